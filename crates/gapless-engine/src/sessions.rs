@@ -308,3 +308,6 @@ impl SessionTable {
         self.index.is_empty()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,14 +3,35 @@
 use super::*;
 use crate::service::Handlers;
 use crate::sessions::{SessionEntry, StoredReply};
-use gapless_schema::Encoding;
+use crate::transaction_service::{ReleasedTransaction, ReleasedTransactions, fold_of_transactions};
+use gapless_schema::{DecodeError, Encoding, Message, MessageSchema};
 use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::{FrameHeader, FrameWriter, HEADER_LENGTH, mark};
 use std::ops::RangeInclusive;
 
 const SCHEMA: u32 = 3 << 16 | 7;
 const SESSION: u64 = 1;
+const PAIR: u32 = 3 << 16 | 9;
 const TIME_NS: u64 = 1_000;
+
+/// A message of two bytes.
+struct Pair;
+
+impl MessageSchema for Pair {
+    const SCHEMA_ID: u16 = 3;
+    const TEMPLATE_ID: u16 = 9;
+    const ENCODING: Encoding = Encoding::Opaque;
+    const NAME: &'static str = "Pair";
+}
+
+impl Message for Pair {
+    type Decoded<'a> = &'a [u8; 2];
+
+    fn decode(payload: &[u8]) -> Result<&[u8; 2], DecodeError> {
+        let (field, found_bytes) = ("pair", payload.len());
+        payload.first_chunk().ok_or(DecodeError::Truncated { field, position: 0, needed_bytes: 2, found_bytes })
+    }
+}
 
 /// Keeps the payloads of its commands; what each asks for is its first byte.
 #[derive(Default)]
@@ -21,6 +42,10 @@ struct Keeper {
 
 impl Service for Keeper {
     fn handlers(handlers: &mut Handlers<Self>) {
+        handlers.on::<Pair>(|service, pair, _| {
+            service.kept.extend_from_slice(pair);
+            Ok(())
+        });
         handlers.on_bytes(SCHEMA, |service, payload, context| {
             let (what, rest) = payload.split_first().ok_or("empty")?;
             let number = u64::from(rest.first().copied().unwrap_or(0));
@@ -335,19 +360,100 @@ fn the_policy_says_where_the_service_stops() {
 
 #[test]
 fn a_mark_changes_the_version_that_the_service_acts_as() {
-    let mark = |version| {
-        let mut payload = [0; mark::LENGTH_MAX];
-        let length = Mark::ServiceVersion { version }.write_to(&mut payload);
-        payload[..length].to_vec()
-    };
     let mut world = World::open(Policy::default());
     world.command(b"_").unwrap();
-    assert!(world.tell(Kind::Mark, &mark(2)).is_empty());
+    assert!(world.tell(Kind::Mark, &mark_of(2)).is_empty());
     world.command(b"_").unwrap();
     assert_eq!(world.fold.service::<Keeper>().versions, [1, 2]);
-    match world.apply(world.header(Kind::Mark), &mark(3)) {
+    match world.apply(world.header(Kind::Mark), &mark_of(3)) {
         Err(EngineError::Version { version, sequence, first, last }) => {
             assert_eq!((version, sequence, first, last), (3, 5, 1, 2))
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+fn mark_of(version: u32) -> Vec<u8> {
+    let mut payload = [0; mark::LENGTH_MAX];
+    let length = Mark::ServiceVersion { version }.write_to(&mut payload);
+    payload[..length].to_vec()
+}
+
+/// Acts as version 2 alone.
+struct Second;
+
+impl Service for Second {
+    fn handlers(handlers: &mut Handlers<Self>) {
+        handlers.on_bytes(SCHEMA, |_, _, _| Ok(()));
+    }
+
+    fn versions() -> RangeInclusive<u32> {
+        2..=2
+    }
+
+    fn snapshot(&self, _state: &mut Vec<u8>) {}
+
+    fn restore(&mut self, _state: &[u8]) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+#[test]
+fn nothing_is_handled_as_a_version_that_the_service_does_not_have() {
+    let mut world = World { fold: Fold::new(Second, Policy::default()), session_seq: 0 };
+    let open = SessionOpen { token: 7, window_messages: 4, shared: false, notices_seen: 0 };
+    world.tell(Kind::SessionOpen, &open.to_bytes());
+    match world.command(b"_") {
+        Err(EngineError::Version { version, sequence, first, last }) => {
+            assert_eq!((version, sequence, first, last), (1, 2, 2, 2));
+        }
+        other => panic!("{other:?}"),
+    }
+    world.tell(Kind::Mark, &mark_of(2));
+    assert_eq!(world.command(b"_").unwrap(), ["reply 1 2 4: 0 "]);
+}
+
+#[test]
+fn a_payload_that_is_not_its_message_is_refused_or_stops_the_service() {
+    let reason = "pair at byte 0 needs 2 bytes, but only 1 are left";
+    let mut world = World::open(Policy::default());
+    let told = world.command_of(PAIR, b"1").unwrap();
+    assert_eq!(told, [format!("reply 1 1 2: Malformed 0 {reason}"), format!("dead 2 1 1 {PAIR}: {reason}")]);
+    assert_eq!(world.command_of(PAIR, b"12").unwrap(), ["reply 1 2 3: 0 "]);
+    assert_eq!(world.fold.state(), b"12");
+    let mut world = World::open(Policy { on_unhandled: OnUnhandled::Stop, ..Policy::default() });
+    match world.command_of(PAIR, b"1") {
+        Err(EngineError::Unhandled { message, sequence, session, session_seq, reason: told }) => {
+            assert_eq!((message.as_str(), sequence, session, session_seq), ("schema 3 template 9", 2, 1, 1));
+            assert_eq!(told, reason);
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A state of which only the transactions come.
+struct Released;
+
+impl ReleasedTransactions for Released {
+    fn apply(&mut self, _transaction: &ReleasedTransaction<'_>) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn snapshot(&self, _state: &mut Vec<u8>) {}
+
+    fn restore(&mut self, _state: &[u8]) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_fold_of_transactions_runs_no_handler_and_takes_no_timer_whose_handler_has_not_run() {
+    let mut world = World { fold: fold_of_transactions(Released), session_seq: 0 };
+    assert!(!world.fold.runs_handlers());
+    let header = FrameHeader { session: 0, ..world.header(Kind::Timer) };
+    match world.apply(header, &TimerFired { timer: 3, deadline_ns: 50 }.to_bytes()) {
+        Err(EngineError::Corrupt { sequence: 1, reason }) => {
+            assert_eq!(reason, "a timer whose handler has not run, or that is not set");
         }
         other => panic!("{other:?}"),
     }
