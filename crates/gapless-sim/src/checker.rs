@@ -157,9 +157,15 @@ impl Checker {
             return Ok(());
         }
         self.parted = Some(sequence);
-        Err(format!(
-            "the service has another state on member {member} than on member {first} behind sequence {sequence}"
-        ))
+        Err(if member == first {
+            format!(
+                "the service of member {member} has another state than before a restart, behind sequence {sequence}"
+            )
+        } else {
+            format!(
+                "the service has another state on member {member} than on member {first} behind sequence {sequence}"
+            )
+        })
     }
 }
 

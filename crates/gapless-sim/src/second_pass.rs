@@ -67,8 +67,7 @@ fn fold_again(system: &impl SystemUnderTest, seed: u64, order: &Order) -> Option
         };
         if before.outputs != step.outputs {
             let said = format!("a fresh process comes to other replies, notices or timers {from}");
-            let parts = before.outputs.lines().zip(step.outputs.lines()).find(|(one, other)| one != other);
-            let (run, again) = parts.unwrap_or((&before.outputs, &step.outputs));
+            let (run, again) = first_line_that_differs(&before.outputs, &step.outputs);
             return Some(format!(
                 "{}\n  in the run:           {run}\n  in the fresh process: {again}",
                 with_message(system, seed, record, sequence, &said)
@@ -112,13 +111,12 @@ fn run_again<S: SystemUnderTest>(system: &S, options: &Options, seed: u64, order
 }
 
 /// The message of the frame, with `said` before it.
-pub(crate) fn with_message(
-    system: &impl SystemUnderTest,
-    seed: u64,
-    record: &Record,
-    sequence: u64,
-    said: &str,
-) -> String {
+fn with_message(system: &impl SystemUnderTest, seed: u64, record: &Record, sequence: u64, said: &str) -> String {
+    format!("{said}{}", place_and_message(system, seed, record, sequence))
+}
+
+/// Where the frame stands and which message it completes, a line each.
+fn place_and_message(system: &impl SystemUnderTest, seed: u64, record: &Record, sequence: u64) -> String {
     let place = record.place(sequence);
     let sent = record.sender(sequence).and_then(|(token, index)| {
         let publisher = (1..=record.publishers).find(|publisher| token_of(seed, *publisher) == token)?;
@@ -127,13 +125,14 @@ pub(crate) fn with_message(
         Some(described.unwrap_or_else(|| system.describe(message, &payload)))
     });
     let sent = sent.or_else(|| record.message(sequence).map(|whole| system.describe(whole.message, &whole.payload)));
-    format!("{said}\n  {place}{}", sent.map(|sent| format!("\n  message: {sent}")).unwrap_or_default())
+    format!("\n  {place}{}", sent.map(|sent| format!("\n  message: {sent}")).unwrap_or_default())
 }
 
 /// The same frames are folded so many times more, to show where the states of two members part.
 const FOLDS: usize = 8;
 
-/// As [`with_message`], of a sequence behind which the states of two members differ: what two folds of the same frames in this process come to.
+/// As [`with_message`], of a sequence behind which the states of two members differ, or whose reply is not right: what more folds of
+/// the same frames in this process come to.
 pub(crate) fn with_difference(
     system: &impl SystemUnderTest,
     seed: u64,
@@ -147,27 +146,52 @@ pub(crate) fn with_difference(
     }
     let folds = (0..FOLDS).map(|_| system.reference());
     match folds.into_iter().find_map(|fold| parted(fold.recording(), record)) {
-        Some((at, parted)) => {
-            let at = if at == sequence { String::new() } else { format!(" behind sequence {at} already") };
-            format!("{text}\n  folded once more, the snapshots of the state part{at} {parted}")
+        Some(Parted { at, what, how }) if at == sequence => {
+            format!("{text}\n  folded once more, the {what} part {how}")
         }
-        None => format!(
-            "{text}\n  {FOLDS} more folds of the same frames come to one state: what differs is the member's own"
-        ),
+        Some(Parted { at, what, how }) => {
+            let first = place_and_message(system, seed, record, at);
+            format!("{text}\n  folded once more, the {what} part earlier already, {how}{first}")
+        }
+        None => format!("{text}\n  {FOLDS} more folds of the same frames come to the same states and outputs"),
     }
 }
 
-/// The first sequence at which a fold of the frames comes to another state, and where in its bytes.
-fn parted(mut fold: Reference, record: &Record) -> Option<(u64, String)> {
+/// The first message at which two folds of the same frames part.
+struct Parted {
+    at: u64,
+    what: &'static str,
+    how: String,
+}
+
+/// The first message at which a fold of the frames comes to another state, or puts out something else.
+fn parted(mut fold: Reference, record: &Record) -> Option<Parted> {
     for (sequence, before) in (1..).zip(&record.steps) {
         let step = catch_unwind(AssertUnwindSafe(|| fold.step(&record.frame(sequence)?).ok())).ok()??;
         if let (Some(one), Some(other)) = (&before.state, &step.state)
             && one != other
         {
-            return Some((sequence, first_difference(one, other, ["in one", "in another"])));
+            let how = first_difference(one, other, ["in one", "in another"]);
+            return Some(Parted { at: sequence, what: "snapshots of the state", how });
+        }
+        if before.outputs != step.outputs {
+            let (one, other) = first_line_that_differs(&before.outputs, &step.outputs);
+            let how = format!("in a line: in one {one}, in another {other}");
+            return Some(Parted { at: sequence, what: "replies, notices or timers", how });
         }
     }
     None
+}
+
+/// The first line of each that the other one has not, or "nothing".
+fn first_line_that_differs<'a>(one: &'a str, other: &'a str) -> (&'a str, &'a str) {
+    let (mut ones, mut others) = (one.lines(), other.lines());
+    loop {
+        match (ones.next(), others.next()) {
+            (Some(one), Some(other)) if one == other => {}
+            (one, other) => return (one.unwrap_or("nothing"), other.unwrap_or("nothing")),
+        }
+    }
 }
 
 /// Blocks of other lengths are given back in another order than they were taken: what is allocated next lies elsewhere, and in another order.

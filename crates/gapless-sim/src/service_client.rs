@@ -46,6 +46,8 @@ pub(crate) struct ServiceClient {
     /// Commands for which the sender's successor was answered that they are in the stream.
     taken_over: usize,
     repeated: u64,
+    /// The message whose reply or notice is not right.
+    complained_at: Option<u64>,
     /// The queries of this life about commands of earlier lives that have no answer yet.
     asked: BTreeSet<u64>,
     /// How many answers there were.
@@ -69,6 +71,7 @@ impl ServiceClient {
             replies: BTreeMap::new(),
             taken_over: 0,
             repeated: 0,
+            complained_at: None,
             asked: BTreeSet::new(),
             resolved: 0,
             waits_since_ns: None,
@@ -137,13 +140,17 @@ impl ServiceClient {
     ) -> Result<(), Broken> {
         match incoming {
             Incoming::Opened { .. } => Ok(()),
-            Incoming::Reply { reply, first, .. } => self.reply(reply, *first, application, answers),
+            Incoming::Reply { reply, first, .. } => {
+                let taken = self.reply(reply, *first, application, answers);
+                taken.inspect_err(|_| self.complained_at = Some(reply.sequence))
+            }
             Incoming::Notice { notice, .. } => {
                 let (number, said) = (notice.session_seq, Said::of(notice));
                 let known = answers.notices.get(&(self.session.unwrap_or(0), number));
                 if known == Some(&said) {
                     return Ok(());
                 }
+                self.complained_at = Some(notice.sequence);
                 Err(self.broken(format_args!("notice {number} is {said:?}; the service has sent {known:?}")))
             }
             Incoming::SessionLost { .. } => Err(self.broken(format_args!("its session is lost"))),
@@ -237,6 +244,10 @@ impl<A: SystemUnderTest> Workload<A> for ServiceClient {
 
     fn is_searching(&self) -> bool {
         self.at.is_none()
+    }
+
+    fn complained_at(&self) -> Option<u64> {
+        self.complained_at
     }
 
     fn at(&self) -> Option<u64> {

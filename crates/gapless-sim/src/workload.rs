@@ -18,6 +18,11 @@ pub(crate) trait Workload<A> {
     /// Whether it looks for a member.
     fn is_searching(&self) -> bool;
 
+    /// The sequence of the message whose reply or notice is not right.
+    fn complained_at(&self) -> Option<u64> {
+        None
+    }
+
     /// The member that it is connected to.
     fn at(&self) -> Option<u64>;
 

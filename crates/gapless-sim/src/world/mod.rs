@@ -139,9 +139,10 @@ impl<'a, A: SystemUnderTest> World<'a, A> {
         (!self.came_apart).then_some(record)
     }
 
-    /// Behind which sequence the states of two members were found to differ.
-    pub(crate) const fn parted(&self) -> Option<u64> {
-        self.checker.parted
+    /// Behind which sequence the states of two members were found to differ, or whose reply or notice is not right.
+    pub(crate) fn parted(&self) -> Option<u64> {
+        let complained = || self.workloads.iter().find_map(|workload| workload.complained_at());
+        self.checker.parted.or_else(complained).filter(|sequence| *sequence > 0)
     }
 
     /// A snapshot of a member, if there is one.
