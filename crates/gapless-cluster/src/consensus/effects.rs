@@ -28,7 +28,7 @@ pub struct Effects {
     pub must_sync: bool,
     /// A record with the term and the vote, which have changed; it is among the records as well. At every tier it must
     /// be on the device before that call, in whatever file: a restart passes it to
-    /// [`crate::consensus::Recovered::has_voted`].
+    /// [`crate::consensus::Recovered::note_vote`].
     pub ballot: Option<Vec<u8>>,
     /// Then: messages that may leave now. Those of a leader may leave before its own records are appended.
     pub messages: Vec<Outgoing>,
