@@ -282,3 +282,6 @@ impl Drop for Executor {
         self.outbox.flush();
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,461 @@
+//! What an executor does with released frames: how many it takes at a time, whom it answers and when again, what it counts and
+//! records, and where it ends.
+
+use super::*;
+use crate::context::Context;
+use crate::fold::Policy;
+use crate::output_record::{self, RecordedOutputs};
+use crate::reject::Reject;
+use crate::service::{Handlers, Service};
+use crate::snapshot;
+use crate::snapshot_schedule::{SnapshotJournal, SnapshotRules};
+use gapless_agent::Waker;
+use gapless_log::{MemoryKind, Releaser, RingReader, Scope, StreamIdentity, WindowOptions, WindowWriter, ring};
+use gapless_schema::Encoding;
+use gapless_stream::messages::EgressMessage;
+use gapless_transport::ConnectionId;
+use gapless_wire::control::SessionOpen;
+use gapless_wire::fields::u64_at;
+use gapless_wire::{Fragment, FrameHeader, FrameWriter, HEADER_LENGTH, Kind};
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::fd::OwnedFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::Arc;
+
+const IDENTITY: StreamIdentity = StreamIdentity { stream_id: 5, incarnation: 1 };
+const SCHEMA: u32 = 3 << 16 | 7;
+const SESSION: u64 = 1;
+const PUBLISHER: ConnectionId = ConnectionId(4);
+const FRAMES_PER_POLL_MAX: usize = 16;
+const SECOND_NS: u64 = 1_000_000_000;
+/// The ring to the publisher holds four frames of this length.
+const RING_BYTES: usize = 4096;
+const LONG_REPLY: usize = RING_BYTES / 4 - HEADER_LENGTH;
+
+/// Keeps the first byte of each command, which says what it asks for.
+struct Keeper(Vec<u8>);
+
+impl Keeper {
+    fn take(&mut self, payload: &[u8], context: &mut Context<'_>) -> Result<(), Reject> {
+        let (what, rest) = payload.split_first().ok_or("empty")?;
+        self.0.push(*what);
+        match what {
+            b'l' => context.reply_bytes(5, Encoding::Opaque, LONG_REPLY, |_| Ok::<_, String>(LONG_REPLY))?,
+            b't' => context.set_timer(u64::from(rest[0]), u64::from(rest[1])),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+impl Service for Keeper {
+    fn handlers(handlers: &mut Handlers<Self>) {
+        handlers.on_bytes(SCHEMA, Self::take);
+    }
+
+    fn snapshot(&self, state: &mut Vec<u8>) {
+        assert!(!self.0.contains(&b'!'), "a fault of the service");
+        state.extend_from_slice(&self.0);
+    }
+
+    fn restore(&mut self, state: &[u8]) -> Result<(), String> {
+        self.0 = state.to_vec();
+        Ok(())
+    }
+}
+
+/// A journal that needs nothing before a snapshot.
+struct Synced;
+
+impl SnapshotJournal for Synced {
+    fn sync(&mut self) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    fn covered(&mut self, _: u64) {}
+}
+
+/// An executor, the window before it, and the publisher behind it. What is released and what time it is are the test's business.
+struct World {
+    writer: WindowWriter,
+    releaser: Releaser,
+    executor: Executor,
+    from_sequencer: Mailbox<ResponderMessage>,
+    to_sequencer: Mailbox<SequencerRequest>,
+    counters: Counters,
+    replies: RingReader,
+    /// The publisher's, and the executor's as long as it has the publisher.
+    wake: Arc<OwnedFd>,
+    now_ns: u64,
+    session_seq: u64,
+}
+
+impl World {
+    fn new() -> Self {
+        Self::with(|_| {})
+    }
+
+    /// An executor with other links; session 1 is open, and its publisher there.
+    fn with(change: impl FnOnce(&mut ExecutorLinks)) -> Self {
+        let options = WindowOptions { identity: IDENTITY, ..WindowOptions::default() };
+        let (mut writer, releaser) = options.create(1).unwrap();
+        let counters = Counters::in_memory(32).unwrap();
+        let (from_sequencer, to_sequencer, publishers) = (Mailbox::new(8), Mailbox::new(8), Mailbox::new(8));
+        let mut links = ExecutorLinks {
+            cursor: writer.gating_cursor(Scope::Released),
+            window: writer.window(),
+            stop_at: StopAt::Released,
+            delivery: Delivery::Direct(Egress::new(publishers.clone(), RING_BYTES / 2)),
+            sequencer: to_sequencer.clone(),
+            from_sequencer: from_sequencer.clone(),
+            dead_letters: DeadLetters::counting(),
+            snapshots: None,
+            state_hasher: None,
+            record: None,
+            frames_per_poll_max: FRAMES_PER_POLL_MAX,
+            counters: ExecutorCounters::add_to(&counters, &Recovered::default()).unwrap(),
+        };
+        change(&mut links);
+        let (writing_end, replies) = ring::create(&MemoryKind::Anonymous, RING_BYTES, IDENTITY).unwrap();
+        let wake = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).unwrap());
+        let opened = EgressMessage::Opened { connection: PUBLISHER, writer: writing_end, wake: Arc::clone(&wake) };
+        assert!(publishers.push(opened).is_ok());
+        let attach = ResponderMessage::Attach { session: SESSION, token: 7, connection: PUBLISHER };
+        from_sequencer.push(attach).unwrap();
+        let mut world = Self {
+            writer,
+            releaser,
+            executor: Executor::new(Fold::new(Keeper(Vec::new()), Policy::default()), links),
+            from_sequencer,
+            to_sequencer,
+            counters,
+            replies,
+            wake,
+            now_ns: SECOND_NS,
+            session_seq: 0,
+        };
+        let open = SessionOpen { token: 7, window_messages: 8, shared: false, notices_seen: 0 };
+        world.append(FrameHeader { kind: Kind::SessionOpen, ..FrameHeader::default() }, &open.to_bytes());
+        world.release();
+        assert_eq!((world.poll(0), world.answered(9)), (1, vec![0]));
+        world
+    }
+
+    fn append(&mut self, header: FrameHeader, payload: &[u8]) {
+        let sequence = self.writer.last_sequence() + 1;
+        let mut frame = vec![0; aligned_length(HEADER_LENGTH + payload.len())];
+        let mut writing = FrameWriter::new(&mut frame);
+        writing.payload_mut()[..payload.len()].copy_from_slice(payload);
+        writing.finish(&FrameHeader { sequence, timestamp_ns: sequence, session: SESSION, ..header }, payload.len());
+        self.writer.append(&frame, sequence).unwrap();
+        self.writer.publish();
+    }
+
+    /// A frame of a command; the next number of the session is its own.
+    fn append_command(&mut self, schema: u32, fragment: Fragment, payload: &[u8]) {
+        self.session_seq += 1;
+        let session_seq = self.session_seq;
+        let header = FrameHeader { kind: Kind::Command, session_seq, schema, fragment, ..FrameHeader::default() };
+        self.append(header, payload);
+    }
+
+    fn release(&mut self) {
+        let window = self.writer.window();
+        self.releaser.release(window.appended(), window.appended_sequence());
+    }
+
+    /// So many commands, released.
+    fn send(&mut self, count: usize, payload: &[u8]) {
+        for _ in 0..count {
+            self.append_command(SCHEMA, Fragment::WHOLE, payload);
+        }
+        self.release();
+    }
+
+    fn poll(&mut self, after_ns: u64) -> usize {
+        self.try_poll(after_ns).unwrap()
+    }
+
+    fn try_poll(&mut self, after_ns: u64) -> Result<usize, AgentError> {
+        self.now_ns += after_ns;
+        self.executor.poll(Now { monotonic_ns: self.now_ns, epoch_ns: self.now_ns })
+    }
+
+    /// How many frames the next poll takes; the publisher reads its replies.
+    fn handled(&mut self, after_ns: u64) -> usize {
+        let frames = self.poll(after_ns);
+        assert_eq!(self.answered(frames + 1).len(), frames);
+        frames
+    }
+
+    fn close(&mut self) {
+        self.executor.on_close(Now { monotonic_ns: self.now_ns, epoch_ns: self.now_ns }).unwrap();
+    }
+
+    /// The numbers of the commands whose replies the publisher finds in its ring, at most so many; 0 for its open.
+    fn answered(&mut self, count_max: usize) -> Vec<u64> {
+        let mut numbers = Vec::new();
+        while numbers.len() < count_max
+            && let Some(length) = self.replies.next_length().unwrap()
+        {
+            let mut bytes = vec![0; aligned_length(length)];
+            self.replies.copy(&mut bytes);
+            let frame = Frame::parse(&bytes).unwrap();
+            assert_eq!((frame.kind(), frame.session()), (Kind::Reply, SESSION));
+            numbers.push(frame.session_seq());
+            self.replies.advance(length);
+        }
+        self.replies.release();
+        numbers
+    }
+
+    /// Of the service's counters.
+    fn count(&self, label: &str) -> u64 {
+        let values = self.counters.values();
+        values.iter().find(|(found, _)| found.strip_prefix("service.") == Some(label)).unwrap().1
+    }
+
+    /// How long the executor waits for a poll that nobody asks for.
+    fn waits_ns(&self) -> Option<u64> {
+        self.executor.next_deadline_ns().map(|deadline_ns| deadline_ns - self.now_ns)
+    }
+
+    fn timers_told(&self) -> Vec<u64> {
+        let requests = std::iter::from_fn(|| self.to_sequencer.pop());
+        let timers = requests.map(|request| match request {
+            SequencerRequest::SetTimer { timer, deadline_ns } if deadline_ns == 100 + timer => timer,
+            other => panic!("{other:?}"),
+        });
+        timers.collect()
+    }
+}
+
+fn snapshots_in(directory: &Path, rules: SnapshotRules) -> Option<SnapshotSchedule> {
+    let waker = Waker::new().unwrap();
+    Some(SnapshotSchedule::by_hand(directory.to_owned(), IDENTITY, 0, rules, Synced, waker).0)
+}
+
+fn snapshots_of(directory: &Path) -> Vec<u64> {
+    snapshot::list(directory).unwrap().into_iter().map(|(sequence, _)| sequence).collect()
+}
+
+#[test]
+fn what_is_released_is_handled_once_in_its_order_and_answered() {
+    let mut world = World::new();
+    assert_eq!((world.executor.name(), world.count("last_sequence")), ("service", 1));
+    world.append_command(SCHEMA, Fragment::WHOLE, b"a");
+    for _ in 0..3 {
+        assert_eq!((world.poll(0), world.answered(9)), (0, vec![]), "it may still be cut");
+    }
+    world.send(1, b"b");
+    assert_eq!((world.poll(0), world.answered(9)), (2, vec![1, 2]));
+    assert_eq!((world.poll(0), world.answered(9)), (0, vec![]));
+    assert_eq!(world.executor.fold.state(), b"ab");
+    assert_eq!((world.count("last_sequence"), world.count("handling_sequence")), (3, 0));
+    // What no handler takes is counted, and answered as well.
+    world.append_command(SCHEMA + 1, Fragment::WHOLE, b"c");
+    world.release();
+    assert_eq!((world.count("dead_letters"), world.poll(0), world.answered(9)), (0, 1, vec![3]));
+    assert_eq!((world.count("dead_letters"), world.count("last_sequence")), (1, 4));
+    assert_eq!((world.executor.counters.views().0.get(), world.executor.counters.views().1.get()), (4, 1));
+}
+
+#[test]
+fn the_counters_begin_where_the_recovery_has_ended() {
+    let counters = Counters::in_memory(32).unwrap();
+    let recovered = Recovered { last_sequence: 7, interrupted_sequence: 6, ..Recovered::default() };
+    let views = ExecutorCounters::add_to(&counters, &recovered).unwrap().views();
+    assert_eq!((views.0.get(), views.1.get()), (7, 0));
+    assert!(counters.values().contains(&(INTERRUPTED.to_owned(), 6)));
+}
+
+#[test]
+fn polls_that_are_full_take_twice_as_much_until_they_take_too_long() {
+    let mut world = World::new();
+    world.send(100, b"_");
+    // The first poll, of the open, was full.
+    let took_ns = [0, 0, POLL_NS_MAX, 1, 0, POLL_NS_MAX + 1];
+    assert_eq!(took_ns.map(|took_ns| world.handled(took_ns)), [2, 4, 8, 16, 16, 8]);
+    assert_eq!([2 * POLL_NS_MAX; 4].map(|took_ns| world.handled(took_ns)), [4, 2, 1, 1]);
+    assert_eq!([0; 5].map(|took_ns| world.handled(took_ns)), [2, 4, 8, 16, 8]);
+    // The last was not full: how long ago it was says nothing.
+    world.send(40, b"_");
+    assert_eq!([SECOND_NS, 0, 0].map(|took_ns| world.handled(took_ns)), [16, 16, 8]);
+}
+
+#[test]
+fn a_message_of_several_frames_is_handled_in_one_poll() {
+    let mut world = World::new();
+    for index in 0..3 {
+        world.append_command(SCHEMA, Fragment { index, count: 3 }, b"m");
+    }
+    world.send(2, b"_");
+    // The first poll was full and took long, so that this one takes as little as may be.
+    assert_eq!((world.poll(2 * POLL_NS_MAX), world.answered(9)), (3, vec![3]));
+}
+
+#[test]
+fn a_frame_that_is_none_stops_it_at_its_place_and_what_was_before_it_is_answered() {
+    let mut world = World::new();
+    world.send(1, b"a");
+    let header = FrameHeader { sequence: 3, ..FrameHeader::default() };
+    let mut frame = vec![0; HEADER_LENGTH];
+    FrameWriter::new(&mut frame).finish(&header, 0);
+    frame[4] ^= 0xff;
+    world.writer.append(&frame, 3).unwrap();
+    world.writer.publish();
+    world.release();
+    let error = world.try_poll(0).unwrap_err();
+    match error.downcast_ref() {
+        Some(EngineError::Corrupt { sequence: 3, .. }) => {}
+        other => panic!("{other:?}"),
+    }
+    assert_eq!((world.answered(9), world.count("last_sequence")), (vec![1], 2));
+}
+
+#[test]
+fn who_opens_a_session_again_is_answered_when_what_was_given_before_is_released() {
+    let mut world = World::new();
+    world.append_command(SCHEMA, Fragment::WHOLE, b"a");
+    let (session, token, connection) = (SESSION, 7, PUBLISHER);
+    let (next_session_seq, notices_seen, last_sequence) = (2, 0, 2);
+    let reopen = ResponderMessage::Reopen { session, token, next_session_seq, notices_seen, last_sequence, connection };
+    world.from_sequencer.push(reopen).unwrap();
+    assert_eq!((world.poll(0), world.answered(9)), (0, vec![]));
+    world.release();
+    assert_eq!((world.poll(0), world.answered(9)), (1, vec![0, 1]));
+    assert_eq!((world.poll(0), world.answered(9)), (0, vec![]), "once");
+}
+
+#[test]
+fn the_sequencer_is_told_of_all_timers_where_it_begins_to_lead_and_of_each_from_there_on() {
+    let mut world = World::new();
+    world.send(1, &[b't', 1, 101]);
+    assert_eq!((world.poll(0), world.timers_told()), (1, vec![1]));
+    world.from_sequencer.push(ResponderMessage::Leads { last_sequence: 3 }).unwrap();
+    assert_eq!((world.poll(0), world.timers_told()), (0, vec![]));
+    world.send(1, &[b't', 2, 102]);
+    assert_eq!((world.poll(0), world.timers_told()), (1, vec![1, 2]));
+    world.send(1, &[b't', 3, 103]);
+    assert_eq!((world.poll(0), world.timers_told()), (1, vec![3]));
+}
+
+#[test]
+fn replies_that_find_no_room_are_counted_and_tried_again_soon_where_the_publisher_reads() {
+    let mut world = World::new();
+    world.send(8, b"l");
+    while world.poll(0) > 0 {}
+    assert_eq!((world.count("messages_waiting"), world.count("last_sequence")), (4, 9));
+    assert_eq!(world.waits_ns(), Some(100_000));
+    assert_eq!((world.poll(100_000), world.waits_ns()), (0, Some(200_000)), "it does not read");
+    assert_eq!((world.poll(200_000), world.waits_ns()), (0, Some(400_000)));
+    assert_eq!(world.answered(2), [1, 2]);
+    assert_eq!((world.poll(400_000), world.waits_ns()), (2, Some(100_000)));
+    assert_eq!(world.count("messages_waiting"), 2);
+    // A later reply does not overtake them.
+    world.send(1, b"_");
+    assert_eq!(world.answered(1), [3]);
+    assert_eq!(
+        (world.poll(100_000), world.count("messages_waiting")),
+        (2, 2),
+        "a frame, and a reply that has found room"
+    );
+    assert_eq!(world.answered(9), [4, 5, 6, 7]);
+    assert_eq!((world.poll(100_000), world.waits_ns()), (2, None));
+    assert_eq!((world.answered(9), world.count("messages_waiting")), (vec![8, 9], 0));
+}
+
+#[test]
+fn a_publisher_that_reads_no_more_is_dropped_within_a_second() {
+    let mut world = World::new();
+    let (_, other) = ring::create(&MemoryKind::Anonymous, RING_BYTES, IDENTITY).unwrap();
+    drop(std::mem::replace(&mut world.replies, other));
+    world.poll(SECOND_NS - 1);
+    assert_eq!(Arc::strong_count(&world.wake), 2, "it has looked a moment ago");
+    world.poll(1);
+    assert_eq!(Arc::strong_count(&world.wake), 1);
+}
+
+#[test]
+fn a_clean_stop_ends_with_what_is_released_or_with_what_is_appended() {
+    for (stop_at, is_drained) in [(StopAt::Released, true), (StopAt::Appended, false)] {
+        let mut world = World::with(|links| links.stop_at = stop_at);
+        assert!(world.executor.is_drained());
+        world.append_command(SCHEMA, Fragment::WHOLE, b"a");
+        world.close();
+        world.poll(0);
+        assert_eq!(world.executor.is_drained(), is_drained, "{stop_at:?}");
+        world.release();
+        assert!(!world.executor.is_drained());
+        world.poll(0);
+        assert!(world.executor.is_drained());
+    }
+}
+
+#[test]
+fn a_clean_stop_waits_for_the_snapshot_of_all_that_is_handled() {
+    let directory = tempfile::tempdir().unwrap();
+    let rules = SnapshotRules { interval_frames: None, on_stop: true };
+    let mut world = World::with(|links| links.snapshots = snapshots_in(directory.path(), rules));
+    world.send(1, b"a");
+    for _ in 0..3 {
+        world.poll(0);
+        assert!(!world.executor.is_drained(), "there is no snapshot");
+    }
+    assert!(snapshots_of(directory.path()).is_empty());
+    world.send(20, b"b");
+    world.close();
+    // The last of them wait for the next poll.
+    assert_eq!((world.poll(0), world.executor.is_drained()), (2, false));
+    while !world.executor.is_at_end() {
+        world.poll(0);
+        assert!(snapshots_of(directory.path()).is_empty());
+    }
+    assert!(!world.executor.is_drained(), "it is taken, and not written");
+    world.poll(0);
+    assert_eq!((snapshots_of(directory.path()), world.executor.is_drained()), (vec![22], true));
+}
+
+#[test]
+fn the_record_of_outputs_is_written_when_nothing_comes_and_ends_where_a_snapshot_stands() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let records = || -> Vec<(u64, u64)> {
+        let bytes = std::fs::read(path.join(output_record::FILE_NAME)).unwrap();
+        bytes[64..].chunks(48).map(|record| (u64_at(record, 0), u64_at(record, 8))).collect()
+    };
+    let rules = SnapshotRules { interval_frames: Some(4), on_stop: false };
+    let mut world = World::with(|links| {
+        let fold = Fold::new(Keeper(Vec::new()), Policy::default());
+        let nothing = RecordedOutputs::nothing(path, IDENTITY);
+        links.record = Some(nothing.go_on_behind(&fold, path).unwrap());
+        links.snapshots = snapshots_in(path, rules);
+    });
+    assert_eq!((world.waits_ns(), records()), (None, vec![(1, 1)]));
+    world.send(1, b"a");
+    world.poll(0);
+    let idle_ns = world.waits_ns().unwrap();
+    assert_eq!((world.poll(idle_ns - 1), records()), (0, vec![(1, 1)]));
+    assert_eq!((world.poll(1), records(), world.waits_ns()), (0, vec![(1, 2)], None));
+    world.send(2, b"a");
+    assert_eq!((world.poll(0), records(), world.waits_ns()), (2, vec![(1, 4)], None));
+    assert_eq!((world.poll(0), snapshots_of(path)), (0, vec![4]));
+    world.send(1, b"a");
+    assert_eq!((world.poll(0), records()), (1, vec![(1, 4)]));
+    drop(world);
+    assert_eq!(records(), [(1, 4), (5, 5)]);
+}
+
+#[test]
+fn replies_to_what_was_handled_before_a_panic_leave() {
+    let mut world = World::with(|links| links.state_hasher = StateHasher::new(3, IDENTITY, Mailbox::new(8)));
+    world.send(1, b"a");
+    world.send(1, b"!");
+    let outcome = catch_unwind(AssertUnwindSafe(|| world.try_poll(0).map_err(|error| error.to_string())));
+    assert!(outcome.is_err());
+    assert_eq!((world.answered(9), world.count("handling_sequence")), (vec![], 3), "it was at the second one");
+    let World { executor, mut replies, .. } = world;
+    drop(executor);
+    assert!(replies.next_length().unwrap().is_some());
+}
