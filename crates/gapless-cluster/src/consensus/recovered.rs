@@ -84,8 +84,13 @@ impl Recovered {
 
     /// The member may lack entries that it has acknowledged: its machine has lost power since, and its tier does not
     /// sync.
+    ///
+    /// # Panics
+    /// If its term is older than the one that it had at the loss: terms and votes are always synced.
     #[must_use]
     pub fn behind(self, behind: Behind) -> Self {
+        let term = self.hard_state().term;
+        assert!(term >= behind.term, "term {term} comes before term {}, which the member had at the loss", behind.term);
         Self { behind: Some(behind), ..self }
     }
 

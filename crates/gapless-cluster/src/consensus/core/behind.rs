@@ -159,8 +159,8 @@ impl Consensus {
             return;
         }
         let Some(rejoining) = &mut self.rejoining else { return };
-        let is_for_this_start = asked == context(self.id, rejoining.behind.start);
-        if is_for_this_start && message.term >= rejoining.behind.term {
+        // It is of this member's term, or it would have been refused; and no term is older than the one at the loss.
+        if asked == context(self.id, rejoining.behind.start) {
             let said = (message.term, message.index);
             rejoining.enough = Some(rejoining.enough.map_or(said, |known| known.min(said)));
             self.look_whether_caught_up();

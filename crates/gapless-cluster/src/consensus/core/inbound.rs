@@ -147,12 +147,12 @@ impl Consensus {
             if batch.first_sequence != end.sequence + 1 {
                 return Err(Refused::Contradiction("its entries leave a gap in the stream"));
             }
-            if let Some(kept) = self.storage().batch_at(index) {
-                let is_same_term = log.match_term(index, entry.term);
-                let is_replaced = if is_same_term { kept != batch } else { index <= log.committed };
-                if is_replaced && let Some(other) = self.storage().position_at(index) {
-                    return Err(Refused::OtherEntry(Parting { same: Some(end), other }));
-                }
+            // One of another term is replaced: none of these is committed, as they stand behind what is.
+            if log.match_term(index, entry.term)
+                && self.storage().batch_at(index).is_some_and(|kept| kept != batch)
+                && let Some(other) = self.storage().position_at(index)
+            {
+                return Err(Refused::OtherEntry(Parting { same: Some(end), other }));
             }
             end = LogPosition { index, term: entry.term, sequence: batch.end_sequence, hash: batch.hash };
         }

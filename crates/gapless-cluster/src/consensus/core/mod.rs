@@ -273,10 +273,12 @@ impl Consensus {
     /// Gives the core the time, monotonic, in nanoseconds, before the messages that have come by then.
     /// [`Consensus::next_tick_ns`] says when it must be called next.
     ///
-    /// After a pause (the process was stopped, its thread was not scheduled) the clock advances by one heartbeat
-    /// interval at most: messages that other members sent meanwhile are still unread, and a member that wakes up must
-    /// not depose its leader because of its own pause. However long it has slept as it was told to, the tick at which a
-    /// time-out ends comes in a later call: what has come meanwhile is read before.
+    /// A call that comes a heartbeat interval or more after it was due (the process was stopped, its thread was not
+    /// scheduled) advances the clock by that interval alone: messages that other members sent meanwhile are still
+    /// unread, and a member that wakes up must not depose its leader because of its own pause. One that is less late,
+    /// and comes more than that interval after the one before, advances the clock to when it was due and no further. Of
+    /// a follower that is the tick before its time-out ends: the one at which it ends comes in a later call, and what
+    /// has come meanwhile is read before.
     pub fn tick(&mut self, now_ns: u64) {
         let last_ns = *self.last_tick_ns.get_or_insert(now_ns);
         let tick_ns = self.options.tick_ns();
