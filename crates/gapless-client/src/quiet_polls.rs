@@ -36,15 +36,16 @@ impl QuietPolls {
         self.polls_per_look = 1;
     }
 
-    /// A poll has found nothing; whether it is to look at the clock, and tell the time to [`QuietPolls::is_ask_due`].
+    /// A poll has found nothing; whether it is to look at the clock, and tell the time to
+    /// [`QuietPolls::take_due_question`].
     #[inline]
-    pub fn is_look_due(&mut self) -> bool {
+    pub fn take_due_look(&mut self) -> bool {
         self.polls += 1;
         self.polls >= self.polls_per_look
     }
 
-    /// Whether the other side is to be asked for now.
-    pub fn is_ask_due(&mut self, now: Instant) -> bool {
+    /// The poll has looked at the clock; whether it asks for the other side now, and the next time a while later.
+    pub fn take_due_question(&mut self, now: Instant) -> bool {
         self.polls = 0;
         let before = self.looked.replace(now);
         let is_fast = before.is_some_and(|before| now.saturating_duration_since(before) <= FAST_POLLS_TIME);
@@ -67,9 +68,9 @@ mod tests {
         let (mut quiet, begun) = (QuietPolls::default(), Instant::now());
         let (mut looks, mut asks) = (0, Vec::new());
         for poll in 0..polls {
-            if quiet.is_look_due() {
+            if quiet.take_due_look() {
                 looks += 1;
-                if quiet.is_ask_due(begun + pace * poll) {
+                if quiet.take_due_question(begun + pace * poll) {
                     asks.push(pace * poll);
                 }
             }
@@ -96,10 +97,10 @@ mod tests {
         for poll in 0..1_000_000 {
             match poll % 40_000 {
                 0 => quiet.end(),
-                _ => assert!(!quiet.is_look_due() || !quiet.is_ask_due(begun + Duration::from_micros(poll))),
+                _ => assert!(!quiet.take_due_look() || !quiet.take_due_question(begun + Duration::from_micros(poll))),
             }
         }
         quiet.ask_next();
-        assert!(quiet.is_look_due() && quiet.is_ask_due(begun));
+        assert!(quiet.take_due_look() && quiet.take_due_question(begun));
     }
 }

@@ -221,7 +221,7 @@ impl Fragments {
         });
         (put_off.connection, put_off.needed_bytes) = (connection, needed_bytes);
         (put_off.passed_through, put_off.is_recalled) = (header.session_seq, false);
-        put_off.is_answered(now_ns)
+        put_off.take_due_answer(now_ns)
     }
 
     /// Whether the frame `session_seq`, which comes too early, passes by unanswered, because a message of its session is
@@ -233,7 +233,7 @@ impl Fragments {
             put_off.passed_through = session_seq;
             return true;
         }
-        !put_off.is_answered(now_ns)
+        !put_off.take_due_answer(now_ns)
     }
 
     /// When [`Fragments::recalled`] is to be asked, ns; `None` if nothing is put off.
@@ -375,8 +375,8 @@ pub(crate) const fn shortest_length(count: usize, first_length: usize) -> usize 
 }
 
 impl PutOff {
-    /// Whether it is answered now; not more often than its publisher can make use of.
-    const fn is_answered(&mut self, now_ns: u64) -> bool {
+    /// Whether it is to be answered now; not more often than its publisher can make use of.
+    const fn take_due_answer(&mut self, now_ns: u64) -> bool {
         let is_due = now_ns >= self.next_answer_ns;
         if is_due {
             self.next_answer_ns = now_ns + LOOK_INTERVAL_NS;

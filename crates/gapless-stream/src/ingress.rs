@@ -336,7 +336,7 @@ impl Ingress {
 
     /// A frame that has an answer, unless its session has moved away meanwhile.
     fn answer_frame(&mut self, number: usize, decision: Decision, session: u64, session_seq: u64) -> Step {
-        if self.is_detached(decision, session, number) {
+        if self.turn_away_if_detached(decision, session, number) {
             return Step::Waits;
         }
         let connection = self.publishers[number].connection;

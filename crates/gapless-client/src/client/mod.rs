@@ -540,9 +540,9 @@ impl Client {
             self.resend()?;
         }
         if messages == 0 {
-            if self.quiet_polls.is_look_due() {
+            if self.quiet_polls.take_due_look() {
                 let now = self.now();
-                if self.quiet_polls.is_ask_due(now) {
+                if self.quiet_polls.take_due_question(now) {
                     self.check_connected()?;
                 }
             }

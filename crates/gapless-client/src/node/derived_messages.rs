@@ -82,7 +82,7 @@ impl<L: NodeLink> StreamNode<L> {
         // Nothing is read until the sequencer has answered.
         self.link.take_in(now_ns)?;
         if publisher.is_open()
-            && publisher.is_probe_due(now_ns)
+            && publisher.take_due_probe(now_ns)
             && let Some(frame) = publisher.last_sent()
             && self.link.send(frame)?
         {

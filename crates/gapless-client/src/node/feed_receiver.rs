@@ -431,8 +431,7 @@ impl FeedReceiver {
     }
 
     /// Whether what is in order takes as much memory as what is not may.
-    fn is_full(&mut self) -> bool {
-        self.make_room();
+    fn is_full(&self) -> bool {
         self.has_frame() && self.ready.len() >= self.options.waiting_bytes_max
     }
 

@@ -433,7 +433,7 @@ impl<L: NodeLink> StreamNode<L> {
         if let Some(publisher) = &mut self.publisher {
             if self.link.loses() {
                 publisher.resend_overdue(now_ns);
-            } else if publisher.is_look_due() && !self.closed.is_halted {
+            } else if publisher.take_due_look() && !self.closed.is_halted {
                 self.ask_what_is_there()?;
             }
         }
@@ -446,7 +446,7 @@ impl<L: NodeLink> StreamNode<L> {
     fn ask_what_is_there(&mut self) -> Result<(), ClientError> {
         let Some(publisher) = &mut self.publisher else { return Ok(()) };
         let now_ns = self.clock.now().monotonic_ns;
-        if publisher.is_stalled(now_ns)
+        if publisher.take_due_question(now_ns)
             && let Some(frame) = publisher.last_sent()
             && self.link.send(frame)?
         {

@@ -244,8 +244,8 @@ impl PublishingSession {
             && self.unacknowledged.bytes() < self.options.kept_bytes_max as u64 / 2
     }
 
-    /// Whether it is time to ask the sequencer again what it has.
-    pub const fn is_probe_due(&mut self, now_ns: u64) -> bool {
+    /// Whether to ask the sequencer now what it has; the next time is due an interval later.
+    pub const fn take_due_probe(&mut self, now_ns: u64) -> bool {
         let is_due = now_ns.saturating_sub(self.probed_ns) >= PROBE_INTERVAL_NS;
         if is_due {
             self.probed_ns = now_ns;
@@ -408,16 +408,17 @@ impl PublishingSession {
         }
     }
 
-    /// Whether something is on its way, and it is worth the time to ask [`PublishingSession::is_stalled`].
+    /// Whether something is on its way, and it is worth the time to ask [`PublishingSession::take_due_question`].
     #[inline]
-    pub fn is_look_due(&mut self) -> bool {
+    pub fn take_due_look(&mut self) -> bool {
         let any_waits = self.is_attached && self.next_to_send > self.accepted + 1 && !self.unacknowledged.is_empty();
-        any_waits && self.stall.is_look_due()
+        any_waits && self.stall.take_due_look()
     }
 
-    /// Whether nothing has come back for so long that the sequencer is to be asked what it has.
-    pub fn is_stalled(&mut self, now_ns: u64) -> bool {
-        self.stall.is_overdue(self.accepted, now_ns)
+    /// Whether nothing has come back for so long that the sequencer is to be asked now what it has; the next time is due
+    /// later than this one was.
+    pub fn take_due_question(&mut self, now_ns: u64) -> bool {
+        self.stall.take_due_question(self.accepted, now_ns)
     }
 
     /// It was asked.

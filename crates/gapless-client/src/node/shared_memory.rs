@@ -397,7 +397,7 @@ impl NodeLink for SharedMemoryLink {
         });
         up.notes.write(&up.link.reader, position, up.sent, progress);
         // Also if the node does not read, because it waits for something else.
-        if !up.quiet_polls.is_look_due() || !up.quiet_polls.is_ask_due(Instant::now()) {
+        if !up.quiet_polls.take_due_look() || !up.quiet_polls.take_due_question(Instant::now()) {
             return Ok(());
         }
         // A node that has sent something and received nothing waits for its session.

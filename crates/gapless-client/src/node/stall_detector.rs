@@ -29,9 +29,9 @@ impl StallDetector {
         Self { accepted, since_ns, interval_ns: interval_ns_min, interval_ns_min, held_until_ns, looks }
     }
 
-    /// Whether it is worth the time to ask the clock, and then [`StallDetector::is_overdue`].
+    /// Counts a look; whether it is worth the time to ask the clock, and then [`StallDetector::take_due_question`].
     #[inline]
-    pub const fn is_look_due(&mut self) -> bool {
+    pub const fn take_due_look(&mut self) -> bool {
         self.looks = self.looks.wrapping_add(1);
         self.looks.is_multiple_of(LOOKS_PER_CLOCK)
     }
@@ -42,20 +42,21 @@ impl StallDetector {
         self.looks = u32::MAX;
     }
 
-    /// Whether it is time to ask: frames up to `accepted` are known to be there, and later ones are on their way.
-    pub fn is_overdue(&mut self, accepted: u64, now_ns: u64) -> bool {
+    /// Frames up to `accepted` are known to be there, and later ones are on their way: whether to ask now. The next
+    /// time is then due after twice as long, until something comes back.
+    pub fn take_due_question(&mut self, accepted: u64, now_ns: u64) -> bool {
         if accepted != self.accepted {
             self.accepted = accepted;
             self.since_ns = now_ns;
             self.interval_ns = self.interval_ns_min;
             return false;
         }
-        let is_overdue = now_ns.saturating_sub(self.since_ns.max(self.held_until_ns)) >= self.interval_ns;
-        if is_overdue {
+        let is_due = now_ns.saturating_sub(self.since_ns.max(self.held_until_ns)) >= self.interval_ns;
+        if is_due {
             self.since_ns = now_ns;
             self.interval_ns = (self.interval_ns * 2).min(self.interval_ns_min.saturating_mul(BACKOFF_MAX));
         }
-        is_overdue
+        is_due
     }
 
     /// The stream takes nothing of this node for `wait_ns`, and sent frames wait there.
@@ -79,7 +80,7 @@ mod tests {
 
     /// When it is asked within `until_ns`, with a look each ms.
     fn asked(stall: &mut StallDetector, accepted: u64, from_ms: u64, until_ms: u64) -> Vec<u64> {
-        (from_ms..until_ms).filter(|ms| stall.is_overdue(accepted, ms * MS)).collect()
+        (from_ms..until_ms).filter(|ms| stall.take_due_question(accepted, ms * MS)).collect()
     }
 
     #[test]
@@ -105,9 +106,9 @@ mod tests {
     #[test]
     fn the_clock_is_asked_now_and_then_and_after_a_sleep() {
         let mut stall = StallDetector::new(20 * MS);
-        assert_eq!((0..2_560).filter(|_| stall.is_look_due()).count(), 10);
-        stall.is_look_due();
+        assert_eq!((0..2_560).filter(|_| stall.take_due_look()).count(), 10);
+        stall.take_due_look();
         stall.note_slept();
-        assert!(stall.is_look_due() && !stall.is_look_due());
+        assert!(stall.take_due_look() && !stall.take_due_look());
     }
 }

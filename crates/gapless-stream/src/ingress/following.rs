@@ -367,11 +367,11 @@ impl Ingress {
         Ok(Turn::Taken(dropped))
     }
 
-    /// Whether `decision` is on a session that this publisher opened before this member followed another, and not
-    /// since, as may be the case of one where it has opened a second. It has to open all of them, and nothing more is
-    /// taken of it.
+    /// Turns a publisher away if `decision` is on a session that it opened before this member followed another, and not
+    /// since, as may be the case of one where it has opened a second: it has to open all of them, and nothing more is
+    /// taken of it. Returns whether it was.
     #[cold]
-    pub(super) fn is_detached(&mut self, decision: Decision, session: u64, number: usize) -> bool {
+    pub(super) fn turn_away_if_detached(&mut self, decision: Decision, session: u64, number: usize) -> bool {
         let publisher = &mut self.publishers[number];
         let is_detached =
             decision == Decision::SessionUnknown && publisher.was_detached && self.sequencer.is_detached(session);

@@ -439,7 +439,7 @@ fn the_last_frame_that_was_sent_asks_what_the_sequencer_has() {
     publisher.came_back(2, 0);
     assert_eq!(publisher.last_sent(), None);
     // Not more often than it is worth.
-    let due: Vec<u64> = (0..4_000).filter(|us| publisher.is_probe_due(us * 1_000)).collect();
+    let due: Vec<u64> = (0..4_000).filter(|us| publisher.take_due_probe(us * 1_000)).collect();
     assert_eq!(due, [1_000, 2_000, 3_000]);
 }
 
@@ -495,7 +495,7 @@ fn what_was_not_sent_yet_is_not_waited_for() {
 fn a_look_is_due_while_something_is_under_way() {
     let is_due = |publisher: &mut PublishingSession| {
         publisher.note_slept();
-        publisher.is_look_due()
+        publisher.take_due_look()
     };
     let mut publisher = open(PublisherOptions::default());
     assert!(!is_due(&mut publisher), "nothing is published");
@@ -504,7 +504,7 @@ fn a_look_is_due_while_something_is_under_way() {
     }
     assert!(!is_due(&mut publisher), "nothing is sent");
     assert_eq!(numbers(&mut publisher), [1, 2, 3]);
-    assert!(is_due(&mut publisher) && !publisher.is_look_due(), "each look costs time");
+    assert!(is_due(&mut publisher) && !publisher.take_due_look(), "each look costs time");
     publisher.note_accepted(2, 0);
     assert!(is_due(&mut publisher));
     publisher.note_unknown();
@@ -520,7 +520,7 @@ fn a_look_is_due_while_something_is_under_way() {
 #[test]
 fn who_hears_nothing_asks_but_not_while_the_stream_takes_nothing() {
     let mut publisher = with_sent(1);
-    let stalled = |publisher: &mut PublishingSession, ms| publisher.is_stalled(ms * MS);
+    let stalled = |publisher: &mut PublishingSession, ms| publisher.take_due_question(ms * MS);
     assert!(!stalled(&mut publisher, 0) && !stalled(&mut publisher, 19) && stalled(&mut publisher, 20));
     publisher.hold(100 * MS, 20 * MS);
     assert!(!stalled(&mut publisher, 159) && stalled(&mut publisher, 160));
