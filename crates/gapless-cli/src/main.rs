@@ -1,7 +1,7 @@
 //! The `gapless` program: one file for each subcommand under [`commands`], no logic of its own.
 //!
 //! Errors are printed in one line and end the program with 1; wrong options end it with 2, a build that is slower than the
-//! one that it is compared with with 3; `journal verify` has codes of its own, which its help lists.
+//! one that it is compared with with 3; a file that somebody has cut or taken away while it was in use with 74; `journal verify` has codes of its own, which its help lists.
 
 #![deny(unsafe_code)]
 
@@ -9,12 +9,14 @@ mod commands;
 #[cfg(test)]
 mod documented_commands;
 mod hang_up;
+mod lost_file;
 mod printable;
 mod standard_streams;
 mod warnings;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
+use gapless_agent::lost_mappings::LOST_MAPPING;
 use gapless_supervisor::config::ConfigErrors;
 use gapless_supervisor::supervision::event::Command as Change;
 use std::borrow::Cow;
@@ -208,6 +210,7 @@ fn code_of(done: commands::Outcome) -> ExitCode {
             match error.downcast_ref() {
                 Some(gapless_bench::BenchError::Slower(..)) => ExitCode::from(SLOWER),
                 _ if is_usage => ExitCode::from(WRONG_OPTIONS),
+                _ if lost_file::is_reason_of(&*error) => ExitCode::from(LOST_MAPPING),
                 _ => ExitCode::FAILURE,
             }
         }

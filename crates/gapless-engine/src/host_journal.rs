@@ -21,7 +21,7 @@ impl HostJournal {
 
 impl SnapshotJournal for HostJournal {
     fn sync(&mut self) -> Result<(), EngineError> {
-        self.syncer.sync()?;
+        self.syncer.sync_and_check()?;
         Ok(())
     }
 

@@ -136,7 +136,7 @@ struct MemberJournal {
 
 impl SnapshotJournal for MemberJournal {
     fn sync(&mut self) -> Result<(), EngineError> {
-        self.syncer.sync()?;
+        self.syncer.sync_and_check()?;
         // Of the snapshot, which is written next.
         self.syncer.ask_disk(DiskWork::Allocate).map_err(EngineError::system("finding room for a snapshot"))
     }

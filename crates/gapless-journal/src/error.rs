@@ -397,6 +397,12 @@ pub enum JournalError {
         /// Where the journal ends now.
         end: u64,
     },
+    /// Somebody has removed, exchanged, cut or overwritten a file that this process writes. Found by a look at it, at most a
+    /// second later.
+    #[error(
+        "{path} {loss} while this process was writing it, and what it held may be lost: nothing may write to, cut or move the files of a running program. Before the next start put the file back from a copy of this directory (a member of a cluster: `gapless cluster add --replace` instead)"
+    )]
+    FileLost { path: PathBuf, loss: FileLoss },
     /// The device refused to take data; its contents are unknown from here on.
     #[error(
         "syncing {segment} failed: {source}. It is never retried, because the kernel may have dropped the data; nothing after the last synced sequence is safe"
@@ -430,6 +436,23 @@ impl JournalError {
             other => other,
         }
     }
+}
+
+/// What has become of a file that its process has open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FileLoss {
+    /// Nothing has its name.
+    #[error("was removed or moved")]
+    Gone,
+    /// Its name leads to another file.
+    #[error("was exchanged for another file")]
+    Exchanged,
+    /// It is shorter than it was.
+    #[error("was cut from {from_bytes} to {to_bytes} bytes")]
+    Cut { from_bytes: u64, to_bytes: u64 },
+    /// It has other bytes than were written.
+    #[error("was written over, at or behind byte {position},")]
+    Overwritten { position: u64 },
 }
 
 /// Why a file and the journal beside it do not come from one history.

@@ -36,7 +36,8 @@ use gapless_wire::fields::{u32_at, u64_at, u128_at};
 use crate::descriptor::{HISTORY_NAME, PAGE_LENGTH};
 use crate::disk::{DiskWork, open_regular};
 use crate::durable_file::FileReplacement;
-use crate::error::JournalError;
+use crate::error::{FileLoss, JournalError};
+use crate::file_check::{check_place, lost};
 use crate::options::Environment;
 
 const MAGIC: [u8; 8] = *b"GAPHIST\x01";
@@ -126,6 +127,18 @@ impl HistoryFile {
 
     pub(crate) fn history(&self) -> History {
         self.history
+    }
+
+    /// That the file is still there and says what it is to say.
+    pub(crate) fn check(&self) -> Result<(), JournalError> {
+        check_place(&self.file, &self.path, PAGE_LENGTH as u64)?;
+        match read_slots(&self.file, &self.path) {
+            Ok((generation, history)) if (generation, history) == (self.generation, self.history) => Ok(()),
+            Ok(_) | Err(JournalError::HistoryDamaged { .. }) => {
+                Err(lost(&self.path, FileLoss::Overwritten { position: 0 }))
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Puts `history` on the device; nothing is written that is there already.

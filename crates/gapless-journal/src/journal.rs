@@ -237,6 +237,15 @@ impl Journal {
         &self.shared.options.directory
     }
 
+    /// That nothing has failed since, also in its helper threads: for a writer that has nothing to append.
+    ///
+    /// # Errors
+    /// [`JournalError::FileLost`], [`JournalError::Poisoned`].
+    #[inline]
+    pub fn check(&self) -> Result<(), JournalError> {
+        self.shared.check_poison()
+    }
+
     /// Says how far frames are released, which [`Journal::truncate_after`] never cuts.
     #[inline]
     pub fn set_released(&mut self, sequence: u64) {
@@ -267,11 +276,11 @@ impl Journal {
     /// boot of any machine. Dropping the journal instead is what a crash would be.
     ///
     /// # Errors
-    /// A failed write or sync.
+    /// A failed write or sync; [`JournalError::FileLost`].
     pub fn close(mut self) -> Result<u64, JournalError> {
         let sequence = self.commit()?;
         let syncer = self.syncer();
-        syncer.sync()?;
+        syncer.sync_and_check()?;
         syncer.sync_marks()?;
         Ok(sequence)
     }

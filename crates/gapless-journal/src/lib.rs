@@ -39,6 +39,7 @@
 //! | `lock_holder` | who holds the lock of a journal, asked from outside |
 //! | [`descriptor`] | the layout of a segment |
 //! | `scan` | checking frames one after the other |
+//! | `file_check` | whether the files that are being written are still there |
 //! | `wake` | waking the helper thread |
 //! | [`disk`] | [`Disk`]: one that may refuse, for simulations |
 //! | [`error`] | [`JournalError`] |
@@ -63,6 +64,7 @@ pub mod disk;
 pub mod durable_file;
 pub mod error;
 mod evaluation;
+mod file_check;
 mod frame_batch;
 mod history;
 pub mod history_check;
@@ -102,7 +104,7 @@ pub use boot::BootId;
 pub use directory::DirectoryLock;
 pub use disk::{Disk, DiskWork};
 pub use durable_file::{FileReplacement, replace_file};
-pub use error::{FrameFault, JournalError, MarkName, PointFault};
+pub use error::{FileLoss, FrameFault, JournalError, MarkName, PointFault};
 pub use frame_batch::FrameBatch;
 pub use inspect::{JournalInfo, SegmentInfo, Verdict, VerifyReport, info, verify};
 pub use journal::Journal;

@@ -11,6 +11,7 @@ use gapless_agent::fault;
 use crate::descriptor::{JOURNALED_MARK_OFFSET, PAGE_LENGTH, SEALED_BIT, TIMES_MARK_OFFSET};
 use crate::disk::{DiskWork, sync_directory};
 use crate::error::JournalError;
+use crate::file_check::check_place;
 use crate::history::History;
 use crate::mapping::Mapping;
 use crate::options::Flush;
@@ -54,11 +55,6 @@ impl SharedJournal {
         let list = self.segment_list();
         let half = list.active.header.segment_length / 2;
         list.prepared.is_none() && writer_position(&list.active) >= half
-    }
-
-    /// Whether time alone makes something to do.
-    pub(crate) fn waits_for_clock(&self) -> bool {
-        self.options.retention.age_max_ns.is_some() || self.is_to_delete() || !self.segment_list().rolled.is_empty()
     }
 
     /// Takes the preparation of the next segment one step on; `true` when it is ready.
@@ -132,6 +128,8 @@ impl SharedJournal {
             if let Err(error) = environment.ask(DiskWork::Sync).and_then(|()| segment.sync_header()) {
                 return Err(self.sync_failed(from, error));
             }
+            // Frames are in it already: where it is gone or another, they are.
+            check_place(&segment.file, &from, segment.header.segment_length).inspect_err(|error| self.poison(error))?;
             std::fs::rename(&from, &to).map_err(|error| JournalError::io("rename", &from, error))?;
             segment.set_path(to);
             sync_directory(&self.options.directory)?;

@@ -1,21 +1,21 @@
 //! [`SegmentPreparer`]: prepares segments ahead of the writer and cleans up behind it, on a helper thread.
 //!
-//! It allocates the next segment, makes pages present before the writer touches them, gives segments
+//! It looks whether the files are still there, allocates the next segment, makes pages present before the writer touches them, gives segments
 //! their names, puts sealed ones on the device and deletes what retention lets go, or somebody has asked to be deleted. A journal works
 //! without one, only that the writer then does at each roll what must be done.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::error::JournalError;
 use crate::shared_journal::SharedJournal;
 
 /// How long the loop of [`SegmentPreparer::run`] waits before it tries again on a full disk.
 const RETRY_INTERVAL: Duration = Duration::from_millis(200);
-/// Retention by age and the sync of sealed segments need a look at the clock now and then, also when
-/// nothing is written.
-const CLOCK_CHECK_INTERVAL: Duration = Duration::from_secs(10);
+/// How often the files are looked at. Retention by age and the sync of sealed segments need a look at the clock now and then,
+/// too, also when nothing is written.
+const FILE_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Prepares segments ahead of a journal's writer and cleans up behind it.
 #[derive(Clone, Debug)]
@@ -81,31 +81,54 @@ impl SegmentPreparer {
         self.shared.wake.end();
     }
 
-    /// Prepares and cleans up until the journal ends: the body of a helper thread. On a full disk it says so in the
-    /// log and goes on trying, because space may come back before the writer needs it.
+    /// Looks whether the newest segment and the file `history` are still the files that the journal writes, whole.
     ///
     /// # Errors
-    /// Anything else that goes wrong; the journal's writer finds it refused, too, where it matters.
-    pub fn run(mut self) -> Result<(), JournalError> {
-        let mut is_full = false;
+    /// [`JournalError::FileLost`], from then on for every use of the journal.
+    pub fn check_files(&self) -> Result<(), JournalError> {
+        self.shared.check_files(&mut self.shared.maintenance())
+    }
+
+    /// Prepares and cleans up until the journal ends: the body of a helper thread. Once a second it looks whether the files are
+    /// there ([`SegmentPreparer::check_files`]). What goes wrong in preparing it says in the log and goes on trying, because
+    /// space may come back before the writer needs it.
+    ///
+    /// # Errors
+    /// [`JournalError::FileLost`] and failed syncs, after which the journal's writer finds it refused, too.
+    pub fn run(self) -> Result<(), JournalError> {
+        self.run_with(|| ())
+    }
+
+    /// As [`SegmentPreparer::run`], and calls `on_check` after each look at the files.
+    ///
+    /// # Errors
+    /// As [`SegmentPreparer::run`].
+    pub fn run_with(mut self, mut on_check: impl FnMut()) -> Result<(), JournalError> {
+        let mut is_refused = false;
+        let mut checked = Instant::now();
         loop {
+            if checked.elapsed() >= FILE_CHECK_INTERVAL {
+                self.check_files()?;
+                on_check();
+                checked = Instant::now();
+            }
             let limit = match self.run_once() {
                 Ok(true) if !self.shared.wake.is_ended() => continue,
                 Ok(_) => {
-                    is_full = false;
-                    self.shared.waits_for_clock().then_some(CLOCK_CHECK_INTERVAL)
-                }
-                Err(error @ JournalError::NoSpace { .. }) => {
-                    if !is_full {
-                        tracing::warn!(%error, "the next segment cannot be prepared yet");
-                    }
-                    is_full = true;
-                    Some(RETRY_INTERVAL)
+                    is_refused = false;
+                    FILE_CHECK_INTERVAL
                 }
                 Err(JournalError::Poisoned { .. }) => return Ok(()),
-                Err(error) => return Err(error),
+                Err(error) if self.shared.check_poison().is_err() => return Err(error),
+                Err(error) => {
+                    if !is_refused {
+                        tracing::warn!(%error, "the next segment cannot be prepared yet");
+                    }
+                    is_refused = true;
+                    RETRY_INTERVAL
+                }
             };
-            if !self.wait(limit) {
+            if !self.wait(Some(limit)) {
                 return Ok(());
             }
         }

@@ -13,7 +13,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use crate::descriptor::{FixedHeader, frames_offset, segment_name};
 use crate::directory::DirectoryLock;
 use crate::disk::unpoisoned;
-use crate::error::JournalError;
+use crate::error::{FileLoss, JournalError};
+use crate::file_check::KnownFrames;
 use crate::history::HistoryFile;
 use crate::mapping::Mapping;
 use crate::options::JournalOptions;
@@ -83,6 +84,21 @@ pub(crate) struct SegmentMaintenance {
     pub(crate) undeleted: String,
     /// Whether the kernel populates pages on request; tried once.
     pub(crate) populates: bool,
+    /// What the last look at the files has seen of the newest segment's frames.
+    pub(crate) known_frames: Option<KnownFrames>,
+}
+
+/// Why the journal takes nothing more.
+#[derive(Debug)]
+enum Poison {
+    /// A file is gone: whoever is refused is told the same.
+    FileLost {
+        path: PathBuf,
+        loss: FileLoss,
+    },
+    Failed {
+        reason: String,
+    },
 }
 
 /// Everything that the writer and its helper threads share.
@@ -105,7 +121,7 @@ pub(crate) struct SharedJournal {
     /// The length of the files of cut bytes; it does not change.
     pub(crate) cut_bytes: u64,
     pub(crate) is_poisoned: OwnLine<AtomicBool>,
-    poison: Mutex<Option<String>>,
+    poison: Mutex<Option<Poison>>,
     pub(crate) wake: Wake,
     segment_list: Mutex<SegmentList>,
     maintenance: Mutex<SegmentMaintenance>,
@@ -150,6 +166,7 @@ impl SharedJournal {
                 sealed_sync: None,
                 undeleted: String::new(),
                 populates: true,
+                known_frames: None,
             }),
             syncing: Mutex::new(()),
             #[cfg(any(test, feature = "fault-injection"))]
@@ -192,7 +209,10 @@ impl SharedJournal {
 
     /// Makes the journal refuse everything from now on; the first reason stays.
     pub(crate) fn poison(&self, error: &JournalError) {
-        unpoisoned(self.poison.lock()).get_or_insert_with(|| error.to_string());
+        unpoisoned(self.poison.lock()).get_or_insert_with(|| match error {
+            JournalError::FileLost { path, loss } => Poison::FileLost { path: path.clone(), loss: *loss },
+            _ => Poison::Failed { reason: error.to_string() },
+        });
         // Release: pairs with the acquire of `check_poison`; the reason is there before the flag.
         self.is_poisoned.0.store(true, Ordering::Release);
     }
@@ -206,6 +226,10 @@ impl SharedJournal {
 
     #[cold]
     pub(crate) fn poisoned_error(&self) -> JournalError {
-        JournalError::Poisoned { reason: unpoisoned(self.poison.lock()).clone().unwrap_or_default() }
+        match &*unpoisoned(self.poison.lock()) {
+            Some(Poison::FileLost { path, loss }) => JournalError::FileLost { path: path.clone(), loss: *loss },
+            Some(Poison::Failed { reason }) => JournalError::Poisoned { reason: reason.clone() },
+            None => JournalError::Poisoned { reason: String::new() },
+        }
     }
 }

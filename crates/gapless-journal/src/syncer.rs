@@ -86,6 +86,17 @@ impl Syncer {
         }
     }
 
+    /// As [`Syncer::sync`], and looks whether the journal's files are still there: for whoever then writes what stands above
+    /// the journal, a state or a snapshot.
+    ///
+    /// # Errors
+    /// As [`Syncer::sync`]; [`JournalError::FileLost`].
+    pub fn sync_and_check(&self) -> Result<u64, JournalError> {
+        let synced = self.sync()?;
+        self.shared.check_files(&mut self.shared.maintenance())?;
+        Ok(synced)
+    }
+
     /// Puts the marks themselves on the device: the last step of an orderly end.
     ///
     /// # Errors

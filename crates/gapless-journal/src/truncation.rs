@@ -106,6 +106,7 @@ impl Journal {
             list.active = segment.clone();
         }
         maintenance.sealed_sync = None;
+        maintenance.known_frames = None;
         drop(maintenance);
         self.active = segment;
         self.stand_at(position);

@@ -203,7 +203,7 @@ impl StateFiles {
             return;
         }
         // A state must never be ahead of the journal, also after power was lost.
-        let synced = self.syncer.sync().map_err(StreamError::from);
+        let synced = self.syncer.sync_and_check().map_err(StreamError::from);
         let room = || self.syncer.ask_disk(DiskWork::Allocate).map_err(system("writing into", &self.directory));
         let written = synced.and_then(|_| room()).and_then(|()| write(&self.directory, state));
         match written {

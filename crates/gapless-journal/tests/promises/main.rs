@@ -7,6 +7,7 @@ mod support;
 
 mod a_cut_leaves_a_journal_that_is_exact;
 mod a_disk_that_refuses_is_an_error;
+mod a_file_that_is_taken_away_is_noticed;
 mod a_full_or_read_only_file_system_is_an_error;
 mod a_journal_runs_for_weeks;
 mod a_journal_with_records_is_the_model;

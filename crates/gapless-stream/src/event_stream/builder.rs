@@ -35,6 +35,8 @@ use std::sync::{Arc, Mutex};
 
 /// Mailboxes hold this many messages.
 const MAILBOX_MESSAGES: usize = 4096;
+/// How often the files of the journal were found in their places: once a second.
+const FILE_CHECKS: &str = "journal.file_checks";
 /// Room for counters.
 const COUNTERS_MAX: usize = 256;
 /// Frames journaled at once before they are released, bytes.
@@ -268,9 +270,11 @@ impl<'a> StreamBuilder<'a> {
         let found = (self.opened.take(), self.journal_cursor.take(), self.releaser.take());
         let (Some(opened), Some(cursor), Some(releaser)) = found else { panic!("a stream has one journal") };
         let preparer = opened.journal.preparer();
-        let has_threads = self.has_threads;
-        self.preparer =
-            Some(if has_threads { PreparerThread::start(preparer)? } else { PreparerThread::by_hand(preparer) });
+        self.preparer = Some(if self.has_threads {
+            PreparerThread::start(preparer, self.counters.add(FILE_CHECKS)?)?
+        } else {
+            PreparerThread::by_hand(preparer)
+        });
         Ok(OwnJournaling { opened, cursor, releaser })
     }
 
@@ -289,7 +293,7 @@ impl<'a> StreamBuilder<'a> {
         let releaser = releaser.expect("the journal is made once");
         let OpenedJournal { journal, report, .. } = opened;
         let below = (journal.syncer(), journal.preparer());
-        self.preparer = Some(PreparerThread::start(journal.preparer())?);
+        self.preparer = Some(PreparerThread::start(journal.preparer(), self.counters.add(FILE_CHECKS)?)?);
         let readers = self.head.journal_readers();
         let release = if self.options.tier.is_synced() {
             let woken = self.threads.downstream(None, &[&readers[..], &[AgentRole::Journaler]].concat());

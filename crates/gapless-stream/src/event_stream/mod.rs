@@ -336,8 +336,9 @@ impl EventStream {
                 let mut agents = agents.into_inner().unwrap_or_else(PoisonError::into_inner);
                 let outcome = agents.poll_once(Now::default());
                 drop(agents);
+                let outcome = outcome.map_err(StreamError::Stopped).and_then(|_| self.check_files());
                 (self.acceptor, self.sync_thread, self.preparer) = (None, None, None);
-                return outcome.map(|_| ()).map_err(StreamError::Stopped);
+                return outcome;
             }
             None => return Ok(()),
         };
@@ -345,11 +346,16 @@ impl EventStream {
             threads.threads().iter().for_each(|thread| thread.waker().wake());
             std::thread::sleep(Duration::from_micros(200));
         }
-        let ended = threads.stop_and_join().map_err(StreamError::Stopped);
+        let ended = threads.stop_and_join().map_err(StreamError::Stopped).and_then(|()| self.check_files());
         self.acceptor = None;
         self.sync_thread = None;
         self.preparer = None;
         ended
+    }
+
+    /// That what was acknowledged is still in its files.
+    fn check_files(&self) -> Result<(), StreamError> {
+        self.preparer.as_ref().map_or(Ok(()), PreparerThread::check_files)
     }
 }
 

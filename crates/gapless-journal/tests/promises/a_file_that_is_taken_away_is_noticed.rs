@@ -1,0 +1,195 @@
+//! Whoever removes, exchanges, cuts or overwrites a file that a journal writes ends the journal with the file's name, whatever
+//! is mapped of it: by the look that the helper takes once a second, and by that of a clean stop and of whoever writes a
+//! state above the journal.
+
+use crate::support::{append, find_frame, options, segments};
+use gapless_journal::{FileLoss, Flush, Journal, JournalError};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+fn opened(directory: &Path, flush: Flush) -> Journal {
+    let mut options = options(directory);
+    (options.flush, options.marks) = (flush, flush);
+    let (mut journal, _) = Journal::open(options).unwrap();
+    append(&mut journal, 20, 100, 1);
+    journal
+}
+
+fn writable(path: &Path) -> File {
+    File::options().write(true).open(path).unwrap()
+}
+
+fn remove(path: &Path) {
+    std::fs::remove_file(path).unwrap();
+}
+
+fn exchange(path: &Path) {
+    let copy = path.with_extension("copy");
+    std::fs::copy(path, &copy).unwrap();
+    std::fs::rename(copy, path).unwrap();
+}
+
+fn cut(path: &Path) {
+    writable(path).set_len(0).unwrap();
+}
+
+fn cut_by_a_byte(path: &Path) {
+    let file = writable(path);
+    file.set_len(file.metadata().unwrap().len() - 1).unwrap();
+}
+
+fn cut_and_make_long_again(path: &Path) {
+    let file = writable(path);
+    let length = file.metadata().unwrap().len();
+    file.set_len(0).unwrap();
+    file.set_len(length).unwrap();
+}
+
+/// The same from the last frame on: the header and all frames before it stay.
+fn cut_the_last_frame_and_make_long_again(path: &Path) {
+    let (position, _) = find_frame(path, 20);
+    let file = writable(path);
+    let length = file.metadata().unwrap().len();
+    file.set_len(position).unwrap();
+    file.set_len(length).unwrap();
+}
+
+/// What somebody does to a file.
+type Deed = fn(&Path);
+
+const GONE: fn(FileLoss) -> bool = |loss| loss == FileLoss::Gone;
+const EXCHANGED: fn(FileLoss) -> bool = |loss| loss == FileLoss::Exchanged;
+const CUT: fn(FileLoss) -> bool =
+    |loss| matches!(loss, FileLoss::Cut { from_bytes, to_bytes } if from_bytes > to_bytes);
+const OVERWRITTEN: fn(FileLoss) -> bool = |loss| matches!(loss, FileLoss::Overwritten { .. });
+
+fn assert_lost(error: JournalError, expected: &Path, is_right: fn(FileLoss) -> bool, deed: &str) {
+    let JournalError::FileLost { path, loss } = &error else { panic!("{deed}: {error}") };
+    assert_eq!(path, expected, "{deed}");
+    assert!(is_right(*loss), "{deed}: {error}");
+    assert!(error.to_string().starts_with(&format!("{} was ", path.display())), "{error}");
+}
+
+fn newest(directory: &Path) -> PathBuf {
+    segments(directory).pop().unwrap()
+}
+
+fn history(directory: &Path) -> PathBuf {
+    directory.join("history")
+}
+
+#[test]
+fn each_deed_is_an_error_with_the_files_name_from_then_on() {
+    let deeds: [(&str, fn(&Path) -> PathBuf, Deed, fn(FileLoss) -> bool); 10] = [
+        ("segment removed", newest, remove, GONE),
+        ("segment exchanged", newest, exchange, EXCHANGED),
+        ("segment cut", newest, cut, CUT),
+        ("segment cut by a byte", newest, cut_by_a_byte, CUT),
+        ("segment cut and made long again", newest, cut_and_make_long_again, OVERWRITTEN),
+        ("segment cut at its last frame", newest, cut_the_last_frame_and_make_long_again, OVERWRITTEN),
+        ("history removed", history, remove, GONE),
+        ("history exchanged", history, exchange, EXCHANGED),
+        ("history cut", history, cut, CUT),
+        ("history cut and made long again", history, cut_and_make_long_again, OVERWRITTEN),
+    ];
+    for flush in [Flush::Mapped, Flush::Write] {
+        for (name, path, deed, is_right) in deeds {
+            let directory = tempfile::tempdir().unwrap();
+            let journal = opened(directory.path(), flush);
+            journal.preparer().check_files().unwrap();
+            let path = path(directory.path());
+            deed(&path);
+            assert_lost(journal.preparer().check_files().unwrap_err(), &path, is_right, name);
+            for refused in [
+                journal.check().unwrap_err(),
+                journal.preparer().run_once().unwrap_err(),
+                journal.syncer().sync_and_check().unwrap_err(),
+                journal.close().unwrap_err(),
+            ] {
+                assert_lost(refused, &path, is_right, name);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_clean_stop_and_whoever_stands_above_look_before() {
+    let directory = tempfile::tempdir().unwrap();
+    let journal = opened(directory.path(), Flush::Write);
+    let path = newest(directory.path());
+    remove(&path);
+    assert_lost(journal.close().unwrap_err(), &path, GONE, "at the stop");
+
+    let directory = tempfile::tempdir().unwrap();
+    let journal = opened(directory.path(), Flush::Write);
+    let path = newest(directory.path());
+    exchange(&path);
+    assert_lost(journal.syncer().sync_and_check().unwrap_err(), &path, EXCHANGED, "before a state");
+}
+
+#[test]
+fn the_helper_looks_also_where_nothing_is_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let journal = opened(directory.path(), Flush::Write);
+    let (preparer, looks) = (journal.preparer(), std::sync::mpsc::channel());
+    let helper = std::thread::spawn(move || preparer.run_with(|| looks.0.send(()).unwrap_or(())));
+    // All is well: it goes on.
+    for _ in 0..2 {
+        looks.1.recv().unwrap();
+    }
+    let path = newest(directory.path());
+    cut(&path);
+    assert_lost(helper.join().unwrap().unwrap_err(), &path, CUT, "the helper");
+    assert_lost(journal.check().unwrap_err(), &path, CUT, "the writer");
+}
+
+/// A segment takes frames before it has its name: without its file they would be lost.
+#[test]
+fn a_prepared_segment_that_is_gone_is_noticed_when_it_is_named() {
+    for (deed, is_right) in [(remove as Deed, GONE), (exchange, EXCHANGED)] {
+        let directory = tempfile::tempdir().unwrap();
+        let mut journal = opened(directory.path(), Flush::Write);
+        let begun = journal.segments_begun();
+        while journal.segments_begun() == begun {
+            append(&mut journal, 1, 1000, 1);
+        }
+        let names = std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().path());
+        let prepared: Vec<PathBuf> =
+            names.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with("prepared")).collect();
+        let [path] = &prepared[..] else { panic!("one segment waits for its name: {prepared:?}") };
+        deed(path);
+        assert_lost(journal.preparer().run_once().unwrap_err(), path, is_right, "a prepared segment");
+        assert_lost(journal.check().unwrap_err(), path, is_right, "the writer");
+    }
+}
+
+#[test]
+fn what_a_journal_does_itself_is_no_loss() {
+    for flush in [Flush::Mapped, Flush::Write] {
+        let directory = tempfile::tempdir().unwrap();
+        let mut journal = opened(directory.path(), flush);
+        let mut preparer = journal.preparer();
+        preparer.check_files().unwrap();
+        // A cut takes back frames that a look has seen, and others come in their places.
+        journal.truncate_after(5).unwrap();
+        append(&mut journal, 3, 100, 2);
+        preparer.check_files().unwrap();
+        append(&mut journal, 3_000, 1_000, 2);
+        preparer.check_files().unwrap();
+        while preparer.run_once().unwrap() {}
+        preparer.check_files().unwrap();
+        // A link leads to the same file.
+        for path in [newest(directory.path()), history(directory.path())] {
+            std::fs::rename(&path, path.with_extension("elsewhere")).unwrap();
+            std::os::unix::fs::symlink(path.with_extension("elsewhere"), &path).unwrap();
+            preparer.check_files().unwrap();
+            std::fs::rename(path.with_extension("elsewhere"), &path).unwrap();
+        }
+        // Something that is not of the journal, and a segment that is not the newest: a reader finds out.
+        File::create(directory.path().join("another")).unwrap().write_all_at(b"text", 0).unwrap();
+        remove(&segments(directory.path())[0]);
+        preparer.check_files().unwrap();
+        journal.close().unwrap();
+    }
+}
