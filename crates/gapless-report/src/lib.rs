@@ -6,6 +6,7 @@
 //! | [`table`] | its tables | `tables`: lines around the cells |
 //! | [`published`] | figures of others, to be printed beside ours | – |
 //! | [`workbook`] | Excel output | `workbooks` |
+//! | `output_file` | whether a file can be written, before a long run | – |
 //! | `report` | the JSON object, as types | – |
 //! | [`progress`] | progress bar and lines on stderr | `progress`: the bar |
 //! | [`environment`] | the machine, the kernel and the commit that a figure belongs to | – |
@@ -21,6 +22,7 @@
 pub mod affinity;
 pub mod environment;
 mod error;
+mod output_file;
 pub mod plot;
 pub mod progress;
 pub mod published;
@@ -29,4 +31,5 @@ pub mod table;
 pub mod workbook;
 
 pub use error::{ReportError, Result};
+pub use output_file::output_file;
 pub use report::{CpuPerMessage, FAILED, FloorRow, IntervalRow, LatencyNs, Report, Row, RowConfig};

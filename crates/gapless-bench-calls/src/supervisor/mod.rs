@@ -39,7 +39,7 @@ const LOOK: Duration = Duration::from_millis(50);
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub struct SupervisorArguments {
     /// Write the results as one JSON object; - is stdout, and then nothing else is printed there
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = gapless_report::output_file)]
     pub json: Option<PathBuf>,
 
     /// Processes with a copy each [default: 50]

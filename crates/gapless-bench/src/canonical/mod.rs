@@ -45,8 +45,8 @@ use crate::child_process::Child;
 use crate::floor::FloorPlan;
 use crate::histogram::hlog::{TaggedRun, write_file};
 use crate::options::{
-    BACKUP_ADDRESS, CanonicalArguments, CanonicalOptions, CpuMask, MessageEncoding, OutputSettings, Role, RunPlan,
-    RunSettings, SheetFigure,
+    BACKUP_ADDRESS, CanonicalArguments, CanonicalOptions, CpuMask, HlogTarget, MessageEncoding, OutputSettings,
+    RunPlan, RunSettings, SheetFigure,
 };
 use crate::own_directory::OwnDirectory;
 use crate::{BenchError, Result};
@@ -83,16 +83,26 @@ fn finish(child: Child<'_>) -> Result<()> {
 /// with the rows that are complete.
 ///
 /// # Errors
-/// Options that contradict each other, a node that cannot be run, results that cannot be written, and
-/// a run whose check failed, after everything was written.
+/// Options that contradict each other, a node that cannot be run, results that cannot be written (before the run, where
+/// that can be seen), and a run whose check failed, after everything was written.
 pub fn run(arguments: &CanonicalArguments, interrupted: &Arc<AtomicBool>) -> Result<()> {
-    if arguments.role == Some(Role::Backup) {
+    if arguments.is_backup() {
         return run_backup(arguments, interrupted);
     }
     let CanonicalOptions { plan, output, warnings } = arguments.resolve_here()?;
     if let Some(target) = &output.workbook {
         // A long run must not end with an error that was there before it.
         workbook::check(&target.path, target.cell)?;
+    }
+    // The others that were named are checked where the command line is read.
+    if let Some(HlogTarget { path, named: false }) = &output.hlog {
+        let checked = path.to_str().map_or(Ok(path.clone()), gapless_report::output_file);
+        checked.map_err(|reason| {
+            BenchError::Option(format!(
+                "{}: {reason}; name another file with --hlog, or give --no-latency-writes",
+                path.display()
+            ))
+        })?;
     }
     for warning in &warnings {
         eprintln!("gapless: {warning}");

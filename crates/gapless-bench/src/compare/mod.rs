@@ -76,7 +76,7 @@ pub struct CompareArguments {
     pub instructions: WhenCounted,
 
     /// Write the report as one JSON object; - is stdout, and then nothing else is printed there
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = gapless_report::output_file)]
     pub json: Option<PathBuf>,
 }
 
@@ -121,9 +121,6 @@ pub fn run(arguments: &CompareArguments, interrupted: &AtomicBool) -> Result<(St
         false => arguments.runs.iter().map(String::as_str).collect(),
     };
     let workloads = given.into_iter().map(Workload::find).collect::<Result<Vec<_>>>()?;
-    if let Some(target) = &arguments.json {
-        could_be_written(target)?;
-    }
     // Both are found before minutes are spent on building one.
     let (a, b) = (Source::find(&arguments.a)?, Source::find(&arguments.b)?);
     let (a, b) = (a.build(interrupted)?, b.build(interrupted)?);
@@ -179,17 +176,6 @@ pub fn run(arguments: &CompareArguments, interrupted: &AtomicBool) -> Result<(St
         outcome = Err(error.into());
     }
     Ok((text, outcome))
-}
-
-/// Refuses what is no place for a file, before minutes are measured for it.
-fn could_be_written(target: &Path) -> Result<()> {
-    let parent = target.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let reason = match (target.is_dir(), parent.is_dir()) {
-        (true, _) => "it is a directory".to_owned(),
-        (_, false) => format!("{} is no directory", parent.display()),
-        _ => return Ok(()),
-    };
-    Err(BenchError::Option(format!("--json {}: {reason}", target.display())))
 }
 
 /// The settings that all workloads share.

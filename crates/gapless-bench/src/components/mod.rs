@@ -36,7 +36,7 @@ use std::time::Duration;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub struct ComponentArguments {
     /// Write the report as one JSON object; - is stdout, and then nothing else is printed there
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = gapless_report::output_file)]
     pub json: Option<PathBuf>,
 
     /// Samples of each row; without it the whole takes a few seconds

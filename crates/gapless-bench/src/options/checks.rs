@@ -181,6 +181,31 @@ impl CanonicalArguments {
                 "{option} contradicts --tier memory; choose --tier journal or sync, or leave one out"
             ));
         }
+        let has_journal = self.enable_persistence || self.is_clustered() || self.tier.is_some();
+        if !has_journal && let Some(option) = self.persistence_options().first() {
+            return refuse(format!("{option} has no use without a journal; add --enable-persistence"));
+        }
+        let is_max = self.cpu == Some(CpuConfiguration::Max);
+        let without_thread = [
+            (
+                self.detached_send_queue_depth.is_some() && !self.detached_send,
+                "--detached-send-queue-depth",
+                "--detached-send",
+            ),
+            (
+                self.detached_send_cpu_mask.is_some() && !self.detached_send && !is_max,
+                "--detached-send-cpu-mask",
+                "--detached-send or --cpu max",
+            ),
+            (
+                self.persister_cpu_mask.is_some() && !self.detached_persister && !is_max,
+                "--persister-cpu-mask",
+                "--detached-persister or --cpu max",
+            ),
+        ];
+        if let Some((_, option, needed)) = without_thread.iter().find(|(is_given, ..)| *is_given) {
+            return refuse(format!("{option} has no use without {needed}"));
+        }
         if self.hlog.is_some() && self.no_latency_writes {
             return refuse("--hlog names a latency data file and --no-latency-writes forbids it; leave one out");
         }

@@ -214,6 +214,12 @@ impl CanonicalArguments {
         self.enable_clustering || self.role.is_some()
     }
 
+    /// Whether it serves a primary of another host, until it is told to end.
+    #[must_use]
+    pub fn is_backup(&self) -> bool {
+        self.role == Some(Role::Backup)
+    }
+
     fn cluster(&self, cpu: CpuConfiguration, available: &BTreeSet<usize>) -> Option<ClusterSettings> {
         self.is_clustered().then(|| ClusterSettings {
             is_one_thread: self.is_one_thread(cpu, available),
@@ -234,22 +240,7 @@ impl CanonicalArguments {
         } else {
             Tier::Memory
         });
-        if tier == Tier::Memory {
-            let without_effect = self.persistence_options().join(", ");
-            if !without_effect.is_empty() {
-                warnings.push(format!("without --enable-persistence these have no effect: {without_effect}"));
-            }
-        }
-        if self.detached_send_queue_depth.is_some() && !self.detached_send {
-            warnings.push("--detached-send-queue-depth has no effect without --detached-send".into());
-        }
         let cpu = self.cpu.unwrap_or(CpuConfiguration::Default);
-        if self.detached_send_cpu_mask.is_some() && !self.detached_send && cpu != CpuConfiguration::Max {
-            warnings.push("--detached-send-cpu-mask has no effect without --detached-send or --cpu max".into());
-        }
-        if self.persister_cpu_mask.is_some() && !self.detached_persister && cpu != CpuConfiguration::Max {
-            warnings.push("--persister-cpu-mask has no effect without --detached-persister or --cpu max".into());
-        }
         let mut mask = |option: &str, mask: &Option<CpuMask>| {
             let mask = mask.clone()?;
             let missing = mask.missing(available);

@@ -448,13 +448,19 @@ fn tier_and_persistence_options_must_agree() {
 }
 
 #[test]
-fn an_option_without_effect_is_said() {
-    let warnings = |line: &str| resolve(line).unwrap().warnings;
-    assert!(warnings("-f -k logs")[0].contains("--log-location, --flush-on-commit"));
-    assert!(warnings("-n 5")[0].contains("--detached-send-queue-depth"));
-    assert!(warnings("-o [0]")[0].contains("--detached-send-cpu-mask"));
-    assert!(warnings("-e -x [0]")[0].contains("--persister-cpu-mask"));
-    assert!(warnings("-e -x [0] -o [1] --cpu max").is_empty());
+fn an_option_without_effect_is_refused() {
+    for (line, option, needed) in [
+        ("-f -k logs", "--log-location", "add --enable-persistence"),
+        ("-z", "--zero-out-initial", "add --enable-persistence"),
+        ("-n 5", "--detached-send-queue-depth", "without --detached-send"),
+        ("-o [0]", "--detached-send-cpu-mask", "without --detached-send or --cpu max"),
+        ("-e -x [0]", "--persister-cpu-mask", "without --detached-persister or --cpu max"),
+    ] {
+        let error = resolve(line).expect_err(line);
+        assert!(error.starts_with(option) && error.contains(needed), "{error}");
+    }
+    assert!(resolve("-e -x [0] -o [1] --cpu max").unwrap().warnings.is_empty());
+    assert!(resolve("-e -f -k logs -u -n 5").unwrap().warnings.is_empty());
 }
 
 #[test]
@@ -498,7 +504,7 @@ fn outputs_and_their_contradictions() {
     let hlog = |line: &str| resolve(line).unwrap().output.hlog.map(|hlog| (hlog.path, hlog.named));
     assert_eq!(hlog("-c 1"), Some((PathBuf::from("canonical.hlog"), false)));
     assert_eq!(hlog("-c 1 -a"), None);
-    assert_eq!(hlog("--json a/out.json"), Some((PathBuf::from("a/out.hlog"), false)));
+    assert_eq!(hlog("--json src/out.json"), Some((PathBuf::from("src/out.hlog"), false)));
     assert_eq!(hlog("--json -"), None);
     assert_eq!(hlog("--json run.hlog"), None);
     assert_eq!(hlog("--hlog x.hlog --json -"), Some((PathBuf::from("x.hlog"), true)));

@@ -91,11 +91,11 @@ pub struct SequencerArguments {
     pub password: Option<Field<10>>,
 
     /// Write the report as one JSON object; - is stdout, and then nothing else is printed there
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = gapless_report::output_file)]
     pub json: Option<PathBuf>,
 
     /// Write the latencies as HdrHistogram interval log
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = gapless_report::output_file)]
     pub hlog: Option<PathBuf>,
 }
 

@@ -1,6 +1,6 @@
 //! `gapless bench`: the canonical benchmark, its parts one by one, and event streams.
 
-use super::{Outcome, interrupt, print};
+use super::{Ended, INTERRUPTED, Outcome, interrupt, print};
 use clap::{Args, Subcommand};
 use gapless_bench::canonical;
 use gapless_bench::commands::{self, CommandsArguments};
@@ -17,8 +17,13 @@ use gapless_bench::rpc::payloads::{self, PayloadsArguments};
 use gapless_bench::rpc::scenarios::{self, ScenariosArguments};
 use gapless_bench::sequencer::{self, SequencerArguments};
 use gapless_bench::supervisor::{self, SupervisorArguments};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 #[derive(Args)]
+#[command(
+    after_help = "Exit codes: 0; 1 for a benchmark that cannot be run or whose check failed; 2 for what is wrong in the command line, files that cannot be written included; 3 where `compare` has found the second build slower; 130 after Ctrl-C, with what was measured until then."
+)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     benchmark: Benchmark,
@@ -113,33 +118,53 @@ enum RpcBenchmark {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    let text = match &arguments.benchmark {
-        Benchmark::Canonical(arguments) => return Ok(canonical::run(arguments, &interrupt()?)?),
+    let interrupted = match arguments.benchmark {
+        // Whoever has started it ends it.
+        Benchmark::Child { .. } => Arc::default(),
+        _ => interrupt()?,
+    };
+    let outcome = measure(&arguments.benchmark, &interrupted);
+    // It serves until it is told to end.
+    let is_server = matches!(&arguments.benchmark, Benchmark::Canonical(arguments) if arguments.is_backup());
+    // Relaxed: the flag guards no data (pairs with the store of the signal handler).
+    if is_server || !interrupted.load(Ordering::Relaxed) {
+        return outcome;
+    }
+    let reason = match outcome {
+        Ok(()) => "interrupted; what was measured before is all that there is".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    Err(Box::new(Ended { code: INTERRUPTED, reason }))
+}
+
+fn measure(benchmark: &Benchmark, interrupted: &Arc<AtomicBool>) -> Outcome {
+    let text = match benchmark {
+        Benchmark::Canonical(arguments) => return Ok(canonical::run(arguments, interrupted)?),
         Benchmark::Child { role, order } => return Ok(roles::run(*role, order)?),
         Benchmark::Compare(arguments) => {
-            let (text, outcome) = compare::run(arguments, &*interrupt()?)?;
+            let (text, outcome) = compare::run(arguments, interrupted)?;
             print(&text)?;
             return Ok(outcome?);
         }
-        Benchmark::Commands(arguments) => commands::run(arguments, &interrupt()?),
-        Benchmark::Failover(arguments) => failover::run(arguments, &*interrupt()?),
-        Benchmark::Sequencer(arguments) => sequencer::run(arguments, &*interrupt()?),
-        Benchmark::Rpc(RpcBenchmark::Curve(arguments)) => curve::run(arguments, &*interrupt()?),
+        Benchmark::Commands(arguments) => commands::run(arguments, interrupted),
+        Benchmark::Failover(arguments) => failover::run(arguments, interrupted),
+        Benchmark::Sequencer(arguments) => sequencer::run(arguments, interrupted),
+        Benchmark::Rpc(RpcBenchmark::Curve(arguments)) => curve::run(arguments, interrupted),
         Benchmark::Rpc(RpcBenchmark::Faults(arguments)) => {
-            let (text, outcome) = faults::run(arguments, &*interrupt()?)?;
+            let (text, outcome) = faults::run(arguments, interrupted)?;
             print(&text)?;
             return Ok(outcome?);
         }
-        Benchmark::Rpc(RpcBenchmark::Payloads(arguments)) => payloads::run(arguments, &*interrupt()?),
-        Benchmark::Rpc(RpcBenchmark::Scenarios(arguments)) => scenarios::run(arguments, &*interrupt()?),
-        Benchmark::Serialization(arguments) => components::serialization::run(arguments, &*interrupt()?),
-        Benchmark::Log(arguments) => components::log::run(arguments, &*interrupt()?),
-        Benchmark::Link(arguments) => components::link::run(arguments, &*interrupt()?),
-        Benchmark::Messaging(arguments) => components::messaging::run(arguments, &*interrupt()?),
-        Benchmark::Persistence(arguments) => components::persistence::run(arguments, &*interrupt()?),
-        Benchmark::Storage(arguments) => components::storage::run(arguments, &*interrupt()?),
-        Benchmark::Supervisor(arguments) => supervisor::run(arguments, &*interrupt()?),
-        Benchmark::Time(arguments) => components::clocks::run(arguments, &*interrupt()?),
+        Benchmark::Rpc(RpcBenchmark::Payloads(arguments)) => payloads::run(arguments, interrupted),
+        Benchmark::Rpc(RpcBenchmark::Scenarios(arguments)) => scenarios::run(arguments, interrupted),
+        Benchmark::Serialization(arguments) => components::serialization::run(arguments, interrupted),
+        Benchmark::Log(arguments) => components::log::run(arguments, interrupted),
+        Benchmark::Link(arguments) => components::link::run(arguments, interrupted),
+        Benchmark::Messaging(arguments) => components::messaging::run(arguments, interrupted),
+        Benchmark::Persistence(arguments) => components::persistence::run(arguments, interrupted),
+        Benchmark::Storage(arguments) => components::storage::run(arguments, interrupted),
+        Benchmark::Supervisor(arguments) => supervisor::run(arguments, interrupted),
+        Benchmark::Time(arguments) => components::clocks::run(arguments, interrupted),
     }?;
     print(&text)
 }

@@ -1,6 +1,6 @@
 //! `gapless schema`: generates Rust and protobuf from SBE schemas, or checks them.
 
-use super::Outcome;
+use super::{Outcome, print};
 use clap::{Args, Subcommand};
 use gapless_schema::generate::Generator;
 use std::path::{Path, PathBuf};
@@ -25,11 +25,12 @@ enum Action {
         #[arg(long)]
         sbe_only: bool,
     },
-    /// Say what is wrong with a schema, or what is in it
-    #[command(after_help = "Example:\n  gapless schema check messages.xml")]
+    /// Say what is wrong with schemas, or what is in them
+    #[command(after_help = "Examples:\n  gapless schema check messages.xml\n  gapless schema check schemas/*.xml")]
     Check {
-        /// The SBE schema
-        schema: PathBuf,
+        /// The SBE schemas
+        #[arg(required = true, value_name = "SCHEMA")]
+        schemas: Vec<PathBuf>,
         /// Without a protobuf form, and its limits of ids
         #[arg(long)]
         sbe_only: bool,
@@ -37,14 +38,24 @@ enum Action {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    let text = match &arguments.action {
-        Action::Generate { schema, output, sbe_only } => generator(schema, *sbe_only).generate_into(output)?,
-        Action::Check { schema, sbe_only } => {
-            format!("{}: {}", schema.display(), generator(schema, *sbe_only).check()?)
+    match &arguments.action {
+        Action::Generate { schema, output, sbe_only } => {
+            print(&format!("{}\n", generator(schema, *sbe_only).generate_into(output)?))
         }
-    };
-    println!("{text}");
-    Ok(())
+        Action::Check { schemas, sbe_only } => check(schemas, *sbe_only),
+    }
+}
+
+/// Looks at all of them, and says of each what is wrong.
+fn check(schemas: &[PathBuf], sbe_only: bool) -> Outcome {
+    let mut wrong = Vec::new();
+    for schema in schemas {
+        match generator(schema, sbe_only).check() {
+            Ok(text) => print(&format!("{}: {text}\n", schema.display()))?,
+            Err(error) => wrong.push(error.to_string()),
+        }
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("; ").into()) }
 }
 
 fn generator(schema: &Path, sbe_only: bool) -> Generator {

@@ -209,6 +209,6 @@ fn json_on_stdout_stands_alone() {
     let text = run(directory.path(), &["bench", "time", "--count", "2", "--json", "-"]).good();
     assert_eq!(serde_json::from_str::<Value>(&text).unwrap()["benchmark"], "time");
     assert!(names(directory.path()).is_empty());
-    let refused = run(directory.path(), &["bench", "time", "--count", "2", "--json", "no/out.json"]).error(1);
-    assert!(refused.contains("no/out.json"), "{refused}");
+    let refused = run(directory.path(), &["bench", "time", "--count", "2", "--json", "no/out.json"]).error(2);
+    assert!(refused.contains("no/out.json") && refused.contains("the folder no is not there"), "{refused}");
 }

@@ -4,6 +4,7 @@
 
 use crate::program::{Ended, gapless, names, run};
 use crate::turn;
+use gapless_testkit::process::Process;
 use gapless_wire::HEADER_LENGTH;
 use serde_json::Value;
 use std::os::unix::fs::MetadataExt;
@@ -59,7 +60,7 @@ fn segments(location: &Path) -> Vec<PathBuf> {
 fn a_run_in_memory_with_its_rate_its_masks_and_its_files() {
     let directory = tempfile::tempdir().unwrap();
     let words = format!(
-        "-l sbe.serial -c 1,300 -r 1000 -t 0 -b --sessions 10 --repeat-percent 50 --json out.json -j {MISSING_CPU} -y {MISSING_CPU} -z"
+        "-l sbe.serial -c 1,300 -r 1000 -t 0 -b --sessions 10 --repeat-percent 50 --json out.json -j {MISSING_CPU} -y {MISSING_CPU}"
     );
     let ended = canonical(directory.path(), &words);
     // Interval figures: the run lasts longer than one interval of a second.
@@ -84,11 +85,47 @@ fn a_run_in_memory_with_its_rate_its_masks_and_its_files() {
     for option in ["--injector-cpu-mask", "--service-cpu-mask"] {
         assert!(has_note(&report, &[option, "CPU 1000 is not there"]), "{:?}", report["notes"]);
     }
-    assert!(has_note(&report, &["--zero-out-initial", "no effect"]), "{:?}", report["notes"]);
     // Latencies beside the JSON; no journal.
     assert_eq!(names(directory.path()), ["out.hlog", "out.json"]);
     let hlog = std::fs::read_to_string(directory.path().join("out.hlog")).unwrap();
     assert!(hlog.starts_with('#') && hlog.contains("HIST"), "{hlog}");
+}
+
+#[test]
+fn results_that_cannot_be_written_and_options_without_effect_are_refused_before_the_run() {
+    let directory = tempfile::tempdir().unwrap();
+    let run = "-l sbe.serial -c 100000000 -r 10 -t 0";
+    for (words, expected) in [
+        ("--json no/out.json", "the folder no is not there"),
+        ("--json /proc/out.json", "--json"),
+        ("-c 5 --hlog .", "it is a folder"),
+        ("-k log", "--log-location has no use without a journal; add --enable-persistence"),
+        ("-n 5", "--detached-send-queue-depth has no use without --detached-send"),
+    ] {
+        let words = if words.starts_with("-c") { words.to_owned() } else { format!("{run} {words}") };
+        let refused = canonical(directory.path(), &words).error(2);
+        assert!(refused.contains(expected), "{words}: {refused}");
+    }
+    // The latency data file that it writes unasked.
+    let refused = canonical(Path::new("/proc"), run).error(2);
+    assert!(refused.contains("canonical.hlog") && refused.contains("--no-latency-writes"), "{refused}");
+    assert!(names(directory.path()).is_empty());
+}
+
+#[test]
+fn one_that_is_interrupted_prints_what_it_has_and_ends_with_a_code_of_its_own() {
+    let directory = tempfile::tempdir().unwrap();
+    let _turn = turn();
+    let words = ["bench", "canonical", "-l", "sbe.serial", "-c", "100000000", "-r", "1000", "-t", "0", "-b", "-a"];
+    let mut running = Process::start(gapless(directory.path(), &words).stderr(Stdio::piped()));
+    let said = running.error_lines();
+    // Figures of an interval: it measures.
+    assert!(said.iter().any(|line| line.contains("p99")), "it prints figures each second");
+    running.interrupt();
+    let printed = running.rest().join("\n");
+    assert_eq!(running.wait().code(), Some(130));
+    let said = said.iter().collect::<Vec<_>>().join("\n");
+    assert!(printed.contains("sbe.serial") && said.contains("interrupted"), "{printed} {said}");
 }
 
 #[test]

@@ -150,7 +150,7 @@ fn a_signal_ends_a_build_that_hangs() {
     until_some("the end", || comparison.try_wait().unwrap());
     let output = comparison.wait_with_output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert_eq!(output.status.code(), Some(130), "{stderr}");
     assert!(stderr.contains("interrupted"), "{stderr}");
 }
 

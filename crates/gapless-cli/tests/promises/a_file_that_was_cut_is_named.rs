@@ -48,10 +48,13 @@ fn a_shortened_segment_or_counters_file_is_named_and_the_process_ends() {
     }
 }
 
+/// What somebody does to a file.
+type Deed = fn(&Path);
+
 /// Nothing looks at a mapping here, and nothing comes that would be written: the sequencer looks by itself.
 #[test]
 fn an_idle_sequencer_notices_what_becomes_of_its_journal() {
-    let deeds: [(&str, fn(&Path), &str); 4] = [
+    let deeds: [(&str, Deed, &str); 4] = [
         ("cut", |path| writable(path).set_len(0).unwrap(), "was cut from 4194304 to 0 bytes"),
         ("cut and made long again", cut_and_make_long_again, "was written over"),
         ("removed", |path| std::fs::remove_file(path).unwrap(), "was removed or moved"),

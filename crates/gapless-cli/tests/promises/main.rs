@@ -17,6 +17,7 @@ mod a_floor_stays_in_the_foreground;
 mod a_guard_that_fails_hinders_nobody;
 mod a_journal_is_looked_into;
 mod a_late_joiner_over_udp_meets_every_line;
+mod a_member_s_directory_is_verified_whole;
 mod a_member_s_operator_is_told_what_is_wrong;
 mod a_node_s_counters_are_shown;
 mod a_publisher_leaves_no_session;

@@ -120,6 +120,7 @@ fn wrong_options_are_one_line_and_end_with_2() {
         ("bench canonical -e --tier memory", "contradicts --tier memory"),
         ("bench canonical -c 10 --all", "--all"),
         ("bench canonical -a --hlog x.hlog", "--no-latency-writes"),
+        ("stream tail --count 0", "--count"),
         ("surprise", "surprise"),
     ] {
         let line: Vec<&str> = words.split(' ').collect();
@@ -127,6 +128,21 @@ fn wrong_options_are_one_line_and_end_with_2() {
         assert!(text.contains(expected), "{words}: {text}");
     }
     assert!(program::names(directory.path()).is_empty(), "nothing was begun");
+}
+
+#[test]
+fn all_schemas_that_are_named_are_checked() {
+    let directory = tempfile::tempdir().unwrap();
+    let schemas = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../gapless-schema/schemas");
+    for name in ["car.xml", "truck.xml"] {
+        std::fs::copy(schemas.join(name), directory.path().join(name)).unwrap();
+    }
+    std::fs::write(directory.path().join("bad.xml"), "<no schema").unwrap();
+    let ended = run(directory.path(), &["schema", "check", "bad.xml", "car.xml", "gone.xml"]);
+    assert!(ended.stdout.starts_with("car.xml: "), "{ended:?}");
+    let text = ended.error(1);
+    assert!(text.contains("bad.xml") && text.contains("gone.xml") && !text.contains("car.xml"), "{text}");
+    assert_eq!(run(directory.path(), &["schema", "check", "car.xml", "car.xml"]).good().lines().count(), 2);
 }
 
 #[test]

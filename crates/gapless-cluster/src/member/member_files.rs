@@ -77,10 +77,11 @@ impl MemberFiles {
     }
 
     /// The files of `directory`, if its `instance` is valid. Writes nothing.
-    pub fn look(directory: &Path) -> Option<Self> {
+    pub fn look(directory: &Path) -> Result<Self, ClusterError> {
         let files = Self { directory: directory.to_owned(), instance: 0 };
-        let text = files.read("instance").ok()??;
-        Some(Self { instance: u64::from_str_radix(text.trim(), 16).ok()?, ..files })
+        let text = files.read("instance")?.ok_or_else(|| files.missing("instance"))?;
+        let number = u64::from_str_radix(text.trim(), 16).map_err(|_| files.damaged("instance"))?;
+        Ok(Self { instance: number, ..files })
     }
 
     /// Gives the directory this number, durably: before any other member receives the number, because they keep it for

@@ -40,6 +40,7 @@ mod catch_up;
 pub mod control;
 pub mod core;
 pub(crate) mod durable;
+pub mod files_check;
 mod frame_fetch;
 mod journal_readers;
 mod lagging_appends;

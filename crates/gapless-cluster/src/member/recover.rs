@@ -83,7 +83,7 @@ impl ForcedRecovery {
         let layout = directory.layout();
         directory.check_owner(Owner::Member)?;
         check_not_removed(layout.root(), config.member)?;
-        if let Some(files) = MemberFiles::look(root)
+        if let Ok(files) = MemberFiles::look(root)
             && let Ok(Some(instances)) = Instances::look(&files)
         {
             instances.check_is(config.member)?;

@@ -13,8 +13,7 @@
 //!
 //! **An older copy.** `ballot` says at which start it was written, and this file which slot `ballot` had reached: if
 //! one of the two is replaced by a copy from before the last start, or is missing, the other one shows it, and the
-//! member does not start. Without either of them, as an older version may have left the directory, the member is
-//! treated as one that is behind.
+//! member does not start; nor does it where both are missing and there is a journal.
 //!
 //! **A lost disk.** A new member takes part once it has received a message from all other voters of its file. Each of
 //! them stores the member's instance before it sends anything, so from then on every voter refuses another directory
@@ -86,8 +85,8 @@ impl Voting {
         found.as_ref().map_or_else(|| missing(files, ballot), |found| found.agrees(files, ballot))?;
         let VotingFile { state, starts, is_synced: was_synced, ballot_number } = match (found, boot) {
             (None, None) => VotingFile { state: VotingState::New, starts: 0, is_synced, ballot_number: 0 },
-            // The file of a version that did not write it: the state is not known.
-            (None, Some(_)) => VotingFile { state: VotingState::Behind(None), starts: 0, is_synced, ballot_number: 0 },
+            // It is written before the journal is.
+            (None, Some(_)) => return Err(files.missing(NAME)),
             (Some(found), _) if found.state == VotingState::New || boot.is_some() => found,
             (Some(_), _) => {
                 let reason = "the member has voted, and its journal is gone; put it back, or remove the member from its \
@@ -195,6 +194,13 @@ impl Voting {
     fn write(&self) -> Result<(), ClusterError> {
         self.files.write(NAME, &self.said.to_text())
     }
+}
+
+/// That the file is there, whole, and of the same start as `ballot`. Writes nothing.
+pub(super) fn check(files: &MemberFiles, ballot: &ballot::FoundBallot) -> Result<(), ClusterError> {
+    let text = files.read(NAME)?.ok_or_else(|| files.missing(NAME))?;
+    let found = VotingFile::parse(&text).ok_or_else(|| files.damaged(NAME))?;
+    found.agrees(files, ballot)
 }
 
 /// There is no `voting`; an error if the ballot says that there must be one.
@@ -446,10 +452,14 @@ mod tests {
     }
 
     #[test]
-    fn where_no_file_says_anything_a_member_is_behind() {
-        let machine = Machine::new(true);
-        drop(machine.admitted());
-        std::fs::remove_file(machine.path(NAME)).unwrap();
-        assert_eq!(machine.start().unwrap().recovered(3, 0).unwrap(), Some(Behind { term: 3, start: 1 }));
+    fn a_journal_without_either_is_refused() {
+        for has_ballot in [false, true] {
+            let machine = Machine { has_ballot, ..Machine::new(true) };
+            drop(machine.admitted());
+            std::fs::remove_file(machine.path(NAME)).unwrap();
+            let _there = std::fs::remove_file(machine.path("ballot"));
+            let refused = machine.start().unwrap_err().to_string();
+            assert!(refused.contains("/voting is missing"), "{refused}");
+        }
     }
 }

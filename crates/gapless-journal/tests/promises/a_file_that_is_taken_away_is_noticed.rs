@@ -55,16 +55,19 @@ fn cut_the_last_frame_and_make_long_again(path: &Path) {
     file.set_len(length).unwrap();
 }
 
-/// What somebody does to a file.
+/// The file in a directory.
+type Place = fn(&Path) -> PathBuf;
+/// What somebody does to it.
 type Deed = fn(&Path);
+/// Whether it is told so.
+type Expected = fn(FileLoss) -> bool;
 
-const GONE: fn(FileLoss) -> bool = |loss| loss == FileLoss::Gone;
-const EXCHANGED: fn(FileLoss) -> bool = |loss| loss == FileLoss::Exchanged;
-const CUT: fn(FileLoss) -> bool =
-    |loss| matches!(loss, FileLoss::Cut { from_bytes, to_bytes } if from_bytes > to_bytes);
-const OVERWRITTEN: fn(FileLoss) -> bool = |loss| matches!(loss, FileLoss::Overwritten { .. });
+const GONE: Expected = |loss| loss == FileLoss::Gone;
+const EXCHANGED: Expected = |loss| loss == FileLoss::Exchanged;
+const CUT: Expected = |loss| matches!(loss, FileLoss::Cut { from_bytes, to_bytes } if from_bytes > to_bytes);
+const OVERWRITTEN: Expected = |loss| matches!(loss, FileLoss::Overwritten { .. });
 
-fn assert_lost(error: JournalError, expected: &Path, is_right: fn(FileLoss) -> bool, deed: &str) {
+fn assert_lost(error: JournalError, expected: &Path, is_right: Expected, deed: &str) {
     let JournalError::FileLost { path, loss } = &error else { panic!("{deed}: {error}") };
     assert_eq!(path, expected, "{deed}");
     assert!(is_right(*loss), "{deed}: {error}");
@@ -81,7 +84,7 @@ fn history(directory: &Path) -> PathBuf {
 
 #[test]
 fn each_deed_is_an_error_with_the_files_name_from_then_on() {
-    let deeds: [(&str, fn(&Path) -> PathBuf, Deed, fn(FileLoss) -> bool); 10] = [
+    let deeds: [(&str, Place, Deed, Expected); 10] = [
         ("segment removed", newest, remove, GONE),
         ("segment exchanged", newest, exchange, EXCHANGED),
         ("segment cut", newest, cut, CUT),

@@ -21,11 +21,11 @@ const SIZE_LAST: usize = 4096;
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 pub struct CurveArguments {
     /// Write the results as one JSON object; - is stdout, and then nothing else is printed there
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = gapless_report::output_file)]
     pub json: Option<PathBuf>,
 
     /// Draw calls a second against size; FILE-one-way.svg beside it has the messages that nobody answers
-    #[arg(long, value_name = "FILE.svg")]
+    #[arg(long, value_name = "FILE.svg", value_parser = gapless_report::output_file)]
     pub plot: Option<PathBuf>,
 
     /// The results of an earlier run, to be set beside these

@@ -3,6 +3,8 @@
 use super::directory::{journal_of, layout_of};
 use crate::commands::{Ended, Outcome, print};
 use clap::Args;
+use gapless_client::stream_layout::StreamLayout;
+use gapless_cluster::member::files_check::check_files;
 use gapless_cqrs::{BaseFileError, DeletedEvents, DerivedFiles, EventDirectory};
 use gapless_engine::directory_consistency::{self, DirectoryReport};
 use gapless_journal::inspect::Verdict;
@@ -33,19 +35,21 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         Some(layout) => directory_consistency::verify(&layout)?,
         None => DirectoryReport { journal: verify(&journal)?, files: Vec::new() },
     };
-    let verdict = report.verdict();
+    let of_member = layout_of(&journal).map_or_else(Vec::new, |layout| member_damages(&layout, &report));
+    let verdict = if of_member.is_empty() { report.verdict() } else { Verdict::Damaged };
+    let problems: Vec<String> = report.journal.problems.iter().map(ToString::to_string).chain(of_member).collect();
     if arguments.json {
-        print(&format!("{}\n", serde_json::to_string_pretty(&object(&report, verdict, derived.as_ref(), &deleted))?))?;
+        let object = object(&report, verdict, &problems, derived.as_ref(), &deleted);
+        print(&format!("{}\n", serde_json::to_string_pretty(&object)?))?;
     } else {
-        print(&text(&report, verdict, derived.as_ref(), &deleted))?;
+        print(&text(&report, verdict, &problems, derived.as_ref(), &deleted))?;
     }
-    let problems = report.journal.problems.iter().map(ToString::to_string);
     let damages = report.files.iter().filter_map(|file| {
         let reason = file.damage.as_ref()?;
         Some(format!("{}: {reason}", file.path.display()))
     });
     let base = deleted.as_ref().err().map(ToString::to_string);
-    let found: Vec<String> = problems.chain(damages).chain(base.clone()).collect();
+    let found: Vec<String> = problems.into_iter().chain(damages).chain(base.clone()).collect();
     match verdict {
         Verdict::Whole => base.map_or(Ok(()), |damage| Err(damage.into())),
         Verdict::Damaged => {
@@ -69,6 +73,15 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
             ),
         })),
     }
+}
+
+/// What is wrong with the small files of a member, without which its start is refused.
+fn member_damages(layout: &StreamLayout, report: &DirectoryReport) -> Vec<String> {
+    // Where all of them are gone, the journal still has a member's records.
+    if !directory_consistency::is_member(layout) && report.journal.records == 0 {
+        return Vec::new();
+    }
+    check_files(layout.root()).iter().map(ToString::to_string).collect()
 }
 
 const fn word(verdict: Verdict) -> &'static str {
@@ -107,7 +120,13 @@ fn derived_text(derived: &DerivedFiles) -> String {
     text
 }
 
-fn text(report: &DirectoryReport, verdict: Verdict, derived: Option<&DerivedFiles>, deleted: &Deleted) -> String {
+fn text(
+    report: &DirectoryReport,
+    verdict: Verdict,
+    problems: &[String],
+    derived: Option<&DerivedFiles>,
+    deleted: &Deleted,
+) -> String {
     let mut text = journal_text(&report.journal);
     text += &derived.map(derived_text).unwrap_or_default();
     text += &match deleted {
@@ -122,7 +141,7 @@ fn text(report: &DirectoryReport, verdict: Verdict, derived: Option<&DerivedFile
         let state = file.damage.as_deref().map_or_else(|| "whole".to_owned(), |reason| format!("DAMAGED, {reason}"));
         text += &format!("{}: to sequence {}, {state}\n", file.path.display(), file.sequence);
     }
-    for problem in &report.journal.problems {
+    for problem in problems {
         text += &format!("damage: {problem}\n");
     }
     text += &if verdict == Verdict::Damaged { "DAMAGED\n".to_owned() } else { format!("{}\n", word(verdict)) };
@@ -181,7 +200,13 @@ fn derived_object(derived: &DerivedFiles) -> Value {
     })
 }
 
-fn object(report: &DirectoryReport, verdict: Verdict, derived: Option<&DerivedFiles>, deleted: &Deleted) -> Value {
+fn object(
+    report: &DirectoryReport,
+    verdict: Verdict,
+    problems: &[String],
+    derived: Option<&DerivedFiles>,
+    deleted: &Deleted,
+) -> Value {
     let deleted = match deleted {
         Ok(deleted) => deleted.as_ref().map(|deleted| {
             let file = deleted.file.display().to_string();
@@ -211,7 +236,7 @@ fn object(report: &DirectoryReport, verdict: Verdict, derived: Option<&DerivedFi
         "segments": info.segments.len(),
         "intact_beyond": journal.intact_beyond,
         "stop": journal.stop.as_ref().map(ToString::to_string),
-        "problems": journal.problems.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "problems": problems,
         "files": files,
         "index": derived.map(derived_object),
         "deleted": deleted,

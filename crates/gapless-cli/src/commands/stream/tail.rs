@@ -18,7 +18,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "WHERE", value_parser = reading::start)]
     from: Option<Start>,
     /// End after so many lines
-    #[arg(long, value_name = "LINES")]
+    #[arg(long, value_name = "LINES", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
     /// Go on with what comes, which is the default
     #[arg(long, overrides_with = "no_follow")]

@@ -39,11 +39,14 @@ impl MemberDirectory {
         let layout = directory.layout().clone();
         directory.check_owner(Owner::Member)?;
         check_not_removed(layout.root(), config.member)?;
-        check_journal_of(&layout.journal(), stream_id, &member_environment.journal)?;
+        let has_journal = check_journal_of(&layout.journal(), stream_id, &member_environment.journal)?;
         if !has_service && config.own().kind != MemberKind::Witness && layout.outputs().exists() {
             let reason = "a service has run on this member, and this program runs none: its clients would wait for ever. \
                           Start the program of the service, as on the other members";
             return Err(ClusterError::Foreign { path: layout.outputs(), reason: reason.to_owned() });
+        }
+        if has_journal && !layout.root().join("instance").exists() {
+            return Err(ClusterError::Missing { path: layout.root().join("instance") });
         }
         let files = MemberFiles::open(layout.root(), member_environment.instance)?;
         check_incarnation(&files, config.incarnation)?;
@@ -58,11 +61,12 @@ impl MemberDirectory {
 }
 
 /// Refuses another stream's journal, before this becomes a member's directory. Opening the journal reports everything
-/// else.
-fn check_journal_of(journal: &Path, stream_id: u128, environment: &Environment) -> Result<(), ClusterError> {
+/// else. Whether there is one.
+fn check_journal_of(journal: &Path, stream_id: u128, environment: &Environment) -> Result<bool, ClusterError> {
     match JournalReader::open_in(journal, environment.clone()) {
         Ok(found) if found.stream_id() != stream_id => Err(foreign_journal(journal)),
-        _ => Ok(()),
+        Ok(_) => Ok(true),
+        Err(_) => Ok(false),
     }
 }
 

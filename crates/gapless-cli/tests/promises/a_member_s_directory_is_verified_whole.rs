@@ -1,0 +1,61 @@
+//! `gapless journal verify` finds of a member's small files what its start refuses, and the start refuses a journal without them.
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use crate::program::{gapless, run};
+use gapless_testkit::process::Process;
+use gapless_testkit::wait::until_some;
+use serde_json::Value;
+use std::path::Path;
+
+const MEMBER: &str = "orders/member-1";
+
+/// A cluster of one that has taken a line and has stopped.
+fn stopped(here: &Path) {
+    run(here, &["cluster", "new", "orders", "--members", "1"]).good();
+    let mut member = Process::start(&mut gapless(here, &["cluster", "start", "orders/member-1.toml"]));
+    let status = ["cluster", "status", "orders/member-1.toml"];
+    until_some("it leads", || run(here, &status).stdout.contains("member 1 of orders: leader").then_some(()));
+    std::fs::write(here.join("lines"), "one\n").unwrap();
+    run(here, &["stream", "publish", "lines", "--directory", MEMBER]).good();
+    member.interrupt();
+    assert!(member.wait().success());
+}
+
+#[test]
+fn what_its_start_refuses_is_found() {
+    let directory = tempfile::tempdir().unwrap();
+    let here = directory.path();
+    stopped(here);
+    let verify = || run(here, &["journal", "verify", MEMBER]);
+    assert!(verify().good().ends_with("\nwhole\n"));
+    let small = ["instance", "instances", "incarnation", "voting", "ballot"];
+    let path = |name: &str| here.join(MEMBER).join(name);
+    for name in small {
+        let whole = std::fs::read(path(name)).unwrap();
+        for damage in ["removed", "damaged"] {
+            match damage {
+                "removed" => std::fs::remove_file(path(name)).unwrap(),
+                // Both slots of `ballot`, and the text of the others.
+                _ => std::fs::write(path(name), vec![b'x'; whole.len()]).unwrap(),
+            }
+            let found = verify().error(1);
+            assert!(found.contains(&format!("{MEMBER}/{name} is ")), "{name} {damage}: {found}");
+            let text = run(here, &["journal", "verify", MEMBER, "--json"]).stdout;
+            let report: Value = serde_json::from_str(&text).unwrap();
+            assert_eq!(report["verdict"], "damaged", "{name} {damage}");
+            assert!(report["problems"][0].as_str().unwrap().contains(name), "{report}");
+            let refused = run(here, &["cluster", "start", "orders/member-1.toml"]).error(1);
+            assert!(refused.contains(&format!("{MEMBER}/{name} is ")), "{name} {damage}: {refused}");
+        }
+        std::fs::write(path(name), whole).unwrap();
+        assert!(verify().good().ends_with("\nwhole\n"), "{name} is back");
+    }
+    // Without any of them it is a member's journal all the same, and no new member.
+    for name in small {
+        std::fs::remove_file(path(name)).unwrap();
+    }
+    assert!(verify().error(1).contains("instance is missing"));
+    let refused = run(here, &["cluster", "start", "orders/member-1.toml"]).error(1);
+    assert!(refused.contains("instance is missing"), "{refused}");
+    assert!(!path("instance").exists(), "nothing was made anew");
+}
