@@ -155,10 +155,12 @@ fn give_identity(layout: &StreamLayout, identity: StreamIdentity) -> Result<(), 
     snapshot::adopt(&layout.snapshots(), identity)
 }
 
-/// Whether a member of a cluster lives there, or what is left of one.
+/// Whether a member of a cluster lives there, or what is left of one: a small file of it, or a journal with records of consensus.
 #[must_use]
 pub fn is_member(layout: &StreamLayout) -> bool {
-    ["instance", "voting", "ballot"].iter().any(|name| layout.root().join(name).exists())
+    let has_records =
+        || inspect::info(layout.journal()).is_ok_and(|info| info.segments.iter().any(|segment| segment.holds_records));
+    ["instance", "voting", "ballot"].iter().any(|name| layout.root().join(name).exists()) || has_records()
 }
 
 /// How a file is looked at by itself; what is wrong with it.

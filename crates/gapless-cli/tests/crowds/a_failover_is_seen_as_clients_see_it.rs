@@ -126,7 +126,7 @@ fn an_interrupted_run_leaves_nothing_behind() {
         if reaches_members {
             members().into_iter().for_each(|member| kill_process(member, Signal::INT).unwrap_or_default());
         }
-        let error = run.end().error(1);
+        let error = run.end().error(130);
         assert!(error.contains("interrupted"), "{error}");
         assert!(begin.elapsed() < Duration::from_secs(30), "{:?}", begin.elapsed());
         assert_eq!(members(), []);

@@ -299,7 +299,7 @@ fn an_interrupt_ends_all_and_leaves_nothing() {
             let _ = kill_process(process, Signal::INT);
         }
         kill_process(run.pid(), Signal::INT).unwrap();
-        let table = run.end().good();
+        let table = run.end().interrupted();
         assert!(table.contains("interrupted"), "{table}");
         assert_eq!(processes_in(directory.path()), []);
         assert!(names(directory.path()).is_empty(), "{:?}", names(directory.path()));

@@ -129,7 +129,7 @@ fn an_interrupt_stops_the_broker_and_reports_what_there_is() {
     let Some((child, _)) = long_run(directory.path()) else { return };
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     let ended: Ended = child.wait_with_output().unwrap().into();
-    let table = ended.good();
+    let table = ended.interrupted();
     assert!(table.contains("interrupted"), "{table}");
     assert!(processes_of(&[directory.path().to_str().unwrap()]).is_empty());
     assert_eq!(names(directory.path()), ["out.json", "tmp"]);

@@ -157,7 +157,7 @@ fn an_interrupt_ends_it_with_what_was_measured_and_leaves_no_file() {
     // A row in memory has no directory: the canonical one before it has.
     until("the canonical row begins", || names(directory.path()).iter().any(|name| name.starts_with(".gapless")));
     kill_process(run.pid(), Signal::INT).unwrap();
-    let table = run.end().good();
+    let table = run.end().interrupted();
     assert_eq!(names(directory.path()), ["out.json"]);
     assert!(table.contains("interrupted"), "{table}");
 }
@@ -171,7 +171,7 @@ fn an_interrupt_ends_the_process_of_the_bus_too() {
     let of_the_bus = || processes_of(&["commands-bus", &place]);
     until("the bus is there", || !of_the_bus().is_empty());
     kill_process(run.pid(), Signal::INT).unwrap();
-    let table = run.end().good();
+    let table = run.end().interrupted();
     assert!(of_the_bus().is_empty() && table.contains("interrupted"), "{table}");
     assert_eq!(names(directory.path()), ["out.json"]);
 }

@@ -110,7 +110,7 @@ fn an_interrupted_log_ends_both_and_reports_what_there_is() {
             kill_process(partner, Signal::INT).unwrap();
         }
         kill_process(run.pid(), Signal::INT).unwrap();
-        let table = run.end().good();
+        let table = run.end().interrupted();
         assert!(table.contains("interrupted"), "{table}");
         assert!(has_ended(partner));
     }

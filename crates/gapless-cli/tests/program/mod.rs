@@ -37,6 +37,15 @@ impl Ended {
         self.stdout
     }
 
+    /// Standard output of a benchmark that Ctrl-C has ended.
+    #[track_caller]
+    #[allow(dead_code, reason = "one of the two programs of tests measures")]
+    pub fn interrupted(self) -> String {
+        assert_eq!(self.code, Some(130), "{self:?}");
+        assert!(self.stderr.contains("gapless: interrupted"), "{self:?}");
+        self.stdout
+    }
+
     /// The one line of an error that ended the program with `code`.
     #[track_caller]
     pub fn error(self, code: i32) -> String {

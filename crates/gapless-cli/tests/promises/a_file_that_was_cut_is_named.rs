@@ -2,6 +2,7 @@
 //! its own, and its publisher learns that it is gone.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
+use crate::program::{gapless, run};
 use crate::stream_process::{configured, stream_command};
 use gapless_testkit::process::Process;
 use std::io::Write;
@@ -114,4 +115,27 @@ fn an_idle_sequencer_notices_that_its_counters_were_cut() {
     let said = sequencer.errors();
     assert_eq!(sequencer.wait().code(), Some(74), "{said}");
     assert!(said.contains("stream/counters: nothing is left at byte"), "{said}");
+}
+
+#[test]
+fn an_idle_member_notices_it_of_its_journal_and_its_counters() {
+    let deeds: [(&str, Deed, &str); 2] = [
+        ("journal", |path| std::fs::remove_file(path).unwrap(), "was removed or moved"),
+        ("counters", |path| writable(path).set_len(0).unwrap(), "nothing is left at byte"),
+    ];
+    for (file, deed, expected) in deeds {
+        let directory = tempfile::tempdir().unwrap();
+        let here = directory.path();
+        run(here, &["cluster", "new", "orders", "--members", "1"]).good();
+        let mut command = gapless(here, &["cluster", "start", "orders/member-1.toml"]);
+        let mut member = Process::start(command.stderr(Stdio::piped()));
+        while !member.line().starts_with("leads") {}
+        let path = here.join("orders/member-1").join(file);
+        let path = if path.is_dir() { longest(&path) } else { path };
+        deed(&path);
+        let said = member.errors();
+        assert_eq!(member.wait().code(), Some(74), "{file}: {said}");
+        let name = path.file_name().unwrap().to_str().unwrap();
+        assert!(said.contains(name) && said.contains(expected), "{file}: {said}");
+    }
 }

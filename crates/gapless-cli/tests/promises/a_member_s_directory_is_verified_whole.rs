@@ -44,8 +44,9 @@ fn what_its_start_refuses_is_found() {
             let report: Value = serde_json::from_str(&text).unwrap();
             assert_eq!(report["verdict"], "damaged", "{name} {damage}");
             assert!(report["problems"][0].as_str().unwrap().contains(name), "{report}");
-            let refused = run(here, &["cluster", "start", "orders/member-1.toml"]).error(1);
-            assert!(refused.contains(&format!("{MEMBER}/{name} is ")), "{name} {damage}: {refused}");
+            let refused = run(here, &["cluster", "start", "orders/member-1.toml"]);
+            assert_eq!(refused.code, Some(1), "{name} {damage}: {refused:?}");
+            assert!(refused.stderr.contains(&format!("{MEMBER}/{name} is ")), "{name} {damage}: {refused:?}");
         }
         std::fs::write(path(name), whole).unwrap();
         assert!(verify().good().ends_with("\nwhole\n"), "{name} is back");
@@ -55,7 +56,7 @@ fn what_its_start_refuses_is_found() {
         std::fs::remove_file(path(name)).unwrap();
     }
     assert!(verify().error(1).contains("instance is missing"));
-    let refused = run(here, &["cluster", "start", "orders/member-1.toml"]).error(1);
-    assert!(refused.contains("instance is missing"), "{refused}");
+    let refused = run(here, &["cluster", "start", "orders/member-1.toml"]);
+    assert!(refused.code == Some(1) && refused.stderr.contains("instance is missing"), "{refused:?}");
     assert!(!path("instance").exists(), "nothing was made anew");
 }

@@ -35,7 +35,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         Some(layout) => directory_consistency::verify(&layout)?,
         None => DirectoryReport { journal: verify(&journal)?, files: Vec::new() },
     };
-    let of_member = layout_of(&journal).map_or_else(Vec::new, |layout| member_damages(&layout, &report));
+    let of_member = layout_of(&journal).map_or_else(Vec::new, |layout| member_damages(&layout));
     let verdict = if of_member.is_empty() { report.verdict() } else { Verdict::Damaged };
     let problems: Vec<String> = report.journal.problems.iter().map(ToString::to_string).chain(of_member).collect();
     if arguments.json {
@@ -76,12 +76,10 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
 }
 
 /// What is wrong with the small files of a member, without which its start is refused.
-fn member_damages(layout: &StreamLayout, report: &DirectoryReport) -> Vec<String> {
-    // Where all of them are gone, the journal still has a member's records.
-    if !directory_consistency::is_member(layout) && report.journal.records == 0 {
-        return Vec::new();
-    }
-    check_files(layout.root()).iter().map(ToString::to_string).collect()
+fn member_damages(layout: &StreamLayout) -> Vec<String> {
+    let is_member = directory_consistency::is_member(layout);
+    let found = if is_member { check_files(layout.root()) } else { Vec::new() };
+    found.iter().map(ToString::to_string).collect()
 }
 
 const fn word(verdict: Verdict) -> &'static str {
