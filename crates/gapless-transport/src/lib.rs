@@ -14,7 +14,8 @@
 //! | [`catch_up_budget`] | [`CatchUpBudget`](catch_up_budget::CatchUpBudget): how much may be sent to those who catch up |
 //! | [`mailbox`] | [`mailbox::Mailbox`]: messages between agents of one process |
 //! | [`warnings`] | [`Warnings`](warnings::Warnings): warnings that others can provoke are logged once a second |
-//! | [`socket_path`] | the address of a socket by its path |
+//! | [`peer_process`] | [`PeerProcess`](peer_process::PeerProcess): the process at the other side of a socket, and whether it stands still |
+//! | [`socket_path`] | the address of a socket by its path, and a connection to it |
 //! | `readiness` | sleeping until a descriptor is ready |
 //! | [`error`] | [`TransportError`] |
 //! | [`handshake`] | the messages of both sides over the Unix socket before the rings |
@@ -36,6 +37,7 @@ pub mod link;
 pub mod listener;
 pub mod mailbox;
 pub mod network;
+pub mod peer_process;
 pub mod publisher_link;
 pub mod publisher_rings;
 pub mod pump;

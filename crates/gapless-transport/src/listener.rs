@@ -263,23 +263,25 @@ fn listen(path: &Path) -> Result<OwnedFd, TransportError> {
     let failed = || TransportError::system(format!("listening on {}", path.display()));
     let address = socket_address(path)
         .map_err(|source| TransportError::System { action: format!("listening on {}", path.display()), source })?;
-    let socket = |flags| rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None);
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = || rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None);
     if path.exists() {
         // A killed service leaves its socket file behind, without a listener.
-        let probe = socket(SocketFlags::CLOEXEC).map_err(failed())?;
+        let probe = socket().map_err(failed())?;
         match rustix::net::connect(&probe, &address) {
             Err(Errno::CONNREFUSED) => {
                 let action = format!("listening on {}", path.display());
                 std::fs::remove_file(path).map_err(|source| TransportError::System { action, source })?;
             }
-            Ok(()) => {
+            // One that accepts nobody listens, too.
+            Ok(()) | Err(Errno::AGAIN) => {
                 let (peer, reason) = (path.display().to_string(), "another service listens there".to_owned());
                 return Err(TransportError::Handshake { peer, status: None, reason });
             }
             Err(errno) => return Err(failed()(errno)),
         }
     }
-    let listener = socket(SocketFlags::CLOEXEC | SocketFlags::NONBLOCK).map_err(failed())?;
+    let listener = socket().map_err(failed())?;
     rustix::net::bind(&listener, &address).map_err(failed())?;
     rustix::fs::chmod(path, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).map_err(failed())?;
     rustix::net::listen(&listener, 128).map_err(failed())?;

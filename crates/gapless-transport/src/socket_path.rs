@@ -1,6 +1,8 @@
-//! The address of a socket by its path, which the kernel allows to be short only.
+//! The address of a socket by its path, which the kernel allows to be short only, and a connection to it that waits for nobody.
 
-use rustix::net::SocketAddrUnix;
+use rustix::fd::OwnedFd;
+use rustix::io::{Errno, retry_on_intr};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use std::io;
 use std::path::Path;
 
@@ -21,6 +23,25 @@ pub fn socket_address(path: &Path) -> io::Result<SocketAddrUnix> {
         return Err(io::Error::new(io::ErrorKind::InvalidFilename, what));
     }
     Ok(SocketAddrUnix::new(path)?)
+}
+
+/// A connection of packets to who listens on the socket at `path`.
+///
+/// # Errors
+/// Nobody listens there; [`io::ErrorKind::WouldBlock`] where as many wait to be accepted as may wait, because the one who listens
+/// accepts none.
+pub fn connect_packets(path: &Path) -> io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+    let address = socket_address(path)?;
+    match retry_on_intr(|| rustix::net::connect(&socket, &address)) {
+        Ok(()) => Ok(socket),
+        Err(Errno::AGAIN) => {
+            let what = "as many as may wait there wait already; its process stands still";
+            Err(io::Error::new(io::ErrorKind::WouldBlock, what))
+        }
+        Err(errno) => Err(errno.into()),
+    }
 }
 
 #[cfg(test)]

@@ -57,6 +57,17 @@ fn ps_says_what_the_files_do_while_a_supervisor_is_silent() {
 }
 
 #[test]
+fn ps_says_that_the_process_of_a_copy_is_stopped() {
+    let floor = started();
+    let pid = floor.copies()[0]["process_id"].clone();
+    let stopped = Stopped::new(&floor.copies()[0], "process_id");
+    let expected = format!("worker.1: its process {pid} is stopped by a signal; SIGCONT lets it go on\n");
+    until("it is said", || run(floor.path(), &["ps"]).good().contains(&expected));
+    drop(stopped);
+    until("it is said no more", || !run(floor.path(), &["ps"]).good().contains("is stopped"));
+}
+
+#[test]
 fn ps_says_that_nobody_watches_as_soon_as_nobody_does() {
     let floor = started();
     let status = floor.status();

@@ -22,6 +22,7 @@ mod a_member_s_operator_is_told_what_is_wrong;
 mod a_node_s_counters_are_shown;
 mod a_publisher_leaves_no_session;
 mod a_sequence_is_skipped;
+mod a_sequencer_that_stands_still_is_named;
 mod a_silent_supervisor_keeps_nobody_waiting;
 mod a_snapshot_is_taken_by_command;
 mod a_stream_is_archived;

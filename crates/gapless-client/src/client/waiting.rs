@@ -6,6 +6,7 @@ use crate::ClientError;
 use gapless_agent::monotonic::saturating_ns;
 use gapless_agent::wait_notices::WaitNotices;
 use gapless_transport::TransportError;
+use gapless_transport::peer_process::PeerProcess;
 use rustix::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
@@ -94,10 +95,13 @@ impl CallWaits {
         self.next = now + LOOK_INTERVAL;
         if let Some(waited) = self.notices.take_due(saturating_ns(now.saturating_duration_since(self.begun))) {
             let (waited_s, peer) = (waited.as_secs(), client.peer());
-            tracing::warn!(
-                waited_s,
-                "a call waits for {what} from {peer}: the service stands still, its members have no majority, or its handler works"
-            );
+            let process = client.link.socket.as_ref().and_then(PeerProcess::of);
+            let why =
+                process.and_then(|process| Some(format!("its process {} {}", process.id(), process.standstill()?)));
+            let why = why.unwrap_or_else(|| {
+                "the service stands still, its members have no majority, or its handler works".to_owned()
+            });
+            tracing::warn!(waited_s, "a call waits for {what} from {peer}: {why}");
         }
     }
 }

@@ -4,12 +4,16 @@ use crate::ClientError;
 use crate::control_messages::nodes::{NODES_ANSWER_LENGTH_MAX, NodesAnswer, NodesRequest};
 use crate::control_messages::{ANSWER_LENGTH, ControlAnswer, ControlCommand, ControlRequest, ControlStatus};
 use crate::stream_layout::StreamLayout;
+use gapless_agent::monotonic::saturating_ns;
+use gapless_agent::wait_notices::WaitNotices;
 use gapless_log::StreamIdentity;
 use gapless_transport::TransportError;
-use gapless_transport::socket_path::socket_address;
+use gapless_transport::peer_process::PeerProcess;
+use gapless_transport::socket_path::connect_packets;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::OwnedFd;
-use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
+use rustix::net::{RecvFlags, SendFlags};
+use rustix::time::Timespec;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -43,13 +47,26 @@ pub struct Controlled {
 #[derive(Clone, Debug)]
 pub struct Controller {
     socket: PathBuf,
+    tell: Tell,
 }
+
+/// Told how long an answer has been waited for, from whom, and why it does not come.
+pub type Tell = fn(Duration, &str);
+
+/// Between two attempts to stand in a line that is full.
+const LINE_INTERVAL: Duration = Duration::from_millis(5);
 
 impl Controller {
     /// For the stream that is in `directory`.
     #[must_use]
     pub fn new(directory: impl AsRef<Path>) -> Self {
-        Self { socket: StreamLayout::new(directory.as_ref()).socket() }
+        Self { socket: StreamLayout::new(directory.as_ref()).socket(), tell: log }
+    }
+
+    /// Has `tell` say for whom it waits, once a second at first and then less often; else the log does.
+    #[must_use]
+    pub fn telling(self, tell: Tell) -> Self {
+        Self { tell, ..self }
     }
 
     /// Asks for `command` and waits, at most `timeout`, until its effect is in the stream and as durable as the stream
@@ -63,7 +80,9 @@ impl Controller {
         let request = ControlRequest { command, identity: StreamIdentity::default() };
         let mut bytes = [0; ANSWER_LENGTH + 1];
         let asked = format!("a {name}");
-        let length = self.ask(&self.dial()?, &request.to_bytes(), &asked, &mut bytes, Instant::now() + timeout)?;
+        let mut waiting = Waiting::within(timeout);
+        let socket = self.dial(&asked, &mut waiting)?;
+        let length = self.ask(&socket, &request.to_bytes(), &asked, &mut bytes, &mut waiting)?;
         let answer = ControlAnswer::from_bytes(&bytes[..length])
             .ok_or_else(|| self.refused(None, format!("an answer of {length} bytes that is none to a {name}")))?;
         let changed = match answer.status {
@@ -80,13 +99,13 @@ impl Controller {
     /// # Errors
     /// [`ClientError::Control`] if nobody is there; [`ClientError::TimedOut`].
     pub fn nodes(&self, timeout: Duration) -> Result<NodesAnswer, ClientError> {
-        let (asked, deadline) = ("a question who is connected", Instant::now() + timeout);
-        let socket = self.dial()?;
+        let (asked, mut waiting) = ("a question who is connected", Waiting::within(timeout));
+        let socket = self.dial(asked, &mut waiting)?;
         let mut bytes = vec![0; NODES_ANSWER_LENGTH_MAX + 1];
         let mut all: Option<NodesAnswer> = None;
         loop {
             let behind = all.as_ref().and_then(|all| all.rows.last()).map_or(0, |row| row.connection);
-            let length = self.ask(&socket, &NodesRequest { behind }.to_bytes(), asked, &mut bytes, deadline)?;
+            let length = self.ask(&socket, &NodesRequest { behind }.to_bytes(), asked, &mut bytes, &mut waiting)?;
             let page = NodesAnswer::from_bytes(&bytes[..length])
                 .filter(|page| page.rows.first().is_none_or(|row| row.connection > behind))
                 .ok_or_else(|| self.refused(None, format!("an answer of {length} bytes that is none to {asked}")))?;
@@ -140,28 +159,20 @@ impl Controller {
         request: &[u8],
         name: &str,
         answer: &mut [u8],
-        deadline: Instant,
+        waiting: &mut Waiting,
     ) -> Result<usize, ClientError> {
         let action = || format!("connecting to {}", self.peer());
-        let begun = Instant::now();
         match rustix::net::send(socket, request, SendFlags::NOSIGNAL) {
             Ok(_) => {}
             Err(rustix::io::Errno::PIPE | rustix::io::Errno::CONNRESET) => return Err(self.hung_up(name)),
             Err(errno) => return Err(TransportError::system(action())(errno).into()),
         }
         loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            let left = rustix::time::Timespec {
-                tv_sec: left.as_secs().min(i64::MAX as u64) as i64,
-                tv_nsec: i64::from(left.subsec_nanos()),
-            };
-            match poll(&mut [PollFd::new(socket, PollFlags::IN)], Some(&left)) {
-                Ok(0) => {
-                    let (request, timeout_ms) = (name.to_owned(), (deadline - begun).as_millis() as u64);
-                    return Err(ClientError::TimedOut { peer: self.peer(), request, timeout_ms });
-                }
+            let pause = self.pause(waiting, name, PeerProcess::of(socket))?;
+            let pause = Timespec { tv_sec: pause.as_secs() as i64, tv_nsec: i64::from(pause.subsec_nanos()) };
+            match poll(&mut [PollFd::new(socket, PollFlags::IN)], Some(&pause)) {
+                Ok(0) | Err(rustix::io::Errno::INTR) => {}
                 Ok(_) => break,
-                Err(rustix::io::Errno::INTR) => {}
                 Err(errno) => return Err(TransportError::system(action())(errno).into()),
             }
         }
@@ -179,23 +190,89 @@ impl Controller {
         )
     }
 
-    fn dial(&self) -> Result<OwnedFd, ClientError> {
-        let action = || format!("connecting to {}", self.peer());
-        let address =
-            socket_address(&self.socket).map_err(|source| TransportError::System { action: action(), source })?;
-        let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
-            .map_err(TransportError::system(action()))?;
-        match rustix::io::retry_on_intr(|| rustix::net::connect(&socket, &address)) {
-            Ok(()) => Ok(socket),
-            Err(errno) => match std::io::Error::from(errno).kind() {
+    /// How long to sleep until the wait for an answer to `name` is to be told again, or is over.
+    fn pause(&self, waiting: &mut Waiting, name: &str, process: Option<PeerProcess>) -> Result<Duration, ClientError> {
+        let passed = waiting.begun.elapsed();
+        if let Some(waited) = waiting.notices.take_due(saturating_ns(passed)) {
+            let silence = process.map_or_else(|| "it lets nobody in".to_owned(), PeerProcess::silence);
+            (self.tell)(waited, &format!("no answer from {} to {name}: {silence}", self.peer()));
+        }
+        let left = waiting.timeout.saturating_sub(passed);
+        if left.is_zero() {
+            let process = process.map(|process| format!(" ({process})")).unwrap_or_default();
+            let (peer, request) = (self.peer() + &process, name.to_owned());
+            return Err(ClientError::TimedOut { peer, request, timeout_ms: waiting.timeout.as_millis() as u64 });
+        }
+        Ok(left.min(Duration::from_nanos(waiting.notices.next_ns()).saturating_sub(passed)))
+    }
+
+    fn dial(&self, name: &str, waiting: &mut Waiting) -> Result<OwnedFd, ClientError> {
+        loop {
+            let source = match connect_packets(&self.socket) {
+                Ok(socket) => return Ok(socket),
+                Err(error) => error,
+            };
+            return match source.kind() {
+                // As many as may wait to be let in wait already.
+                ErrorKind::WouldBlock => {
+                    std::thread::sleep(self.pause(waiting, name, None)?.min(LINE_INTERVAL));
+                    continue;
+                }
                 ErrorKind::NotFound | ErrorKind::ConnectionRefused => {
                     Err(self.refused(None, "no sequencer answers there; is it running?".to_owned()))
                 }
                 ErrorKind::PermissionDenied => {
                     Err(self.refused(None, "only the user who runs the sequencer may control it".to_owned()))
                 }
-                _ => Err(TransportError::system(action())(errno).into()),
-            },
+                _ => Err(TransportError::System { action: format!("connecting to {}", self.peer()), source }.into()),
+            };
+        }
+    }
+}
+
+/// A wait for an answer.
+struct Waiting {
+    begun: Instant,
+    timeout: Duration,
+    notices: WaitNotices,
+}
+
+impl Waiting {
+    fn within(timeout: Duration) -> Self {
+        let mut notices = WaitNotices::after_a_second();
+        notices.begin(0);
+        Self { begun: Instant::now(), timeout, notices }
+    }
+}
+
+/// Where the caller has not said how: in the log.
+fn log(waited: Duration, what: &str) {
+    tracing::warn!(waited_s = waited.as_secs(), "{what}; it is waited for");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gapless_transport::socket_path::socket_address;
+    use rustix::net::{AddressFamily, SocketType};
+    use std::sync::Mutex;
+
+    static TOLD: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+    #[test]
+    fn who_asks_one_that_answers_nobody_is_told_so_until_its_time_is_over() {
+        let directory = tempfile::tempdir().unwrap();
+        let controller =
+            Controller::new(directory.path()).telling(|_, what| TOLD.lock().unwrap().push(what.to_owned()));
+        let socket = rustix::net::socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
+        rustix::net::bind(&socket, &socket_address(&controller.socket).unwrap()).unwrap();
+        rustix::net::listen(&socket, 0).unwrap();
+        // The first one stands in the line, for the second there is no room in it.
+        for silence in ["is there and does not answer", "it lets nobody in"] {
+            let outcome = controller.nodes(Duration::from_millis(1100));
+            assert!(matches!(outcome, Err(ClientError::TimedOut { timeout_ms: 1100, .. })), "{outcome:?}");
+            let told = std::mem::take(&mut *TOLD.lock().unwrap());
+            assert!(!told.is_empty() && told.iter().all(|what| what.contains(silence)), "{silence}: {told:?}");
         }
     }
 }

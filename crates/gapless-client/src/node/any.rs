@@ -134,6 +134,10 @@ impl NodeLink for AnyLink {
         delegate!(self, link => link.connect_failure())
     }
 
+    fn standstill(&self) -> Option<String> {
+        delegate!(self, link => link.standstill())
+    }
+
     fn peer(&self) -> String {
         delegate!(self, link => link.peer())
     }

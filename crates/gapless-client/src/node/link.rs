@@ -210,6 +210,12 @@ pub trait NodeLink: Send {
         None
     }
 
+    /// That the other side, which it is connected to, does nothing whatever comes, and why, as far as the link knows: its process is
+    /// stopped. A network that is silent breaks the connection instead.
+    fn standstill(&self) -> Option<String> {
+        None
+    }
+
     /// The other side, for messages.
     fn peer(&self) -> String;
 }

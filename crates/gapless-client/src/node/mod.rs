@@ -647,7 +647,8 @@ impl<L: NodeLink> StreamNode<L> {
             let now_ns = self.clock.now().monotonic_ns;
             if now_ns >= deadline_ns {
                 let timeout_ms = timeout.as_millis() as u64;
-                let failure = self.connect_failure().map(|failure| format!(" ({failure})")).unwrap_or_default();
+                let failure = self.connect_failure().or_else(|| self.link.standstill());
+                let failure = failure.map(|failure| format!(" ({failure})")).unwrap_or_default();
                 let peer = self.link.peer() + &failure;
                 return Err(ClientError::TimedOut { peer, request: request.to_owned(), timeout_ms });
             }

@@ -12,15 +12,14 @@ use gapless_log::{LogError, StreamIdentity};
 use gapless_transport::TransportError;
 use gapless_transport::addresses::Addresses;
 use gapless_transport::connect::ConnectOptions;
-use gapless_transport::connect::shared_memory::connect;
-use gapless_transport::handshake::Status;
+use gapless_transport::connect::shared_memory::{Dialed, Dialing, may_come_yet};
 use gapless_transport::link::RingSizes;
+use gapless_transport::peer_process::PeerProcess;
 use gapless_transport::publisher_link::PublisherLink;
 use gapless_transport::seen::Seen;
 use gapless_transport::tier::Tier;
 use gapless_wire::{Frame, aligned_length};
 use std::fmt;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -29,7 +28,8 @@ use std::time::{Duration, Instant};
 pub struct SharedMemoryOptions {
     /// Sizes of the rings.
     pub rings: RingSizes,
-    /// How long the sequencer may take to answer; a second at most where there are others, and then it is their turn.
+    /// Where there are others it is their turn when a sequencer has not answered for so long, or for a second. A lone one is
+    /// waited for, as over a network: its process is there, and may go on.
     pub timeout: Duration,
 }
 
@@ -46,6 +46,8 @@ pub struct SharedMemoryLink {
     /// Where the stream is; `None` in its own process.
     directories: Option<Addresses<StreamDirectory>>,
     up: Option<SharedMemoryConnection>,
+    /// A hello is on its way.
+    dialing: Option<Dialing>,
     answer: Vec<u8>,
     next_attempt_ns: u64,
     /// Added to that at the next attempt: there was no clock to ask.
@@ -128,6 +130,8 @@ impl SharedMemoryConnection {
 
 /// Where there are others, one that owes an answer for so long is left for the next; it is found again if it leads.
 const SILENCE_MAX: Duration = Duration::from_secs(1);
+/// One that has not answered for so long is waited for, and [`SharedMemoryLink::connect_failure`] says so.
+const SILENCE_TOLD: Duration = Duration::from_millis(500);
 /// Between two attempts to connect.
 const ATTEMPT_INTERVAL_NS: u64 = 5_000_000;
 
@@ -159,6 +163,7 @@ impl SharedMemoryLink {
             options,
             directories,
             up,
+            dialing: None,
             answer: Vec::new(),
             next_attempt_ns: 0,
             pause: Duration::ZERO,
@@ -183,18 +188,36 @@ impl SharedMemoryLink {
         Ok(self.up.as_mut().expect("looked at above"))
     }
 
-    /// An attempt to connect to the stream of the current directory; `None` where nobody is reached, who may come yet.
+    /// An attempt to connect to the stream of the current directory, or a look at what has become of the one that is under way;
+    /// `None` where nobody is reached, who may come yet.
     fn dial(&mut self, layout: &StreamLayout, seen: Seen) -> Result<Option<SharedMemoryConnection>, ClientError> {
-        let options = ConnectOptions {
-            link: self.options.rings,
-            identity: StreamIdentity::default(),
-            reads: true,
-            seen,
-            timeout: if self.has_others() { self.options.timeout.min(SILENCE_MAX) } else { self.options.timeout },
+        let timeout = self.answer_timeout();
+        let attempt = match self.dialing.take() {
+            Some(dialing) => Ok(dialing),
+            None => {
+                let options = ConnectOptions {
+                    link: self.options.rings,
+                    identity: StreamIdentity::default(),
+                    reads: true,
+                    seen,
+                    timeout,
+                };
+                Dialing::begin(&layout.socket(), &options)
+            }
         };
-        let link = match connect(&layout.socket(), &options) {
-            Ok(link) => link,
-            Err(error) if self.may_come_yet(&error) => {
+        let link = match attempt.and_then(Dialing::finish) {
+            Ok(Dialed::Connected(link)) => *link,
+            Ok(Dialed::Pending(pending)) => {
+                if self.has_others() && pending.waited() >= timeout {
+                    self.failure = Some(pending.timed_out());
+                } else {
+                    self.dialing = Some(pending);
+                    // Somebody is there.
+                    self.failure = self.failure.take().filter(|_| self.has_others());
+                }
+                return Ok(None);
+            }
+            Err(error) if may_come_yet(&error) => {
                 self.failure = Some(error);
                 return Ok(None);
             }
@@ -209,20 +232,9 @@ impl SharedMemoryLink {
 }
 
 impl SharedMemoryLink {
-    /// Whether another attempt may mend it.
-    fn may_come_yet(&self, error: &TransportError) -> bool {
-        match error {
-            TransportError::System { source, .. } => matches!(
-                source.kind(),
-                // Nobody is there, or it died in the middle of the handshake.
-                ErrorKind::NotFound | ErrorKind::ConnectionRefused | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe
-            ),
-            // It hung up in the middle of the handshake: it is stopping or was killed.
-            TransportError::Handshake { status: None | Some(Status::Unavailable), .. } => true,
-            // It stands still; another may not.
-            TransportError::TimedOut { .. } => self.has_others(),
-            _ => false,
-        }
+    /// How long one may take to answer where there are others.
+    fn answer_timeout(&self) -> Duration {
+        self.options.timeout.min(SILENCE_MAX)
     }
 
     fn has_others(&self) -> bool {
@@ -240,15 +252,17 @@ impl SharedMemoryLink {
 impl NodeLink for SharedMemoryLink {
     fn connect(&mut self, start: Start, seen: Seen, now_ns: u64) -> Result<Option<Connected>, ClientError> {
         if let Some(directories) = &self.directories {
-            self.next_attempt_ns = self.next_attempt_ns.max(now_ns * u64::from(!self.pause.is_zero()));
-            self.next_attempt_ns += std::mem::take(&mut self.pause).as_nanos() as u64;
-            if now_ns < self.next_attempt_ns {
-                return Ok(None);
-            }
-            self.next_attempt_ns = now_ns + if self.has_others() { 0 } else { ATTEMPT_INTERVAL_NS };
             let layout = directories.current().layout.clone();
+            if self.dialing.is_none() {
+                self.next_attempt_ns = self.next_attempt_ns.max(now_ns * u64::from(!self.pause.is_zero()));
+                self.next_attempt_ns += std::mem::take(&mut self.pause).as_nanos() as u64;
+                if now_ns < self.next_attempt_ns {
+                    return Ok(None);
+                }
+                self.next_attempt_ns = now_ns + if self.has_others() { 0 } else { ATTEMPT_INTERVAL_NS };
+            }
             self.up = self.dial(&layout, seen)?;
-            if self.up.is_none() {
+            if self.up.is_none() && self.dialing.is_none() {
                 self.go_on();
             }
         }
@@ -418,7 +432,12 @@ impl NodeLink for SharedMemoryLink {
 
     fn wait(&mut self, timeout: Duration) -> Result<(), ClientError> {
         let Some(up) = &mut self.up else {
-            std::thread::sleep(timeout.min(Duration::from_nanos(ATTEMPT_INTERVAL_NS)));
+            match &self.dialing {
+                // Until the next directory's turn.
+                Some(dialing) if self.has_others() => dialing.wait(timeout.min(self.answer_timeout()))?,
+                Some(dialing) => dialing.wait(timeout)?,
+                None => std::thread::sleep(timeout.min(Duration::from_nanos(ATTEMPT_INTERVAL_NS))),
+            }
             return Ok(());
         };
         up.link.reader.arm();
@@ -443,6 +462,9 @@ impl NodeLink for SharedMemoryLink {
     }
 
     fn connect_failure(&self) -> Option<String> {
+        if let Some(dialing) = self.dialing.as_ref().filter(|dialing| dialing.waited() >= SILENCE_TOLD) {
+            return Some(dialing.silence());
+        }
         let (failure, directories) = (self.failure.as_ref()?, self.directories.as_ref()?);
         let layout = &directories.current().layout;
         let directory = layout.root().display();
@@ -456,6 +478,12 @@ impl NodeLink for SharedMemoryLink {
         } else {
             failure.to_string()
         })
+    }
+
+    fn standstill(&self) -> Option<String> {
+        let process = PeerProcess::of(self.up.as_ref()?.link.socket.as_ref()?)?;
+        let (id, why) = (process.id(), process.standstill()?);
+        Some(format!("the sequencer's process {id} at {} {why}", self.peer()))
     }
 
     fn peer(&self) -> String {

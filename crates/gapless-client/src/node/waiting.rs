@@ -6,7 +6,7 @@ use super::link::NodeLink;
 
 impl<L: NodeLink> StreamNode<L> {
     /// For whom it waits, and why, as far as it knows; `None` if for nobody: it is connected, its session is open, and what it has published
-    /// has come back. It waits for ever, because what is not there may come; a program says so while it lasts, at the times of
+    /// has come back; nor does it wait for what others may publish, unless the sequencer stands still. It waits for ever, because what is not there may come; a program says so while it lasts, at the times of
     /// [`WaitNotices`](gapless_agent::wait_notices::WaitNotices).
     #[must_use]
     pub fn waits_for(&self) -> Option<String> {
@@ -19,15 +19,18 @@ impl<L: NodeLink> StreamNode<L> {
             }
             NodeState::Rewinding | NodeState::Live => {}
         }
-        let publisher = self.publisher.as_ref()?;
+        let standstill = self.link.standstill();
+        let Some(publisher) = &self.publisher else { return standstill.map(|why| format!("nothing comes: {why}")) };
         let missing = self.in_flight();
         let what = match missing {
-            0 if publisher.is_open() => return None,
+            0 if publisher.is_open() => return standstill.map(|why| format!("nothing comes: {why}")),
             0 => "the session is not open yet".to_owned(),
             1 => "a message has not come back".to_owned(),
             count => format!("{count} messages have not come back"),
         };
-        Some(if self.closed.is_halted {
+        Some(if let Some(why) = standstill {
+            format!("{what}: {why}")
+        } else if self.closed.is_halted {
             format!("{what}: the stream at {peer} is halted, until it is resumed")
         } else if self.closed.is_between_feeds {
             format!("{what}: the feed session of the stream at {peer} has ended, and no other has begun")

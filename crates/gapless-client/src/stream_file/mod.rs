@@ -248,23 +248,12 @@ impl StreamConfig {
     /// # Errors
     /// The operating system's, for sockets.
     pub fn link(&self) -> Result<AnyLink, ClientError> {
-        self.link_within(SharedMemoryOptions::default().timeout)
-    }
-
-    /// As [`StreamConfig::link`]; over shared memory the sequencer's answer is waited for so long, and no longer than by
-    /// that.
-    ///
-    /// # Errors
-    /// As for [`StreamConfig::link`].
-    pub fn link_within(&self, timeout: Duration) -> Result<AnyLink, ClientError> {
         match self.transport {
             Transport::SharedMemory => {
                 let directory = self.directory.as_deref().unwrap_or(Path::new("."));
                 let others = self.other_directories.iter().map(PathBuf::as_path);
                 let directories: Vec<&Path> = std::iter::once(directory).chain(others).collect();
-                let defaults = SharedMemoryOptions::default();
-                let options = SharedMemoryOptions { timeout: defaults.timeout.min(timeout), ..defaults };
-                Ok(SharedMemoryLink::any(&directories, options).into())
+                Ok(SharedMemoryLink::any(&directories, SharedMemoryOptions::default()).into())
             }
             Transport::Udp | Transport::Multicast => self.datagram_link().map(AnyLink::from),
             Transport::Tcp => {

@@ -9,6 +9,7 @@ use crate::consensus::{MemberId, Parting, Role};
 use gapless_agent::Waker;
 use gapless_agent::thread::spawn_helper;
 use gapless_transport::Tier;
+use gapless_transport::peer_process::PeerProcess;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::fd::AsFd;
@@ -242,17 +243,19 @@ pub fn ask(directory: &Path, request: &Request) -> Result<Answer, ClusterError> 
 /// No member runs there, or it does not answer within `timeout`.
 pub fn ask_within(directory: &Path, request: &Request, timeout: Duration) -> Result<Answer, ClusterError> {
     let path = socket(directory);
-    let failed = |source: std::io::Error| {
-        let source = match source.kind() {
-            ErrorKind::WouldBlock | ErrorKind::TimedOut => std::io::Error::new(
-                ErrorKind::TimedOut,
-                format!("it does not answer within {} s; is it stopped, or stuck?", timeout.as_secs_f64()),
-            ),
-            _ => source,
-        };
-        ClusterError::System { action: format!("asking the member at {}", path.display()), source }
+    let error = |source| ClusterError::System { action: format!("asking the member at {}", path.display()), source };
+    let mut stream = UnixStream::connect(&path).map_err(error)?;
+    let process = PeerProcess::of(&stream);
+    let failed = |source: std::io::Error| match source.kind() {
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+            let standstill =
+                process.and_then(|process| Some(format!("process {} {}", process.id(), process.standstill()?)));
+            let why = standstill.unwrap_or_else(|| "is it stopped, or stuck?".to_owned());
+            let what = format!("it does not answer within {} s; {why}", timeout.as_secs_f64());
+            error(std::io::Error::new(ErrorKind::TimedOut, what))
+        }
+        _ => error(source),
     };
-    let mut stream = UnixStream::connect(&path).map_err(failed)?;
     stream.set_read_timeout(Some(timeout)).map_err(failed)?;
     stream.set_write_timeout(Some(timeout)).map_err(failed)?;
     let mut line = serde_json::to_string(request).map_err(|error| failed(error.into()))?;

@@ -585,10 +585,14 @@ impl Agent for Relay {
             self.next_sweep_ns = now.monotonic_ns + 1_000_000_000;
             self.links.egress.drop_closed();
             self.opening.sweep(now.monotonic_ns);
-            if self.is_up {
+            let standstill = self.upstream.standstill();
+            if self.is_up && standstill.is_none() {
                 self.waits.end();
             } else if let Some(waited) = self.waits.take_due(now.monotonic_ns) {
-                tell_absence(&*self.upstream, waited);
+                match standstill {
+                    Some(why) => tracing::warn!(waited_s = waited.as_secs(), "nothing comes: {why}; it is waited for"),
+                    None => tell_absence(&*self.upstream, waited),
+                }
             }
         }
         Ok(work)

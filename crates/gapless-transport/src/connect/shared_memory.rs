@@ -4,108 +4,262 @@ use super::ConnectOptions;
 use crate::TransportError;
 use crate::handshake::{Hello, Status, WELCOME_DESCRIPTORS_MAX, WELCOME_LENGTH, Welcome};
 use crate::link::ring_size_reason;
+use crate::peer_process::PeerProcess;
 use crate::publisher_link::PublisherLink;
-use crate::readiness::timespec;
-use crate::socket_path::socket_address;
+use crate::readiness;
+use crate::socket_path::connect_packets;
+use gapless_agent::monotonic::saturating_ns;
+use gapless_agent::wait_notices::WaitNotices;
 use gapless_log::{RingReader, RingWriter, Window};
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags};
 use rustix::fd::OwnedFd;
-use rustix::io::retry_on_intr;
-use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, SocketFlags, SocketType,
-};
-use std::io::IoSliceMut;
+use rustix::io::{Errno, retry_on_intr};
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags};
+use std::io::{ErrorKind, IoSliceMut};
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-/// Connects to the service that listens on the socket `path`.
+/// Between two attempts to stand in a line that is full.
+const LINE_INTERVAL: Duration = Duration::from_millis(5);
+
+/// Connects to the service that listens on the socket `path`, and says in the log for whom it waits.
 ///
 /// # Errors
 /// Nobody listens there; a refusal; no answer in time.
 pub fn connect(path: &Path, options: &ConnectOptions) -> Result<PublisherLink, TransportError> {
-    let peer = path.display().to_string();
-    let refused = |reason: String| TransportError::Handshake { peer: peer.clone(), status: None, reason };
-    options.check(&peer)?;
-    let action = || format!("connecting to {peer}");
-    let address = socket_address(path).map_err(|source| TransportError::System { action: action(), source })?;
-    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
-        .map_err(TransportError::system(action()))?;
-    // A signal, such as that of a Ctrl-C, is no answer: its handler has been called, and the wait goes on.
-    retry_on_intr(|| rustix::net::connect(&socket, &address)).map_err(TransportError::system(action()))?;
-    let hello = Hello { link: options.link, identity: options.identity, reads: options.reads, seen: options.seen };
-    let hello = hello.to_bytes();
-    retry_on_intr(|| rustix::net::send(&socket, &hello, SendFlags::NOSIGNAL))
-        .map_err(TransportError::system(action()))?;
-    let begun = Instant::now();
-    let has_come = || {
-        let left = options.timeout.saturating_sub(begun.elapsed());
-        Ok(poll(&mut [PollFd::new(&socket, PollFlags::IN)], Some(&timespec(left)))? > 0)
-    };
-    if !retry_on_intr(has_come).map_err(TransportError::system(action()))? {
-        return Err(options.timed_out(&peer));
+    let (begun, mut waits) = (Instant::now(), WaitNotices::after_a_second());
+    waits.begin(0);
+    let (mut dialing, mut peer) = (None, path.display().to_string());
+    loop {
+        let attempt = match dialing.take() {
+            None => Dialing::begin(path, options),
+            Some(dialing) => Ok(dialing),
+        };
+        match attempt.and_then(Dialing::finish) {
+            Ok(Dialed::Connected(link)) => return Ok(*link),
+            Ok(Dialed::Pending(pending)) => {
+                peer = pending.whom();
+                dialing = Some(pending);
+            }
+            Err(error) if is_line_full(&error) => {}
+            Err(error) => return Err(error),
+        }
+        let passed = begun.elapsed();
+        if let Some(waited) = waits.take_due(saturating_ns(passed)) {
+            tracing::warn!(waited_s = waited.as_secs(), "no answer to a hello from {peer}; it is waited for");
+        }
+        let left = options.timeout.saturating_sub(passed);
+        if left.is_zero() {
+            return Err(options.timed_out(&peer));
+        }
+        let pause = left.min(Duration::from_nanos(waits.next_ns()).saturating_sub(passed));
+        match &dialing {
+            Some(dialing) => dialing.wait(pause)?,
+            None => std::thread::sleep(pause.min(LINE_INTERVAL)),
+        }
     }
-    let mut bytes = [0; WELCOME_LENGTH];
-    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(WELCOME_DESCRIPTORS_MAX))];
-    let mut control = RecvAncillaryBuffer::new(&mut space);
-    let flags = RecvFlags::CMSG_CLOEXEC;
-    let received =
-        retry_on_intr(|| rustix::net::recvmsg(&socket, &mut [IoSliceMut::new(&mut bytes)], &mut control, flags))
+}
+
+/// Whether it is no refusal: nobody is there, who may come yet, or who is there lets nobody in now. Another attempt may mend it.
+#[must_use]
+pub fn may_come_yet(error: &TransportError) -> bool {
+    match error {
+        TransportError::System { source, .. } => {
+            let is_absence = matches!(
+                source.kind(),
+                // Nobody is there, or it died in the middle of the handshake.
+                ErrorKind::NotFound | ErrorKind::ConnectionRefused | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe
+            );
+            is_absence || is_line_full(error)
+        }
+        // It hung up in the middle of the handshake: it is stopping or was killed.
+        TransportError::Handshake { status: None | Some(Status::Unavailable), .. } => true,
+        _ => false,
+    }
+}
+
+/// Whether so many wait to be let in that there is no room for one more: who should let them in stands still.
+fn is_line_full(error: &TransportError) -> bool {
+    matches!(error, TransportError::System { source, .. } if source.kind() == ErrorKind::WouldBlock)
+}
+
+/// A service to which a hello is on its way. Nothing here blocks, except [`Dialing::wait`].
+pub struct Dialing {
+    socket: OwnedFd,
+    peer: String,
+    options: ConnectOptions,
+    process: Option<PeerProcess>,
+    begun: Instant,
+}
+
+/// The result of a look at the answer.
+pub enum Dialed {
+    Connected(Box<PublisherLink>),
+    /// There is none yet.
+    Pending(Dialing),
+}
+
+impl Dialing {
+    /// Says hello to the service that listens on the socket `path`.
+    ///
+    /// # Errors
+    /// Nobody listens there, or too many wait there already: see [`may_come_yet`].
+    pub fn begin(path: &Path, options: &ConnectOptions) -> Result<Self, TransportError> {
+        let peer = path.display().to_string();
+        options.check(&peer)?;
+        let action = || format!("connecting to {peer}");
+        let socket = connect_packets(path).map_err(|source| TransportError::System { action: action(), source })?;
+        let hello = Hello { link: options.link, identity: options.identity, reads: options.reads, seen: options.seen };
+        let hello = hello.to_bytes();
+        retry_on_intr(|| rustix::net::send(&socket, &hello, SendFlags::NOSIGNAL))
             .map_err(TransportError::system(action()))?;
-    let descriptors: Vec<OwnedFd> = control
-        .drain()
-        .filter_map(|message| match message {
-            RecvAncillaryMessage::ScmRights(fds) => Some(fds),
-            _ => None,
-        })
-        .flatten()
-        .collect();
-    if received.bytes == 0 {
-        return Err(refused("the service hung up".to_owned()));
+        let process = PeerProcess::of(&socket);
+        Ok(Self { socket, peer, options: *options, process, begun: Instant::now() })
     }
-    let welcome = Welcome::from_bytes(&bytes[..received.bytes])
-        .ok_or_else(|| refused(format!("an answer of {} bytes that is no welcome", received.bytes)))?;
-    match welcome.status {
-        Status::Welcome => {}
-        Status::OtherStream => {
-            let (found, wanted) = (welcome.identity.stream_id, options.identity.stream_id);
-            return Err(refused(format!("it serves stream {found:032x}, not {wanted:032x}")));
-        }
-        Status::OtherIncarnation => {
-            let (found, wanted) = (welcome.identity.incarnation, options.identity.incarnation);
-            return Err(refused(format!("the stream is in incarnation {found:016x}, not {wanted:016x}")));
-        }
-        Status::OtherHistory => {
-            let (seen, released_sequence) = (options.seen, welcome.released_sequence);
-            return Err(TransportError::OtherHistory { peer, seen, released_sequence });
-        }
-        Status::RingSize => return Err(refused(ring_size_reason(options.link))),
-        Status::NotReadable => {
-            return Err(refused("its stream belongs to a service and cannot be read".to_owned()));
-        }
-        Status::Unavailable => {
-            let (status, reason) =
-                (Some(Status::Unavailable), "it takes no more publishers; its log says why".to_owned());
-            return Err(TransportError::Handshake { peer, status, reason });
-        }
+
+    /// How long the answer has been waited for.
+    #[must_use]
+    pub fn waited(&self) -> Duration {
+        self.begun.elapsed()
     }
-    let mut descriptors = descriptors.into_iter();
-    let (Some(commands), Some(replies), Some(wake_service), Some(wake_publisher)) =
-        (descriptors.next(), descriptors.next(), descriptors.next(), descriptors.next())
-    else {
-        return Err(refused("a welcome without its four descriptors".to_owned()));
-    };
-    let window = descriptors.next().map(Window::open).transpose()?;
-    if options.reads && window.is_none() {
-        return Err(refused("a welcome without the window that was asked for".to_owned()));
+
+    /// Who is to answer: the socket, its process, and that this stands still if it does.
+    fn whom(&self) -> String {
+        let process = self.process.map(|process| format!(" ({process})")).unwrap_or_default();
+        format!("{}{process}", self.peer)
     }
-    Ok(PublisherLink {
-        welcome,
-        writer: RingWriter::open(commands)?,
-        reader: RingReader::open(replies)?,
-        wake_service,
-        wake_publisher,
-        socket: Some(socket),
-        window,
-        pump: None,
-    })
+
+    /// That there is no answer yet, and why, in words.
+    #[must_use]
+    pub fn silence(&self) -> String {
+        self.process.map_or_else(|| "somebody is there and does not answer".to_owned(), PeerProcess::silence)
+    }
+
+    /// The error of a caller that goes elsewhere.
+    #[must_use]
+    pub fn timed_out(&self) -> TransportError {
+        self.options.timed_out(&self.whom())
+    }
+
+    /// Sleeps until the answer has come, or `timeout`.
+    ///
+    /// # Errors
+    /// The operating system cannot wait.
+    pub fn wait(&self, timeout: Duration) -> Result<(), TransportError> {
+        let action = || format!("connecting to {}", self.peer);
+        // A signal, such as that of a Ctrl-C, is no answer: its handler has been called, and the caller goes on.
+        readiness::wait(&mut [PollFd::new(&self.socket, PollFlags::IN)], Some(timeout))
+            .map_err(TransportError::system(action()))
+    }
+
+    /// The connection, if the service has answered.
+    ///
+    /// # Errors
+    /// A refusal, or the service has hung up.
+    pub fn finish(self) -> Result<Dialed, TransportError> {
+        let Self { socket, peer, options, .. } = &self;
+        let refused = |reason: String| TransportError::Handshake { peer: peer.clone(), status: None, reason };
+        let mut bytes = [0; WELCOME_LENGTH];
+        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(WELCOME_DESCRIPTORS_MAX))];
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
+        let received =
+            retry_on_intr(|| rustix::net::recvmsg(socket, &mut [IoSliceMut::new(&mut bytes)], &mut control, flags));
+        let received = match received {
+            Err(Errno::AGAIN) => return Ok(Dialed::Pending(self)),
+            other => other.map_err(TransportError::system(format!("connecting to {peer}")))?,
+        };
+        let descriptors: Vec<OwnedFd> = control
+            .drain()
+            .filter_map(|message| match message {
+                RecvAncillaryMessage::ScmRights(fds) => Some(fds),
+                _ => None,
+            })
+            .flatten()
+            .collect();
+        if received.bytes == 0 {
+            return Err(refused("the service hung up".to_owned()));
+        }
+        let welcome = Welcome::from_bytes(&bytes[..received.bytes])
+            .ok_or_else(|| refused(format!("an answer of {} bytes that is no welcome", received.bytes)))?;
+        match welcome.status {
+            Status::Welcome => {}
+            Status::OtherStream => {
+                let (found, wanted) = (welcome.identity.stream_id, options.identity.stream_id);
+                return Err(refused(format!("it serves stream {found:032x}, not {wanted:032x}")));
+            }
+            Status::OtherIncarnation => {
+                let (found, wanted) = (welcome.identity.incarnation, options.identity.incarnation);
+                return Err(refused(format!("the stream is in incarnation {found:016x}, not {wanted:016x}")));
+            }
+            Status::OtherHistory => {
+                let (seen, released_sequence) = (options.seen, welcome.released_sequence);
+                return Err(TransportError::OtherHistory { peer: peer.clone(), seen, released_sequence });
+            }
+            Status::RingSize => return Err(refused(ring_size_reason(options.link))),
+            Status::NotReadable => {
+                return Err(refused("its stream belongs to a service and cannot be read".to_owned()));
+            }
+            Status::Unavailable => {
+                let (status, reason) =
+                    (Some(Status::Unavailable), "it takes no more publishers; its log says why".to_owned());
+                return Err(TransportError::Handshake { peer: peer.clone(), status, reason });
+            }
+        }
+        let mut descriptors = descriptors.into_iter();
+        let (Some(commands), Some(replies), Some(wake_service), Some(wake_publisher)) =
+            (descriptors.next(), descriptors.next(), descriptors.next(), descriptors.next())
+        else {
+            return Err(refused("a welcome without its four descriptors".to_owned()));
+        };
+        let window = descriptors.next().map(Window::open).transpose()?;
+        if options.reads && window.is_none() {
+            return Err(refused("a welcome without the window that was asked for".to_owned()));
+        }
+        Ok(Dialed::Connected(Box::new(PublisherLink {
+            welcome,
+            writer: RingWriter::open(commands)?,
+            reader: RingReader::open(replies)?,
+            wake_service,
+            wake_publisher,
+            socket: Some(self.socket),
+            window,
+            pump: None,
+        })))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::link::RingSizes;
+    use crate::seen::Seen;
+    use crate::socket_path::socket_address;
+    use gapless_log::StreamIdentity;
+    use rustix::net::{AddressFamily, SocketType};
+
+    #[test]
+    fn who_is_not_let_in_gives_up_in_time_also_where_the_line_is_full() {
+        let path = std::env::temp_dir().join(format!("gapless-dialing-{}", std::process::id()));
+        let listener = rustix::net::socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
+        rustix::net::bind(&listener, &socket_address(&path).unwrap()).unwrap();
+        rustix::net::listen(&listener, 0).unwrap();
+        let options = ConnectOptions {
+            link: RingSizes { command_ring_bytes: 4096, reply_ring_bytes: 4096 },
+            identity: StreamIdentity::default(),
+            reads: false,
+            seen: Seen::default(),
+            timeout: Duration::from_millis(20),
+        };
+        let give_up = || match connect(&path, &options) {
+            Err(TransportError::TimedOut { peer, timeout_ms: 20, .. }) => peer,
+            other => panic!("{:?}", other.err()),
+        };
+        let itself = format!("process {}", std::process::id());
+        assert!(give_up().ends_with(&format!("({itself})")), "the first one stands in the line");
+        let error = (0..16).find_map(|_| Dialing::begin(&path, &options).err()).unwrap();
+        assert!(is_line_full(&error), "{error}");
+        assert_eq!(give_up(), path.display().to_string(), "nobody is seen behind a line that is full");
+        std::fs::remove_file(&path).unwrap();
+    }
 }

@@ -1,6 +1,7 @@
 //! `gapless stream control`: halts, resumes, rolls over and ends a stream by the socket of its directory.
 
 use super::location::StreamLocation;
+use super::waiting::tell;
 use crate::commands::{Outcome, print};
 use clap::{Args, Subcommand};
 use gapless_client::control::Controller;
@@ -84,7 +85,8 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     let Some(directory) = config.directory() else {
         return Err("a stream without a directory has no socket by which it could be controlled".into());
     };
-    let done = Controller::new(directory).command(command.clone(), Duration::from_secs(common.timeout))?;
+    let controller = Controller::new(directory).telling(tell);
+    let done = controller.command(command.clone(), Duration::from_secs(common.timeout))?;
     if common.json {
         let object = json!({
             "command": command.name(),

@@ -40,10 +40,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     let longest = EventStreamOptions::from_config(&config)?.message_length_max;
     let lines = Lines::open(None, arguments.publish.line_length_max(longest))?;
     let mut publishing = Publishing::new(&arguments.publish, lines, None);
-    let mut node = StreamNode::new(
-        config.link_within(arguments.patience.timeout())?,
-        config.node_options(arguments.publish.token()),
-    );
+    let mut node = StreamNode::new(config.link()?, config.node_options(arguments.publish.token()));
     let mut output = arguments.form.output();
     let (interrupted, begun) = (interrupt()?, Instant::now());
     let mut waits = Waiting::new();

@@ -48,10 +48,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     let longest = EventStreamOptions::from_config(&config)?.message_length_max;
     let lines = Lines::open(arguments.file.as_deref(), arguments.publish.line_length_max(longest))?;
     let mut publishing = Publishing::new(&arguments.publish, lines, arguments.rate);
-    let mut node = StreamNode::new(
-        config.link_within(Duration::from_secs(arguments.timeout))?,
-        config.node_options(arguments.publish.token()),
-    );
+    let mut node = StreamNode::new(config.link()?, config.node_options(arguments.publish.token()));
     let interrupted = interrupt()?;
     // Shown on a terminal only.
     let progress = ProgressBar::new_spinner();

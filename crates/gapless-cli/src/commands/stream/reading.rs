@@ -23,16 +23,12 @@ pub(super) struct Patience {
 }
 
 impl Patience {
-    pub(super) const fn timeout(&self) -> Duration {
-        Duration::from_secs(self.timeout)
-    }
-
     /// Of the sequencer that `node` asks since `begun`, which has not answered yet.
     ///
     /// # Errors
     /// It is over.
     pub(super) fn check(&self, node: &StreamNode<AnyLink>, begun: Instant) -> Outcome {
-        let patience = self.timeout();
+        let patience = Duration::from_secs(self.timeout);
         if begun.elapsed() > patience { Err(silent(node, patience).into()) } else { Ok(()) }
     }
 }
@@ -104,7 +100,9 @@ pub(super) fn print(mut node: StreamNode<AnyLink>, mut output: Output, extent: E
 
 /// The error where nobody answers.
 pub(super) fn silent(node: &StreamNode<AnyLink>, patience: Duration) -> String {
-    format!("no sequencer answers at {} within {} s; is it running?", node.link().peer(), patience.as_secs_f64())
+    let failure = node.connect_failure().map(|failure| format!(" ({failure})")).unwrap_or_default();
+    let (peer, patience_s) = (node.link().peer(), patience.as_secs_f64());
+    format!("no sequencer answers at {peer} within {patience_s} s; is it running?{failure}")
 }
 
 /// The sequence of an event, if it has one.

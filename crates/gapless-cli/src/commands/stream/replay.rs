@@ -34,7 +34,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     let journal = config.directory().map(|directory| StreamLayout::new(directory).journal());
     let link: AnyLink = match journal.filter(|journal| journal.is_dir() && !arguments.rewind) {
         Some(journal) => JournalLink::new(&journal).into(),
-        None => config.link_within(arguments.patience.timeout())?,
+        None => config.link()?,
     };
     let node = StreamNode::new(link, StreamNodeOptions::reading(arguments.from.map_or(Start::First, Start::Sequence)));
     let extent = Extent { last_sequence: arguments.to, lines: None, follows: false };

@@ -3,15 +3,18 @@
 
 use super::location::StreamLocation;
 use super::nodes;
+use super::waiting::tell;
 use crate::commands::counters::seconds;
 use crate::commands::watch::{clear, sleep_until};
 use crate::commands::{Ended, Outcome, interrupt, is_printed};
 use clap::Args;
 use gapless_agent::CountersReader;
-use gapless_client::control::{Controller, StatusFeed, StatusReading};
+use gapless_client::ClientError;
+use gapless_client::control::{Controller, NodeReading, StatusFeed, StatusReading};
 use gapless_client::control_messages::StreamState;
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::{JournalError, JournalReader};
+use gapless_transport::peer_process::PeerProcess;
 use serde_json::{Map, Value, json};
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -33,6 +36,8 @@ pub(super) struct Arguments {
 const SAMPLE: Duration = Duration::from_millis(500);
 /// The exit code where nothing runs, as of other programs' `status`.
 const NOT_RUNNING: u8 = 3;
+/// Where something runs that does not answer; other programs' `status` says so that it is unknown.
+const SILENT: u8 = 4;
 /// The time that the sequencer may take to name the connected nodes.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -53,41 +58,41 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         return Err(format!("{}: no stream was ever there", directory.display()).into());
     }
     let interrupted = interrupt()?;
-    let mut feed = StatusFeed::new(Controller::new(directory));
+    let mut feed = StatusFeed::new(Controller::new(directory).telling(tell));
     // Relaxed: the flag guards no data (pairs with the store of the signal handler).
     let is_interrupted = || interrupted.load(Ordering::Relaxed);
     let clear = clear(arguments.watch.is_some() && !arguments.json);
     let mut before = sample(&layout)?;
-    if before.is_some() {
-        // A fault is reported at the second read.
-        let _ = feed.read(TIMEOUT);
-    }
+    // A fault is reported at the second read; who says nothing is not asked again by a single look.
+    let mut first = before.as_ref().map(|before| Answer::ask(&mut feed, before.process));
     loop {
+        let silent = first.take_if(|answer| matches!(answer, Answer::Silent(_)) && arguments.watch.is_none());
         let interval = arguments.watch.unwrap_or(SAMPLE);
-        let until = Instant::now() + if before.is_some() { interval } else { Duration::ZERO };
+        let is_rated = before.is_some() && silent.is_none();
+        let until = Instant::now() + if is_rated { interval } else { Duration::ZERO };
         if !sleep_until(until, is_interrupted) {
             return Ok(());
         }
         let now = sample(&layout)?;
         let mut status = status(&layout, before.as_ref(), now.as_ref())?;
-        let reading = now.as_ref().and_then(|_| reading(&mut feed));
-        if let Some(reading) = &reading {
-            tell_stream(&reading.stream, &mut status);
-        }
-        let nodes = reading.map(|reading| reading.nodes).unwrap_or_default();
+        let answer = now.as_ref().map(|now| silent.unwrap_or_else(|| Answer::ask(&mut feed, now.process)));
+        let nodes = answer.as_ref().map(|answer| answer.tell(&mut status)).unwrap_or_default();
         let is_read = is_printed(&if arguments.json {
-            status.insert("nodes".to_owned(), nodes::in_json(&nodes));
+            status.insert("nodes".to_owned(), nodes::in_json(nodes));
             format!("{}\n", Value::Object(status))
         } else {
-            format!("{clear}{}{}", text(directory, &status), nodes::in_text(&nodes))
+            format!("{clear}{}{}", text(directory, &status), nodes::in_text(nodes))
         })?;
         if !is_read {
             return Ok(());
         }
         let Some(interval) = arguments.watch else {
-            let absent =
-                || Ended { code: NOT_RUNNING, reason: format!("no sequencer runs in {}", directory.display()) };
-            return if now.is_some() { Ok(()) } else { Err(absent().into()) };
+            let place = directory.display();
+            let absent = || Ended { code: NOT_RUNNING, reason: format!("no sequencer runs in {place}") };
+            return match answer.ok_or_else(absent)? {
+                Answer::Silent(why) => Err(Ended { code: SILENT, reason: format!("{place}: {why}") }.into()),
+                Answer::Read(_) | Answer::Failed(_) => Ok(()),
+            };
         };
         let pause = if now.is_none() { interval } else { Duration::ZERO };
         if !sleep_until(Instant::now() + pause, is_interrupted) {
@@ -97,14 +102,43 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     }
 }
 
-/// The stream's state and its nodes. A failure of this is reported and ends nothing: the counters are of use, too.
-fn reading(feed: &mut StatusFeed) -> Option<StatusReading> {
-    match feed.read(TIMEOUT) {
-        Ok(reading) => Some(reading),
-        Err(error) => {
-            crate::commands::to_stderr!("note: state and nodes are not known: {error}");
-            None
+/// What became of the question for the stream's state and its nodes.
+enum Answer {
+    Read(StatusReading),
+    /// Its process is there, and says nothing.
+    Silent(String),
+    /// It ends nothing: the counters are of use, too.
+    Failed(ClientError),
+}
+
+impl Answer {
+    fn ask(feed: &mut StatusFeed, process: u32) -> Self {
+        let process = PeerProcess::numbered(process);
+        if process.standstill().is_some() {
+            // There is nothing to wait for.
+            return Self::Silent(process.silence());
         }
+        match feed.read(TIMEOUT) {
+            Ok(reading) => Self::Read(reading),
+            Err(ClientError::TimedOut { .. }) => Self::Silent(process.silence()),
+            Err(error) => Self::Failed(error),
+        }
+    }
+
+    /// Notes it in `status`; the nodes.
+    fn tell(&self, status: &mut Map<String, Value>) -> &[NodeReading] {
+        status.insert("answers".to_owned(), json!(!matches!(self, Self::Silent(_))));
+        match self {
+            Self::Read(reading) => {
+                tell_stream(&reading.stream, status);
+                return &reading.nodes;
+            }
+            Self::Silent(why) => {
+                status.insert("silence".to_owned(), json!(why));
+            }
+            Self::Failed(error) => crate::commands::to_stderr!("note: state and nodes are not known: {error}"),
+        }
+        &[]
     }
 }
 
@@ -197,10 +231,14 @@ fn status(
 }
 
 fn text(directory: &Path, status: &Map<String, Value>) -> String {
-    let is_running = status["running"] == json!(true);
-    let mut text = format!("{}: {}\n", directory.display(), if is_running { "running" } else { "no sequencer runs" });
+    let state = match (&status["running"], status.get("silence").and_then(Value::as_str)) {
+        (_, Some(silence)) => silence,
+        (Value::Bool(true), None) => "running",
+        _ => "no sequencer runs",
+    };
+    let mut text = format!("{}: {state}\n", directory.display());
     let width = status.keys().map(String::len).max().unwrap_or(0);
-    for (name, value) in status.iter().filter(|(name, _)| *name != "running") {
+    for (name, value) in status.iter().filter(|(name, _)| !["running", "answers", "silence"].contains(&name.as_str())) {
         let value = match value {
             Value::Null => "-".to_owned(),
             Value::Bool(is) => if *is { "yes" } else { "no" }.to_owned(),

@@ -33,7 +33,7 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Outcome {
     let mut config = arguments.location.config()?;
     config.node.start = arguments.from.unwrap_or(config.node.start);
-    let node = StreamNode::new(config.link_within(arguments.patience.timeout())?, config.reading_options());
+    let node = StreamNode::new(config.link()?, config.reading_options());
     let extent = Extent { last_sequence: None, lines: arguments.count, follows: !arguments.no_follow };
     reading::print(node, arguments.form.output(), extent, &arguments.patience)
 }

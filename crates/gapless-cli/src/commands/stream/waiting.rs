@@ -1,35 +1,63 @@
-//! For whom a node waits, on standard error: once a second at first, then less often.
+//! For whom a node waits, or one that asks, on standard error: once a second at first, then less often.
 
 use gapless_agent::monotonic::monotonic_ns;
 use gapless_agent::wait_notices::WaitNotices;
-use gapless_client::node::{AnyLink, NodeState, StreamNode};
+use gapless_client::node::{AnyLink, NodeLink, NodeState, StreamNode};
+use std::time::Duration;
+
+/// One for whom nothing comes looks this often whether the sequencer stands still, ns.
+const LOOK_INTERVAL_NS: u64 = 500_000_000;
+
+/// As is said of any wait.
+fn note(waited: Duration, what: &str) -> String {
+    format!("note: waiting for {} s: {what}", waited.as_secs())
+}
+
+/// Says that a sequencer was asked and does not answer.
+pub(super) fn tell(waited: Duration, what: &str) {
+    crate::commands::to_stderr!("{}", note(waited, what));
+}
 
 /// What is said while a node waits.
 pub(super) struct Waiting {
     notices: WaitNotices,
-    /// The messages that had come back at the last look, and its state: while that changes nobody waits.
+    /// The messages that had come back at the last look, or what was read, and its state: while that changes nobody waits.
     seen: (u64, NodeState),
+    /// When it is looked at next whether the sequencer stands still, ns, and whether it did.
+    next_look_ns: u64,
+    stands_still: bool,
 }
 
 impl Waiting {
     pub(super) const fn new() -> Self {
-        Self { notices: WaitNotices::after_a_second(), seen: (0, NodeState::Connecting) }
+        let (notices, seen) = (WaitNotices::after_a_second(), (0, NodeState::Connecting));
+        Self { notices, seen, next_look_ns: 0, stands_still: false }
     }
 
     /// A look at `node`, after each of its polls; what is to be said now, if anything is.
     pub(super) fn look(&mut self, node: &StreamNode<AnyLink>) -> Option<String> {
-        let came_back = node.next_session_seq().unwrap_or(0).wrapping_sub(node.in_flight() as u64);
-        let now = (came_back, node.state());
-        let is_progress = now != std::mem::replace(&mut self.seen, now);
         let waits = node.state() == NodeState::Connecting
             || node.in_flight() > 0
             || (node.publishes() && node.next_session_seq().is_none());
-        if is_progress || !waits {
+        let came_back = node.next_session_seq().unwrap_or(0).wrapping_sub(node.in_flight() as u64);
+        let now = (if waits { came_back } else { node.position() }, node.state());
+        let is_progress = now != std::mem::replace(&mut self.seen, now);
+        if is_progress || !(waits || self.stands_still(node)) {
             self.notices.end();
             return None;
         }
         let waited = self.notices.take_due(monotonic_ns())?;
-        Some(format!("note: waiting for {} s: {}", waited.as_secs(), node.waits_for()?))
+        Some(note(waited, &node.waits_for()?))
+    }
+
+    /// Whether the sequencer of one that reads, and waits for what others publish, stands still.
+    fn stands_still(&mut self, node: &StreamNode<AnyLink>) -> bool {
+        let now_ns = monotonic_ns();
+        if now_ns >= self.next_look_ns {
+            self.next_look_ns = now_ns + LOOK_INTERVAL_NS;
+            self.stands_still = node.link().standstill().is_some();
+        }
+        self.stands_still
     }
 
     /// As [`Waiting::look`]; it is said at once.

@@ -8,7 +8,8 @@ use crate::commands::watch::{clear, sleep_until};
 use crate::commands::{Outcome, interrupt, is_printed};
 use crate::printable::escaped;
 use clap::Args;
-use gapless_supervisor::control::{FigureReader, Figures};
+use gapless_supervisor::control::{CopyFigures, FigureReader, Figures};
+use gapless_transport::peer_process::PeerProcess;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -54,6 +55,12 @@ fn in_text(figures: &Figures) -> String {
             Some(_) => "nobody watches: what dies stays dead until `gapless up FILE` takes over\n",
             None => "no file is in force: `gapless up FILE` starts what it names\n",
         };
+    }
+    for CopyFigures { copy, .. } in &figures.copies {
+        let process = copy.process_id.map(PeerProcess::numbered);
+        if let Some((process, why)) = process.and_then(|process| Some((process, process.standstill()?))) {
+            text += &format!("{}: its process {} {why}\n", copy.copy, process.id());
+        }
     }
     if figures.supervisor.is_ending {
         text += "everything is being stopped\n";

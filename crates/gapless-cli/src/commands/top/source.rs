@@ -117,7 +117,8 @@ impl Source {
         Self {
             layout: StreamLayout::new(directory),
             directory: directory.to_owned(),
-            feed: StatusFeed::new(Controller::new(directory)),
+            // What does not answer is the look's problem, and shown as that.
+            feed: StatusFeed::new(Controller::new(directory).telling(|_, _| {})),
             before: None,
             process: None,
             restarts: 0,

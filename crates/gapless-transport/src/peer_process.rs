@@ -1,0 +1,89 @@
+//! [`PeerProcess`]: the process at the other side of a Unix socket, and whether it stands still, for those who wait for it.
+
+use rustix::fd::AsFd;
+use std::fmt;
+
+/// A process of this machine that others wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PeerProcess(u32);
+
+impl PeerProcess {
+    /// The process with this identifier.
+    #[must_use]
+    pub const fn numbered(id: u32) -> Self {
+        Self(id)
+    }
+
+    /// Its identifier.
+    #[must_use]
+    pub const fn id(self) -> u32 {
+        self.0
+    }
+
+    /// Who listened on the socket that `socket` is connected to; `None` where it cannot be seen from here, as from another
+    /// container.
+    #[must_use]
+    pub fn of(socket: &impl AsFd) -> Option<Self> {
+        let credentials = nix::sys::socket::getsockopt(socket, nix::sys::socket::sockopt::PeerCredentials).ok()?;
+        u32::try_from(credentials.pid()).ok().filter(|id| *id != 0).map(Self)
+    }
+
+    /// Why it does nothing whatever comes, as far as the kernel says: something has stopped it. `None` of one that may run, also
+    /// if it has nothing to do, and where there is no `/proc`.
+    #[must_use]
+    pub fn standstill(self) -> Option<&'static str> {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.0)).ok()?;
+        // Behind the name, which may have anything in it.
+        let (_, state) = stat.rsplit_once(") ")?;
+        match state.as_bytes().first()? {
+            b'T' => Some("is stopped by a signal; SIGCONT lets it go on"),
+            b't' => Some("is held by a debugger"),
+            _ => None,
+        }
+    }
+}
+
+impl PeerProcess {
+    /// It was asked and has said nothing: in words, with the reason as far as that is known.
+    #[must_use]
+    pub fn silence(self) -> String {
+        let why = self.standstill().map(|why| format!(": it {why}")).unwrap_or_default();
+        format!("process {} is there and does not answer{why}", self.0)
+    }
+}
+
+impl fmt::Display for PeerProcess {
+    /// As a part of a sentence: which one, and that it stands still, if it does.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "process {}", self.0)?;
+        self.standstill().map_or(Ok(()), |why| write!(f, ", which {why}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gapless_testkit::process::Process;
+    use std::os::unix::net::UnixStream;
+    use std::process::Command;
+
+    #[test]
+    fn the_process_at_the_other_side_is_named() {
+        let (here, _there) = UnixStream::pair().unwrap();
+        let process = PeerProcess::of(&here).unwrap();
+        assert_eq!(process, PeerProcess::numbered(std::process::id()));
+        assert_eq!((process.standstill(), process.to_string()), (None, format!("process {}", std::process::id())));
+    }
+
+    #[test]
+    fn a_process_that_is_stopped_stands_still_and_one_that_sleeps_does_not() {
+        let mut command = Command::new("sleep");
+        let sleeper = Process::start(command.arg("300"));
+        let process = PeerProcess::numbered(sleeper.pid().as_raw_nonzero().get().unsigned_abs());
+        assert_eq!(process.standstill(), None);
+        sleeper.stop();
+        assert!(process.to_string().ends_with(", which is stopped by a signal; SIGCONT lets it go on"), "{process}");
+        sleeper.signal(rustix::process::Signal::CONT);
+        gapless_testkit::wait::until("it goes on", || process.standstill().is_none());
+    }
+}
