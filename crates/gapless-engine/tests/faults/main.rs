@@ -4,7 +4,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test says where it failed")]
 
 mod replica_processes;
+#[path = "../warnings/mod.rs"]
+mod warnings;
 
+mod a_client_of_a_stopped_service_is_told;
 mod a_killed_replica_loses_no_reply;
 mod a_killed_replica_of_state_loses_no_reply;
 mod a_slow_service_holds_up_nobody;
@@ -12,10 +15,12 @@ mod a_slow_service_holds_up_nobody;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    a_client_of_a_stopped_service_is_told::be_the_service_if_asked();
     a_killed_replica_loses_no_reply::be_a_replica_if_asked();
     a_killed_replica_of_state_loses_no_reply::be_a_replica_if_asked();
     a_slow_service_holds_up_nobody::be_a_replica_if_asked();
     gapless_testkit::scenarios::run(vec![
+        a_client_of_a_stopped_service_is_told::module(),
         a_killed_replica_loses_no_reply::module(),
         a_killed_replica_of_state_loses_no_reply::module(),
         a_slow_service_holds_up_nobody::module(),

@@ -1,15 +1,12 @@
 //! A client that waits for its service says so in the log, once a second at first: a service that is gone, and one that does not answer.
 
+use crate::warnings::Warnings;
 use gapless_client::client::{ClientOptions, MessageType};
 use gapless_client::{Client, ClientError};
 use gapless_engine::{Context, Handlers, Reject, Service, ServiceHost, ServiceHostOptions};
 use gapless_schema::Encoding;
-use std::fmt::{Debug, Write};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tracing::field::{Field, Visit};
-use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Level, Metadata, Subscriber};
 
 const WAIT: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 
@@ -29,42 +26,6 @@ impl Service for Gate {
     fn restore(&mut self, _: &[u8]) -> Result<(), String> {
         Ok(())
     }
-}
-
-/// The warnings of this thread, a line each.
-#[derive(Clone, Default)]
-struct Warnings(Arc<Mutex<String>>);
-
-struct InOneLine<'a>(&'a mut String);
-
-impl Visit for InOneLine<'_> {
-    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        write!(self.0, "{}={value:?} ", field.name()).unwrap();
-    }
-}
-
-impl Subscriber for Warnings {
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        *metadata.level() == Level::WARN
-    }
-
-    fn new_span(&self, _: &Attributes<'_>) -> Id {
-        Id::from_u64(1)
-    }
-
-    fn record(&self, _: &Id, _: &Record<'_>) {}
-
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-
-    fn event(&self, event: &Event<'_>) {
-        let mut lines = self.0.lock().unwrap();
-        event.record(&mut InOneLine(&mut lines));
-        lines.push('\n');
-    }
-
-    fn enter(&self, _: &Id) {}
-
-    fn exit(&self, _: &Id) {}
 }
 
 #[test]

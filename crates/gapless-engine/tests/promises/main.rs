@@ -7,6 +7,8 @@ mod attacked;
 mod damages;
 mod following_member;
 mod replicas;
+#[path = "../warnings/mod.rs"]
+mod warnings;
 
 mod a_call_ends_in_its_time;
 mod a_call_keeps_what_else_comes;

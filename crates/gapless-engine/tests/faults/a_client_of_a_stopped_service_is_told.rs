@@ -1,0 +1,83 @@
+//! A client of a service whose process is stopped says so in its log while it waits, and its error names the process; it goes on when
+//! that does.
+
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+#![allow(clippy::print_stdout, reason = "it says that it runs")]
+
+use crate::warnings::Warnings;
+use gapless_client::client::{ClientOptions, MessageType};
+use gapless_client::{Client, ClientError};
+use gapless_engine::{Context, Handlers, Reject, Service, ServiceHost, ServiceHostOptions};
+use gapless_schema::Encoding;
+use gapless_testkit::process::{Process, started_as, this_program};
+use gapless_testkit::scenarios::Module;
+use gapless_testkit::wait::PATIENCE;
+use rustix::process::Signal;
+use std::io::Read;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The role of the process that is stopped.
+const SERVICE: &str = "a_client_of_a_stopped_service_is_told::service";
+const ECHO: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
+
+struct Echo;
+
+impl Service for Echo {
+    fn handlers(handlers: &mut Handlers<Self>) {
+        handlers.on_bytes(ECHO.schema, |_: &mut Self, text: &[u8], context: &mut Context<'_>| -> Result<(), Reject> {
+            context.reply_with(ECHO, text)
+        });
+    }
+
+    fn snapshot(&self, _: &mut Vec<u8>) {}
+
+    fn restore(&mut self, _: &[u8]) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// If this process was started as the service, it is that until its input ends.
+pub fn be_the_service_if_asked() {
+    let Some(arguments) = started_as(SERVICE) else { return };
+    let host = ServiceHost::start(Echo, ServiceHostOptions::in_directory(&arguments[0])).unwrap();
+    println!("running");
+    std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
+    host.stop().unwrap();
+    std::process::exit(0);
+}
+
+pub fn module() -> Module {
+    Module::new(module_path!()).scenario("while_it_connects_and_while_it_calls", while_it_connects_and_while_it_calls)
+}
+
+fn while_it_connects_and_while_it_calls() {
+    // With one subscriber alone, whichever thread comes by a place first would say for all whether that is of interest.
+    let _other = tracing::Dispatch::new(Warnings::default());
+    let directory = tempfile::tempdir().unwrap();
+    let socket = directory.path().join("node.socket");
+    let mut service = Process::start(this_program().arg(SERVICE).arg(directory.path()).stdin(Stdio::piped()));
+    assert_eq!(service.line(), "running");
+    let mut client = Client::connect(&socket, ClientOptions::default()).unwrap();
+    let session = client.open_session(1, 4).unwrap();
+    client.call(session, ECHO, b"one", PATIENCE).unwrap();
+    let named = format!("process {}", service.pid().as_raw_nonzero());
+    let is_named = |text: &str| text.contains(&named) && text.contains("is stopped by a signal; SIGCONT lets it go on");
+    let warnings = Warnings::default();
+    let said = Arc::clone(&warnings.0);
+    tracing::subscriber::with_default(warnings, || {
+        service.stop();
+        let error = client.call(session, ECHO, b"two", Duration::from_millis(2_500)).unwrap_err();
+        assert!(matches!(error, ClientError::OutcomeUnknown { .. }), "{error}");
+        let lines = std::mem::take(&mut *said.lock().unwrap());
+        assert!(lines.contains("a call waits for a reply from ") && is_named(&lines), "{lines}");
+        let options = ClientOptions { timeout: Duration::from_millis(1_500), ..ClientOptions::default() };
+        let Err(error) = Client::connect(&socket, options) else { panic!("nobody can let it in") };
+        assert!(matches!(error, ClientError::TimedOut { .. }) && is_named(&error.to_string()), "{error}");
+        let lines = std::mem::take(&mut *said.lock().unwrap());
+        assert!(lines.contains("waited_s=1 ") && is_named(&lines), "{lines}");
+    });
+    service.signal(Signal::CONT);
+    client.call(session, ECHO, b"three", PATIENCE).unwrap();
+}
