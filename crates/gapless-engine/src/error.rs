@@ -5,6 +5,7 @@ use gapless_client::ClientError;
 use gapless_journal::JournalError;
 use gapless_log::LogError;
 use gapless_stream::StreamError;
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 /// What can go wrong with a service.
@@ -67,8 +68,8 @@ pub enum EngineError {
     },
     /// A replay has put out something else than what was recorded.
     #[error(
-        "the frames {first} to {last} put out something else now than when they were handled first ({path}): the handlers \
-         have changed, or do not do the same each time. Start the program that handled them, stop it in order, so that a \
+        "the frames {first} to {last} put out something else now than when they were handled first ({path}), from {place} on: the \
+         handlers have changed, or do not do the same each time. Start the program that handled them, stop it in order, so that a \
          snapshot covers them, and start this one then; or let the policy accept it (OnOtherOutputs::Warn) until a snapshot \
          stands behind them"
     )]
@@ -77,6 +78,10 @@ pub enum EngineError {
         first: u64,
         /// The last one.
         last: u64,
+        /// One of these was the first that put out something else.
+        at: RangeInclusive<u64>,
+        /// Which that is, in words: with its command, if it is one frame.
+        place: String,
         /// The file.
         path: PathBuf,
     },
@@ -95,7 +100,7 @@ pub enum EngineError {
          and start again"
     )]
     HandlerPanicked {
-        /// Schema and template, or "timer".
+        /// Schema and template, or the timer with its due time.
         message: String,
         /// The frame.
         sequence: u64,
@@ -113,7 +118,7 @@ pub enum EngineError {
          handler as it is, set policy.check_refusals to Never: it decides whether anybody looks"
     )]
     RefusalWithEffect {
-        /// Schema and template, or "timer".
+        /// Schema and template, or the timer with its due time.
         message: String,
         /// The frame.
         sequence: u64,

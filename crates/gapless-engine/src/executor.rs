@@ -194,6 +194,9 @@ impl Executor {
             position += aligned_length(frame.length());
             self.counters.handling.set(frame.sequence());
             self.fold.apply(&frame, &mut self.outbox)?;
+            if let Some(record) = &mut self.outbox.record {
+                record.after_frame();
+            }
             if let Some(state_hasher) = &self.state_hasher {
                 state_hasher.after_frame(&self.fold);
             }

@@ -6,24 +6,28 @@
 //! compared. It is no promise of the stream: without it nothing is lost but the comparison.
 //!
 //! ```text
-//!  header, 64 bytes                              then records of 48 bytes
-//!   0  8 B  magic "GAPOUTP\3"                     0  u64  first frame
+//!  header, 64 bytes                              then records of 560 bytes
+//!   0  8 B  magic "GAPOUTP\4"                     0  u64  first frame
 //!   8  u128 stream id                             8  u64  last frame
 //!  24  u64  incarnation                          16  u64  hash of what they put out
 //!  32  u64  program that handles what follows    24  u64  time stamp of the last frame, ns
 //!  40  20 B reserved, 0                          32  u64  program that handled them
-//!  60  u32  CRC-32C of bytes 0–59                40  u32  reserved, 0
-//!                                                44  u32  CRC-32C of bytes 0–43
+//!  60  u32  CRC-32C of bytes 0–59                40  u32  frames from one check to the next
+//!                                                44  256 × u16  checks: the lowest bits of the hash behind so many
+//!                                                    frames, behind twice as many …; 0 behind the last
+//!                                               556  u32  CRC-32C of bytes 0–555
 //! ```
 //!
 //! A record ends at [`FRAMES_MAX`] frames, at a snapshot and at a start; the last one is written again as it grows. One whose
 //! last frame has another time stamp in the journal is of frames that were cut, and goes: nothing is compared with it.
 
+mod checks;
 mod comparison;
 mod hash;
 mod program;
 
-pub(crate) use comparison::ComparingSink;
+use checks::{CHECK_LENGTH, CHECKS_MAX, Checks};
+pub(crate) use comparison::{ComparingSink, OtherOutputs};
 pub(crate) use hash::OutputHash;
 use program::program;
 
@@ -31,7 +35,7 @@ use crate::fold::{Fold, OnOtherProgram};
 use crate::{EngineError, snapshot};
 use gapless_log::StreamIdentity;
 use gapless_wire::checksum::crc32c;
-use gapless_wire::fields::u64_at;
+use gapless_wire::fields::{u32_at, u64_at};
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -42,9 +46,11 @@ pub const FILE_NAME: &str = "outputs";
 /// Frames of one record at most.
 pub const FRAMES_MAX: u64 = 16_384;
 
-const MAGIC: [u8; 8] = *b"GAPOUTP\x03";
+const MAGIC: [u8; 8] = *b"GAPOUTP\x04";
 const HEADER_LENGTH: usize = 64;
-const RECORD_LENGTH: usize = 48;
+/// Where the checks begin in a record.
+const CHECKS_AT: usize = 44;
+const RECORD_LENGTH: usize = CHECKS_AT + CHECKS_MAX * CHECK_LENGTH + 4;
 /// A record that grows is written so often, ns.
 const WRITE_INTERVAL_NS: u64 = 1_000_000_000;
 /// And when nothing has come for so long, ns.
@@ -60,6 +66,7 @@ struct Record {
     timestamp_ns: u64,
     /// Who handled them.
     program: u64,
+    checks: Checks,
 }
 
 impl Record {
@@ -69,15 +76,21 @@ impl Record {
         for (place, word) in bytes.chunks_exact_mut(8).zip(words) {
             place.copy_from_slice(&word.to_le_bytes());
         }
-        let sum = crc32c(&bytes[..44]);
-        bytes[44..].copy_from_slice(&sum.to_le_bytes());
+        let checks = self.checks.step_frames().to_le_bytes().into_iter().chain(self.checks.to_bytes());
+        bytes[CHECKS_AT - 4..].iter_mut().zip(checks).for_each(|(place, byte)| *place = byte);
+        let sum = crc32c(&bytes[..RECORD_LENGTH - 4]);
+        bytes[RECORD_LENGTH - 4..].copy_from_slice(&sum.to_le_bytes());
         bytes
     }
 
     fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let [first, last, hash, timestamp_ns, program] = [0, 8, 16, 24, 32].map(|at| u64_at(bytes, at));
-        let record = Self { first, last, hash, timestamp_ns, program };
-        (record.first > 0 && record.first <= record.last && record.to_bytes() == bytes).then_some(record)
+        if first == 0 || first > last {
+            return None;
+        }
+        let checks = Checks::from_bytes(u32_at(bytes, CHECKS_AT - 4), last - first + 1, &bytes[CHECKS_AT..])?;
+        let record = Self { first, last, hash, timestamp_ns, program, checks };
+        (record.to_bytes() == bytes).then_some(record)
     }
 }
 
@@ -207,6 +220,7 @@ impl RecordedOutputs {
             written: last_sequence,
             hash: OutputHash::new(),
             settled: OutputHash::new(),
+            checks: Checks::new(),
             written_ns: 0,
             news_ns: 0,
         })
@@ -239,11 +253,18 @@ pub struct OutputRecord {
     /// Of all that was put out, and of what was put out up to `last`: of a batch that was not finished nothing is written.
     pub(crate) hash: OutputHash,
     settled: OutputHash,
+    checks: Checks,
     written_ns: u64,
     news_ns: u64,
 }
 
 impl OutputRecord {
+    /// The next frame is handled, and what it put out is in the hash.
+    #[inline]
+    pub(crate) fn after_frame(&mut self) {
+        self.checks.after_frame(self.hash);
+    }
+
     /// Everything up to the frame `last` is handled, which has this time stamp.
     #[inline]
     pub(crate) fn after_batch(&mut self, (last, timestamp_ns): (u64, u64), now_ns: u64) {
@@ -268,7 +289,8 @@ impl OutputRecord {
     fn write(&mut self, now_ns: u64) {
         let Self { first, last, timestamp_ns, program, .. } = *self;
         if let (Some(file), true) = (&self.file, self.written != last) {
-            let record = Record { first, last, hash: self.settled.0, timestamp_ns, program };
+            let checks = self.checks.of_first(last + 1 - first);
+            let record = Record { first, last, hash: self.settled.0, timestamp_ns, program, checks };
             let offset = HEADER_LENGTH as u64 + self.number * RECORD_LENGTH as u64;
             if let Err(error) = file.write_all_at(&record.to_bytes(), offset) {
                 let path = self.path.display();
@@ -285,7 +307,7 @@ impl OutputRecord {
     fn begin_another(&mut self) {
         self.number += 1;
         self.first = self.last + 1;
-        (self.hash, self.settled) = (OutputHash::new(), OutputHash::new());
+        (self.hash, self.settled, self.checks) = (OutputHash::new(), OutputHash::new(), Checks::new());
     }
 
     /// A snapshot stands behind what was handled last: a replay begins there.
@@ -321,20 +343,26 @@ mod tests {
         recorded.records.iter().map(|record| (record.first, record.last)).collect()
     }
 
+    /// A batch up to the frame `last`.
+    fn handle(record: &mut OutputRecord, last: u64, now_ns: u64) {
+        (record.last..last).for_each(|_| record.after_frame());
+        record.after_batch((last, 7), now_ns);
+    }
+
     #[test]
     fn records_end_at_snapshots_at_starts_and_when_they_are_full() {
         let directory = tempfile::tempdir().unwrap();
         let mut record_of = record(directory.path(), 0);
-        record_of.after_batch((10, 7), 5);
+        handle(&mut record_of, 10, 5);
         assert_eq!(records(directory.path()), [], "it is written later");
-        record_of.after_batch((10, 7), 5 + IDLE_NS);
+        handle(&mut record_of, 10, 5 + IDLE_NS);
         assert_eq!(records(directory.path()), [(1, 10)]);
-        record_of.after_batch((20, 7), 6 + WRITE_INTERVAL_NS + IDLE_NS);
+        handle(&mut record_of, 20, 6 + WRITE_INTERVAL_NS + IDLE_NS);
         assert_eq!(records(directory.path()), [(1, 20)]);
         record_of.cut(0);
         record_of.cut(0);
-        record_of.after_batch((FRAMES_MAX + 30, 7), 0);
-        record_of.after_batch((FRAMES_MAX + 31, 7), 0);
+        handle(&mut record_of, FRAMES_MAX + 30, 0);
+        handle(&mut record_of, FRAMES_MAX + 31, 0);
         drop(record_of);
         let end = FRAMES_MAX + 31;
         assert_eq!(records(directory.path()), [(1, 20), (21, end - 1), (end, end)]);

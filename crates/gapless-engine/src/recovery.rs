@@ -3,14 +3,17 @@
 
 use crate::fold::{Fold, OnOtherOutputs, Policy, Sink};
 use crate::interruption::{InterruptedAhead, ReplayProgress};
-use crate::output_record::{ComparingSink, RecordedOutputs};
-use crate::service::Service;
+use crate::output_record::{ComparingSink, OtherOutputs, RecordedOutputs};
+use crate::service::{Service, describe};
 use crate::{EngineError, snapshot};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::JournalReader;
 use gapless_log::StreamIdentity;
 use gapless_stream::Sequencer;
+use gapless_stream::logger::utc;
 use gapless_stream::sequencer::SequencerRules;
+use gapless_wire::control::TimerFired;
+use gapless_wire::{Frame, Kind};
 use std::path::Path;
 
 /// What a recovery did.
@@ -88,7 +91,8 @@ pub fn recover(
         }
         sink.before(frame.sequence());
         fold.apply(&frame, &mut sink)?;
-        match sink.after(frame.sequence(), frame.timestamp_ns()) {
+        let compared = sink.after(frame.sequence(), frame.timestamp_ns());
+        match compared.map_err(|other| with_command(other, &reader)) {
             Err(error) if on_other_outputs == OnOtherOutputs::Warn => tracing::warn!(%error, "a replay differs"),
             compared => compared?,
         }
@@ -108,6 +112,31 @@ pub fn recover(
     }
     recovered.last_sequence = fold.last_sequence();
     Ok(recovered)
+}
+
+/// The first frame that put out something else, with its command, as far as the record says which one it is.
+#[cold]
+fn with_command(other: OtherOutputs, reader: &JournalReader) -> EngineError {
+    let OtherOutputs { first, last, at, path } = other;
+    let place = match (at.start(), at.end()) {
+        (from, to) if from == to => {
+            let replay = reader.replay(*from).ok();
+            let command = replay.and_then(|mut replay| Some(describe_frame(&replay.next_frame().ok()??)));
+            format!("sequence {from}{}", command.map(|command| format!(" ({command})")).unwrap_or_default())
+        }
+        (from, to) => format!("one of the sequences {from} to {to}"),
+    };
+    EngineError::OtherOutputs { first, last, at, place, path }
+}
+
+/// The message of a frame, and who has sent it.
+fn describe_frame(frame: &Frame<'_>) -> String {
+    let (session, session_seq) = (frame.session(), frame.session_seq());
+    match (frame.kind(), TimerFired::from_bytes(frame.payload())) {
+        (Kind::Command, _) => format!("{}, session {session}, session_seq {session_seq}", describe(frame.schema())),
+        (Kind::Timer, Some(TimerFired { timer, deadline_ns })) => format!("timer {timer}, due at {}", utc(deadline_ns)),
+        (kind, _) => format!("{kind:?} of session {session}"),
+    }
 }
 
 /// A service's state after `sequence_max`, from a copy of its directory. Writes nothing.

@@ -1,12 +1,14 @@
 //! [`ComparingSink`]: compares what a replay puts out with what was recorded.
 
+use super::checks::Replayed;
 use super::{OutputHash, RecordedOutputs};
-use crate::EngineError;
 use crate::dead_letters::DeadLetter;
 use crate::fold::Sink;
 use crate::sessions::{SessionEntry, StoredReply};
 use gapless_schema::Encoding;
 use gapless_wire::checksum::crc32c;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
 
 /// A replay's outputs, compared with those that were recorded.
 pub(crate) struct ComparingSink<'a> {
@@ -14,22 +16,37 @@ pub(crate) struct ComparingSink<'a> {
     pub recorded: &'a mut RecordedOutputs,
     next: usize,
     /// While frames of the next record are replayed from its first one on.
-    hash: Option<OutputHash>,
+    replaying: Option<Replaying>,
+}
+
+struct Replaying {
+    hash: OutputHash,
+    replayed: Replayed,
+}
+
+/// The frames from `first` to `last` put out something else than was recorded, and one of `at` did so first.
+#[derive(Debug)]
+pub(crate) struct OtherOutputs {
+    pub first: u64,
+    pub last: u64,
+    pub at: RangeInclusive<u64>,
+    pub path: PathBuf,
 }
 
 impl<'a> ComparingSink<'a> {
     pub fn new(sink: &'a mut dyn Sink, recorded: &'a mut RecordedOutputs) -> Self {
-        Self { sink, recorded, next: 0, hash: None }
+        Self { sink, recorded, next: 0, replaying: None }
     }
 
     /// The frame `sequence` is replayed next.
     #[inline]
     pub fn before(&mut self, sequence: u64) {
-        while self.hash.is_none() && self.recorded.records.get(self.next).is_some_and(|next| next.first < sequence) {
+        let is_between = self.replaying.is_none();
+        while is_between && self.recorded.records.get(self.next).is_some_and(|next| next.first < sequence) {
             self.next += 1;
         }
-        if self.recorded.records.get(self.next).is_some_and(|next| next.first == sequence) {
-            self.hash = Some(OutputHash::new());
+        if let Some(next) = self.recorded.records.get(self.next).filter(|next| next.first == sequence) {
+            self.replaying = Some(Replaying { hash: OutputHash::new(), replayed: Replayed::new(next.checks) });
         }
     }
 
@@ -38,14 +55,13 @@ impl<'a> ComparingSink<'a> {
     /// # Errors
     /// What the frames up to it put out is not what was recorded.
     #[inline]
-    pub fn after(&mut self, sequence: u64, timestamp_ns: u64) -> Result<(), EngineError> {
-        let (Some(hash), Some(record)) = (self.hash, self.recorded.records.get(self.next).copied()) else {
+    pub fn after(&mut self, sequence: u64, timestamp_ns: u64) -> Result<(), OtherOutputs> {
+        let Some(replaying) = &mut self.replaying else { return Ok(()) };
+        replaying.replayed.after_frame(replaying.hash);
+        let Some(record) = self.recorded.records.get(self.next).filter(|record| record.last == sequence) else {
             return Ok(());
         };
-        if record.last != sequence {
-            return Ok(());
-        }
-        self.hash = None;
+        let Some(Replaying { hash, replayed }) = self.replaying.take() else { return Ok(()) };
         if record.timestamp_ns != timestamp_ns {
             tracing::info!(sequence, "a record of outputs is of frames that were cut, and goes");
             self.recorded.records.remove(self.next);
@@ -55,11 +71,12 @@ impl<'a> ComparingSink<'a> {
         if hash.0 == record.hash {
             return Ok(());
         }
-        Err(EngineError::OtherOutputs { first: record.first, last: record.last, path: self.recorded.path.clone() })
+        let (first, last, path) = (record.first, record.last, self.recorded.path.clone());
+        Err(OtherOutputs { first, last, at: replayed.differs(first, last), path })
     }
 
     fn with(&mut self, add: impl FnOnce(&mut OutputHash)) {
-        self.hash.as_mut().map(add);
+        self.replaying.as_mut().map(|replaying| add(&mut replaying.hash));
     }
 }
 

@@ -1,0 +1,167 @@
+//! [`Checks`]: where in a record something else was put out first. Of a short record that is one frame, of a long one a stretch of it, so that
+//! no record is longer than another.
+
+use super::OutputHash;
+use std::ops::RangeInclusive;
+
+/// A record has so many at most.
+pub(super) const CHECKS_MAX: usize = 256;
+/// Length of a check in a file, bytes.
+pub(super) const CHECK_LENGTH: usize = 2;
+
+/// The lowest bits of the hash behind each so many frames of a record. When there are too many, every second one goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Checks {
+    /// From one check to the next.
+    step_frames: u32,
+    /// Of the record so far.
+    frames: u32,
+    values: [u16; CHECKS_MAX],
+}
+
+impl Checks {
+    pub const fn new() -> Self {
+        Self { step_frames: 1, frames: 0, values: [0; CHECKS_MAX] }
+    }
+
+    /// The next frame is handled, and all of the record so far comes to `hash`.
+    #[inline]
+    pub fn after_frame(&mut self, hash: OutputHash) {
+        self.frames += 1;
+        if !self.frames.is_multiple_of(self.step_frames) {
+            return;
+        }
+        let mut at = (self.frames / self.step_frames) as usize - 1;
+        if at == CHECKS_MAX {
+            for kept in 0..CHECKS_MAX / 2 {
+                self.values[kept] = self.values[2 * kept + 1];
+            }
+            self.step_frames *= 2;
+            if !self.frames.is_multiple_of(self.step_frames) {
+                return;
+            }
+            at = CHECKS_MAX / 2;
+        }
+        self.values[at] = hash.0 as u16;
+    }
+
+    /// Those of the first so many frames.
+    pub fn of_first(mut self, frames: u64) -> Self {
+        self.frames = self.frames.min(u32::try_from(frames).unwrap_or(u32::MAX));
+        let count = self.count();
+        self.values[count..].fill(0);
+        self
+    }
+
+    const fn count(&self) -> usize {
+        (self.frames / self.step_frames) as usize
+    }
+
+    pub fn to_bytes(self) -> impl Iterator<Item = u8> {
+        self.values.into_iter().flat_map(u16::to_le_bytes)
+    }
+
+    /// How many frames there are from one check to the next.
+    pub const fn step_frames(&self) -> u32 {
+        self.step_frames
+    }
+
+    /// Of a record of so many frames. None that a record has.
+    pub fn from_bytes(step_frames: u32, frames: u64, bytes: &[u8]) -> Option<Self> {
+        let frames = u32::try_from(frames).ok()?;
+        let count = frames.checked_div(step_frames)? as usize;
+        let mut values = [0; CHECKS_MAX];
+        for (value, bytes) in values.iter_mut().zip(bytes.as_chunks().0) {
+            *value = u16::from_le_bytes(*bytes);
+        }
+        (count <= CHECKS_MAX).then_some(Self { step_frames, frames, values })
+    }
+}
+
+/// What a replay of a record's frames comes to.
+#[derive(Clone, Debug)]
+pub(super) struct Replayed {
+    checks: Checks,
+    frames: u32,
+    /// The first frames that put out something else, counted from 0; `None` while there is no check that says so.
+    differs: Option<RangeInclusive<u32>>,
+}
+
+impl Replayed {
+    /// Begins with the first frame of the record that has these checks.
+    pub const fn new(checks: Checks) -> Self {
+        Self { checks, frames: 0, differs: None }
+    }
+
+    #[inline]
+    pub fn after_frame(&mut self, hash: OutputHash) {
+        self.frames += 1;
+        let step = self.checks.step_frames;
+        if self.differs.is_some() || !self.frames.is_multiple_of(step) || self.frames > self.checks.frames {
+            return;
+        }
+        if self.checks.values[(self.frames / step) as usize - 1] != hash.0 as u16 {
+            self.differs = Some(self.frames - step..=self.frames - 1);
+        }
+    }
+
+    /// Of a record from frame `first` to `last` that has put out something else: by which of them it did so first.
+    pub fn differs(&self, first: u64, last: u64) -> RangeInclusive<u64> {
+        match &self.differs {
+            Some(frames) => first + u64::from(*frames.start())..=first + u64::from(*frames.end()),
+            // Behind the last check.
+            None => first + self.checks.count() as u64 * u64::from(self.checks.step_frames)..=last,
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test")]
+mod tests {
+    use super::*;
+
+    /// A record of so many frames, of which `other` puts out something else.
+    fn checks(frames: u64, other: Option<u64>) -> (Checks, Vec<OutputHash>) {
+        let (mut checks, mut hash, mut hashes) = (Checks::new(), OutputHash::new(), Vec::new());
+        for frame in 0..frames {
+            hash.timer(frame, u64::from(other == Some(frame)));
+            checks.after_frame(hash);
+            hashes.push(hash);
+        }
+        (checks, hashes)
+    }
+
+    fn found(recorded: Checks, replayed: &[OutputHash]) -> RangeInclusive<u64> {
+        let mut replay = Replayed::new(recorded);
+        replayed.iter().for_each(|hash| replay.after_frame(*hash));
+        replay.differs(101, 100 + replayed.len() as u64)
+    }
+
+    #[test]
+    fn one_frame_is_found_in_a_short_record_and_a_stretch_in_a_long_one() {
+        for frames in [1, 2, 255, 256, 257, 300, 511, 512, 513, 4000, 16_384, 20_001] {
+            let recorded = checks(frames, None).0;
+            let step = u64::from(recorded.step_frames());
+            assert_eq!(step == 1, frames <= 256, "{frames} frames, {step} a check");
+            for other in [0, 1, frames / 3, frames / 2, frames - 1].into_iter().filter(|other| *other < frames) {
+                let stretch = found(recorded, &checks(frames, Some(other)).1);
+                assert!(stretch.contains(&(101 + other)), "{other} of {frames}: {stretch:?}");
+                assert!(stretch.end() - stretch.start() < step, "{other} of {frames}: {stretch:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn they_are_read_as_they_were_written() {
+        let whole = checks(700, None).0;
+        let bytes: Vec<u8> = whole.to_bytes().collect();
+        assert_eq!(bytes.len(), CHECKS_MAX * CHECK_LENGTH);
+        assert_eq!(Checks::from_bytes(whole.step_frames(), 700, &bytes), Some(whole));
+        assert_eq!(Checks::from_bytes(0, 700, &bytes), None);
+        assert_eq!(Checks::from_bytes(1, 700, &bytes), None, "there is no room for so many");
+        // Of a batch that was not finished they say nothing.
+        let part = whole.of_first(690);
+        assert_eq!(found(part, &checks(690, Some(10)).1), 109..=112);
+        assert_eq!(found(part, &checks(690, Some(689)).1), 789..=790);
+    }
+}
