@@ -24,6 +24,7 @@ use crate::service::{Service, describe};
 use crate::sessions::{Notice, SessionTable};
 use crate::timers::TimerTable;
 use crate::transaction_layout::Reply;
+use gapless_stream::logger::utc;
 use gapless_wire::control::{Refusal, RefusalCode, SessionOpen, TimerFired};
 use gapless_wire::descriptor::TRANSACTION_FLAG;
 use gapless_wire::mark::Mark;
@@ -330,7 +331,7 @@ impl Fold {
         if !self.timers.take(timer, deadline_ns) {
             return Ok(());
         }
-        let called = self.call(frame, Trigger::Timer { timer }, |service, context| {
+        let called = self.call(frame, Trigger::Timer { timer, deadline_ns }, |service, context| {
             service.on_timer(timer, context).map_err(Refused::Rejected)
         });
         // Nobody waits for an answer, so a refusal is recorded like a fault.
@@ -444,7 +445,7 @@ impl Fold {
 #[derive(Clone, Copy)]
 enum Trigger {
     Message { schema: u32, session: u64, session_seq: u64 },
-    Timer { timer: u64 },
+    Timer { timer: u64, deadline_ns: u64 },
 }
 
 impl Trigger {
@@ -460,7 +461,7 @@ impl Trigger {
     fn describe(self) -> String {
         match self {
             Self::Message { schema, .. } => describe(schema),
-            Self::Timer { timer } => format!("timer {timer}"),
+            Self::Timer { timer, deadline_ns } => format!("timer {timer} (due at {})", utc(deadline_ns)),
         }
     }
 }

@@ -35,8 +35,9 @@ pub trait Application: Sync {
         Ok(())
     }
 
-    /// A message in words, for the report of a failure: its type and its fields. Without this function, or where it is `None`, the report has
-    /// the type's name, if a schema's type is registered with a handler, and the bytes.
+    /// A message in words, for the report of a failure: its type and its fields; one that was sent, a reply, a notice, or what a handler
+    /// publishes. Without this function, or where it is `None`, the report has the type's name, if a schema's type is registered with a
+    /// handler, and the bytes.
     fn describe(&self, message: MessageType, payload: &[u8]) -> Option<String> {
         let _ = (message, payload);
         None

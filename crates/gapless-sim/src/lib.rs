@@ -12,6 +12,7 @@
 //! | `fault_injector` | the faults of machines and network |
 //! | `world` | one run: machines, network, workloads and faults, step by step |
 //! | `second_pass` | what a second process does with a run, and where the two part |
+//! | `handler_fault` | what a handler has done that no service goes on after |
 //! | `fresh_process` | how a second process comes to the same call of the simulator |
 //! | `machine` | a member with its disk and its clock |
 //! | `fault_profile` | how likely each fault is |
@@ -28,6 +29,7 @@
 //! | [`random`] | dice |
 //! | `observed_service` | a service whose state hashes the simulator sees before its member does |
 //! | `reference` | the expected replies of the service |
+//! | `output` | what a handler has put out, as two folds are compared and as people read it |
 //! | `record` | what a run has released and what came of it |
 //! | `wall_clock` | the time of day of a thread |
 //! | `checker` | the invariants |
@@ -52,11 +54,13 @@ mod fault_injector;
 mod fault_profile;
 mod faulty_disk;
 mod fresh_process;
+mod handler_fault;
 pub mod ledger;
 mod machine;
 mod network;
 mod observed_service;
 pub mod options;
+mod output;
 mod publishing_node;
 pub mod random;
 mod record;
@@ -81,6 +85,7 @@ pub use store_application::StoreApplication;
 
 use command_application::CommandApplication;
 use fresh_process::{Call, Role};
+use handler_fault::Place;
 use record::Record;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -167,7 +172,7 @@ fn run_once(system: &impl SystemUnderTest, options: &Options, seed: u64) -> Run 
     let outcome = catch_unwind(AssertUnwindSafe(|| world.run()))
         .unwrap_or_else(|panic| Err(format!("it panics: {}", panic_text(&*panic))));
     let tally = world.tally();
-    let (state, parted) = (world.describe(), world.parted());
+    let (state, place) = (world.describe(), world.place());
     let record = world.take_record();
     let is_comparable = record.is_some();
     let record = record.unwrap_or_default();
@@ -177,8 +182,9 @@ fn run_once(system: &impl SystemUnderTest, options: &Options, seed: u64) -> Run 
             Run { outcome: Ok(tally), record, snapshot, is_comparable }
         }
         Err(reason) => {
-            let reason = match parted {
-                Some(sequence) => second_pass::with_difference(system, seed, &record, sequence, &reason),
+            let reason = match place {
+                Some(Place::Fault(sequence)) => second_pass::with_message(system, seed, &record, sequence, &reason),
+                Some(Place::Parted(sequence)) => second_pass::with_difference(system, seed, &record, sequence, &reason),
                 None => reason,
             };
             let at_ms = tally.virtual_ns / MS;

@@ -4,10 +4,12 @@ use crate::checker::{Broken, Checker, StreamTime};
 use crate::disk::Bit;
 use crate::fault_profile::FaultProfile;
 use crate::faulty_disk::FaultyDisk;
+use crate::handler_fault::{HandlerFault, Place};
 use crate::network::{Killed, Network, Port, address_of};
 use crate::observed_service::{ObservedHashes, ObservedService, take};
 use crate::options::Offer;
 use crate::random::Random;
+use crate::record::Record;
 use crate::reference::Reference;
 use crate::system_under_test::{Deployment, SystemUnderTest};
 use crate::trace::hash_of;
@@ -15,10 +17,10 @@ use crate::wall_clock::TimeOfDay;
 use gapless_agent::{Clock, Now, VirtualTime};
 use gapless_client::replay_merge::{ReplayMerge, ReplayRead};
 use gapless_client::stream_layout::StreamLayout;
-use gapless_cluster::ClusterMember;
 use gapless_cluster::config::{ClusterConfig, MemberKind};
 use gapless_cluster::consensus::Role;
 use gapless_cluster::member::{MemberEnvironment, MemberStatus};
+use gapless_cluster::{ClusterError, ClusterMember};
 use gapless_engine::Fold;
 use gapless_engine::fold::NoSink;
 use gapless_journal::{Disk, Environment, JournalReader};
@@ -77,6 +79,8 @@ pub(crate) struct Machine {
     pub goes: bool,
     /// It has been refused or removed, and does not run any more.
     pub is_gone: bool,
+    /// Where a handler here has done what no service goes on after.
+    pub fault: Option<Place>,
 }
 
 struct Running {
@@ -149,6 +153,7 @@ impl Machine {
             has_lost_disk: false,
             goes: false,
             is_gone: false,
+            fault: None,
         })
     }
 
@@ -271,7 +276,12 @@ impl Machine {
         }));
         let member = match started {
             Ok(Ok(member)) => member,
-            Ok(Err(error)) => return Err(format!("member {number} does not start: {error}")),
+            Ok(Err(error)) => {
+                return Err(match self.note_fault(&error) {
+                    Some(said) => format!("member {number} does not start: {said}"),
+                    None => format!("member {number} does not start: {error}"),
+                });
+            }
             Err(panic) => return Err(format!("member {number} panicked at its start: {}", text_of(&*panic))),
         };
         // From where it still has frames.
@@ -298,6 +308,12 @@ impl Machine {
         if self.disk.was_retried() {
             return Err(format!("member {number} has asked for a sync after one had failed"));
         }
+        if let Ok(Err(error)) = &turned
+            && let Some(said) = self.note_fault(error)
+        {
+            return Err(format!("member {number} has stopped: {said}"));
+        }
+        let Some(running) = &self.member else { return Ok(TurnOutcome::Lives) };
         match turned {
             Ok(Ok(_)) => Ok(TurnOutcome::Lives),
             Ok(Err(error)) if self.has_lost_disk && error.to_string().contains("it comes with another directory") => {
@@ -315,6 +331,23 @@ impl Machine {
                 .map(TurnOutcome::Stopped),
             Err(panic) if panic.is::<Killed>() => Ok(TurnOutcome::Killed),
             Err(panic) => Err(format!("member {number} panicked: {}", text_of(&*panic))),
+        }
+    }
+
+    /// What a handler here has done that no service goes on after, if the error is about that.
+    fn note_fault(&mut self, error: &ClusterError) -> Option<String> {
+        let HandlerFault { place, said } = HandlerFault::of(error)?;
+        self.fault = Some(place);
+        Some(said)
+    }
+
+    /// Adds the frames that are released here and nobody had looked at: of a member that has stopped, its last ones.
+    pub(crate) fn record_rest(&mut self, record: &mut Record) {
+        let Some(Running { reader, .. }) = &mut self.member else { return };
+        while let Ok(ReplayRead::Frame(frame)) = reader.read() {
+            if frame.sequence() == record.frames.len() as u64 + 1 {
+                record.follow(&frame);
+            }
         }
     }
 

@@ -1,13 +1,15 @@
 //! [`Record`]: what a run has released, and what the service made of each frame. The second pass compares with it.
 
+use crate::output::Output;
 use crate::trace::hash_of;
 use gapless_client::client::MessageType;
+use gapless_stream::logger::utc;
 use gapless_wire::control::{SessionOpen, TimerFired};
 use gapless_wire::{Frame, Kind};
 use serde::{Deserialize, Serialize};
 
-/// States are kept up to so many bytes together; of those behind that, there are hashes.
-const STATE_BYTES_MAX: usize = 16 << 20;
+/// States and outputs are kept up to so many bytes together; of those behind that, there are hashes.
+const KEPT_BYTES_MAX: usize = 16 << 20;
 
 /// A run, frame by frame, from sequence 1 on.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -17,20 +19,20 @@ pub(crate) struct Record {
     pub steps: Vec<Step>,
     /// Publishers have numbers from 1 to this.
     pub publishers: u64,
-    state_bytes: usize,
+    kept_bytes: usize,
 }
 
 /// The outcome of a frame.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Step {
-    /// Replies, notices, timers and what was published, a line each.
-    pub outputs: String,
+    /// Replies, notices, timers and what was published.
+    pub outputs: Vec<Output>,
     pub state_hash: u64,
     pub state: Option<Vec<u8>>,
 }
 
 impl Step {
-    pub(crate) fn new(outputs: String, state: Vec<u8>) -> Self {
+    pub(crate) fn new(outputs: Vec<Output>, state: Vec<u8>) -> Self {
         Self { outputs, state_hash: hash_of(&state), state: Some(state) }
     }
 }
@@ -43,13 +45,20 @@ pub(crate) struct RecordedMessage {
 
 impl Record {
     pub(crate) fn push(&mut self, mut step: Step) {
-        let length = step.state.as_ref().map_or(0, Vec::len);
-        if self.state_bytes + length > STATE_BYTES_MAX {
+        let outputs: usize = step.outputs.iter().map(Output::kept_bytes).sum();
+        let length = step.state.as_ref().map_or(0, Vec::len) + outputs;
+        if self.kept_bytes + length > KEPT_BYTES_MAX {
             step.state = None;
+            step.outputs.iter_mut().for_each(Output::forget_bytes);
         } else {
-            self.state_bytes += length;
+            self.kept_bytes += length;
         }
         self.steps.push(step);
+    }
+
+    /// A frame that nobody had released before.
+    pub(crate) fn follow(&mut self, frame: &Frame<'_>) {
+        self.frames.push(frame.bytes().to_vec());
     }
 
     pub(crate) fn frame(&self, sequence: u64) -> Option<Frame<'_>> {
@@ -81,12 +90,24 @@ impl Record {
             Kind::Command => format!("command {number} of session {session}"),
             Kind::Event => format!("message {number} of publisher session {session}"),
             Kind::Timer => match TimerFired::from_bytes(frame.payload()) {
-                Some(fired) => format!("timer {}", fired.timer),
+                Some(TimerFired { timer, deadline_ns }) => {
+                    let late_ns = frame.timestamp_ns().saturating_sub(deadline_ns);
+                    format!("timer {timer}, due at {} and {} late", utc(deadline_ns), milliseconds(late_ns))
+                }
                 None => "a timer".to_owned(),
             },
             kind => format!("{kind:?} of session {session}"),
         };
         format!("sequence {sequence}: {what}")
+    }
+
+    /// The frame whose handler has set the timer that comes with that frame; `None` where handlers ran on leaders.
+    pub(crate) fn timer_set_by(&self, sequence: u64) -> Option<u64> {
+        let frame = self.frame(sequence).filter(|frame| frame.kind() == Kind::Timer)?;
+        let TimerFired { timer, deadline_ns } = TimerFired::from_bytes(frame.payload())?;
+        let before = self.steps.get(..sequence as usize - 1)?;
+        let at = before.iter().rposition(|step| step.outputs.contains(&Output::TimerSet { timer, deadline_ns }))?;
+        Some(at as u64 + 1)
     }
 
     /// The token of the session of a command, and how many commands the session had before it.
@@ -103,6 +124,11 @@ impl Record {
         }
         Some((token?, commands - 1))
     }
+}
+
+/// A time in ms, for people.
+fn milliseconds(ns: u64) -> String {
+    format!("{}.{:03} ms", ns / 1_000_000, ns / 1_000 % 1_000)
 }
 
 /// Where the bytes of two sides part, in words.
@@ -126,11 +152,4 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     let text: String = bytes.iter().take(64).map(|byte| format!("{byte:02x}")).collect();
     let more = if bytes.len() > 64 { "…" } else { "" };
     format!("{} bytes {text}{more}", bytes.len())
-}
-
-/// A message for people, if nobody knows its type.
-pub(crate) fn describe_bytes(schema: u32, name: Option<&str>, payload: &[u8]) -> String {
-    let name = name.map(|name| format!("{name} (")).unwrap_or_default();
-    let end = if name.is_empty() { "" } else { ")" };
-    format!("{name}schema {} template {}{end}, {}", schema >> 16, schema & 0xffff, hex(payload))
 }

@@ -2,16 +2,18 @@
 //! reply that a client receives from any member, at any time and however often, must equal the reply of this one.
 
 use crate::checker::Broken;
-use crate::record::{Record, Step, hex};
+use crate::handler_fault::{HandlerFault, Place};
+use crate::output::Output;
+use crate::record::{Record, Step};
 use crate::trace::hash_of;
 use gapless_engine::Fold;
 use gapless_engine::dead_letters::DeadLetter;
 use gapless_engine::fold::Sink;
 use gapless_engine::sessions::{SessionEntry, StoredReply};
 use gapless_engine::snapshot;
+use gapless_wire::control::Refusal;
 use gapless_wire::{Encoding, Frame};
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 /// A reply as a client receives it: place, time, kind, bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,8 +40,8 @@ pub(crate) struct Answers {
     pub notices: BTreeMap<(u64, u64), Said>,
     /// Timers that were set.
     pub timers: u64,
-    /// Of the frame that is applied, a line each, where they are recorded.
-    lines: Option<String>,
+    /// Of the frame that is applied, where they are recorded.
+    outputs: Option<Vec<Output>>,
 }
 
 pub(crate) struct Reference {
@@ -51,6 +53,8 @@ pub(crate) struct Reference {
     /// Looks at each frame, too.
     audit: Option<Audit>,
     pub answers: Answers,
+    /// Where a handler has done what no service goes on after.
+    pub fault: Option<Place>,
 }
 
 /// What else must hold of the frames, in their order.
@@ -59,7 +63,7 @@ pub(crate) type Audit = Box<dyn FnMut(&Frame<'_>) -> Result<(), Broken>>;
 impl Reference {
     pub(crate) fn new(fold: Fold) -> Self {
         let (record, answers) = (Record::default(), Answers::default());
-        Self { fold, is_on_event_stream: false, record, is_recording: false, audit: None, answers }
+        Self { fold, is_on_event_stream: false, record, is_recording: false, audit: None, answers, fault: None }
     }
 
     /// Of a service that folds the stream of others.
@@ -69,7 +73,7 @@ impl Reference {
 
     /// What its handlers make of each frame is recorded.
     pub(crate) fn recording(self) -> Self {
-        let answers = Answers { lines: Some(String::new()), ..Answers::default() };
+        let answers = Answers { outputs: Some(Vec::new()), ..Answers::default() };
         Self { is_recording: true, answers, ..self }
     }
 
@@ -96,7 +100,7 @@ impl Reference {
         if let Some(audit) = &mut self.audit {
             audit(frame)?;
         }
-        self.record.frames.push(frame.bytes().to_vec());
+        self.record.follow(frame);
         if self.is_recording {
             let step = self.step(frame)?;
             self.record.push(step);
@@ -108,7 +112,7 @@ impl Reference {
     /// What the service makes of the next frame.
     pub(crate) fn step(&mut self, frame: &Frame<'_>) -> Result<Step, Broken> {
         self.apply(frame)?;
-        let outputs = self.answers.lines.as_mut().map(std::mem::take).unwrap_or_default();
+        let outputs = self.answers.outputs.as_mut().map(std::mem::take).unwrap_or_default();
         Ok(Step::new(outputs, self.fold.state()))
     }
 
@@ -117,36 +121,43 @@ impl Reference {
             true => self.fold.apply_event_stream_frame(frame, false, &mut self.answers),
             false => self.fold.apply(frame, &mut self.answers),
         };
-        applied.map_err(|error| format!("the service does not take frame {}: {error}", frame.sequence()))
+        applied.map_err(|error| match HandlerFault::of_engine(&error) {
+            Some(HandlerFault { place, said }) => {
+                self.fault = Some(place);
+                said
+            }
+            None => format!("the service does not take frame {}: {error}", frame.sequence()),
+        })
     }
 }
 
 impl Answers {
-    fn line(&mut self, what: std::fmt::Arguments<'_>) {
-        if let Some(lines) = &mut self.lines {
-            let _ = writeln!(lines, "{what}");
+    fn record(&mut self, output: impl FnOnce() -> Output) {
+        if let Some(outputs) = &mut self.outputs {
+            outputs.push(output());
         }
     }
 }
 
-/// Bytes, and a number for those that are not shown.
-fn shown(schema: u32, payload: &[u8]) -> String {
-    let (schema, template) = (schema >> 16, schema & 0xffff);
-    format!("schema {schema} template {template}, {}, hash {:016x}", hex(payload), hash_of(payload))
+/// The output that a reply is.
+fn output_of(session: &SessionEntry, reply: &StoredReply) -> Output {
+    let (number, session) = (reply.session_seq, session.session);
+    match Refusal::from_bytes(&reply.payload).filter(|_| reply.is_refusal()) {
+        Some(Refusal { code, detail, text }) => {
+            Output::Words(format!("refusal of command {number} of session {session}: {code:?} {detail}, {text}"))
+        }
+        None => {
+            let encoding = Encoding::from_flags(reply.flags).unwrap_or(Encoding::Opaque);
+            let what = format!("reply to command {number} of session {session}");
+            Output::message(what, reply.schema, encoding, &reply.payload)
+        }
+    }
 }
 
 impl Sink for Answers {
     fn reply(&mut self, session: &SessionEntry, reply: &StoredReply) {
-        if self.lines.is_some() {
-            let what = if reply.is_refusal() { "refusal" } else { "reply" };
-            self.line(format_args!(
-                "{what} to command {} of session {}: {}",
-                reply.session_seq,
-                session.session,
-                shown(reply.schema, &reply.payload)
-            ));
-        }
-        let text = gapless_wire::control::Refusal::from_bytes(&reply.payload).filter(|_| reply.is_refusal());
+        self.record(|| output_of(session, reply));
+        let text = Refusal::from_bytes(&reply.payload).filter(|_| reply.is_refusal());
         let payload = text.map_or_else(|| hash_of(&reply.payload), |refusal| hash_of(refusal.text.as_bytes()));
         let StoredReply { sequence, timestamp_ns, schema, .. } = *reply;
         self.replies.insert((session.session, reply.session_seq), Said { sequence, timestamp_ns, schema, payload });
@@ -157,30 +168,28 @@ impl Sink for Answers {
     fn notice(&mut self, session: &SessionEntry) {
         let Some(notice) = session.notices.back() else { return };
         let (sequence, timestamp_ns, schema) = (notice.sequence, notice.timestamp_ns, notice.schema);
-        if self.lines.is_some() {
-            let text = shown(schema, &notice.payload);
-            self.line(format_args!("notice {} to session {}: {text}", notice.number, session.session));
-        }
+        self.record(|| {
+            let what = format!("notice {} to session {}", notice.number, session.session);
+            Output::message(what, schema, notice.encoding, &notice.payload)
+        });
         let said = Said { sequence, timestamp_ns, schema, payload: hash_of(&notice.payload) };
         self.notices.insert((session.session, notice.number), said);
     }
 
     fn set_timer(&mut self, timer: u64, deadline_ns: u64) {
         self.timers += 1;
-        self.line(format_args!("timer {timer} is set to {deadline_ns} ns"));
+        self.record(|| Output::TimerSet { timer, deadline_ns });
     }
 
     fn cancel_timer(&mut self, timer: u64, deadline_ns: u64) {
-        self.line(format_args!("timer {timer} is taken back from {deadline_ns} ns"));
+        self.record(|| Output::TimerTakenBack { timer, deadline_ns });
     }
 
     fn dead_letter(&mut self, letter: DeadLetter) {
-        self.line(format_args!("dead letter: {}", letter.reason));
+        self.record(|| Output::Words(format!("dead letter: {}", letter.reason)));
     }
 
-    fn publish(&mut self, schema: u32, _: Encoding, payload: &[u8]) {
-        if self.lines.is_some() {
-            self.line(format_args!("published: {}", shown(schema, payload)));
-        }
+    fn publish(&mut self, schema: u32, encoding: Encoding, payload: &[u8]) {
+        self.record(|| Output::message("published".to_owned(), schema, encoding, payload));
     }
 }

@@ -3,6 +3,7 @@
 
 use crate::fresh_process::{Call, Order};
 use crate::options::{Offer, Options};
+use crate::output::told_side_by_side;
 use crate::record::{Record, first_difference};
 use crate::reference::Reference;
 use crate::service_client::token_of;
@@ -67,11 +68,8 @@ fn fold_again(system: &impl SystemUnderTest, seed: u64, order: &Order) -> Option
         };
         if before.outputs != step.outputs {
             let said = format!("a fresh process comes to other replies, notices or timers {from}");
-            let (run, again) = first_line_that_differs(&before.outputs, &step.outputs);
-            return Some(format!(
-                "{}\n  in the run:           {run}\n  in the fresh process: {again}",
-                with_message(system, seed, record, sequence, &said)
-            ));
+            let text = with_message(system, seed, record, sequence, &said);
+            return Some(text + &told_side_by_side(system, [&before.outputs, &step.outputs], SIDES));
         }
         if before.state_hash != step.state_hash {
             let said = format!("a fresh process comes to another state {from}");
@@ -111,13 +109,27 @@ fn run_again<S: SystemUnderTest>(system: &S, options: &Options, seed: u64, order
 }
 
 /// The message of the frame, with `said` before it.
-fn with_message(system: &impl SystemUnderTest, seed: u64, record: &Record, sequence: u64, said: &str) -> String {
+pub(crate) fn with_message(
+    system: &impl SystemUnderTest,
+    seed: u64,
+    record: &Record,
+    sequence: u64,
+    said: &str,
+) -> String {
     format!("{said}{}", place_and_message(system, seed, record, sequence))
 }
 
-/// Where the frame stands and which message it completes, a line each.
+/// Where the frame stands and which message it completes, a line each. Of a timer, which has no message, also who has set it.
 fn place_and_message(system: &impl SystemUnderTest, seed: u64, record: &Record, sequence: u64) -> String {
-    let place = record.place(sequence);
+    let place = format!("\n  {}", record.place(sequence));
+    match record.timer_set_by(sequence) {
+        Some(by) => format!("{place}\n  set at {}{}", record.place(by), message_line(system, seed, record, by)),
+        None => place + &message_line(system, seed, record, sequence),
+    }
+}
+
+/// The message that the frame completes, if it does, as a line behind others.
+fn message_line(system: &impl SystemUnderTest, seed: u64, record: &Record, sequence: u64) -> String {
     let sent = record.sender(sequence).and_then(|(token, index)| {
         let publisher = (1..=record.publishers).find(|publisher| token_of(seed, *publisher) == token)?;
         let (message, payload) = message_of(system, seed, publisher, index);
@@ -125,7 +137,7 @@ fn place_and_message(system: &impl SystemUnderTest, seed: u64, record: &Record, 
         Some(described.unwrap_or_else(|| system.describe(message, &payload)))
     });
     let sent = sent.or_else(|| record.message(sequence).map(|whole| system.describe(whole.message, &whole.payload)));
-    format!("\n  {place}{}", sent.map(|sent| format!("\n  message: {sent}")).unwrap_or_default())
+    sent.map(|sent| format!("\n  message: {sent}")).unwrap_or_default()
 }
 
 /// The same frames are folded so many times more, to show where the states of two members part.
@@ -145,13 +157,13 @@ pub(crate) fn with_difference(
         return text;
     }
     let folds = (0..FOLDS).map(|_| system.reference());
-    match folds.into_iter().find_map(|fold| parted(fold.recording(), record)) {
+    match folds.into_iter().find_map(|fold| parted(system, fold.recording(), record)) {
         Some(Parted { at, what, how }) if at == sequence => {
-            format!("{text}\n  folded once more, the {what} part {how}")
+            format!("{text}\n  folded once more, the {what} part{how}")
         }
         Some(Parted { at, what, how }) => {
             let first = place_and_message(system, seed, record, at);
-            format!("{text}\n  folded once more, the {what} part earlier already, {how}{first}")
+            format!("{text}\n  folded once more, the {what} part earlier already{how}{first}")
         }
         None => format!("{text}\n  {FOLDS} more folds of the same frames come to the same states and outputs"),
     }
@@ -165,33 +177,21 @@ struct Parted {
 }
 
 /// The first message at which a fold of the frames comes to another state, or puts out something else.
-fn parted(mut fold: Reference, record: &Record) -> Option<Parted> {
+fn parted(system: &impl SystemUnderTest, mut fold: Reference, record: &Record) -> Option<Parted> {
     for (sequence, before) in (1..).zip(&record.steps) {
         let step = catch_unwind(AssertUnwindSafe(|| fold.step(&record.frame(sequence)?).ok())).ok()??;
         if let (Some(one), Some(other)) = (&before.state, &step.state)
             && one != other
         {
-            let how = first_difference(one, other, ["in one", "in another"]);
+            let how = format!(" {}", first_difference(one, other, ["in one", "in another"]));
             return Some(Parted { at: sequence, what: "snapshots of the state", how });
         }
         if before.outputs != step.outputs {
-            let (one, other) = first_line_that_differs(&before.outputs, &step.outputs);
-            let how = format!("in a line: in one {one}, in another {other}");
-            return Some(Parted { at: sequence, what: "replies, notices or timers", how });
+            let how = told_side_by_side(system, [&before.outputs, &step.outputs], ["in one", "in another"]);
+            return Some(Parted { at: sequence, what: "replies, notices or timers", how: format!(":{how}") });
         }
     }
     None
-}
-
-/// The first line of each that the other one has not, or "nothing".
-fn first_line_that_differs<'a>(one: &'a str, other: &'a str) -> (&'a str, &'a str) {
-    let (mut ones, mut others) = (one.lines(), other.lines());
-    loop {
-        match (ones.next(), others.next()) {
-            (Some(one), Some(other)) if one == other => {}
-            (one, other) => return (one.unwrap_or("nothing"), other.unwrap_or("nothing")),
-        }
-    }
 }
 
 /// Blocks of other lengths are given back in another order than they were taken: what is allocated next lies elsewhere, and in another order.

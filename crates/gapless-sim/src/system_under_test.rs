@@ -4,8 +4,8 @@
 use crate::application::{Application, StateApplication};
 use crate::checker::Broken;
 use crate::options::Offer;
+use crate::output::describe_bytes;
 use crate::random::Random;
-use crate::record::describe_bytes;
 use crate::reference::Reference;
 use gapless_client::Reply;
 use gapless_client::client::MessageType;
@@ -15,6 +15,7 @@ use gapless_engine::state::fold_of;
 use gapless_engine::store::Limits;
 use gapless_engine::{Fold, Handlers, Policy, Replica, ReplicaOptions, StateHandlers, StateOptions};
 use gapless_stream::member_service::MemberService;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// A service's snapshot after so many frames.
 const SNAPSHOT_INTERVAL_FRAMES: u64 = 30;
@@ -91,8 +92,9 @@ impl<A: Application> SystemUnderTest for A {
 
     fn describe(&self, message: MessageType, payload: &[u8]) -> String {
         let name = Handlers::<A::Service>::message_name(message.schema, message.encoding);
-        let described = Application::describe(self, message, payload);
-        described.unwrap_or_else(|| describe_bytes(message.schema, name, payload))
+        // One that fails at a message hides no failure.
+        let described = catch_unwind(AssertUnwindSafe(|| Application::describe(self, message, payload)));
+        described.ok().flatten().unwrap_or_else(|| describe_bytes(message.schema, name, payload))
     }
 }
 
@@ -130,7 +132,7 @@ impl<A: StateApplication> SystemUnderTest for StateSystem<'_, A> {
 
     fn describe(&self, message: MessageType, payload: &[u8]) -> String {
         let name = StateHandlers::<A::Service>::message_name(message.schema, message.encoding);
-        let described = self.0.describe(message, payload);
-        described.unwrap_or_else(|| describe_bytes(message.schema, name, payload))
+        let described = catch_unwind(AssertUnwindSafe(|| self.0.describe(message, payload)));
+        described.ok().flatten().unwrap_or_else(|| describe_bytes(message.schema, name, payload))
     }
 }

@@ -4,6 +4,7 @@
 use crate::program::{gapless, names, run};
 use gapless_journal::{Journal, JournalOptions};
 use gapless_testkit::process::Process;
+use gapless_wire::control::TimerFired;
 use gapless_wire::{FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length};
 use serde_json::Value;
 use std::os::unix::fs::FileExt;
@@ -26,23 +27,27 @@ fn open(node: &Path) -> Journal {
 
 fn append(journal: &mut Journal, count: u64) {
     for sequence in journal.last_sequence() + 1..=journal.last_sequence() + count {
-        let payload = [sequence as u8; 100];
-        let mut bytes = vec![0; aligned_length(HEADER_LENGTH + payload.len())];
-        let mut writer = FrameWriter::new(&mut bytes);
-        writer.payload_mut()[..payload.len()].copy_from_slice(&payload);
-        let header = FrameHeader {
-            kind: Kind::Command,
-            sequence,
-            timestamp_ns: BEGIN_NS + sequence,
-            session: 7,
-            session_seq: sequence,
-            schema: 1 << 16 | 2,
-            ..FrameHeader::default()
-        };
-        writer.finish(&header, payload.len());
-        journal.append(&bytes, sequence, sequence).unwrap();
+        append_frame(journal, Kind::Command, &[sequence as u8; 100]);
     }
     journal.commit().unwrap();
+}
+
+fn append_frame(journal: &mut Journal, kind: Kind, payload: &[u8]) {
+    let sequence = journal.last_sequence() + 1;
+    let mut bytes = vec![0; aligned_length(HEADER_LENGTH + payload.len())];
+    let mut writer = FrameWriter::new(&mut bytes);
+    writer.payload_mut()[..payload.len()].copy_from_slice(payload);
+    let header = FrameHeader {
+        kind,
+        sequence,
+        timestamp_ns: BEGIN_NS + sequence,
+        session: 7,
+        session_seq: sequence,
+        schema: 1 << 16 | 2,
+        ..FrameHeader::default()
+    };
+    writer.finish(&header, payload.len());
+    journal.append(&bytes, sequence, sequence).unwrap();
 }
 
 fn segments(node: &Path) -> Vec<PathBuf> {
@@ -140,6 +145,22 @@ fn a_dump_has_a_line_for_each_frame() {
     assert_eq!(objects[1]["timestamp_ns"], BEGIN_NS + 500);
     let beyond = run(directory.path(), &["journal", "dump", ".", "--from", "900"]).error(1);
     assert!(beyond.contains("900"), "{beyond}");
+}
+
+#[test]
+fn a_dump_says_which_timer_has_come_and_when_it_was_due() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut journal = open(directory.path());
+    let timer = |deadline_ns| TimerFired { timer: 10, deadline_ns }.to_bytes();
+    append_frame(&mut journal, Kind::Timer, &timer(BEGIN_NS - 5));
+    append_frame(&mut journal, Kind::TimerRequest, &timer(0));
+    journal.commit().unwrap();
+    let text = run(directory.path(), &["journal", "dump", "."]).good();
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(lines[0].ends_with(" bytes timer 10 due 2023-11-14T22:13:19.999999995Z"), "{text}");
+    assert!(lines[1].ends_with(" bytes timer 10 taken back"), "{text}");
+    let object = json(run(directory.path(), &["journal", "dump", ".", "--to", "1", "--json"]).good().trim_end());
+    assert_eq!((&object["timer"], &object["deadline_ns"]), (&10.into(), &(BEGIN_NS - 5).into()));
 }
 
 #[test]

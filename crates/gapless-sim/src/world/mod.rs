@@ -12,6 +12,7 @@ mod membership_changes;
 use crate::checker::{Broken, Checker};
 use crate::fault_profile::FaultProfile;
 use crate::faulty_disk::FaultyDisk;
+use crate::handler_fault::Place;
 use crate::machine::{Machine, TurnOutcome, says_so};
 use crate::network::Network;
 use crate::options::{MS, Offer, Options};
@@ -139,10 +140,12 @@ impl<'a, A: SystemUnderTest> World<'a, A> {
         (!self.came_apart).then_some(record)
     }
 
-    /// Behind which sequence the states of two members were found to differ, or whose reply or notice is not right.
-    pub(crate) fn parted(&self) -> Option<u64> {
+    /// What the run has failed at, if that is one frame.
+    pub(crate) fn place(&self) -> Option<Place> {
+        let faults = self.machines.iter().find_map(|machine| machine.fault).or(self.reference.fault);
         let complained = || self.workloads.iter().find_map(|workload| workload.complained_at());
-        self.checker.parted.or_else(complained).filter(|sequence| *sequence > 0)
+        let parted = || self.checker.parted.or_else(complained).filter(|sequence| *sequence > 0);
+        faults.or_else(|| parted().map(Place::Parted))
     }
 
     /// A snapshot of a member, if there is one.
@@ -290,7 +293,11 @@ impl<'a, A: SystemUnderTest> World<'a, A> {
         {
             return Ok(());
         }
-        match machine.turn()? {
+        let outcome = machine.turn();
+        if machine.fault.is_some() {
+            machine.record_rest(&mut self.reference.record);
+        }
+        match outcome? {
             TurnOutcome::Lives => {}
             TurnOutcome::Killed => {
                 self.tally.kills += 1;

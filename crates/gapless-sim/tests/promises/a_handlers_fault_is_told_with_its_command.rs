@@ -1,29 +1,48 @@
-//! A handler that changes its state and then refuses is found, with its message and its sequence.
+//! A handler that changes its state and then refuses, or panics, is found, with its command and that one's fields, and the report says what
+//! the developer of the handler has to do.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use gapless_client::client::MessageType;
 use gapless_engine::{Context, Handlers, Reject, Service};
-use gapless_sim::{Application, Options, Random, simulate};
+use gapless_sim::{Application, Offer, Options, Random, simulate};
 use gapless_wire::Encoding;
 
 const SCHEMA: u32 = 9 << 16 | 1;
 
-/// Counts messages and refuses every third: before it counts, or after it.
-#[derive(Default)]
+#[derive(Clone, Copy, PartialEq)]
+enum Planted {
+    Nothing,
+    /// Refused messages are counted.
+    LateRefusal,
+    /// The message with index 7 panics.
+    Panic,
+    /// The message with index 4 sets a timer, which panics.
+    PanicOfTimer,
+}
+
+/// Counts messages and refuses every third.
 struct Count {
     messages: u64,
-    is_late: bool,
+    planted: Planted,
 }
 
 impl Service for Count {
     fn handlers(handlers: &mut Handlers<Self>) {
-        handlers.on_bytes(SCHEMA, |count: &mut Self, index: &[u8], _: &mut Context<'_>| -> Result<(), Reject> {
+        handlers.on_bytes(SCHEMA, |count: &mut Self, index: &[u8], context: &mut Context<'_>| -> Result<(), Reject> {
             let is_refused = index[0] % 3 == 2;
-            if !is_refused || count.is_late {
+            if !is_refused || count.planted == Planted::LateRefusal {
                 count.messages += 1;
+            }
+            assert!(index[0] != 7 || count.planted != Planted::Panic, "seven is too many");
+            if index[0] == 4 && count.planted == Planted::PanicOfTimer {
+                context.set_timer(10, context.time_ns() + 1_000);
             }
             if is_refused { Err("one of three".into()) } else { Ok(()) }
         });
+    }
+
+    fn on_timer(&mut self, _: u64, _: &mut Context<'_>) -> Result<(), Reject> {
+        panic!("no timer is to come");
     }
 
     fn snapshot(&self, state: &mut Vec<u8>) {
@@ -36,15 +55,15 @@ impl Service for Count {
     }
 }
 
-struct Counting {
-    is_late: bool,
-}
+struct Counting<const IS_EVENT_STREAM: bool>(Planted);
 
-impl Application for Counting {
+impl<const IS_EVENT_STREAM: bool> Application for Counting<IS_EVENT_STREAM> {
     type Service = Count;
 
+    const OFFER: Offer = if IS_EVENT_STREAM { Offer::EventStream } else { Offer::Service };
+
     fn service(&self) -> Count {
-        Count { messages: 0, is_late: self.is_late }
+        Count { messages: 0, planted: self.0 }
     }
 
     fn message(&self, _: u64, index: u64, _: &mut Random) -> (MessageType, Vec<u8>) {
@@ -55,13 +74,58 @@ impl Application for Counting {
         let is_right = reply.refusal.is_some() == (index % 3 == 2);
         if is_right { Ok(()) } else { Err(format!("message {index}: {:?}", reply.refusal)) }
     }
+
+    fn describe(&self, _: MessageType, payload: &[u8]) -> Option<String> {
+        Some(format!("Count {{ index: {} }}", u64::from_le_bytes(payload.try_into().ok()?)))
+    }
+}
+
+/// The lines of what a run with that fault comes to.
+fn lines<const IS_EVENT_STREAM: bool>(planted: Planted) -> Vec<String> {
+    let options = Options { messages: 10, faults_ms: 300, ..Options::default() };
+    simulate(&Counting::<IS_EVENT_STREAM>(Planted::Nothing), &options, 5).unwrap();
+    let failure = simulate(&Counting::<IS_EVENT_STREAM>(planted), &options, 5).unwrap_err().to_string();
+    assert!(!failure.contains("skip") && !failure.contains("policy"), "that is for an operator: {failure}");
+    failure.lines().map(str::to_owned).collect()
 }
 
 #[test]
-fn with_message_and_sequence() {
-    let options = Options { messages: 10, faults_ms: 300, ..Options::default() };
-    simulate(&Counting { is_late: false }, &options, 5).unwrap();
-    let failure = simulate(&Counting { is_late: true }, &options, 5).unwrap_err().to_string();
-    let is_named = failure.contains("changed the state and then refused") && failure.contains("schema 9 template 1");
-    assert!(is_named && failure.contains("at sequence "), "{failure}");
+fn of_a_refusal_with_an_effect() {
+    let lines = lines::<false>(Planted::LateRefusal);
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    let said = "the handler of schema 9 template 1 has changed the state and then refused: one of three. ";
+    assert!(lines[0].contains(said) && lines[0].ends_with("check first, then change"), "{lines:?}");
+    assert!(lines[1].starts_with("  sequence ") && lines[1].contains(": command 3 of session "), "{lines:?}");
+    assert_eq!(lines[2], "  message: Count { index: 2 }");
+}
+
+#[test]
+fn of_a_panic() {
+    let lines = lines::<false>(Planted::Panic);
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    assert!(lines[0].ends_with("the handler of schema 9 template 1 panicked: seven is too many"), "{lines:?}");
+    assert!(lines[1].starts_with("  sequence ") && lines[1].contains(": command 8 of session "), "{lines:?}");
+    assert_eq!(lines[2], "  message: Count { index: 7 }");
+}
+
+#[test]
+fn of_a_panic_of_a_timer_with_the_command_that_has_set_it() {
+    let lines = lines::<false>(Planted::PanicOfTimer);
+    assert_eq!(lines.len(), 4, "{lines:?}");
+    let due = "2030-03-17T1";
+    assert!(lines[0].contains(&format!("the handler of timer 10 (due at {due}")), "{lines:?}");
+    assert!(lines[0].ends_with("panicked: no timer is to come"), "{lines:?}");
+    assert!(lines[1].starts_with("  sequence "), "{lines:?}");
+    assert!(lines[1].contains(&format!(": timer 10, due at {due}")) && lines[1].ends_with(" ms late"), "{lines:?}");
+    assert!(lines[2].starts_with("  set at sequence ") && lines[2].contains(": command 5 of session "), "{lines:?}");
+    assert_eq!(lines[3], "  message: Count { index: 4 }");
+}
+
+#[test]
+fn of_a_panic_on_an_event_stream() {
+    let lines = lines::<true>(Planted::Panic);
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    assert!(lines[0].ends_with("the handler of schema 9 template 1 panicked: seven is too many"), "{lines:?}");
+    assert!(lines[1].contains(": message 8 of publisher session "), "{lines:?}");
+    assert_eq!(lines[2], "  message: Count { index: 7 }");
 }

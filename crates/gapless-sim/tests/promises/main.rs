@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-mod a_refusal_with_an_effect_is_found;
+mod a_handlers_fault_is_told_with_its_command;
 mod replicas_that_differ_are_found;
 mod what_a_client_is_told_is_true;
 mod what_one_process_hides_is_found;

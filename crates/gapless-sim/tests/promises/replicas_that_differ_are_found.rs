@@ -3,19 +3,26 @@
 
 use gapless_client::client::MessageType;
 use gapless_engine::{Context, Handlers, Reject, Service};
-use gapless_sim::{Application, Options, Random, simulate};
+use gapless_sim::{Application, Options, Random, Shape, simulate};
 use gapless_wire::Encoding;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{PoisonError, RwLock};
 
 const SCHEMA: u32 = 9 << 16 | 1;
 static REPLICAS: AtomicU64 = AtomicU64::new(0);
+static ALONE: RwLock<()> = RwLock::new(());
 
 #[derive(Clone, Copy, PartialEq)]
 enum Planted {
     Nothing,
     State,
     Reply,
+    /// The ninth message is answered otherwise by services that are made for a member that starts again.
+    ReplyAfterStart,
 }
+
+/// Those of the members at their first starts, and the reference.
+const FIRST_SERVICES: u64 = 4;
 
 /// Counts messages; the ninth counts otherwise on each replica, or is answered otherwise, by what is planted.
 struct Count {
@@ -33,6 +40,10 @@ impl Service for Count {
                 Planted::Reply if count.messages == 9 => {
                     let message = MessageType { schema: SCHEMA, encoding: Encoding::Opaque };
                     context.reply_with(message, &count.who.to_le_bytes())?;
+                }
+                Planted::ReplyAfterStart if count.messages == 9 => {
+                    let message = MessageType { schema: SCHEMA, encoding: Encoding::Opaque };
+                    context.reply_with(message, &[u8::from(count.who >= FIRST_SERVICES)])?;
                 }
                 _ => {}
             }
@@ -68,6 +79,7 @@ impl Application for Counting {
 
 #[test]
 fn the_sequence_is_named_and_a_sound_service_passes() {
+    let _together = ALONE.read().unwrap_or_else(PoisonError::into_inner);
     let options = Options { messages: 10, faults_ms: 300, ..Options::default() };
     simulate(&Counting { planted: Planted::Nothing }, &options, 5).unwrap();
     let failure = simulate(&Counting { planted: Planted::State }, &options, 5).unwrap_err();
@@ -82,15 +94,40 @@ fn the_sequence_is_named_and_a_sound_service_passes() {
 }
 
 #[test]
+fn outputs_that_differ_when_a_member_starts_again_are_told_with_their_command() {
+    let shape = Some(Shape { full: 3, witnesses: 0 });
+    let options = Options { messages: 10, faults_ms: 1_000, shape, ..Options::default() };
+    // In this process other tests make services, too.
+    let _alone = ALONE.write().unwrap_or_else(PoisonError::into_inner);
+    // In other runs a member that has started again handles the message first, and its client complains.
+    let replays = "does not start: it replays its journal, and the handlers put out something else for the frames ";
+    let failure = (1..200).find_map(|seed| {
+        REPLICAS.store(0, Ordering::Relaxed);
+        let failure = simulate(&Counting { planted: Planted::ReplyAfterStart }, &options, seed).err()?.to_string();
+        failure.contains(replays).then_some(failure)
+    });
+    let failure = failure.unwrap();
+    let lines: Vec<_> = failure.lines().collect();
+    assert!(lines[1].starts_with("  sequence ") && lines[1].contains(": command "), "{failure}");
+    assert!(lines[2].starts_with("  message: schema 9 template 1, 8 bytes 0"), "{failure}");
+    assert!(lines[3].starts_with("  folded once more, the replies, notices or timers part"), "{failure}");
+}
+
+#[test]
 fn a_reply_that_differs_is_told_with_its_command_and_both_texts() {
+    let _together = ALONE.read().unwrap_or_else(PoisonError::into_inner);
     let options = Options { messages: 10, faults_ms: 300, ..Options::default() };
     let failure = simulate(&Counting { planted: Planted::Reply }, &options, 5).unwrap_err();
     let reason = &failure.reason;
     let lines: Vec<_> = reason.lines().collect();
-    assert_eq!(lines.len(), 4, "{failure}");
+    assert_eq!(lines.len(), 7, "{failure}");
     assert!(lines[1].starts_with("  sequence ") && lines[1].contains(": command "), "{failure}");
     assert_eq!(lines[2], "  message: schema 9 template 1, 8 bytes 0700000000000000", "{failure}");
-    assert!(lines[3].starts_with("  folded once more, the "), "{failure}");
-    assert!(lines[3].contains("replies, notices or timers part in a line: in one "), "{failure}");
-    assert!(lines[3].contains("reply"), "{failure}");
+    assert_eq!(lines[3], "  folded once more, the replies, notices or timers part:", "{failure}");
+    let said = |line: &str, side: &str| line.starts_with(&format!("  {side}reply to command 8 of session "));
+    assert!(said(lines[4], "in one:     ") && said(lines[5], "in another: "), "{failure}");
+    let mark = lines[6].len() - 1;
+    assert!(lines[6].ends_with('^') && lines[4][..mark] != lines[5][..mark + 1], "{failure}");
+    let prefix = |line: &str| line.chars().skip(14).take(mark - 14).collect::<String>();
+    assert_eq!(prefix(lines[4]), prefix(lines[5]), "{failure}");
 }

@@ -2,7 +2,8 @@
 
 use clap::Args;
 use gapless_stream::logger::{encoding_name, hexadecimal, kind_name, utc};
-use gapless_wire::{Fragment, Frame};
+use gapless_wire::control::TimerFired;
+use gapless_wire::{Fragment, Frame, Kind};
 use serde_json::{Map, Value, json};
 
 /// How frames are printed.
@@ -37,6 +38,11 @@ impl Form {
         if count > 1 {
             line += &format!(" fragment {} of {count}", index + 1);
         }
+        match timer_of(frame) {
+            Some(TimerFired { timer, deadline_ns: 0 }) => line += &format!(" timer {timer} taken back"),
+            Some(TimerFired { timer, deadline_ns }) => line += &format!(" timer {timer} due {}", utc(deadline_ns)),
+            None => {}
+        }
         if self.payload {
             line.push(' ');
             line += &hexadecimal(frame.payload());
@@ -65,11 +71,21 @@ impl Form {
         if count > 1 {
             object.insert("fragment".to_owned(), json!({"index": index, "count": count}));
         }
+        if let Some(TimerFired { timer, deadline_ns }) = timer_of(frame) {
+            object.insert("timer".to_owned(), json!(timer));
+            object.insert("deadline_ns".to_owned(), json!(deadline_ns));
+        }
         if self.payload {
             object.insert("payload".to_owned(), json!(hexadecimal(frame.payload())));
         }
         Value::Object(object)
     }
+}
+
+/// The timer that has come, or that a publisher asks for.
+fn timer_of(frame: &Frame<'_>) -> Option<TimerFired> {
+    let is_timer = matches!(frame.kind(), Kind::Timer | Kind::TimerRequest);
+    TimerFired::from_bytes(frame.payload()).filter(|_| is_timer)
 }
 
 fn schema_and_template(frame: &Frame<'_>) -> (u32, u32) {

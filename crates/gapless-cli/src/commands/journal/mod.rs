@@ -32,7 +32,7 @@ enum Action {
     Verify(verify::Arguments),
     /// Print frames, one a line
     #[command(
-        after_help = "Examples:\n  gapless journal dump /var/lib/gapless/orders --from 1000 --to 1010 --payload\n  gapless journal dump /var/lib/gapless/orders --json | jq .session\n\nA line holds sequence, time, kind, session, number in the session, schema and template, and bytes with the header."
+        after_help = "Examples:\n  gapless journal dump /var/lib/gapless/orders --from 1000 --to 1010 --payload\n  gapless journal dump /var/lib/gapless/orders --json | jq .session\n\nA line holds sequence, time, kind, session, number in the session, schema and template, and bytes with the header; that of a timer also its number and when it was due."
     )]
     Dump(dump::Arguments),
     /// Print the last frames and follow the writer until Ctrl-C

@@ -1,0 +1,89 @@
+//! [`HandlerFault`]: what a handler has done that no service goes on after, as the developer of it needs it. The errors of the engine say what an
+//! operator can do about it, who has no other handler; here there is one that can be mended.
+
+use gapless_cluster::ClusterError;
+use gapless_engine::EngineError;
+use std::error::Error;
+
+/// The frame that a run has failed at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// Its handler has done what no service goes on after.
+    Fault(u64),
+    /// Two that have handled it do not agree: on the state behind it, or on its outputs.
+    Parted(u64),
+}
+
+/// What a handler has done, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct HandlerFault {
+    /// The frame that it was called for.
+    pub place: Place,
+    /// In words, with what there is to do.
+    pub said: String,
+}
+
+impl HandlerFault {
+    /// The fault of a handler that an error is about, if it is.
+    pub(crate) fn of(error: &(dyn Error + 'static)) -> Option<Self> {
+        // What is transparent is none of its own sources.
+        if let Some(ClusterError::Service(service)) = error.downcast_ref() {
+            return Self::of(&**service);
+        }
+        match error.downcast_ref::<EngineError>() {
+            Some(error) => Self::of_engine(error),
+            None => error.source().and_then(Self::of),
+        }
+    }
+
+    pub(crate) fn of_engine(error: &EngineError) -> Option<Self> {
+        let (place, said) = match error {
+            EngineError::HandlerPanicked { message, sequence, reason, .. } => {
+                (Place::Fault(*sequence), format!("the handler of {message} panicked: {reason}"))
+            }
+            EngineError::RefusalWithEffect { message, sequence, reason, .. } => (
+                Place::Fault(*sequence),
+                format!(
+                    "the handler of {message} has changed the state and then refused: {reason}. A refusal takes nothing back, and its client \
+                     hears that nothing happened: check first, then change"
+                ),
+            ),
+            EngineError::Unhandled { message, sequence, reason, .. } => {
+                (Place::Fault(*sequence), format!("no handler takes {message}: {reason}"))
+            }
+            EngineError::OtherOutputs { first, last, at, .. } => (
+                Place::Parted(*at.start()),
+                format!(
+                    "it replays its journal, and the handlers put out something else for the frames {first} to {last} than when it handled \
+                     them first"
+                ),
+            ),
+            _ => return None,
+        };
+        Some(Self { place, said })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test")]
+mod tests {
+    use super::*;
+    use gapless_agent::AgentFailure;
+    use gapless_stream::StreamError;
+
+    fn panicked() -> EngineError {
+        let (message, reason) = ("schema 9 template 1".to_owned(), "no".to_owned());
+        EngineError::HandlerPanicked { message, sequence: 7, session: 2, session_seq: 3, reason }
+    }
+
+    #[test]
+    fn a_fault_is_found_in_what_a_member_says_at_its_start_and_in_a_turn() {
+        let fault = HandlerFault::of_engine(&panicked()).unwrap();
+        assert_eq!((fault.place, &*fault.said), (Place::Fault(7), "the handler of schema 9 template 1 panicked: no"));
+        let in_turn = StreamError::from(AgentFailure::new("service", panicked().into()));
+        assert_eq!(HandlerFault::of(&ClusterError::from(in_turn)), Some(fault.clone()));
+        assert_eq!(HandlerFault::of(&ClusterError::Service(panicked().into())), Some(fault));
+        let other = EngineError::Corrupt { sequence: 7, reason: "no".to_owned() };
+        assert_eq!(HandlerFault::of(&ClusterError::Service(other.into())), None);
+    }
+}

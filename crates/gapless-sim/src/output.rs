@@ -1,0 +1,168 @@
+//! [`Output`]: what a handler has put out, as two folds are compared and as people read it.
+
+use crate::record::{first_difference, hex};
+use crate::system_under_test::SystemUnderTest;
+use crate::trace::hash_of;
+use gapless_client::client::MessageType;
+use gapless_stream::logger::utc;
+use gapless_wire::Encoding;
+use serde::{Deserialize, Serialize};
+
+/// What a handler has put out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Output {
+    /// A reply, a notice, or what is published.
+    Message {
+        /// What it is, and for whom.
+        what: String,
+        schema: u32,
+        /// As a frame's flags name the encoding.
+        flags: u16,
+        payload: Payload,
+    },
+    TimerSet {
+        timer: u64,
+        deadline_ns: u64,
+    },
+    TimerTakenBack {
+        timer: u64,
+        deadline_ns: u64,
+    },
+    /// A refusal or a dead letter, in words.
+    Words(String),
+}
+
+/// Two are equal if they have the same length and hash: the bytes are for people.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Payload {
+    length: usize,
+    hash: u64,
+    /// None where there were too many bytes of a run to be kept.
+    bytes: Option<Vec<u8>>,
+}
+
+impl PartialEq for Payload {
+    fn eq(&self, other: &Self) -> bool {
+        (self.length, self.hash) == (other.length, other.hash)
+    }
+}
+
+impl Eq for Payload {}
+
+impl Output {
+    pub(crate) fn message(what: String, schema: u32, encoding: Encoding, payload: &[u8]) -> Self {
+        let payload = Payload { length: payload.len(), hash: hash_of(payload), bytes: Some(payload.to_vec()) };
+        Self::Message { what, schema, flags: encoding.flags(), payload }
+    }
+
+    /// How many bytes are kept of it.
+    pub(crate) fn kept_bytes(&self) -> usize {
+        self.bytes().map_or(0, <[u8]>::len)
+    }
+
+    pub(crate) fn forget_bytes(&mut self) {
+        if let Self::Message { payload, .. } = self {
+            payload.bytes = None;
+        }
+    }
+
+    fn bytes(&self) -> Option<&[u8]> {
+        match self {
+            Self::Message { payload, .. } => payload.bytes.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// For people, with the fields that the application sees in it.
+    fn text(&self, system: &impl SystemUnderTest) -> String {
+        match self {
+            Self::Message { what, schema, flags, payload } => {
+                let described = payload
+                    .bytes
+                    .as_ref()
+                    .zip(Encoding::from_flags(*flags))
+                    .map(|(bytes, encoding)| system.describe(MessageType { schema: *schema, encoding }, bytes));
+                let unknown = || format!("{} bytes with the hash {:016x}", payload.length, payload.hash);
+                format!("{what}: {}", described.unwrap_or_else(unknown))
+            }
+            Self::TimerSet { timer, deadline_ns } => format!("timer {timer} is set to {}", utc(*deadline_ns)),
+            Self::TimerTakenBack { timer, deadline_ns } => {
+                format!("timer {timer} is taken back, which was due at {}", utc(*deadline_ns))
+            }
+            Self::Words(words) => words.clone(),
+        }
+    }
+}
+
+/// The first output of each side that the other one has not, below each other, and where they part: lines that begin with a line feed.
+pub(crate) fn told_side_by_side(system: &impl SystemUnderTest, outputs: [&[Output]; 2], sides: [&str; 2]) -> String {
+    let at = outputs[0].iter().zip(outputs[1]).take_while(|(one, other)| one == other).count();
+    let firsts = outputs.map(|outputs| outputs.get(at));
+    let [one, other] = firsts.map(|first| first.map_or_else(|| "nothing".to_owned(), |first| first.text(system)));
+    let width = sides.map(|side| side.chars().count()).into_iter().max().unwrap_or_default() + 1;
+    let line = |side: &str, text: &str| format!("\n  {:width$} {text}", format!("{side}:"));
+    let lines = line(sides[0], &one) + &line(sides[1], &other);
+    if one != other {
+        let same = one.chars().zip(other.chars()).take_while(|(one, other)| one == other).count();
+        return format!("{lines}\n  {:width$} {:same$}^", "", "");
+    }
+    // The words are the same, and what they are said of is not.
+    let parted = match firsts.map(|first| first.and_then(Output::bytes)) {
+        [Some(one), Some(other)] => first_difference(one, other, sides),
+        _ => "somewhere".to_owned(),
+    };
+    format!("{lines}\n  they part {parted}")
+}
+
+/// A message for people, if nobody knows its type.
+pub(crate) fn describe_bytes(schema: u32, name: Option<&str>, payload: &[u8]) -> String {
+    let name = name.map(|name| format!("{name} (")).unwrap_or_default();
+    let end = if name.is_empty() { "" } else { ")" };
+    format!("{name}schema {} template {}{end}, {}", schema >> 16, schema & 0xffff, hex(payload))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::{Ledger, SCHEMA};
+
+    fn reply(payload: &[u8]) -> Output {
+        Output::message("reply".to_owned(), SCHEMA, Encoding::Opaque, payload)
+    }
+
+    fn numbered(publisher: u8, index: u8, rest: u8) -> Output {
+        let mut payload = [0; 17];
+        (payload[0], payload[8], payload[16]) = (publisher, index, rest);
+        reply(&payload)
+    }
+
+    #[test]
+    fn two_outputs_are_told_by_their_fields_with_a_mark_where_they_part() {
+        let told = |outputs: [&[Output]; 2]| told_side_by_side(&Ledger::default(), outputs, ["here", "over there"]);
+        let timer = Output::TimerSet { timer: 10, deadline_ns: 1_700_000_000_000_000_000 };
+        let one = [timer.clone(), numbered(1, 7, 0)];
+        assert_eq!(
+            told([&one, &[timer.clone(), numbered(1, 8, 0)]]),
+            "\n  here:       reply: Numbered { publisher: 1, index: 7 }, 17 bytes\
+             \n  over there: reply: Numbered { publisher: 1, index: 8 }, 17 bytes\
+             \n                                                     ^"
+        );
+        assert_eq!(
+            told([&one, &[]]),
+            "\n  here:       timer 10 is set to 2023-11-14T22:13:20.000000000Z\n  over there: nothing\n              ^"
+        );
+        // What the words do not say.
+        let same = told([&one, &[timer, numbered(1, 7, 3)]]);
+        assert!(same.ends_with("\n  they part at byte 16 of 17: here 00, over there 03"), "{same}");
+    }
+
+    #[test]
+    fn outputs_whose_bytes_are_not_kept_are_compared_all_the_same() {
+        let (mut one, other) = (reply(b"long"), reply(b"song"));
+        one.forget_bytes();
+        assert_eq!((one.kept_bytes(), other.kept_bytes()), (0, 4));
+        assert!(one == reply(b"long") && one != other);
+        let told = told_side_by_side(&Ledger::default(), [&[one], &[other]], ["here", "there"]);
+        assert!(told.starts_with("\n  here:  reply: 4 bytes with the hash "), "{told}");
+    }
+}
