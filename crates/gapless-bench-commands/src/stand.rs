@@ -6,6 +6,7 @@ use crate::messages::{Counter, Form};
 use gapless_agent::{CpuMask, OptimizeFor};
 use gapless_cqrs::{BusOptions, CommandBus, CommandHost, CommandHostOptions, CommandModel, DirectBus};
 use gapless_engine::{Persistence, ServiceHostOptions, Threads};
+use gapless_journal::Zeroing;
 use gapless_measure::Result;
 use gapless_measure::own_directory::{OwnDirectory, settle};
 use gapless_report::affinity::{available_cpus, pair_of_cores, pin_current_thread};
@@ -117,7 +118,7 @@ fn options(case: &Case, place: Place<'_>) -> Result<(Option<OwnDirectory>, Servi
             options.persistence = Persistence {
                 segment_length_bytes,
                 first_segment_length_bytes: segment_length_bytes,
-                zero_initial: true,
+                zeroing: Zeroing::All,
                 ..Persistence::default()
             };
             (Some(directory), options)

@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use gapless_journal::{Flush, Journal, JournalError, JournalOptions, JournalReader};
+use gapless_journal::{Flush, Journal, JournalError, JournalOptions, JournalReader, Zeroing};
 use gapless_wire::{FrameHeader, FrameWriter, stamp};
 use rustix::time::{ClockId, clock_gettime};
 
@@ -37,7 +37,7 @@ fn main() -> Result<(), JournalError> {
         let mut options = JournalOptions::new(&directory, 1);
         options.flush = flush;
         options.marks = Flush::Write;
-        options.zero_initial = true;
+        options.zeroing = Zeroing::All;
         options.segment_length_bytes = 64 << 20;
         options.populate_ahead_bytes = 0;
         sync(options)?;

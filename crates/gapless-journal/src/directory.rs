@@ -99,7 +99,7 @@ pub(crate) struct Found {
     pub(crate) boot: Option<Option<BootId>>,
     pub(crate) journaled: Option<MarkValue>,
     /// Where in the file the slot of the journaled mark lies that is damaged, while the other is whole.
-    pub(crate) damaged_slot: Option<u64>,
+    pub(crate) damaged_slot_position: Option<u64>,
     pub(crate) synced: Option<MarkValue>,
     pub(crate) sync_failed: bool,
     pub(crate) segment_records: SegmentRecords,
@@ -328,7 +328,7 @@ fn examine(path: PathBuf, file: &File, meaning: NameMeaning) -> Result<Examined,
         // Its slot from before the segment was opened names no frame.
         journaled: read_sequence(d::JOURNALED_MARK_OFFSET, |mark| mark.second)
             .map(|mark| MarkValue { second: mark.second.max(opened.first - 1), ..mark }),
-        damaged_slot: read(d::JOURNALED_MARK_OFFSET)
+        damaged_slot_position: read(d::JOURNALED_MARK_OFFSET)
             .and_then(|_| mark::damaged_slot(mapping.mark(d::JOURNALED_MARK_OFFSET)))
             .map(|start| (d::JOURNALED_MARK_OFFSET + start) as u64),
         synced: read_sequence(d::SYNCED_MARK_OFFSET, |mark| mark.first),

@@ -26,7 +26,7 @@ pub struct SegmentInfo {
     pub journaled_sequence: Option<u64>,
     /// Where in the file the slot of its journaled mark begins that is damaged, while the other one is whole and says what
     /// stands here; `None` if both are whole.
-    pub damaged_slot: Option<u64>,
+    pub damaged_slot_position: Option<u64>,
     /// The last sequence that its synced mark names; `None` if the mark is damaged.
     pub synced_sequence: Option<u64>,
     /// Length of the file in bytes.
@@ -365,7 +365,7 @@ fn segment_info(found: &Found) -> SegmentInfo {
         number: found.header.number,
         first_sequence: found.first_sequence,
         journaled_sequence: found.journaled.map(|mark| mark.second),
-        damaged_slot: found.damaged_slot,
+        damaged_slot_position: found.damaged_slot_position,
         synced_sequence: found.synced.map(|mark| mark.first),
         file_bytes: match &found.archived {
             Some(_) => found.path.metadata().map_or(0, |metadata| metadata.len()),
@@ -394,7 +394,7 @@ impl std::fmt::Display for SegmentInfo {
             Some(last) => write!(f, "{last}")?,
             None => write!(f, "? (journaled mark damaged)")?,
         }
-        if let Some(position) = self.damaged_slot {
+        if let Some(position) = self.damaged_slot_position {
             write!(f, " (one slot of the journaled mark damaged, at byte {position})")?;
         }
         write!(f, ", {used_bytes} of {} bytes used", length_bytes.saturating_sub(d::frames_offset(*length_bytes)))?;

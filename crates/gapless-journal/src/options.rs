@@ -24,6 +24,39 @@ pub enum Flush {
     Write,
 }
 
+/// Which new segments are written full of zeros, and synced, before they are used: that costs their length in writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Zeroing {
+    /// None, unless the file system cannot reserve blocks otherwise.
+    #[default]
+    None,
+    /// The first one of a new journal: while it lasts, frames find pages and blocks that are there.
+    First,
+    /// Every one, which makes each later sync cheaper, too.
+    All,
+}
+
+impl Zeroing {
+    /// Of two settings: every segment, and the first one.
+    #[must_use]
+    pub const fn of(is_of_all: bool, is_of_first: bool) -> Self {
+        match (is_of_all, is_of_first) {
+            (true, _) => Self::All,
+            (false, true) => Self::First,
+            (false, false) => Self::None,
+        }
+    }
+
+    /// Whether a segment is written full of zeros.
+    pub(crate) const fn is_of(self, is_first: bool) -> bool {
+        match self {
+            Self::None => false,
+            Self::First => is_first,
+            Self::All => true,
+        }
+    }
+}
+
 /// When old segments are deleted. A segment is deleted only if the newest snapshot covers all of it
 /// *and* it is beyond one of these limits; with no limit nothing is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -90,12 +123,8 @@ pub struct JournalOptions {
     /// The same of the first segment of a new journal, where it is less; each next one is twice as long as the one before
     /// it, up to `segment_length_bytes`. So a stream that carries little takes little. Default 32 MiB.
     pub first_segment_length_bytes: u64,
-    /// Write every new segment full of zeros, and sync that, before it is used. Costs its length in
-    /// writes and makes each later sync cheaper. Default false.
-    pub zero_initial: bool,
-    /// Do that with the first segment of a new journal alone: while it lasts, frames find pages and blocks that are there.
-    /// Costs its length in writes at that one opening. Default false.
-    pub zero_first: bool,
+    /// Which new segments are written full of zeros, and synced, before they are used. Default none.
+    pub zeroing: Zeroing,
     /// How frames get into the operating system's hands. Default mapped.
     pub flush: Flush,
     /// How the marks of the header page follow each commit and each sync. Mapped costs no system call. Written, which
@@ -133,8 +162,7 @@ impl JournalOptions {
             stream_id,
             segment_length_bytes: 256 << 20,
             first_segment_length_bytes: 32 << 20,
-            zero_initial: false,
-            zero_first: false,
+            zeroing: Zeroing::None,
             flush: Flush::Mapped,
             marks: Flush::Mapped,
             write_buffer_bytes: 8192,

@@ -22,7 +22,7 @@ use crate::history::{History, HistoryFile};
 use crate::options::{Flush, JournalOptions};
 use crate::reader::JournalReader;
 use crate::records::SegmentRecords;
-use crate::recovery_report::{Cut, RecoveryReport};
+use crate::recovery_report::{Cut, MendedMark, RecoveryReport};
 use crate::segment::{FIRST_NUMBER, Preparation, Segment, allocate, write_zeros};
 use crate::segment_times::note_last;
 use crate::shared_journal::{Entry, Rolled, SegmentList, SharedJournal};
@@ -232,11 +232,12 @@ fn recover(
 }
 
 /// The segments here one slot of whose journaled mark is damaged, and where.
-fn note_damaged_slots(survey: &Survey) -> Vec<(PathBuf, u64)> {
+fn note_damaged_slots(survey: &Survey) -> Vec<MendedMark> {
     let is_here = |found: &&Found| found.archived.is_none();
-    let damaged = |found: &Found| Some((found.path.clone(), found.damaged_slot?));
+    let damaged =
+        |found: &Found| Some(MendedMark { segment: found.path.clone(), position: found.damaged_slot_position? });
     let damaged: Vec<_> = survey.segments.iter().filter(is_here).filter_map(damaged).collect();
-    for (segment, position) in &damaged {
+    for MendedMark { segment, position } in &damaged {
         let segment = segment.display();
         tracing::warn!(%segment, position, "one slot of the journaled mark was damaged; the other is believed, and the mark written anew");
     }
@@ -256,7 +257,7 @@ fn restore_older(
         let is_scanned = segment.index.is_some();
         let has_unsynced = segment.last_sequence > synced_sequence
             || segment.last_sequence == synced_sequence && segment.segment_records != SegmentRecords::Nothing;
-        let is_mended = found.damaged_slot.is_some() && found.archived.is_none();
+        let is_mended = found.damaged_slot_position.is_some() && found.archived.is_none();
         if is_scanned || has_unsynced || is_mended || !found.has_final_name {
             let before_ns = last_ns(&options.directory, i.checked_sub(1).map(|before| &kept[before]))?;
             let restored = restore_sealed(options, segment, before_ns)?;
@@ -297,7 +298,7 @@ fn put_on_device(
 /// Whether what files beside the journal say of it holds. A cut that one of them speaks against is not made.
 fn check_points(options: &JournalOptions, survey: &Survey, evaluation: &Evaluation) -> Result<(), JournalError> {
     let mut environment = options.environment.clone();
-    if survey.segments.iter().any(|found| found.damaged_slot.is_some()) {
+    if survey.segments.iter().any(|found| found.damaged_slot_position.is_some()) {
         // Frames are found without the mark then, as on another boot.
         environment.boot_id = None;
     }

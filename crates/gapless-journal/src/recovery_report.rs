@@ -23,13 +23,21 @@ pub struct RecoveryReport {
     pub cut: Option<Cut>,
     /// Whether the process before had a failed fdatasync, so that its frames were written again.
     pub is_rewritten: bool,
-    /// Segments one slot of whose journaled mark was damaged, and where in the file it begins; the other was believed, and
-    /// the mark is written anew.
-    pub mended_marks: Vec<(PathBuf, u64)>,
+    /// Journaled marks one slot of which was damaged; the other was believed, and the mark is written anew.
+    pub mended_marks: Vec<MendedMark>,
     /// Files that were removed: segments that were never used.
     pub removed: Vec<PathBuf>,
     /// Files that hold what was cut, now and before; none of them is ever deleted.
     pub kept_cuts: Vec<PathBuf>,
+}
+
+/// A journaled mark one slot of which was damaged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MendedMark {
+    /// The file.
+    pub segment: PathBuf,
+    /// Where in the file the damaged slot begins.
+    pub position: u64,
 }
 
 /// The part that recovery cut from the end of a journal: nothing that a good mark vouched for.

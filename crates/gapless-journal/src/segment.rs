@@ -144,7 +144,7 @@ impl Preparation {
         match room.and_then(|()| allocate(&file, header.segment_length)) {
             Ok(is_allocated) => {
                 let is_first = header.number == FIRST_NUMBER;
-                let is_zeroed = options.zero_initial || (options.zero_first && is_first) || !is_allocated;
+                let is_zeroed = options.zeroing.is_of(is_first) || !is_allocated;
                 let zeroed_until = if is_zeroed { 0 } else { header.segment_length };
                 Ok(Self { file, path, header, zeroed_until })
             }
@@ -269,6 +269,7 @@ pub(crate) fn end_of_nonzero(file: &File, from: u64, to: u64) -> io::Result<Opti
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::Zeroing;
 
     #[test]
     fn the_end_of_what_is_not_zero_is_found_between_holes() {
@@ -304,21 +305,24 @@ mod tests {
             frames_offset: d::frames_offset(1 << 20),
             frame_length_max: 1376,
         };
-        for (zero_initial, zero_first, number) in
-            [(false, false, 1), (false, true, 1), (false, true, 2), (true, false, 1), (true, false, 2)]
-        {
+        for (zeroing, number, is_zeroed) in [
+            (Zeroing::None, 1, false),
+            (Zeroing::First, 1, true),
+            (Zeroing::First, 2, false),
+            (Zeroing::All, 1, true),
+            (Zeroing::All, 2, true),
+        ] {
             let mut options = JournalOptions::new(directory.path(), 1);
-            (options.zero_initial, options.zero_first) = (zero_initial, zero_first);
+            options.zeroing = zeroing;
             let header = FixedHeader { number, ..header };
             let mut preparation = Preparation::begin(&options, header).unwrap();
             while !preparation.step().unwrap() {}
             let segment = preparation.finish(Flush::Mapped, None).unwrap();
             assert_eq!(segment.mark(d::OPENED_MARK_OFFSET).unwrap().first, 0);
             assert_eq!(segment.file.metadata().unwrap().len(), 1 << 20);
-            let is_zeroed = zero_initial || (zero_first && number == FIRST_NUMBER);
             // A file system that cannot reserve blocks has all of them written.
             let hole = rustix::fs::seek(&*segment.file, SeekFrom::Hole(header.frames_offset)).unwrap();
-            assert!(!is_zeroed || hole == 1 << 20, "{zero_initial} {zero_first} {number}: a hole at {hole}");
+            assert!(!is_zeroed || hole == 1 << 20, "{zeroing:?} {number}: a hole at {hole}");
             segment.open_for(17, 5);
             assert_eq!(segment.mark(d::OPENED_MARK_OFFSET).unwrap().first, 17);
             assert_eq!(segment.mark(d::JOURNALED_MARK_OFFSET).unwrap().second, 16);

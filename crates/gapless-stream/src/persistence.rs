@@ -3,7 +3,7 @@
 use crate::StreamError;
 use gapless_journal::{
     Environment, FilePoint, Flush, Journal, JournalError, JournalOptions, JournalReader, RecoveryCheck, RecoveryReport,
-    Retention,
+    Retention, Zeroing,
 };
 use gapless_log::StreamIdentity;
 use gapless_transport::tier::Tier;
@@ -18,10 +18,8 @@ pub struct Persistence {
     /// The same of a new journal's first segment, where it is less; each next one is twice as long as the one before it, up
     /// to `segment_length_bytes`.
     pub first_segment_length_bytes: u64,
-    /// Whether new segments are written full of zeros first.
-    pub zero_initial: bool,
-    /// Whether a new journal's first segment is, so that what it holds costs less to write.
-    pub zero_first: bool,
+    /// Which new segments are written full of zeros first, so that what they hold costs less to write.
+    pub zeroing: Zeroing,
     /// Mapped or written; `None` chooses: mapped at tier `journal`, written at tier `sync`.
     pub flush: Option<Flush>,
     /// Length of the write buffer in bytes.
@@ -39,8 +37,7 @@ impl Default for Persistence {
         Self {
             segment_length_bytes: 256 << 20,
             first_segment_length_bytes: 32 << 20,
-            zero_initial: false,
-            zero_first: false,
+            zeroing: Zeroing::None,
             flush: None,
             write_buffer_bytes: 8192,
             flush_on_commit: false,
@@ -101,8 +98,7 @@ impl Persistence {
         let mut options = JournalOptions::new(directory, stream_id);
         options.segment_length_bytes = self.segment_length_bytes;
         options.first_segment_length_bytes = self.first_segment_length_bytes;
-        options.zero_initial = self.zero_initial;
-        options.zero_first = self.zero_first;
+        options.zeroing = self.zeroing;
         options.flush = self.flush.unwrap_or(if tier.is_synced() { Flush::Write } else { Flush::Mapped });
         options.write_buffer_bytes = self.write_buffer_bytes;
         options.flush_on_commit = self.flush_on_commit;

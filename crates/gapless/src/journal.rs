@@ -33,5 +33,7 @@
 
 pub use gapless_engine::fold::{Fold, NoSink, Sink};
 pub use gapless_engine::recovery::replay_copy;
-pub use gapless_journal::{Flush, JournalError, JournalReader, RecoveryCheck, RecoveryReport, Replay, Retention};
+pub use gapless_journal::{
+    Flush, JournalError, JournalReader, RecoveryCheck, RecoveryReport, Replay, Retention, Zeroing,
+};
 pub use gapless_wire::Frame;

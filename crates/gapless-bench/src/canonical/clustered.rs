@@ -52,11 +52,11 @@ pub(super) struct Clustered {
     /// The difference between the copies, if there is one.
     pub difference: Option<String>,
     pub is_one_thread: bool,
-    pub cpus: ClusterCpus,
+    pub cpus: PinnedCpus,
 }
 
 /// Where the threads of a clustered run were pinned; `None` leaves a thread to the scheduler.
-pub(super) struct ClusterCpus {
+pub(super) struct PinnedCpus {
     pub driver: Option<Vec<usize>>,
     pub primary: Option<Vec<usize>>,
     pub backup: Option<String>,
@@ -139,21 +139,21 @@ fn socket_of(directory: &Path, member: u64) -> String {
     format!("shm:{}", directory.join(format!("link-{member}")).display())
 }
 
-/// The CPUs of the primary and its backup: one each on this machine, or all of its own.
-struct CpuAssignment {
+/// The CPUs that are meant for the primary and its backup: one each on this machine, or all of its own.
+struct PlannedCpus {
     primary: Option<Vec<usize>>,
     /// Of the driver, where that has a thread of its own.
     driver: Option<Vec<usize>>,
     backup: Option<Vec<usize>>,
 }
 
-fn cpus_of(settings: &RunSettings) -> CpuAssignment {
+fn cpus_of(settings: &RunSettings) -> PlannedCpus {
     let cluster = settings.cluster.as_ref().expect("a clustered run");
     let masked = |mask: &Option<crate::options::CpuMask>| mask.as_ref().map(crate::options::CpuMask::cpus);
     let pair = pair_of_cores().filter(|_| cluster.role.is_none());
     let (driver, service) = (masked(&settings.affinity.injector), masked(&settings.affinity.service));
     let (driver, service) = if cluster.is_one_thread { (None, service.or(driver)) } else { (driver, service) };
-    CpuAssignment {
+    PlannedCpus {
         primary: service.or_else(|| pair.map(|(first, _)| vec![first])),
         driver,
         backup: masked(&cluster.backup_cpus).or_else(|| pair.map(|(_, second)| vec![second])),
@@ -251,7 +251,7 @@ fn run_beside(
         clock_offset_ns,
         difference,
         is_one_thread,
-        cpus: ClusterCpus { driver: pinned_driver, primary: cpus_of.primary, backup: backup_cpus },
+        cpus: PinnedCpus { driver: pinned_driver, primary: cpus_of.primary, backup: backup_cpus },
     })
 }
 

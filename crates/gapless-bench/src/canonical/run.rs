@@ -1,7 +1,7 @@
 //! One run: a host, a driver beside it, the checks, and the row of the report.
 
 use super::car::SERIAL_NUMBER;
-use super::clustered::{ClusterCpus, Clustered};
+use super::clustered::{Clustered, PinnedCpus};
 use super::driver::{Outcome, Signals, drive, query};
 use super::form::Form;
 use super::hot_threads::{BusyThread, described, shared_cpus};
@@ -10,7 +10,7 @@ use super::prepared::PreparedJournal;
 use super::processor::ProcessorState;
 use super::run_directory::RunDirectory;
 use super::shown::Shown;
-use super::slices::Bare;
+use super::slices::BareRoundTrip;
 use super::{client_process, clustered, failed, slices};
 use crate::Result;
 use crate::histogram::{IntervalRecorder, RecordedRun};
@@ -76,14 +76,14 @@ pub fn run_one(
 ) -> Result<Finished> {
     let form = Form::of(settings.encoding);
     let slices = slices::of(settings);
-    let mut bare = Bare::beside(&slices[0], payload_bytes(settings)?);
+    let mut bare = BareRoundTrip::beside(&slices[0], payload_bytes(settings)?);
     let mut all: Option<Finished> = None;
     for slice in &slices {
         // Relaxed: the flag guards no data.
         if interrupted.load(Ordering::Relaxed) && all.is_some() {
             break;
         }
-        bare.iter_mut().for_each(Bare::measure);
+        bare.iter_mut().for_each(BareRoundTrip::measure);
         let one = Run { form, settings: slice, parent, number, output, progress, interrupted }.run()?;
         match &mut all {
             None => all = Some(one),
@@ -184,10 +184,12 @@ impl Run<'_> {
         if let Some(prepared) = prepared {
             prepared.put_into(&mut finished.row, &progress)?;
         }
-        let mut threads = BusyThread::all_of(&run.plan);
-        if !run.is_one_thread {
-            threads.insert(0, BusyThread::new("driver", run.cpus.driver.as_deref()));
-        }
+        let mut threads = if run.is_one_thread {
+            vec![BusyThread::new("the primary", run.cpus.primary.as_deref())]
+        } else {
+            let driver = BusyThread::new("driver", run.cpus.driver.as_deref());
+            std::iter::once(driver).chain(BusyThread::all_of(&run.plan)).collect()
+        };
         let row = &mut finished.row;
         put_cpus(&mut row.config, &run.cpus);
         if let Some(difference) = run.difference {
@@ -216,10 +218,6 @@ impl Run<'_> {
             if self.settings.cpu == CpuConfiguration::Max {
                 threads.push(BusyThread::new("the backup's service", None));
             }
-        }
-        if run.is_one_thread {
-            threads.retain(|thread| thread.name.starts_with("the backup"));
-            threads.insert(0, BusyThread::new("the primary", run.cpus.primary.as_deref()));
         }
         finished.tell_threads(&threads, &run.plan);
         if !is_here {
@@ -384,7 +382,7 @@ fn config(settings: &RunSettings, payload_bytes: u64) -> RowConfig {
 }
 
 /// Where the members of a clustered run were pinned.
-fn put_cpus(config: &mut RowConfig, cpus: &ClusterCpus) {
+fn put_cpus(config: &mut RowConfig, cpus: &PinnedCpus) {
     config.extra.insert("driver_cpus".to_owned(), json!(cpus.driver));
     config.extra.insert("primary_cpus".to_owned(), json!(cpus.primary));
     config.extra.insert("backup_cpus".to_owned(), json!(cpus.backup));

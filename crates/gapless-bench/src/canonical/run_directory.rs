@@ -5,7 +5,7 @@ use crate::own_directory::OwnDirectory;
 use crate::{BenchError, Result};
 use gapless::prelude::{Persistence, ServiceHostOptions, Threads};
 use gapless_agent::{OptimizeFor, PlanKind};
-use gapless_journal::Flush;
+use gapless_journal::{Flush, Zeroing};
 use std::path::{Path, PathBuf};
 
 /// What killed runs leave behind begins with one of these, in the current directory and in those that runs are given.
@@ -86,8 +86,7 @@ fn persistence(journal: &JournalSettings) -> Persistence {
     Persistence {
         segment_length_bytes: journal.initial_length_bytes,
         first_segment_length_bytes: journal.initial_length_bytes,
-        zero_initial: journal.zero_out_initial,
-        zero_first: true,
+        zeroing: Zeroing::of(journal.zero_out_initial, true),
         flush: journal.mapped.map(|mapped| if mapped { Flush::Mapped } else { Flush::Write }),
         write_buffer_bytes: journal.write_buffer_bytes,
         flush_on_commit: journal.flush_on_commit,

@@ -28,7 +28,7 @@ pub(super) fn of(settings: &RunSettings) -> Vec<RunSettings> {
 }
 
 /// The bare round trip beside a row at a rate.
-pub(super) struct Bare {
+pub(super) struct BareRoundTrip {
     is_over_tcp: bool,
     payload_bytes: u64,
     rate_per_s: u64,
@@ -37,7 +37,7 @@ pub(super) struct Bare {
     slices: u64,
 }
 
-impl Bare {
+impl BareRoundTrip {
     /// Beside slices of `settings`, whose messages have `payload_bytes`.
     pub(super) fn beside(slice: &RunSettings, payload_bytes: u64) -> Option<Self> {
         let rate_per_s = slice.rate_per_s?;

@@ -10,7 +10,7 @@ use crate::statistics::median;
 use crate::time_sources::elapsed_ns;
 use crate::{BenchError, Result};
 use clap::Args;
-use gapless_journal::{Flush, Journal, JournalError, JournalOptions, JournalReader};
+use gapless_journal::{Flush, Journal, JournalError, JournalOptions, JournalReader, Zeroing};
 use gapless_report::{Report, Row};
 use gapless_wire::{Encoding, FrameHeader, FrameWriter, HEADER_LENGTH, aligned_length, stamp};
 use std::hint::black_box;
@@ -97,7 +97,7 @@ fn new_journal(parent: &Path, name: &str, flush: Flush, marks: Flush) -> Result<
     options.first_segment_length_bytes = options.segment_length_bytes;
     (options.flush, options.marks) = (flush, marks);
     if flush == Flush::Write {
-        options.zero_initial = true;
+        options.zeroing = Zeroing::All;
         options.segment_length_bytes = 32 << 20;
         options.first_segment_length_bytes = options.segment_length_bytes;
     }

@@ -39,7 +39,7 @@ impl CanonicalArguments {
 
     /// A backup learns what it runs from its primary.
     fn refuse_what_a_backup_has_not(&self) -> Result<()> {
-        let known = Self {
+        let own = Self {
             role: self.role,
             enable_clustering: self.enable_clustering,
             backup_address: self.backup_address.clone(),
@@ -48,7 +48,7 @@ impl CanonicalArguments {
             replication_reader_cpu_mask: self.replication_reader_cpu_mask.clone(),
             ..Self::default()
         };
-        if *self == known {
+        if *self == own {
             return Ok(());
         }
         let given = [
@@ -72,8 +72,8 @@ impl CanonicalArguments {
             (self.repeat_percent.is_some(), "--repeat-percent"),
             (self.client_processes.is_some(), "--client-processes"),
         ];
-        let known = ["--log-location", "--replication-reader-cpu-mask"];
-        let option = given.into_iter().find(|option| !known.contains(option)).or_else(|| first(&ours));
+        let own_names = ["--log-location", "--replication-reader-cpu-mask"];
+        let option = given.into_iter().find(|option| !own_names.contains(option)).or_else(|| first(&ours));
         let option = option.unwrap_or("an option");
         refuse(format!(
             "{option} has no use with --role backup, which runs what its primary asks for: say it there; --backup-address, \

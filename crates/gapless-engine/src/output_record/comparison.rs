@@ -76,7 +76,9 @@ impl<'a> ComparingSink<'a> {
     }
 
     fn with(&mut self, add: impl FnOnce(&mut OutputHash)) {
-        self.replaying.as_mut().map(|replaying| add(&mut replaying.hash));
+        if let Some(replaying) = &mut self.replaying {
+            add(&mut replaying.hash);
+        }
     }
 }
 

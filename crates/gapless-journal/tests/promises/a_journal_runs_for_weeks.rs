@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::support::*;
 use gapless_journal::{
-    ArchiveForm, ArchiveOptions, Environment, Flush, Journal, JournalError, JournalOptions, JournalReader, archive,
+    ArchiveForm, ArchiveOptions, Environment, Flush, Journal, JournalError, JournalOptions, JournalReader, Zeroing,
+    archive,
 };
 
 fn first_held(directory: &std::path::Path) -> u64 {
@@ -16,12 +17,15 @@ fn first_held(directory: &std::path::Path) -> u64 {
 
 #[test]
 fn a_helper_thread_prepares_names_and_ends_with_the_journal() {
-    for (flush, zero_initial) in
-        [(Flush::Mapped, false), (Flush::Mapped, true), (Flush::Write, false), (Flush::Write, true)]
-    {
+    for (flush, zeroing) in [
+        (Flush::Mapped, Zeroing::None),
+        (Flush::Mapped, Zeroing::All),
+        (Flush::Write, Zeroing::None),
+        (Flush::Write, Zeroing::All),
+    ] {
         let directory = tempfile::tempdir().unwrap();
         let mut options = options(directory.path());
-        (options.flush, options.marks, options.zero_initial) = (flush, flush, zero_initial);
+        (options.flush, options.marks, options.zeroing) = (flush, flush, zeroing);
         let (mut journal, _) = Journal::open(options.clone()).unwrap();
         let preparer = journal.preparer();
         let helper = std::thread::spawn(move || preparer.run());

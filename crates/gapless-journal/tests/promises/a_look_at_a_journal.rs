@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::support::*;
-use gapless_journal::{FilePoint, Journal, JournalError, JournalOptions, MarkName, descriptor, inspect};
+use gapless_journal::{FilePoint, Journal, JournalError, JournalOptions, MarkName, MendedMark, descriptor, inspect};
 
 #[test]
 fn a_sound_journal_is_described_and_verified_beside_its_writer() {
@@ -68,7 +68,8 @@ fn one_damaged_slot_of_a_journaled_mark_is_said_by_readers_and_mended_by_a_start
         overwrite(segment, place, &[0xee; 32]);
 
         let info = inspect::info_in(directory, boot(1)).unwrap();
-        let damaged: Vec<_> = info.segments.iter().filter_map(|info| Some((&info.path, info.damaged_slot?))).collect();
+        let damaged: Vec<_> =
+            info.segments.iter().filter_map(|info| Some((&info.path, info.damaged_slot_position?))).collect();
         assert_eq!(damaged, [(segment, place)]);
         let report = inspect::verify_in(directory, boot(1)).unwrap();
         assert_eq!(report.verdict(), inspect::Verdict::Damaged);
@@ -87,7 +88,10 @@ fn one_damaged_slot_of_a_journaled_mark_is_said_by_readers_and_mended_by_a_start
             timestamp_ns: Some(timestamp_ns(1000, 0)),
         };
         let (journal, report) = Journal::open(JournalOptions { points: vec![point], ..options(directory) }).unwrap();
-        assert_eq!((report.last_sequence, report.mended_marks), (1000, vec![(segment.clone(), place)]));
+        assert_eq!(
+            (report.last_sequence, report.mended_marks),
+            (1000, vec![MendedMark { segment: segment.clone(), position: place }])
+        );
         drop(journal);
         assert_holds(directory, boot(1), 1, 1000, 0);
         let report = inspect::verify_in(directory, boot(1)).unwrap();

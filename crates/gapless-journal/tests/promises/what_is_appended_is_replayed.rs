@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::support::*;
-use gapless_journal::{Flush, Journal, JournalError, JournalReader, RecoveryCheck};
+use gapless_journal::{Flush, Journal, JournalError, JournalReader, RecoveryCheck, Zeroing};
 use proptest::prelude::*;
 
 /// Frames and marks, mapped or written.
@@ -40,10 +40,10 @@ fn frames_survive_rolls_and_a_reopening() {
 
 #[test]
 fn the_first_segment_is_short_and_each_next_one_is_twice_as_long() {
-    for zero_initial in [false, true] {
+    for zeroing in [Zeroing::None, Zeroing::First, Zeroing::All] {
         let directory = tempfile::tempdir().unwrap();
         let mut options = options(directory.path());
-        options.zero_initial = zero_initial;
+        options.zeroing = zeroing;
         options.first_segment_length_bytes = 48 << 10;
         options.segment_length_bytes = 256 << 10;
         let lengths =

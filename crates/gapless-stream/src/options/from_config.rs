@@ -10,7 +10,7 @@ use crate::network::tcp_endpoints::FRAME_LENGTH_TCP;
 use crate::persistence::Persistence;
 use gapless_client::StreamConfig;
 use gapless_client::stream_file::{JournalSettings, NetworkSettings, SequencerSettings};
-use gapless_journal::{JournalError, JournalOptions};
+use gapless_journal::{JournalError, JournalOptions, Zeroing};
 use gapless_transport::transport::Transport;
 use gapless_wire::descriptor::FRAME_LENGTH_UDP;
 
@@ -106,8 +106,7 @@ fn persistence(journal: &JournalSettings) -> Persistence {
     Persistence {
         segment_length_bytes: journal.segment_length_bytes.unwrap_or(defaults.segment_length_bytes),
         first_segment_length_bytes: journal.first_segment_length_bytes.unwrap_or(defaults.first_segment_length_bytes),
-        zero_initial: journal.zero_initial.unwrap_or(defaults.zero_initial),
-        zero_first: journal.zero_first.unwrap_or(defaults.zero_first),
+        zeroing: Zeroing::of(journal.zero_initial.unwrap_or(false), journal.zero_first.unwrap_or(false)),
         flush: journal.flush,
         write_buffer_bytes: journal.write_buffer_bytes.unwrap_or(defaults.write_buffer_bytes),
         retention: journal.retention,

@@ -7,6 +7,7 @@ use crate::sequencer::protocol::{
     Cost, PacketOptions, SequencerAssignment, SequencerRequest, Started, Way, stream_failed,
 };
 use gapless_agent::{CpuMask, OptimizeFor, PlanKind};
+use gapless_journal::Zeroing;
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::network::TcpNetwork;
 use gapless_stream::network::endpoints::{Carrier, PacketNetwork};
@@ -72,7 +73,7 @@ fn options(assignment: &SequencerAssignment) -> Result<(EventStreamOptions, Way)
     // The stream is measured, not the file system's first touch of each page.
     options.persistence.segment_length_bytes = assignment.segment_bytes;
     options.persistence.first_segment_length_bytes = assignment.segment_bytes;
-    options.persistence.zero_initial = true;
+    options.persistence.zeroing = Zeroing::All;
     options.optimize_for = if assignment.for_throughput { OptimizeFor::Throughput } else { OptimizeFor::Latency };
     options.sequencer_cpus = assignment.cpu.and_then(|cpu| CpuMask::of(&[cpu]));
     options.tier = assignment.tier.parse().map_err(failed)?;

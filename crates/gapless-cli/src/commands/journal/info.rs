@@ -78,7 +78,7 @@ impl Found {
                     "number": segment.number,
                     "first_sequence": segment.first_sequence,
                     "journaled_sequence": segment.journaled_sequence,
-                    "damaged_slot": segment.damaged_slot,
+                    "damaged_slot_position": segment.damaged_slot_position,
                     "synced_sequence": segment.synced_sequence,
                     "file_bytes": segment.file_bytes,
                     "length_bytes": segment.length_bytes,

@@ -4,6 +4,7 @@ use super::location::StreamLocation;
 use crate::commands::{Outcome, interrupt, print};
 use clap::Args;
 use gapless_client::stream_layout::StreamLayout;
+use gapless_journal::MendedMark;
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::options::EventStreamOptions;
 use std::sync::atomic::Ordering;
@@ -51,7 +52,7 @@ pub(super) fn recovered(stream: &EventStream) -> String {
     let mended: String = report
         .iter()
         .flat_map(|report| &report.mended_marks)
-        .map(|(segment, position)| {
+        .map(|MendedMark { segment, position }| {
             let segment = segment.display();
             format!(", the journaled mark of {segment} written anew, one slot of which was damaged at byte {position}")
         })

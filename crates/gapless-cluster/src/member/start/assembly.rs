@@ -20,7 +20,7 @@ use crate::member::{MESSAGE_BYTES_MAX, Member};
 use gapless_agent::monotonic::saturating_ns;
 use gapless_agent::{Agent, Clock, OptimizeFor, Waker};
 use gapless_client::stream_layout::StreamLayout;
-use gapless_journal::{Journal, JournalReader, Retention, SegmentPreparer, Syncer};
+use gapless_journal::{Journal, JournalReader, Retention, SegmentPreparer, Syncer, Zeroing};
 use gapless_log::{GatingCursor, Scope, StreamIdentity, WindowWriter};
 use gapless_stream::event_stream::builder::{Head, OwnJournaling, StreamBuilder};
 use gapless_stream::event_stream::{EventStream, StreamRecovery};
@@ -305,7 +305,7 @@ fn open_journal(options: &EventStreamOptions, member_environment: &MemberEnviron
     let (mut persistence, tier, environment) =
         (options.persistence.clone(), options.tier, member_environment.journal.clone());
     persistence.retention = Retention::default();
-    (persistence.zero_initial, persistence.zero_first) = (false, false);
+    persistence.zeroing = Zeroing::None;
     Box::new(move |directory, first_sequence| {
         let (new_stream_id, environment) = (Some(stream_id), environment.clone());
         let opening = Opening { first_sequence, new_stream_id, environment, ..Opening::new(tier, FRAME_LENGTH_MAX) };

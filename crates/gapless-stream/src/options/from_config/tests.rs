@@ -197,10 +197,7 @@ password = "secret"
     assert_eq!(stream.sequencer_cpus.unwrap().iter().collect::<Vec<_>>(), [2, 3]);
     assert_eq!(stream.throttle, Some(Throttle { frames_per_s: 1000, burst_frames: 10 }));
     let persistence = &stream.persistence;
-    assert_eq!(
-        (persistence.segment_length_bytes, persistence.zero_initial, persistence.zero_first),
-        (64 << 20, true, true)
-    );
+    assert_eq!((persistence.segment_length_bytes, persistence.zeroing), (64 << 20, Zeroing::All));
     assert_eq!(persistence.retention.bytes_max, Some(10 << 30));
     assert_eq!(persistence.retention.age_max_ns, Some(7 * 86_400_000_000_000));
     let network = stream.packets.unwrap();
