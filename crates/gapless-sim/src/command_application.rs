@@ -307,7 +307,7 @@ mod tests {
         simulate_own(Some(Offer::Commands), &alone, 3).expect("one process finds nothing");
         let failure = simulate_own(Some(Offer::Commands), &options, 3).expect_err("a second one does");
         let text = failure.to_string();
-        let is_named = text.contains("the same seed gives another run in a fresh process")
+        let is_named = text.contains("the same seed gives another run in a second process")
             && text.contains("message: Ask::Deposit(")
             && text.contains("the frames part at byte ");
         assert!(is_named, "{text}");

@@ -12,8 +12,7 @@
 //! | `fault_injector` | the faults of machines and network |
 //! | `world` | one run: machines, network, workloads and faults, step by step |
 //! | `second_pass` | what a second process does with a run, and where the two part |
-//! | `handler_fault` | what a handler has done that no service goes on after |
-//! | `fresh_process` | how a second process comes to the same call of the simulator |
+//! | `second_process` | how a second process comes to the same call of the simulator |
 //! | `machine` | a member with its disk and its clock |
 //! | `fault_profile` | how likely each fault is |
 //! | `network` | connections of bytes on virtual time |
@@ -29,8 +28,9 @@
 //! | [`random`] | dice |
 //! | `observed_service` | a service whose state hashes the simulator sees before its member does |
 //! | `reference` | the expected replies of the service |
-//! | `output` | what a handler has put out, as two folds are compared and as people read it |
 //! | `record` | what a run has released and what came of it |
+//! | `output` | what a handler has put out, as two folds are compared and as people read it |
+//! | `handler_fault` | what a handler has done that no service goes on after |
 //! | `wall_clock` | the time of day of a thread |
 //! | `checker` | the invariants |
 //! | `trace` | the events, as one number |
@@ -46,6 +46,11 @@
 
 #![deny(unsafe_code)]
 
+/// The code of the guide is compiled and run as the example above is.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guides/simulating.md")]
+struct Guide;
+
 pub mod application;
 mod checker;
 mod command_application;
@@ -53,7 +58,6 @@ mod disk;
 mod fault_injector;
 mod fault_profile;
 mod faulty_disk;
-mod fresh_process;
 mod handler_fault;
 pub mod ledger;
 mod machine;
@@ -67,6 +71,7 @@ mod record;
 mod reference;
 pub mod report;
 mod second_pass;
+mod second_process;
 mod service_client;
 pub mod store_application;
 mod system_under_test;
@@ -84,9 +89,9 @@ pub use report::{Failure, Tally};
 pub use store_application::StoreApplication;
 
 use command_application::CommandApplication;
-use fresh_process::{Call, Role};
 use handler_fault::Place;
 use record::Record;
+use second_process::{Call, Role};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use system_under_test::{StateSystem, SystemUnderTest};
@@ -120,7 +125,7 @@ pub fn simulate_state<A: StateApplication>(
 
 fn simulate_system(system: &impl SystemUnderTest, options: &Options, seed: u64) -> Result<Tally, Box<Failure>> {
     if options.second_pass == SecondPass::Off {
-        return fresh_process::once(seed, || run_once(system, options, seed).outcome);
+        return second_process::once(seed, || run_once(system, options, seed).outcome);
     }
     let failed = |reason: String, tally: Tally| {
         Box::new(Failure { seed, at_ms: tally.virtual_ns / MS, reason, state: String::new(), tally })
@@ -129,12 +134,11 @@ fn simulate_system(system: &impl SystemUnderTest, options: &Options, seed: u64) 
     match call.role() {
         Role::First => {}
         Role::Known(outcome) => return *outcome,
-        Role::Second(order) => second_pass::answer(system, options, seed, order),
+        Role::Second(assignment) => second_pass::answer(system, options, seed, assignment),
     }
-    let Run { mut outcome, record, snapshot, is_comparable } = run_once(system, options, seed);
-    if let Ok(tally) = outcome
-        && is_comparable
-    {
+    let Run { mut outcome, record, snapshot } = run_once(system, options, seed);
+    if let (Ok(tally), Some(record)) = (&outcome, record) {
+        let tally = *tally;
         let snapshots = std::iter::once(None).chain(snapshot.map(Some)).collect();
         match call.again(record, tally, snapshots) {
             Ok(None) => {}
@@ -148,15 +152,14 @@ fn simulate_system(system: &impl SystemUnderTest, options: &Options, seed: u64) 
 /// A run, and what a second pass compares with.
 struct Run {
     outcome: Result<Tally, Box<Failure>>,
-    record: Record,
+    /// None where there may have been several histories.
+    record: Option<Record>,
     /// Of a member.
     snapshot: Option<Vec<u8>>,
-    /// There was one history.
-    is_comparable: bool,
 }
 
 fn run_once(system: &impl SystemUnderTest, options: &Options, seed: u64) -> Run {
-    let without = |outcome| Run { outcome, record: Record::default(), snapshot: None, is_comparable: false };
+    let without = |outcome| Run { outcome, record: None, snapshot: None };
     let no_place = |reason: String| {
         without(Err(Box::new(Failure { seed, at_ms: 0, reason, state: String::new(), tally: Tally::default() })))
     };
@@ -174,17 +177,20 @@ fn run_once(system: &impl SystemUnderTest, options: &Options, seed: u64) -> Run 
     let tally = world.tally();
     let (state, place) = (world.describe(), world.place());
     let record = world.take_record();
-    let is_comparable = record.is_some();
-    let record = record.unwrap_or_default();
     match outcome {
         Ok(()) => {
-            let snapshot = if record.steps.is_empty() { None } else { world.any_snapshot() };
-            Run { outcome: Ok(tally), record, snapshot, is_comparable }
+            let has_steps = record.as_ref().is_some_and(|record| !record.steps.is_empty());
+            let snapshot = if has_steps { world.any_snapshot() } else { None };
+            Run { outcome: Ok(tally), record, snapshot }
         }
         Err(reason) => {
-            let reason = match place {
-                Some(Place::Fault(sequence)) => second_pass::with_message(system, seed, &record, sequence, &reason),
-                Some(Place::Parted(sequence)) => second_pass::with_difference(system, seed, &record, sequence, &reason),
+            let reason = match place.zip(record.as_ref()) {
+                Some((Place::Fault(sequence), record)) => {
+                    second_pass::with_message(system, seed, record, sequence, &reason)
+                }
+                Some((Place::Parted(sequence), record)) => {
+                    second_pass::with_difference(system, seed, record, sequence, &reason)
+                }
                 None => reason,
             };
             let at_ms = tally.virtual_ns / MS;

@@ -1,12 +1,13 @@
 //! [`Output`]: what a handler has put out, as two folds are compared and as people read it.
 
-use crate::record::{first_difference, hex};
-use crate::system_under_test::SystemUnderTest;
 use crate::trace::hash_of;
 use gapless_client::client::MessageType;
 use gapless_stream::logger::utc;
 use gapless_wire::Encoding;
 use serde::{Deserialize, Serialize};
+
+/// Says a message for people: its type and its fields.
+pub(crate) type Describe<'a> = dyn Fn(MessageType, &[u8]) -> String + 'a;
 
 /// What a handler has put out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,14 +75,14 @@ impl Output {
     }
 
     /// For people, with the fields that the application sees in it.
-    fn text(&self, system: &impl SystemUnderTest) -> String {
+    fn text(&self, describe: &Describe<'_>) -> String {
         match self {
             Self::Message { what, schema, flags, payload } => {
                 let described = payload
                     .bytes
                     .as_ref()
                     .zip(Encoding::from_flags(*flags))
-                    .map(|(bytes, encoding)| system.describe(MessageType { schema: *schema, encoding }, bytes));
+                    .map(|(bytes, encoding)| describe(MessageType { schema: *schema, encoding }, bytes));
                 let unknown = || format!("{} bytes with the hash {:016x}", payload.length, payload.hash);
                 format!("{what}: {}", described.unwrap_or_else(unknown))
             }
@@ -95,10 +96,10 @@ impl Output {
 }
 
 /// The first output of each side that the other one has not, below each other, and where they part: lines that begin with a line feed.
-pub(crate) fn told_side_by_side(system: &impl SystemUnderTest, outputs: [&[Output]; 2], sides: [&str; 2]) -> String {
+pub(crate) fn told_side_by_side(describe: &Describe<'_>, outputs: [&[Output]; 2], sides: [&str; 2]) -> String {
     let at = outputs[0].iter().zip(outputs[1]).take_while(|(one, other)| one == other).count();
     let firsts = outputs.map(|outputs| outputs.get(at));
-    let [one, other] = firsts.map(|first| first.map_or_else(|| "nothing".to_owned(), |first| first.text(system)));
+    let [one, other] = firsts.map(|first| first.map_or_else(|| "nothing".to_owned(), |first| first.text(describe)));
     let width = sides.map(|side| side.chars().count()).into_iter().max().unwrap_or_default() + 1;
     let line = |side: &str, text: &str| format!("\n  {:width$} {text}", format!("{side}:"));
     let lines = line(sides[0], &one) + &line(sides[1], &other);
@@ -114,6 +115,29 @@ pub(crate) fn told_side_by_side(system: &impl SystemUnderTest, outputs: [&[Outpu
     format!("{lines}\n  they part {parted}")
 }
 
+/// Where the bytes of two sides part, in words.
+pub(crate) fn first_difference(run: &[u8], again: &[u8], [one, other]: [&str; 2]) -> String {
+    let at = run.iter().zip(again).take_while(|(one, other)| one == other).count();
+    let shown = |bytes: &[u8]| {
+        let rest = bytes.get(at..).unwrap_or_default();
+        let hex: Vec<_> = rest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        let more = if rest.len() > 16 { " …" } else { "" };
+        if hex.is_empty() {
+            format!("nothing ({} bytes in all)", bytes.len())
+        } else {
+            format!("{}{more}", hex.join(" "))
+        }
+    };
+    format!("at byte {at} of {}: {one} {}, {other} {}", run.len(), shown(run), shown(again))
+}
+
+/// Bytes for people: as hexadecimal numbers, the first of them.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    let text: String = bytes.iter().take(64).map(|byte| format!("{byte:02x}")).collect();
+    let more = if bytes.len() > 64 { "…" } else { "" };
+    format!("{} bytes {text}{more}", bytes.len())
+}
+
 /// A message for people, if nobody knows its type.
 pub(crate) fn describe_bytes(schema: u32, name: Option<&str>, payload: &[u8]) -> String {
     let name = name.map(|name| format!("{name} (")).unwrap_or_default();
@@ -124,36 +148,34 @@ pub(crate) fn describe_bytes(schema: u32, name: Option<&str>, payload: &[u8]) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::{Ledger, SCHEMA};
 
     fn reply(payload: &[u8]) -> Output {
-        Output::message("reply".to_owned(), SCHEMA, Encoding::Opaque, payload)
+        Output::message("reply".to_owned(), 9 << 16 | 1, Encoding::Opaque, payload)
     }
 
-    fn numbered(publisher: u8, index: u8, rest: u8) -> Output {
-        let mut payload = [0; 17];
-        (payload[0], payload[8], payload[16]) = (publisher, index, rest);
-        reply(&payload)
+    fn told(outputs: [&[Output]; 2]) -> String {
+        // Of three bytes the last is not said.
+        let describe = |_, payload: &[u8]| format!("Sum {{ of: {}, is: {} }}", payload[0], payload[1]);
+        told_side_by_side(&describe, outputs, ["here", "over there"])
     }
 
     #[test]
     fn two_outputs_are_told_by_their_fields_with_a_mark_where_they_part() {
-        let told = |outputs: [&[Output]; 2]| told_side_by_side(&Ledger::default(), outputs, ["here", "over there"]);
         let timer = Output::TimerSet { timer: 10, deadline_ns: 1_700_000_000_000_000_000 };
-        let one = [timer.clone(), numbered(1, 7, 0)];
+        let one = [timer.clone(), reply(&[1, 7, 0])];
         assert_eq!(
-            told([&one, &[timer.clone(), numbered(1, 8, 0)]]),
-            "\n  here:       reply: Numbered { publisher: 1, index: 7 }, 17 bytes\
-             \n  over there: reply: Numbered { publisher: 1, index: 8 }, 17 bytes\
-             \n                                                     ^"
+            told([&one, &[timer.clone(), reply(&[1, 8, 0])]]),
+            "\n  here:       reply: Sum { of: 1, is: 7 }\
+             \n  over there: reply: Sum { of: 1, is: 8 }\
+             \n                                      ^"
         );
         assert_eq!(
             told([&one, &[]]),
             "\n  here:       timer 10 is set to 2023-11-14T22:13:20.000000000Z\n  over there: nothing\n              ^"
         );
         // What the words do not say.
-        let same = told([&one, &[timer, numbered(1, 7, 3)]]);
-        assert!(same.ends_with("\n  they part at byte 16 of 17: here 00, over there 03"), "{same}");
+        let same = told([&one, &[timer, reply(&[1, 7, 3])]]);
+        assert!(same.ends_with("\n  they part at byte 2 of 3: here 00, over there 03"), "{same}");
     }
 
     #[test]
@@ -162,7 +184,7 @@ mod tests {
         one.forget_bytes();
         assert_eq!((one.kept_bytes(), other.kept_bytes()), (0, 4));
         assert!(one == reply(b"long") && one != other);
-        let told = told_side_by_side(&Ledger::default(), [&[one], &[other]], ["here", "there"]);
-        assert!(told.starts_with("\n  here:  reply: 4 bytes with the hash "), "{told}");
+        let told = told([&[one], &[other]]);
+        assert!(told.starts_with("\n  here:       reply: 4 bytes with the hash "), "{told}");
     }
 }

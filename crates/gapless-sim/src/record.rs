@@ -130,26 +130,3 @@ impl Record {
 fn milliseconds(ns: u64) -> String {
     format!("{}.{:03} ms", ns / 1_000_000, ns / 1_000 % 1_000)
 }
-
-/// Where the bytes of two sides part, in words.
-pub(crate) fn first_difference(run: &[u8], again: &[u8], [one, other]: [&str; 2]) -> String {
-    let at = run.iter().zip(again).take_while(|(one, other)| one == other).count();
-    let shown = |bytes: &[u8]| {
-        let rest = bytes.get(at..).unwrap_or_default();
-        let hex: Vec<_> = rest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-        let more = if rest.len() > 16 { " …" } else { "" };
-        if hex.is_empty() {
-            format!("nothing ({} bytes in all)", bytes.len())
-        } else {
-            format!("{}{more}", hex.join(" "))
-        }
-    };
-    format!("at byte {at} of {}: {one} {}, {other} {}", run.len(), shown(run), shown(again))
-}
-
-/// Bytes for people: as hexadecimal numbers, the first of them.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    let text: String = bytes.iter().take(64).map(|byte| format!("{byte:02x}")).collect();
-    let more = if bytes.len() > 64 { "…" } else { "" };
-    format!("{} bytes {text}{more}", bytes.len())
-}

@@ -1,11 +1,11 @@
 //! What a second process does with a run: it folds the same frames again, or runs the same seed again, and says where the two part. What one
 //! process hides differs here: the time of day, addresses, the process, the thread, the directory that it runs in, how many cores there are.
 
-use crate::fresh_process::{Call, Order};
 use crate::options::{Offer, Options};
-use crate::output::told_side_by_side;
-use crate::record::{Record, first_difference};
+use crate::output::{Output, first_difference, told_side_by_side};
+use crate::record::Record;
 use crate::reference::Reference;
+use crate::second_process::{Assignment, Call};
 use crate::service_client::token_of;
 use crate::system_under_test::SystemUnderTest;
 use crate::wall_clock::{OTHER_TIME_NS, TimeOfDay, shift};
@@ -14,33 +14,33 @@ use crate::{panic_text, run_once};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// What is compared.
-const SIDES: [&str; 2] = ["in the run", "in the fresh process"];
+const SIDES: [&str; 2] = ["in the run", "in the second process"];
 
 /// Ends this process with what it has found.
-pub(crate) fn answer(system: &impl SystemUnderTest, options: &Options, seed: u64, order: &Order) -> ! {
+pub(crate) fn answer(system: &impl SystemUnderTest, options: &Options, seed: u64, assignment: &Assignment) -> ! {
     disturb_memory();
     use_one_core();
-    let work = || match order.record.steps.is_empty() {
-        false => fold_again(system, seed, order),
-        true => run_again(system, options, seed, order),
+    let work = || match assignment.record.steps.is_empty() {
+        false => fold_again(system, seed, assignment),
+        true => run_again(system, options, seed, assignment),
     };
-    let said = on_another_thread(&order.thread, || {
+    let said = on_another_thread(&assignment.thread, || {
         catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
-            Some(format!("a fresh process panics, and the run did not: {}", panic_text(&*panic)))
+            Some(format!("a second process panics, and the run did not: {}", panic_text(&*panic)))
         })
     });
     Call::answer(said.as_deref())
 }
 
 /// The frames of a run once more: from the beginning, or from behind a snapshot.
-fn fold_again(system: &impl SystemUnderTest, seed: u64, order: &Order) -> Option<String> {
-    let Order { record, snapshot, .. } = order;
+fn fold_again(system: &impl SystemUnderTest, seed: u64, assignment: &Assignment) -> Option<String> {
+    let Assignment { record, snapshot, .. } = assignment;
     let mut reference = system.reference().recording();
     let from = match snapshot {
         None => "from the beginning".to_owned(),
         Some(bytes) => match reference.restore(bytes) {
             Ok(sequence) => format!("from a member's snapshot behind sequence {sequence}"),
-            Err(error) => return Some(format!("a member's snapshot is refused by a fresh process: {error}")),
+            Err(error) => return Some(format!("a member's snapshot is refused by a second process: {error}")),
         },
     };
     // What made the service may have read files; handlers read none.
@@ -59,7 +59,7 @@ fn fold_again(system: &impl SystemUnderTest, seed: u64, order: &Order) -> Option
                     seed,
                     record,
                     sequence,
-                    &format!("a fresh process fails, which folds {from}: {said}"),
+                    &format!("a second process fails, which folds {from}: {said}"),
                 ));
             }
         };
@@ -67,12 +67,12 @@ fn fold_again(system: &impl SystemUnderTest, seed: u64, order: &Order) -> Option
             return Some(format!("step {sequence} is missing"));
         };
         if before.outputs != step.outputs {
-            let said = format!("a fresh process comes to other replies, notices or timers {from}");
+            let said = format!("a second process comes to other replies, notices or timers {from}");
             let text = with_message(system, seed, record, sequence, &said);
-            return Some(text + &told_side_by_side(system, [&before.outputs, &step.outputs], SIDES));
+            return Some(text + &outputs_side_by_side(system, [&before.outputs, &step.outputs], SIDES));
         }
         if before.state_hash != step.state_hash {
-            let said = format!("a fresh process comes to another state {from}");
+            let said = format!("a second process comes to another state {from}");
             let parted = match (&before.state, &step.state) {
                 (Some(run), Some(again)) => first_difference(run, again, SIDES),
                 _ => "somewhere: there are too many bytes of states to be kept".to_owned(),
@@ -87,25 +87,26 @@ fn fold_again(system: &impl SystemUnderTest, seed: u64, order: &Order) -> Option
 }
 
 /// The same seed once more, of a service whose handlers run on leaders.
-fn run_again<S: SystemUnderTest>(system: &S, options: &Options, seed: u64, order: &Order) -> Option<String> {
+fn run_again<S: SystemUnderTest>(system: &S, options: &Options, seed: u64, assignment: &Assignment) -> Option<String> {
     // Handlers of a command bus have to do alike at another time of day.
     if S::OFFER == Offer::Commands {
         shift();
     }
     let again = run_once(system, &Options { prints_trace: false, ..options.clone() }, seed);
-    if again.outcome.as_ref().is_ok_and(|tally| *tally == order.tally) {
+    if again.outcome.as_ref().is_ok_and(|tally| *tally == assignment.tally) {
         return None;
     }
-    let (one, other) = (&order.record.frames, &again.record.frames);
+    let frames = again.record.map(|record| record.frames).unwrap_or_default();
+    let (one, other) = (&assignment.record.frames, &frames);
     let at = one.iter().zip(other).take_while(|(one, other)| one == other).count();
     let (Some(run), Some(second)) = (one.get(at), other.get(at)) else {
         let said =
             again.outcome.map_or_else(|failure| failure.reason, |tally| format!("its trace is {:016x}", tally.trace));
-        return Some(format!("the same seed gives another run in a fresh process, though the same frames: {said}"));
+        return Some(format!("the same seed gives another run in a second process, though the same frames: {said}"));
     };
-    let said = "the same seed gives another run in a fresh process: a handler has met something that does not follow from the seed";
+    let said = "the same seed gives another run in a second process: a handler has met something that does not follow from the seed";
     let parted = first_difference(run, second, SIDES);
-    Some(format!("{}\n  the frames part {parted}", with_message(system, seed, &order.record, at as u64 + 1, said)))
+    Some(format!("{}\n  the frames part {parted}", with_message(system, seed, &assignment.record, at as u64 + 1, said)))
 }
 
 /// The message of the frame, with `said` before it.
@@ -187,11 +188,16 @@ fn parted(system: &impl SystemUnderTest, mut fold: Reference, record: &Record) -
             return Some(Parted { at: sequence, what: "snapshots of the state", how });
         }
         if before.outputs != step.outputs {
-            let how = told_side_by_side(system, [&before.outputs, &step.outputs], ["in one", "in another"]);
+            let how = outputs_side_by_side(system, [&before.outputs, &step.outputs], ["in one", "in another"]);
             return Some(Parted { at: sequence, what: "replies, notices or timers", how: format!(":{how}") });
         }
     }
     None
+}
+
+/// The first output of each side that the other one has not, by its fields.
+fn outputs_side_by_side(system: &impl SystemUnderTest, outputs: [&[Output]; 2], sides: [&str; 2]) -> String {
+    told_side_by_side(&|message, payload| system.describe(message, payload), outputs, sides)
 }
 
 /// Blocks of other lengths are given back in another order than they were taken: what is allocated next lies elsewhere, and in another order.

@@ -13,7 +13,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Names the directory with the order, in the second process.
+/// Names the directory with the assignment, in the second process.
 const DIRECTORY: &str = "GAPLESS_SIM_SECOND_PASS";
 /// A second process is ended after so long.
 const SECOND_PROCESS_TIMEOUT: Duration = Duration::from_secs(300);
@@ -25,7 +25,7 @@ static CALLS: Mutex<BTreeMap<String, Vec<Option<Outcome>>>> = Mutex::new(BTreeMa
 
 /// What a second process is to do.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Order {
+pub(crate) struct Assignment {
     caller: String,
     seed: u64,
     /// Calls of the same caller before this one, and how they have ended.
@@ -40,7 +40,7 @@ pub(crate) struct Order {
     process: u32,
 }
 
-impl Order {
+impl Assignment {
     /// A second process ends with the first one, however that ends: it may be waiting for ever.
     fn end_with_the_first(&self) -> Result<(), String> {
         let set = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
@@ -61,30 +61,33 @@ pub(crate) struct Call {
 
 /// Whether a call is the one that this process was started for.
 pub(crate) enum Role {
-    /// There is no order: the first process.
+    /// There is no assignment: the first process.
     First,
     /// The call that the process was started for.
-    Second(&'static Order),
+    Second(&'static Assignment),
     /// One that had come before.
     Known(Box<Outcome>),
 }
 
-/// The order of this process, if it is a second one. A second one without its order ends: it must start no third.
-fn order() -> Option<&'static (PathBuf, Order)> {
-    static ORDER: OnceLock<Option<(PathBuf, Order)>> = OnceLock::new();
+/// The assignment of this process, if it is a second one. A second one without its assignment ends: it must start no third.
+fn assignment() -> Option<&'static (PathBuf, Assignment)> {
+    static ASSIGNMENT: OnceLock<Option<(PathBuf, Assignment)>> = OnceLock::new();
     let read = || {
         let directory = PathBuf::from(std::env::var_os(DIRECTORY)?);
-        let order = std::fs::read(directory.join("order")).map_err(|error| error.to_string());
-        let order = order.and_then(|bytes| postcard::from_bytes(&bytes).map_err(|error| error.to_string()));
-        match order.and_then(|order: Order| order.end_with_the_first().map(|()| order)) {
-            Ok(order) => Some((directory, order)),
+        let assignment = std::fs::read(directory.join("assignment")).map_err(|error| error.to_string());
+        let assignment = assignment.and_then(|bytes| postcard::from_bytes(&bytes).map_err(|error| error.to_string()));
+        match assignment.and_then(|assignment: Assignment| assignment.end_with_the_first().map(|()| assignment)) {
+            Ok(assignment) => Some((directory, assignment)),
             Err(error) => {
-                eprintln!("the order in {}, which {DIRECTORY} names, cannot be followed: {error}", directory.display());
+                eprintln!(
+                    "the assignment in {}, which {DIRECTORY} names, cannot be followed: {error}",
+                    directory.display()
+                );
                 std::process::exit(1);
             }
         }
     };
-    ORDER.get_or_init(read).as_ref()
+    ASSIGNMENT.get_or_init(read).as_ref()
 }
 
 /// A call without a second pass: a second process that is on the way to a later call of the same thread returns what the first one did, and
@@ -93,9 +96,9 @@ pub(crate) fn once(seed: u64, run: impl FnOnce() -> Outcome) -> Outcome {
     let thread = std::thread::current();
     let Some(caller) = thread.name() else { return run() };
     let call = Call::register(caller.to_owned(), seed, Vec::new());
-    let known = order().filter(|(_, order)| order.caller == call.caller);
-    if let Some((_, order)) = known
-        && let Some(Some(outcome)) = order.before.get(call.number)
+    let known = assignment().filter(|(_, assignment)| assignment.caller == call.caller);
+    if let Some((_, assignment)) = known
+        && let Some(Some(outcome)) = assignment.before.get(call.number)
     {
         return outcome.clone();
     }
@@ -138,14 +141,16 @@ impl Call {
 
     /// What this process has to do with it. A call that it knows nothing of waits until the process ends.
     pub(crate) fn role(&self) -> Role {
-        let Some((_, order)) = order() else { return Role::First };
-        if self.caller == order.caller {
-            match order.before.get(self.number) {
-                None if self.number == order.before.len() && self.seed == order.seed => return Role::Second(order),
-                None if self.number == order.before.len() => Self::answer(Some(&format!(
+        let Some((_, assignment)) = assignment() else { return Role::First };
+        if self.caller == assignment.caller {
+            match assignment.before.get(self.number) {
+                None if self.number == assignment.before.len() && self.seed == assignment.seed => {
+                    return Role::Second(assignment);
+                }
+                None if self.number == assignment.before.len() => Self::answer(Some(&format!(
                     "the second pass comes to a call with seed {} where the run had seed {}: take the seed from the arguments or the \
                      environment, or say SecondPass::With how the second process gets it",
-                    self.seed, order.seed
+                    self.seed, assignment.seed
                 ))),
                 Some(Some(outcome)) => return Role::Known(Box::new(outcome.clone())),
                 _ => {}
@@ -158,7 +163,7 @@ impl Call {
 
     /// Ends the second process with what it has found.
     pub(crate) fn answer(said: Option<&str>) -> ! {
-        let written = order().map(|(directory, _)| {
+        let written = assignment().map(|(directory, _)| {
             let said = serde_json::to_vec(&said).unwrap_or_default();
             std::fs::write(directory.join("answer"), said)
         });
@@ -188,11 +193,11 @@ impl Call {
         };
         let thread = format!("{:?}", std::thread::current().id());
         let (caller, seed, process) = (self.caller.clone(), self.seed, std::process::id());
-        let mut order = Order { caller, seed, before, record, tally, snapshot: None, thread, process };
+        let mut assignment = Assignment { caller, seed, before, record, tally, snapshot: None, thread, process };
         let mut processes = Vec::new();
         for snapshot in snapshots {
-            order.snapshot = snapshot;
-            processes.push(SecondProcess::start(&order, &self.arguments)?);
+            assignment.snapshot = snapshot;
+            processes.push(SecondProcess::start(&assignment, &self.arguments)?);
         }
         let answers: Vec<_> = processes.into_iter().map(SecondProcess::wait).collect();
         for answer in answers {
@@ -210,12 +215,12 @@ struct SecondProcess {
 }
 
 impl SecondProcess {
-    fn start(order: &Order, arguments: &[OsString]) -> Result<Self, String> {
+    fn start(assignment: &Assignment, arguments: &[OsString]) -> Result<Self, String> {
         let failed = |error: std::io::Error| format!("the second process cannot be started: {error}");
         let directory = tempfile::Builder::new().prefix("gapless-sim-second-").tempdir().map_err(failed)?;
-        let bytes = postcard::to_stdvec(order)
+        let bytes = postcard::to_stdvec(assignment)
             .map_err(|error| format!("the run cannot be written down for the second process: {error}"))?;
-        std::fs::write(directory.path().join("order"), bytes).map_err(failed)?;
+        std::fs::write(directory.path().join("assignment"), bytes).map_err(failed)?;
         let words = File::create(directory.path().join("words")).map_err(failed)?;
         // It ends in the middle of the test, whose temporary files nobody removes but who removes the directory.
         let temporary = directory.path().join("tmp");

@@ -87,7 +87,7 @@ fn is_found(look: Look) -> Box<Failure> {
     let seed = (1..20).find(hidden).unwrap();
     let failure = simulate(&Summing(look), &options(), seed).unwrap_err();
     let text = failure.to_string();
-    let is_named = text.contains("a fresh process comes to another state") && text.contains("message: Look { index: ");
+    let is_named = text.contains("a second process comes to another state") && text.contains("message: Look { index: ");
     assert!(is_named && text.contains("part at byte ") && text.contains(": command "), "{text}");
     assert!(!text.contains("term "), "consensus is behind an option: {text}");
     failure
@@ -185,7 +185,7 @@ fn what_a_snapshot_leaves_out() {
     simulate(&Forgetting, &Options { second_pass: SecondPass::Off, ..options.clone() }, 1).unwrap();
     let text = simulate(&Forgetting, &options, 1).unwrap_err().to_string();
     let is_named = text.contains("from a member's snapshot behind sequence ")
-        && text.contains("in the fresh process: reply to command ");
+        && text.contains("in the second process: reply to command ");
     assert!(is_named, "{text}");
 }
 
@@ -209,7 +209,7 @@ fn a_panic_in_a_second_process_alone_is_told() {
         Sum { look: |_| 1, sum: 0 }
     };
     let text = simulate(&Making(of_a_service), &options(), 3).unwrap_err().to_string();
-    assert!(text.contains("a fresh process panics, and the run did not: nobody makes me"), "{text}");
+    assert!(text.contains("a second process panics, and the run did not: nobody makes me"), "{text}");
 }
 
 #[test]
@@ -267,7 +267,7 @@ fn a_leader_that_reads_a_clock_does_the_same_for_the_same_seed() {
 #[test]
 fn a_leader_that_meets_what_no_seed_decides_is_found() {
     let text = simulate_state(&Storing::<false>, &options(), 4).unwrap_err().to_string();
-    let is_named = text.contains("the same seed gives another run in a fresh process")
+    let is_named = text.contains("the same seed gives another run in a second process")
         && text.contains("message: schema 9 template 1");
     assert!(is_named && text.contains("the frames part at byte "), "{text}");
 }
