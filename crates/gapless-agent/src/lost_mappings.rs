@@ -11,10 +11,11 @@ use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The exit code of a program that this has ended: the one of `sysexits.h` for a failed input or output.
-pub const LOST_MAPPING: u8 = 74;
+/// The exit code of a program that has lost a file which it uses, whoever has found it: the one of `sysexits.h` for a failed input or
+/// output.
+pub const LOST_FILE: u8 = 74;
 
-/// From now on a shared mapping of a file whose pages are gone ends this process with [`LOST_MAPPING`], and one line on standard error that
+/// From now on a shared mapping of a file whose pages are gone ends this process with [`LOST_FILE`], and one line on standard error that
 /// names the file and the place. Called again it does nothing.
 ///
 /// Other bus errors reach the handler that was there before. A program with a handler of its own for mappings of its own installs it
@@ -89,7 +90,7 @@ extern "C" fn handle(signal: libc::c_int, information: *mut libc::siginfo_t, con
         let is_named = say(unsafe { &mut *SCRATCH.0.get() }, address);
         if is_named {
             // SAFETY: ends the process at once, without what a signal handler may not run.
-            unsafe { libc::_exit(LOST_MAPPING.into()) };
+            unsafe { libc::_exit(LOST_FILE.into()) };
         }
         TAKEN.store(false, Ordering::Release);
     }

@@ -16,7 +16,7 @@ mod warnings;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
-use gapless_agent::lost_mappings::LOST_MAPPING;
+use gapless_agent::lost_mappings::LOST_FILE;
 use gapless_supervisor::config::ConfigErrors;
 use gapless_supervisor::supervision::event::Command as Change;
 use std::borrow::Cow;
@@ -210,7 +210,7 @@ fn code_of(done: commands::Outcome) -> ExitCode {
             match error.downcast_ref() {
                 Some(gapless_bench::BenchError::Slower(..)) => ExitCode::from(SLOWER),
                 _ if is_usage => ExitCode::from(WRONG_OPTIONS),
-                _ if lost_file::is_reason_of(&*error) => ExitCode::from(LOST_MAPPING),
+                _ if lost_file::is_reason_of(&*error) => ExitCode::from(LOST_FILE),
                 _ => ExitCode::FAILURE,
             }
         }

@@ -397,10 +397,9 @@ pub enum JournalError {
         /// Where the journal ends now.
         end: u64,
     },
-    /// Somebody has removed, exchanged, cut or overwritten a file that this process writes. Found by a look at it, at most a
-    /// second later.
+    /// Somebody has removed, exchanged, cut or overwritten a file that this process writes. Found by a look at it, once a second.
     #[error(
-        "{path} {loss} while this process was writing it, and what it held may be lost: nothing may write to, cut or move the files of a running program. Before the next start put the file back from a copy of this directory (a member of a cluster: `gapless cluster add --replace` instead)"
+        "{path} {loss} while this process was writing it, and what it held may be lost: nothing may write to, cut or move the files of a running program. Move it back where it was moved; else an older copy of the directory goes on with `gapless journal restore` (a member of a cluster: never a copy, but `gapless cluster add --replace`)"
     )]
     FileLost { path: PathBuf, loss: FileLoss },
     /// The device refused to take data; its contents are unknown from here on.

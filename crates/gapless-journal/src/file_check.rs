@@ -1,17 +1,20 @@
 //! A look at the files that a running journal writes: whether they are still the ones that it opened.
 //!
 //! Nothing that a writer does fails where somebody removes a file that it has open, puts another under its name, or cuts it and
-//! makes it long again: frames would be acknowledged that no start finds. The helper thread looks once a second, and whoever
-//! writes a state or a snapshot above the journal looks before. What it finds ends the journal, with the file's name.
+//! makes it long again: frames would be acknowledged that no start finds. The helper thread looks once a second, and at each
+//! segment that the writer has left; a thread that writes a state or a snapshot above the journal looks before. A loss ends the journal, with
+//! the file's name.
 //!
 //! Of the newest segment and the file `history`: the name leads to the open file, which is as long as it was, and its header is
-//! there. Of the segment also that the frames before the journaled mark of the look before are still what they were. Older
-//! segments are not looked at: whoever archives them moves them, and a reader and the next start check them.
+//! there. Of the segment also that the end of what was journaled at the look before, 64 KiB or a frame, is still what it was. So a
+//! segment that is cut behind that end, and made long again before the next look, is not noticed. Older segments are not looked at: an archiver
+//! moves them, which waits until the segment behind has its name; a reader and the next start check them.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
+use std::sync::Arc;
 
 use gapless_wire::checksum::crc32c;
 
@@ -24,10 +27,10 @@ use crate::shared_journal::{SegmentMaintenance, SharedJournal};
 const KNOWN_LENGTH_MAX: u64 = 64 << 10;
 
 /// Frames that were journaled at the last look.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(crate) struct KnownFrames {
-    /// The number of their segment.
-    segment_number: u64,
+    /// Their segment.
+    file: Arc<File>,
     from: u64,
     to: u64,
     crc32c: u32,
@@ -37,13 +40,33 @@ impl SharedJournal {
     /// Looks at the newest segment and the history. What is lost ends the journal.
     pub(crate) fn check_files(&self, maintenance: &mut SegmentMaintenance) -> Result<(), JournalError> {
         self.check_poison()?;
-        // Whoever holds `maintenance` is the only one who renames, cuts and deletes segments.
+        // The holder of `maintenance` is the only one who renames, cuts and deletes segments.
         let active = self.segment_list().active.clone();
-        let known = maintenance.known_frames;
-        let looked = check_segment(&active, known).and_then(|now| {
-            maintenance.known_frames = now;
+        let looked = check_newest(&active, maintenance.known_frames.take()).and_then(|known| {
+            maintenance.known_frames = known;
             maintenance.history.check()
         });
+        self.ended_by_loss(looked)
+    }
+
+    /// Looks for the last time at a segment that the writer has left, `length` bytes long. What is lost ends the journal.
+    pub(crate) fn check_left(
+        &self,
+        maintenance: &SegmentMaintenance,
+        file: &Arc<File>,
+        path: &Path,
+        length: u64,
+    ) -> Result<(), JournalError> {
+        let looked = check_place(file, path, length).and_then(|()| check_known(file, path, &maintenance.known_frames));
+        self.ended_by_loss(looked)
+    }
+
+    /// Looks whether a segment that takes frames is still under the name that it had when it was prepared.
+    pub(crate) fn check_unnamed(&self, segment: &Segment) -> Result<(), JournalError> {
+        self.ended_by_loss(check_place(&segment.file, &segment.path(), segment.header.segment_length))
+    }
+
+    fn ended_by_loss(&self, looked: Result<(), JournalError>) -> Result<(), JournalError> {
         looked.inspect_err(|error| {
             if matches!(error, JournalError::FileLost { .. }) {
                 self.poison(error);
@@ -57,7 +80,9 @@ pub(crate) fn check_place(file: &File, path: &Path, length: u64) -> Result<(), J
     let failed = |error| JournalError::io("look at", path, error);
     let ours = file.metadata().map_err(failed)?;
     let loss = match std::fs::metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Some(FileLoss::Gone),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            Some(FileLoss::Gone)
+        }
         Err(error) => return Err(failed(error)),
         Ok(there) if (there.dev(), there.ino()) != (ours.dev(), ours.ino()) => Some(FileLoss::Exchanged),
         Ok(there) if there.len() < length => Some(FileLoss::Cut { from_bytes: length, to_bytes: there.len() }),
@@ -70,34 +95,39 @@ pub(crate) fn lost(path: &Path, loss: FileLoss) -> JournalError {
     JournalError::FileLost { path: path.to_owned(), loss }
 }
 
-/// Looks at a segment, and gives what the next look can compare with.
-fn check_segment(segment: &Segment, known: Option<KnownFrames>) -> Result<Option<KnownFrames>, JournalError> {
-    let path = segment.path();
-    check_place(&segment.file, &path, segment.header.segment_length)?;
+/// Looks at the segment that takes frames, and gives what the next look can compare with.
+fn check_newest(segment: &Segment, known: Option<KnownFrames>) -> Result<Option<KnownFrames>, JournalError> {
+    let (file, path) = (&segment.file, segment.path());
+    check_place(file, &path, segment.header.segment_length)?;
     let mut fixed = [0; FIXED_LENGTH];
-    read(&segment.file, &path, &mut fixed, 0)?;
+    read(file, &path, &mut fixed, 0)?;
     if FixedHeader::from_bytes(&fixed).ok().as_ref() != Some(&segment.header) {
         return Err(lost(&path, FileLoss::Overwritten { position: 0 }));
     }
-    let number = segment.header.number;
-    if let Some(known) = known.filter(|known| known.segment_number == number)
-        && sum_of(segment, &path, known.from, known.to)? != known.crc32c
-    {
-        return Err(lost(&path, FileLoss::Overwritten { position: known.from }));
-    }
+    check_known(file, &path, &known)?;
     // A writer that moves it all the time may not let it be read: then the next look compares with the same.
     let Some(mark) = segment.mark(JOURNALED_MARK_OFFSET) else { return Ok(known) };
     let to = mark.first & !SEALED_BIT;
-    // Together at least one frame with its header, which is never all zeros.
+    // A frame's header is among them, which is not zero: bytes that were cut have another sum.
     let length = KNOWN_LENGTH_MAX.max(segment.header.frame_length_max.into());
     let from = segment.header.frames_offset.max(to.saturating_sub(length));
-    let crc32c = sum_of(segment, &path, from, to)?;
-    Ok(Some(KnownFrames { segment_number: number, from, to, crc32c }))
+    let crc32c = sum_of(file, &path, from, to)?;
+    Ok(Some(KnownFrames { file: Arc::clone(file), from, to, crc32c }))
 }
 
-fn sum_of(segment: &Segment, path: &Path, from: u64, to: u64) -> Result<u32, JournalError> {
+/// That the frames that the last look has seen in this segment are what they were.
+fn check_known(file: &Arc<File>, path: &Path, known: &Option<KnownFrames>) -> Result<(), JournalError> {
+    match known.as_ref().filter(|known| Arc::ptr_eq(&known.file, file)) {
+        Some(known) if sum_of(file, path, known.from, known.to)? != known.crc32c => {
+            Err(lost(path, FileLoss::Overwritten { position: known.from }))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn sum_of(file: &File, path: &Path, from: u64, to: u64) -> Result<u32, JournalError> {
     let mut bytes = vec![0; to.saturating_sub(from) as usize];
-    read(&segment.file, path, &mut bytes, from)?;
+    read(file, path, &mut bytes, from)?;
     Ok(crc32c(&bytes))
 }
 

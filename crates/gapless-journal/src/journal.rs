@@ -237,12 +237,12 @@ impl Journal {
         &self.shared.options.directory
     }
 
-    /// That nothing has failed since, also in its helper threads: for a writer that has nothing to append.
+    /// That the journal has not failed, also in its helper threads: for a writer that has nothing to append.
     ///
     /// # Errors
     /// [`JournalError::FileLost`], [`JournalError::Poisoned`].
     #[inline]
-    pub fn check(&self) -> Result<(), JournalError> {
+    pub fn check_usable(&self) -> Result<(), JournalError> {
         self.shared.check_poison()
     }
 

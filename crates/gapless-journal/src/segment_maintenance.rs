@@ -11,7 +11,6 @@ use gapless_agent::fault;
 use crate::descriptor::{JOURNALED_MARK_OFFSET, PAGE_LENGTH, SEALED_BIT, TIMES_MARK_OFFSET};
 use crate::disk::{DiskWork, sync_directory};
 use crate::error::JournalError;
-use crate::file_check::check_place;
 use crate::history::History;
 use crate::mapping::Mapping;
 use crate::options::Flush;
@@ -113,23 +112,27 @@ impl SharedJournal {
             let oldest = self.segment_list().unnamed.front().cloned();
             let Some((segment, first_sequence)) = oldest else { return Ok(did_work) };
             let (from, to) = (segment.path(), self.segment_path(first_sequence));
-            let before = {
+            let (before, left) = {
                 let list = self.segment_list();
-                list.entries
-                    .iter()
-                    .rfind(|entry| entry.first_sequence < first_sequence)
-                    .map(|entry| entry.first_sequence)
+                let before = list.entries.iter().rfind(|entry| entry.first_sequence < first_sequence).copied();
+                let is_it = |rolled: &&Rolled| before.is_some_and(|it| it.first_sequence == rolled.first_sequence);
+                (before, list.rolled.iter().find(is_it).map(|rolled| Arc::clone(&rolled.file)))
             };
             if let Some(before) = before {
-                let before_ns = note_last(&self.segment_path(before), before, first_sequence - 1)?;
+                let path = self.segment_path(before.first_sequence);
+                // Nobody has looked since the last frames came into it. One that is not in the list is on the device since.
+                if let Some(file) = left {
+                    self.check_left(maintenance, &file, &path, before.length)?;
+                }
+                let before_ns = note_last(&path, before.first_sequence, first_sequence - 1)?;
                 segment.write_mark(TIMES_MARK_OFFSET, before_ns, 0);
             }
             let environment = &self.options.environment;
             if let Err(error) = environment.ask(DiskWork::Sync).and_then(|()| segment.sync_header()) {
                 return Err(self.sync_failed(from, error));
             }
-            // Frames are in it already: where it is gone or another, they are.
-            check_place(&segment.file, &from, segment.header.segment_length).inspect_err(|error| self.poison(error))?;
+            // Frames are in it already: they are lost with it.
+            self.check_unnamed(&segment)?;
             std::fs::rename(&from, &to).map_err(|error| JournalError::io("rename", &from, error))?;
             segment.set_path(to);
             sync_directory(&self.options.directory)?;

@@ -28,7 +28,8 @@ impl SegmentPreparer {
         Self { shared }
     }
 
-    /// Takes one short step of the most urgent work. `false` when there is nothing to do.
+    /// Takes one short step of the most urgent work. `false` when there is nothing to do. Looks at no file that is being
+    /// written: see [`SegmentPreparer::check_files`].
     ///
     /// # Errors
     /// A full disk ([`JournalError::NoSpace`]) leaves the journal working until its writer needs the
@@ -90,7 +91,7 @@ impl SegmentPreparer {
     }
 
     /// Prepares and cleans up until the journal ends: the body of a helper thread. Once a second it looks whether the files are
-    /// there ([`SegmentPreparer::check_files`]). What goes wrong in preparing it says in the log and goes on trying, because
+    /// there ([`SegmentPreparer::check_files`]). Whatever else goes wrong it says in the log and tries again, because
     /// space may come back before the writer needs it.
     ///
     /// # Errors
@@ -107,22 +108,23 @@ impl SegmentPreparer {
         let mut is_refused = false;
         let mut checked = Instant::now();
         loop {
-            if checked.elapsed() >= FILE_CHECK_INTERVAL {
-                self.check_files()?;
-                on_check();
+            let is_due = checked.elapsed() >= FILE_CHECK_INTERVAL;
+            let looked = if is_due { self.check_files() } else { Ok(()) };
+            if is_due {
                 checked = Instant::now();
+                looked.iter().for_each(|()| on_check());
             }
-            let limit = match self.run_once() {
+            let limit = match looked.and_then(|()| self.run_once()) {
                 Ok(true) if !self.shared.wake.is_ended() => continue,
                 Ok(_) => {
                     is_refused = false;
-                    FILE_CHECK_INTERVAL
+                    FILE_CHECK_INTERVAL.saturating_sub(checked.elapsed())
                 }
                 Err(JournalError::Poisoned { .. }) => return Ok(()),
                 Err(error) if self.shared.check_poison().is_err() => return Err(error),
                 Err(error) => {
                     if !is_refused {
-                        tracing::warn!(%error, "the next segment cannot be prepared yet");
+                        tracing::warn!(%error, "the journal's files cannot be looked after now, and are tried again");
                     }
                     is_refused = true;
                     RETRY_INTERVAL

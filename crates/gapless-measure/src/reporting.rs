@@ -1,6 +1,7 @@
 //! From a measurement to its report, interrupted or not.
 
 use crate::{BenchError, Result};
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::Args;
 use gapless_report::progress::Progress;
 use gapless_report::{LatencyNs, Report, Row, plot};
@@ -12,11 +13,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub struct OutputArguments {
     /// Write the results as one JSON object; - is stdout, and then nothing else is printed there
-    #[arg(long, value_name = "FILE", value_parser = gapless_report::output_file)]
+    #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(gapless_report::output_file))]
     pub json: Option<PathBuf>,
 
     /// Draw the figures as a picture
-    #[arg(long, value_name = "FILE.svg", value_parser = gapless_report::output_file)]
+    #[arg(long, value_name = "FILE.svg", value_parser = PathBufValueParser::new().try_map(gapless_report::output_file))]
     pub plot: Option<PathBuf>,
 
     /// Little of everything, to see that it works

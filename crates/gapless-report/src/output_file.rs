@@ -3,17 +3,16 @@
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 
-/// Reads the name of a file that is to be written: `-` for standard output, a file that is there and may be written, a pipe or a
-/// device, or a name in a folder where files can be made. Leaves everything as it was. In the form of a value parser of `clap`.
+/// Passes the name of a file on that can be written: `-` for standard output, a file that is there and may be written, a pipe or a
+/// device, or a name in a folder where files can be made. Leaves everything as it was. For the options of a command line.
 ///
 /// # Errors
 /// Why nothing could be written there.
-pub fn output_file(name: &str) -> Result<PathBuf, String> {
-    let path = Path::new(name);
-    if name != "-" {
-        check(path)?;
+pub fn output_file(path: PathBuf) -> Result<PathBuf, String> {
+    if path.as_os_str() != "-" {
+        check(&path)?;
     }
-    Ok(path.to_owned())
+    Ok(path)
 }
 
 fn check(path: &Path) -> Result<(), String> {
@@ -22,6 +21,8 @@ fn check(path: &Path) -> Result<(), String> {
         // A pipe may have no reader yet.
         Ok(found) if !found.is_file() => Ok(()),
         Ok(_) => OpenOptions::new().write(true).open(path).map(|_| ()).map_err(|error| error.to_string()),
+        // A link to a file that is to be made.
+        Err(_) if path.is_symlink() => Ok(()),
         Err(_) => {
             let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
             if !parent.is_dir() {
@@ -40,24 +41,24 @@ mod tests {
     #[test]
     fn what_can_be_written_is_taken_and_left_as_it_was() {
         let directory = tempfile::tempdir().unwrap();
-        let file = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
-        assert_eq!(output_file("-"), Ok(PathBuf::from("-")));
-        assert_eq!(output_file("/dev/null"), Ok(PathBuf::from("/dev/null")));
-        assert_eq!(output_file(&file("new.json")), Ok(directory.path().join("new.json")));
+        let file = |name: &str| directory.path().join(name);
+        std::os::unix::fs::symlink("not-made-yet", file("link.json")).unwrap();
+        for path in ["-".into(), "/dev/null".into(), file("new.json"), file("link.json")] {
+            assert_eq!(output_file(path.clone()), Ok(path));
+        }
         assert!(!directory.path().join("new.json").exists());
         std::fs::write(file("old.json"), "text").unwrap();
-        output_file(&file("old.json")).unwrap();
+        output_file(file("old.json")).unwrap();
         assert_eq!(std::fs::read_to_string(file("old.json")).unwrap(), "text");
     }
 
     #[test]
     fn what_cannot_be_written_is_refused_with_the_reason() {
         let directory = tempfile::tempdir().unwrap();
-        let inside = directory.path().join("gone/x.json");
-        let refused = output_file(inside.to_str().unwrap()).unwrap_err();
+        let refused = output_file(directory.path().join("gone/x.json")).unwrap_err();
         assert!(refused.ends_with("gone is not there"), "{refused}");
-        assert_eq!(output_file(directory.path().to_str().unwrap()).unwrap_err(), "it is a folder, not a file");
-        assert!(output_file("/proc/x.json").is_err(), "nobody makes files there");
-        assert!(output_file("/proc/version").is_err(), "nobody writes it");
+        assert_eq!(output_file(directory.path().to_owned()).unwrap_err(), "it is a folder, not a file");
+        assert!(output_file("/proc/x.json".into()).is_err(), "nobody makes files there");
+        assert!(output_file("/proc/version".into()).is_err(), "nobody writes it");
     }
 }

@@ -141,7 +141,7 @@ impl Agent for Journaler {
 
     fn poll(&mut self, _now: Now) -> Result<usize, AgentError> {
         // Also where nothing comes: a helper may have found that a file is gone.
-        self.journal.check().map_err(StreamError::from)?;
+        self.journal.check_usable().map_err(StreamError::from)?;
         if let Release::WhenSynced(requests) = &self.release {
             requests.synced().map_err(|failure| StreamError::System {
                 action: "syncing the journal".to_owned(),

@@ -15,6 +15,7 @@ mod stand;
 mod table;
 
 use crate::{BenchError, Result};
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::Args;
 use gapless_measure::own_directory::OwnDirectory;
 use gapless_report::Report;
@@ -39,7 +40,7 @@ const LOOK: Duration = Duration::from_millis(50);
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub struct SupervisorArguments {
     /// Write the results as one JSON object; - is stdout, and then nothing else is printed there
-    #[arg(long, value_name = "FILE", value_parser = gapless_report::output_file)]
+    #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(gapless_report::output_file))]
     pub json: Option<PathBuf>,
 
     /// Processes with a copy each [default: 50]

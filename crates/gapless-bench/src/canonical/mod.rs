@@ -96,8 +96,7 @@ pub fn run(arguments: &CanonicalArguments, interrupted: &Arc<AtomicBool>) -> Res
     }
     // The others that were named are checked where the command line is read.
     if let Some(HlogTarget { path, named: false }) = &output.hlog {
-        let checked = path.to_str().map_or(Ok(path.clone()), gapless_report::output_file);
-        checked.map_err(|reason| {
+        gapless_report::output_file(path.clone()).map_err(|reason| {
             BenchError::Option(format!(
                 "{}: {reason}; name another file with --hlog, or give --no-latency-writes",
                 path.display()

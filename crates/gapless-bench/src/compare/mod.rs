@@ -24,6 +24,7 @@ use crate::own_directory::OwnDirectory;
 use crate::statistics::{Interval, interval, pairs_min};
 use crate::{BenchError, Result};
 use build::{Build, Source};
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use gapless_report::progress::Progress;
 use gapless_report::{Report, Row};
@@ -76,7 +77,7 @@ pub struct CompareArguments {
     pub instructions: WhenCounted,
 
     /// Write the report as one JSON object; - is stdout, and then nothing else is printed there
-    #[arg(long, value_name = "FILE", value_parser = gapless_report::output_file)]
+    #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(gapless_report::output_file))]
     pub json: Option<PathBuf>,
 }
 

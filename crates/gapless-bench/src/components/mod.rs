@@ -25,6 +25,7 @@ pub mod storage;
 
 use crate::floor::{FloorKind, FloorPlan};
 use crate::{BenchError, Result};
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::Args;
 use gapless_report::table::{TableStyle, components, components_in_nanoseconds, floor_section, notes};
 use gapless_report::{FloorRow, Report, Row, RowConfig};
@@ -36,7 +37,7 @@ use std::time::Duration;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub struct ComponentArguments {
     /// Write the report as one JSON object; - is stdout, and then nothing else is printed there
-    #[arg(long, value_name = "FILE", value_parser = gapless_report::output_file)]
+    #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(gapless_report::output_file))]
     pub json: Option<PathBuf>,
 
     /// Samples of each row; without it the whole takes a few seconds

@@ -32,6 +32,7 @@ pub use cluster::Membership;
 use crate::floor::{FloorKind, FloorPlan};
 use crate::{BenchError, Result};
 use catch_up::{CatchUpPlan, CatchUps};
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::Args;
 use cluster::Cluster;
 use events::EventKind;
@@ -75,11 +76,11 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 pub struct FailoverArguments {
     /// Write the report as one JSON object; - is stdout, and then nothing else is printed there
-    #[arg(long, value_name = "FILE", value_parser = gapless_report::output_file)]
+    #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(gapless_report::output_file))]
     pub json: Option<PathBuf>,
 
     /// Draw latency over time around each event, as SVG
-    #[arg(long, value_name = "FILE", value_parser = gapless_report::output_file)]
+    #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(gapless_report::output_file))]
     pub plot: Option<PathBuf>,
 
     /// Only this cluster [default: both, one after the other]

@@ -1,6 +1,7 @@
 //! The options of `gapless bench sequencer`, checked before anything is run.
 
 use super::protocol::Way;
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use gapless_wire::soup::Field;
 use std::net::SocketAddr;
@@ -91,11 +92,11 @@ pub struct SequencerArguments {
     pub password: Option<Field<10>>,
 
     /// Write the report as one JSON object; - is stdout, and then nothing else is printed there
-    #[arg(long, value_name = "FILE", value_parser = gapless_report::output_file)]
+    #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(gapless_report::output_file))]
     pub json: Option<PathBuf>,
 
     /// Write the latencies as HdrHistogram interval log
-    #[arg(long, value_name = "FILE", value_parser = gapless_report::output_file)]
+    #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(gapless_report::output_file))]
     pub hlog: Option<PathBuf>,
 }
 

@@ -1,7 +1,6 @@
 //! Small text files in a member's directory that outlive its journal's records. Each is written to a temporary file,
 //! synced and renamed, and sealed: its first line holds a checksum over its name, the number in `instance`, and its
-//! text, so that a damaged file and one of another directory are recognised. Files of a version that did not seal them
-//! are read, and sealed when the member starts.
+//! text, so that a damaged file and one of another directory are recognised.
 //!
 //! ```text
 //! sealed      <CRC-32C as 8 hexadecimal digits>, the first line of each of these:
@@ -14,8 +13,8 @@
 //! removed     in words, who said that this member was removed; not sealed: that it is there is enough
 //! ```
 //!
-//! A directory has the first four before it has a journal, so if one is missing while others are there, that is an
-//! error.
+//! A directory has the first four before it has a journal, so if one is missing while others or a journal are there, that is
+//! an error.
 
 use crate::ClusterError;
 use gapless_journal::durable_file::replace_file;
@@ -43,45 +42,26 @@ pub(super) struct MemberFiles {
 }
 
 impl MemberFiles {
-    /// The files of `directory`, which is new if it has none: then `given` is its number, or a random one.
-    pub fn open(directory: &Path, given: Option<u64>) -> Result<Self, ClusterError> {
-        let files = Self { directory: directory.to_owned(), instance: 0 };
-        let Some(found) = read_text(&files.path("instance"))? else {
-            for name in SEALED_BEHIND {
-                if read_text(&files.path(name))?.is_some_and(|text| text.starts_with(SEAL)) {
-                    return Err(files.missing("instance"));
+    /// The files of `directory`, which is new if it has none and no journal: then `given` is its number, or a random one.
+    pub fn open(directory: &Path, given: Option<u64>, has_journal: bool) -> Result<Self, ClusterError> {
+        match Self::look(directory) {
+            Err(error @ ClusterError::Missing { .. }) => {
+                let has_others = || SEALED_BEHIND.iter().any(|name| directory.join(name).exists());
+                if has_journal || has_others() {
+                    return Err(error);
                 }
+                Self::begin(directory, given.unwrap_or_else(|| random_token() as u64))
             }
-            return Self::begin(directory, given.unwrap_or_else(|| random_token() as u64));
-        };
-        let is_sealed = found.starts_with(SEAL);
-        let text = if is_sealed { files.unsealed("instance", &found)? } else { &found };
-        let number = u64::from_str_radix(text.trim(), 16).ok().filter(|number| *number != 0);
-        let files = Self { instance: number.ok_or_else(|| files.damaged("instance"))?, ..files };
-        if is_sealed {
-            return Ok(files);
+            found => found,
         }
-        // Files of a version that did not seal. The seal of `instance` says that all files have one, so it is written
-        // last.
-        for name in SEALED_BEHIND {
-            match read_text(&files.path(name))? {
-                // No version ever wrote an empty one.
-                Some(text) if text.is_empty() => return Err(files.damaged(name)),
-                Some(text) if !text.starts_with(SEAL) => files.write(name, &text)?,
-                // An older version wrote it when the first member connected.
-                None if name == "instances" => files.write(name, "")?,
-                _ => {}
-            }
-        }
-        Self::begin(directory, files.instance)
     }
 
-    /// The files of `directory`, if its `instance` is valid. Writes nothing.
+    /// The files of `directory`, which has an `instance`. Writes nothing.
     pub fn look(directory: &Path) -> Result<Self, ClusterError> {
         let files = Self { directory: directory.to_owned(), instance: 0 };
         let text = files.read("instance")?.ok_or_else(|| files.missing("instance"))?;
-        let number = u64::from_str_radix(text.trim(), 16).map_err(|_| files.damaged("instance"))?;
-        Ok(Self { instance: number, ..files })
+        let number = u64::from_str_radix(text.trim(), 16).ok().filter(|number| *number != 0);
+        Ok(Self { instance: number.ok_or_else(|| files.damaged("instance"))?, ..files })
     }
 
     /// Gives the directory this number, durably: before any other member receives the number, because they keep it for
@@ -240,18 +220,18 @@ pub(super) fn keep_incarnation(files: &MemberFiles, incarnation: u64) -> Result<
 
 /// Refuses a configuration of another incarnation; a directory without an incarnation gets this one.
 pub(super) fn check_incarnation(files: &MemberFiles, configured: u64) -> Result<(), ClusterError> {
-    let Some(found) = files.read("incarnation")? else {
-        if files.has("voting") {
-            return Err(files.missing("incarnation"));
-        }
-        return keep_incarnation(files, configured);
-    };
-    let path = files.path("incarnation");
-    let number: u64 = found.trim().parse().map_err(|_| files.damaged("incarnation"))?;
-    if number != configured {
-        return Err(ClusterError::OtherIncarnation { path, found: number, configured });
+    match read_incarnation(files)? {
+        Some(found) if found == configured => Ok(()),
+        Some(found) => Err(ClusterError::OtherIncarnation { path: files.path("incarnation"), found, configured }),
+        None if files.has("voting") => Err(files.missing("incarnation")),
+        None => keep_incarnation(files, configured),
     }
-    Ok(())
+}
+
+/// The incarnation of the directory. Writes nothing.
+pub(super) fn read_incarnation(files: &MemberFiles) -> Result<Option<u64>, ClusterError> {
+    let text = files.read("incarnation")?;
+    text.map(|text| text.trim().parse().map_err(|_| files.damaged("incarnation"))).transpose()
 }
 
 /// The file that says that a member was removed.
@@ -283,7 +263,7 @@ mod tests {
 
     fn directory() -> (tempfile::TempDir, MemberFiles) {
         let directory = tempfile::tempdir().unwrap();
-        let files = MemberFiles::open(directory.path(), Some(7)).unwrap();
+        let files = MemberFiles::open(directory.path(), Some(7), false).unwrap();
         (directory, files)
     }
 
@@ -327,26 +307,21 @@ mod tests {
 
     fn directory_of(instance: u64) -> (tempfile::TempDir, MemberFiles) {
         let directory = tempfile::tempdir().unwrap();
-        let files = MemberFiles::open(directory.path(), Some(instance)).unwrap();
+        let files = MemberFiles::open(directory.path(), Some(instance), false).unwrap();
         (directory, files)
     }
 
     #[test]
-    fn what_a_version_wrote_that_did_not_seal_is_read_and_sealed() {
+    fn a_directory_with_a_journal_is_not_new() {
         let directory = tempfile::tempdir().unwrap();
-        for (name, text) in
-            [("instance", "00000000000000ab\n"), ("instances", "2 0000000000000007\n"), ("incarnation", "1\n")]
-        {
-            std::fs::write(directory.path().join(name), text).unwrap();
+        let refused = MemberFiles::open(directory.path(), Some(7), true).unwrap_err().to_string();
+        assert!(refused.contains("/instance is missing"), "{refused}");
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+        for text in ["", "00000000000000ab\n", "sealed 00000000\n00000000000000ab\n"] {
+            std::fs::write(directory.path().join("instance"), text).unwrap();
+            let refused = MemberFiles::open(directory.path(), None, false).unwrap_err().to_string();
+            assert!(refused.contains("/instance is damaged"), "{text:?}: {refused}");
         }
-        let files = MemberFiles::open(directory.path(), None).unwrap();
-        assert_eq!(files.instance(), 0xab);
-        check_incarnation(&files, 1).unwrap();
-        assert_eq!(Instances::read(&files).unwrap().get(2), Some(7));
-        for name in ["instance", "instances", "incarnation"] {
-            assert!(std::fs::read_to_string(directory.path().join(name)).unwrap().starts_with(SEAL), "{name}");
-        }
-        assert_eq!(MemberFiles::open(directory.path(), None).unwrap().instance(), 0xab);
     }
 
     #[test]
@@ -359,7 +334,7 @@ mod tests {
             let path = directory.path().join(name);
             let bytes = std::fs::read(&path).unwrap();
             std::fs::remove_file(&path).unwrap();
-            let opened = MemberFiles::open(directory.path(), None).and_then(|files| {
+            let opened = MemberFiles::open(directory.path(), None, false).and_then(|files| {
                 check_incarnation(&files, 1)?;
                 Instances::read(&files).map(drop)
             });

@@ -112,7 +112,7 @@ impl MemberJournal {
         checkpoint: impl FnOnce() -> Vec<u8>,
     ) -> Result<u64, ClusterError> {
         // Also where nothing is to be kept: a helper may have found that a file is gone.
-        self.journal.check()?;
+        self.journal.check_usable()?;
         if length_bytes > 0 {
             let frames = self.cursor.available().map_err(StreamError::from)?;
             let first_sequence = self.journal.last_sequence() + 1;

@@ -148,7 +148,7 @@ impl ForcedRecovery {
         assert_ne!(incarnation, 0, "incarnations are counted from 1");
         let layout = self.directory.layout();
         let root = layout.root();
-        let files = match MemberFiles::open(root, None) {
+        let files = match MemberFiles::look(root) {
             Ok(files) => files,
             Err(_) => {
                 keep_old(root, "instance")?;

@@ -82,11 +82,14 @@ impl Voting {
         };
         let found = files.read(NAME)?;
         let found = found.map(|text| VotingFile::parse(&text).ok_or_else(|| files.damaged(NAME))).transpose()?;
-        found.as_ref().map_or_else(|| missing(files, ballot), |found| found.agrees(files, ballot))?;
+        match &found {
+            Some(found) => found.agrees(files, ballot)?,
+            // It is written before the ballot and the journal are.
+            None if ballot.starts > 0 || boot.is_some() => return Err(files.missing(NAME)),
+            None => {}
+        }
         let VotingFile { state, starts, is_synced: was_synced, ballot_number } = match (found, boot) {
-            (None, None) => VotingFile { state: VotingState::New, starts: 0, is_synced, ballot_number: 0 },
-            // It is written before the journal is.
-            (None, Some(_)) => return Err(files.missing(NAME)),
+            (None, _) => VotingFile { state: VotingState::New, starts: 0, is_synced, ballot_number: 0 },
             (Some(found), _) if found.state == VotingState::New || boot.is_some() => found,
             (Some(_), _) => {
                 let reason = "the member has voted, and its journal is gone; put it back, or remove the member from its \
@@ -196,16 +199,11 @@ impl Voting {
     }
 }
 
-/// That the file is there, whole, and of the same start as `ballot`. Writes nothing.
-pub(super) fn check(files: &MemberFiles, ballot: &ballot::FoundBallot) -> Result<(), ClusterError> {
+/// That the file is there, whole, and of the same start as `ballot`, if that can be read. Writes nothing.
+pub(super) fn check(files: &MemberFiles, ballot: Option<&ballot::FoundBallot>) -> Result<(), ClusterError> {
     let text = files.read(NAME)?.ok_or_else(|| files.missing(NAME))?;
     let found = VotingFile::parse(&text).ok_or_else(|| files.damaged(NAME))?;
-    found.agrees(files, ballot)
-}
-
-/// There is no `voting`; an error if the ballot says that there must be one.
-fn missing(files: &MemberFiles, ballot: &ballot::FoundBallot) -> Result<(), ClusterError> {
-    if ballot.starts == 0 { Ok(()) } else { Err(files.missing(NAME)) }
+    ballot.map_or(Ok(()), |ballot| found.agrees(files, ballot))
 }
 
 impl VotingFile {
@@ -286,7 +284,7 @@ mod tests {
         fn start(&self) -> Result<Voting, ClusterError> {
             let journal = self.root.path().join("journal");
             let environment = Environment { boot_id: Some(BootId(self.boot)), ..Environment::default() };
-            let files = MemberFiles::open(self.root.path(), None)?;
+            let files = MemberFiles::open(self.root.path(), None, journal.exists())?;
             let ballot = ballot::FoundBallot::read(self.root.path(), files.instance())?;
             let mut voting = Voting::begin(&files, &journal, environment.clone(), &ballot, self.is_synced, vec![2, 3])?;
             std::fs::create_dir_all(&journal).unwrap();

@@ -1,6 +1,6 @@
-//! Whoever removes, exchanges, cuts or overwrites a file that a journal writes ends the journal with the file's name, whatever
-//! is mapped of it: by the look that the helper takes once a second, and by that of a clean stop and of whoever writes a
-//! state above the journal.
+//! A file that a journal writes and that somebody removes, exchanges, cuts or overwrites ends the journal with the file's name, whatever
+//! is mapped of it: by the look that the helper takes once a second, and by those of a clean stop and before a state is
+//! written above the journal.
 
 use crate::support::{append, find_frame, options, segments};
 use gapless_journal::{FileLoss, Flush, Journal, JournalError};
@@ -105,7 +105,7 @@ fn each_deed_is_an_error_with_the_files_name_from_then_on() {
             deed(&path);
             assert_lost(journal.preparer().check_files().unwrap_err(), &path, is_right, name);
             for refused in [
-                journal.check().unwrap_err(),
+                journal.check_usable().unwrap_err(),
                 journal.preparer().run_once().unwrap_err(),
                 journal.syncer().sync_and_check().unwrap_err(),
                 journal.close().unwrap_err(),
@@ -141,10 +141,11 @@ fn the_helper_looks_also_where_nothing_is_written() {
     for _ in 0..2 {
         looks.1.recv().unwrap();
     }
+    // Not cut: whatever the helper reads in between would be a signal.
     let path = newest(directory.path());
-    cut(&path);
-    assert_lost(helper.join().unwrap().unwrap_err(), &path, CUT, "the helper");
-    assert_lost(journal.check().unwrap_err(), &path, CUT, "the writer");
+    remove(&path);
+    assert_lost(helper.join().unwrap().unwrap_err(), &path, GONE, "the helper");
+    assert_lost(journal.check_usable().unwrap_err(), &path, GONE, "the writer");
 }
 
 /// A segment takes frames before it has its name: without its file they would be lost.
@@ -163,7 +164,79 @@ fn a_prepared_segment_that_is_gone_is_noticed_when_it_is_named() {
         let [path] = &prepared[..] else { panic!("one segment waits for its name: {prepared:?}") };
         deed(path);
         assert_lost(journal.preparer().run_once().unwrap_err(), path, is_right, "a prepared segment");
-        assert_lost(journal.check().unwrap_err(), path, is_right, "the writer");
+        assert_lost(journal.check_usable().unwrap_err(), path, is_right, "the writer");
+    }
+}
+
+/// What the steps of the helper come to, which has other things to do first.
+fn refusal(journal: &Journal) -> JournalError {
+    let mut preparer = journal.preparer();
+    (0..100).find_map(|_| preparer.run_once().err()).expect("it is noticed")
+}
+
+/// A writer that goes on into the next segment before anybody has looked at the one that is lost.
+#[test]
+fn a_segment_that_the_writer_has_left_is_looked_at_once_more() {
+    for flush in [Flush::Mapped, Flush::Write] {
+        for (name, deed, is_right) in
+            [("removed", remove as Deed, GONE), ("exchanged", exchange, EXCHANGED), ("cut", cut_by_a_byte, CUT)]
+        {
+            let directory = tempfile::tempdir().unwrap();
+            let mut journal = opened(directory.path(), flush);
+            let (path, begun) = (newest(directory.path()), journal.segments_begun());
+            while journal.segments_begun() == begun {
+                append(&mut journal, 1, 1000, 1);
+            }
+            deed(&path);
+            assert_lost(refusal(&journal), &path, is_right, name);
+            assert_lost(journal.check_usable().unwrap_err(), &path, is_right, name);
+        }
+        // A cut in what a look has seen, and made long again.
+        let directory = tempfile::tempdir().unwrap();
+        let mut journal = opened(directory.path(), flush);
+        let (path, begun) = (newest(directory.path()), journal.segments_begun());
+        journal.preparer().check_files().unwrap();
+        while journal.segments_begun() == begun {
+            append(&mut journal, 1, 1000, 1);
+        }
+        cut_the_last_frame_and_make_long_again(&path);
+        assert_lost(refusal(&journal), &path, OVERWRITTEN, "made long again");
+    }
+}
+
+/// Looks beside a writer that rolls, cuts and deletes find nothing.
+#[test]
+fn looks_beside_a_busy_writer_find_no_loss() {
+    for flush in [Flush::Mapped, Flush::Write] {
+        let directory = tempfile::tempdir().unwrap();
+        let mut options = options(directory.path());
+        (options.flush, options.marks) = (flush, flush);
+        options.retention.bytes_max = Some(4 * options.segment_length_bytes);
+        let (mut journal, _) = Journal::open(options).unwrap();
+        let is_done = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                let mut preparer = journal.preparer();
+                scope.spawn({
+                    let is_done = &is_done;
+                    move || {
+                        while !is_done.load(std::sync::atomic::Ordering::Relaxed) {
+                            preparer.check_files().unwrap();
+                            preparer.run_once().unwrap();
+                        }
+                    }
+                });
+            }
+            for salt in 1..=40 {
+                append(&mut journal, 400, 7, salt);
+                let last = journal.last_sequence();
+                journal.set_snapshot_sequence(last - 150);
+                journal.truncate_after(last - 100).unwrap();
+            }
+            is_done.store(true, std::sync::atomic::Ordering::Relaxed);
+        });
+        assert!(journal.first_sequence() > 1, "segments were deleted");
+        journal.close().unwrap();
     }
 }
 

@@ -3,6 +3,7 @@
 use super::refused;
 use crate::Result;
 use crate::rpc::subject::{System, Waiting};
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, ValueEnum as _};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -21,11 +22,11 @@ const SIZE_LAST: usize = 4096;
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 pub struct CurveArguments {
     /// Write the results as one JSON object; - is stdout, and then nothing else is printed there
-    #[arg(long, value_name = "FILE", value_parser = gapless_report::output_file)]
+    #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(gapless_report::output_file))]
     pub json: Option<PathBuf>,
 
     /// Draw calls a second against size; FILE-one-way.svg beside it has the messages that nobody answers
-    #[arg(long, value_name = "FILE.svg", value_parser = gapless_report::output_file)]
+    #[arg(long, value_name = "FILE.svg", value_parser = PathBufValueParser::new().try_map(gapless_report::output_file))]
     pub plot: Option<PathBuf>,
 
     /// The results of an earlier run, to be set beside these

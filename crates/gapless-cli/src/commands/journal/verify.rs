@@ -4,7 +4,7 @@ use super::directory::{journal_of, layout_of};
 use crate::commands::{Ended, Outcome, print};
 use clap::Args;
 use gapless_client::stream_layout::StreamLayout;
-use gapless_cluster::member::files_check::check_files;
+use gapless_cluster::member::member_check::check_member_files;
 use gapless_cqrs::{BaseFileError, DeletedEvents, DerivedFiles, EventDirectory};
 use gapless_engine::directory_consistency::{self, DirectoryReport};
 use gapless_journal::inspect::Verdict;
@@ -35,7 +35,10 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         Some(layout) => directory_consistency::verify(&layout)?,
         None => DirectoryReport { journal: verify(&journal)?, files: Vec::new() },
     };
-    let of_member = layout_of(&journal).map_or_else(Vec::new, |layout| member_damages(&layout));
+    // Who names a journal alone may have a copy of it alone.
+    let is_whole_directory = journal != arguments.directory;
+    let of_member = layout_of(&journal).filter(|_| is_whole_directory);
+    let of_member = of_member.map_or_else(Vec::new, |layout| member_damages(&layout));
     let verdict = if of_member.is_empty() { report.verdict() } else { Verdict::Damaged };
     let problems: Vec<String> = report.journal.problems.iter().map(ToString::to_string).chain(of_member).collect();
     if arguments.json {
@@ -78,7 +81,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
 /// What is wrong with the small files of a member, without which its start is refused.
 fn member_damages(layout: &StreamLayout) -> Vec<String> {
     let is_member = directory_consistency::is_member(layout);
-    let found = if is_member { check_files(layout.root()) } else { Vec::new() };
+    let found = if is_member { check_member_files(layout.root()) } else { Vec::new() };
     found.iter().map(ToString::to_string).collect()
 }
 

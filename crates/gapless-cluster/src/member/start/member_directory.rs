@@ -8,7 +8,7 @@ use crate::member::member_files::{Instances, MemberFiles, check_incarnation, che
 use crate::member::snapshot_transfer::base_file;
 use crate::member::snapshot_transfer::install::install;
 use gapless_client::stream_layout::StreamLayout;
-use gapless_journal::{Environment, JournalReader};
+use gapless_journal::{Environment, JournalError, JournalReader};
 use gapless_log::StreamIdentity;
 use gapless_stream::locked_directory::{LockedDirectory, Owner};
 use gapless_stream::options::EventStreamOptions;
@@ -45,10 +45,7 @@ impl MemberDirectory {
                           Start the program of the service, as on the other members";
             return Err(ClusterError::Foreign { path: layout.outputs(), reason: reason.to_owned() });
         }
-        if has_journal && !layout.root().join("instance").exists() {
-            return Err(ClusterError::Missing { path: layout.root().join("instance") });
-        }
-        let files = MemberFiles::open(layout.root(), member_environment.instance)?;
+        let files = MemberFiles::open(layout.root(), member_environment.instance, has_journal)?;
         check_incarnation(&files, config.incarnation)?;
         install(&layout)?;
         // It is read when it is needed; a damaged one is reported now.
@@ -65,8 +62,9 @@ impl MemberDirectory {
 fn check_journal_of(journal: &Path, stream_id: u128, environment: &Environment) -> Result<bool, ClusterError> {
     match JournalReader::open_in(journal, environment.clone()) {
         Ok(found) if found.stream_id() != stream_id => Err(foreign_journal(journal)),
+        Err(JournalError::NoJournal { .. }) => Ok(false),
+        Err(_) => Ok(journal.exists()),
         Ok(_) => Ok(true),
-        Err(_) => Ok(false),
     }
 }
 
