@@ -20,3 +20,8 @@ pub use gapless_schema::{
     DecodeError, Direct, Encode, EncodeError, Encoding, Message, MessageSchema, Protobuf, ProtobufObject, Sbe,
     SbeObject, include_schema, protobuf, sbe, schema_key,
 };
+
+/// The code of the guide is compiled as the example of this module is.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guides/message-schemas.md")]
+struct Guide;

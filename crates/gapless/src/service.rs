@@ -51,3 +51,8 @@ pub use gapless_engine::{
     Context, EngineError, Handlers, Persistence, Reject, Service, ServiceHost, ServiceHostOptions, StateHandlers,
     StateService, StreamService, StreamServiceOptions, Threads,
 };
+
+/// The code of the guide is compiled as the example of this module is.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guides/writing-a-service.md")]
+struct Guide;
