@@ -80,15 +80,20 @@ pub(crate) fn check_place(file: &File, path: &Path, length: u64) -> Result<(), J
     let failed = |error| JournalError::io("look at", path, error);
     let ours = file.metadata().map_err(failed)?;
     let loss = match std::fs::metadata(path) {
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-            Some(FileLoss::Gone)
-        }
+        Err(error) if leads_nowhere(&error) => Some(FileLoss::Gone),
         Err(error) => return Err(failed(error)),
         Ok(there) if (there.dev(), there.ino()) != (ours.dev(), ours.ino()) => Some(FileLoss::Exchanged),
         Ok(there) if there.len() < length => Some(FileLoss::Cut { from_bytes: length, to_bytes: there.len() }),
         Ok(_) => None,
     };
     loss.map_or(Ok(()), |loss| Err(lost(path, loss)))
+}
+
+/// Whether a name leads to no file, and not only cannot be followed now.
+fn leads_nowhere(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    let errno = Errno::from_io_error(error);
+    errno.is_some_and(|errno| [Errno::NOENT, Errno::NOTDIR, Errno::LOOP].contains(&errno))
 }
 
 pub(crate) fn lost(path: &Path, loss: FileLoss) -> JournalError {

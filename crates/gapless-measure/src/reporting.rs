@@ -1,8 +1,8 @@
 //! From a measurement to its report, interrupted or not.
 
 use crate::{BenchError, Result};
-use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::Args;
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use gapless_report::progress::Progress;
 use gapless_report::{LatencyNs, Report, Row, plot};
 use serde_json::Value;
@@ -31,6 +31,7 @@ impl OutputArguments {
     /// # Errors
     /// A place for the picture that is no file; a build without pictures.
     pub fn check(&self) -> Result<()> {
+        refuse_same_file(&self.json, &self.plot)?;
         match &self.plot {
             Some(path) if path.file_stem().is_none() => {
                 Err(BenchError::Option("--plot: expected the name of a file, as figures.svg".to_owned()))
@@ -39,6 +40,15 @@ impl OutputArguments {
             None => Ok(()),
         }
     }
+}
+
+/// Refuses one file for the report and the picture.
+///
+/// # Errors
+/// They are the same.
+pub fn refuse_same_file(json: &Option<PathBuf>, plot: &Option<PathBuf>) -> Result<()> {
+    let is_same = json.is_some() && json == plot;
+    if is_same { Err(BenchError::Option("--json and --plot name the same file".to_owned())) } else { Ok(()) }
 }
 
 /// What a benchmark is called, and how its report is shown.

@@ -163,13 +163,18 @@ impl Load {
     }
 
     /// Makes no more calls, and waits for those under way.
-    pub(super) fn end(mut self) -> Ended {
+    fn finish(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         // Acquire: pairs with the Release of the last to end; its counts are there.
         while self.running.load(Ordering::Acquire) > 0 {
             std::thread::sleep(Duration::from_millis(1));
         }
         self.threads.drain(..).for_each(|thread| drop(thread.join()));
+    }
+
+    /// Ends it, and says what came of it.
+    pub(super) fn end(mut self) -> Ended {
+        self.finish();
         let sum =
             |of: fn(&Count) -> &AtomicU64| self.counts.iter().map(|count| of(count).load(Ordering::Relaxed)).sum();
         let overflow = self.route.as_ref().and_then(ServedRoute::overflow_counters);
@@ -178,6 +183,13 @@ impl Load {
         }
         let (wrong, failed) = (sum(|count| &count.wrong), sum(|count| &count.failed));
         Ended { calls: self.calls(), wrong, failed, overflow }
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        // One that is interrupted: without the route, its callers would call for ever.
+        self.finish();
     }
 }
 
@@ -293,6 +305,18 @@ mod tests {
             let ended = load.end();
             assert!(ended.calls > 300 && ended.overflow.is_none(), "{kind:?}");
             assert_eq!((ended.wrong, ended.failed), (0, 0), "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn one_that_is_dropped_ends_too() {
+        for kind in [Kind::Tasks, Kind::Threads, Kind::Callbacks] {
+            let load = Load::begin(&Domain::in_process("load"), shape(kind), None, None).unwrap();
+            let interrupted = || Err(failed("interrupted"));
+            assert!(load.rates(1, Duration::from_millis(2), &interrupted).is_err());
+            let running = Arc::clone(&load.running);
+            drop(load);
+            assert_eq!(running.load(Ordering::Acquire), 0, "{kind:?}");
         }
     }
 

@@ -15,8 +15,8 @@ mod stand;
 mod table;
 
 use crate::{BenchError, Result};
-use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::Args;
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use gapless_measure::own_directory::OwnDirectory;
 use gapless_report::Report;
 use gapless_report::progress::Progress;

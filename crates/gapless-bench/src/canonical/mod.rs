@@ -92,7 +92,7 @@ pub fn run(arguments: &CanonicalArguments, interrupted: &Arc<AtomicBool>) -> Res
     let CanonicalOptions { plan, output, warnings } = arguments.resolve_here()?;
     if let Some(target) = &output.workbook {
         // A long run must not end with an error that was there before it.
-        workbook::check(&target.path, target.cell)?;
+        workbook::check(&target.path, target.cell).map_err(|error| BenchError::Option(error.to_string()))?;
     }
     // The others that were named are checked where the command line is read.
     if let Some(HlogTarget { path, named: false }) = &output.hlog {

@@ -25,8 +25,8 @@ pub mod storage;
 
 use crate::floor::{FloorKind, FloorPlan};
 use crate::{BenchError, Result};
-use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::Args;
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use gapless_report::table::{TableStyle, components, components_in_nanoseconds, floor_section, notes};
 use gapless_report::{FloorRow, Report, Row, RowConfig};
 use std::path::{Path, PathBuf};

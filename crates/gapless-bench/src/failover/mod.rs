@@ -32,13 +32,14 @@ pub use cluster::Membership;
 use crate::floor::{FloorKind, FloorPlan};
 use crate::{BenchError, Result};
 use catch_up::{CatchUpPlan, CatchUps};
-use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::Args;
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use cluster::Cluster;
 use events::EventKind;
 use figures::{Figures, Phase, figures};
 use gapless::prelude::*;
 use gapless_client::ClientError;
+use gapless_measure::reporting::refuse_same_file;
 use gapless_report::progress::Progress;
 use gapless_report::table::{self as tables, TableStyle, floor_section};
 use gapless_report::{Report, Row, RowConfig};
@@ -162,6 +163,7 @@ impl Plan {
 /// # Errors
 /// Members that cannot be started, or do not come back; commands that are refused; a report that cannot be written.
 pub fn run(arguments: &FailoverArguments, interrupted: &AtomicBool) -> Result<String> {
+    refuse_same_file(&arguments.json, &arguments.plot)?;
     if arguments.plot.is_some() {
         // A long run must not end with an error that was there before it.
         gapless_report::plot::check()?;

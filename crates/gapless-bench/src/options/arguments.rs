@@ -6,8 +6,8 @@
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
-use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::Args;
+use clap::builder::{PathBufValueParser, TypedValueParser};
 
 use super::values::{
     CpuConfiguration, CpuMask, MessageEncoding, Mode, Program, ReplicationLink, Role, Tier, decimal, whole_number,

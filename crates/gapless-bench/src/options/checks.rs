@@ -223,6 +223,9 @@ impl CanonicalArguments {
                 "--output-cell has no use in mode throughput, whose runs have no latency; add --output-throughput or --rate",
             );
         }
+        if self.hlog.as_ref().is_some_and(|path| path.as_os_str() == "-") {
+            return refuse("--hlog is written to a file, and not to standard output; name one");
+        }
         if self.json.is_some() && self.json == self.hlog {
             return refuse("--json and --hlog name the same file");
         }

@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 #[derive(Args)]
 #[command(
-    after_help = "Exit codes: 0; 1 for a benchmark that cannot be run or whose check failed; 2 for what is wrong in the command line, files that cannot be written included; 3 where `compare` has found the second build slower; 130 after Ctrl-C, whatever came of it, with what was measured until then."
+    after_help = "Exit codes: 0; 1 for a benchmark that cannot be run or whose check failed; 2 for what is wrong in the command line, names under which no result could be written included; 3 where `compare` has found the second build slower; 130 after Ctrl-C, whatever came of it, with what was measured until then."
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]

@@ -1,6 +1,6 @@
 //! `gapless schema`: generates Rust and protobuf from SBE schemas, or checks them.
 
-use super::{Outcome, print};
+use super::{Outcome, print, to_stderr};
 use clap::{Args, Subcommand};
 use gapless_schema::generate::Generator;
 use std::path::{Path, PathBuf};
@@ -55,7 +55,10 @@ fn check(schemas: &[PathBuf], sbe_only: bool) -> Outcome {
             Err(error) => wrong.push(error.to_string()),
         }
     }
-    if wrong.is_empty() { Ok(()) } else { Err(wrong.join("; ").into()) }
+    // A line each; the last one ends the program.
+    let Some(last) = wrong.pop() else { return Ok(()) };
+    wrong.iter().for_each(|error| to_stderr!("gapless: {error}"));
+    Err(last.into())
 }
 
 fn generator(schema: &Path, sbe_only: bool) -> Generator {

@@ -99,6 +99,8 @@ fn results_that_cannot_be_written_and_options_without_effect_are_refused_before_
         ("--json no/out.json", "the folder no is not there"),
         ("--json /proc/out.json", "--json"),
         ("-c 5 --hlog .", "it is a folder"),
+        ("-c 5 --hlog -", "--hlog is written to a file"),
+        ("-O /proc/x.xlsx", "/proc/x.xlsx"),
         ("-k log", "--log-location has no use without a journal; add --enable-persistence"),
         ("-n 5", "--detached-send-queue-depth has no use without --detached-send"),
     ] {
@@ -257,7 +259,7 @@ fn clients_in_other_processes_and_a_figure_in_a_cell() {
     canonical(directory.path(), "-l sbe.random -c 5000 -t 0 --mode throughput -a -O results.xlsx -C 40-3 -T").good();
     let after = std::fs::read(directory.path().join("results.xlsx")).unwrap();
     assert_ne!(before, after, "the cell is written");
-    let missing = canonical(directory.path(), "-c 10 -a -O missing.xlsx -C 5-3").error(1);
+    let missing = canonical(directory.path(), "-c 10 -a -O missing.xlsx -C 5-3").error(2);
     assert!(missing.contains("missing.xlsx"), "{missing}");
 }
 

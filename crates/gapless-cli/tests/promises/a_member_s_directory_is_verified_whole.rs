@@ -51,6 +51,9 @@ fn what_its_start_refuses_is_found() {
         std::fs::write(path(name), whole).unwrap();
         assert!(verify().good().ends_with("\nwhole\n"), "{name} is back");
     }
+    std::fs::write(path("checkpoint"), "x").unwrap();
+    assert!(verify().error(1).contains(&format!("{MEMBER}/checkpoint is damaged")));
+    std::fs::remove_file(path("checkpoint")).unwrap();
     // Without any of them it is a member's journal all the same, and no new member.
     for name in small {
         std::fs::remove_file(path(name)).unwrap();

@@ -3,13 +3,14 @@
 
 use super::ballot::FoundBallot;
 use super::member_files::{Instances, MemberFiles, read_incarnation};
+use super::pending_checkpoint::PendingCheckpoint;
 use super::snapshot_transfer::base_file;
 use super::voting;
 use crate::ClusterError;
 use std::path::Path;
 
 /// What a start of the member in `directory` would refuse of its small files: `instance`, `incarnation`, `instances`, `ballot`,
-/// `voting` and, if there is one, `base`. The directory has a journal, and the member does not run.
+/// `voting` and, if they are there, `base` and `checkpoint`. The directory has a journal, and the member does not run.
 ///
 /// Without a whole `instance` nothing can be said about the others, whose seals hold its number.
 #[must_use]
@@ -22,6 +23,13 @@ pub fn check_member_files(directory: &Path) -> Vec<ClusterError> {
     let instances = Instances::look(&files).and_then(|found| found.ok_or_else(|| files.missing("instances")));
     let ballot = FoundBallot::read(directory, files.instance());
     let voting = voting::check(&files, ballot.as_ref().ok());
-    let results = [incarnation.map(drop), instances.map(drop), ballot.map(drop), voting, base_file(&files).map(drop)];
+    let results = [
+        incarnation.map(drop),
+        instances.map(drop),
+        ballot.map(drop),
+        voting,
+        base_file(&files).map(drop),
+        PendingCheckpoint::new(directory, files.instance()).read().map(drop),
+    ];
     results.into_iter().filter_map(Result::err).collect()
 }

@@ -24,6 +24,17 @@ fn remove(path: &Path) {
     std::fs::remove_file(path).unwrap();
 }
 
+fn exchange_for_a_link_to_itself(path: &Path) {
+    remove(path);
+    std::os::unix::fs::symlink(path.file_name().unwrap(), path).unwrap();
+}
+
+fn exchange_its_folder_for_a_file(path: &Path) {
+    let folder = path.parent().unwrap();
+    std::fs::rename(folder, folder.with_extension("elsewhere")).unwrap();
+    File::create(folder).unwrap();
+}
+
 fn exchange(path: &Path) {
     let copy = path.with_extension("copy");
     std::fs::copy(path, &copy).unwrap();
@@ -84,9 +95,11 @@ fn history(directory: &Path) -> PathBuf {
 
 #[test]
 fn each_deed_is_an_error_with_the_files_name_from_then_on() {
-    let deeds: [(&str, Place, Deed, Expected); 10] = [
+    let deeds: [(&str, Place, Deed, Expected); 12] = [
         ("segment removed", newest, remove, GONE),
         ("segment exchanged", newest, exchange, EXCHANGED),
+        ("segment exchanged for a link", newest, exchange_for_a_link_to_itself, GONE),
+        ("folder exchanged for a file", newest, exchange_its_folder_for_a_file, GONE),
         ("segment cut", newest, cut, CUT),
         ("segment cut by a byte", newest, cut_by_a_byte, CUT),
         ("segment cut and made long again", newest, cut_and_make_long_again, OVERWRITTEN),
@@ -99,9 +112,10 @@ fn each_deed_is_an_error_with_the_files_name_from_then_on() {
     for flush in [Flush::Mapped, Flush::Write] {
         for (name, path, deed, is_right) in deeds {
             let directory = tempfile::tempdir().unwrap();
-            let journal = opened(directory.path(), flush);
+            let folder = directory.path().join("journal");
+            let journal = opened(&folder, flush);
             journal.preparer().check_files().unwrap();
-            let path = path(directory.path());
+            let path = path(&folder);
             deed(&path);
             assert_lost(journal.preparer().check_files().unwrap_err(), &path, is_right, name);
             for refused in [

@@ -9,7 +9,7 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-use crate::{ReportError, Result};
+use crate::{ReportError, Result, output_file};
 
 #[cfg_attr(not(feature = "workbooks"), path = "no_excel.rs")]
 mod excel;
@@ -115,10 +115,7 @@ pub fn check(path: &Path, cell: Option<CellAddress>) -> Result<()> {
             "is already there and would be lost; choose another name, or name a cell to write to (--output-cell ROW-COL)",
         ));
     }
-    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    if !directory.is_dir() {
-        return Err(ReportError::workbook(path, format!("the directory {} is not there", directory.display())));
-    }
+    output_file(path.to_owned()).map_err(|reason| ReportError::workbook(path, reason))?;
     Ok(())
 }
 

@@ -12,6 +12,7 @@ use gapless_stream::messages::SequencerRequest;
 use gapless_stream::persistence::Opening;
 use gapless_stream::retention_watermark::RetentionWatermark;
 use gapless_stream::sequencer_recovery::rebuild;
+use gapless_stream::sequencer_state::SequencerState;
 use gapless_stream::sequencer_state_writer::{SequencerStateWriter, StateInterval};
 use gapless_stream::{Persistence, ResponderMessage, Sequencer, StreamError};
 use gapless_testkit::random::Random;
@@ -644,6 +645,28 @@ fn a_full_window_takes_the_rest_later() {
     }
     assert!(rounds > 1 && read == all);
     assert_eq!(follower.state(), leader.state());
+}
+
+#[test]
+fn no_state_is_written_above_a_journal_that_is_gone() {
+    for is_gone in [false, true] {
+        let directory = tempfile::tempdir().unwrap();
+        let layout = StreamLayout::new(directory.path());
+        let persistence = Persistence { segment_length_bytes: 4 << 20, ..Persistence::default() };
+        let opened = persistence.open(&layout.journal(), Opening::new(Tier::Quorum, FRAME_LENGTH_MAX)).unwrap();
+        let [watermark] = RetentionWatermark::shared(&opened.journal.preparer(), [0]);
+        let (below, window) = ((opened.journal.syncer(), watermark), Member::new().window);
+        let interval = StateInterval { frames: 1, time_min_ns: 0 };
+        let mut writer = SequencerStateWriter::by_hand(layout.state(), IDENTITY, 0, interval, window, below).unwrap();
+        if is_gone {
+            let files = std::fs::read_dir(layout.journal()).unwrap().map(|entry| entry.unwrap().path());
+            let is_segment = |path: &std::path::PathBuf| path.extension().is_some_and(|ending| ending == "segment");
+            files.filter(is_segment).for_each(|path| std::fs::remove_file(path).unwrap());
+        }
+        writer.submit(SequencerState::of(&Sequencer::new(rules()), IDENTITY), 0);
+        writer.turn();
+        assert_eq!(std::fs::read_dir(layout.state()).unwrap().count(), usize::from(!is_gone));
+    }
 }
 
 #[test]

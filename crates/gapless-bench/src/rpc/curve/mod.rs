@@ -26,6 +26,7 @@ use super::{check_interrupted, failed};
 use crate::Result;
 use crate::floor::{FloorKind, FloorPlan, HEADER_BYTES};
 use arguments::Plan;
+use gapless_measure::reporting::refuse_same_file;
 use gapless_measure::turns;
 use gapless_report::progress::Progress;
 use gapless_report::{FloorRow, Report, Row, plot as pictures};
@@ -51,6 +52,7 @@ const CONNECTED_BYTES: usize = 256;
 /// picture that cannot be written.
 pub fn run(arguments: &CurveArguments, interrupted: &AtomicBool) -> Result<String> {
     let plan = arguments.plan()?;
+    refuse_same_file(&arguments.json, &arguments.plot)?;
     if arguments.plot.is_some() {
         pictures::check()?;
     }
