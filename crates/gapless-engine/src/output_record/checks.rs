@@ -12,7 +12,7 @@ pub(super) const CHECK_LENGTH: usize = 2;
 /// The lowest bits of the hash behind each so many frames of a record. When there are too many, every second one goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Checks {
-    /// From one check to the next.
+    /// From one check to the next: a power of two.
     step_frames: u32,
     /// Of the record so far.
     frames: u32,
@@ -28,16 +28,16 @@ impl Checks {
     #[inline]
     pub fn after_frame(&mut self, hash: OutputHash) {
         self.frames += 1;
-        if !self.frames.is_multiple_of(self.step_frames) {
+        if !self.is_due() {
             return;
         }
-        let mut at = (self.frames / self.step_frames) as usize - 1;
+        let mut at = self.count() - 1;
         if at == CHECKS_MAX {
             for kept in 0..CHECKS_MAX / 2 {
                 self.values[kept] = self.values[2 * kept + 1];
             }
             self.step_frames *= 2;
-            if !self.frames.is_multiple_of(self.step_frames) {
+            if !self.is_due() {
                 return;
             }
             at = CHECKS_MAX / 2;
@@ -53,8 +53,13 @@ impl Checks {
         self
     }
 
+    /// Without a division, which each frame would pay.
+    const fn is_due(&self) -> bool {
+        self.frames & (self.step_frames - 1) == 0
+    }
+
     const fn count(&self) -> usize {
-        (self.frames / self.step_frames) as usize
+        (self.frames >> self.step_frames.trailing_zeros()) as usize
     }
 
     pub fn to_bytes(self) -> impl Iterator<Item = u8> {
@@ -68,8 +73,8 @@ impl Checks {
 
     /// Of a record of so many frames. None that a record has.
     pub fn from_bytes(step_frames: u32, frames: u64, bytes: &[u8]) -> Option<Self> {
-        let frames = u32::try_from(frames).ok()?;
-        let count = frames.checked_div(step_frames)? as usize;
+        let frames = u32::try_from(frames).ok().filter(|_| step_frames.is_power_of_two())?;
+        let count = (frames / step_frames) as usize;
         let mut values = [0; CHECKS_MAX];
         for (value, bytes) in values.iter_mut().zip(bytes.as_chunks().0) {
             *value = u16::from_le_bytes(*bytes);
@@ -157,7 +162,9 @@ mod tests {
         let bytes: Vec<u8> = whole.to_bytes().collect();
         assert_eq!(bytes.len(), CHECKS_MAX * CHECK_LENGTH);
         assert_eq!(Checks::from_bytes(whole.step_frames(), 700, &bytes), Some(whole));
-        assert_eq!(Checks::from_bytes(0, 700, &bytes), None);
+        for step_frames in [0, 3, 6, u32::MAX] {
+            assert_eq!(Checks::from_bytes(step_frames, 700, &bytes), None, "{step_frames}");
+        }
         assert_eq!(Checks::from_bytes(1, 700, &bytes), None, "there is no room for so many");
         // Of a batch that was not finished they say nothing.
         let part = whole.of_first(690);
