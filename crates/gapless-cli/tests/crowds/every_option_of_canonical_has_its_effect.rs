@@ -118,7 +118,7 @@ fn results_that_cannot_be_written_and_options_without_effect_are_refused_before_
 fn one_that_is_interrupted_prints_what_it_has_and_ends_with_a_code_of_its_own() {
     let directory = tempfile::tempdir().unwrap();
     let _turn = turn();
-    let words = ["bench", "canonical", "-l", "sbe.serial", "-c", "100000000", "-r", "1000", "-t", "0", "-b", "-a"];
+    let words = ["bench", "canonical", "-l", "sbe.serial", "-c", "60000", "-r", "1000", "-t", "0", "-b", "-a"];
     let mut running = Process::start(gapless(directory.path(), &words).stderr(Stdio::piped()));
     let said = running.error_lines();
     // Figures of an interval: it measures.
