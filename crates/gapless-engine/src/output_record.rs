@@ -50,7 +50,7 @@ const MAGIC: [u8; 8] = *b"GAPOUTP\x04";
 const HEADER_LENGTH: usize = 64;
 /// Where the checks begin in a record.
 const CHECKS_AT: usize = 44;
-const RECORD_LENGTH: usize = CHECKS_AT + CHECKS_MAX * CHECK_LENGTH + 4;
+pub(crate) const RECORD_LENGTH: usize = CHECKS_AT + CHECKS_MAX * CHECK_LENGTH + 4;
 /// A record that grows is written so often, ns.
 const WRITE_INTERVAL_NS: u64 = 1_000_000_000;
 /// And when nothing has come for so long, ns.

@@ -203,7 +203,8 @@ impl CanonicalArguments {
                 "--detached-persister or --cpu max",
             ),
         ];
-        if let Some((_, option, needed)) = without_thread.iter().find(|(is_given, ..)| *is_given) {
+        let without_thread = without_thread.iter().find(|(is_given, ..)| *is_given && !self.is_clustered());
+        if let Some((_, option, needed)) = without_thread {
             return refuse(format!("{option} has no use without {needed}"));
         }
         if self.hlog.is_some() && self.no_latency_writes {

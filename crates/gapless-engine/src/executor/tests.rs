@@ -421,7 +421,7 @@ fn the_record_of_outputs_is_written_when_nothing_comes_and_ends_where_a_snapshot
     let path = directory.path();
     let records = || -> Vec<(u64, u64)> {
         let bytes = std::fs::read(path.join(output_record::FILE_NAME)).unwrap();
-        bytes[64..].chunks(48).map(|record| (u64_at(record, 0), u64_at(record, 8))).collect()
+        bytes[64..].chunks(output_record::RECORD_LENGTH).map(|record| (u64_at(record, 0), u64_at(record, 8))).collect()
     };
     let rules = SnapshotRules { interval_frames: Some(4), on_stop: false };
     let mut world = World::with(|links| {
