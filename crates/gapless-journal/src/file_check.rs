@@ -21,7 +21,6 @@ use gapless_wire::checksum::crc32c;
 use crate::descriptor::{FIXED_LENGTH, FixedHeader, JOURNALED_MARK_OFFSET, SEALED_BIT};
 use crate::error::{FileLoss, JournalError};
 use crate::segment::Segment;
-use crate::shared_journal::{SegmentMaintenance, SharedJournal};
 
 /// Most bytes of frames that a look remembers for the next one.
 const KNOWN_LENGTH_MAX: u64 = 64 << 10;
@@ -34,45 +33,6 @@ pub(crate) struct KnownFrames {
     from: u64,
     to: u64,
     crc32c: u32,
-}
-
-impl SharedJournal {
-    /// Looks at the newest segment and the history. What is lost ends the journal.
-    pub(crate) fn check_files(&self, maintenance: &mut SegmentMaintenance) -> Result<(), JournalError> {
-        self.check_poison()?;
-        // The holder of `maintenance` is the only one who renames, cuts and deletes segments.
-        let active = self.segment_list().active.clone();
-        let looked = check_newest(&active, maintenance.known_frames.take()).and_then(|known| {
-            maintenance.known_frames = known;
-            maintenance.history.check()
-        });
-        self.ended_by_loss(looked)
-    }
-
-    /// Looks for the last time at a segment that the writer has left, `length` bytes long. What is lost ends the journal.
-    pub(crate) fn check_left(
-        &self,
-        maintenance: &SegmentMaintenance,
-        file: &Arc<File>,
-        path: &Path,
-        length: u64,
-    ) -> Result<(), JournalError> {
-        let looked = check_place(file, path, length).and_then(|()| check_known(file, path, &maintenance.known_frames));
-        self.ended_by_loss(looked)
-    }
-
-    /// Looks whether a segment that takes frames is still under the name that it had when it was prepared.
-    pub(crate) fn check_unnamed(&self, segment: &Segment) -> Result<(), JournalError> {
-        self.ended_by_loss(check_place(&segment.file, &segment.path(), segment.header.segment_length))
-    }
-
-    fn ended_by_loss(&self, looked: Result<(), JournalError>) -> Result<(), JournalError> {
-        looked.inspect_err(|error| {
-            if matches!(error, JournalError::FileLost { .. }) {
-                self.poison(error);
-            }
-        })
-    }
 }
 
 /// That `path` leads to `file`, if need be over links, and that it has at least `length` bytes.
@@ -101,7 +61,7 @@ pub(crate) fn lost(path: &Path, loss: FileLoss) -> JournalError {
 }
 
 /// Looks at the segment that takes frames, and gives what the next look can compare with.
-fn check_newest(segment: &Segment, known: Option<KnownFrames>) -> Result<Option<KnownFrames>, JournalError> {
+pub(crate) fn check_newest(segment: &Segment, known: Option<KnownFrames>) -> Result<Option<KnownFrames>, JournalError> {
     let (file, path) = (&segment.file, segment.path());
     check_place(file, &path, segment.header.segment_length)?;
     let mut fixed = [0; FIXED_LENGTH];
@@ -121,7 +81,7 @@ fn check_newest(segment: &Segment, known: Option<KnownFrames>) -> Result<Option<
 }
 
 /// That the frames that the last look has seen in this segment are what they were.
-fn check_known(file: &Arc<File>, path: &Path, known: &Option<KnownFrames>) -> Result<(), JournalError> {
+pub(crate) fn check_known(file: &Arc<File>, path: &Path, known: &Option<KnownFrames>) -> Result<(), JournalError> {
     match known.as_ref().filter(|known| Arc::ptr_eq(&known.file, file)) {
         Some(known) if sum_of(file, path, known.from, known.to)? != known.crc32c => {
             Err(lost(path, FileLoss::Overwritten { position: known.from }))

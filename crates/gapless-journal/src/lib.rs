@@ -22,6 +22,7 @@
 //! | `evaluation` | which bytes of the segments belong to the journal (decision 7) |
 //! | `frame_batch` | a run of checked frames, as replay hands them out |
 //! | `segment_maintenance` | the work on segments beside the writer, step by step |
+//! | `file_watch` | ends a journal whose files are lost |
 //! | `shared_journal` | the shared state of the writer and its helper threads |
 //! | `directory` | the lock, and the survey of the segments |
 //! | [`records`] | [`Record`]: the records of consensus, among the frames |
@@ -29,6 +30,7 @@
 //! | `compressed` | a segment compressed by LZ4 |
 //! | `history` | the file that names the journal and the segments which must be there |
 //! | [`durable_file`] | [`FileReplacement`]: a small file's content is replaced as a whole |
+//! | `file_check` | whether the files that are being written are still there |
 //! | `segment` | one segment file as its writer holds it |
 //! | [`options`] | [`JournalOptions`] and its defaults |
 //! | `boot` | which boot of the machine this is: decides which mark is good |
@@ -39,7 +41,6 @@
 //! | `lock_holder` | who holds the lock of a journal, asked from outside |
 //! | [`descriptor`] | the layout of a segment |
 //! | `scan` | checking frames one after the other |
-//! | `file_check` | whether the files that are being written are still there |
 //! | `wake` | waking the helper thread |
 //! | [`disk`] | [`Disk`]: one that may refuse, for simulations |
 //! | [`error`] | [`JournalError`] |
@@ -65,6 +66,7 @@ pub mod durable_file;
 pub mod error;
 mod evaluation;
 mod file_check;
+mod file_watch;
 mod frame_batch;
 mod history;
 pub mod history_check;

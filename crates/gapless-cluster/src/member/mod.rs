@@ -20,6 +20,7 @@
 //! | [`recover`] | a member whose partners are lost becomes a cluster of one |
 //! | `voting` | whether this member may vote |
 //! | `waits` | for whom this member waits, and why |
+//! | [`member_check`] | whether the small files of a directory are whole |
 //! | `member_files` | small sealed files: the directory's number, the other members' instances, the removal |
 //! | `pending_checkpoint` | a checkpoint beside the journal |
 //! | `ballot` | term and vote beside the journal |

@@ -148,13 +148,10 @@ impl ForcedRecovery {
         assert_ne!(incarnation, 0, "incarnations are counted from 1");
         let layout = self.directory.layout();
         let root = layout.root();
-        let files = match MemberFiles::look(root) {
-            Ok(files) => files,
-            Err(_) => {
-                keep_old(root, "instance")?;
-                MemberFiles::begin(root, random_token() as u64)?
-            }
-        };
+        let files = MemberFiles::look(root).or_else(|_| {
+            keep_old(root, "instance")?;
+            MemberFiles::begin(root, random_token() as u64)
+        })?;
         keep_incarnation(&files, incarnation)?;
         let identity = StreamIdentity { stream_id: self.stream_id, incarnation };
         let journal = JournalReader::open(layout.journal())?;

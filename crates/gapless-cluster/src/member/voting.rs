@@ -82,12 +82,11 @@ impl Voting {
         };
         let found = files.read(NAME)?;
         let found = found.map(|text| VotingFile::parse(&text).ok_or_else(|| files.damaged(NAME))).transpose()?;
-        match &found {
-            Some(found) => found.agrees(files, ballot)?,
-            // It is written before the ballot and the journal are.
-            None if ballot.starts > 0 || boot.is_some() => return Err(files.missing(NAME)),
-            None => {}
+        // It is written before the ballot and the journal are.
+        if found.is_none() && (ballot.starts > 0 || boot.is_some()) {
+            return Err(files.missing(NAME));
         }
+        found.as_ref().map_or(Ok(()), |found| found.agrees(files, ballot))?;
         let VotingFile { state, starts, is_synced: was_synced, ballot_number } = match (found, boot) {
             (None, _) => VotingFile { state: VotingState::New, starts: 0, is_synced, ballot_number: 0 },
             (Some(found), _) if found.state == VotingState::New || boot.is_some() => found,
