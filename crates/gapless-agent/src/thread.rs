@@ -335,27 +335,31 @@ impl Runner {
         Ok(())
     }
 
-    /// Announce, poll once more, and only then wait: see [`crate::park_flag`].
+    /// Announce, poll once more, and only then wait: see [`crate::park_flag`]. Until there is work: the poll before the next wait is the
+    /// only one behind a wake-up for nothing, such as by a heartbeat.
     fn park(&mut self, ns_max: u64) -> Result<(), AgentFailure> {
-        self.waker.announce();
-        self.group.arm();
-        // What the agents announced comes before the poll; pairs with the fence of the thread that reads it
-        // in shared memory after publishing.
-        fence(Ordering::SeqCst);
-        let work = self.group.poll_once(self.clock.now())?;
-        if work > 0 {
-            self.idle.reset();
-        } else if !self.must_end() {
-            let ns = self.until_deadline_ns(ns_max);
+        loop {
+            self.waker.announce();
+            self.group.arm();
+            // What the agents announced comes before the poll; pairs with the fence of the thread that reads it
+            // in shared memory after publishing.
+            fence(Ordering::SeqCst);
+            let work = self.group.poll_once(self.clock.now())?;
+            let ns = if work > 0 || self.must_end() { 0 } else { self.until_deadline_ns(ns_max) };
             if ns > 0 {
                 let mut descriptors = Vec::new();
                 self.group.watch(&mut descriptors);
                 self.waker.wait_watching(ns, &descriptors);
             }
+            self.waker.withdraw();
+            self.group.disarm();
+            if work > 0 {
+                self.idle.reset();
+            }
+            if ns == 0 {
+                return Ok(());
+            }
         }
-        self.waker.withdraw();
-        self.group.disarm();
-        Ok(())
     }
 
     fn until_deadline_ns(&mut self, ns_max: u64) -> u64 {

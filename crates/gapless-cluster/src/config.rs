@@ -104,18 +104,21 @@ impl MemberConfig {
     }
 }
 
+/// The longest interval of heartbeats, where a file does not say it: an idle leader wakes for each and its answers.
+const HEARTBEAT_INTERVAL_MAX: Duration = Duration::from_millis(100);
+
 /// When a member that receives nothing from a leader starts an election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ElectionConfig {
     /// The shortest wait without a leader, and half of the longest; a witness waits two to three times as long.
     pub timeout: Duration,
-    /// The interval at which a leader sends heartbeats.
+    /// The interval at which a leader sends heartbeats. A file that does not say it means a third of the time-out, at most 100 ms.
     pub heartbeat_interval: Duration,
 }
 
 impl Default for ElectionConfig {
     fn default() -> Self {
-        Self { timeout: Duration::from_millis(300), heartbeat_interval: Duration::from_millis(30) }
+        Self { timeout: Duration::from_millis(300), heartbeat_interval: HEARTBEAT_INTERVAL_MAX }
     }
 }
 
@@ -397,6 +400,7 @@ fn election(mut table: Table<'_>) -> Result<ElectionConfig, ClientError> {
     let mut election = ElectionConfig::default();
     let range = Duration::from_millis(1)..=Duration::from_secs(60);
     table.set("timeout", &mut election.timeout, |value| value.duration(range.clone()))?;
+    election.heartbeat_interval = HEARTBEAT_INTERVAL_MAX.min(election.timeout / 3);
     table.set("heartbeat_interval", &mut election.heartbeat_interval, |value| value.duration(range))?;
     table.end()?;
     Ok(election)

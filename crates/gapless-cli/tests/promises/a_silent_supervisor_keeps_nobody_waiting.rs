@@ -63,6 +63,8 @@ fn ps_says_that_the_process_of_a_copy_is_stopped() {
     let stopped = Stopped::new(&floor.copies()[0], "process_id");
     let expected = format!("worker.1: its process {pid} is stopped by a signal; SIGCONT lets it go on\n");
     until("it is said", || run(floor.path(), &["ps"]).good().contains(&expected));
+    let in_json = "\"standstill\":\"is stopped by a signal; SIGCONT lets it go on\"";
+    assert!(run(floor.path(), &["ps", "--json"]).good().contains(in_json));
     drop(stopped);
     until("it is said no more", || !run(floor.path(), &["ps"]).good().contains("is stopped"));
 }

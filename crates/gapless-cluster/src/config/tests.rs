@@ -71,6 +71,16 @@ fn shared_memory_is_a_path_and_does_not_go_with_tls() {
 }
 
 #[test]
+fn heartbeats_follow_the_time_out_where_they_are_not_said() {
+    for (timeout, expected_ms) in [("300 ms", 100), ("60 s", 100), ("150 ms", 50), ("1 ms", 0)] {
+        let text = format!("{THREE}[election]\ntimeout = \"{timeout}\"\n");
+        let election = ClusterConfig::parse(&text, "c.toml").unwrap_or_else(|error| panic!("{error}")).election;
+        assert_eq!(election.heartbeat_interval.as_millis(), expected_ms, "{timeout}");
+        assert!(3 * election.heartbeat_interval <= election.timeout, "{timeout}");
+    }
+}
+
+#[test]
 fn the_guide_shows_every_key_and_its_default() {
     let config = ClusterConfig::parse(EXAMPLE, "cluster.toml").unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(config.election, ElectionConfig::default());
@@ -111,7 +121,8 @@ fn what_is_wrong_is_refused_at_its_line() {
     refused("\"h3:1\"", "", 6, &["member 3 has no addresses", "[discovery]"]);
     refused("addresses = [\"h3:1\"]", "address = \"h3:1\"", 8, &["unknown", "id, addresses, kind"]);
     refused("id = 3", "id = 3\nkind = \"primary\"", 8, &["kind", "\"full\", \"witness\", \"learner\""]);
-    refuses(&format!("{THREE}[election]\ntimeout = \"50 ms\"\n"), 16, &["election.timeout", "three times"]);
+    let near = format!("{THREE}[election]\ntimeout = \"50 ms\"\nheartbeat_interval = \"17 ms\"\n");
+    refuses(&near, 16, &["election.timeout", "three times"]);
     refuses(&format!("{THREE}[election]\ntimeout = \"2 min\"\n"), 16, &["election.timeout", "1 ms to 1 min"]);
     refuses(&format!("{THREE}[election]\nheartbeats = 3\n"), 16, &["unknown", "timeout, heartbeat_interval"]);
     refuses(&format!("{THREE}[discovery]\ngroup = \"239.0.0.1:5\"\n"), 15, &["discovery.interface", "missing"]);

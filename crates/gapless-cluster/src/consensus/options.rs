@@ -40,8 +40,10 @@ pub struct ConsensusOptions {
     pub entries_kept_max: usize,
 }
 
-/// Ticks in a heartbeat interval.
-pub(super) const HEARTBEAT_TICKS: u64 = 4;
+/// The fewest ticks in a heartbeat interval.
+const HEARTBEAT_TICKS_MIN: u64 = 4;
+/// The longest tick: how soon a member campaigns whose leader has died does not depend on long heartbeat intervals.
+const TICK_MAX_NS: u64 = 7_500_000;
 
 /// Why options are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -97,7 +99,7 @@ impl ConsensusOptions {
         }
         let heartbeat = self.heartbeat_interval_ns;
         let (min, max) = (self.election_timeout_min_ns, self.election_timeout_max_ns);
-        let is_ordered = heartbeat >= HEARTBEAT_TICKS
+        let is_ordered = heartbeat >= HEARTBEAT_TICKS_MIN
             && min >= heartbeat.saturating_mul(2)
             && max >= min.saturating_add(heartbeat)
             && max <= 1 << 50;
@@ -119,8 +121,14 @@ impl ConsensusOptions {
         limits.iter().find(|(_, is_right)| !is_right).map_or(Ok(()), |(name, _)| Err(OptionsError::Limit(name)))
     }
 
+    /// Ticks in a heartbeat interval.
+    pub(super) const fn heartbeat_ticks(&self) -> u64 {
+        let ticks = self.heartbeat_interval_ns.div_ceil(TICK_MAX_NS);
+        if ticks > HEARTBEAT_TICKS_MIN { ticks } else { HEARTBEAT_TICKS_MIN }
+    }
+
     pub(super) const fn tick_ns(&self) -> u64 {
-        self.heartbeat_interval_ns / HEARTBEAT_TICKS
+        self.heartbeat_interval_ns / self.heartbeat_ticks()
     }
 
     /// The lease, and the range of the time-outs with its end excluded, in ticks.

@@ -6,6 +6,7 @@ use super::protocol::{CopyStatus, SupervisorStatus};
 use crate::copy_name::CopyName;
 use crate::process_facts::session;
 use gapless_rpc::domain::{DomainReading, read_domain};
+use gapless_transport::peer_process::PeerProcess;
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -30,6 +31,8 @@ pub struct CopyFigures {
     pub copy: CopyStatus,
     /// Processor time that its process uses, percent of one core: since the look before, at the first one since its start.
     pub cpu_percent: Option<f64>,
+    /// Why its process does nothing whatever comes, where the kernel says so: something has stopped it.
+    pub standstill: Option<&'static str>,
     /// What it serves, by name.
     pub routes: Vec<RouteFigures>,
 }
@@ -88,6 +91,7 @@ impl FigureReader {
             let served = copy.process_id.and_then(|process_id| routes.remove(&process_id));
             CopyFigures {
                 cpu_percent: look.and_then(|look| look.cpu_percent(before)),
+                standstill: copy.process_id.and_then(|process_id| PeerProcess::numbered(process_id).standstill()),
                 routes: served.unwrap_or_default(),
                 copy,
             }

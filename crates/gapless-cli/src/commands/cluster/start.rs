@@ -19,7 +19,7 @@ pub(super) struct Arguments {
 }
 
 /// The pause between two looks at the member's health.
-const PAUSE: Duration = Duration::from_millis(100);
+const PAUSE: Duration = Duration::from_millis(250);
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
     let config = Member::at(&arguments.file).config()?;

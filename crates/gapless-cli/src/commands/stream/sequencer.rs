@@ -17,7 +17,7 @@ pub(super) struct Arguments {
 }
 
 /// The pause between two looks at the stream's health.
-pub(super) const PAUSE: Duration = Duration::from_millis(100);
+pub(super) const PAUSE: Duration = Duration::from_millis(250);
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
     let config = arguments.location.config()?;

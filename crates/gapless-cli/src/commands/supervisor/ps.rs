@@ -9,7 +9,6 @@ use crate::commands::{Outcome, interrupt, is_printed};
 use crate::printable::escaped;
 use clap::Args;
 use gapless_supervisor::control::{CopyFigures, FigureReader, Figures};
-use gapless_transport::peer_process::PeerProcess;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -56,10 +55,9 @@ fn in_text(figures: &Figures) -> String {
             None => "no file is in force: `gapless up FILE` starts what it names\n",
         };
     }
-    for CopyFigures { copy, .. } in &figures.copies {
-        let process = copy.process_id.map(PeerProcess::numbered);
-        if let Some((process, why)) = process.and_then(|process| Some((process, process.standstill()?))) {
-            text += &format!("{}: its process {} {why}\n", copy.copy, process.id());
+    for CopyFigures { copy, standstill, .. } in &figures.copies {
+        if let (Some(process_id), Some(why)) = (copy.process_id, standstill) {
+            text += &format!("{}: its process {process_id} {why}\n", copy.copy);
         }
     }
     if figures.supervisor.is_ending {

@@ -125,7 +125,7 @@ mod tests {
             running_ms: None,
             memory_bytes: None,
         };
-        let copies = vec![CopyFigures { copy, cpu_percent: None, routes: Vec::new() }];
+        let copies = vec![CopyFigures { copy, cpu_percent: None, standstill: None, routes: Vec::new() }];
         Figures { supervisor: SupervisorStatus::default(), copies, missing: None }
     }
 

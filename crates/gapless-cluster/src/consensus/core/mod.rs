@@ -23,7 +23,7 @@ pub mod status;
 use super::change::Change;
 use super::effects::{Outgoing, RoleChange};
 use super::members::{Members, MembersError};
-use super::options::{ConsensusOptions, HEARTBEAT_TICKS, OptionsError, mixed};
+use super::options::{ConsensusOptions, OptionsError, mixed};
 use super::record::{Checkpoint, HardState, RecordContent};
 use super::recovered::Recovered;
 use super::storage::Storage;
@@ -36,6 +36,8 @@ use std::collections::VecDeque;
 const BEGIN: u64 = 1;
 /// How often a member campaigns before its election time-out when the leader is known to be dead.
 const HURRIED_ATTEMPTS: u32 = 8;
+/// Ticks between two such campaigns, and the most before the first.
+const HURRY_TICKS: u64 = 4;
 /// After so many election time-outs without an answer a log position is offered again.
 const OFFER_AGAIN_TIMEOUTS: usize = 4;
 
@@ -145,7 +147,7 @@ impl Consensus {
         let config = Config {
             id: options.id.get(),
             election_tick: lease,
-            heartbeat_tick: HEARTBEAT_TICKS as usize,
+            heartbeat_tick: options.heartbeat_ticks() as usize,
             min_election_tick: min,
             max_election_tick: max,
             applied: state.start.index,
@@ -281,22 +283,22 @@ impl Consensus {
     /// has come meanwhile is read before.
     pub fn tick(&mut self, now_ns: u64) {
         let last_ns = *self.last_tick_ns.get_or_insert(now_ns);
-        let tick_ns = self.options.tick_ns();
+        let (tick_ns, heartbeat_ticks) = (self.options.tick_ns(), self.options.heartbeat_ticks());
         let ticks = now_ns.saturating_sub(last_ns) / tick_ns;
         if ticks == 0 {
             return;
         }
         let quiet = self.quiet_ticks();
-        let advanced = if ticks >= quiet + HEARTBEAT_TICKS {
+        let advanced = if ticks >= quiet + heartbeat_ticks {
             self.last_tick_ns = Some(now_ns);
-            HEARTBEAT_TICKS
+            heartbeat_ticks
         } else {
-            let advanced = if ticks > HEARTBEAT_TICKS { ticks.min(quiet) } else { ticks };
+            let advanced = if ticks > heartbeat_ticks { ticks.min(quiet) } else { ticks };
             self.last_tick_ns = Some(last_ns + advanced * tick_ns);
             advanced
         };
         self.has_news = true;
-        let heartbeat_ns = HEARTBEAT_TICKS * tick_ns;
+        let heartbeat_ns = heartbeat_ticks * tick_ns;
         self.acknowledged_is_due |= last_ns / heartbeat_ns != now_ns / heartbeat_ns && self.restoring.is_none();
         for _ in 0..advanced {
             self.tick_once();
@@ -320,7 +322,8 @@ impl Consensus {
                 raft.randomized_election_timeout().saturating_sub(raft.election_elapsed + 1)
             }
             StateRole::Leader if !is_busy && self.wants_transfer().is_none() => {
-                let until_heartbeats = (HEARTBEAT_TICKS as usize).saturating_sub(raft.heartbeat_elapsed());
+                let until_heartbeats =
+                    (self.options.heartbeat_ticks() as usize).saturating_sub(raft.heartbeat_elapsed());
                 until_heartbeats.min(raft.election_timeout().saturating_sub(raft.election_elapsed))
             }
             _ => 1,
@@ -380,11 +383,11 @@ impl Consensus {
 
     /// The leader is known to be dead: its connection was reset, its process has ended.
     ///
-    /// A follower gives up its lease at once, so it grants votes now, and campaigns soon: after 0 to 1 heartbeat
-    /// intervals by (seed, member, term), so that two candidates seldom collide; a witness two intervals later. It
-    /// starts with a pre-vote, which does not disturb a leader that is alive: a member that still receives its
-    /// heartbeats refuses. Because others may notice later, it asks again each interval, a few times, and then leaves
-    /// it to its time-out.
+    /// A follower gives up its lease at once, so it grants votes now, and campaigns soon: after 0 to 4 ticks, which are
+    /// at most a heartbeat interval and at most 30 ms, by (seed, member, term), so that two candidates seldom collide; a
+    /// witness 8 ticks later. It starts with a pre-vote, which does not disturb a leader that is alive: a member that
+    /// still receives its heartbeats refuses. Because others may notice later, it asks again every 5 ticks, a few times,
+    /// and then leaves it to its time-out.
     pub fn peer_gone(&mut self, member: MemberId) {
         self.has_news = true;
         self.unreachable(member);
@@ -395,8 +398,8 @@ impl Consensus {
         let term = raft.term;
         raft.become_follower(term, raft::INVALID_ID);
         self.set_timeout();
-        let later = if self.options.is_witness { 2 * HEARTBEAT_TICKS } else { 0 };
-        let delay = mixed(&[!self.options.seed, self.id.get(), term]) % (HEARTBEAT_TICKS + 1);
+        let later = if self.options.is_witness { 2 * HURRY_TICKS } else { 0 };
+        let delay = mixed(&[!self.options.seed, self.id.get(), term]) % (HURRY_TICKS + 1);
         self.hurry = Some(Hurry { ticks_left: delay + later, attempts_left: HURRIED_ATTEMPTS });
     }
 
@@ -411,7 +414,7 @@ impl Consensus {
             hurry.ticks_left -= 1;
             return;
         }
-        hurry.ticks_left = HEARTBEAT_TICKS;
+        hurry.ticks_left = HURRY_TICKS;
         hurry.attempts_left -= 1;
         if hurry.attempts_left == 0 {
             self.hurry = None;

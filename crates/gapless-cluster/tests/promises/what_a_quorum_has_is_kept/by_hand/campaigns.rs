@@ -140,6 +140,45 @@ fn who_knows_its_leader_to_be_dead_campaigns_within_a_heartbeat_interval() {
 }
 
 #[test]
+fn long_heartbeat_intervals_do_not_delay_who_knows_its_leader_to_be_dead() {
+    let options = ConsensusOptions {
+        heartbeat_interval_ns: 75 * MS,
+        election_timeout_min_ns: 300 * MS,
+        election_timeout_max_ns: 600 * MS,
+        ..options(1, voters(3))
+    };
+    let tick_ns = 75 * MS / 10;
+    let all: BTreeSet<_> = (2..60)
+        .map(|term| {
+            let mut alone = time_out(&options, term).0;
+            alone.core.peer_gone(member(2));
+            alone.settle();
+            let campaigns_at = (1..=100).find(|tick| {
+                alone.core.tick(tick * tick_ns);
+                alone.poll();
+                alone.campaigns()
+            });
+            campaigns_at.unwrap()
+        })
+        .collect();
+    // Of 7.5 ms each: at most 30 ms, and the tick that sees it.
+    assert_eq!(all, (1..=5).collect());
+    // It leads after that, with heartbeats as far apart as they were asked for.
+    let mut alone = Alone::new(options, Recovered::nothing());
+    alone.lead(&[2]);
+    alone.acknowledge(2, alone.last());
+    let sent: Vec<_> = (0..300u64)
+        .filter(|_| {
+            alone.ticks(1);
+            let is_sent = !alone.take(MessageType::MsgHeartbeat, 2).is_empty();
+            alone.tell(alone.message(MessageType::MsgHeartbeatResponse, 2)).unwrap();
+            is_sent
+        })
+        .collect();
+    assert_eq!(sent.len(), 4, "in 300 ms: {sent:?}");
+}
+
+#[test]
 fn a_hurried_member_asks_a_few_times_and_then_at_its_time_outs() {
     let mut alone = following_two();
     alone.core.peer_gone(member(2));
