@@ -44,7 +44,7 @@ impl From<WireError> for Broken {
 /// A connection, from its first byte on.
 #[derive(Debug)]
 pub(super) struct Connection {
-    socket: Socket,
+    pub(super) socket: Socket,
     incoming: ReceiveBuffer,
     outgoing: SendQueue,
     /// A short message, copied together.
@@ -177,18 +177,6 @@ impl Connection {
     #[inline]
     pub(super) fn check(&mut self) {
         self.socket.check();
-    }
-
-    /// The caller is about to sleep; it looks once more before it does.
-    #[inline]
-    pub(super) fn arm(&self) {
-        self.socket.arm();
-    }
-
-    /// The caller is awake.
-    #[inline]
-    pub(super) fn disarm(&mut self) {
-        self.socket.disarm();
     }
 
     /// Drops the received bytes.

@@ -6,9 +6,8 @@ use super::options::MemberLinkOptions;
 use gapless_transport::sockets::Address;
 use gapless_transport::sockets::SharedListener;
 use gapless_transport::sockets::Socket;
-use gapless_transport::sockets::TcpSocket;
+use gapless_transport::sockets::tcp::{TcpSocket, accept};
 use gapless_transport::sockets::{Network, PipeListener};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -54,27 +53,16 @@ impl Listener {
         }
     }
 
-    /// `WouldBlock` where nobody connects: to accept in vain costs the kernel a socket that it makes and drops.
-    fn check_ready(&self) -> io::Result<()> {
-        let mut asked = [PollFd::new(self, PollFlags::IN)];
-        match poll(&mut asked, Some(&Timespec::default()))? {
-            0 => Err(io::ErrorKind::WouldBlock.into()),
-            _ => Ok(()),
-        }
-    }
-
     /// The next connection; `None` if the connecting member is gone already.
     pub(super) fn accept(&self, options: &MemberLinkOptions) -> io::Result<Option<(Socket, Address)>> {
         match self {
             Self::Tcp(listener) => {
-                self.check_ready()?;
-                let (stream, address) = listener.accept()?;
+                let (stream, address) = accept(listener)?;
                 let socket = TcpSocket::accepted(OwnedFd::from(stream), options.kernel_buffer_bytes)
                     .and_then(|socket| accepted(socket, options));
                 Ok(socket.ok().map(|socket| (socket, Address::Network(address))))
             }
             Self::SharedMemory(listener) => {
-                self.check_ready()?;
                 let address = Address::SharedMemory(listener.path().into());
                 Ok(Some((Socket::shared(listener.accept()?), address)))
             }

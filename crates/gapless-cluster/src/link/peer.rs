@@ -312,18 +312,14 @@ impl PeerLink {
         }
     }
 
-    /// The caller is about to sleep.
+    /// The caller is about to sleep; it looks once more before it does.
     pub(super) fn arm(&self) {
-        if let Some(connection) = &self.connection {
-            connection.arm();
-        }
+        self.connection.iter().for_each(|connection| connection.socket.arm());
     }
 
     /// The caller is awake.
     pub(super) fn disarm(&mut self) {
-        if let Some(connection) = &mut self.connection {
-            connection.disarm();
-        }
+        self.connection.iter_mut().for_each(|connection| connection.socket.disarm());
     }
 
     /// Frees memory that only a long message needed.

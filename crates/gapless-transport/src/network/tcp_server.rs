@@ -6,6 +6,7 @@
 
 use super::tcp::{Received, TcpConnection};
 use crate::TransportError;
+use crate::sockets::tcp::accept;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -170,7 +171,7 @@ impl<T> TcpServer<T> {
     ) -> Result<u64, TransportError> {
         let mut refused = 0;
         for _ in 0..ACCEPTS_MAX {
-            let (stream, peer) = match self.listener.accept() {
+            let (stream, peer) = match accept(&self.listener) {
                 Ok(accepted) => accepted,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 // A peer that has hung up meanwhile, or a signal.

@@ -10,7 +10,7 @@
 //! | [`shared_memory`] | [`SharedSocket`]: bytes between two processes of one host, through rings in memory that both map |
 //! | [`pipe`] | [`Network`]: connections that are not the operating system's, for simulations |
 //! | [`address`] | [`Address`]: where a connection goes to, or comes from, and its form in text |
-//! | [`bytes`] | [`SocketRead`]: the result of a look at one of them |
+//! | [`bytes`] | [`SocketRead`]: the result of a look at one of them; whether somebody connects |
 
 pub mod address;
 pub mod bytes;

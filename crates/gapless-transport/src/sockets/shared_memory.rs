@@ -15,7 +15,7 @@
 //! Nothing that the other process writes is believed: a ring must be sealed against shrinking and of a size in range,
 //! positions and lengths are checked, and bytes are looked at in a copy only.
 
-use super::bytes::SocketRead;
+use super::bytes::{SocketRead, check_connecting};
 use crate::socket_path::socket_address;
 use gapless_log::{LogError, MemoryKind, RingReader, RingWriter, StreamIdentity, ring};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -334,6 +334,7 @@ impl SharedListener {
     /// [`io::ErrorKind::WouldBlock`] when there is none now.
     pub fn accept(&self) -> io::Result<SharedSocket> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        check_connecting(&self.socket)?;
         let socket = rustix::net::accept_with(&self.socket, flags)?;
         if !is_trusted(&socket)? {
             // As one that has gone already: there may be others after it.

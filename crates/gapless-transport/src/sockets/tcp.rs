@@ -1,6 +1,6 @@
 //! [`TcpSocket`]: bytes over a TCP connection. Knows no message.
 
-use super::bytes::SocketRead;
+use super::bytes::{SocketRead, check_connecting};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{
@@ -8,7 +8,16 @@ use rustix::net::{
 };
 use std::io;
 use std::io::IoSlice;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+
+/// The next connection of a listener that never blocks, if somebody connects.
+///
+/// # Errors
+/// [`io::ErrorKind::WouldBlock`] where nobody does; the operating system's.
+pub fn accept(listener: &TcpListener) -> io::Result<(TcpStream, SocketAddr)> {
+    check_connecting(listener)?;
+    listener.accept()
+}
 
 /// A TCP connection that never blocks.
 #[derive(Debug)]

@@ -10,11 +10,6 @@ use crate::member::member_environment::MemberEnvironment;
 use gapless_log::StreamIdentity;
 use std::net::{SocketAddr, ToSocketAddrs};
 
-/// Two followers, who have nothing to say to each other, send pings as far apart as the election time-out, within these bounds.
-const PING_INTERVAL_NS_MIN: u64 = 100_000_000;
-/// As [`PING_INTERVAL_NS_MIN`].
-const PING_INTERVAL_NS_MAX: u64 = 500_000_000;
-
 pub(super) fn consensus_options(
     config: &ClusterConfig,
     identity: StreamIdentity,
@@ -85,17 +80,11 @@ pub(super) fn links(
     let peers: Vec<_> =
         config.others().map(|each| Peer { member: each.id, addresses: each.addresses.clone() }).collect();
     let network = member_environment.network.clone();
+    let mut options =
+        MemberLinkOptions { listen, listen_shared, network, discovery, tls, ..MemberLinkOptions::default() };
+    // Two followers have nothing else to say to each other, and each ping wakes one of them.
     let timeout_ns = config.election.timeout.as_nanos() as u64;
-    let ping_interval_ns = timeout_ns.clamp(PING_INTERVAL_NS_MIN, PING_INTERVAL_NS_MAX);
-    let options = MemberLinkOptions {
-        listen,
-        listen_shared,
-        network,
-        discovery,
-        tls,
-        ping_interval_ns,
-        ..MemberLinkOptions::default()
-    };
+    options.ping_interval_ns = timeout_ns.clamp(options.ping_interval_ns, options.silence_ns_max / 4);
     let mut links = Links::open(options, identity, &peers)?;
     if config.joins {
         // The members that its file names may have been replaced since.
