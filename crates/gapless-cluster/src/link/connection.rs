@@ -173,12 +173,6 @@ impl Connection {
         self.incoming.next_message()
     }
 
-    /// Looks whether the other side has ended without closing the connection; to be called at intervals.
-    #[inline]
-    pub(super) fn check(&mut self) {
-        self.socket.check();
-    }
-
     /// Drops the received bytes.
     pub(super) fn discard(&mut self) {
         self.incoming.discard();
@@ -195,11 +189,6 @@ impl Connection {
         self.incoming.shrink();
     }
 
-    /// Tells the other side that nothing follows.
-    pub(super) fn finish(&mut self) {
-        self.socket.finish();
-    }
-
     /// Bytes that wait to be sent and were not given to the socket yet.
     #[inline]
     pub(super) const fn unsent(&self) -> usize {
@@ -210,11 +199,6 @@ impl Connection {
     #[inline]
     pub(super) fn has_unsent(&self) -> bool {
         !self.outgoing.is_empty() || self.socket.has_unsent()
-    }
-
-    /// Whether the other side may have this name: false only if its certificate says otherwise.
-    pub(super) fn proves(&self, name: &str) -> bool {
-        self.socket.proves(name)
     }
 
     /// Whether bytes were received since the last call.

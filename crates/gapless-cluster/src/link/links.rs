@@ -371,7 +371,12 @@ impl Links {
     fn take_pending_connections(&mut self) {
         while let Some((mut connection, theirs, address)) =
             self.pending_connections.next_member(self.now_ns, &self.options, |theirs| {
-                judge_dialler(&self.identity, &self.peers, self.numbers_used, theirs)
+                let judged = judge_dialler(&self.identity, &self.peers, self.numbers_used, theirs);
+                if let Err(refusal) = &judged {
+                    let peer = self.peers.iter_mut().find(|peer| peer.member == theirs.from.member);
+                    peer.into_iter().for_each(|peer| peer.not_wanted(refusal));
+                }
+                judged
             })
         {
             let found = self.peers.iter().position(|peer| peer.member == theirs.from.member);

@@ -296,7 +296,7 @@ impl PeerLink {
     /// Sends pings, and notices silence. For `gap_ns` of the time since the last call this member did not run.
     pub(super) fn keep_alive(&mut self, now_ns: u64, gap_ns: u64, options: &MemberLinkOptions) {
         let Some(connection) = &mut self.connection else { return };
-        connection.check();
+        connection.socket.check();
         self.last_received_ns = if connection.take_received() { now_ns } else { self.last_received_ns + gap_ns };
         if connection.take_sent() {
             self.last_sent_ns = now_ns;
@@ -506,6 +506,13 @@ impl PeerLink {
         self.refusal = Some((refusal, is_own));
     }
 
+    /// It has dialled, and was refused: where that is final, nobody else may come to see it.
+    pub(super) fn not_wanted(&mut self, refusal: &Refusal) {
+        if refusal.code == RefusalCode::OtherDirectory {
+            self.refusal = Some((refusal.clone(), true));
+        }
+    }
+
     /// When to check at the latest, apart from pings: at `soon_ns` while something is in progress.
     pub(super) fn deadline_ns(&self, soon_ns: u64) -> Option<u64> {
         if self.gone.is_some() || self.refusal.is_some() || (self.connection.is_some() && !self.is_reported) {
@@ -559,7 +566,7 @@ fn hand_out(
 
 /// Reads once from a connection that waits for its welcome.
 fn look_at(connection: &mut Connection, is_late: bool) -> Dialled {
-    connection.check();
+    connection.socket.check();
     let looked = connection.flush().and_then(|_| connection.look());
     let message = match looked {
         Ok(_) => connection.next_message(),

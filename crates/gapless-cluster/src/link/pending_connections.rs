@@ -128,7 +128,7 @@ impl PendingConnection {
         if now_ns >= self.deadline_ns {
             return Verdict::Gone;
         }
-        self.connection.check();
+        self.connection.socket.check();
         match self.connection.flush().and_then(|_| self.connection.look()) {
             Ok(true) => {}
             Ok(false) => return Verdict::Stays,
@@ -163,7 +163,7 @@ impl PendingConnection {
     fn check_proof(&self, introduction: &Introduction) -> Result<(), Box<Refusal>> {
         let member = introduction.from.member;
         let name = certificate_name(introduction.from.cluster.as_str(), member);
-        if self.connection.proves(&name) {
+        if self.connection.socket.proves(&name) {
             return Ok(());
         }
         Err(Box::new(Refusal::new(RefusalCode::NotProven, format!("the certificate is not for {name}"))))
@@ -181,7 +181,7 @@ impl PendingConnection {
 /// Sends a refusal, and that nothing follows.
 pub(super) fn refuse(connection: &mut Connection, refusal: &Refusal) -> Result<(), Broken> {
     connection.send(Kind::Refusal, &refusal.to_bytes(), &[], 0, usize::MAX)?;
-    connection.finish();
+    connection.socket.finish();
     Ok(())
 }
 

@@ -93,10 +93,10 @@ fn a_member_that_lost_its_directory_is_refused_until_it_is_replaced() {
     let words = format!("cluster add --replace {lost}");
     assert!(reason.contains("another directory") && reason.contains(&words), "{reason}");
     drop(cluster.forget(lost));
-    // The member that refuses it reports that, as long as it stays away.
+    // The member that refuses it, which it has met first, reports that as long as it stays away.
     let refused = cluster.wait("what is said of it", |cluster| {
-        let status = cluster.leading().status()?;
-        status.refused.into_iter().find(|(member, _)| *member == id(lost))
+        let mut refused = cluster.running().filter_map(ClusterMember::status).flat_map(|status| status.refused);
+        refused.find(|(member, _)| *member == id(lost))
     });
     assert!(refused.1.contains(&words), "{}", refused.1);
     traffic.goes_on();
