@@ -122,17 +122,16 @@ impl ConsensusOptions {
     }
 
     /// Ticks in a heartbeat interval.
-    pub(super) const fn heartbeat_ticks(&self) -> u64 {
-        let ticks = self.heartbeat_interval_ns.div_ceil(TICK_MAX_NS);
-        if ticks > HEARTBEAT_TICKS_MIN { ticks } else { HEARTBEAT_TICKS_MIN }
+    pub(super) fn heartbeat_ticks(&self) -> u64 {
+        self.heartbeat_interval_ns.div_ceil(TICK_MAX_NS).max(HEARTBEAT_TICKS_MIN)
     }
 
-    pub(super) const fn tick_ns(&self) -> u64 {
+    pub(super) fn tick_ns(&self) -> u64 {
         self.heartbeat_interval_ns / self.heartbeat_ticks()
     }
 
     /// The lease, and the range of the time-outs with its end excluded, in ticks.
-    pub(super) const fn election_ticks(&self) -> (usize, usize, usize) {
+    pub(super) fn election_ticks(&self) -> (usize, usize, usize) {
         let min = (self.election_timeout_min_ns / self.tick_ns()) as usize;
         let max = (self.election_timeout_max_ns / self.tick_ns()) as usize + 1;
         if self.is_witness { (min, max, max + (max - min)) } else { (min, min, max) }

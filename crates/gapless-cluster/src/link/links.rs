@@ -372,10 +372,8 @@ impl Links {
         while let Some((mut connection, theirs, address)) =
             self.pending_connections.next_member(self.now_ns, &self.options, |theirs| {
                 let judged = judge_dialler(&self.identity, &self.peers, self.numbers_used, theirs);
-                if let Err(refusal) = &judged {
-                    let peer = self.peers.iter_mut().find(|peer| peer.member == theirs.from.member);
-                    peer.into_iter().for_each(|peer| peer.not_wanted(refusal));
-                }
+                let is_of = |peer: &&mut PeerLink| peer.member == theirs.from.member;
+                self.peers.iter_mut().filter(is_of).for_each(|peer| peer.note_judgement(&judged));
                 judged
             })
         {

@@ -506,11 +506,10 @@ impl PeerLink {
         self.refusal = Some((refusal, is_own));
     }
 
-    /// It has dialled, and was refused: where that is final, nobody else may come to see it.
-    pub(super) fn not_wanted(&mut self, refusal: &Refusal) {
-        if refusal.code == RefusalCode::OtherDirectory {
-            self.refusal = Some((refusal.clone(), true));
-        }
+    /// It has dialled, and may have been refused: where that is final, nobody else may come to see it.
+    pub(super) fn note_judgement(&mut self, judged: &Result<(), Box<Refusal>>) {
+        let refusal = judged.as_ref().err().filter(|refusal| refusal.code == RefusalCode::OtherDirectory);
+        self.refusal = refusal.map(|refusal| (Refusal::clone(refusal), true)).or_else(|| self.refusal.take());
     }
 
     /// When to check at the latest, apart from pings: at `soon_ns` while something is in progress.

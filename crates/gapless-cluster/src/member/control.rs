@@ -137,9 +137,9 @@ pub struct MemberReport {
     pub addresses: Vec<String>,
     /// Whether there is a connection to it; for the reporting member itself, always true.
     pub is_connected: bool,
-    /// The sequence that it has, as its leader knows; `None` on a member that does not lead.
+    /// The sequence that it has, as its leader knows; `None` on a member that does not lead, and until a new leader knows it.
     pub matched_sequence: Option<u64>,
-    /// How many frames it lags, as its leader knows.
+    /// How many frames it lags, as its leader knows; `None` likewise.
     pub lag_frames: Option<u64>,
     /// Why it was refused at its last connection, if it was.
     #[serde(default)]
@@ -180,7 +180,8 @@ impl StatusReport {
             } else {
                 "learner"
             };
-            let peer = consensus.peers.iter().find(|peer| peer.member == member);
+            // Every log has a first entry: at 0 a new leader does not know yet how much that member has.
+            let peer = consensus.peers.iter().find(|peer| peer.member == member && peer.matched_index > 0);
             let is_self = member == status.member;
             let leads = consensus.role == Role::Leader;
             let own = (is_self && leads).then_some((consensus.end.sequence, 0));
@@ -224,10 +225,8 @@ impl StatusReport {
     }
 }
 
-/// The socket of the member in `directory`.
-fn socket(directory: &Path) -> PathBuf {
-    directory.join("cluster.socket")
-}
+/// The socket in the directory of a member.
+const SOCKET: &str = "cluster.socket";
 
 /// Sends a request to the member in `directory`.
 ///
@@ -242,9 +241,14 @@ pub fn ask(directory: &Path, request: &Request) -> Result<Answer, ClusterError> 
 /// # Errors
 /// No member runs there, or it does not answer within `timeout`.
 pub fn ask_within(directory: &Path, request: &Request, timeout: Duration) -> Result<Answer, ClusterError> {
-    let path = socket(directory);
+    let path = directory.join(SOCKET);
     let error = |source| ClusterError::System { action: format!("asking the member at {}", path.display()), source };
-    let mut stream = UnixStream::connect(&path).map_err(error)?;
+    let mut stream = UnixStream::connect(&path).map_err(|source| match source.kind() {
+        ErrorKind::ConnectionRefused | ErrorKind::NotFound => {
+            error(std::io::Error::new(source.kind(), "it does not run"))
+        }
+        _ => error(source),
+    })?;
     let process = PeerProcess::of(&stream);
     let failed = |source: std::io::Error| match source.kind() {
         ErrorKind::WouldBlock | ErrorKind::TimedOut => {
@@ -277,7 +281,7 @@ pub(super) struct ControlThread {
 impl ControlThread {
     /// Listens in `directory`, whose lock this process holds.
     pub fn start(directory: &Path, cluster: &str, tier: Tier, shared: Arc<MemberShared>) -> Result<Self, ClusterError> {
-        let path = socket(directory);
+        let path = directory.join(SOCKET);
         let failed = |source| ClusterError::System { action: format!("listening at {}", path.display()), source };
         match std::fs::remove_file(&path) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(error)),

@@ -4,7 +4,7 @@ use super::member::Member;
 use crate::commands::watch::{clear, sleep_until};
 use crate::commands::{Outcome, interrupt, is_printed};
 use clap::Args;
-use gapless_cluster::member::control::{PartedReport, StatusReport};
+use gapless_cluster::member::control::{MemberReport, PartedReport, StatusReport};
 use std::fmt::Write;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -69,6 +69,14 @@ fn text(report: &StatusReport) -> String {
     if !report.waits_for.is_empty() {
         let numbers: Vec<_> = report.waits_for.iter().map(u64::to_string).collect();
         let _ = writeln!(text, "new, and takes part once it has heard from member {}", numbers.join(", "));
+    }
+    if report.leader.is_none() {
+        let is_absent = |each: &&MemberReport| !each.is_connected && matches!(&*each.kind, "voter" | "witness");
+        let absent: Vec<_> = report.members.iter().filter(is_absent).map(|each| each.member.to_string()).collect();
+        if !absent.is_empty() {
+            let absent = absent.join(", ");
+            let _ = writeln!(text, "a majority of those that vote is waited for; not connected: member {absent}");
+        }
     }
     if report.is_behind {
         let _ =

@@ -21,7 +21,10 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
     let members = arguments.members.all();
-    let (leader, _) = leading(&members)?;
+    let (leader, report) = leading(&members)?;
+    if report.members.iter().any(|each| each.member == arguments.to && !each.is_connected) {
+        return Err(format!("member {} is not connected to member {}, which leads", arguments.to, report.member).into());
+    }
     let begin = Instant::now();
     change(leader, &Request::Transfer { to: arguments.to })?;
     loop {
