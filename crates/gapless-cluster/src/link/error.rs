@@ -91,8 +91,8 @@ pub enum LinkEvent {
     Gone(MemberId, GoneReason),
     /// It refuses the connection. It is tried again, at the longest back-off.
     Refused(MemberId, Refusal),
-    /// This side refuses the member that answered at the peer's address, and has sent it the refusal. The peer is tried
-    /// again, too.
+    /// This side refuses the member that answered at the peer's address, and has sent it the refusal; the peer is tried
+    /// again, too. Or the peer has dialled, with another directory than before.
     NotWanted(MemberId, Refusal),
 }
 

@@ -75,7 +75,7 @@ fn text(report: &StatusReport) -> String {
         let absent: Vec<_> = report.members.iter().filter(is_absent).map(|each| each.member.to_string()).collect();
         if !absent.is_empty() {
             let absent = absent.join(", ");
-            let _ = writeln!(text, "a majority of those that vote is waited for; not connected: member {absent}");
+            let _ = writeln!(text, "it takes a majority of those that vote; not connected: member {absent}");
         }
     }
     if report.is_behind {
@@ -118,4 +118,39 @@ fn text(report: &StatusReport) -> String {
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test")]
+
+    use super::*;
+
+    #[test]
+    fn where_nobody_leads_it_is_said_who_is_missing() {
+        let of = |leader: Option<u64>, is_connected: bool| {
+            let member = |member: u64, kind: &str, is_connected: bool| {
+                serde_json::json!({ "member": member, "kind": kind, "is_connected": is_connected,
+                    "matched_sequence": null, "lag_frames": null })
+            };
+            let members = [
+                member(1, "voter", true),
+                member(2, "voter", is_connected),
+                member(3, "witness", is_connected),
+                member(4, "learner", false),
+            ];
+            let report = serde_json::json!({ "cluster": "c", "member": 1, "role": "candidate", "term": 3, "leader": leader,
+                "tier": "quorum", "released_sequence": 9, "journaled_sequence": 9, "sessions": 0, "fetching_to": null,
+                "messages_refused": 0, "messages_dropped": 0, "members": members });
+            text(&serde_json::from_value(report).unwrap())
+        };
+        let missing = "it takes a majority of those that vote; not connected: member 2, 3\n";
+        assert!(of(None, false).contains(missing), "{}", of(None, false));
+        assert!(!of(None, true).contains("majority") && !of(Some(2), false).contains("majority"));
+        assert!(
+            of(None, true).contains("     2  voter    connected                   -            -\n"),
+            "{}",
+            of(None, true)
+        );
+    }
 }
