@@ -225,22 +225,22 @@ pub const MUTANTS: [&str; 18] = [
 ];
 
 /// Dies here if the environment asks for it.
-#[cfg(not(feature = "fault-injection"))]
+#[cfg(not(debug_assertions))]
 #[inline(always)]
 pub const fn crash_point(_name: &'static str) {}
 
 /// Whether the environment plants the mutant `name`.
-#[cfg(not(feature = "fault-injection"))]
+#[cfg(not(debug_assertions))]
 #[inline(always)]
 #[must_use]
 pub const fn mutant(_name: &'static str) -> bool {
     false
 }
 
-#[cfg(feature = "fault-injection")]
+#[cfg(debug_assertions)]
 pub use armed::{crash_point, mutant};
 
-#[cfg(feature = "fault-injection")]
+#[cfg(debug_assertions)]
 mod armed {
     use std::sync::OnceLock;
     use std::sync::atomic::{AtomicU64, Ordering};

@@ -126,7 +126,7 @@ pub(crate) struct SharedJournal {
     segment_list: Mutex<SegmentList>,
     maintenance: Mutex<SegmentMaintenance>,
     syncing: Mutex<()>,
-    #[cfg(any(test, feature = "fault-injection"))]
+    #[cfg(any(test, debug_assertions))]
     pub(crate) fails_next_sync: AtomicBool,
     /// SegmentRecords until the last of the handles is gone, because each of them writes.
     _lock: DirectoryLock,
@@ -169,7 +169,7 @@ impl SharedJournal {
                 known_frames: None,
             }),
             syncing: Mutex::new(()),
-            #[cfg(any(test, feature = "fault-injection"))]
+            #[cfg(any(test, debug_assertions))]
             fails_next_sync: AtomicBool::new(false),
             _lock: lock,
         }

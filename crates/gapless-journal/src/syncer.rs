@@ -131,7 +131,7 @@ impl Syncer {
     }
 
     /// Makes the next sync fail as a broken device would; for tests of the consequences.
-    #[cfg(any(test, feature = "fault-injection"))]
+    #[cfg(any(test, debug_assertions))]
     pub fn fail_next_sync(&self) {
         self.shared.fails_next_sync.store(true, Ordering::SeqCst);
     }
@@ -159,7 +159,7 @@ impl SharedJournal {
     }
 
     fn sync_by(&self, sync: impl FnOnce() -> io::Result<()>, path: impl Fn() -> PathBuf) -> Result<(), JournalError> {
-        #[cfg(any(test, feature = "fault-injection"))]
+        #[cfg(any(test, debug_assertions))]
         if self.fails_next_sync.swap(false, Ordering::SeqCst) {
             return Err(self.sync_failed(path(), io::Error::other("injected for a test")));
         }

@@ -13,6 +13,9 @@
 //! | [`allocations`] | an allocator that counts |
 //! | [`documents`] | what a document names, for the checks of documents |
 
+#[cfg(feature = "certificates")]
+pub use rcgen;
+
 pub mod allocations;
 pub mod documents;
 pub mod folder;

@@ -35,7 +35,7 @@ pub fn module() -> Module {
         .side_by_side(2)
         .with_choices("three_members_killed_from_outside", |random| kills_from_outside(THREE, random))
         .with_choices("with_a_witness_killed_from_outside", |random| kills_from_outside(WITNESS, random));
-    if !cfg!(feature = "fault-injection") {
+    if !cfg!(debug_assertions) {
         return module;
     }
     module

@@ -6,7 +6,7 @@
 
 use crate::processes::load::Load;
 use crate::processes::{Cluster, Plan, THREE, WITNESS, streams};
-#[cfg(feature = "fault-injection")]
+#[cfg(debug_assertions)]
 use gapless_agent::fault::SNAPSHOT_TRANSFER_CRASH_POINTS;
 use gapless_journal::JournalReader;
 use gapless_testkit::random::Random;
@@ -21,7 +21,7 @@ const LEADER: usize = 2;
 pub fn module() -> Module {
     let module = Module::new(module_path!()).side_by_side(2);
     let module = module.scenario("a_member", || comes_back(THREE)).scenario("a_witness", || comes_back(WITNESS));
-    #[cfg(feature = "fault-injection")]
+    #[cfg(debug_assertions)]
     let module = module
         .scenario("killed_on_the_way", || dies_on_the_way(THREE))
         .scenario("a_witness_killed_on_the_way", || dies_on_the_way(WITNESS));
@@ -85,7 +85,7 @@ fn comes_back(plan: Plan) {
     println!("{count} messages, each there once and in order on all members");
 }
 
-#[cfg(feature = "fault-injection")]
+#[cfg(debug_assertions)]
 fn dies_on_the_way(plan: Plan) {
     let (mut cluster, load) = begin(plan);
     fall_behind(&mut cluster, &load);

@@ -204,11 +204,11 @@ fn a_damaged_snapshot_is_not_taken_and_the_next_one_is() {
 }
 
 /// Of the process below: the file of the member that it is.
-#[cfg(feature = "fault-injection")]
+#[cfg(debug_assertions)]
 const VICTIM_FILE: &str = "GAPLESS_TEST_VICTIM";
 
 /// The process that is killed, where it was started as one; else nothing.
-#[cfg(feature = "fault-injection")]
+#[cfg(debug_assertions)]
 #[test]
 fn victim() {
     let Some(file) = std::env::var_os(VICTIM_FILE) else { return };
@@ -224,7 +224,7 @@ fn victim() {
     }
 }
 
-#[cfg(feature = "fault-injection")]
+#[cfg(debug_assertions)]
 #[test]
 fn one_that_is_killed_on_the_way_goes_on() {
     use gapless_testkit::process::{Process, this_program};

@@ -15,11 +15,7 @@ const FRAMES: u64 = 1500;
 
 pub fn module() -> Module {
     let module = Module::new(module_path!());
-    if cfg!(feature = "fault-injection") {
-        module.scenario("kills_at_every_point", kills_at_every_point)
-    } else {
-        module
-    }
+    if cfg!(debug_assertions) { module.scenario("kills_at_every_point", kills_at_every_point) } else { module }
 }
 
 /// The first argument of the process that is killed.

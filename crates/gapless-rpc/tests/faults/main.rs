@@ -7,10 +7,10 @@
 mod copy_process;
 mod counted;
 
-#[cfg(feature = "fault-injection")]
+#[cfg(debug_assertions)]
 mod a_caller_dies_at_every_point_of_its_backlog;
 mod a_million_calls_survive_a_thousand_kills;
-#[cfg(feature = "fault-injection")]
+#[cfg(debug_assertions)]
 mod a_process_dies_at_every_named_point;
 #[path = "../processes/a_scribbler_spoils_only_its_own_routes.rs"]
 mod a_scribbler_spoils_only_its_own_routes;
@@ -23,13 +23,13 @@ fn main() -> ExitCode {
     a_scribbler_spoils_only_its_own_routes::be_a_caller_if_asked();
     counted::be_a_copy_if_asked();
     counted::be_a_caller_if_asked();
-    #[cfg(feature = "fault-injection")]
+    #[cfg(debug_assertions)]
     a_caller_dies_at_every_point_of_its_backlog::be_the_caller_if_asked();
     gapless_testkit::scenarios::run(vec![
         a_million_calls_survive_a_thousand_kills::module(),
-        #[cfg(feature = "fault-injection")]
+        #[cfg(debug_assertions)]
         a_caller_dies_at_every_point_of_its_backlog::module(),
-        #[cfg(feature = "fault-injection")]
+        #[cfg(debug_assertions)]
         a_process_dies_at_every_named_point::module(),
         a_scribbler_spoils_only_its_own_routes::module(rounds(10_000, 2_000) as u32),
     ])

@@ -59,7 +59,7 @@ pub fn module() -> Module {
     let module = Module::new(module_path!())
         .with_choices("nodes_are_killed", nodes_are_killed)
         .with_choices("killed_from_outside", kills_from_outside);
-    if !cfg!(feature = "fault-injection") {
+    if !cfg!(debug_assertions) {
         return module;
     }
     let of_services = ["before_reply", "in_snapshot_write", "before_snapshot_rename"];

@@ -19,7 +19,7 @@ mod stand_in;
 
 #[path = "../processes/a_singleton_is_active_once.rs"]
 mod a_singleton_is_active_once;
-#[cfg(feature = "fault-injection")]
+#[cfg(debug_assertions)]
 mod each_role_dies_at_every_named_point;
 #[path = "../processes/logs_stay_below_their_limit.rs"]
 mod logs_stay_below_their_limit;
@@ -33,7 +33,7 @@ fn main() -> ExitCode {
     copy_program::be_one_if_asked();
     stand_in::be_in_a_role_if_asked();
     gapless_testkit::scenarios::run(vec![
-        #[cfg(feature = "fault-injection")]
+        #[cfg(debug_assertions)]
         each_role_dies_at_every_named_point::module(),
         a_singleton_is_active_once::module(rounds(2_000, 500)),
         logs_stay_below_their_limit::module(1024),

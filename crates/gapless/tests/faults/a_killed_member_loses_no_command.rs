@@ -98,7 +98,7 @@ fn ports(host: Ipv4Addr) -> Vec<u16> {
 }
 
 /// A step at which a member is to kill itself, and how often it passes it before.
-#[cfg(feature = "fault-injection")]
+#[cfg(debug_assertions)]
 fn step(random: &mut Random) -> Option<String> {
     use gapless_agent::fault::{CLUSTER_CRASH_POINTS, COMMAND_CRASH_POINTS};
     let point = match random.below(4) {
@@ -109,7 +109,7 @@ fn step(random: &mut Random) -> Option<String> {
     Some(format!("{point}:{}", 1 + random.below(300)))
 }
 
-#[cfg(not(feature = "fault-injection"))]
+#[cfg(not(debug_assertions))]
 fn step(_: &mut Random) -> Option<String> {
     None
 }

@@ -10,7 +10,7 @@ mod by_hand;
 mod calm;
 mod checker;
 mod disk;
-#[cfg(feature = "fault-injection")]
+#[cfg(debug_assertions)]
 mod mutants;
 mod node;
 mod world;

@@ -7,11 +7,11 @@ use gapless_cluster::link::log_state::LogState;
 use gapless_cluster::link::tls::certificate_name;
 use gapless_cluster::link::wire::{Header, Introduction, Kind, Refusal, RefusalCode};
 use gapless_cluster::link::{Content, LinkError, LinkTls, MemberLinkOptions};
-use gapless_testkit::wait::turn_until;
-use gapless_transport::sockets::tls::rustls;
-use rcgen::{
+use gapless_testkit::rcgen::{
     BasicConstraints, Certificate, CertificateParams, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, date_time_ymd,
 };
+use gapless_testkit::wait::turn_until;
+use gapless_transport::sockets::tls::rustls;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConfig, ServerConnection, StreamOwned};

@@ -1,5 +1,4 @@
-//! Tests that need a build with features: the simulator finds the defects that are planted in a member and its service,
-//! and the model of a client those in a client.
+//! Planted defects: the simulator finds those of a member and its service, and the model of a client those of a client.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
