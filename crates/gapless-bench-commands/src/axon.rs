@@ -9,7 +9,7 @@ use gapless_measure::child_process::Child;
 use gapless_measure::own_directory::OwnDirectory;
 use gapless_measure::reporting::put;
 use gapless_measure::{BenchError, Result};
-use gapless_report::{CpuPerMessage, Row, RowConfig};
+use gapless_measure::{CpuPerMessage, Row, RowConfig};
 use serde::Deserialize;
 use serde_json::json;
 use std::path::PathBuf;

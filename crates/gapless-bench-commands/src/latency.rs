@@ -11,12 +11,12 @@ use crate::{Canonical, MeasureCanonical, check_interrupted, failed, rows};
 use gapless_agent::OptimizeFor;
 use gapless_cqrs::{Aggregate as _, CommandBus, Draft, Pending};
 use gapless_measure::Result;
+use gapless_measure::Row;
 use gapless_measure::floor::{FloorKind, FloorPlan, HEADER_BYTES};
 use gapless_measure::histogram::LatencyHistogram;
 use gapless_measure::open_loop::{RateCheck, Schedule};
 use gapless_measure::reporting::Run;
 use gapless_measure::turns;
-use gapless_report::Row;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 

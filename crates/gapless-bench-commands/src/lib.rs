@@ -40,9 +40,9 @@ mod throughput;
 pub use arguments::CommandsArguments;
 
 use arguments::{Part, Plan};
+use gapless_measure::Row;
 use gapless_measure::reporting::{self, Run, Shown};
 use gapless_measure::{BenchError, Result};
-use gapless_report::Row;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 

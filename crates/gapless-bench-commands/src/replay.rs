@@ -12,7 +12,7 @@ use gapless_measure::Result;
 use gapless_measure::reporting::Run;
 use gapless_measure::resources::process_cpu_ns;
 use gapless_measure::turns;
-use gapless_report::{CpuPerMessage, Row};
+use gapless_measure::{CpuPerMessage, Row};
 use rustc_hash::FxHashMap;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};

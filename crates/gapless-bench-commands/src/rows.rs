@@ -4,7 +4,7 @@ use crate::case::{Case, word};
 use crate::load::Loaded;
 use gapless_measure::reporting::put;
 use gapless_measure::resources::memory;
-use gapless_report::{CpuPerMessage, Row, RowConfig};
+use gapless_measure::{CpuPerMessage, Row, RowConfig};
 use serde_json::json;
 
 /// The configuration of a case, in a mode.

@@ -8,8 +8,8 @@ use gapless_cqrs::{BusOptions, CommandBus, CommandHost, CommandHostOptions, Comm
 use gapless_engine::{Persistence, ServiceHostOptions, Threads};
 use gapless_journal::Zeroing;
 use gapless_measure::Result;
+use gapless_measure::affinity::{available_cpus, pair_of_cores, pin_current_thread};
 use gapless_measure::own_directory::{OwnDirectory, settle};
-use gapless_report::affinity::{available_cpus, pair_of_cores, pin_current_thread};
 use std::path::Path;
 
 /// Written full of zeros before the run, as in the canonical benchmark: a virtual machine hands out memory slowly that it has not used

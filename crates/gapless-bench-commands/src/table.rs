@@ -4,11 +4,11 @@ use crate::arguments::Plan;
 use crate::latency::PER_S;
 use gapless_measure::Result;
 use gapless_measure::reporting::{self, of_config};
-use gapless_report::table::{
+use gapless_measure::table::{
     Column, Table, TableStyle, absent, bytes, driver_cpu, floor_ratio, floor_section, grouped, latency,
     notes as all_notes, rate, service_cpu, text as text_of, throughput, verified,
 };
-use gapless_report::{Report, Row, plot};
+use gapless_measure::{Report, Row, plot};
 use serde_json::Value;
 use std::path::Path;
 
@@ -120,13 +120,8 @@ pub(crate) fn draw(report: &Report, path: &Path) -> Result<()> {
         let (Some(size), Some(rate), true) = (row.config.payload_bytes, row.throughput_per_s, is_of_it) else {
             continue;
         };
-        let name = drive(row);
-        if !curves.iter().any(|curve| curve.name == name) {
-            curves.push(plot::Curve { name: name.clone(), points: Vec::new() });
-        }
-        // What stands at 0 would not be drawn.
-        let point = (size.max(1) as f64, rate);
-        curves.iter_mut().filter(|curve| curve.name == name).for_each(|curve| curve.points.push(point));
+        // A point at 0 would not be drawn.
+        plot::add_point(&mut curves, drive(row), (size.max(1) as f64, rate));
     }
     let labels = ("Commands of one aggregate, in memory, SBE", "bytes of a command's note", "commands/s");
     reporting::draw(report, labels, curves, path)
@@ -167,7 +162,7 @@ mod tests {
     use super::*;
     use crate::case::{Case, Drive};
     use crate::rows;
-    use gapless_report::LatencyNs;
+    use gapless_measure::LatencyNs;
     use serde_json::json;
 
     #[test]

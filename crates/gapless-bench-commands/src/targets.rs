@@ -5,7 +5,7 @@ use crate::latency::SLEEPS;
 use crate::scale::RESTART;
 use crate::throughput::CANONICAL;
 use gapless_measure::reporting::{of_config, put};
-use gapless_report::{Report, Row};
+use gapless_measure::{Report, Row};
 
 /// In memory, by SBE, commands a second: of one aggregate, and of many.
 const ONE_PER_S: f64 = 4.5e6;
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
     use crate::case::{Case, Drive, Encoding, Tier};
     use crate::rows;
-    use gapless_report::LatencyNs;
+    use gapless_measure::LatencyNs;
 
     fn row(case: &Case, per_s: f64, floor_ratio: Option<f64>) -> Row {
         let config = rows::config(case, "throughput", 9);

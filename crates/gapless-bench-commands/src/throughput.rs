@@ -11,7 +11,7 @@ use gapless_agent::OptimizeFor;
 use gapless_measure::Result;
 use gapless_measure::reporting::Run;
 use gapless_measure::turns;
-use gapless_report::{FloorRow, Row};
+use gapless_measure::{FloorRow, Row};
 use std::time::Duration;
 
 /// Messages of a canonical row of a quick run.

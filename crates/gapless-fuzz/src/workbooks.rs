@@ -1,7 +1,7 @@
 //! Target for Excel workbooks: a cell is written and can be written again, or there is an error.
 
 use crate::input::{Input, assert_says_something, scratch};
-use gapless_report::workbook::{CellAddress, check_cell, write_cell};
+use gapless_measure::workbook::{CellAddress, check_cell, write_cell};
 use std::io::{Cursor, Write};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};

@@ -1,14 +1,14 @@
 //! Prints the machine's own floor: the cost of shared memory, disk, sockets and wake-ups here and now.
 //!
-//! `cargo run --release -p gapless-measure --features progress,tables --example floor -- [DIRECTORY]`; the directory is
+//! `cargo run --release -p gapless-measure --example floor -- [DIRECTORY]`; the directory is
 //! where the files of the disk floors are written, the current one by default.
 
 use std::path::PathBuf;
 
+use gapless_measure::environment::Environment;
 use gapless_measure::floor::FloorPlan;
-use gapless_report::environment::Environment;
-use gapless_report::progress::Progress;
-use gapless_report::table::{TableStyle, floors};
+use gapless_measure::progress::Progress;
+use gapless_measure::table::{TableStyle, floors};
 
 fn main() {
     let directory = std::env::args_os().nth(1).map_or_else(|| PathBuf::from("."), PathBuf::from);

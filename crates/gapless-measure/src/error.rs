@@ -1,6 +1,5 @@
 //! The errors of a benchmark, each with the place and what to do about it.
 
-use gapless_report::ReportError;
 use std::path::{Path, PathBuf};
 
 /// The result of anything here that can fail.
@@ -23,12 +22,23 @@ pub enum BenchError {
     /// The system refused something that has no path.
     #[error("cannot {action}: {source}")]
     System { action: &'static str, source: std::io::Error },
-    /// A report could not be read, shown or written.
-    #[error(transparent)]
-    Report(#[from] ReportError),
+    /// An Excel workbook could not be read or written.
+    #[error("workbook {}: {reason}", path.display())]
+    Workbook {
+        /// The workbook.
+        path: PathBuf,
+        /// The expected and the found value, and what to do.
+        reason: String,
+    },
+    /// A plot could not be drawn.
+    #[error("the plot cannot be drawn: {0}")]
+    Plot(String),
     /// A report could not be turned into JSON.
     #[error("cannot write the report as JSON: {0}")]
     Json(#[from] serde_json::Error),
+    /// A text is no report.
+    #[error("this is no report of a benchmark: {0}")]
+    Unreadable(serde_json::Error),
     /// A comparison found that the second build is slower.
     #[error("{0} is slower than {1}")]
     Slower(String, String),
@@ -57,12 +67,13 @@ impl BenchError {
         Self::System { action, source: source.into() }
     }
 
+    pub(crate) fn workbook(path: &Path, reason: impl Into<String>) -> Self {
+        // Parsers quote what they found, line breaks too; an error is one line.
+        Self::Workbook { path: path.to_owned(), reason: reason.into().replace(char::is_control, " ") }
+    }
+
     /// Whether other options would have avoided it: the program then ends as it does for options that it does not know.
     pub fn is_about_options(&self) -> bool {
-        match self {
-            Self::Option(_) => true,
-            Self::Report(error) => error.is_about_options(),
-            _ => false,
-        }
+        matches!(self, Self::Option(_))
     }
 }

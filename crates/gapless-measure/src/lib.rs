@@ -1,4 +1,5 @@
-//! What every benchmark measures with. Nothing here knows what is measured.
+//! Measuring and reporting, for every benchmark. Nothing here knows a benchmark, and hardly a function is generic: all of it is
+//! compiled once, early, beside the engine.
 //!
 //! | module | what lives there |
 //! |---|---|
@@ -12,22 +13,42 @@
 //! | [`resources`] | CPU time and memory of a process |
 //! | [`child_process`] | a process that a benchmark starts, and how the two speak |
 //! | [`own_directory`] | a directory that a benchmark makes for itself, and removes |
+//! | [`plot`] | charts over time, and curves, as SVG |
+//! | [`table`] | tables of figures, floors and references |
+//! | [`published`] | figures of others, to be printed beside ours |
+//! | [`workbook`] | Excel output |
+//! | `output_file` | whether a file can be written, before a long run |
+//! | `report` | the JSON object, as types |
+//! | [`progress`] | progress bar and lines on stderr |
+//! | [`environment`] | the machine, the kernel and the commit that a figure belongs to |
+//! | [`affinity`] | which CPUs there are, and pinning the calling thread |
 //! | `error` | [`BenchError`] |
 //!
 //! `unsafe` lives in [`floor`] alone, in the module that maps memory.
 
 #![deny(unsafe_code)]
 
+pub mod affinity;
 pub mod child_process;
+pub mod environment;
 mod error;
 pub mod floor;
 pub mod histogram;
 pub mod open_loop;
+mod output_file;
 pub mod own_directory;
+pub mod plot;
+pub mod progress;
+pub mod published;
+mod report;
 pub mod reporting;
 pub mod resources;
 pub mod statistics;
+pub mod table;
 pub mod time_sources;
 pub mod turns;
+pub mod workbook;
 
 pub use error::{BenchError, Result};
+pub use output_file::output_file;
+pub use report::{CpuPerMessage, FAILED, FloorRow, IntervalRow, LatencyNs, Report, Row, RowConfig};

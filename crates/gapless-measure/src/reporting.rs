@@ -1,10 +1,10 @@
 //! From a measurement to its report, interrupted or not.
 
+use crate::progress::Progress;
 use crate::{BenchError, Result};
+use crate::{LatencyNs, Report, Row, plot};
 use clap::Args;
 use clap::builder::{PathBufValueParser, TypedValueParser};
-use gapless_report::progress::Progress;
-use gapless_report::{LatencyNs, Report, Row, plot};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,11 +13,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub struct OutputArguments {
     /// Write the results as one JSON object; - is stdout, and then nothing else is printed there
-    #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(gapless_report::output_file))]
+    #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(crate::output_file))]
     pub json: Option<PathBuf>,
 
     /// Draw the figures as a picture
-    #[arg(long, value_name = "FILE.svg", value_parser = PathBufValueParser::new().try_map(gapless_report::output_file))]
+    #[arg(long, value_name = "FILE.svg", value_parser = PathBufValueParser::new().try_map(crate::output_file))]
     pub plot: Option<PathBuf>,
 
     /// Little of everything, to see that it works
@@ -29,15 +29,14 @@ impl OutputArguments {
     /// Checks, before a long run, that a picture can be drawn there.
     ///
     /// # Errors
-    /// A place for the picture that is no file; a build without pictures.
+    /// A place for the picture that is no file.
     pub fn check(&self) -> Result<()> {
         refuse_same_file(&self.json, &self.plot)?;
         match &self.plot {
             Some(path) if path.file_stem().is_none() => {
                 Err(BenchError::Option("--plot: expected the name of a file, as figures.svg".to_owned()))
             }
-            Some(_) => Ok(plot::check()?),
-            None => Ok(()),
+            _ => Ok(()),
         }
     }
 }
@@ -153,7 +152,7 @@ pub fn draw(
         y_label: y_label.to_owned(),
         curves,
     };
-    Ok(plot::write_curves(&curves, path)?)
+    plot::write_curves(&curves, path)
 }
 
 /// A text of the row's configuration.

@@ -11,7 +11,7 @@ use rustix::time::{ClockId, Timespec, clock_getres, clock_gettime};
 use serde_json::json;
 
 use crate::histogram::LatencyHistogram;
-use gapless_report::{Row, RowConfig};
+use crate::{Row, RowConfig};
 
 /// Since `begin`, ns.
 #[inline]

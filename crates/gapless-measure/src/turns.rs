@@ -1,6 +1,6 @@
 //! One row of several turns: what a machine does for a while meets some of them, and the one in the middle least.
 
-use gapless_report::{FloorRow, Row};
+use crate::{FloorRow, Row};
 use serde_json::json;
 
 /// The key of the figures of all turns.

@@ -50,7 +50,7 @@ impl FaultsArguments {
     /// What is measured.
     ///
     /// # Errors
-    /// A place for the picture that is no file; a build without pictures.
+    /// A place for the picture that is no file.
     pub(super) fn plan(&self) -> Result<Plan> {
         self.output.check()?;
         let quick = self.output.quick;

@@ -2,8 +2,8 @@
 
 use super::traffic::Line;
 use crate::failed;
+use gapless_measure::Row;
 use gapless_measure::{BenchError, Result};
-use gapless_report::Row;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::OwnedFd;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};

@@ -131,7 +131,7 @@ fn under_kills<V: Victims>(
     mut victims: V,
     dice: &mut Dice,
     run: &Run<'_>,
-) -> Result<gapless_report::Row> {
+) -> Result<gapless_measure::Row> {
     let lines = (0..CALLERS).map(|_| victims.line()).collect::<Result<Vec<_>>>()?;
     let (stop, shared) = (AtomicBool::new(false), traffic::Shared::default());
     let began = Instant::now();

@@ -8,7 +8,7 @@ use super::supervised::Victim;
 use super::traffic::{Seen, Shared, Touched};
 use gapless_measure::histogram::LatencyHistogram;
 use gapless_measure::reporting::put;
-use gapless_report::{FloorRow, Row, RowConfig};
+use gapless_measure::{FloorRow, Row, RowConfig};
 use gapless_rpc::Retry;
 use serde_json::{Value, json};
 use std::collections::HashMap;

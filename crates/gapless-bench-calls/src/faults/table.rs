@@ -5,10 +5,10 @@ use super::rows::{NOT_MEASURED, TARGET_P99_NS};
 use super::serving::{WORK, WORKERS};
 use gapless_measure::Result;
 use gapless_measure::reporting::{self, PERCENTILE_LABEL, number, of_config, percentiles};
-use gapless_report::table::{
+use gapless_measure::table::{
     Column, Table, TableStyle, absent, floor_ratio, floor_section, grouped, notes as all_notes, throughput, verified,
 };
-use gapless_report::{LatencyNs, Report, Row};
+use gapless_measure::{LatencyNs, Report, Row};
 use serde_json::Value;
 use std::path::Path;
 

@@ -26,7 +26,7 @@ use gapless_measure::child_process::{Child, Role};
 use gapless_measure::floor::{FloorKind, FloorPlan};
 use gapless_measure::own_directory::OwnDirectory;
 use gapless_measure::reporting::{Run, Shown, put};
-use gapless_report::{CpuPerMessage, FloorRow, Row, RowConfig};
+use gapless_measure::{CpuPerMessage, FloorRow, Row, RowConfig};
 use gapless_rpc::domain::ServeReach;
 use gapless_rpc::{Caller, CallerOptions, Domain, Reach};
 use serde_json::{Map, json};

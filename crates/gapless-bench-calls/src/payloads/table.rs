@@ -3,13 +3,13 @@
 use super::Plan;
 use super::served::{SLOTS, WORKERS};
 use gapless_measure::Result;
+use gapless_measure::plot::{Curve, add_point};
 use gapless_measure::reporting::{self, number, of_config};
-use gapless_report::plot::Curve;
-use gapless_report::table::{
+use gapless_measure::table::{
     Column, Table, TableStyle, absent, bytes, floor_ratio, floor_section, grouped, microseconds, notes as all_notes,
     rate, throughput, verified,
 };
-use gapless_report::{Report, Row};
+use gapless_measure::{Report, Row};
 use std::path::Path;
 
 /// The whole text: the sizes that others have published.
@@ -58,11 +58,7 @@ pub(super) fn draw(report: &Report, path: &Path) -> Result<()> {
     for row in report.rows.iter().filter(|row| !row.extra.contains_key("published")) {
         let (Some(size), Some(bytes)) = (row.config.payload_bytes, number(row, "bytes_per_s")) else { continue };
         let way = row.config.mode.as_deref().unwrap_or_default().replace('_', " ");
-        let (name, point) = (format!("{}, {way}", of_config(row, "ends")), (size as f64, bytes));
-        match curves.iter_mut().find(|curve| curve.name == name) {
-            Some(curve) => curve.points.push(point),
-            None => curves.push(Curve { name, points: vec![point] }),
-        }
+        add_point(&mut curves, format!("{}, {way}", of_config(row, "ends")), (size as f64, bytes));
     }
     let labels = ("Bytes a second against the size of the payload", "payload, bytes", "bytes a second, all directions");
     reporting::draw(report, labels, curves, path)

@@ -44,7 +44,7 @@ impl ScenariosArguments {
     /// What is measured.
     ///
     /// # Errors
-    /// A place for the picture that is no file; a build without pictures; a directory that is none.
+    /// A place for the picture that is no file; a directory that is none.
     pub(super) fn plan(&self) -> Result<Plan> {
         self.output.check()?;
         let quick = self.output.quick;

@@ -3,7 +3,7 @@
 
 use crate::failed;
 use gapless_measure::Result;
-use gapless_report::affinity::pin_current_thread;
+use gapless_measure::affinity::pin_current_thread;
 use gapless_rpc::domain::ServeReach;
 use gapless_rpc::overflow::{ElasticQueueOptions, OverflowCounters};
 use gapless_rpc::{Call, CallError, Caller, Domain, Message, ServedRoute};

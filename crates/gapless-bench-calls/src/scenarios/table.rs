@@ -3,11 +3,11 @@
 use super::Plan;
 use gapless_measure::Result;
 use gapless_measure::reporting::{self, PERCENTILE_LABEL, number, of_config, percentiles};
-use gapless_report::table::{
+use gapless_measure::table::{
     Column, Table, TableStyle, absent, driver_cpu, floor_ratio, floor_section, grouped, latency, microseconds,
     notes as all_notes, rate, text as text_of, throughput, verified,
 };
-use gapless_report::{Report, Row};
+use gapless_measure::{Report, Row};
 use serde_json::Value;
 use std::path::Path;
 
@@ -83,7 +83,7 @@ pub(super) fn notes(plan: &Plan) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gapless_report::LatencyNs;
+    use gapless_measure::LatencyNs;
     use serde_json::json;
 
     #[test]

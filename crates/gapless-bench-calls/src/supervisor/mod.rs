@@ -17,9 +17,9 @@ mod table;
 use crate::{BenchError, Result};
 use clap::Args;
 use clap::builder::{PathBufValueParser, TypedValueParser};
+use gapless_measure::Report;
 use gapless_measure::own_directory::OwnDirectory;
-use gapless_report::Report;
-use gapless_report::progress::Progress;
+use gapless_measure::progress::Progress;
 use stand::Stand;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,7 +40,7 @@ const LOOK: Duration = Duration::from_millis(50);
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub struct SupervisorArguments {
     /// Write the results as one JSON object; - is stdout, and then nothing else is printed there
-    #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(gapless_report::output_file))]
+    #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(gapless_measure::output_file))]
     pub json: Option<PathBuf>,
 
     /// Processes with a copy each [default: 50]
@@ -152,7 +152,7 @@ fn measure(plan: Plan, report: &mut Report, progress: &Progress, interrupted: &A
 }
 
 /// What both cost while nothing happens.
-fn idle(plan: Plan, stand: &Stand, name: &str, interrupted: &AtomicBool) -> Result<gapless_report::Row> {
+fn idle(plan: Plan, stand: &Stand, name: &str, interrupted: &AtomicBool) -> Result<gapless_measure::Row> {
     // What came before is over by then.
     pause(CALM, interrupted)?;
     let processes = stand.processes()?;

@@ -5,7 +5,7 @@ use super::process_costs::Memory;
 use super::stand::{Back, Replaced};
 use crate::Result;
 use gapless_measure::histogram::LatencyHistogram;
-use gapless_report::{FloorRow, Row, RowConfig};
+use gapless_measure::{FloorRow, Row, RowConfig};
 use serde_json::Value;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! What is printed.
 
-use gapless_report::table::{Column, Table, TableStyle, absent, floor_section, notes as all_notes, text as or_absent};
-use gapless_report::{Report, Row};
+use gapless_measure::table::{Column, Table, TableStyle, absent, floor_section, notes as all_notes, text as or_absent};
+use gapless_measure::{Report, Row};
 use serde_json::Value;
 
 /// The whole text.
@@ -61,7 +61,7 @@ pub(super) fn notes(copies: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gapless_report::LatencyNs;
+    use gapless_measure::LatencyNs;
     use serde_json::json;
 
     #[test]

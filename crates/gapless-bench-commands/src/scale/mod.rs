@@ -18,7 +18,7 @@ use gapless_measure::Result;
 use gapless_measure::child_process::{Child, Role};
 use gapless_measure::own_directory::OwnDirectory;
 use gapless_measure::reporting::{Run, put};
-use gapless_report::{CpuPerMessage, LatencyNs, Row};
+use gapless_measure::{CpuPerMessage, LatencyNs, Row};
 use std::path::Path;
 use std::time::{Duration, Instant};
 

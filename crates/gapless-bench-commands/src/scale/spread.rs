@@ -3,9 +3,9 @@
 use crate::load::{Counted, Loaded, Outcome, headers, on_driver, whose};
 use crate::messages::{Counter, Form};
 use gapless_cqrs::{Accepted, Aggregate as _, CommandBus, Pending};
+use gapless_measure::LatencyNs;
 use gapless_measure::Result;
 use gapless_measure::histogram::LatencyHistogram;
-use gapless_report::LatencyNs;
 use gapless_wire::split_mix;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};

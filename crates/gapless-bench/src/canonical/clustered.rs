@@ -23,7 +23,7 @@ use gapless::prelude::*;
 use gapless_agent::{Clock, Pauses, ThreadPlan};
 use gapless_cluster::consensus::Role as MemberRole;
 use gapless_engine::Replica;
-use gapless_report::affinity::{available_cpus, pair_of_cores, pin_current_thread};
+use gapless_measure::affinity::{available_cpus, pair_of_cores, pin_current_thread};
 use gapless_stream::AgentRole;
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;

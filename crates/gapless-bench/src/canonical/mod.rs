@@ -51,9 +51,9 @@ use crate::options::{
 use crate::own_directory::OwnDirectory;
 use crate::{BenchError, Result};
 use backup::OwnSettings;
-use gapless_report::progress::Progress;
-use gapless_report::table::{TableStyle, canonical};
-use gapless_report::{Report, Row, workbook};
+use gapless_measure::progress::Progress;
+use gapless_measure::table::{TableStyle, canonical};
+use gapless_measure::{Report, Row, workbook};
 use run::{Finished, run_one};
 use run_directory::PREFIXES;
 use std::io::Write;
@@ -96,7 +96,7 @@ pub fn run(arguments: &CanonicalArguments, interrupted: &Arc<AtomicBool>) -> Res
     }
     // The others that were named are checked where the command line is read.
     if let Some(HlogTarget { path, named: false }) = &output.hlog {
-        gapless_report::output_file(path.clone()).map_err(|reason| {
+        gapless_measure::output_file(path.clone()).map_err(|reason| {
             BenchError::Option(format!(
                 "{}: {reason}; name another file with --hlog, or give --no-latency-writes",
                 path.display()

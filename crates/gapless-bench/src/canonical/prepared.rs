@@ -4,7 +4,7 @@ use super::failed;
 use crate::Result;
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::inspect;
-use gapless_report::Row;
+use gapless_measure::Row;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 

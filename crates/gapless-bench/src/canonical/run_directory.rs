@@ -102,6 +102,6 @@ fn mask(mask: &Option<CpuMask>) -> Option<gapless_agent::CpuMask> {
 fn beside(driver_cpu: Option<usize>) -> Option<gapless_agent::CpuMask> {
     let driver_cpu = driver_cpu?;
     let others: Vec<usize> =
-        gapless_report::affinity::available_cpus().into_iter().filter(|cpu| *cpu != driver_cpu).collect();
+        gapless_measure::affinity::available_cpus().into_iter().filter(|cpu| *cpu != driver_cpu).collect();
     gapless_agent::CpuMask::of(&others)
 }

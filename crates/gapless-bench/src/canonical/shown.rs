@@ -2,7 +2,7 @@
 
 use super::driver::Signals;
 use crate::histogram::IntervalRecorder;
-use gapless_report::progress::Progress;
+use gapless_measure::progress::Progress;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 

@@ -4,7 +4,7 @@
 use crate::floor::{HEADER_BYTES, paced_slice};
 use crate::histogram::{LatencyHistogram, RecordedRun};
 use crate::options::{ReplicationLink, RunSettings};
-use gapless_report::{CpuPerMessage, Row};
+use gapless_measure::{CpuPerMessage, Row};
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
@@ -160,7 +160,7 @@ fn add_figures(own: &mut Map<String, Value>, other: &Map<String, Value>, weights
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gapless_report::LatencyNs;
+    use gapless_measure::LatencyNs;
 
     fn finished(latency_ns: u64, sent: u64) -> (Row, RecordedRun) {
         let mut total = LatencyHistogram::new();

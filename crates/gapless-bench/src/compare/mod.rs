@@ -26,8 +26,8 @@ use crate::{BenchError, Result};
 use build::{Build, Source};
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use gapless_report::progress::Progress;
-use gapless_report::{Report, Row};
+use gapless_measure::progress::Progress;
+use gapless_measure::{Report, Row};
 use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -77,7 +77,7 @@ pub struct CompareArguments {
     pub instructions: WhenCounted,
 
     /// Write the report as one JSON object; - is stdout, and then nothing else is printed there
-    #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(gapless_report::output_file))]
+    #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(gapless_measure::output_file))]
     pub json: Option<PathBuf>,
 }
 
@@ -362,7 +362,7 @@ fn scratch() -> Result<OwnDirectory> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gapless_report::RowConfig;
+    use gapless_measure::RowConfig;
 
     #[test]
     fn different_rows_are_an_error() {

@@ -5,8 +5,8 @@ use super::build::Build;
 use super::verdict::Series;
 use super::workload::{NAMED, row_name};
 use crate::statistics::{Interval, median};
-use gapless_report::table::{Table, TableStyle, notes, rate};
-use gapless_report::{Report, Row, RowConfig};
+use gapless_measure::table::{Table, TableStyle, notes, rate};
+use gapless_measure::{Report, Row, RowConfig};
 use serde_json::json;
 
 pub(super) fn json_row(series: &Series) -> Row {

@@ -2,7 +2,7 @@
 
 use super::workload::Figure;
 use crate::statistics::{Interval, interval};
-use gapless_report::Row;
+use gapless_measure::Row;
 
 /// The verdict on B.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use super::started;
 use crate::{BenchError, Result};
-use gapless_report::{Report, Row};
+use gapless_measure::{Report, Row};
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;

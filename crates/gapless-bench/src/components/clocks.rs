@@ -5,7 +5,7 @@ use crate::Result;
 use crate::floor::FloorKind;
 use crate::time_sources::{TimeSource, measure, sources};
 use gapless_agent::Clock;
-use gapless_report::Report;
+use gapless_measure::Report;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 

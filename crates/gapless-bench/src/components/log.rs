@@ -23,8 +23,8 @@ use endpoints::{
     Sends, Takes, check_number, new_frame, open_window, ring_to_send, ring_to_take, set_number, window,
     window_with_progress,
 };
-use gapless_report::affinity::{pair_of_cores, pin_current_thread};
-use gapless_report::{Report, Row};
+use gapless_measure::affinity::{pair_of_cores, pin_current_thread};
+use gapless_measure::{Report, Row};
 use partner::{Assignment, PARTS, SPINS_BETWEEN_LOOKS, Task};
 use std::hint::black_box;
 use std::path::PathBuf;

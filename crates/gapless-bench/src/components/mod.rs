@@ -27,8 +27,8 @@ use crate::floor::{FloorKind, FloorPlan};
 use crate::{BenchError, Result};
 use clap::Args;
 use clap::builder::{PathBufValueParser, TypedValueParser};
-use gapless_report::table::{TableStyle, components, components_in_nanoseconds, floor_section, notes};
-use gapless_report::{FloorRow, Report, Row, RowConfig};
+use gapless_measure::table::{TableStyle, components, components_in_nanoseconds, floor_section, notes};
+use gapless_measure::{FloorRow, Report, Row, RowConfig};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -37,7 +37,7 @@ use std::time::Duration;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub struct ComponentArguments {
     /// Write the report as one JSON object; - is stdout, and then nothing else is printed there
-    #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(gapless_report::output_file))]
+    #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(gapless_measure::output_file))]
     pub json: Option<PathBuf>,
 
     /// Samples of each row; without it the whole takes a few seconds

@@ -3,7 +3,7 @@
 
 use crate::Result;
 use crate::child_process::{Child, Parent, Role, WhenGone};
-use gapless_report::affinity::pin_current_thread;
+use gapless_measure::affinity::pin_current_thread;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::sync::atomic::AtomicBool;

@@ -11,7 +11,7 @@ use crate::time_sources::elapsed_ns;
 use crate::{BenchError, Result};
 use clap::Args;
 use gapless_journal::{Flush, Journal, JournalError, JournalOptions, JournalReader, Zeroing};
-use gapless_report::{Report, Row};
+use gapless_measure::{Report, Row};
 use gapless_wire::{Encoding, FrameHeader, FrameWriter, HEADER_LENGTH, aligned_length, stamp};
 use std::hint::black_box;
 use std::path::{Path, PathBuf};

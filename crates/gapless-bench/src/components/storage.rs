@@ -14,7 +14,7 @@ use crate::{BenchError, Result};
 use clap::Args;
 use gapless::prelude::Message;
 use gapless_engine::store::{Limits, Map, OrderedMap, Record, Store, StoreError, StoreObject, Transaction};
-use gapless_report::{Report, Row};
+use gapless_measure::{Report, Row};
 use std::collections::{BTreeMap, HashMap};
 use std::hint::black_box;
 use std::sync::atomic::AtomicBool;

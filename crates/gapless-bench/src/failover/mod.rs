@@ -39,10 +39,10 @@ use events::EventKind;
 use figures::{Figures, Phase, figures};
 use gapless::prelude::*;
 use gapless_client::ClientError;
+use gapless_measure::progress::Progress;
 use gapless_measure::reporting::refuse_same_file;
-use gapless_report::progress::Progress;
-use gapless_report::table::{self as tables, TableStyle, floor_section};
-use gapless_report::{Report, Row, RowConfig};
+use gapless_measure::table::{self as tables, TableStyle, floor_section};
+use gapless_measure::{Report, Row, RowConfig};
 use gapless_wire::HEADER_LENGTH;
 use ledger::{COUNT, NOTE_LENGTH, words};
 use load::{SESSIONS, Seen, Sender, elapsed_ns};
@@ -77,11 +77,11 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 pub struct FailoverArguments {
     /// Write the report as one JSON object; - is stdout, and then nothing else is printed there
-    #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(gapless_report::output_file))]
+    #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(gapless_measure::output_file))]
     pub json: Option<PathBuf>,
 
     /// Draw latency over time around each event, as SVG
-    #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(gapless_report::output_file))]
+    #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(gapless_measure::output_file))]
     pub plot: Option<PathBuf>,
 
     /// Only this cluster [default: both, one after the other]
@@ -164,10 +164,6 @@ impl Plan {
 /// Members that cannot be started, or do not come back; commands that are refused; a report that cannot be written.
 pub fn run(arguments: &FailoverArguments, interrupted: &AtomicBool) -> Result<String> {
     refuse_same_file(&arguments.json, &arguments.plot)?;
-    if arguments.plot.is_some() {
-        // A long run must not end with an error that was there before it.
-        gapless_report::plot::check()?;
-    }
     let (frames, repeats, window) = if arguments.quick { QUICK } else { (u64::MAX, u32::MAX, WINDOW) };
     let plan = Plan {
         rate_per_s: arguments.rate,

@@ -3,8 +3,7 @@
 use super::Scenario;
 use super::figures::{Figures, Occurrence};
 use crate::Result;
-use gapless_report::ReportError;
-use gapless_report::plot::{self, Chart, Plot};
+use gapless_measure::plot::{self, Chart, Plot};
 use std::path::Path;
 
 /// Latencies that fit, ms.
@@ -20,10 +19,7 @@ pub(super) fn write(scenarios: &[Scenario], title: &str, path: &Path) -> Result<
         y_range: LATENCY_MS,
         columns: scenarios.iter().map(column).collect(),
     };
-    plot::write(&plot, path).map_err(|error| match error {
-        ReportError::Plot(_) => super::failed(error.to_string()),
-        error => error.into(),
-    })
+    plot::write(&plot, path)
 }
 
 fn chart(scenario: &Scenario, figures: &Figures) -> Chart {

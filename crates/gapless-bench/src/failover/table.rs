@@ -4,7 +4,7 @@ use super::Scenario;
 use super::catch_up::KEPT_TARGET;
 use super::figures::Phase;
 use crate::histogram::LatencyHistogram;
-use gapless_report::table::{Table, TableStyle, absent, grouped};
+use gapless_measure::table::{Table, TableStyle, absent, grouped};
 
 /// Both tables of all clusters.
 pub(super) fn text(scenarios: &[Scenario], style: TableStyle) -> String {

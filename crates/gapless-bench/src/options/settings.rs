@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use super::arguments::CanonicalArguments;
 use super::values::{Access, CpuConfiguration, CpuMask, MessageEncoding, Mode, Program, ReplicationLink, Role, Tier};
 use crate::Result;
-use gapless_report::affinity::available_cpus;
-use gapless_report::workbook::CellAddress;
+use gapless_measure::affinity::available_cpus;
+use gapless_measure::workbook::CellAddress;
 
 /// A whole invocation, validated.
 #[derive(Debug, Clone, PartialEq)]

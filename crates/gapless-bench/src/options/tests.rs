@@ -8,7 +8,7 @@ use clap::{CommandFactory, Parser};
 use super::settings::*;
 use super::values::*;
 use super::*;
-use gapless_report::workbook::CellAddress;
+use gapless_measure::workbook::CellAddress;
 
 #[derive(Debug, Parser)]
 #[command(name = "canonical")]

@@ -9,7 +9,7 @@ use crate::Result;
 use crate::child_process::{Parent, WhenGone};
 use crate::resources::process_cpu_ns;
 use gapless_bench_peers::subject::{Handler, REPLY_TIME_MAX, Server, increment};
-use gapless_report::affinity::pin_current_thread;
+use gapless_measure::affinity::pin_current_thread;
 use gapless_rpc::{Domain, ServedRoute};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::{Deserialize, Serialize};

@@ -8,7 +8,7 @@ use super::{check_interrupted, failed};
 use crate::Result;
 use crate::child_process::{Child, Role};
 use gapless_bench_peers::subject::Caller;
-use gapless_report::affinity::{available_cpus, pair_of_cores, pin_current_thread};
+use gapless_measure::affinity::{available_cpus, pair_of_cores, pin_current_thread};
 use std::sync::atomic::AtomicBool;
 
 /// The part of the calls that warms up, before those that count: one in so many.

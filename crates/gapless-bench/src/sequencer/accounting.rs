@@ -6,7 +6,7 @@ use super::protocol::{Account, Participant};
 use crate::Result;
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::{JournalError, JournalReader};
-use gapless_report::Row;
+use gapless_measure::Row;
 use gapless_wire::Kind;
 use std::path::Path;
 

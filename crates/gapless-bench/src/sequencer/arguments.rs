@@ -92,11 +92,11 @@ pub struct SequencerArguments {
     pub password: Option<Field<10>>,
 
     /// Write the report as one JSON object; - is stdout, and then nothing else is printed there
-    #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(gapless_report::output_file))]
+    #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(gapless_measure::output_file))]
     pub json: Option<PathBuf>,
 
     /// Write the latencies as HdrHistogram interval log
-    #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(gapless_report::output_file))]
+    #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(gapless_measure::output_file))]
     pub hlog: Option<PathBuf>,
 }
 

@@ -37,9 +37,9 @@ pub use rows::RoleFigures;
 use crate::histogram::RecordedRun;
 use crate::histogram::hlog::{TaggedRun, write_file};
 use crate::{BenchError, Result};
-use gapless_report::progress::Progress;
-use gapless_report::table::TableStyle;
-use gapless_report::{Report, Row, RowConfig};
+use gapless_measure::progress::Progress;
+use gapless_measure::table::TableStyle;
+use gapless_measure::{Report, Row, RowConfig};
 use plan::{Plan, RowPlan};
 use rows::{Finished, latency, rewind, throughput};
 use std::io::Write as _;
@@ -155,7 +155,7 @@ fn notes(arguments: &SequencerArguments, plan: &Plan) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if gapless_report::affinity::pair_of_cores().is_none() {
+    if gapless_measure::affinity::pair_of_cores().is_none() {
         notes.push("one CPU: no process could spin, and every message costs changes between processes".to_owned());
     }
     notes

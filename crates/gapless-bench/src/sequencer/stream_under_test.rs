@@ -11,7 +11,7 @@ use crate::Result;
 use crate::child_process::{Child, Role};
 use crate::floor::{FloorKind, FloorPlan};
 use crate::own_directory::{OwnDirectory, settle};
-use gapless_report::FloorRow;
+use gapless_measure::FloorRow;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 

@@ -5,11 +5,11 @@
 use super::RoleFigures;
 use super::published::{self, latency_of, rate_of};
 use super::slices::{PERCENTS, Slice};
-use gapless_report::table::{
+use gapless_measure::table::{
     Column, Table, TableStyle, absent, bytes, driver_cpu, floor_ratio, floor_section, grouped, latency, microseconds,
     notes, rate, service_cpu, stolen, text, throughput, verified,
 };
-use gapless_report::{LatencyNs, Report, Row};
+use gapless_measure::{LatencyNs, Report, Row};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -248,7 +248,7 @@ fn target(row: &Row, key: &str, words: impl FnOnce(f64) -> String) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gapless_report::RowConfig;
+    use gapless_measure::RowConfig;
 
     fn row(mode: &str, transport: &str, payload_bytes: u64) -> Row {
         Row {

@@ -10,8 +10,8 @@ use std::time::Instant;
 use rustix::fs::{FallocateFlags, fallocate};
 
 use super::sampling::Effort;
+use crate::FloorRow;
 use crate::{BenchError, Result};
-use gapless_report::FloorRow;
 
 /// Samples walk through a file of this size and begin again at its end.
 const FILE_BYTES: u64 = 16 << 20;

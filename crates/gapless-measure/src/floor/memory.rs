@@ -6,10 +6,10 @@ use std::time::Instant;
 
 use super::sampling::{Effort, Spin, Stop};
 use super::shared;
+use crate::FloorRow;
 use crate::Result;
 use crate::histogram::LatencyHistogram;
 use crate::statistics::median;
-use gapless_report::FloorRow;
 
 /// Round trips, one after the other or paced.
 pub(super) fn ping_pong(effort: &Effort, payload: usize, is_paced: bool) -> Result<LatencyHistogram> {

@@ -16,11 +16,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::FloorRow;
 use crate::Result;
+use crate::affinity::pair_of_cores;
 use crate::histogram::LatencyHistogram;
 use clap::ValueEnum;
-use gapless_report::FloorRow;
-use gapless_report::affinity::pair_of_cores;
 
 mod disk;
 mod memory;
@@ -320,7 +320,7 @@ mod tests {
 
     #[test]
     fn one_cpu_is_enough() {
-        let cpu = *gapless_report::affinity::available_cpus().first().unwrap();
+        let cpu = *crate::affinity::available_cpus().first().unwrap();
         let plan = FloorPlan {
             effort_percent: 1,
             cpus: Some((cpu, cpu)),

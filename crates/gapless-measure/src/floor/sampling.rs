@@ -6,11 +6,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::FloorKind;
+use crate::FloorRow;
+use crate::affinity::pin_current_thread;
 use crate::histogram::LatencyHistogram;
 use crate::open_loop::Schedule;
 use crate::{BenchError, Result};
-use gapless_report::FloorRow;
-use gapless_report::affinity::pin_current_thread;
 
 /// The greatest payload that a floor is measured with, bytes.
 pub(super) const PAYLOAD_MAX: usize = 1 << 20;
@@ -151,7 +151,7 @@ impl Effort {
 }
 
 fn pin(cpu: Option<usize>) -> Result<()> {
-    Ok(cpu.map_or(Ok(()), |cpu| pin_current_thread(&[cpu]))?)
+    cpu.map_or(Ok(()), |cpu| pin_current_thread(&[cpu]))
 }
 
 /// Set when one of the two threads has ended.

@@ -7,9 +7,9 @@ use std::os::unix::net::UnixStream;
 use std::time::Instant;
 
 use super::sampling::{Effort, Spin, Stop};
+use crate::FloorRow;
 use crate::histogram::LatencyHistogram;
 use crate::{BenchError, Result};
-use gapless_report::FloorRow;
 
 /// UDP over IPv4 carries no more in one packet, bytes.
 const UDP_PAYLOAD_MAX: usize = 65_507;

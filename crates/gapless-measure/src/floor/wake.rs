@@ -8,8 +8,8 @@ use rustix::thread::futex;
 use rustix::time::Timespec;
 
 use super::sampling::{Effort, Stop};
+use crate::FloorRow;
 use crate::Result;
-use gapless_report::FloorRow;
 
 /// Two words, one for each direction; each counts the wake-ups sent.
 pub(super) fn futex(effort: &Effort) -> Result<FloorRow> {

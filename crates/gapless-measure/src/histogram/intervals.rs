@@ -7,7 +7,7 @@
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use super::LatencyHistogram;
-use gapless_report::{IntervalRow, LatencyNs};
+use crate::{IntervalRow, LatencyNs};
 use serde::{Deserialize, Serialize};
 
 /// The most intervals that a run is split into; a longer run has longer intervals. Each takes 270 KB.
@@ -65,7 +65,7 @@ pub struct IntervalStatistics {
 
 impl std::fmt::Display for IntervalStatistics {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        use gapless_report::table::{grouped, microseconds};
+        use crate::table::{grouped, microseconds};
         let begin_s = self.start_ns as f64 / 1e9;
         let end_s = (self.start_ns + self.length_ns) as f64 / 1e9;
         write!(formatter, "{begin_s:.1}–{end_s:.1} s: ")?;

@@ -10,7 +10,7 @@
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use gapless_report::{FloorRow, LatencyNs};
+use crate::{FloorRow, LatencyNs};
 
 pub mod hlog;
 mod intervals;

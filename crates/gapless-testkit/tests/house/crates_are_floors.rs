@@ -3,7 +3,7 @@
 use super::workspace;
 
 /// Each crate and its floor.
-const FLOORS: [(&str, u8); 31] = [
+const FLOORS: [(&str, u8); 30] = [
     ("gapless-cli", 11),
     ("gapless-bench", 10),
     ("gapless-fuzz", 10),
@@ -15,7 +15,6 @@ const FLOORS: [(&str, u8); 31] = [
     ("gapless-bench-peers", 8),
     ("gapless-measure", 8),
     ("gapless-supervisor", 8),
-    ("gapless-report", 7),
     ("gapless-engine", 7),
     ("gapless-cluster", 6),
     ("gapless-rpc", 6),

@@ -22,11 +22,11 @@ const SIZE_LAST: usize = 4096;
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 pub struct CurveArguments {
     /// Write the results as one JSON object; - is stdout, and then nothing else is printed there
-    #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(gapless_report::output_file))]
+    #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(gapless_measure::output_file))]
     pub json: Option<PathBuf>,
 
     /// Draw calls a second against size; FILE-one-way.svg beside it has the messages that nobody answers
-    #[arg(long, value_name = "FILE.svg", value_parser = PathBufValueParser::new().try_map(gapless_report::output_file))]
+    #[arg(long, value_name = "FILE.svg", value_parser = PathBufValueParser::new().try_map(gapless_measure::output_file))]
     pub plot: Option<PathBuf>,
 
     /// The results of an earlier run, to be set beside these

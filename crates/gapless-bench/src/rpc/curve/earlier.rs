@@ -3,7 +3,7 @@
 use super::refused;
 use super::rows::curve;
 use crate::{BenchError, Result};
-use gapless_report::{Report, Row};
+use gapless_measure::{Report, Row};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -22,14 +22,14 @@ pub use arguments::CurveArguments;
 
 use super::stand::{Stand, has_two_cores};
 use super::subject::{Broker, Waiting};
-use super::{check_interrupted, failed};
+use super::check_interrupted;
 use crate::Result;
 use crate::floor::{FloorKind, FloorPlan, HEADER_BYTES};
 use arguments::Plan;
+use gapless_measure::progress::Progress;
 use gapless_measure::reporting::refuse_same_file;
 use gapless_measure::turns;
-use gapless_report::progress::Progress;
-use gapless_report::{FloorRow, Report, Row, plot as pictures};
+use gapless_measure::{FloorRow, Report, Row};
 use rows::Figure;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -53,9 +53,6 @@ const CONNECTED_BYTES: usize = 256;
 pub fn run(arguments: &CurveArguments, interrupted: &AtomicBool) -> Result<String> {
     let plan = arguments.plan()?;
     refuse_same_file(&arguments.json, &arguments.plot)?;
-    if arguments.plot.is_some() {
-        pictures::check()?;
-    }
     let earlier = arguments.compare.as_deref().map(earlier::read).transpose()?;
     let is_quiet = arguments.json.as_deref() == Some(Path::new("-"));
     let mut report = Report::new("rpc curve");

@@ -1,10 +1,9 @@
 //! The two pictures: calls a second, and messages a second one way, against size, all curves in each.
 
-use super::failed;
 use super::rows::{curve, number_of_config};
 use crate::Result;
-use gapless_report::plot::{self, Curve, Curves};
-use gapless_report::{FloorRow, Report, ReportError, Row};
+use gapless_measure::plot::{Curve, add_point};
+use gapless_measure::{FloorRow, Report, Row, reporting};
 use std::path::{Path, PathBuf};
 
 /// Writes the calls to `path`, and what goes one way to its neighbour.
@@ -26,23 +25,11 @@ pub(super) fn write(report: &Report, path: &Path) -> Result<()> {
                 continue;
             };
             let point = (size as f64, rate);
-            match curves.iter_mut().find(|curve| curve.name == name) {
-                Some(curve) => curve.points.push(point),
-                None => curves.push(Curve { name, points: vec![point] }),
-            }
+            add_point(&mut curves, name, point);
         }
-        let machine = report.environment.summary();
-        let curves = Curves {
-            title: format!("{what} a second against size: each byte incremented"),
-            subtitle: machine.lines().next().unwrap_or_default().to_owned(),
-            x_label: "payload, bytes".to_owned(),
-            y_label: format!("{} a second", what.to_lowercase()),
-            curves,
-        };
-        plot::write_curves(&curves, &path).map_err(|error| match error {
-            ReportError::Plot(_) => failed(error.to_string()),
-            error => error.into(),
-        })?;
+        let title = format!("{what} a second against size: each byte incremented");
+        let labels = (&*title, "payload, bytes", &*format!("{} a second", what.to_lowercase()));
+        reporting::draw(report, labels, curves, &path)?;
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use crate::rpc::exchange::Calls;
 use crate::rpc::stand::{Cpu, OneWay, Stand};
 use crate::rpc::subject::System;
 use clap::ValueEnum as _;
-use gapless_report::{CpuPerMessage, Row, RowConfig};
+use gapless_measure::{CpuPerMessage, Row, RowConfig};
 use serde_json::{Map, Value, json};
 
 /// The key of the reason why a system was not measured.

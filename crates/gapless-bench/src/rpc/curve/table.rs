@@ -3,10 +3,10 @@
 use super::arguments::SIZES_SHOWN;
 use super::earlier::RATIO;
 use super::rows::{NOT_MEASURED, number_of_config, of_config, what};
-use gapless_report::table::{
+use gapless_measure::table::{
     self, Column, Table, TableStyle, absent, bytes, floor_ratio, floor_section, latency, notes, throughput, verified,
 };
-use gapless_report::{Report, Row};
+use gapless_measure::{Report, Row};
 use serde_json::Value;
 
 /// So many sizes are shown whatever they are.

@@ -20,7 +20,7 @@ mod serve;
 use super::protocol::Assignment;
 use crate::Result;
 use crate::child_process::{Parent, WhenGone};
-use gapless_report::affinity::pin_current_thread;
+use gapless_measure::affinity::pin_current_thread;
 use std::time::Duration;
 
 /// A node that waits for a message so long has lost one.

@@ -15,7 +15,7 @@ use super::plan::Plan;
 use super::protocol::{Account, NodeAssignment, Role};
 use super::stream_under_test::StreamUnderTest;
 use crate::histogram::RecordedRun;
-use gapless_report::{FloorRow, Row, RowConfig};
+use gapless_measure::{FloorRow, Row, RowConfig};
 use serde::{Deserialize, Serialize};
 use std::time::SystemTime;
 
@@ -88,7 +88,7 @@ fn node_assignment(stream_under_test: &StreamUnderTest<'_>, payload_bytes: usize
         way: stream_under_test.way().clone(),
         batch: true,
         cpu: None,
-        spins: gapless_report::affinity::available_cpus().len() > 1,
+        spins: gapless_measure::affinity::available_cpus().len() > 1,
         window_messages: 64,
         payload_bytes,
         role,

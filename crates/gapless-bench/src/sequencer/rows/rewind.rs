@@ -10,8 +10,8 @@ use crate::sequencer::protocol::{
     Account, NodeAssignment, NodeRequest, Paced, Participant, Pushed, Ready, Rewound, Role,
 };
 use crate::sequencer::stream_under_test::{SequencerPlan, StreamUnderTest, journaled_bytes, own_directory};
-use gapless_report::Row;
-use gapless_report::affinity::{available_cpus, pair_of_cores};
+use gapless_measure::Row;
+use gapless_measure::affinity::{available_cpus, pair_of_cores};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 

@@ -11,7 +11,7 @@ use crate::sequencer::arguments::Transport;
 use crate::sequencer::plan::{Plan, ThroughputPlan};
 use crate::sequencer::protocol::{Account, Cost, NodeAssignment, NodeRequest, Participant, Pushed, Ready, Role};
 use crate::sequencer::stream_under_test::{SequencerPlan, StreamUnderTest, floor, journaled_bytes, own_directory};
-use gapless_report::{CpuPerMessage, Row};
+use gapless_measure::{CpuPerMessage, Row};
 use std::sync::atomic::AtomicBool;
 
 /// Measures one row.

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use gapless_report::plot::{self, Chart, Plot};
+use gapless_measure::plot::{self, Chart, Plot};
 use serde_json::Value;
 
 /// The run and its picture, below `benchmarks/`.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::environment::{Environment, commit};
-use crate::{ReportError, Result};
+use crate::{BenchError, Result};
 
 /// The key in [`Row::extra`] of a row that could not be measured: why, in words.
 pub const FAILED: &str = "failed";
@@ -243,7 +243,7 @@ impl Report {
     /// # Errors
     /// When the text is no such object.
     pub fn from_json(text: &str) -> Result<Self> {
-        serde_json::from_str(text).map_err(ReportError::Unreadable)
+        serde_json::from_str(text).map_err(BenchError::Unreadable)
     }
 
     /// Writes the JSON to a file, or to stdout for `-`. A file is replaced as a whole.
@@ -255,9 +255,9 @@ impl Report {
         if target == Path::new("-") {
             return std::io::stdout()
                 .write_all(text.as_bytes())
-                .map_err(|source| ReportError::system("write the report to stdout", source));
+                .map_err(|source| BenchError::system("write the report to stdout", source));
         }
-        std::fs::write(target, text).map_err(|source| ReportError::io("write", target, source))
+        std::fs::write(target, text).map_err(|source| BenchError::io("write", target, source))
     }
 
     /// The floor of this name, the one with the payload nearest to `payload_bytes` if there are several.

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-use crate::{ReportError, Result};
+use crate::{BenchError, Result};
 
 /// The logical CPUs that the calling thread may run on, ascending. Never empty.
 #[must_use]
@@ -25,14 +25,14 @@ pub fn pin_current_thread(cpus: &[usize]) -> Result<()> {
     let mut set = CpuSet::new();
     for &cpu in cpus {
         if cpu >= CpuSet::MAX_CPU {
-            return Err(ReportError::Option(format!(
+            return Err(BenchError::Option(format!(
                 "CPU {cpu} is beyond the kernel's limit; expected a CPU from 0 to {}",
                 CpuSet::MAX_CPU - 1
             )));
         }
         set.set(cpu);
     }
-    sched_setaffinity(None, &set).map_err(|source| ReportError::system("pin the thread", source))
+    sched_setaffinity(None, &set).map_err(|source| BenchError::system("pin the thread", source))
 }
 
 /// Two CPUs for two spinning threads, on different cores where the machine has them.

@@ -15,7 +15,7 @@ use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
 use super::package::{Package, Replacement};
 use crate::workbook::CellAddress;
-use crate::{ReportError, Result};
+use crate::{BenchError, Result};
 
 /// Writes `value` into a cell of the workbook's first sheet. Style, charts, other sheets and everything else stay.
 ///
@@ -26,7 +26,7 @@ use crate::{ReportError, Result};
 /// a formula that other cells share; when `value` is not finite; when the file cannot be written.
 pub fn write_cell(path: &Path, cell: CellAddress, value: f64) -> Result<()> {
     if !value.is_finite() {
-        return Err(ReportError::workbook(path, format!("{value} is not a number that a cell can hold")));
+        return Err(BenchError::workbook(path, format!("{value} is not a number that a cell can hold")));
     }
     let source = Source::open(path)?;
     let replacements = source.replacements(cell, value)?;
@@ -60,14 +60,14 @@ const FILE_BYTES_MAX: u64 = 1 << 30;
 
 impl Source {
     fn open(path: &Path) -> Result<Self> {
-        let error = |reason: &str| ReportError::workbook(path, reason);
+        let error = |reason: &str| BenchError::workbook(path, reason);
         let real_path = path.canonicalize().map_err(|source| match source.kind() {
             std::io::ErrorKind::NotFound => {
                 error("is not there; a cell can only be written into an existing workbook (leave --output-cell out for a new one)")
             }
-            _ => ReportError::io("open", path, source),
+            _ => BenchError::io("open", path, source),
         })?;
-        let metadata = std::fs::metadata(&real_path).map_err(|source| ReportError::io("open", path, source))?;
+        let metadata = std::fs::metadata(&real_path).map_err(|source| BenchError::io("open", path, source))?;
         if !metadata.is_file() {
             return Err(error("is not a file"));
         }
@@ -83,29 +83,29 @@ impl Source {
             .read(true)
             .write(true)
             .open(&real_path)
-            .map_err(|source| ReportError::io("open for writing", path, source))?;
+            .map_err(|source| BenchError::io("open for writing", path, source))?;
         // Any other error comes from a file system without locks: there nobody has locked it.
         if flock(&file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
             return Err(error("is locked by another program; close it there and try again"));
         }
-        let bytes = std::fs::read(&real_path).map_err(|source| ReportError::io("read", path, source))?;
+        let bytes = std::fs::read(&real_path).map_err(|source| BenchError::io("read", path, source))?;
         Ok(Self { path: path.to_owned(), real_path, bytes, file })
     }
 
     fn archive(&self) -> Result<ZipArchive<Cursor<&[u8]>>> {
         ZipArchive::new(Cursor::new(self.bytes.as_slice())).map_err(|error| {
-            ReportError::workbook(&self.path, format!("is not an Excel workbook (.xlsx or .xlsm): {error}"))
+            BenchError::workbook(&self.path, format!("is not an Excel workbook (.xlsx or .xlsm): {error}"))
         })
     }
 
     fn replacements(&self, cell: CellAddress, value: f64) -> Result<Vec<Replacement>> {
         let mut package = Package::new(self.archive()?);
-        package.set_cell(cell, value).map_err(|reason| ReportError::workbook(&self.path, reason))
+        package.set_cell(cell, value).map_err(|reason| BenchError::workbook(&self.path, reason))
     }
 
     /// The whole file with some parts replaced or left out and all others as they were stored, in their order.
     fn rewritten(&self, replacements: &[Replacement]) -> Result<Vec<u8>> {
-        let failed = |error: zip::result::ZipError| ReportError::workbook(&self.path, error.to_string());
+        let failed = |error: zip::result::ZipError| BenchError::workbook(&self.path, error.to_string());
         let mut archive = self.archive()?;
         let mut writer = ZipWriter::new(Cursor::new(Vec::with_capacity(self.bytes.len() + 4096)));
         writer.set_raw_comment(archive.comment().into()).map_err(failed)?;
@@ -121,7 +121,7 @@ impl Source {
                     }
                     drop(part);
                     writer.start_file(name, options).map_err(failed)?;
-                    writer.write_all(text.as_bytes()).map_err(|source| ReportError::io("write", &self.path, source))?;
+                    writer.write_all(text.as_bytes()).map_err(|source| BenchError::io("write", &self.path, source))?;
                 }
             }
         }
@@ -143,7 +143,7 @@ impl Source {
         written.map_err(|source: std::io::Error| {
             // The new file is removed again; if that fails, nothing more can be done.
             let _ = std::fs::remove_file(&temporary);
-            ReportError::io("replace", &self.path, source)
+            BenchError::io("replace", &self.path, source)
         })
     }
 }
@@ -154,7 +154,7 @@ fn refuse_open_elsewhere(path: &Path, real_path: &Path) -> Result<()> {
     for lock in [format!("~${name}"), format!(".~lock.{name}#")] {
         let lock = real_path.with_file_name(lock);
         if lock.exists() {
-            return Err(ReportError::workbook(
+            return Err(BenchError::workbook(
                 path,
                 format!("is open in another program ({} is there); close it there and try again", lock.display()),
             ));

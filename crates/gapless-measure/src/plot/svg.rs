@@ -4,7 +4,7 @@ use plotters::prelude::*;
 
 use super::{Chart, Curves, Plot};
 use crate::table::grouped;
-use crate::{ReportError, Result};
+use crate::{BenchError, Result};
 
 /// Pixels of one chart.
 const CHART: (u32, u32) = (620, 250);
@@ -17,7 +17,7 @@ const LEGEND_WIDTH: i32 = 330;
 const LEGEND_LINE: i32 = 22;
 
 pub(super) fn draw(plot: &Plot) -> Result<String> {
-    text(plot).map_err(|error| ReportError::Plot(error.to_string()))
+    text(plot).map_err(|error| BenchError::Plot(error.to_string()))
 }
 
 fn text(plot: &Plot) -> std::result::Result<String, Box<dyn std::error::Error>> {
@@ -68,7 +68,7 @@ fn draw_chart(area: &Area<'_>, plot: &Plot, chart: &Chart) -> std::result::Resul
 }
 
 pub(super) fn draw_curves(curves: &Curves) -> Result<String> {
-    text_of_curves(curves).map_err(|error| ReportError::Plot(error.to_string()))
+    text_of_curves(curves).map_err(|error| BenchError::Plot(error.to_string()))
 }
 
 fn text_of_curves(curves: &Curves) -> std::result::Result<String, Box<dyn std::error::Error>> {

@@ -1,18 +1,12 @@
-//! A table as texts, for each way of drawing.
-
-#[cfg(feature = "tables")]
-mod lined;
-#[cfg(any(test, not(feature = "tables")))]
-mod plain;
+//! A table as texts, and its drawing.
 
 use std::fmt;
 
+use comfy_table::presets::{ASCII_MARKDOWN, UTF8_FULL_CONDENSED};
+use comfy_table::{CellAlignment, ContentArrangement};
+
 use super::TableStyle;
 use crate::Row;
-#[cfg(feature = "tables")]
-use lined::draw;
-#[cfg(not(feature = "tables"))]
-use plain::draw;
 
 /// A column of a table with a line for each row of a report: its head, and the text of a line.
 pub type Column = (&'static str, fn(&Row) -> String);
@@ -20,19 +14,19 @@ pub type Column = (&'static str, fn(&Row) -> String);
 /// A head and rows of texts; its `Display` draws it, without a line feed at its end.
 ///
 /// ```
-/// use gapless_report::table::{Table, TableStyle};
+/// use gapless_measure::table::{Table, TableStyle};
 ///
 /// let mut table = Table::new(TableStyle::Markdown, &["what", "bytes"], 1);
 /// table.add_row(&["frame".to_owned(), "64".to_owned()]);
 /// assert!(table.to_string().starts_with("| what "));
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Table {
-    pub(super) style: TableStyle,
-    pub(super) head: Vec<String>,
+    style: TableStyle,
+    head: Vec<String>,
     /// How many columns from the first hold texts; the others hold numbers and end at their right.
-    pub(super) text_columns: usize,
-    pub(super) rows: Vec<Vec<String>>,
+    text_columns: usize,
+    rows: Vec<Vec<String>>,
 }
 
 impl Table {
@@ -71,6 +65,44 @@ impl Table {
 
 impl fmt::Display for Table {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&draw(self))
+        let mut lined = comfy_table::Table::new();
+        match self.style {
+            TableStyle::Terminal => lined.load_style(UTF8_FULL_CONDENSED),
+            TableStyle::Markdown => lined.load_style(ASCII_MARKDOWN),
+        };
+        // A figure that is broken over two lines is misread; a wide table is only wide.
+        lined.set_content_arrangement(ContentArrangement::Disabled);
+        lined.set_header(&self.head);
+        for column in lined.column_iter_mut().skip(self.text_columns) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+        for cells in &self.rows {
+            lined.add_row(cells);
+        }
+        formatter.write_str(&lined.trim_fmt())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(style: TableStyle) -> String {
+        let mut table = Table::new(style, &["what", "p50 µs"], 1);
+        table.add_row(&["a clock", "1.25"].map(str::to_owned));
+        table.add_row(&["–", "–"].map(str::to_owned));
+        table.to_string()
+    }
+
+    #[test]
+    fn markdown_aligns_texts_and_numbers() {
+        let expected = "| what    | p50 µs |\n|---------|--------|\n| a clock |   1.25 |\n| –       |      – |";
+        assert_eq!(table(TableStyle::Markdown), expected);
+    }
+
+    #[test]
+    fn a_terminal_gets_lines() {
+        let text = table(TableStyle::Terminal);
+        assert!(text.contains("│ a clock ┆   1.25 │"), "{text}");
     }
 }

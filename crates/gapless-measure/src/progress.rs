@@ -1,20 +1,16 @@
 //! Progress bar and interval lines, on stderr only.
 //!
-//! A bar is drawn only when stderr is a terminal, and the feature `progress` is built. The driver's threads never draw:
-//! the thread that waits for them moves the bar.
+//! A bar is drawn only when stderr is a terminal. The driver's threads never draw: the thread that waits for them moves the bar.
 
 use std::io::{IsTerminal, Write as _};
 use std::time::Duration;
 
-#[cfg_attr(not(feature = "progress"), path = "progress/no_bar.rs")]
-mod bar;
-
-use bar::Bar;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// A progress bar, or nothing where nobody looks.
 #[derive(Debug, Clone)]
 pub struct Progress {
-    bar: Bar,
+    bar: ProgressBar,
     visible: bool,
 }
 
@@ -23,12 +19,19 @@ impl Progress {
     #[must_use]
     pub fn new(length: u64, label: &str, quiet: bool) -> Self {
         let visible = !quiet && std::io::stderr().is_terminal();
-        Self { bar: Bar::new(length, label, visible), visible }
+        // Redrawn rarely: a drawing thread takes its time from the spinning ones.
+        let target = if visible { ProgressDrawTarget::stderr_with_hz(4) } else { ProgressDrawTarget::hidden() };
+        let bar = ProgressBar::with_draw_target(Some(length), target);
+        if let Ok(style) = ProgressStyle::with_template("{prefix:32} [{bar:32}] {percent:>3} % {msg} {eta}") {
+            bar.set_style(style.progress_chars("=> "));
+        }
+        bar.set_prefix(label.to_owned());
+        Self { bar, visible }
     }
 
     /// Names what is going on now.
     pub fn set_label(&self, label: &str) {
-        self.bar.set_label(label);
+        self.bar.set_prefix(label.to_owned());
     }
 
     /// Moves the bar to `position` of its length.
@@ -45,7 +48,7 @@ impl Progress {
     /// Prints a line on stderr, above the bar if there is one. Always printed, also when the bar is not drawn.
     pub fn line(&self, text: &str) {
         if self.visible {
-            self.bar.line(text);
+            self.bar.println(text);
         } else {
             // A closed stderr is no error here.
             let _ = writeln!(std::io::stderr(), "{text}");
@@ -63,7 +66,7 @@ impl Progress {
 
     /// Takes the bar away.
     pub fn finish(&self) {
-        self.bar.finish();
+        self.bar.finish_and_clear();
     }
 }
 

@@ -1,14 +1,11 @@
 //! Plots as SVG: charts beside and below each other, each a figure over time around an event; and curves, a figure against
 //! another.
-//!
-//! Drawn in `svg`, or refused in `no_svg`, which stands in its place without the feature `plots`.
 
 use std::ops::Range;
 use std::path::Path;
 
-use crate::{ReportError, Result};
+use crate::{BenchError, Result};
 
-#[cfg_attr(not(feature = "plots"), path = "plot/no_svg.rs")]
 mod svg;
 
 /// A sheet of charts with the same axes.
@@ -59,21 +56,21 @@ pub struct Curve {
     pub points: Vec<(f64, f64)>,
 }
 
-/// Checks, before a long run, that a plot can be drawn.
-///
-/// # Errors
-/// When this build has no plots.
-pub fn check() -> Result<()> {
-    if cfg!(feature = "plots") { Ok(()) } else { Err(ReportError::Feature("plots")) }
+/// Adds a point to the curve of that name, which is made for its first point.
+pub fn add_point(curves: &mut Vec<Curve>, name: String, point: (f64, f64)) {
+    match curves.iter_mut().find(|curve| curve.name == name) {
+        Some(curve) => curve.points.push(point),
+        None => curves.push(Curve { name, points: vec![point] }),
+    }
 }
 
 /// Draws the plot into a file, which is replaced as a whole.
 ///
 /// # Errors
-/// When this build has no plots, when it cannot be drawn, or when the file cannot be written.
+/// When it cannot be drawn, or when the file cannot be written.
 pub fn write(plot: &Plot, path: &Path) -> Result<()> {
     let text = svg::draw(plot)?;
-    std::fs::write(path, text).map_err(|source| ReportError::io("write", path, source))
+    std::fs::write(path, text).map_err(|source| BenchError::io("write", path, source))
 }
 
 /// Draws the curves into a file, which is replaced as a whole.
@@ -82,11 +79,10 @@ pub fn write(plot: &Plot, path: &Path) -> Result<()> {
 /// As [`write()`].
 pub fn write_curves(curves: &Curves, path: &Path) -> Result<()> {
     let text = svg::draw_curves(curves)?;
-    std::fs::write(path, text).map_err(|source| ReportError::io("write", path, source))
+    std::fs::write(path, text).map_err(|source| BenchError::io("write", path, source))
 }
 
 #[cfg(test)]
-#[cfg(feature = "plots")]
 mod tests {
     use super::*;
 
@@ -143,7 +139,6 @@ mod tests {
         };
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("plot.svg");
-        check().unwrap();
         write(&plot, &path).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         for expected in ["Latency around events", "ms since the event", "latency, ms", "killed", "nothing", "moved"] {

@@ -3,18 +3,28 @@
 //! | module | what lives there |
 //! |---|---|
 //! | this | where a cell is, and whether results can be written |
-//! | `excel` | the files; in its place, without the feature `workbooks`, `no_excel`, which refuses |
+//! | `create` | a new workbook |
+//! | `edit` | one cell of an existing workbook; every other part stays byte for byte |
+//! | `package` | the parts of a workbook: which sheet is the first, which other parts must change |
+//! | `sheet` | where in the text of a sheet a cell is or belongs |
+//! | `xml` | attributes, positions, and replacements within a text |
+//!
+//! A file is replaced as a whole or not at all.
 
 use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
-use crate::{ReportError, Result, output_file};
+use crate::{BenchError, Result, output_file};
 
-#[cfg_attr(not(feature = "workbooks"), path = "no_excel.rs")]
-mod excel;
+mod create;
+mod edit;
+mod package;
+mod sheet;
+mod xml;
 
-pub use excel::{check_cell, create, write_cell};
+pub use create::create;
+pub use edit::{check_cell, write_cell};
 
 /// A cell, written `ROW-COL`, both from 1: `5-3` is row 5, column 3, which Excel calls C5.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -59,7 +69,6 @@ impl CellAddress {
     }
 
     /// Reads Excel's own name, `$` signs allowed; `None` for anything else.
-    #[cfg(feature = "workbooks")]
     fn from_excel_name(name: &str) -> Option<Self> {
         let name = name.replace('$', "");
         let digits_at = name.find(|c: char| c.is_ascii_digit())?;
@@ -103,22 +112,18 @@ impl fmt::Display for CellAddress {
 /// # Errors
 /// When the results could not be written.
 pub fn check(path: &Path, cell: Option<CellAddress>) -> Result<()> {
-    if !cfg!(feature = "workbooks") {
-        return Err(ReportError::Feature("workbooks"));
-    }
     if let Some(cell) = cell {
         return check_cell(path, cell);
     }
     if path.exists() {
-        return Err(ReportError::workbook(
+        return Err(BenchError::workbook(
             path,
             "is already there and would be lost; choose another name, or name a cell to write to (--output-cell ROW-COL)",
         ));
     }
-    output_file(path.to_owned()).map_err(|reason| ReportError::workbook(path, reason))?;
+    output_file(path.to_owned()).map_err(|reason| BenchError::workbook(path, reason))?;
     Ok(())
 }
 
 #[cfg(test)]
-#[cfg(feature = "workbooks")]
 mod tests;

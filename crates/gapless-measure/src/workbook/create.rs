@@ -5,7 +5,7 @@ use std::path::Path;
 use rust_xlsxwriter::{Chart, ChartType, Format, Workbook, Worksheet, XlsxError};
 
 use crate::workbook::check;
-use crate::{FloorRow, Report, ReportError, Result, Row};
+use crate::{BenchError, FloorRow, Report, Result, Row};
 
 /// Writes a new workbook; an existing file is not touched.
 ///
@@ -13,8 +13,8 @@ use crate::{FloorRow, Report, ReportError, Result, Row};
 /// When the file is already there or cannot be written.
 pub fn create(path: &Path, report: &Report) -> Result<()> {
     check(path, None)?;
-    let bytes = build(report).map_err(|error| ReportError::workbook(path, error.to_string()))?;
-    std::fs::write(path, bytes).map_err(|source| ReportError::io("write", path, source))
+    let bytes = build(report).map_err(|error| BenchError::workbook(path, error.to_string()))?;
+    std::fs::write(path, bytes).map_err(|source| BenchError::io("write", path, source))
 }
 
 fn build(report: &Report) -> std::result::Result<Vec<u8>, XlsxError> {
