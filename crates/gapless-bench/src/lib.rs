@@ -1,4 +1,4 @@
-//! Load generators and benchmarks. What they measure with is in `gapless-measure`, their reports are in `gapless-report`.
+//! Load generators and benchmarks, a folder for each. Measuring and reporting are in `gapless-measure`.
 //!
 //! | module | what lives there |
 //! |---|---|
@@ -11,6 +11,8 @@
 //! | [`sequencer`] | `gapless bench sequencer`: nodes and a sequencer, over every transport |
 //! | [`failover`] | `gapless bench failover`: the outage that clients see while members die and the lead changes |
 //! | [`rpc`] | `gapless bench rpc`: calls, beside those of other systems |
+//! | [`supervisor`] | `gapless bench supervisor`: what a supervisor costs, and how fast it is |
+//! | [`peers`] | other systems beside which calls are measured: their brokers, clients and servers |
 
 #![forbid(unsafe_code)]
 
@@ -20,10 +22,11 @@ pub mod compare;
 pub mod components;
 pub mod failover;
 pub mod options;
+pub mod peers;
 pub mod roles;
 pub mod rpc;
 pub mod sequencer;
+pub mod supervisor;
 
-pub use gapless_bench_calls::supervisor;
 pub use gapless_measure::{BenchError, Result};
 use gapless_measure::{child_process, floor, histogram, open_loop, own_directory, resources, statistics, time_sources};

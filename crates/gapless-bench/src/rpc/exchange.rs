@@ -4,9 +4,9 @@ use super::failed;
 use super::increments::Payloads;
 use crate::Result;
 use crate::histogram::LatencyHistogram;
+use crate::peers::subject::Caller;
 use crate::resources::process_cpu_ns;
 use crate::time_sources::elapsed_ns;
-use gapless_bench_peers::subject::Caller;
 use std::time::Instant;
 
 /// Calls between two checks, at most; then the clock stands still.
@@ -153,7 +153,7 @@ impl<'a> Exchange<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gapless_bench_peers::subject::increment;
+    use crate::peers::subject::increment;
 
     /// Answers in the reverse order, a few at a time, and badly where it is asked to.
     struct Fake {
@@ -170,7 +170,7 @@ mod tests {
     }
 
     impl Caller for Fake {
-        fn begin(&mut self, ticket: u64, request: &[u8]) -> gapless_bench_peers::Result<()> {
+        fn begin(&mut self, ticket: u64, request: &[u8]) -> crate::peers::Result<()> {
             let mut reply = Vec::new();
             increment(request, &mut reply);
             (self.spoil)(ticket, &mut reply);
@@ -179,7 +179,7 @@ mod tests {
             Ok(())
         }
 
-        fn receive(&mut self, take: &mut dyn FnMut(u64, &[u8])) -> gapless_bench_peers::Result<()> {
+        fn receive(&mut self, take: &mut dyn FnMut(u64, &[u8])) -> crate::peers::Result<()> {
             for _ in 0..self.waiting.len().min(3) {
                 let (ticket, reply) = self.waiting.pop().unwrap();
                 take(ticket, &reply);
@@ -190,12 +190,12 @@ mod tests {
             Ok(())
         }
 
-        fn send(&mut self, message: &[u8]) -> gapless_bench_peers::Result<()> {
+        fn send(&mut self, message: &[u8]) -> crate::peers::Result<()> {
             self.waiting.push((self.waiting.len() as u64, message.to_vec()));
             Ok(())
         }
 
-        fn flush(&mut self) -> gapless_bench_peers::Result<()> {
+        fn flush(&mut self) -> crate::peers::Result<()> {
             Ok(())
         }
     }

@@ -2,8 +2,8 @@
 
 use super::failed;
 use crate::Result;
-use gapless_bench_peers::PeerError;
-use gapless_bench_peers::subject::{self, REPLY_TIME_MAX, Waiting};
+use crate::peers::PeerError;
+use crate::peers::subject::{self, REPLY_TIME_MAX, Waiting};
 use gapless_rpc::{Call, CallError, CallOptions, Caller, CallerOptions, Domain, DomainOptions, Reach};
 use std::collections::VecDeque;
 use std::path::Path;
@@ -59,12 +59,12 @@ impl GaplessCaller {
 }
 
 impl subject::Caller for GaplessCaller {
-    fn begin(&mut self, ticket: u64, request: &[u8]) -> gapless_bench_peers::Result<()> {
+    fn begin(&mut self, ticket: u64, request: &[u8]) -> crate::peers::Result<()> {
         self.calls.push_back((ticket, self.caller.start(request.to_vec())));
         Ok(())
     }
 
-    fn receive(&mut self, take: &mut dyn FnMut(u64, &[u8])) -> gapless_bench_peers::Result<()> {
+    fn receive(&mut self, take: &mut dyn FnMut(u64, &[u8])) -> crate::peers::Result<()> {
         // One worker answers in the order of the calls.
         let Some((ticket, call)) = self.calls.pop_front() else { return Ok(()) };
         take(ticket, &call.wait().map_err(not_a_reply)?);
@@ -77,11 +77,11 @@ impl subject::Caller for GaplessCaller {
         Ok(())
     }
 
-    fn send(&mut self, message: &[u8]) -> gapless_bench_peers::Result<()> {
+    fn send(&mut self, message: &[u8]) -> crate::peers::Result<()> {
         self.caller.send(message.to_vec()).map_err(not_a_reply)
     }
 
-    fn flush(&mut self) -> gapless_bench_peers::Result<()> {
+    fn flush(&mut self) -> crate::peers::Result<()> {
         // What is offered is there.
         Ok(())
     }

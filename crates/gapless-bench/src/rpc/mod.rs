@@ -3,6 +3,9 @@
 //! | module | what lives there |
 //! |---|---|
 //! | [`curve`] | calls a second and their cost against the size of the payload |
+//! | [`faults`] | what callers notice of processes that are killed, beside a broker that is |
+//! | [`payloads`] | calls a second by the size of what travels |
+//! | [`scenarios`] | a process under load, and a lone call beside it |
 //! | `stand` | the processes of one system under test: its broker, its server, callers that only are connected |
 //! | `server_process` | the process that serves |
 //! | `exchange` | calls and streams, timed; replies are checked outside the clock |
@@ -12,16 +15,18 @@
 
 pub mod curve;
 mod exchange;
+pub mod faults;
 mod gapless_caller;
 mod increments;
+pub mod payloads;
+pub mod scenarios;
 pub(crate) mod server_process;
 mod stand;
 mod subject;
 
-pub use gapless_bench_calls::{faults, payloads, scenarios};
-
 use crate::{BenchError, Result};
-use std::sync::atomic::{AtomicBool, Ordering};
+use gapless_measure::reporting;
+use std::sync::atomic::AtomicBool;
 
 /// The benchmark's name in errors.
 const NAME: &str = "rpc";
@@ -33,6 +38,5 @@ fn failed(reason: impl ToString) -> BenchError {
 
 /// An error if the benchmark was interrupted.
 fn check_interrupted(interrupted: &AtomicBool) -> Result<()> {
-    // Relaxed: the flag guards no data (pairs with the store of the signal handler).
-    if interrupted.load(Ordering::Relaxed) { Err(failed("interrupted")) } else { Ok(()) }
+    reporting::check_interrupted(NAME, interrupted)
 }

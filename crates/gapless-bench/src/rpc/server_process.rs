@@ -7,8 +7,8 @@ use super::increments::Payloads;
 use super::subject::{Endpoint, ServingEnd, Waiting};
 use crate::Result;
 use crate::child_process::{Parent, WhenGone};
+use crate::peers::subject::{Handler, REPLY_TIME_MAX, Server, increment};
 use crate::resources::process_cpu_ns;
-use gapless_bench_peers::subject::{Handler, REPLY_TIME_MAX, Server, increment};
 use gapless_measure::affinity::pin_current_thread;
 use gapless_rpc::{Domain, ServedRoute};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -190,16 +190,15 @@ fn offer(
             let _ = pin_current_thread(&[cpu]);
         }
     };
-    let served = domain.serve(route).waiting(waiting_of(waiting.of_peer())).init(pin).handle(
-        move |mut bytes: Vec<u8>, _context| {
+    let served =
+        domain.serve(route).waiting(waiting_of(waiting)).init(pin).handle(move |mut bytes: Vec<u8>, _context| {
             if stream.is_expected() {
                 work.lock().unwrap_or_else(PoisonError::into_inner).receive(&bytes);
                 return Ok(Vec::new());
             }
             bytes.iter_mut().for_each(|byte| *byte = byte.wrapping_add(1));
             Ok(bytes)
-        },
-    );
+        });
     let served = served.map_err(failed)?;
     served.suspend().map_err(failed)?;
     Ok(served)
@@ -208,7 +207,7 @@ fn offer(
 /// The worker's thread while there is one; its end lies with the server until it is served again.
 enum Worker {
     Resting(Box<dyn Server>),
-    Serving(JoinHandle<(Box<dyn Server>, gapless_bench_peers::Result<()>)>),
+    Serving(JoinHandle<(Box<dyn Server>, crate::peers::Result<()>)>),
     /// It has failed, which was said.
     Gone,
 }

@@ -7,7 +7,7 @@ use super::subject::{Broker, Endpoint, Waiting};
 use super::{check_interrupted, failed};
 use crate::Result;
 use crate::child_process::{Child, Role};
-use gapless_bench_peers::subject::Caller;
+use crate::peers::subject::Caller;
 use gapless_measure::affinity::{available_cpus, pair_of_cores, pin_current_thread};
 use std::sync::atomic::AtomicBool;
 

@@ -1,16 +1,17 @@
 //! The systems under test, and how both ends of each are connected. A new system is a variant of [`System`], of
-//! [`Endpoint`] and of [`Broker`]; its caller implements `Caller` of `gapless-bench-peers`, its server `Server` or is a
+//! [`Endpoint`] and of [`Broker`]; its caller implements [`Caller`], its server [`Server`] or is a
 //! variant of [`ServingEnd`].
 
 use super::failed;
 use super::gapless_caller::{self, GaplessCaller};
 use crate::Result;
 use crate::own_directory::OwnDirectory;
+use crate::peers::PeerError;
+use crate::peers::nats::{NatsBroker, NatsCaller, NatsServer};
+use crate::peers::rabbitmq::{Acknowledgement, RabbitMqBroker, RabbitMqCaller, RabbitMqServer};
+pub use crate::peers::subject::Waiting;
+use crate::peers::subject::{Caller, Server};
 use clap::ValueEnum;
-use gapless_bench_peers::PeerError;
-use gapless_bench_peers::nats::{NatsBroker, NatsCaller, NatsServer};
-use gapless_bench_peers::rabbitmq::{Acknowledgement, RabbitMqBroker, RabbitMqCaller, RabbitMqServer};
-use gapless_bench_peers::subject::{self, Caller, Server};
 use gapless_rpc::Domain;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
@@ -26,33 +27,6 @@ pub enum System {
     Rabbitmq,
     /// `nats-server`
     Nats,
-}
-
-/// The way in which both ends wait.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Waiting {
-    /// Asleep in the kernel
-    Blocking,
-    /// Looking again and again, client and server each on a core of its own
-    Spinning,
-}
-
-impl Waiting {
-    /// Its name in reports.
-    pub(super) fn key(self) -> &'static str {
-        match self {
-            Self::Blocking => "blocking",
-            Self::Spinning => "spinning",
-        }
-    }
-
-    pub(super) fn of_peer(self) -> subject::Waiting {
-        match self {
-            Self::Blocking => subject::Waiting::Blocking,
-            Self::Spinning => subject::Waiting::Spinning,
-        }
-    }
 }
 
 /// Where a system is, and how it is used: all that either end needs to be connected, also in another process.
@@ -87,7 +61,6 @@ impl Endpoint {
     /// # Errors
     /// Nobody there, or one that refuses.
     pub(super) fn caller(&self, route: &str, waiting: Waiting) -> Result<Box<dyn Caller>> {
-        let waiting = waiting.of_peer();
         let caller: std::result::Result<Box<dyn Caller>, PeerError> = match self {
             Self::Gapless { domain } => return Ok(Box::new(GaplessCaller::connect(domain, route, waiting)?)),
             Self::Rabbitmq { address, .. } => {
@@ -103,7 +76,6 @@ impl Endpoint {
     /// # Errors
     /// Nobody there, or one that refuses.
     pub(super) fn server(&self, route: &str, waiting: Waiting) -> Result<ServingEnd> {
-        let waiting = waiting.of_peer();
         let server: std::result::Result<Box<dyn Server>, PeerError> = match self {
             Self::Gapless { domain } => return Ok(ServingEnd::Gapless(gapless_caller::open(domain)?)),
             Self::Rabbitmq { address, is_explicit } => {

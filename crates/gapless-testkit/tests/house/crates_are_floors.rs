@@ -3,16 +3,13 @@
 use super::workspace;
 
 /// Each crate and its floor.
-const FLOORS: [(&str, u8); 30] = [
+const FLOORS: [(&str, u8); 27] = [
     ("gapless-cli", 11),
     ("gapless-bench", 10),
     ("gapless-fuzz", 10),
     ("gapless-sim", 10),
     ("gapless", 9),
-    ("gapless-bench-calls", 9),
-    ("gapless-bench-commands", 9),
     ("gapless-cqrs", 8),
-    ("gapless-bench-peers", 8),
     ("gapless-measure", 8),
     ("gapless-supervisor", 8),
     ("gapless-engine", 7),

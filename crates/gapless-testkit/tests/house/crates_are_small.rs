@@ -5,6 +5,8 @@ use super::workspace;
 
 /// Lines of code of a crate at most: tests, comments and empty lines are not counted.
 const LINES_MAX: usize = 12_000;
+/// The same of the benchmarks, which stand next to each other: a reader of one folder needs no other.
+const BENCHMARKS: (&str, usize) = ("gapless-bench", 18_000);
 
 #[test]
 fn no_crate_has_more_lines_of_code_than_the_limit() {
@@ -18,8 +20,9 @@ fn no_crate_has_more_lines_of_code_than_the_limit() {
     counted.iter().rev().for_each(|(lines, name)| println!("{lines:6} {name}"));
     let total: usize = counted.iter().map(|(lines, _)| lines).sum();
     assert!(total > 50_000, "only {total} lines were found");
-    let over: Vec<_> = counted.iter().filter(|(lines, _)| *lines > LINES_MAX).collect();
-    assert!(over.is_empty(), "over {LINES_MAX} lines of code: {over:?}");
+    let limit = |name: &str| if name == BENCHMARKS.0 { BENCHMARKS.1 } else { LINES_MAX };
+    let over: Vec<_> = counted.iter().filter(|(lines, name)| *lines > limit(name)).collect();
+    assert!(over.is_empty(), "more lines of code than the limit: {over:?}");
 }
 
 #[test]

@@ -1,0 +1,216 @@
+//! Axon Framework 4, which is measured by turns with the rows of this program: a small program of ours, `benchmarks/peers/axon`, that is
+//! built by Maven and run by Java where there are both.
+
+use crate::commands::arguments::Plan;
+use crate::commands::case::{Identifiers, word};
+use crate::commands::{NAME, check_interrupted};
+use crate::peers::broker;
+use gapless_measure::child_process::Child;
+use gapless_measure::own_directory::OwnDirectory;
+use gapless_measure::reporting::put;
+use gapless_measure::{BenchError, Result};
+use gapless_measure::{CpuPerMessage, Row, RowConfig};
+use serde::Deserialize;
+use serde_json::json;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// What it is built of.
+const SOURCES: [(&str, &str); 5] = [
+    ("pom.xml", include_str!("../../../../benchmarks/peers/axon/pom.xml")),
+    (
+        "src/main/java/gapless/Main.java",
+        include_str!("../../../../benchmarks/peers/axon/src/main/java/gapless/Main.java"),
+    ),
+    (
+        "src/main/java/gapless/Counter.java",
+        include_str!("../../../../benchmarks/peers/axon/src/main/java/gapless/Counter.java"),
+    ),
+    (
+        "src/main/java/gapless/Identifiers.java",
+        include_str!("../../../../benchmarks/peers/axon/src/main/java/gapless/Identifiers.java"),
+    ),
+    (
+        "src/main/resources/META-INF/services/org.axonframework.common.IdentifierFactory",
+        include_str!(
+            "../../../../benchmarks/peers/axon/src/main/resources/META-INF/services/org.axonframework.common.IdentifierFactory"
+        ),
+    ),
+];
+
+const INSTALL: &str = "apt install default-jdk-headless maven";
+/// Java compiles what is hot only while it runs.
+const WARM_UP_MIN: Duration = Duration::from_secs(4);
+const HEAP: [&str; 3] = ["-Xms2g", "-Xmx4g", "-XX:+UseParallelGC"];
+
+/// One of its buses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Bus {
+    Simple,
+    Disruptor,
+}
+
+impl Bus {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Simple => "simple",
+            Self::Disruptor => "disruptor",
+        }
+    }
+}
+
+/// What a row varies.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AxonCase {
+    bus: Bus,
+    aggregates: u64,
+    identifiers: Identifiers,
+}
+
+impl AxonCase {
+    /// All of them, `many` aggregates where there is more than one. Its own identifiers are random.
+    pub(crate) fn all(many: u64) -> Vec<Self> {
+        let of = |bus| {
+            let kinds = [
+                (1, Identifiers::Random),
+                (many, Identifiers::Random),
+                (1, Identifiers::TimeOrdered),
+                (1, Identifiers::Position),
+                (many, Identifiers::Position),
+            ];
+            kinds.map(|(aggregates, identifiers)| Self { bus, aggregates, identifiers })
+        };
+        [Bus::Simple, Bus::Disruptor].into_iter().flat_map(of).collect()
+    }
+
+    pub(crate) fn label(&self) -> String {
+        format!("Axon, {}, {}, {} aggregates", self.bus.name(), word(self.identifiers), self.aggregates)
+    }
+}
+
+/// The built program.
+pub(crate) struct Axon {
+    java: PathBuf,
+    directory: OwnDirectory,
+}
+
+/// What the program prints.
+#[derive(Debug, Deserialize)]
+struct Printed {
+    counted: u64,
+    elapsed_ns: u64,
+    cpu_ns: u64,
+    wrong: u64,
+    first_wrong: Option<String>,
+    axon: String,
+    java: String,
+    heap_bytes_max: u64,
+}
+
+impl Axon {
+    /// Builds it, or says what is missing.
+    ///
+    /// # Errors
+    /// A directory that cannot be made, an interrupt.
+    pub(crate) fn build(plan: &Plan, interrupted: &AtomicBool) -> Result<std::result::Result<Self, String>> {
+        let found = broker::find("java", INSTALL).and_then(|java| Ok((java, broker::find("mvn", INSTALL)?)));
+        let (java, maven) = match found {
+            Ok(found) => found,
+            Err(missing) => return Ok(Err(missing.to_string())),
+        };
+        let name = format!(".gapless-axon-{}", std::process::id());
+        let directory = OwnDirectory::create(&plan.directory, &name)?;
+        for (path, text) in SOURCES {
+            let path = directory.path().join(path);
+            let written =
+                path.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::write(&path, text));
+            written.map_err(|source| BenchError::io("write", &path, source))?;
+        }
+        let mut command = Command::new(maven);
+        command.args(["-q", "-B", "process-classes"]).current_dir(directory.path());
+        let output = command.output().map_err(|source| BenchError::system("start Maven", source))?;
+        check_interrupted(interrupted)?;
+        if output.status.success() {
+            return Ok(Ok(Self { java, directory }));
+        }
+        let text = String::from_utf8_lossy(&output.stdout);
+        let reason = text.lines().find(|line| line.contains("ERROR")).unwrap_or("it says nothing");
+        Ok(Err(format!("Maven ended with {}: {}", output.status, reason.replace(char::is_control, " "))))
+    }
+
+    /// Runs one row.
+    pub(crate) fn measure(&self, case: &AxonCase, plan: &Plan, interrupted: &AtomicBool) -> Result<Row> {
+        let warm_up = if plan.is_quick { plan.warm_up } else { plan.warm_up.max(WARM_UP_MIN) };
+        let mut command = Command::new(&self.java);
+        command
+            .current_dir(self.directory.path())
+            .args(HEAP)
+            .arg(format!("-Didentifiers={}", word(case.identifiers)))
+            .args(["-cp", "target/classes:target/lib/*", "gapless.Main", case.bus.name()])
+            .args([case.aggregates, 0].map(|number| number.to_string()))
+            .args([warm_up, plan.time].map(|time| time.as_secs_f64().to_string()))
+            .arg(plan.in_flight.to_string());
+        let mut child = Child::spawn(NAME, "Axon", command, interrupted)?;
+        let printed: Printed = child.receive()?;
+        child.finish()?;
+        Ok(row(case, plan, &printed))
+    }
+}
+
+fn row(case: &AxonCase, plan: &Plan, printed: &Printed) -> Row {
+    let counted = printed.counted.max(1) as f64;
+    let extra = json!({
+        "aggregates": case.aggregates, "identifiers": word(case.identifiers), "in_flight": plan.in_flight, "axon": printed.axon,
+        "java": printed.java, "heap_bytes_max": printed.heap_bytes_max,
+    });
+    let config = RowConfig {
+        name: Some(format!("{AXON} {}", case.bus.name())),
+        encoding: Some("objects".to_owned()),
+        payload_bytes: Some(0),
+        extra: extra.as_object().cloned().unwrap_or_default(),
+        ..config()
+    };
+    let mut row = Row {
+        config,
+        throughput_per_s: Some((counted * 1e9 / printed.elapsed_ns.max(1) as f64).round()),
+        sent: Some(printed.counted),
+        elapsed_ns: Some(printed.elapsed_ns),
+        cpu_ns_per_message: Some(CpuPerMessage { driver: 0.0, service: printed.cpu_ns as f64 / counted }),
+        verified: Some(printed.wrong == 0),
+        notes: printed.first_wrong.clone().into_iter().collect(),
+        ..Row::default()
+    };
+    put(&mut row, "wrong", printed.wrong);
+    row
+}
+
+/// The beginning of the names of its rows.
+pub(crate) const AXON: &str = "axon";
+
+fn config() -> RowConfig {
+    RowConfig {
+        name: Some(AXON.to_owned()),
+        mode: Some("throughput".to_owned()),
+        tier: Some("memory".to_owned()),
+        ..RowConfig::default()
+    }
+}
+
+/// The row that says what is missing.
+pub(crate) fn missing(reason: &str) -> Row {
+    let mut row = Row { config: config(), ..Row::default() };
+    put(&mut row, "not_measured", reason);
+    row.notes.push(format!("Axon was not measured: {reason}"));
+    row
+}
+
+/// Of the rows with so many aggregates, the most commands a second, whichever bus and identifiers they have.
+pub(crate) fn fastest(rows: &[Row], aggregates: u64) -> Option<f64> {
+    let is_its = |row: &&Row| {
+        row.config.name.as_deref().is_some_and(|name| name.starts_with(AXON))
+            && row.config.extra.get("aggregates").and_then(serde_json::Value::as_u64) == Some(aggregates)
+    };
+    rows.iter().filter(is_its).filter_map(|row| row.throughput_per_s).reduce(f64::max)
+}

@@ -1,0 +1,99 @@
+//! The floor: an event is encoded and appended to a window as the frame that it would be, with both checksums, by one thread and with
+//! nothing around it.
+
+use crate::commands::case::{Encoding, word};
+use crate::commands::failed;
+use crate::commands::load::{headers, note};
+use crate::commands::messages::{Form, OfSbe, OfSerde};
+use gapless_cqrs::Message as _;
+use gapless_log::WindowOptions;
+use gapless_measure::FloorRow;
+use gapless_measure::Result;
+use gapless_wire::{FrameHeader, FrameWriter, HEADER_LENGTH};
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+/// Its name in reports.
+pub(crate) fn name(encoding: Encoding) -> String {
+    format!("encode_and_append_{}", word(encoding))
+}
+
+/// What stands before an event's payload in its frame beside the metadata: the answer, the heads of transaction and event, the
+/// aggregate's identifier. Bytes.
+const BEFORE_LENGTH: usize = 32 + 8 + 4 + 2 + 20 + 8;
+/// Frames that are released together.
+const RELEASED_TOGETHER: u64 = 64;
+/// Frames between two looks at the clock.
+const BATCH: u64 = 1024;
+
+/// Measures it for a note of `size` bytes.
+pub(crate) fn measure(encoding: Encoding, size: usize, time: Duration) -> Result<FloorRow> {
+    match encoding {
+        Encoding::Sbe => measure_form::<OfSbe>(encoding, size, time),
+        Encoding::Serde => measure_form::<OfSerde>(encoding, size, time),
+    }
+}
+
+fn measure_form<F: Form>(encoding: Encoding, size: usize, time: Duration) -> Result<FloorRow> {
+    let (mut window, mut releaser) = WindowOptions::default().create(1).map_err(failed)?;
+    let event = F::event(F::command(1, &note(size)));
+    let mut metadata = Vec::new();
+    headers().encode(&mut metadata).map_err(failed)?;
+    let before = [&[0; BEFORE_LENGTH][..], &metadata].concat();
+    let mut bytes = Vec::new();
+    let mut sequence = 0;
+    let mut append = || -> Result<()> {
+        for _ in 0..BATCH {
+            bytes.clear();
+            bytes.extend_from_slice(&before);
+            black_box(&event).encode(&mut bytes).map_err(failed)?;
+            sequence += 1;
+            let mut frame = FrameWriter::new(window.claim(HEADER_LENGTH + bytes.len()).map_err(failed)?);
+            frame.payload_mut()[..bytes.len()].copy_from_slice(&bytes);
+            let header =
+                FrameHeader { sequence, timestamp_ns: sequence, session_seq: sequence, ..FrameHeader::default() };
+            let length = frame.finish(&header, bytes.len());
+            window.commit(length, sequence);
+            window.publish();
+            if sequence % RELEASED_TOGETHER == 0
+                && let Some(end) = window.end_of(sequence)
+            {
+                releaser.release(end, sequence);
+            }
+        }
+        Ok(())
+    };
+    let begin = Instant::now();
+    while begin.elapsed() < time / 4 {
+        append()?;
+    }
+    let begin = Instant::now();
+    let mut count = 0;
+    while begin.elapsed() < time {
+        append()?;
+        count += BATCH;
+    }
+    Ok(FloorRow {
+        name: name(encoding),
+        payload_bytes: size as u64,
+        rate_per_s: Some((count as f64 / begin.elapsed().as_secs_f64()).round()),
+        samples: Some(count),
+        ..FloorRow::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_encoding_and_size_has_a_rate() {
+        for encoding in [Encoding::Sbe, Encoding::Serde] {
+            for size in [0, 4096] {
+                let floor = measure(encoding, size, Duration::from_millis(2)).unwrap();
+                assert!(floor.rate_per_s.is_some_and(|rate| rate > 0.0) && floor.samples >= Some(BATCH));
+                assert_eq!((floor.name, floor.payload_bytes), (name(encoding), size as u64));
+            }
+        }
+    }
+}

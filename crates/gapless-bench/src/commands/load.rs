@@ -1,0 +1,444 @@
+//! Commands that are sent, awaited and checked: each has one event, its aggregate's next version, a position behind the last; a repeat
+//! has the answer of the first. Then every aggregate is asked whether it has had as many events as it was sent commands.
+
+use crate::commands::case::{Case, Identifiers};
+use crate::commands::messages::{Counter, Form};
+use crate::commands::{check_interrupted, failed, stand};
+use gapless_cqrs::{
+    Accepted, Aggregate as _, CAUSATION, CORRELATION, CommandBus, CommandError, DirectBus, Draft, Headers, Pending,
+    Position, Ticket,
+};
+use gapless_measure::Result;
+use gapless_measure::own_directory::OwnDirectory;
+use gapless_measure::resources::{process_cpu_ns, thread_cpu_ns};
+use gapless_wire::split_mix;
+use std::collections::VecDeque;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// One aggregate after the other would be in the order of memory.
+const STRIDE: u64 = 7919;
+/// Of so many commands with identifiers one is sent twice.
+const REPEAT_OF: u64 = 100;
+
+/// How long a load goes on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Until {
+    /// What warms up, and what counts.
+    Time(Duration, Duration),
+    /// So many commands, all of which count.
+    Count(u64),
+}
+
+/// What is sent.
+#[derive(Clone, Copy)]
+pub(crate) struct Load<'a> {
+    pub(crate) case: Case,
+    pub(crate) until: Until,
+    pub(crate) in_flight: usize,
+    pub(crate) interrupted: &'a AtomicBool,
+}
+
+impl<'a> Load<'a> {
+    /// One command, from the first on, checked behind it.
+    pub(crate) const fn of(case: Case, in_flight: usize, interrupted: &'a AtomicBool) -> Self {
+        Self { case, until: Until::Count(1), in_flight, interrupted }
+    }
+}
+
+/// What came of it.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Loaded {
+    /// Commands whose outcome was awaited in the counted time; repeats are not counted.
+    pub(crate) counted: u64,
+    pub(crate) elapsed: Duration,
+    /// CPU time meanwhile: of the thread that sends and awaits, and of the process.
+    pub(crate) driver_cpu_ns: u64,
+    pub(crate) process_cpu_ns: u64,
+    /// In all.
+    pub(crate) sent: u64,
+    pub(crate) repeated: u64,
+    /// Outcomes that are not as they must be, and the first of them.
+    pub(crate) wrong: u64,
+    pub(crate) first_wrong: Option<String>,
+}
+
+impl Loaded {
+    #[cold]
+    pub(crate) fn note_wrong(&mut self, outcome: &Outcome, version: u64) {
+        self.wrong += 1;
+        let text = || format!("one event and version {version} were expected; the outcome is {outcome:?}");
+        self.first_wrong.get_or_insert_with(text);
+    }
+}
+
+/// The metadata of every command: where it comes from and what it belongs to.
+pub(crate) fn headers() -> Headers {
+    Headers::default().with(CORRELATION, [0x11; 16]).with(CAUSATION, [0x22; 16])
+}
+
+/// The note of a command, so many bytes.
+pub(crate) fn note(size: usize) -> String {
+    "An amount was added to the counter. ".chars().cycle().take(size).collect()
+}
+
+/// How commands are sent and awaited.
+pub(crate) trait Sender<F: Form> {
+    /// A command without an outcome.
+    type Pending;
+
+    fn send(&mut self, draft: Draft<'_, F::Command, (), ()>) -> Self::Pending;
+    fn wait(&mut self, pending: Self::Pending) -> Outcome;
+}
+
+/// What a command has become.
+pub(crate) type Outcome = std::result::Result<Accepted, CommandError<()>>;
+
+impl<F: Form> Sender<F> for &CommandBus {
+    type Pending = Pending<(), ()>;
+
+    #[inline]
+    fn send(&mut self, draft: Draft<'_, F::Command, (), ()>) -> Self::Pending {
+        CommandBus::send(self, draft)
+    }
+
+    #[inline]
+    fn wait(&mut self, pending: Self::Pending) -> Outcome {
+        pending.wait()
+    }
+}
+
+impl<F: Form> Sender<F> for &mut DirectBus {
+    type Pending = Ticket<(), ()>;
+
+    #[inline]
+    fn send(&mut self, draft: Draft<'_, F::Command, (), ()>) -> Self::Pending {
+        DirectBus::send(self, draft)
+    }
+
+    #[inline]
+    fn wait(&mut self, pending: Self::Pending) -> Outcome {
+        DirectBus::wait(self, pending)
+    }
+}
+
+/// Drives a bus from a thread of its own.
+pub(crate) fn drive<F: Form>(bus: &CommandBus, load: Load<'_>) -> Result<Loaded> {
+    on_driver(|| Driver::<F, _>::new(bus, load).run())
+}
+
+/// Drives a bus that has no threads from a thread of its own.
+pub(crate) fn drive_direct<F: Form>(
+    start: impl FnOnce() -> Result<(DirectBus, Option<OwnDirectory>)> + Send,
+    load: Load<'_>,
+) -> Result<Loaded> {
+    on_driver_with(start, |(mut bus, _directory)| {
+        let loaded = Driver::<F, _>::new(&mut bus, load).run()?;
+        bus.stop().map_err(failed)?;
+        Ok(loaded)
+    })
+}
+
+/// On a thread of its own, which is pinned.
+pub(crate) fn on_driver<T: Send>(drive: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+    on_driver_with(|| Ok(()), |()| drive())
+}
+
+/// The same with what is started there first: the threads that help it, as the one that indexes its events, have all cores.
+pub(crate) fn on_driver_with<S, T: Send>(
+    start: impl FnOnce() -> Result<S> + Send,
+    drive: impl FnOnce(S) -> Result<T> + Send,
+) -> Result<T> {
+    let driving = || {
+        let started = start()?;
+        stand::pin_driver();
+        drive(started)
+    };
+    std::thread::scope(|scope| scope.spawn(driving).join().unwrap_or_else(|_| Err(failed("the driver panicked"))))
+}
+
+/// Sends, awaits and checks.
+pub(crate) struct Driver<'a, F: Form, S: Sender<F>> {
+    bus: S,
+    load: Load<'a>,
+    command: F::Command,
+    headers: Headers,
+    identifiers: IdentifierSource,
+    sent: VecDeque<Sent<S::Pending>>,
+    /// The next command's.
+    number: u64,
+    answered: u64,
+    /// Of the last answer.
+    last: Position,
+    loaded: Loaded,
+}
+
+/// A command without an outcome.
+struct Sent<Pending> {
+    pending: Pending,
+    version: u64,
+    is_repeat: bool,
+}
+
+impl<'a, F: Form, S: Sender<F>> Driver<'a, F, S> {
+    pub(crate) fn new(bus: S, load: Load<'a>) -> Self {
+        Self {
+            bus,
+            load,
+            command: F::command(1, &note(load.case.size)),
+            headers: headers(),
+            identifiers: IdentifierSource::new(load.case.identifiers),
+            sent: VecDeque::with_capacity(load.in_flight),
+            number: 0,
+            answered: 0,
+            last: Position::default(),
+            loaded: Loaded::default(),
+        }
+    }
+
+    pub(crate) fn run(mut self) -> Result<Loaded> {
+        let most = if let Until::Count(count) = self.load.until { count } else { u64::MAX };
+        let mut counted = Counted::begin(0);
+        if let Until::Time(warm_up, _) = self.load.until {
+            while counted.begin.elapsed() < warm_up {
+                self.round(most)?;
+            }
+            counted = Counted::begin(self.answered);
+        }
+        let is_over = |driver: &Self, since: Instant| match driver.load.until {
+            Until::Time(_, time) => since.elapsed() >= time,
+            Until::Count(count) => driver.answered >= count,
+        };
+        while !is_over(&self, counted.begin) {
+            self.round(most)?;
+        }
+        counted.end(self.answered, &mut self.loaded);
+        while !self.sent.is_empty() {
+            self.take();
+        }
+        self.loaded.sent = self.number;
+        self.check_aggregates()?;
+        Ok(self.loaded)
+    }
+
+    /// Sends what may be in flight, and awaits half of it.
+    fn round(&mut self, most: u64) -> Result<()> {
+        check_interrupted(self.load.interrupted)?;
+        // A command that is sent twice is two in flight.
+        while self.sent.len() + 1 < self.load.in_flight.max(2) && self.number < most {
+            self.send();
+        }
+        for _ in 0..self.sent.len().div_ceil(2) {
+            self.take();
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn send(&mut self) {
+        let (aggregate, version) = whose(self.number, self.load.case.aggregates);
+        let Self { bus, command, headers, sent, .. } = self;
+        let draft = || Counter::<F>::command(&aggregate, command).with(headers);
+        match self.identifiers.next() {
+            None => sent.push_back(Sent { pending: bus.send(draft()), version, is_repeat: false }),
+            Some(identifier) => {
+                let is_sent_twice = self.number % REPEAT_OF == REPEAT_OF - 1;
+                for is_repeat in [false, true].into_iter().take(1 + usize::from(is_sent_twice)) {
+                    let pending = bus.send(draft().identified_by(identifier));
+                    sent.push_back(Sent { pending, version, is_repeat });
+                }
+            }
+        }
+        self.number += 1;
+    }
+
+    #[inline]
+    fn take(&mut self) {
+        let Some(Sent { pending, version, is_repeat }) = self.sent.pop_front() else { return };
+        let outcome = self.bus.wait(pending);
+        let is_right = matches!(&outcome, Ok(Accepted { position, events: 1, version: found, .. })
+            if *found == version && if is_repeat { *position == self.last } else { *position > self.last });
+        if is_repeat {
+            self.loaded.repeated += 1;
+        } else {
+            self.answered += 1;
+        }
+        match outcome {
+            Ok(accepted) if is_right => self.last = accepted.position,
+            outcome => self.loaded.note_wrong(&outcome, version),
+        }
+    }
+
+    /// Whether each has had as many events as it was sent commands.
+    fn check_aggregates(&mut self) -> Result<()> {
+        let nothing = F::command(0, "");
+        let aggregates = self.load.case.aggregates.min(self.number);
+        for first in 0..aggregates {
+            if first % 1024 == 0 {
+                check_interrupted(self.load.interrupted)?;
+            }
+            let (aggregate, _) = whose(first, self.load.case.aggregates);
+            let version = commands_of(first, self.number, self.load.case.aggregates);
+            let draft = Counter::<F>::command(&aggregate, &nothing).expecting_version(version);
+            let pending = self.bus.send(draft);
+            self.sent.push_back(Sent { pending, version: version + 1, is_repeat: false });
+            if self.sent.len() >= self.load.in_flight {
+                self.take();
+            }
+        }
+        while !self.sent.is_empty() {
+            self.take();
+        }
+        Ok(())
+    }
+}
+
+/// Whose a command is by its number from 0, and which of its aggregate's, from 1.
+#[inline]
+pub(crate) fn whose(number: u64, aggregates: u64) -> (u64, u64) {
+    if aggregates == 1 {
+        return (0, number + 1);
+    }
+    let stride = if aggregates.is_multiple_of(STRIDE) { 1 } else { STRIDE };
+    (number % aggregates * stride % aggregates, number / aggregates + 1)
+}
+
+/// How many of the first `count` commands are of the aggregate whose first one has this number.
+pub(crate) fn commands_of(first: u64, count: u64, aggregates: u64) -> u64 {
+    count / aggregates + u64::from(first < count % aggregates)
+}
+
+/// The clocks at the beginning of what counts.
+pub(crate) struct Counted {
+    pub(crate) begin: Instant,
+    answered: u64,
+    driver_cpu_ns: u64,
+    process_cpu_ns: u64,
+}
+
+impl Counted {
+    pub(crate) fn begin(answered: u64) -> Self {
+        Self { answered, driver_cpu_ns: thread_cpu_ns(), process_cpu_ns: process_cpu_ns(), begin: Instant::now() }
+    }
+
+    pub(crate) fn end(self, answered: u64, loaded: &mut Loaded) {
+        loaded.elapsed = self.begin.elapsed();
+        loaded.counted = answered - self.answered;
+        loaded.driver_cpu_ns = thread_cpu_ns() - self.driver_cpu_ns;
+        loaded.process_cpu_ns = process_cpu_ns() - self.process_cpu_ns;
+    }
+}
+
+/// Identifiers of UUID's form, one for each command.
+struct IdentifierSource {
+    kind: Identifiers,
+    state: u64,
+}
+
+impl IdentifierSource {
+    fn new(kind: Identifiers) -> Self {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self { kind, state: now.as_nanos() as u64 }
+    }
+
+    #[inline]
+    fn next(&mut self) -> Option<u128> {
+        let mut random =
+            || u128::from(split_mix::next(&mut self.state)) << 64 | u128::from(split_mix::next(&mut self.state));
+        match self.kind {
+            Identifiers::Position => None,
+            Identifiers::Random => Some(of_version(random(), 4)),
+            Identifiers::TimeOrdered => {
+                let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+                Some(of_version(now.as_millis() << 80 | random() >> 48, 7))
+            }
+        }
+    }
+}
+
+/// With version and variant as RFC 9562 has them.
+const fn of_version(bits: u128, version: u128) -> u128 {
+    bits & !(0xf << 76) & !(0b11 << 62) | version << 76 | 0b10 << 62
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::case::{Drive, Encoding};
+    use crate::commands::messages::{OfSbe, OfSerde};
+    use crate::commands::stand::{Place, Stand};
+    use gapless_agent::OptimizeFor;
+
+    #[test]
+    fn commands_are_spread_evenly_and_each_is_the_next_of_its_aggregate() {
+        for aggregates in [1, 2, 100, STRIDE, 2 * STRIDE] {
+            let count = 3 * aggregates + aggregates / 2;
+            let mut versions = std::collections::HashMap::new();
+            for number in 0..count {
+                let (aggregate, version) = whose(number, aggregates);
+                assert!(aggregate < aggregates);
+                let seen = versions.entry(aggregate).or_insert(0);
+                *seen += 1;
+                assert_eq!(*seen, version);
+            }
+            for first in 0..aggregates {
+                assert_eq!(versions[&whose(first, aggregates).0], commands_of(first, count, aggregates));
+            }
+        }
+    }
+
+    #[test]
+    fn identifiers_have_the_form_of_their_kind_and_none_comes_twice() {
+        assert_eq!(IdentifierSource::new(Identifiers::Position).next(), None);
+        for (kind, version) in [(Identifiers::Random, 4), (Identifiers::TimeOrdered, 7)] {
+            let mut source = IdentifierSource::new(kind);
+            let made: Vec<u128> = (0..1000).filter_map(|_| source.next()).collect();
+            assert!(made.iter().all(|made| made >> 76 & 0xf == version && made >> 62 & 0b11 == 0b10));
+            assert_eq!(made.iter().collect::<std::collections::HashSet<_>>().len(), 1000);
+            let is_ordered = made.is_sorted_by_key(|made| made >> 80);
+            assert_eq!(is_ordered, kind == Identifiers::TimeOrdered);
+        }
+    }
+
+    fn driven<F: Form>(case: Case) -> Loaded {
+        let directory = tempfile::tempdir().unwrap();
+        let place = Place { parent: directory.path(), optimize_for: OptimizeFor::Throughput, is_quick: true };
+        let interrupted = AtomicBool::new(false);
+        let load = Load { until: Until::Count(1000), ..Load::of(case, 64, &interrupted) };
+        if case.drive == Drive::Direct {
+            return drive_direct::<F>(|| Stand::direct::<F>(&case, place, 64), load).unwrap();
+        }
+        let stand = Stand::start::<F>(&case, place).unwrap();
+        let loaded = drive::<F>(&stand.bus(64).unwrap(), load).unwrap();
+        stand.stop().unwrap();
+        loaded
+    }
+
+    #[test]
+    fn every_outcome_is_checked_and_repeats_have_the_first_answer() {
+        let base = Case::base(Drive::Pipelined);
+        let identified = Case { identifiers: Identifiers::Random, aggregates: 7, size: 300, ..base };
+        let direct = [base, identified].map(|case| Case { drive: Drive::Direct, ..case });
+        for case in [base, Case { aggregates: 7, ..base }, identified].into_iter().chain(direct) {
+            for loaded in [driven::<OfSbe>(case), driven::<OfSerde>(Case { encoding: Encoding::Serde, ..case })] {
+                assert_eq!((loaded.wrong, &loaded.first_wrong), (0, &None));
+                assert_eq!((loaded.sent, loaded.counted), (1000, 1000));
+                assert_eq!(loaded.repeated, if case.identifiers == Identifiers::Position { 0 } else { 10 });
+            }
+        }
+    }
+
+    #[test]
+    fn a_bus_that_has_other_aggregates_is_noticed() {
+        let case = Case::base(Drive::Pipelined);
+        let place = Place { parent: std::path::Path::new("."), optimize_for: OptimizeFor::Throughput, is_quick: true };
+        let stand = Stand::start::<OfSbe>(&case, place).unwrap();
+        let bus = stand.bus(64).unwrap();
+        bus.call(Counter::<OfSbe>::command(&0, &OfSbe::command(1, ""))).unwrap();
+        let interrupted = AtomicBool::new(false);
+        let load = Load { until: Until::Count(10), ..Load::of(case, 64, &interrupted) };
+        let loaded = drive::<OfSbe>(&bus, load).unwrap();
+        assert_eq!(loaded.wrong, 11, "each outcome, and the check of the aggregate");
+        assert!(loaded.first_wrong.unwrap().contains("version 1 were expected"));
+    }
+}

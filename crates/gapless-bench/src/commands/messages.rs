@@ -1,0 +1,155 @@
+//! The aggregate, its command and its event, in two encodings: a counter with a note of any length. `commands.xml` describes those of
+//! SBE; `generated/commands.rs` is made of it by `gapless schema generate commands.xml --output generated`, and a test holds one to
+//! the other.
+
+use gapless_cqrs::{Aggregate, Creation, Decision, Message};
+use gapless_schema::Sbe;
+use serde::{Deserialize, Serialize};
+use std::marker::PhantomData;
+
+// A build script would have the generator and its parser compiled for the build as well as for the program.
+include!("generated/commands.rs");
+
+use commands::{AddCommand, AddedEvent};
+
+/// An encoding of command and event.
+pub(crate) trait Form: 'static {
+    type Command: Message;
+    type Event: Message;
+
+    fn command(amount: u64, note: &str) -> Self::Command;
+    fn event(command: Self::Command) -> Self::Event;
+    fn amount(event: &Self::Event) -> u64;
+}
+
+/// By serde, as postcard.
+pub(crate) struct OfSerde;
+
+/// By SBE.
+pub(crate) struct OfSbe;
+
+/// Adds an amount.
+#[derive(Serialize, Deserialize, Message)]
+pub(crate) struct Add {
+    amount: u64,
+    note: String,
+}
+
+/// An amount was added.
+#[derive(Serialize, Deserialize, Message)]
+pub(crate) struct Added {
+    amount: u64,
+    note: String,
+}
+
+impl Form for OfSerde {
+    type Command = Add;
+    type Event = Added;
+
+    #[inline]
+    fn command(amount: u64, note: &str) -> Add {
+        Add { amount, note: note.to_owned() }
+    }
+
+    #[inline]
+    fn event(command: Add) -> Added {
+        Added { amount: command.amount, note: command.note }
+    }
+
+    #[inline]
+    fn amount(event: &Added) -> u64 {
+        event.amount
+    }
+}
+
+impl Form for OfSbe {
+    type Command = Sbe<AddCommand>;
+    type Event = Sbe<AddedEvent>;
+
+    #[inline]
+    fn command(amount: u64, note: &str) -> Sbe<AddCommand> {
+        Sbe(AddCommand { amount, note: note.to_owned() })
+    }
+
+    #[inline]
+    fn event(command: Sbe<AddCommand>) -> Sbe<AddedEvent> {
+        Sbe(AddedEvent { amount: command.0.amount, note: command.0.note })
+    }
+
+    #[inline]
+    fn amount(event: &Sbe<AddedEvent>) -> u64 {
+        event.0.amount
+    }
+}
+
+/// Adds up what its commands say.
+pub(crate) struct Counter<F> {
+    sum: u64,
+    form: PhantomData<fn() -> F>,
+}
+
+impl<F> Clone for Counter<F> {
+    fn clone(&self) -> Self {
+        Self { sum: self.sum, form: PhantomData }
+    }
+}
+
+impl<F: Form> Aggregate for Counter<F> {
+    const NAME: &'static str = "counter";
+    type Id = u64;
+    type Command = F::Command;
+    type Event = F::Event;
+    type Refusal = ();
+
+    fn new(_: &u64) -> Self {
+        Self { sum: 0, form: PhantomData }
+    }
+
+    #[inline]
+    fn creation(_: &F::Command) -> Creation {
+        Creation::CreatesIfMissing
+    }
+
+    #[inline]
+    fn decide(&self, command: F::Command, decision: &mut Decision<'_, F::Event>) -> Result<(), ()> {
+        decision.emit(F::event(command));
+        Ok(())
+    }
+
+    #[inline]
+    fn apply(&mut self, event: &F::Event) {
+        self.sum = self.sum.wrapping_add(F::amount(event));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn the_generated_source_is_current() {
+        let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/commands");
+        let generator = gapless_schema::generate::Generator::new();
+        let generated = generator.schema_file(place.join("commands.xml")).generate().unwrap();
+        let committed = std::fs::read_to_string(place.join("generated/commands.rs")).unwrap();
+        assert!(
+            committed == generated.rust,
+            "run `gapless schema generate commands.xml --output generated` in {place:?}"
+        );
+    }
+
+    fn is_read_as_it_was_written<F: Form>() {
+        let event = F::event(F::command(7, "a note"));
+        let mut bytes = Vec::new();
+        event.encode(&mut bytes).unwrap();
+        assert!(bytes.windows(6).any(|part| part == b"a note"));
+        assert_eq!(F::amount(&F::Event::decode(&bytes).unwrap()), 7);
+    }
+
+    #[test]
+    fn an_event_is_read_as_it_was_written() {
+        is_read_as_it_was_written::<OfSerde>();
+        is_read_as_it_was_written::<OfSbe>();
+    }
+}

@@ -1,0 +1,136 @@
+//! `gapless bench commands`: the command bus, with the canonical rows that stand beside it.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | `table` | what is printed, and what is drawn |
+//! | `targets` | what the figures are to reach, and whether they do |
+//! | `scale` | many aggregates, on a stream whose process was killed |
+//! | `latency` | how long a command takes at a rate, beside the canonical row |
+//! | `throughput` | commands a second, beside encoding and appending alone and the canonical row |
+//! | `quorum` | commands on a cluster of two members |
+//! | `replay` | events a second of a fold of the whole stream |
+//! | `axon` | Axon Framework 4 beside this |
+//! | `arguments` | the options of `gapless bench commands` |
+//! | `bare` | the floor: encoding and appending, with nothing around it |
+//! | `rows` | from figures to a row of the report |
+//! | `load` | commands that are sent, awaited and checked |
+//! | `stand` | the bus of one row |
+//! | `case` | what a row varies |
+//! | `messages` | the aggregate, its command and its event, in two encodings |
+
+mod arguments;
+mod axon;
+mod bare;
+mod case;
+mod latency;
+mod load;
+mod messages;
+pub(crate) mod quorum;
+mod replay;
+mod rows;
+pub(crate) mod scale;
+mod stand;
+mod table;
+mod targets;
+mod throughput;
+
+pub use arguments::CommandsArguments;
+
+use crate::canonical;
+use crate::options::{CanonicalArguments, Mode, Program, Tier};
+use arguments::{Part, Plan};
+use gapless_measure::reporting::{self, Run, Shown};
+use gapless_measure::{BenchError, Result, Row};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// The benchmark's name.
+const NAME: &str = "commands";
+
+/// An error of the measurement.
+fn failed(reason: impl ToString) -> BenchError {
+    BenchError::measurement(NAME, reason)
+}
+
+/// An error if the benchmark was interrupted.
+fn check_interrupted(interrupted: &AtomicBool) -> Result<()> {
+    reporting::check_interrupted(NAME, interrupted)
+}
+
+/// A row of the canonical benchmark, SBE, at tier `journal` where nothing else is said.
+#[derive(Clone, Copy)]
+enum Canonical {
+    /// Event sourcing, as fast as possible.
+    Throughput,
+    /// Event sourcing, 10,000 a second.
+    Latency,
+    /// State replication, as fast as possible, at tier `quorum`: two members on this machine.
+    Replicated,
+}
+
+impl Canonical {
+    fn arguments(self) -> CanonicalArguments {
+        let (mode, tier) = match self {
+            Self::Throughput => (Mode::Throughput, Tier::Journal),
+            Self::Latency => (Mode::Latency, Tier::Journal),
+            Self::Replicated => (Mode::Throughput, Tier::Quorum),
+        };
+        let is_replicated = tier == Tier::Quorum;
+        CanonicalArguments {
+            mode: Some(mode),
+            tier: Some(tier),
+            program: is_replicated.then_some(Program::Sr),
+            enable_clustering: is_replicated,
+            ..CanonicalArguments::default()
+        }
+    }
+}
+
+/// Measures a row of the canonical benchmark, its files below that directory, with so many messages if it is not to have its own number.
+type MeasureCanonical<'a> = dyn Fn(Canonical, Option<u64>, &Path) -> Result<Row> + 'a;
+
+/// Measures; returns the text to print.
+///
+/// # Errors
+/// Options that make no sense, a bus that does not start, a report or a picture that cannot be written.
+pub fn run(arguments: &CommandsArguments, interrupted: &Arc<AtomicBool>) -> Result<String> {
+    let plan = arguments.plan()?;
+    let shown = Shown {
+        benchmark: NAME,
+        steps: steps(&plan),
+        notes: table::notes(&plan),
+        text: table::text,
+        draw: table::draw,
+    };
+    let canonical = |row: Canonical, count: Option<u64>, parent: &Path| {
+        canonical::one_row(&row.arguments(), count, parent, interrupted)
+    };
+    Ok(Run::of(shown, &arguments.output, interrupted, |run| measure(&plan, &canonical, run))?.1)
+}
+
+fn steps(plan: &Plan) -> usize {
+    let of = |part: Part| match part {
+        Part::Throughput | Part::Axon => throughput::steps(plan, part),
+        Part::Latency => latency::steps(plan),
+        Part::Replay => replay::steps(plan),
+        Part::Scale => scale::steps(plan),
+    };
+    plan.parts.iter().map(|part| of(*part)).sum()
+}
+
+fn measure(plan: &Plan, canonical: &MeasureCanonical<'_>, run: &mut Run<'_>) -> Result<()> {
+    for part in &plan.parts {
+        match part {
+            Part::Throughput => throughput::measure(plan, canonical, run),
+            // By turns with the rows of the throughput, if they are wanted, too.
+            Part::Axon if plan.parts.contains(&Part::Throughput) => Ok(()),
+            Part::Axon => throughput::measure(plan, canonical, run),
+            Part::Latency => latency::measure(plan, canonical, run),
+            Part::Replay => replay::measure(plan, run),
+            Part::Scale => scale::measure(plan, run),
+        }?;
+    }
+    targets::note(&mut run.report);
+    Ok(())
+}

@@ -1,0 +1,49 @@
+//! From figures to a row of the report.
+
+use crate::commands::case::{Case, word};
+use crate::commands::load::Loaded;
+use gapless_measure::reporting::put;
+use gapless_measure::resources::memory;
+use gapless_measure::{CpuPerMessage, Row, RowConfig};
+use serde_json::json;
+
+/// The configuration of a case, in a mode.
+pub(crate) fn config(case: &Case, mode: &str, in_flight: usize) -> RowConfig {
+    let extra = json!({
+        "drive": word(case.drive), "aggregates": case.aggregates, "identifiers": word(case.identifiers), "in_flight": in_flight,
+    });
+    RowConfig {
+        mode: Some(mode.to_owned()),
+        encoding: Some(word(case.encoding)),
+        tier: Some(word(case.tier)),
+        payload_bytes: Some(case.size as u64),
+        extra: extra.as_object().cloned().unwrap_or_default(),
+        ..RowConfig::default()
+    }
+}
+
+/// A row of commands a second.
+pub(crate) fn throughput(case: &Case, in_flight: usize, loaded: &Loaded) -> Row {
+    let counted = loaded.counted.max(1) as f64;
+    let others_ns = loaded.process_cpu_ns.saturating_sub(loaded.driver_cpu_ns);
+    let cpu = CpuPerMessage { driver: loaded.driver_cpu_ns as f64 / counted, service: others_ns as f64 / counted };
+    let mut row = Row {
+        config: config(case, "throughput", in_flight),
+        throughput_per_s: Some((counted / loaded.elapsed.as_secs_f64()).round()),
+        sent: Some(loaded.counted),
+        elapsed_ns: Some(loaded.elapsed.as_nanos() as u64),
+        cpu_ns_per_message: Some(cpu),
+        peak_memory_bytes: memory().map(|memory| memory.peak_bytes),
+        ..Row::default()
+    };
+    check(&mut row, loaded);
+    row
+}
+
+/// What the check of the outcomes has found.
+pub(crate) fn check(row: &mut Row, loaded: &Loaded) {
+    row.verified = Some(loaded.wrong == 0);
+    row.notes.extend(loaded.first_wrong.clone());
+    put(row, "wrong", loaded.wrong);
+    put(row, "repeated", loaded.repeated);
+}

@@ -1,0 +1,133 @@
+//! The process that holds the bus: it fills a stream, or goes on with one whose process was killed.
+
+use super::spread::{Spread, call_each};
+use crate::commands::NAME;
+use crate::commands::load::Loaded;
+use crate::commands::messages::{Counter, Form, OfSbe};
+use crate::commands::stand::Stand;
+use gapless_cqrs::{Aggregate as _, CommandBus};
+use gapless_measure::LatencyNs;
+use gapless_measure::Result;
+use gapless_measure::child_process::{Parent, WhenGone};
+use gapless_measure::resources::memory;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What the process works on.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Assignment {
+    pub(super) directory: PathBuf,
+    /// That each aggregate has had when the stream is full.
+    pub(super) events_each: u64,
+    pub(super) aggregates: u64,
+    /// In memory at most.
+    pub(super) aggregates_max: usize,
+    /// Aggregates for which most commands are.
+    pub(super) hot: u64,
+    pub(super) in_flight: usize,
+    /// What warms up, and what counts.
+    pub(super) time: (Duration, Duration),
+}
+
+/// What the process is to do.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(super) enum Order {
+    /// Start on nothing.
+    Begin,
+    /// Start on what there is, and answer with [`Started`].
+    GoOn,
+    /// Create all aggregates and send them commands until there are as many events as there shall be. A [`Rate`].
+    Fill,
+    /// So many commands one after the other, each for any aggregate. Latencies and a [`Rate`].
+    Lone(u64),
+    /// Commands of which so many percent are for any aggregate. A [`Rate`].
+    Spread(u64),
+    /// Create so many aggregates that were never there. A [`Rate`].
+    Create(u64),
+    /// End.
+    Stop,
+}
+
+/// What a start has come to.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Started {
+    pub(super) is_last_event_there: bool,
+    pub(super) peak_memory_bytes: Option<u64>,
+    pub(super) anonymous_memory_bytes: Option<u64>,
+}
+
+/// Commands in a time.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Rate {
+    pub(super) counted: u64,
+    pub(super) elapsed_ns: u64,
+    pub(super) driver_cpu_ns: u64,
+    pub(super) process_cpu_ns: u64,
+    pub(super) peak_memory_bytes: Option<u64>,
+    pub(super) wrong: u64,
+    pub(super) first_wrong: Option<String>,
+}
+
+impl From<Loaded> for Rate {
+    fn from(loaded: Loaded) -> Self {
+        Self {
+            counted: loaded.counted,
+            elapsed_ns: loaded.elapsed.as_nanos() as u64,
+            driver_cpu_ns: loaded.driver_cpu_ns,
+            process_cpu_ns: loaded.process_cpu_ns,
+            peak_memory_bytes: memory().map(|memory| memory.peak_bytes),
+            wrong: loaded.wrong,
+            first_wrong: loaded.first_wrong,
+        }
+    }
+}
+
+type F = OfSbe;
+
+/// The work of the process.
+///
+/// # Errors
+/// A malformed assignment; a bus that does not start or stops; a benchmark that has gone.
+pub fn main(assignment: &str) -> Result<()> {
+    let assignment: Assignment = serde_json::from_str(assignment)?;
+    let parent = Parent::listen(NAME, WhenGone::Exit)?;
+    let first: Order = parent.receive()?.ok_or_else(|| parent.gone())?;
+    let stand = Stand::in_directory::<F>(&assignment.directory, assignment.aggregates_max)?;
+    let bus = stand.bus(assignment.in_flight)?;
+    let Assignment { events_each, aggregates, hot, in_flight, time, .. } = assignment;
+    let had = if matches!(first, Order::GoOn) { events_each } else { 0 };
+    let mut spread = Spread::new(had, aggregates, hot, in_flight, time);
+    if had > 0 {
+        parent.send(&started(&mut spread, &bus))?;
+    }
+    while let Some(order) = parent.receive()? {
+        match order {
+            Order::Fill => parent.send(&Rate::from(spread.fill::<F>(&bus, events_each)?))?,
+            Order::Lone(count) => {
+                let (latency, loaded): (Option<LatencyNs>, Loaded) = call_each::<F>(&bus, &mut spread, count)?;
+                parent.send(&(latency, Rate::from(loaded)))?;
+            }
+            Order::Spread(percent) => {
+                parent.send(&Rate::from(spread.run::<F>(&bus, percent)?))?;
+            }
+            Order::Create(count) => parent.send(&Rate::from(spread.create::<F>(&bus, count)?))?,
+            Order::Begin | Order::GoOn | Order::Stop => break,
+        }
+    }
+    drop(bus);
+    stand.stop()
+}
+
+/// Asks the aggregate that was sent the last command, which gives it one more event.
+fn started(spread: &mut Spread, bus: &CommandBus) -> Started {
+    let (aggregate, version) = spread.last();
+    let nothing = F::command(0, "");
+    let outcome = bus.call(Counter::<F>::command(&aggregate, &nothing).expecting_version(version - 1));
+    let memory = memory();
+    Started {
+        is_last_event_there: outcome.is_ok_and(|accepted| accepted.version == version),
+        peak_memory_bytes: memory.map(|memory| memory.peak_bytes),
+        anonymous_memory_bytes: memory.map(|memory| memory.anonymous_bytes),
+    }
+}

@@ -1,0 +1,172 @@
+//! Many aggregates: a stream is filled and its process killed; another one starts on it, and says how long that took, what it takes in
+//! memory, and what commands cost whose aggregates nobody has touched for long.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | this | the two processes, and the rows |
+//! | `bus_process` | the process that holds the bus |
+//! | `spread` | commands for few aggregates and, some of them, for any |
+
+pub mod bus_process;
+mod spread;
+
+use crate::commands::arguments::Plan;
+use crate::commands::case::{Case, Drive, Tier};
+use crate::commands::{NAME, rows};
+use bus_process::{Assignment, Order, Rate, Started};
+use gapless_measure::Result;
+use gapless_measure::child_process::{Child, Role};
+use gapless_measure::own_directory::OwnDirectory;
+use gapless_measure::reporting::{Run, put};
+use gapless_measure::{CpuPerMessage, LatencyNs, Row};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Of the commands, so many percent are for any aggregate, the others for few.
+const SPREAD_PERCENT: [u64; 3] = [0, 1, 10];
+/// Aggregates that are created behind the restart.
+const CREATIONS: u64 = 1_000_000;
+/// Commands of which each has an aggregate of its own.
+const LONE: u64 = 2_000;
+/// In memory, of all.
+const AGGREGATES_MAX: usize = 10_000;
+/// Part of them, of a quick run.
+const QUICK_PART: u64 = 100;
+
+pub(crate) fn steps(_: &Plan) -> usize {
+    4 + SPREAD_PERCENT.len()
+}
+
+/// Measures, and adds the rows.
+pub(crate) fn measure(plan: &Plan, run: &mut Run<'_>) -> Result<()> {
+    let directory = OwnDirectory::create(&plan.directory, &format!(".gapless-commands-{}", std::process::id()))?;
+    let assignment = Assignment {
+        directory: directory.path().join("stream"),
+        events_each: plan.scale_events / plan.scale_aggregates,
+        aggregates: plan.scale_aggregates,
+        aggregates_max: AGGREGATES_MAX,
+        hot: plan.scale_hot.min(plan.scale_aggregates),
+        in_flight: plan.in_flight,
+        time: (plan.warm_up, plan.time),
+    };
+    let part = if plan.is_quick { QUICK_PART } else { 1 };
+    let mut scale = Scale { plan, rows: Vec::new() };
+    let measured = scale.run(run, &assignment, part);
+    run.report.rows.extend(scale.rows);
+    measured
+}
+
+/// What is measured, and its rows.
+struct Scale<'a> {
+    plan: &'a Plan,
+    rows: Vec<Row>,
+}
+
+impl Scale<'_> {
+    fn run(&mut self, run: &mut Run<'_>, assignment: &Assignment, part: u64) -> Result<()> {
+        let events = assignment.events_each * assignment.aggregates;
+        run.next(&format!("{events} events over {} aggregates", assignment.aggregates))?;
+        let (mut bus, _) = start(assignment, Order::Begin, run)?;
+        let filled: Rate = bus.ask(&Order::Fill)?;
+        self.add_rate("commands until the stream is full", &filled);
+        // In the middle of its life: what was answered is in the journal.
+        bus.kill();
+        drop(bus);
+        run.next("restart")?;
+        let (mut bus, since) = start(assignment, Order::GoOn, run)?;
+        let started: Started = bus.receive()?;
+        self.add_restart(&started, since.elapsed(), &assignment.directory, events);
+        run.next("commands of which each has an aggregate of its own")?;
+        let (latency, rate): (Option<LatencyNs>, Rate) = bus.ask(&Order::Lone(LONE / part))?;
+        let mut row = self.row("one after the other, each for any aggregate", &rate);
+        (row.latency_ns, row.throughput_per_s) = (latency, None);
+        self.rows.push(row);
+        for percent in SPREAD_PERCENT {
+            run.next(&format!("{percent} % of the commands for any aggregate"))?;
+            let rate = bus.ask(&Order::Spread(percent))?;
+            self.add_rate(&format!("{percent} % for any aggregate"), &rate);
+        }
+        run.next("creations")?;
+        let rate = bus.ask(&Order::Create(CREATIONS / part))?;
+        self.add_rate("creations beside all others", &rate);
+        bus.send(&Order::Stop)?;
+        bus.finish().map(drop)
+    }
+
+    fn add_rate(&mut self, what: &str, rate: &Rate) {
+        let row = self.row(what, rate);
+        self.rows.push(row);
+    }
+
+    fn row(&self, what: &str, rate: &Rate) -> Row {
+        let counted = rate.counted.max(1) as f64;
+        let cpu = CpuPerMessage {
+            driver: rate.driver_cpu_ns as f64 / counted,
+            service: rate.process_cpu_ns.saturating_sub(rate.driver_cpu_ns) as f64 / counted,
+        };
+        let mut row = Row {
+            throughput_per_s: Some((counted * 1e9 / rate.elapsed_ns.max(1) as f64).round()),
+            sent: Some(rate.counted),
+            elapsed_ns: Some(rate.elapsed_ns),
+            cpu_ns_per_message: Some(cpu),
+            peak_memory_bytes: rate.peak_memory_bytes,
+            verified: Some(rate.wrong == 0),
+            notes: rate.first_wrong.clone().into_iter().collect(),
+            ..self.bare_row(what)
+        };
+        put(&mut row, "wrong", rate.wrong);
+        row
+    }
+
+    fn bare_row(&self, what: &str) -> Row {
+        let plan = self.plan;
+        let case = Case { tier: Tier::Journal, aggregates: plan.scale_aggregates, ..Case::base(Drive::Pipelined) };
+        let mut config = rows::config(&case, "scale", plan.in_flight);
+        config.count = Some(plan.scale_events);
+        config.extra.insert("what".to_owned(), what.into());
+        config.extra.insert("aggregates_max".to_owned(), AGGREGATES_MAX.into());
+        config.extra.insert("hot_aggregates".to_owned(), plan.scale_hot.into());
+        Row { config, ..Row::default() }
+    }
+
+    /// From the start of the process to its first answer, which says that the last event is there.
+    fn add_restart(&mut self, started: &Started, elapsed: Duration, stream: &Path, events: u64) {
+        let mut row = Row {
+            elapsed_ns: Some(elapsed.as_nanos() as u64),
+            peak_memory_bytes: started.peak_memory_bytes,
+            verified: Some(started.is_last_event_there),
+            ..self.bare_row(RESTART)
+        };
+        put(&mut row, "stream_bytes", bytes_below(stream));
+        put(&mut row, "index_bytes_per_event", bytes_below(&stream.join("index")) as f64 / events.max(1) as f64);
+        if let Some(bytes) = started.anonymous_memory_bytes {
+            put(&mut row, "anonymous_memory_bytes", bytes);
+            put(&mut row, "memory_bytes_per_aggregate", bytes / self.plan.scale_aggregates.max(1));
+        }
+        self.rows.push(row);
+    }
+}
+
+/// What the row of the restart is called.
+pub(crate) const RESTART: &str = "restart behind kill -9, to the first answer";
+
+/// Starts the process; when that began.
+fn start<'a>(assignment: &Assignment, first: Order, run: &Run<'a>) -> Result<(Child<'a>, Instant)> {
+    let since = Instant::now();
+    let mut bus = Child::start(NAME, "the bus", (Role::CommandsBus, assignment), run.interrupted)?;
+    bus.send(&first)?;
+    Ok((bus, since))
+}
+
+/// The bytes that all files below a directory take on the device.
+fn bytes_below(directory: &Path) -> u64 {
+    use std::os::unix::fs::MetadataExt as _;
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let of = |entry: std::fs::DirEntry| match entry.metadata() {
+        Ok(metadata) if metadata.is_dir() => bytes_below(&entry.path()),
+        Ok(metadata) => metadata.blocks() * 512,
+        // Gone meanwhile.
+        Err(_) => 0,
+    };
+    entries.map(of).sum()
+}

@@ -1,0 +1,159 @@
+//! Commands of which most are for few aggregates, and some for any. Each outcome must have its aggregate's next version.
+
+use crate::commands::load::{Counted, Loaded, Outcome, headers, on_driver, whose};
+use crate::commands::messages::{Counter, Form};
+use gapless_cqrs::{Accepted, Aggregate as _, CommandBus, Pending};
+use gapless_measure::LatencyNs;
+use gapless_measure::Result;
+use gapless_measure::histogram::LatencyHistogram;
+use gapless_wire::split_mix;
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+/// While the stream is filled, so many aggregates get all their commands by turns before the next ones do: they are in memory.
+const FILLED_TOGETHER: u64 = 8_000;
+
+/// What was sent to which aggregate.
+pub(super) struct Spread {
+    aggregates: u64,
+    hot: u64,
+    in_flight: usize,
+    time: (Duration, Duration),
+    /// Events of each aggregate, in the order of their first commands.
+    versions: Vec<u32>,
+    random: u64,
+}
+
+/// A command without an outcome.
+struct Sent {
+    pending: Pending<(), ()>,
+    version: u64,
+}
+
+impl Spread {
+    /// Of aggregates that have had so many events each. Most commands are for `hot` of the aggregates; `time` is what warms up, and what counts.
+    pub(super) fn new(events: u64, aggregates: u64, hot: u64, in_flight: usize, time: (Duration, Duration)) -> Self {
+        Self { aggregates, hot, in_flight, time, versions: vec![events as u32; aggregates as usize], random: 1 }
+    }
+
+    /// The aggregate that is sent a command last where all are filled.
+    pub(super) fn last(&mut self) -> (u64, u64) {
+        self.next_of(self.aggregates - 1)
+    }
+
+    /// Sends so many commands to each aggregate.
+    pub(super) fn fill<F: Form>(&mut self, bus: &CommandBus, each: u64) -> Result<Loaded> {
+        let (in_flight, aggregates) = (self.in_flight, self.aggregates);
+        let groups = (0..aggregates).step_by(FILLED_TOGETHER as usize);
+        let mut firsts = groups.flat_map(move |begin| {
+            let end = (begin + FILLED_TOGETHER).min(aggregates);
+            (0..each).flat_map(move |_| begin..end)
+        });
+        let next = |spread: &mut Self| firsts.next().map(|first| spread.next_of(first));
+        on_driver(|| send::<F>(bus, self, in_flight, next, |_, _, is_counted| is_counted))
+    }
+
+    /// Any of the aggregates, and its next version.
+    fn any(&mut self) -> (u64, u64) {
+        let first = split_mix::next(&mut self.random) % self.aggregates;
+        self.next_of(first)
+    }
+
+    #[inline]
+    fn next_of(&mut self, first: u64) -> (u64, u64) {
+        let version = &mut self.versions[first as usize];
+        *version += 1;
+        (whose(first, self.aggregates).0, u64::from(*version))
+    }
+
+    /// Sends for the time that was assigned, so many percent for any aggregate.
+    pub(super) fn run<F: Form>(&mut self, bus: &CommandBus, percent: u64) -> Result<Loaded> {
+        let (warm_up, time) = self.time;
+        let in_flight = self.in_flight;
+        let mut number = 0;
+        let next = |spread: &mut Self| {
+            number += 1;
+            Some(if number % 100 < percent { spread.any() } else { spread.next_of(number % spread.hot) })
+        };
+        on_driver(|| {
+            send::<F>(bus, self, in_flight, next, |since, _, is_counted| {
+                since.elapsed() < if is_counted { time } else { warm_up }
+            })
+        })
+    }
+
+    /// Creates aggregates behind those that there are.
+    pub(super) fn create<F: Form>(&mut self, bus: &CommandBus, count: u64) -> Result<Loaded> {
+        let in_flight = self.in_flight;
+        let mut created = self.aggregates;
+        let next = |_: &mut Self| {
+            created += 1;
+            Some((created - 1, 1))
+        };
+        on_driver(|| send::<F>(bus, self, in_flight, next, |_, answered, is_counted| is_counted && answered < count))
+    }
+}
+
+/// Sends to the aggregates that `next` names, until it names none, as long as `goes_on` says so of the time since its beginning and of the answers, first while
+/// it warms up, then while it counts.
+fn send<F: Form>(
+    bus: &CommandBus,
+    spread: &mut Spread,
+    in_flight: usize,
+    mut next: impl FnMut(&mut Spread) -> Option<(u64, u64)>,
+    goes_on: impl Fn(Instant, u64, bool) -> bool,
+) -> Result<Loaded> {
+    let (command, headers) = (F::command(1, ""), headers());
+    let (mut loaded, mut sent, mut answered) = (Loaded::default(), VecDeque::with_capacity(in_flight), 0);
+    let mut counted = Counted::begin(0);
+    for is_counted in [false, true] {
+        counted = Counted::begin(answered);
+        while goes_on(counted.begin, answered, is_counted) {
+            while sent.len() < in_flight {
+                let Some((aggregate, version)) = next(spread) else { break };
+                let pending = bus.send(Counter::<F>::command(&aggregate, &command).with(&headers));
+                sent.push_back(Sent { pending, version });
+            }
+            if sent.is_empty() {
+                break;
+            }
+            for Sent { pending, version } in sent.drain(..sent.len().div_ceil(2)) {
+                check(&mut loaded, pending.wait(), version);
+                answered += 1;
+            }
+        }
+    }
+    counted.end(answered, &mut loaded);
+    loaded.sent = answered + sent.len() as u64;
+    sent.into_iter().for_each(|Sent { pending, version }| check(&mut loaded, pending.wait(), version));
+    Ok(loaded)
+}
+
+/// Commands one after the other, each for any aggregate.
+pub(super) fn call_each<F: Form>(
+    bus: &CommandBus,
+    spread: &mut Spread,
+    count: u64,
+) -> Result<(Option<LatencyNs>, Loaded)> {
+    on_driver(|| {
+        let (command, headers) = (F::command(1, ""), headers());
+        let (mut histogram, mut loaded) = (LatencyHistogram::new(), Loaded { sent: count, ..Loaded::default() });
+        let counted = Counted::begin(0);
+        for _ in 0..count {
+            let (aggregate, version) = spread.any();
+            let begin = Instant::now();
+            let outcome = bus.call(Counter::<F>::command(&aggregate, &command).with(&headers));
+            histogram.record(begin.elapsed().as_nanos() as u64);
+            check(&mut loaded, outcome, version);
+        }
+        counted.end(count, &mut loaded);
+        Ok((histogram.latency_ns(), loaded))
+    })
+}
+
+#[inline]
+fn check(loaded: &mut Loaded, outcome: Outcome, version: u64) {
+    if !matches!(&outcome, Ok(Accepted { events: 1, version: found, .. }) if *found == version) {
+        loaded.note_wrong(&outcome, version);
+    }
+}

@@ -1,0 +1,134 @@
+//! The bus of one row: started for it, in a directory of its own, and removed behind it.
+
+use crate::commands::case::{Case, Tier};
+use crate::commands::failed;
+use crate::commands::messages::{Counter, Form};
+use gapless_agent::{CpuMask, OptimizeFor};
+use gapless_cqrs::{BusOptions, CommandBus, CommandHost, CommandHostOptions, CommandModel, DirectBus};
+use gapless_engine::{Persistence, ServiceHostOptions, Threads};
+use gapless_journal::Zeroing;
+use gapless_measure::Result;
+use gapless_measure::affinity::{available_cpus, pair_of_cores, pin_current_thread};
+use gapless_measure::own_directory::{OwnDirectory, settle};
+use std::path::Path;
+
+/// Written full of zeros before the run, as in the canonical benchmark: a virtual machine hands out memory slowly that it has not used
+/// for a while, and that would be measured instead. Twice what a row of a second and its warm-up need, because the next segment is prepared
+/// from the half on. Bytes.
+const SEGMENT_BYTES: u64 = 4 << 30;
+const SEGMENT_BYTES_QUICK: u64 = 16 << 20;
+
+/// A bus, and where its stream lies.
+pub(crate) struct Stand {
+    host: CommandHost,
+    // Removed behind the host.
+    _directory: Option<OwnDirectory>,
+}
+
+/// Where and how a bus is started.
+#[derive(Clone, Copy)]
+pub(crate) struct Place<'a> {
+    pub(crate) parent: &'a Path,
+    pub(crate) optimize_for: OptimizeFor,
+    pub(crate) is_quick: bool,
+}
+
+impl Stand {
+    /// Starts the bus of a row.
+    pub(crate) fn start<F: Form>(case: &Case, place: Place<'_>) -> Result<Self> {
+        let (directory, options) = options(case, place)?;
+        Self::with::<F>(CommandHostOptions::default(), options, place.optimize_for, directory)
+    }
+
+    /// Starts one on what a directory holds, at tier `journal`, with so many aggregates in memory; the directory stays.
+    pub(crate) fn in_directory<F: Form>(directory: &Path, aggregates_max: usize) -> Result<Self> {
+        let options = CommandHostOptions { aggregates_max, ..CommandHostOptions::default() };
+        Self::with::<F>(options, ServiceHostOptions::in_directory(directory), OptimizeFor::Throughput, None)
+    }
+
+    fn with<F: Form>(
+        bus: CommandHostOptions,
+        mut options: ServiceHostOptions,
+        optimize_for: OptimizeFor,
+        directory: Option<OwnDirectory>,
+    ) -> Result<Self> {
+        options.snapshot_on_stop = false;
+        options.threads = Threads { optimize_for, callers_hot: 1, service_cpus: beside_driver(), ..Threads::default() };
+        let model = CommandModel::new().aggregate::<Counter<F>>();
+        let host = CommandHost::start(model, bus, options).map_err(failed)?;
+        Ok(Self { host, _directory: directory })
+    }
+
+    /// A bus of its owner alone, with so many commands in flight, and its directory.
+    pub(crate) fn direct<F: Form>(
+        case: &Case,
+        place: Place<'_>,
+        in_flight_max: usize,
+    ) -> Result<(DirectBus, Option<OwnDirectory>)> {
+        let (directory, mut options) = options(case, place)?;
+        options.snapshot_on_stop = false;
+        options.threads.optimize_for = place.optimize_for;
+        let model = CommandModel::new().aggregate::<Counter<F>>();
+        let bus = BusOptions { in_flight_max };
+        let bus = DirectBus::start(model, CommandHostOptions::default(), options, &bus).map_err(failed)?;
+        Ok((bus, directory))
+    }
+
+    pub(crate) const fn host(&self) -> &CommandHost {
+        &self.host
+    }
+
+    /// A handle with so many commands in flight.
+    pub(crate) fn bus(&self, in_flight_max: usize) -> Result<CommandBus> {
+        self.host.bus(&BusOptions { in_flight_max }).map_err(failed)
+    }
+
+    /// Stops it: an error that it has met is one of the measurement.
+    pub(crate) fn stop(self) -> Result<()> {
+        self.host.stop().map(drop).map_err(failed)
+    }
+}
+
+/// Pins the calling thread to the driver's core, if there are two.
+pub(crate) fn pin_driver() {
+    if let Some((first, _)) = pair_of_cores() {
+        // An unpinned driver is slower, not wrong.
+        drop(pin_current_thread(&[first]));
+    }
+}
+
+/// Every CPU but the driver's.
+fn beside_driver() -> Option<CpuMask> {
+    let (first, _) = pair_of_cores()?;
+    let others: Vec<usize> = available_cpus().into_iter().filter(|cpu| *cpu != first).collect();
+    CpuMask::of(&others)
+}
+
+/// Where the stream of a row lies, and how it is kept.
+fn options(case: &Case, place: Place<'_>) -> Result<(Option<OwnDirectory>, ServiceHostOptions)> {
+    // Also in memory: what other rows have left is written by the same two cores.
+    settle(place.parent)?;
+    let (directory, mut options) = match case.tier {
+        Tier::Memory => (None, ServiceHostOptions::in_memory()),
+        Tier::Journal | Tier::Sync | Tier::Quorum => {
+            let name = format!(".gapless-commands-{}", std::process::id());
+            let directory = OwnDirectory::create(place.parent, &name)?;
+            let mut options = ServiceHostOptions::in_directory(directory.path());
+            let segment_length_bytes = if place.is_quick { SEGMENT_BYTES_QUICK } else { SEGMENT_BYTES };
+            options.persistence = Persistence {
+                segment_length_bytes,
+                first_segment_length_bytes: segment_length_bytes,
+                zeroing: Zeroing::All,
+                ..Persistence::default()
+            };
+            (Some(directory), options)
+        }
+    };
+    options.tier = match case.tier {
+        Tier::Memory => gapless_transport::Tier::Memory,
+        Tier::Journal => gapless_transport::Tier::Journal,
+        Tier::Sync => gapless_transport::Tier::Sync,
+        Tier::Quorum => unreachable!("that is a member's"),
+    };
+    Ok((directory, options))
+}

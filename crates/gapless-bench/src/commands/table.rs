@@ -1,0 +1,188 @@
+//! What is printed, and what is drawn.
+
+use crate::commands::arguments::Plan;
+use crate::commands::latency::PER_S;
+use gapless_measure::Result;
+use gapless_measure::reporting::{self, of_config};
+use gapless_measure::table::{
+    Column, Table, TableStyle, absent, bytes, driver_cpu, floor_ratio, floor_section, grouped, latency,
+    notes as all_notes, rate, service_cpu, text as text_of, throughput, verified,
+};
+use gapless_measure::{Report, Row, plot};
+use serde_json::Value;
+use std::path::Path;
+
+/// The whole text: commands a second, then latencies, then the replay.
+pub(crate) fn text(report: &Report) -> String {
+    let style = TableStyle::for_stdout();
+    let rates: [Column; 15] = [
+        ("drive", |row| drive(row)),
+        ("tier", |row| text_of(&row.config.tier)),
+        ("encoding", |row| text_of(&row.config.encoding)),
+        ("identifiers", |row| of_config(row, "identifiers").to_owned()),
+        ("aggregates", aggregates),
+        ("bytes", bytes),
+        ("commands/s", throughput),
+        ("least", |row| of_turns(row, f64::min)),
+        ("most", |row| of_turns(row, f64::max)),
+        ("CPU ns driver", driver_cpu),
+        ("CPU ns bus", service_cpu),
+        ("× floor", floor_ratio),
+        ("× Axon", |row| reporting::number(row, "axon_ratio").map_or_else(absent, |ratio| format!("{ratio:.1}"))),
+        ("target", target),
+        ("verified", verified),
+    ];
+    let latencies: [Column; 10] = [
+        ("drive", |row| drive(row)),
+        ("tier", |row| text_of(&row.config.tier)),
+        ("the caller", |row| of_config(row, "caller").to_owned()),
+        ("p50 µs", |row| latency(row, |latency| latency.p50)),
+        ("p99 µs", |row| latency(row, |latency| latency.p99)),
+        ("p99.9 µs", |row| latency(row, |latency| latency.p99_9)),
+        ("max µs", |row| latency(row, |latency| latency.max)),
+        ("× floor", floor_ratio),
+        ("target", target),
+        ("verified", verified),
+    ];
+    let replays: [Column; 7] = [
+        ("replay of", |row| row.config.count.map_or_else(absent, grouped)),
+        ("encoding", |row| text_of(&row.config.encoding)),
+        ("aggregates", aggregates),
+        ("events/s", throughput),
+        ("CPU ns/event", driver_cpu),
+        ("target", target),
+        ("verified", verified),
+    ];
+    let scales: [Column; 9] = [
+        ("very many aggregates", |row| of_config(row, "what").to_owned()),
+        ("commands/s", throughput),
+        ("p50 µs", |row| latency(row, |latency| latency.p50)),
+        ("p99 µs", |row| latency(row, |latency| latency.p99)),
+        ("s", |row| row.elapsed_ns.map_or_else(absent, |ns| format!("{:.2}", ns as f64 / 1e9))),
+        ("CPU ns/command", |row| row.cpu_ns_per_message.map_or_else(absent, |cpu| rate(cpu.driver + cpu.service))),
+        ("peak MiB", |row| row.peak_memory_bytes.map_or_else(absent, |bytes| grouped(bytes >> 20))),
+        ("target", target),
+        ("verified", verified),
+    ];
+    let mut text = report.environment.summary() + "\n";
+    let tables = [
+        ("throughput", &rates[..], 4),
+        ("latency", &latencies[..], 3),
+        ("replay", &replays[..], 2),
+        ("scale", &scales[..], 1),
+    ];
+    for (mode, columns, left) in tables {
+        let rows: Vec<&Row> = report.rows.iter().filter(|row| row.config.mode.as_deref() == Some(mode)).collect();
+        if !rows.is_empty() {
+            text += &format!("\n{}\n", Table::of_rows(style, &rows, left, columns));
+        }
+    }
+    if report.rows.iter().any(|row| row.verified == Some(false)) {
+        text += "NOT VERIFIED: outcomes of that row were not as they must be; its figures are not a result.\n";
+    }
+    text + &floor_section(report, "same run", style) + &all_notes(report)
+}
+
+/// How commands reach the writer, or what else the row is of.
+fn drive(row: &Row) -> String {
+    match &row.config.name {
+        Some(name) => name.clone(),
+        None => of_config(row, "drive").to_owned(),
+    }
+}
+
+fn aggregates(row: &Row) -> String {
+    row.config.extra.get("aggregates").and_then(Value::as_u64).map_or_else(absent, grouped)
+}
+
+/// What a row is to reach, and whether it does.
+fn target(row: &Row) -> String {
+    let is_met = row.extra.get("target_met").and_then(Value::as_bool);
+    let target = row.extra.get("target").and_then(Value::as_str).unwrap_or_default();
+    is_met.map_or_else(absent, |is_met| format!("{} {target}", if is_met { "met:" } else { "MISSED:" }))
+}
+
+/// The least or greatest rate of all turns.
+fn of_turns(row: &Row, choose: fn(f64, f64) -> f64) -> String {
+    let turns = row.extra.get("turns").and_then(|turns| turns["throughput_per_s"].as_array());
+    let rates = turns.into_iter().flatten().filter_map(Value::as_f64);
+    rates.reduce(choose).map_or_else(absent, rate)
+}
+
+/// Commands a second against the size of a command, a curve for each drive.
+pub(crate) fn draw(report: &Report, path: &Path) -> Result<()> {
+    let mut curves: Vec<plot::Curve> = Vec::new();
+    for row in &report.rows {
+        let is_of_it = row.config.mode.as_deref() == Some("throughput")
+            && (row.config.tier.as_deref(), row.config.encoding.as_deref()) == (Some("memory"), Some("sbe"))
+            && of_config(row, "identifiers") == "position"
+            && row.config.extra.get("aggregates").and_then(Value::as_u64) == Some(1);
+        let (Some(size), Some(rate), true) = (row.config.payload_bytes, row.throughput_per_s, is_of_it) else {
+            continue;
+        };
+        // A point at 0 would not be drawn.
+        plot::add_point(&mut curves, drive(row), (size.max(1) as f64, rate));
+    }
+    let labels = ("Commands of one aggregate, in memory, SBE", "bytes of a command's note", "commands/s");
+    reporting::draw(report, labels, curves, path)
+}
+
+pub(crate) fn notes(plan: &Plan) -> Vec<String> {
+    vec![
+        format!(
+            "each row runs for {:?} in each of {} turns, after {:?} that warm up; commands/s is the turn in the middle. One thread sends \
+             and awaits, at most {} in flight; every outcome is checked: one event, its aggregate's next version, a position behind the \
+             last. Behind the clock each aggregate is asked whether it has had as many events as it was sent commands",
+            plan.time, plan.turns, plan.warm_up, plan.in_flight
+        ),
+        "bytes: of the text in command and event, beside an amount of 8 bytes. Every command carries two headers of 16 bytes as metadata. \
+         Identifiers: position is session and number, which the bus gives; random and time-ordered are the caller's, remembered, and \
+         1 % of those commands are sent twice"
+            .to_owned(),
+        "the floor in memory: one thread encodes the event and appends the frame that it would be, with its checksums, and nothing else; \
+         at journal: the canonical row, event sourcing, sbe.serial, at tier journal. CPU of the bus: all threads of the process but the one that sends; \
+         of Axon the whole process. × Axon: by the fastest of its rows with as many aggregates"
+            .to_owned(),
+        format!(
+            "latency: {PER_S} commands a second, one after the other, from the time at which each is due; the floor is the shared memory \
+             ping-pong at the same pace. replay: a reader of the whole stream that decodes each event and adds it to its aggregate's sum"
+        ),
+        format!(
+            "very many: {} events over {} aggregates at tier journal, one after the other and again; then the process is killed. Of another \
+             one: from the start of the program to the answer of a command that expects the last event. Any: at random; others are for {}",
+            grouped(plan.scale_events),
+            grouped(plan.scale_aggregates),
+            grouped(plan.scale_hot)
+        ),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::case::{Case, Drive};
+    use crate::commands::rows;
+    use gapless_measure::LatencyNs;
+    use serde_json::json;
+
+    #[test]
+    fn each_kind_of_row_has_its_table_and_a_wrong_outcome_is_not_hidden() {
+        let case = Case::base(Drive::Pipelined);
+        let of = |mode| Row { config: rows::config(&case, mode, 64), verified: Some(true), ..Row::default() };
+        let mut rate = Row { throughput_per_s: Some(1_234_567.0), ..of("throughput") };
+        rate.extra =
+            json!({ "target": "much", "target_met": false, "turns": { "throughput_per_s": [3.0, 7_654_321.0] } })
+                .as_object()
+                .unwrap()
+                .clone();
+        let latency = Row { latency_ns: Some(LatencyNs { p50: 4_200, ..LatencyNs::default() }), ..of("latency") };
+        let replay = Row { throughput_per_s: Some(9_999_999.0), ..of("replay") };
+        let mut report = Report { rows: vec![rate, latency, replay], ..Report::default() };
+        let shown = text(&report);
+        for part in ["1,234,567", "7,654,321", "MISSED: much", "4.20", "9,999,999"] {
+            assert!(shown.contains(part), "{part}: {shown}");
+        }
+        report.rows[0].verified = Some(false);
+        assert!(text(&report).contains("NOT VERIFIED"));
+    }
+}

@@ -1,0 +1,154 @@
+//! Commands a second: every row in each turn, beside encoding and appending alone, and the canonical row.
+
+use crate::commands::arguments::{Part, Plan};
+use crate::commands::axon::{self, Axon, AxonCase};
+use crate::commands::case::{Case, Drive, Encoding, Tier};
+use crate::commands::load::{Load, Until, drive, drive_direct};
+use crate::commands::messages::{Form, OfSbe, OfSerde};
+use crate::commands::stand::{Place, Stand};
+use crate::commands::{Canonical, MeasureCanonical, bare, check_interrupted, quorum, rows};
+use gapless_agent::OptimizeFor;
+use gapless_measure::Result;
+use gapless_measure::reporting::Run;
+use gapless_measure::turns;
+use gapless_measure::{FloorRow, Row};
+use std::time::Duration;
+
+/// Messages of a canonical row of a quick run.
+const CANONICAL_QUICK: u64 = 20_000;
+/// A floor of a row needs no longer.
+const FLOOR_TIME_MAX: Duration = Duration::from_millis(500);
+
+/// One turn.
+#[derive(Default)]
+struct Turn {
+    rows: Vec<Row>,
+    floors: Vec<FloorRow>,
+}
+
+/// Steps of the measurement, for its progress.
+pub(crate) fn steps(plan: &Plan, part: Part) -> usize {
+    plan.turns
+        * match part {
+            Part::Axon => AxonCase::all(plan.aggregates).len(),
+            _ => plan.cases.len() + 1 + canonical_rows(plan).count(),
+        }
+}
+
+/// Measures, and adds the rows and floors in the middle.
+pub(crate) fn measure(plan: &Plan, canonical: &MeasureCanonical<'_>, run: &mut Run<'_>) -> Result<()> {
+    let built = if plan.parts.contains(&Part::Axon) { Some(Axon::build(plan, run.interrupted)?) } else { None };
+    let (axon, missing) = match &built {
+        Some(Ok(axon)) => (Some(axon), None),
+        Some(Err(reason)) => (None, Some(axon::missing(reason))),
+        None => (None, None),
+    };
+    let mut turns = Vec::new();
+    let mut measured = Ok(());
+    for _ in 0..plan.turns {
+        let mut turn = Turn::default();
+        measured = one_turn(plan, canonical, run, &mut turn).and_then(|()| beside(plan, axon, run, &mut turn));
+        // A turn that was interrupted counts only where there is no whole one.
+        if measured.is_ok() || turns.is_empty() {
+            turns.push(turn);
+        }
+        if measured.is_err() {
+            break;
+        }
+    }
+    let (rows, floors) = turns.into_iter().map(|turn| (turn.rows, turn.floors)).unzip();
+    run.report.rows.extend(turns::middle_rows(rows));
+    run.report.floor.extend(turns::middle_floors(floors));
+    run.report.rows.extend(missing);
+    measured
+}
+
+/// The rows of Axon.
+fn beside(plan: &Plan, axon: Option<&Axon>, run: &mut Run<'_>, turn: &mut Turn) -> Result<()> {
+    let Some(axon) = axon else { return Ok(()) };
+    for case in AxonCase::all(plan.aggregates) {
+        run.next(&case.label())?;
+        turn.rows.push(axon.measure(&case, plan, run.interrupted)?);
+    }
+    Ok(())
+}
+
+fn one_turn(plan: &Plan, canonical: &MeasureCanonical<'_>, run: &mut Run<'_>, turn: &mut Turn) -> Result<()> {
+    if !plan.parts.contains(&Part::Throughput) {
+        return Ok(());
+    }
+    run.next("encoding and appending alone")?;
+    for case in &plan.cases {
+        if floor_of(&turn.floors, case).is_none() && case.tier == Tier::Memory {
+            turn.floors.push(bare::measure(case.encoding, case.size, (plan.time / 4).min(FLOOR_TIME_MAX))?);
+        }
+    }
+    for (_, which, name) in canonical_rows(plan) {
+        run.next(&format!("the row {name}"))?;
+        let mut row = canonical(which, plan.is_quick.then_some(CANONICAL_QUICK), &plan.directory)?;
+        // One that was cut short is none.
+        check_interrupted(run.interrupted)?;
+        row.config.name = Some(name.to_owned());
+        turn.floors.push(FloorRow {
+            name: name.to_owned(),
+            payload_bytes: row.config.payload_bytes.unwrap_or(0),
+            rate_per_s: row.throughput_per_s,
+            ..FloorRow::default()
+        });
+        turn.rows.push(row);
+    }
+    for case in plan.cases.iter().copied() {
+        run.next(&case.label())?;
+        let mut row = match case.encoding {
+            Encoding::Sbe => one_row::<OfSbe>(plan, run, case),
+            Encoding::Serde => one_row::<OfSerde>(plan, run, case),
+        }?;
+        if let Some(floor) = floor_of(&turn.floors, &case) {
+            row.compare_with(floor);
+        }
+        turn.rows.push(row);
+    }
+    Ok(())
+}
+
+/// Those that some row stands beside.
+fn canonical_rows(plan: &Plan) -> impl Iterator<Item = (Tier, Canonical, &'static str)> {
+    let rows = [
+        (Tier::Journal, Canonical::Throughput, CANONICAL),
+        (Tier::Quorum, Canonical::Replicated, CANONICAL_REPLICATED),
+    ];
+    rows.into_iter().filter(|(tier, ..)| plan.cases.iter().any(|case| case.tier == *tier))
+}
+
+/// The names of the canonical rows, as rows and as floors.
+pub(crate) const CANONICAL: &str = "canonical";
+pub(crate) const CANONICAL_REPLICATED: &str = "canonical_replicated";
+
+/// What a row stands beside: in memory the work of encoding and appending alone, at `journal` and `quorum` the canonical row.
+fn floor_of<'a>(floors: &'a [FloorRow], case: &Case) -> Option<&'a FloorRow> {
+    floors.iter().find(|floor| match case.tier {
+        Tier::Memory => floor.name == bare::name(case.encoding) && floor.payload_bytes == case.size as u64,
+        Tier::Journal => floor.name == CANONICAL,
+        Tier::Quorum => floor.name == CANONICAL_REPLICATED,
+        Tier::Sync => false,
+    })
+}
+
+fn one_row<F: Form>(plan: &Plan, run: &Run<'_>, case: Case) -> Result<Row> {
+    if case.tier == Tier::Quorum {
+        return quorum::measure::<F>(plan, run.interrupted, case);
+    }
+    let place = Place { parent: &plan.directory, optimize_for: OptimizeFor::Throughput, is_quick: plan.is_quick };
+    let until = Until::Time(plan.warm_up, plan.time);
+    let load = Load { until, ..Load::of(case, plan.in_flight, run.interrupted) };
+    let loaded = match case.drive {
+        Drive::Direct => drive_direct::<F>(|| Stand::direct::<F>(&case, place, plan.in_flight), load)?,
+        Drive::Pipelined => {
+            let stand = Stand::start::<F>(&case, place)?;
+            let loaded = drive::<F>(&stand.bus(plan.in_flight)?, load)?;
+            stand.stop()?;
+            loaded
+        }
+    };
+    Ok(rows::throughput(&case, plan.in_flight, &loaded))
+}

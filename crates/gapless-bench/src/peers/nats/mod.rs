@@ -1,0 +1,207 @@
+//! NATS: a private `nats-server`, and its text protocol for a caller and a server.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | `protocol` | operations, read and written |
+//!
+//! A caller has one inbox with a wildcard, as the field's clients have, and numbers its replies in the last part of their
+//! subject. A message lives in memory and is delivered at most once: there is nothing to acknowledge.
+
+mod protocol;
+
+use crate::peers::broker::{BrokerProcess, find, free_address};
+use crate::peers::connection::{Connection, silence};
+use crate::peers::subject::{Caller, Handler, Server, Waiting};
+use crate::peers::{PeerError, Result};
+use protocol::{Operation, PROTOCOL};
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The servers of one kind share the requests.
+const QUEUE_GROUP: &str = "servers";
+/// How to get the server.
+const INSTALL: &str = "apt-get install nats-server, or go install github.com/nats-io/nats-server/v2@latest";
+
+/// A private server, stopped with this value.
+#[derive(Debug)]
+pub struct NatsBroker {
+    process: BrokerProcess,
+    address: SocketAddr,
+}
+
+impl NatsBroker {
+    /// Starts it with its files in `directory`, which must be there; `stop` ends the waiting for it.
+    ///
+    /// # Errors
+    /// [`PeerError::Missing`] if it is not installed; one that does not come up.
+    pub fn start(directory: &Path, stop: &dyn Fn() -> bool) -> Result<Self> {
+        let path = find("nats-server", INSTALL)?;
+        let address = free_address()?;
+        // A reader that is behind would be cut off at 64 MB; a ping in the middle would be a delay of a few.
+        let configuration = format!(
+            "host: {}\nport: {}\nmax_pending: 1GB\nwrite_deadline: \"60s\"\nping_interval: \"1h\"\n",
+            address.ip(),
+            address.port()
+        );
+        let file = directory.join("nats.conf");
+        std::fs::write(&file, configuration).map_err(|error| PeerError::io("write nats.conf", error))?;
+        let arguments = ["-c".into(), file.into()];
+        let mut process = BrokerProcess::start("nats-server", &path, &arguments, &[], directory)?;
+        process.wait_until_up(|| NatsCaller::connect(address, "up", Waiting::Blocking).ok(), stop)?;
+        Ok(Self { process, address })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Its processes.
+    pub fn process(&self) -> &BrokerProcess {
+        &self.process
+    }
+}
+
+/// Connects, and waits until the server has understood what was asked for.
+fn open(address: SocketAddr, waiting: Waiting, subscribe: &str) -> Result<Connection> {
+    let mut connection = Connection::open(address, waiting)?;
+    let hello =
+        r#"CONNECT {"verbose":false,"pedantic":false,"tls_required":false,"lang":"rust","version":"0","protocol":1}"#;
+    connection.output().extend_from_slice(format!("{hello}\r\n{subscribe}PING\r\n").as_bytes());
+    connection.flush()?;
+    let mut since = None;
+    loop {
+        while let Some((operation, length)) = protocol::parse(connection.unread())? {
+            let is_ready = matches!(operation, Operation::Pong);
+            connection.take(length);
+            if is_ready {
+                return Ok(connection);
+            }
+        }
+        connection.fill_since(&mut since, silence(PROTOCOL, "answer to the first ping"))?;
+    }
+}
+
+/// A caller.
+pub struct NatsCaller {
+    connection: Connection,
+    route: String,
+    inbox: String,
+}
+
+impl NatsCaller {
+    /// Connects a caller of `route`, a subject.
+    ///
+    /// # Errors
+    /// No server there, or another one.
+    pub fn connect(address: SocketAddr, route: &str, waiting: Waiting) -> Result<Self> {
+        let mut token = [0; 8];
+        rustix::rand::getrandom(&mut token, rustix::rand::GetRandomFlags::empty())
+            .map_err(|error| PeerError::io("draw a random number", error))?;
+        let inbox = format!("_INBOX.{:016x}", u64::from_le_bytes(token));
+        let connection = open(address, waiting, &format!("SUB {inbox}.* 1\r\n"))?;
+        Ok(Self { connection, route: route.to_owned(), inbox })
+    }
+}
+
+impl Caller for NatsCaller {
+    fn begin(&mut self, ticket: u64, request: &[u8]) -> Result<()> {
+        let output = self.connection.output();
+        // Writing to memory does not fail.
+        let _ = write!(output, "PUB {} {}.{ticket} {}\r\n", self.route, self.inbox, request.len());
+        output.extend_from_slice(request);
+        output.extend_from_slice(b"\r\n");
+        self.connection.flush_if_long()
+    }
+
+    fn receive(&mut self, take: &mut dyn FnMut(u64, &[u8])) -> Result<()> {
+        self.connection.flush()?;
+        let (mut since, mut has_come) = (None, false);
+        loop {
+            while let Some((operation, length)) = protocol::parse(self.connection.unread())? {
+                let mut pong = false;
+                match operation {
+                    Operation::Message { subject, payload, .. } => {
+                        let ticket = subject.rsplit_once('.').and_then(|(_, number)| number.parse().ok());
+                        let ticket =
+                            ticket.ok_or_else(|| PeerError::protocol(PROTOCOL, "the number of a reply", subject))?;
+                        take(ticket, payload);
+                        has_come = true;
+                    }
+                    Operation::Ping => pong = true,
+                    Operation::Pong | Operation::Other => {}
+                }
+                self.connection.take(length);
+                if pong {
+                    self.connection.output().extend_from_slice(b"PONG\r\n");
+                }
+            }
+            if has_come {
+                return Ok(());
+            }
+            self.connection.fill_since(&mut since, silence(PROTOCOL, "reply"))?;
+        }
+    }
+
+    fn send(&mut self, message: &[u8]) -> Result<()> {
+        let output = self.connection.output();
+        // Writing to memory does not fail.
+        let _ = write!(output, "PUB {} {}\r\n", self.route, message.len());
+        output.extend_from_slice(message);
+        output.extend_from_slice(b"\r\n");
+        self.connection.flush_if_long()
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.connection.flush()
+    }
+}
+
+/// A server.
+pub struct NatsServer {
+    connection: Connection,
+}
+
+impl NatsServer {
+    /// Connects a server of `route`, a subject, and listens.
+    ///
+    /// # Errors
+    /// No broker there, or another one.
+    pub fn connect(address: SocketAddr, route: &str, waiting: Waiting) -> Result<Self> {
+        Ok(Self { connection: open(address, waiting, &format!("SUB {route} {QUEUE_GROUP} 1\r\n"))? })
+    }
+}
+
+impl Server for NatsServer {
+    fn serve(&mut self, handler: &mut dyn Handler, stop: &AtomicBool) -> Result<()> {
+        let (mut answer, mut output) = (Vec::new(), Vec::new());
+        // Relaxed: the flag guards no data.
+        while !stop.load(Ordering::Relaxed) {
+            while let Some((operation, length)) = protocol::parse(self.connection.unread())? {
+                match operation {
+                    Operation::Message { reply: Some(inbox), payload, .. } => {
+                        answer.clear();
+                        handler.call(payload, &mut answer);
+                        // Writing to memory does not fail.
+                        let _ = write!(output, "PUB {inbox} {}\r\n", answer.len());
+                        output.extend_from_slice(&answer);
+                        output.extend_from_slice(b"\r\n");
+                    }
+                    Operation::Message { payload, .. } => handler.receive(payload),
+                    Operation::Ping => output.extend_from_slice(b"PONG\r\n"),
+                    Operation::Pong | Operation::Other => {}
+                }
+                self.connection.take(length);
+                if !output.is_empty() {
+                    self.connection.output().append(&mut output);
+                    self.connection.flush_if_long()?;
+                }
+            }
+            self.connection.flush()?;
+            self.connection.fill()?;
+        }
+        Ok(())
+    }
+}

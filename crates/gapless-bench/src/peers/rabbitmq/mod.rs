@@ -1,0 +1,148 @@
+//! RabbitMQ: a private node, and AMQP 0-9-1 for a caller and a server.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | `node` | the node: its folders, ports and cookie are its own |
+//! | `session` | a connection with one channel: opened, written to, read from |
+//! | `frames` | frames, methods and contents, as bytes |
+//!
+//! Requests lie in one queue in memory (not durable, transient messages); replies take RabbitMQ's own shortcut, direct
+//! reply-to, which needs no queue. Acknowledged explicitly: the server acknowledges after it has answered, one
+//! acknowledgement for all that came together. Automatically: the broker forgets a request when it has sent it.
+
+mod frames;
+mod node;
+mod session;
+
+pub use node::RabbitMqBroker;
+
+use crate::peers::connection::silence;
+use crate::peers::subject::{Caller, Handler, Server, Waiting};
+use crate::peers::{PeerError, Result};
+use frames::PROTOCOL;
+use session::Session;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The address of direct reply-to.
+const REPLY_TO: &str = "amq.rabbitmq.reply-to";
+/// Requests that a server may have without having acknowledged them: all in flight, and as many again.
+const PREFETCH_COUNT: u16 = 256;
+
+/// When a request is forgotten by the broker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Acknowledgement {
+    /// When the server has answered and said so.
+    Explicit,
+    /// When it has been sent to the server.
+    Automatic,
+}
+
+/// A caller.
+pub struct RabbitMqCaller {
+    session: Session,
+    route: String,
+}
+
+impl RabbitMqCaller {
+    /// Connects a caller of `route`, a queue.
+    ///
+    /// # Errors
+    /// No broker there, or one that refuses what a caller needs.
+    pub fn connect(address: SocketAddr, route: &str, waiting: Waiting) -> Result<Self> {
+        let mut session = Session::open(address, waiting)?;
+        // The queue is there before the first request is.
+        session.declare(route)?;
+        session.consume(REPLY_TO, true)?;
+        Ok(Self { session, route: route.to_owned() })
+    }
+}
+
+impl Caller for RabbitMqCaller {
+    fn begin(&mut self, ticket: u64, request: &[u8]) -> Result<()> {
+        self.session.publish(&self.route, Some((REPLY_TO, &ticket.to_string())), request)
+    }
+
+    fn receive(&mut self, take: &mut dyn FnMut(u64, &[u8])) -> Result<()> {
+        self.session.flush()?;
+        let (mut since, mut has_come) = (None, false);
+        loop {
+            while let Some(delivery) = self.session.next_delivery()? {
+                let ticket = delivery.correlation_id.parse();
+                let ticket = ticket
+                    .map_err(|_| PeerError::protocol(PROTOCOL, "the number of a reply", delivery.correlation_id))?;
+                take(ticket, delivery.body);
+                has_come = true;
+            }
+            if has_come {
+                return Ok(());
+            }
+            self.session.fill_since(&mut since, silence(PROTOCOL, "reply"))?;
+        }
+    }
+
+    fn send(&mut self, message: &[u8]) -> Result<()> {
+        self.session.publish(&self.route, None, message)
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.session.flush()
+    }
+}
+
+/// A server.
+pub struct RabbitMqServer {
+    session: Session,
+    acknowledgement: Acknowledgement,
+}
+
+impl RabbitMqServer {
+    /// Connects a server of `route`, a queue, and listens.
+    ///
+    /// # Errors
+    /// No broker there, or one that refuses what a server needs.
+    pub fn connect(
+        address: SocketAddr,
+        route: &str,
+        waiting: Waiting,
+        acknowledgement: Acknowledgement,
+    ) -> Result<Self> {
+        let mut session = Session::open(address, waiting)?;
+        session.declare(route)?;
+        if acknowledgement == Acknowledgement::Explicit {
+            session.prefetch(PREFETCH_COUNT)?;
+        }
+        session.consume(route, acknowledgement == Acknowledgement::Automatic)?;
+        Ok(Self { session, acknowledgement })
+    }
+}
+
+impl Server for RabbitMqServer {
+    fn serve(&mut self, handler: &mut dyn Handler, stop: &AtomicBool) -> Result<()> {
+        let (mut answer, mut reply_to, mut ticket) = (Vec::new(), String::new(), String::new());
+        // Relaxed: the flag guards no data.
+        while !stop.load(Ordering::Relaxed) {
+            let mut last_tag = None;
+            while let Some(delivery) = self.session.next_delivery()? {
+                last_tag = Some(delivery.tag);
+                if delivery.reply_to.is_empty() {
+                    handler.receive(delivery.body);
+                    continue;
+                }
+                answer.clear();
+                handler.call(delivery.body, &mut answer);
+                reply_to.clear();
+                reply_to.push_str(delivery.reply_to);
+                ticket.clear();
+                ticket.push_str(delivery.correlation_id);
+                self.session.publish(&reply_to, Some(("", &ticket)), &answer)?;
+            }
+            if let Some(tag) = last_tag.filter(|_| self.acknowledgement == Acknowledgement::Explicit) {
+                self.session.acknowledge_up_to(tag);
+            }
+            self.session.flush()?;
+            self.session.fill()?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,172 @@
+//! `gapless bench rpc faults`: what callers notice while the processes that serve them are killed (SIGKILL) at random moments and
+//! started again: of Gapless one, two and four copies, with each policy of repetitions; copies under a supervisor, it, its guardian;
+//! of RabbitMQ the broker.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | `arguments` | its options |
+//! | `table` | what is printed, and what is drawn |
+//! | `rows` | from what callers saw and when processes died to a row of the report |
+//! | `traffic` | callers without a pause, and what each of them saw |
+//! | `killing` | a process dies at a random moment; when the kernel says so |
+//! | `copies` | the copies of a route and their callers |
+//! | `supervised` | the same under a supervisor, which may be killed too |
+//! | `rabbitmq` | the broker, its server and their callers |
+//! | `serving` | the process that serves, of either |
+//! | `content` | what a request and its answer hold |
+
+mod arguments;
+mod content;
+mod copies;
+mod killing;
+mod rabbitmq;
+mod rows;
+pub mod serving;
+mod supervised;
+mod table;
+mod traffic;
+
+pub use arguments::FaultsArguments;
+
+use crate::rpc::check_interrupted;
+use crate::rpc::failed;
+use arguments::Plan;
+use copies::Copies;
+use gapless_measure::Result;
+use gapless_measure::floor::{FloorKind, FloorPlan};
+use gapless_measure::own_directory::OwnDirectory;
+use gapless_measure::reporting::{Run, Shown};
+use gapless_rpc::Retry;
+use killing::{Dice, Kill, Victims};
+use rabbitmq::Broker;
+use rows::{Subject, Traffic};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use supervised::{Supervised, Victim};
+use traffic::Seen;
+
+/// Copies of the route, and what becomes of calls whose copy has died.
+const COPIES: [usize; 3] = [1, 2, 4];
+const RETRIES: [Retry; 2] = [Retry::NotBegun, Retry::Always];
+/// Copies under a supervisor.
+const SUPERVISED: usize = 2;
+/// Threads that call.
+const CALLERS: usize = 16;
+/// The calls go on for so long before the first kill, and after the last.
+const QUIET: Duration = Duration::from_millis(100);
+
+/// Measures. Returns the text to print, and an error if an answer was wrong or doubled.
+///
+/// # Errors
+/// A process that cannot be started, a report or a picture that cannot be written.
+pub fn run(arguments: &FaultsArguments, interrupted: &AtomicBool) -> Result<(String, Result<()>)> {
+    let plan = arguments.plan()?;
+    let shown = Shown {
+        benchmark: "rpc faults",
+        steps: COPIES.len() * RETRIES.len() + Victim::ALL.len() + 2,
+        notes: table::notes(&plan),
+        text: table::text,
+        draw: table::draw,
+    };
+    let (report, text) = Run::of(shown, &arguments.output, interrupted, |run| measure(&plan, run))?;
+    let wrong = report.rows.iter().filter(|row| row.verified == Some(false)).count();
+    let outcome = match wrong {
+        0 => Ok(()),
+        _ => Err(failed(format!("answers of {wrong} rows were wrong or doubled; the seed was {}", plan.seed))),
+    };
+    Ok((text, outcome))
+}
+
+fn measure(plan: &Plan, run: &mut Run<'_>) -> Result<()> {
+    let items = vec![(FloorKind::FutexRoundTrip, 0)];
+    let floors = FloorPlan { time_limit: plan.floor_time, ..FloorPlan::new(Path::new("."), items) }.measure();
+    (run.report.floor, run.report.notes) = (floors.rows, floors.skipped);
+    let directory = own_directory()?;
+    let mut dice = Dice::new(plan.seed);
+    for retry in RETRIES {
+        for copies in COPIES {
+            run.next(&format!("{copies} copies, {}", rows::words(retry)))?;
+            let subject = Subject::Gapless { copies, retry };
+            let path = directory.path().join(format!("{copies}-{}", rows::words(retry)));
+            let victims = Copies::start((&path, copies, retry), run.interrupted)?;
+            let row = under_kills(subject, (plan, Until::Kills(plan.kills)), victims, &mut dice, run)?;
+            run.report.rows.push(row);
+        }
+    }
+    // Whoever looks after copies may die without a failed call; so what has begun is not begun again in these rows.
+    let each = Victim::ALL.map(|victim| (Some(victim), Retry::NotBegun, Until::Kills(plan.kills)));
+    for (victim, retry, until) in each.into_iter().chain([(None, Retry::Always, plan.supervised)]) {
+        let subject = Subject::Supervised { copies: SUPERVISED, retry, victim };
+        let killed = victim.map_or("any", Victim::words);
+        run.next(&format!("supervised, {killed}"))?;
+        let path = directory.path().join(format!("supervised-{killed}"));
+        let victims = Supervised::start((&path, SUPERVISED, retry), victim, run.interrupted)?;
+        let row = under_kills(subject, (plan, until), victims, &mut dice, run)?;
+        run.report.rows.push(row);
+    }
+    run.next("rabbitmq")?;
+    let row = match Broker::start(directory.path(), run.interrupted)? {
+        Ok(broker) => {
+            let until = Until::Kills(plan.broker_kills);
+            under_kills(Subject::Rabbitmq, (plan, until), broker, &mut dice, run)?
+        }
+        Err(reason) => rows::missing(&reason),
+    };
+    run.report.rows.push(row);
+    Ok(())
+}
+
+/// When it is enough.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Until {
+    Kills(usize),
+    Time(Duration),
+}
+
+/// The row of one subject: its callers call, and what serves them is killed again and again.
+fn under_kills<V: Victims>(
+    subject: Subject,
+    (plan, until): (&Plan, Until),
+    mut victims: V,
+    dice: &mut Dice,
+    run: &Run<'_>,
+) -> Result<gapless_measure::Row> {
+    let lines = (0..CALLERS).map(|_| victims.line()).collect::<Result<Vec<_>>>()?;
+    let (stop, shared) = (AtomicBool::new(false), traffic::Shared::default());
+    let began = Instant::now();
+    let (kills, seen) = std::thread::scope(|scope| {
+        let call = |(number, line): (usize, V::Line)| {
+            let (stop, shared) = (&stop, &shared);
+            scope.spawn(move || traffic::call_until(stop, number, plan.seed, line, shared))
+        };
+        let callers: Vec<_> = lines.into_iter().enumerate().map(call).collect();
+        let is_enough = |number| match until {
+            Until::Kills(kills) => number >= kills,
+            Until::Time(time) => began.elapsed() >= time,
+        };
+        let killed = (0..).take_while(|number| !is_enough(*number)).map(|number| {
+            check_interrupted(run.interrupted)?;
+            std::thread::sleep(if number == 0 { QUIET } else { dice.pause() });
+            Ok(Kill { deaths: victims.kill(dice)?, restored_at: Instant::now() })
+        });
+        let kills: Result<Vec<_>> = killed.collect();
+        std::thread::sleep(QUIET);
+        // Relaxed: the flag guards no data (pairs with the load of the callers).
+        stop.store(true, Ordering::Relaxed);
+        victims.release();
+        let seen = callers.into_iter().map(|caller| caller.join().map_err(|_| failed("a caller panicked")));
+        (kills, seen.collect::<Result<Vec<Seen>>>())
+    });
+    let (kills, seen, elapsed) = (kills?, Seen::of_all(seen?), began.elapsed());
+    let begun = content::read_numbers(&victims.begun())?;
+    let floor = run.report.floor_row(FloorKind::FutexRoundTrip.name(), 0);
+    let traffic = Traffic { seen: &seen, shared: &shared, elapsed, retried: victims.retried() };
+    let mut row = rows::row(subject, traffic, &kills, &begun, floor);
+    victims.finish(&mut row)?;
+    Ok(row)
+}
+
+fn own_directory() -> Result<OwnDirectory> {
+    OwnDirectory::create(&std::env::temp_dir(), &format!("gapless-bench-faults-{}", std::process::id()))
+}

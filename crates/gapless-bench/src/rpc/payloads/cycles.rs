@@ -1,0 +1,117 @@
+//! Cycles of calls: each forks as many as fit in flight and joins them, again and again. Payloads are written before the clock
+//! runs, and replies checked when it stands.
+
+use super::content::Payloads;
+use super::served::SLOTS;
+use crate::rpc::check_interrupted;
+use crate::rpc::failed;
+use gapless_measure::Result;
+use gapless_measure::resources::process_cpu_ns;
+use gapless_rpc::caller::together;
+use gapless_rpc::{Caller, Message};
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+/// Bytes of the requests that are in flight together, at most: beyond the caches, so that what is copied is cold.
+const FORK_BYTES: usize = 64 << 20;
+
+/// Cycles of one size, the warm-up left out.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Cycles {
+    /// Calls a second of each.
+    pub(super) rates: Vec<f64>,
+    /// Of all of them.
+    pub(super) elapsed: Duration,
+    pub(super) calls: u64,
+    /// CPU time of this process while the clock ran, ns.
+    pub(super) cpu_ns: u64,
+    pub(super) wrong: u64,
+}
+
+impl Cycles {
+    /// The cycle in the middle, calls a second.
+    pub(super) fn rate(&self) -> f64 {
+        gapless_measure::statistics::median(&self.rates)
+    }
+}
+
+/// Makes `calls` calls in each of `cycles.0` cycles, of which the first `cycles.1` warm up. `is_right` looks at each reply
+/// beside what was sent.
+pub(super) fn run<Reply: Message>(
+    caller: &Caller<Vec<u8>, Reply>,
+    length: usize,
+    (calls, cycles): (u64, (usize, usize)),
+    is_right: fn(&[u8], &Reply) -> bool,
+    interrupted: &AtomicBool,
+) -> Result<Cycles> {
+    let payloads = Payloads::new(length);
+    let forked_max = (FORK_BYTES / length).clamp(1, SLOTS as usize) as u64;
+    let mut counted = Cycles::default();
+    for cycle in 0..cycles.0 {
+        check_interrupted(interrupted)?;
+        let (mut elapsed, mut cpu_ns, mut wrong) = (Duration::ZERO, 0, 0);
+        let mut first = 0;
+        while first < calls {
+            let numbers = first..calls.min(first + forked_max);
+            let requests: Vec<Vec<u8>> = numbers.clone().map(|call| payloads.of(call).to_vec()).collect();
+            let cpu_before_ns = process_cpu_ns();
+            let begin = Instant::now();
+            let forked: Vec<_> = requests.into_iter().map(|request| caller.start(request)).collect();
+            let replies = together::all(forked);
+            elapsed += begin.elapsed();
+            cpu_ns += process_cpu_ns() - cpu_before_ns;
+            for (call, reply) in numbers.clone().zip(replies) {
+                wrong += u64::from(!is_right(payloads.of(call), &reply.map_err(failed)?));
+            }
+            first = numbers.end;
+        }
+        if cycle >= cycles.1 {
+            counted.rates.push(calls as f64 / elapsed.as_secs_f64());
+            counted.elapsed += elapsed;
+            counted.calls += calls;
+            counted.cpu_ns += cpu_ns;
+            counted.wrong += wrong;
+        }
+    }
+    Ok(counted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::content::is_whole;
+    use super::*;
+    use gapless_rpc::Domain;
+
+    fn cycles(length: usize, spoil: fn(&mut Vec<u8>)) -> Cycles {
+        let domain = Domain::in_process("payloads");
+        let route = domain.serve("echo").workers(3).handle(move |mut bytes: Vec<u8>, _context| {
+            spoil(&mut bytes);
+            Ok(bytes)
+        });
+        let _route = route.unwrap();
+        let caller = domain.caller::<Vec<u8>, Vec<u8>>("echo").unwrap();
+        let is_right: fn(&[u8], &Vec<u8>) -> bool = |sent, reply| is_whole(reply) && sent == reply;
+        run(&caller, length, (300, (4, 2)), is_right, &AtomicBool::new(false)).unwrap()
+    }
+
+    #[test]
+    fn the_warm_up_does_not_count_and_a_wrong_reply_is_seen() {
+        let good = cycles(72, |_| ());
+        assert_eq!((good.rates.len(), good.calls, good.wrong), (2, 600, 0));
+        assert!(good.rate() > 0.0 && good.elapsed > Duration::ZERO);
+        // Every reply but those that are the payload of which number 0 is one.
+        let bad = cycles(72, |bytes| bytes[20] = (20 * 7) as u8);
+        assert_eq!(bad.wrong, 2 * (300 - 5));
+        assert_eq!(cycles(72, |bytes| bytes.truncate(71)).wrong, 600);
+    }
+
+    #[test]
+    fn an_interrupt_ends_it() {
+        let domain = Domain::in_process("payloads");
+        let caller = domain.caller::<Vec<u8>, bool>("nobody").unwrap();
+        let error = run(&caller, 72, (1, (1, 0)), |_, _| true, &AtomicBool::new(true)).unwrap_err();
+        assert!(error.to_string().contains("interrupted"), "{error}");
+        let error = run(&caller, 72, (1, (1, 0)), |_, _| true, &AtomicBool::new(false)).unwrap_err();
+        assert!(error.to_string().contains("nobody"), "{error}");
+    }
+}

@@ -1,0 +1,212 @@
+//! `gapless bench rpc payloads`: calls a second by the size of what travels. One way a payload goes and a boolean comes back,
+//! two ways the payload comes back; in one process, where values move, and between two, where they are copied.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | `arguments` | its options, the sizes and what others have published |
+//! | `table` | what is printed, and what is drawn |
+//! | `cycles` | calls that are forked and joined, cycle by cycle |
+//! | `served` | the serving end, here or in a process of its own |
+//! | `content` | what a payload holds |
+
+mod arguments;
+mod content;
+mod cycles;
+pub mod served;
+mod table;
+
+pub use arguments::PayloadsArguments;
+
+use crate::rpc::{NAME, failed};
+use arguments::{Plan, Published, SIZES};
+use content::is_whole;
+use cycles::Cycles;
+use gapless_measure::Result;
+use gapless_measure::child_process::{Child, Role};
+use gapless_measure::floor::{FloorKind, FloorPlan};
+use gapless_measure::own_directory::OwnDirectory;
+use gapless_measure::reporting::{Run, Shown, put};
+use gapless_measure::{CpuPerMessage, FloorRow, Row, RowConfig};
+use gapless_rpc::domain::ServeReach;
+use gapless_rpc::{Caller, CallerOptions, Domain, Reach};
+use serde_json::{Map, json};
+use served::{ONE_WAY, TWO_WAY, WORKERS};
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+/// Between processes, two ways, of the longest payload that others have published: bytes of both directions a second are at
+/// least so much of those that are copied a second.
+const SHARE_OF_COPYING: f64 = 0.5;
+
+/// Measures; returns the text to print.
+///
+/// # Errors
+/// A process that ends too early, a call that fails, a report or a picture that cannot be written.
+pub fn run(arguments: &PayloadsArguments, interrupted: &AtomicBool) -> Result<String> {
+    let plan = arguments.plan()?;
+    let steps = (SIZES.len() + plan.curve.len()) * 4;
+    let shown =
+        Shown { benchmark: "rpc payloads", steps, notes: table::notes(&plan), text: table::text, draw: table::draw };
+    Ok(Run::of(shown, &arguments.output, interrupted, |run| measure(&plan, run))?.1)
+}
+
+/// Where the two ends are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ends {
+    OneProcess,
+    TwoProcesses,
+}
+
+/// The callers of one place.
+struct Callers<'a> {
+    ends: Ends,
+    one_way: Caller<Vec<u8>, bool>,
+    two_way: Caller<Vec<u8>, Vec<u8>>,
+    server: Option<Child<'a>>,
+}
+
+fn measure(plan: &Plan, run: &mut Run<'_>) -> Result<()> {
+    let here = Domain::in_process("payloads");
+    let _routes = served::serve(&here, ServeReach::ThisProcess)?;
+    let name = format!("gapless-bench-payloads-{}", std::process::id());
+    let directory = OwnDirectory::create(&std::env::temp_dir(), &name)?;
+    // A domain makes its directory itself, for its user alone.
+    let path = directory.path().join("domain");
+    let mut server = Child::start(NAME, "the server", (Role::RpcPayloads, &path), run.interrupted)?;
+    server.receive::<u64>()?;
+    let machine = served::open(&path)?;
+    let mut places =
+        [Callers::new(&here, Ends::OneProcess, None)?, Callers::new(&machine, Ends::TwoProcesses, Some(server))?];
+    for published in &SIZES {
+        for callers in &mut places {
+            callers.one_size(plan, run, (published.one_way, published.two_way), Some(published))?;
+        }
+    }
+    for &size in &plan.curve {
+        for callers in &mut places {
+            callers.one_size(plan, run, (size, size), None)?;
+        }
+    }
+    Ok(())
+}
+
+impl<'a> Callers<'a> {
+    fn new(domain: &Domain, ends: Ends, server: Option<Child<'a>>) -> Result<Self> {
+        let reach = if ends == Ends::OneProcess { Reach::ThisProcess } else { Reach::OtherProcesses };
+        let options = CallerOptions { reach, ..CallerOptions::default() };
+        Ok(Self {
+            ends,
+            one_way: domain.caller_with(ONE_WAY, options.clone()).map_err(failed)?,
+            two_way: domain.caller_with(TWO_WAY, options).map_err(failed)?,
+            server,
+        })
+    }
+
+    /// The rows of one size, one way and two ways.
+    fn one_size(
+        &mut self,
+        plan: &Plan,
+        run: &mut Run<'_>,
+        (one_way, two_way): (usize, usize),
+        published: Option<&Published>,
+    ) -> Result<()> {
+        for (way, size) in [one_way, two_way].into_iter().enumerate() {
+            run.next(&format!("{size} B, {}", self.ends.words()))?;
+            let floor = if self.ends == Ends::TwoProcesses { copying(run, plan, size) } else { None };
+            let server_before_ns = self.server_cpu_ns()?;
+            let counts = (plan.calls, plan.cycles);
+            let cycles = if way == 0 {
+                cycles::run(&self.one_way, size, counts, |_, came| *came, run.interrupted)?
+            } else {
+                let is_right: fn(&[u8], &Vec<u8>) -> bool = |sent, reply| is_whole(reply) && sent == reply;
+                cycles::run(&self.two_way, size, counts, is_right, run.interrupted)?
+            };
+            let server_ns = self.server_cpu_ns()?.zip(server_before_ns).map(|(now, before)| now - before);
+            let made = plan.calls * plan.cycles.0 as u64;
+            let mut row = self.row(size, way + 1, &cycles, server_ns.map(|ns| ns as f64 / made as f64));
+            let Some(floor) = floor.and_then(|floor| floor.bytes_per_s) else {
+                beside(&mut row, published.map(|published| ("memory", published.memory[way])));
+                run.report.rows.push(row);
+                continue;
+            };
+            let share = row.extra["bytes_per_s"].as_f64().unwrap_or(0.0) / floor;
+            row.floor_ratio = Some((100.0 / share).round() / 100.0);
+            row.floor_name = Some(FloorKind::MemcpyCold.name().to_owned());
+            if published.is_some() && size == SIZES[SIZES.len() - 1].two_way {
+                put(&mut row, "target_floor_ratio_max", 1.0 / SHARE_OF_COPYING);
+                put(&mut row, "target_met", share >= SHARE_OF_COPYING);
+            }
+            beside(&mut row, published.map(|published| ("kafka", published.kafka[way])));
+            run.report.rows.push(row);
+        }
+        Ok(())
+    }
+
+    fn server_cpu_ns(&mut self) -> Result<Option<u64>> {
+        self.server.as_mut().map(|server| server.ask(&true)).transpose()
+    }
+
+    fn row(&self, size: usize, ways: usize, cycles: &Cycles, server_ns: Option<f64>) -> Row {
+        let extra =
+            json!({ "ends": self.ends.words(), "ways": ways, "workers": WORKERS, "cycles": cycles.rates.len() });
+        let config = RowConfig {
+            mode: Some(if ways == 1 { "one_way" } else { "two_way" }.to_owned()),
+            payload_bytes: Some(size as u64),
+            count: Some(cycles.calls),
+            extra: extra.as_object().cloned().unwrap_or_else(Map::new),
+            ..RowConfig::default()
+        };
+        let rate = cycles.rate();
+        let client_ns = cycles.cpu_ns as f64 / cycles.calls.max(1) as f64;
+        let mut row = Row {
+            config,
+            throughput_per_s: Some(rate.round()),
+            sent: Some(cycles.calls),
+            elapsed_ns: Some(cycles.elapsed.as_nanos() as u64),
+            cpu_ns_per_message: Some(CpuPerMessage { driver: client_ns, service: server_ns.unwrap_or(0.0) }),
+            verified: Some(cycles.wrong == 0),
+            lost: Some(0),
+            ..Row::default()
+        };
+        let (least, greatest) =
+            cycles.rates.iter().fold((f64::MAX, 0.0_f64), |(low, high), &rate| (low.min(rate), high.max(rate)));
+        for (key, value) in [
+            ("throughput_min_per_s", json!(least.round())),
+            ("throughput_max_per_s", json!(greatest.round())),
+            ("bytes_per_s", json!((rate * (size * ways) as f64).round())),
+            ("wrong", json!(cycles.wrong)),
+        ] {
+            put(&mut row, key, value);
+        }
+        row
+    }
+}
+
+impl Ends {
+    fn words(self) -> &'static str {
+        match self {
+            Self::OneProcess => "one process",
+            Self::TwoProcesses => "two processes",
+        }
+    }
+}
+
+/// What others have published stands beside it.
+fn beside(row: &mut Row, published: Option<(&str, (u64, u64))>) {
+    if let Some((through, (least, greatest))) = published {
+        put(row, "published", json!({ "through": through, "min_per_s": least, "max_per_s": greatest }));
+    }
+}
+
+/// The floor of one size. It is added to the report unless that of about the same size is there.
+fn copying(run: &mut Run<'_>, plan: &Plan, size: usize) -> Option<FloorRow> {
+    let is_same = |row: &&FloorRow| row.payload_bytes.abs_diff(size as u64) < 8;
+    if let Some(row) = run.report.floor.iter().find(is_same) {
+        return Some(row.clone());
+    }
+    let items = vec![(FloorKind::MemcpyCold, size as u64)];
+    let measured = FloorPlan { time_limit: plan.floor_time, ..FloorPlan::new(Path::new("."), items) }.measure();
+    run.report.notes.extend(measured.skipped);
+    run.report.floor.extend(measured.rows.iter().cloned());
+    measured.rows.into_iter().next()
+}

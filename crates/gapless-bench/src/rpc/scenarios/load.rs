@@ -1,0 +1,360 @@
+//! A load: callers that call one route of this process without a pause, and its workers, until it is ended. Every reply is
+//! compared with its request.
+
+use crate::rpc::failed;
+use gapless_measure::Result;
+use gapless_measure::affinity::pin_current_thread;
+use gapless_rpc::domain::ServeReach;
+use gapless_rpc::overflow::{ElasticQueueOptions, OverflowCounters};
+use gapless_rpc::{Call, CallError, Caller, Domain, Message, ServedRoute};
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use tokio::runtime::Runtime;
+
+/// Threads of the executor.
+const EXECUTOR_THREADS: usize = 2;
+
+/// 72 bytes: the least payload of those that others have published.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Message)]
+pub(super) struct Payload([u64; 9]);
+
+impl Payload {
+    pub(super) fn new(number: u64) -> Self {
+        Self([number; 9])
+    }
+
+    /// The reply to it.
+    pub(super) fn answered(self) -> Self {
+        Self(self.0.map(|word| word.wrapping_add(1)))
+    }
+}
+
+/// How its callers and workers run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Tasks of one executor.
+    Tasks,
+    /// A thread each, which sleeps when there is nothing.
+    Threads,
+    /// The workers are tasks; the calls tell a function when they end, which makes the next one.
+    Callbacks,
+}
+
+/// Who calls, and who answers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shape {
+    pub(super) kind: Kind,
+    pub(super) callers: usize,
+    /// Calls of each caller.
+    pub(super) in_flight: usize,
+    pub(super) workers: usize,
+    /// Requests that wait in memory, beyond which they overflow.
+    pub(super) queue_max: Option<usize>,
+}
+
+/// What one caller has counted.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Count {
+    calls: AtomicU64,
+    wrong: AtomicU64,
+    failed: AtomicU64,
+}
+
+/// A load under way; [`Load::end`] ends it.
+pub(super) struct Load {
+    counts: Arc<[Count]>,
+    stop: Arc<AtomicBool>,
+    /// Callers and chains of callbacks that have not ended.
+    running: Arc<AtomicUsize>,
+    threads: Vec<JoinHandle<()>>,
+    route: Option<ServedRoute>,
+    // Last: its tasks end with the route.
+    runtime: Runtime,
+}
+
+/// What came of it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Ended {
+    pub(super) calls: u64,
+    pub(super) wrong: u64,
+    pub(super) failed: u64,
+    pub(super) overflow: Option<OverflowCounters>,
+}
+
+impl Load {
+    /// Begins. All of its threads run on `cpus`, if some are named.
+    pub(super) fn begin(
+        domain: &Domain,
+        shape: Shape,
+        cpus: Option<&[usize]>,
+        overflow: Option<ElasticQueueOptions>,
+    ) -> Result<Self> {
+        let pin = {
+            let cpus = cpus.map(<[usize]>::to_vec);
+            // Not to be pinned makes it another load, not a wrong one.
+            move || drop(cpus.as_deref().map(pin_current_thread))
+        };
+        let threads = cpus.map_or(EXECUTOR_THREADS, <[usize]>::len);
+        let mut executor = tokio::runtime::Builder::new_multi_thread();
+        let runtime = executor.worker_threads(threads).on_thread_start(pin.clone()).build().map_err(failed)?;
+        let mut route = domain.serve("scenarios/load").reach(ServeReach::ThisProcess).workers(shape.workers);
+        if shape.kind != Kind::Threads {
+            let handle = runtime.handle().clone();
+            route = route.tasks(move |task| drop(handle.spawn(task)));
+        }
+        if let Some(queue_max) = shape.queue_max {
+            route = route.queue_max(queue_max);
+        }
+        if let Some(overflow) = overflow {
+            route = route.overflow(overflow);
+        }
+        let route = route.init(move |_| pin()).handle(|payload: Payload, _context| Ok(payload.answered()));
+        let mut load = Self {
+            counts: (0..shape.callers).map(|_| Count::default()).collect(),
+            stop: Arc::default(),
+            running: Arc::default(),
+            threads: Vec::new(),
+            route: Some(route.map_err(failed)?),
+            runtime,
+        };
+        let caller = domain.caller::<Payload, Payload>("scenarios/load").map_err(failed)?;
+        (0..shape.callers).for_each(|number| load.start(shape, Calling::new(&caller, &load, number)));
+        Ok(load)
+    }
+
+    fn start(&mut self, shape: Shape, mut calling: Calling) {
+        match shape.kind {
+            Kind::Tasks => drop(self.runtime.spawn(async move {
+                while let Some((number, call)) = calling.next(shape.in_flight) {
+                    calling.check(number, call.await);
+                }
+            })),
+            Kind::Threads => self.threads.push(std::thread::spawn(move || {
+                while let Some((number, call)) = calling.next(shape.in_flight) {
+                    calling.check(number, call.wait());
+                }
+            })),
+            Kind::Callbacks => (0..shape.in_flight).for_each(|number| call_back(calling.another(), number as u64)),
+        }
+    }
+
+    /// Calls a second in each of so many turns.
+    pub(super) fn rates(&self, turns: usize, turn: Duration, check: &dyn Fn() -> Result<()>) -> Result<Vec<f64>> {
+        std::thread::sleep(turn / 2);
+        (0..turns)
+            .map(|_| {
+                check()?;
+                let (begin, before) = (Instant::now(), self.calls());
+                std::thread::sleep(turn);
+                Ok((self.calls() - before) as f64 / begin.elapsed().as_secs_f64())
+            })
+            .collect()
+    }
+
+    /// Calls that have ended.
+    pub(super) fn calls(&self) -> u64 {
+        // Relaxed: figures, which order nothing (here and where they are counted).
+        self.counts.iter().map(|count| count.calls.load(Ordering::Relaxed)).sum()
+    }
+
+    /// Makes no more calls, and waits for those under way.
+    fn finish(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        // Acquire: pairs with the Release of the last to end; its counts are there.
+        while self.running.load(Ordering::Acquire) > 0 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        self.threads.drain(..).for_each(|thread| drop(thread.join()));
+    }
+
+    /// Ends it, and says what came of it.
+    pub(super) fn end(mut self) -> Ended {
+        self.finish();
+        let sum =
+            |of: fn(&Count) -> &AtomicU64| self.counts.iter().map(|count| of(count).load(Ordering::Relaxed)).sum();
+        let overflow = self.route.as_ref().and_then(ServedRoute::overflow_counters);
+        if let Some(route) = self.route.take() {
+            route.drain();
+        }
+        let (wrong, failed) = (sum(|count| &count.wrong), sum(|count| &count.failed));
+        Ended { calls: self.calls(), wrong, failed, overflow }
+    }
+}
+
+impl Drop for Load {
+    fn drop(&mut self) {
+        // One that is interrupted: without the route, its callers would call for ever.
+        self.finish();
+    }
+}
+
+/// One caller.
+struct Calling {
+    caller: Caller<Payload, Payload>,
+    window: VecDeque<(u64, Call<Payload>)>,
+    next_number: u64,
+    counts: Arc<[Count]>,
+    own: usize,
+    stop: Arc<AtomicBool>,
+    running: Arc<AtomicUsize>,
+}
+
+impl Calling {
+    fn new(caller: &Caller<Payload, Payload>, load: &Load, own: usize) -> Self {
+        // Relaxed: more come only from one that is counted.
+        load.running.fetch_add(1, Ordering::Relaxed);
+        Self {
+            caller: caller.clone(),
+            window: VecDeque::new(),
+            next_number: own as u64 * 1_000_003,
+            counts: Arc::clone(&load.counts),
+            own,
+            stop: Arc::clone(&load.stop),
+            running: Arc::clone(&load.running),
+        }
+    }
+
+    /// Another chain of callbacks of the same caller.
+    fn another(&self) -> Self {
+        self.running.fetch_add(1, Ordering::Relaxed);
+        Self {
+            caller: self.caller.clone(),
+            window: VecDeque::new(),
+            next_number: self.next_number,
+            counts: Arc::clone(&self.counts),
+            own: self.own,
+            stop: Arc::clone(&self.stop),
+            running: Arc::clone(&self.running),
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        // Relaxed: a call more or less.
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// The call that has been under way for longest, when so many are; none when it is over.
+    fn next(&mut self, in_flight: usize) -> Option<(u64, Call<Payload>)> {
+        while self.window.len() < in_flight && !self.is_over() {
+            let number = self.next_number;
+            self.next_number += 1;
+            self.window.push_back((number, self.caller.start(Payload::new(number))));
+        }
+        self.window.pop_front()
+    }
+
+    fn check(&self, number: u64, outcome: std::result::Result<Payload, CallError>) {
+        let count = &self.counts[self.own];
+        match outcome {
+            Ok(reply) if reply == Payload::new(number).answered() => count.calls.fetch_add(1, Ordering::Relaxed),
+            Ok(_) => count.wrong.fetch_add(1, Ordering::Relaxed),
+            Err(error) => {
+                // The first says what the others are.
+                if count.failed.load(Ordering::Relaxed) == 0 {
+                    eprintln!("a call failed: {error}");
+                }
+                count.failed.fetch_add(1, Ordering::Relaxed)
+            }
+        };
+    }
+}
+
+impl Drop for Calling {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            // What it had under way was not looked at.
+            self.counts[self.own].failed.fetch_add(1, Ordering::Relaxed);
+        }
+        // Release: pairs with the Acquire in `Load::end`.
+        self.running.fetch_sub(1, Ordering::Release);
+    }
+}
+
+/// Makes a call whose end makes the next one.
+fn call_back(calling: Calling, number: u64) {
+    if calling.is_over() {
+        return;
+    }
+    let call = calling.caller.start(Payload::new(number));
+    call.on_end(move |outcome| {
+        calling.check(number, outcome);
+        call_back(calling, number + 1);
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shape(kind: Kind) -> Shape {
+        Shape { kind, callers: 3, in_flight: 4, workers: 2, queue_max: None }
+    }
+
+    #[test]
+    fn every_kind_of_load_calls_until_it_is_ended_and_has_no_wrong_reply() {
+        for kind in [Kind::Tasks, Kind::Threads, Kind::Callbacks] {
+            let load = Load::begin(&Domain::in_process("load"), shape(kind), None, None).unwrap();
+            gapless_testkit::wait::until("calls of every caller", || {
+                load.counts.iter().all(|count| count.calls.load(Ordering::Relaxed) > 100)
+            });
+            let ended = load.end();
+            assert!(ended.calls > 300 && ended.overflow.is_none(), "{kind:?}");
+            assert_eq!((ended.wrong, ended.failed), (0, 0), "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn one_that_is_dropped_ends_too() {
+        for kind in [Kind::Tasks, Kind::Threads, Kind::Callbacks] {
+            let load = Load::begin(&Domain::in_process("load"), shape(kind), None, None).unwrap();
+            let interrupted = || Err(failed("interrupted"));
+            assert!(load.rates(1, Duration::from_millis(2), &interrupted).is_err());
+            let running = Arc::clone(&load.running);
+            drop(load);
+            assert_eq!(running.load(Ordering::Acquire), 0, "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn what_has_no_room_in_memory_passes_the_disk() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut overflow = ElasticQueueOptions::new("load", directory.path());
+        overflow.memory_bytes_max = 4096;
+        let shape = Shape { in_flight: 200, queue_max: Some(8), ..shape(Kind::Tasks) };
+        let load = Load::begin(&Domain::in_process("load"), shape, None, Some(overflow)).unwrap();
+        gapless_testkit::wait::until("calls", || load.calls() > 5_000);
+        let ended = load.end();
+        assert_eq!((ended.wrong, ended.failed), (0, 0));
+        assert!(ended.overflow.unwrap().spilled_records > 0);
+    }
+
+    #[test]
+    fn a_caller_that_panics_is_a_failure() {
+        let domain = Domain::in_process("load");
+        let mut load = Load::begin(&domain, shape(Kind::Threads), None, None).unwrap();
+        let calling = Calling::new(&domain.caller("scenarios/load").unwrap(), &load, 0);
+        load.threads.push(std::thread::spawn(move || {
+            let _calling = calling;
+            panic!("as a caller does here");
+        }));
+        assert_eq!(load.end().failed, 1);
+    }
+
+    #[test]
+    fn a_call_that_fails_is_counted() {
+        let domain = Domain::in_process("load");
+        let load = Load::begin(&domain, shape(Kind::Tasks), None, None).unwrap();
+        let calling = Calling::new(&domain.caller("scenarios/load").unwrap(), &load, 0);
+        let failed_before = calling.counts[0].failed.load(Ordering::Relaxed);
+        calling.check(7, Err(CallError::Closed));
+        calling.check(7, Ok(Payload::new(7)));
+        drop(calling);
+        let ended = load.end();
+        assert_eq!((failed_before, ended.failed, ended.wrong), (0, 1, 1));
+    }
+}

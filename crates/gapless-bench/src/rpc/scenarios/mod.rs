@@ -1,0 +1,271 @@
+//! `gapless bench rpc scenarios`: one process under load: parallel calls, more than memory takes, callbacks; and what a lone
+//! call of another route notices of it.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | `arguments` | its options |
+//! | `table` | what is printed, and what is drawn |
+//! | `load` | callers and workers without a pause |
+//! | `probe` | lone calls |
+
+mod arguments;
+mod load;
+mod probe;
+mod table;
+
+pub use arguments::ScenariosArguments;
+
+use crate::rpc::check_interrupted;
+use arguments::Plan;
+use gapless_measure::Result;
+use gapless_measure::affinity::pair_of_cores;
+use gapless_measure::floor::{FloorKind, FloorPlan};
+use gapless_measure::histogram::LatencyHistogram;
+use gapless_measure::reporting::{Run, Shown, put};
+use gapless_measure::resources::process_cpu_ns;
+use gapless_measure::statistics::median;
+use gapless_measure::{CpuPerMessage, Report, Row, RowConfig};
+use gapless_rpc::Domain;
+use gapless_rpc::overflow::ElasticQueueOptions;
+use load::{Kind, Load, Shape};
+use serde_json::json;
+use std::sync::atomic::AtomicBool;
+
+/// Bytes of a request, and of its reply.
+const PAYLOAD_BYTES: u64 = 72;
+/// The memory tier of the overloaded route: requests in its queue, and bytes behind them before they go to disk.
+const OVERLOADED_QUEUE: usize = 256;
+const OVERLOADED_MEMORY_BYTES: usize = 64 << 10;
+/// Of the overloaded route's requests, at least so many pass the disk.
+const SPILLED_SHARE_MIN: f64 = 0.5;
+
+/// A load, what others have published of it, and what it is to reach, both calls a second.
+struct Scenario {
+    name: &'static str,
+    shape: Shape,
+    published_per_s: Option<u64>,
+    target_per_s: Option<f64>,
+}
+
+const fn scenario(
+    name: &'static str,
+    (kind, callers, in_flight, workers): (Kind, usize, usize, usize),
+    (published_per_s, target_per_s): (Option<u64>, Option<f64>),
+) -> Scenario {
+    let shape = Shape { kind, callers, in_flight, workers, queue_max: None };
+    Scenario { name, shape, published_per_s, target_per_s }
+}
+
+const OVERLOADED: &str = "overloaded 100→50";
+
+const SCENARIOS: [Scenario; 7] = [
+    scenario("parallel 1→50", (Kind::Tasks, 1, 64, 50), (Some(155_089), Some(1e6))),
+    scenario("parallel 50→50", (Kind::Tasks, 50, 1, 50), (Some(410_589), Some(1e6))),
+    scenario("one by one 1→50", (Kind::Tasks, 1, 1, 50), (Some(155_089), None)),
+    scenario("parallel 1→50", (Kind::Threads, 1, 64, 50), (Some(155_089), None)),
+    scenario("parallel 50→50", (Kind::Threads, 50, 1, 50), (Some(410_589), None)),
+    scenario(OVERLOADED, (Kind::Tasks, 100, 100, 50), (Some(100_599), Some(3e5))),
+    scenario("2,000 callbacks in flight", (Kind::Callbacks, 1, 2_000, 50), (None, None)),
+];
+
+/// What floods another route while the probe calls.
+const FLOOD: Shape = SCENARIOS[1].shape;
+
+/// Measures; returns the text to print.
+///
+/// # Errors
+/// A call of the probe that fails, a directory without room for the overflow, a report or a picture that cannot be written.
+pub fn run(arguments: &ScenariosArguments, interrupted: &AtomicBool) -> Result<String> {
+    let plan = arguments.plan()?;
+    let shown = Shown {
+        benchmark: "rpc scenarios",
+        steps: SCENARIOS.len() + 6 * plan.turns,
+        notes: table::notes(&plan),
+        text: table::text,
+        draw: table::draw,
+    };
+    Ok(Run::of(shown, &arguments.output, interrupted, |run| measure(&plan, run))?.1)
+}
+
+fn measure(plan: &Plan, run: &mut Run<'_>) -> Result<()> {
+    let items =
+        vec![(FloorKind::ShmStream, PAYLOAD_BYTES), (FloorKind::FutexRoundTrip, 0), (FloorKind::SequentialWrite, 0)];
+    let floors = FloorPlan { time_limit: plan.floor_time, ..FloorPlan::new(&plan.directory, items) }.measure();
+    (run.report.floor, run.report.notes) = (floors.rows, floors.skipped);
+    for scenario in &SCENARIOS {
+        run.next(scenario.name)?;
+        let row = under_load(plan, run, scenario)?;
+        run.report.rows.push(row);
+    }
+    let (first, second) = pair_of_cores().unzip();
+    let one_core = first.map(|cpu| vec![cpu]);
+    let names = ["probe, a core to itself", "probe, flood on the other core", "bare wake-ups, flood on the other core"];
+    let rows = probed(plan, run, second, one_core.as_deref(), names)?;
+    run.report.rows.extend(rows);
+    let names = ["probe", "probe, flood on all cores", "bare wake-ups, flood on all cores"];
+    let rows = probed(plan, run, None, None, names)?;
+    run.report.rows.extend(rows);
+    targets_of_probes(&mut run.report);
+    Ok(())
+}
+
+/// The row of one load.
+fn under_load(plan: &Plan, run: &Run<'_>, scenario: &Scenario) -> Result<Row> {
+    let domain = Domain::in_process("scenarios");
+    let mut shape = scenario.shape;
+    let overflow = (scenario.name == OVERLOADED).then(|| {
+        shape.queue_max = Some(OVERLOADED_QUEUE);
+        let mut overflow = ElasticQueueOptions::new("scenarios", &plan.directory);
+        overflow.memory_bytes_max = OVERLOADED_MEMORY_BYTES;
+        overflow
+    });
+    let load = Load::begin(&domain, shape, None, overflow)?;
+    let (cpu_before_ns, calls_before) = (process_cpu_ns(), load.calls());
+    let rates = load.rates(plan.turns, plan.turn, &|| check_interrupted(run.interrupted))?;
+    let (cpu_ns, calls) = (process_cpu_ns() - cpu_before_ns, load.calls() - calls_before);
+    let ended = load.end();
+    let mut row = row_of(scenario.name, shape, ended.calls);
+    let rate = median(&rates);
+    row.throughput_per_s = Some(rate.round());
+    row.cpu_ns_per_message = Some(CpuPerMessage { driver: cpu_ns as f64 / calls.max(1) as f64, service: 0.0 });
+    row.verified = Some(ended.wrong == 0 && ended.failed == 0);
+    row.lost = Some(ended.failed);
+    let (least, greatest) =
+        rates.iter().fold((f64::MAX, 0.0_f64), |(low, high), &rate| (low.min(rate), high.max(rate)));
+    put(&mut row, "throughput_min_per_s", least.round());
+    put(&mut row, "throughput_max_per_s", greatest.round());
+    put(&mut row, "wrong", ended.wrong);
+    if let Some(counters) = ended.overflow {
+        let share = counters.spilled_records as f64 / ended.calls.max(1) as f64;
+        put(&mut row, "spilled", counters.spilled_records);
+        put(&mut row, "spilled_bytes", counters.spilled_bytes);
+        put(&mut row, "spilled_share", (share * 1000.0).round() / 1000.0);
+        if share < SPILLED_SHARE_MIN {
+            row.notes.push(format!("only {:.0} % of the requests passed the disk", share * 100.0));
+        }
+    }
+    if let Some(published) = scenario.published_per_s {
+        put(&mut row, "published_per_s", published);
+    }
+    if let Some(target) = scenario.target_per_s {
+        put(&mut row, "target_per_s", target);
+        put(&mut row, "target_met", rate >= target);
+    }
+    if let Some(floor) = run.report.floor_row(FloorKind::ShmStream.name(), PAYLOAD_BYTES) {
+        row.compare_with(floor);
+    }
+    Ok(row)
+}
+
+/// The rows of the probe on `cpu` without the flood, with the flood on `flood_cpus` beside it, and of bare wake-ups with it: in
+/// slices that alternate, because tails are the machine's first.
+fn probed(
+    plan: &Plan,
+    run: &mut Run<'_>,
+    cpu: Option<usize>,
+    flood_cpus: Option<&[usize]>,
+    names: [&'static str; 3],
+) -> Result<[Row; 3]> {
+    let domain = Domain::in_process("scenarios");
+    let mut histograms = [(); 3].map(|()| LatencyHistogram::new());
+    let (mut wrong, mut floods) = ([0; 3], [(); 3].map(|()| load::Ended::default()));
+    for slice in 0..3 * plan.turns {
+        let which = slice % 3;
+        run.next(names[which])?;
+        let load = (which != ALONE).then(|| Load::begin(&domain, FLOOD, flood_cpus, None)).transpose()?;
+        let count = share(plan.probes, slice / 3, plan.turns);
+        let probing = if which == BARE {
+            probe::bare(count, cpu, run.interrupted)
+        } else {
+            probe::run(&domain, count, cpu, run.interrupted)
+        };
+        if let Some(ended) = load.map(Load::end) {
+            floods[which].calls += ended.calls;
+            floods[which].failed += ended.failed;
+            wrong[which] += ended.wrong;
+        }
+        let (histogram, wrong_here) = probing?;
+        histograms[which].merge(&histogram);
+        wrong[which] += wrong_here;
+    }
+    let shape = Shape { kind: Kind::Threads, callers: 1, in_flight: 1, workers: 1, queue_max: None };
+    Ok([ALONE, WITH_FLOOD, BARE].map(|which| {
+        let mut row = row_of(names[which], shape, histograms[which].count());
+        row.config.rate_per_s = Some(probe::PER_S);
+        row.latency_ns = histograms[which].latency_ns();
+        row.verified = Some(wrong[which] == 0 && floods[which].failed == 0);
+        put(&mut row, "wrong", wrong[which]);
+        if which != ALONE {
+            put(&mut row, "flood_calls", floods[which].calls);
+        }
+        if let Some(floor) = run.report.floor_row(FloorKind::FutexRoundTrip.name(), 0) {
+            row.compare_with(floor);
+        }
+        row
+    }))
+}
+
+/// What falls to one of `parts` parts of `whole`, from 0: all of them together are the whole.
+fn share(whole: u64, part: usize, parts: usize) -> u64 {
+    let before = |part: usize| whole * part as u64 / parts as u64;
+    before(part + 1) - before(part)
+}
+
+/// The slices of a probe, in their order.
+const ALONE: usize = 0;
+const WITH_FLOOD: usize = 1;
+const BARE: usize = 2;
+
+/// What the probe's tails were to be: with the flood on one core by that without; on all cores as they are. Beside them those of
+/// bare wake-ups under the same flood.
+fn targets_of_probes(report: &mut Report) {
+    let [.., alone, beside, beside_bare, _, saturated, saturated_bare] = &mut report.rows[..] else { return };
+    let by = |row: &Row, other: &Row| {
+        let (latency, of_other) = (row.latency_ns?, other.latency_ns?);
+        Some((latency.p99 as f64 / of_other.p99.max(1) as f64 * 100.0).round() / 100.0)
+    };
+    if let Some(ratio) = by(beside, alone) {
+        put(beside, "p99_by_that_without", ratio);
+        put(beside, "target_met", ratio <= 2.0);
+    }
+    if let Some(latency) = saturated.latency_ns {
+        put(saturated, "target_met", latency.p50 < 50_000 && latency.p99 < 5_000_000);
+    }
+    for (row, bare) in [(beside, &*beside_bare), (saturated, &*saturated_bare)] {
+        put(row, "published_ns", 17_000);
+        if let Some(ratio) = by(row, bare) {
+            put(row, "p99_by_bare", ratio);
+        }
+    }
+}
+
+fn row_of(name: &str, shape: Shape, calls: u64) -> Row {
+    let are = match shape.kind {
+        Kind::Tasks => "tasks",
+        Kind::Threads => "threads",
+        Kind::Callbacks => "callbacks, tasks",
+    };
+    let extra = json!({
+        "callers": shape.callers, "in_flight": shape.callers * shape.in_flight, "workers": shape.workers, "are": are,
+    });
+    let config = RowConfig {
+        name: Some(name.to_owned()),
+        payload_bytes: Some(PAYLOAD_BYTES),
+        count: Some(calls),
+        extra: extra.as_object().cloned().unwrap_or_default(),
+        ..RowConfig::default()
+    };
+    Row { config, sent: Some(calls), ..Row::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_slices_of_a_probe_are_as_many_as_were_asked_for() {
+        for (whole, parts) in [(13, 5), (3, 5), (20_000, 5), (7, 1)] {
+            assert_eq!((0..parts).map(|part| share(whole, part, parts)).sum::<u64>(), whole);
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! The probe: lone calls of another route, one after the other, each of which sleeps and is woken.
+
+use super::load::Payload;
+use crate::rpc::check_interrupted;
+use crate::rpc::failed;
+use gapless_measure::Result;
+use gapless_measure::affinity::pin_current_thread;
+use gapless_measure::histogram::LatencyHistogram;
+use gapless_rpc::Domain;
+use gapless_rpc::domain::ServeReach;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Between two calls.
+const PACE: Duration = Duration::from_micros(500);
+
+/// Calls a second.
+pub(super) const PER_S: u64 = 1_000_000 / PACE.as_micros() as u64;
+
+/// What lone calls took, and how many of their replies were wrong.
+pub(super) type Probed = (LatencyHistogram, u64);
+
+/// Makes `count` calls; caller and worker are threads, on `cpu` if it is named.
+pub(super) fn run(domain: &Domain, count: u64, cpu: Option<usize>, interrupted: &AtomicBool) -> Result<Probed> {
+    let route = domain.serve("scenarios/probe").reach(ServeReach::ThisProcess).init(move |_| pin(cpu));
+    let _route = route.handle(|payload: Payload, _context| Ok(payload.answered())).map_err(failed)?;
+    let caller = domain.caller::<Payload, Payload>("scenarios/probe").map_err(failed)?;
+    paced(count, cpu, interrupted, |number| {
+        let payload = Payload::new(number);
+        Ok(caller.call(payload).map_err(failed)? == payload.answered())
+    })
+}
+
+/// The same of two threads that do nothing but wake each other: what the machine does to any pair at that pace.
+pub(super) fn bare(count: u64, cpu: Option<usize>, interrupted: &AtomicBool) -> Result<Probed> {
+    let (asked, answered) = (Word::default(), Word::default());
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            pin(cpu);
+            let mut number = 0;
+            while number != END {
+                number = asked.wait_for_change(number);
+                answered.set(number);
+            }
+        });
+        let probed = paced(count, cpu, interrupted, |number| {
+            asked.set(number + 1);
+            Ok(answered.wait_for_change(number) == number + 1)
+        });
+        asked.set(END);
+        probed
+    })
+}
+
+/// What ends the pair.
+const END: u64 = u64::MAX;
+
+/// A word that one thread changes and another sleeps for.
+#[derive(Default)]
+struct Word {
+    value: Mutex<u64>,
+    changed: Condvar,
+}
+
+impl Word {
+    fn set(&self, value: u64) {
+        *self.value.lock().unwrap_or_else(PoisonError::into_inner) = value;
+        self.changed.notify_one();
+    }
+
+    fn wait_for_change(&self, old: u64) -> u64 {
+        let value = self.value.lock().unwrap_or_else(PoisonError::into_inner);
+        *self.changed.wait_while(value, |value| *value == old).unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Not to be pinned makes it another probe, not a wrong one.
+fn pin(cpu: Option<usize>) {
+    drop(cpu.map(|cpu| pin_current_thread(&[cpu])));
+}
+
+/// Makes `count` calls at the pace, on a thread of their own. A latency begins when the call is made, or when it was due if that is
+/// earlier because the one before took so long; how late the machine's timer is does not belong to it.
+fn paced(
+    count: u64,
+    cpu: Option<usize>,
+    interrupted: &AtomicBool,
+    mut call: impl FnMut(u64) -> Result<bool> + Send,
+) -> Result<Probed> {
+    let probing = move || {
+        pin(cpu);
+        let (mut histogram, mut wrong) = (LatencyHistogram::new(), 0);
+        let mut due = Instant::now();
+        for number in 0..count + count / 10 {
+            check_interrupted(interrupted)?;
+            let now = Instant::now();
+            if number == count / 10 {
+                // What the warm-up was late by is not of what counts.
+                due = now;
+            }
+            let begin = if now < due {
+                std::thread::sleep(due - now);
+                Instant::now()
+            } else {
+                due
+            };
+            let is_right = call(number)?;
+            let elapsed = begin.elapsed();
+            // The first tenth warms up.
+            if number >= count / 10 {
+                histogram.record(elapsed.as_nanos() as u64);
+                wrong += u64::from(!is_right);
+            }
+            due = (due + PACE).max(begin);
+        }
+        Ok((histogram, wrong))
+    };
+    std::thread::scope(|scope| scope.spawn(probing).join().unwrap_or_else(|_| Err(failed("the probe panicked"))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_counts_what_it_was_asked_for_and_is_interrupted() {
+        let domain = Domain::in_process("probe");
+        let (histogram, wrong) = run(&domain, 50, None, &AtomicBool::new(false)).unwrap();
+        assert_eq!((histogram.count(), wrong), (50, 0));
+        let (histogram, wrong) = bare(50, None, &AtomicBool::new(false)).unwrap();
+        assert_eq!((histogram.count(), wrong), (50, 0));
+        let interrupted = AtomicBool::new(true);
+        for ended in [run(&domain, 50, None, &interrupted), bare(50, None, &interrupted)] {
+            assert!(ended.unwrap_err().to_string().contains("interrupted"));
+        }
+    }
+}
