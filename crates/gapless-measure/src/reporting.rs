@@ -1,28 +1,58 @@
 //! From a measurement to its report, interrupted or not.
 
+use crate::floor::{FloorKind, FloorPlan};
 use crate::progress::Progress;
+use crate::statistics::{median, range};
 use crate::{BenchError, Result};
-use crate::{LatencyNs, Report, Row, plot};
-use clap::Args;
+use crate::{LatencyNs, Report, Row, RowConfig, output_file, plot};
 use clap::builder::{PathBufValueParser, TypedValueParser};
-use serde_json::Value;
+use clap::{Args, ValueEnum};
+use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// The option of a benchmark that may write its report.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+pub struct JsonArguments {
+    /// Write the results as one JSON object; - is stdout, and then nothing else is printed there
+    #[arg(long, value_name = "FILE", value_parser = output_path())]
+    pub json: Option<PathBuf>,
+}
+
+impl JsonArguments {
+    /// Whether stdout belongs to the JSON.
+    pub fn is_on_stdout(&self) -> bool {
+        self.json.as_deref() == Some(Path::new("-"))
+    }
+
+    /// Writes the report, if that is asked for.
+    ///
+    /// # Errors
+    /// The target cannot be written.
+    pub fn write(&self, report: &Report) -> Result<()> {
+        self.json.as_ref().map_or(Ok(()), |target| report.write_json(target))
+    }
+}
 
 /// The options of a benchmark that prints a table, and may write and draw its report.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub struct OutputArguments {
-    /// Write the results as one JSON object; - is stdout, and then nothing else is printed there
-    #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(crate::output_file))]
-    pub json: Option<PathBuf>,
+    #[command(flatten)]
+    pub json: JsonArguments,
 
     /// Draw the figures as a picture
-    #[arg(long, value_name = "FILE.svg", value_parser = PathBufValueParser::new().try_map(crate::output_file))]
+    #[arg(long, value_name = "FILE.svg", value_parser = output_path())]
     pub plot: Option<PathBuf>,
 
     /// Little of everything, to see that it works
     #[arg(long)]
     pub quick: bool,
+}
+
+/// Takes the name of a file that can be written.
+pub fn output_path() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(output_file)
 }
 
 impl OutputArguments {
@@ -31,7 +61,9 @@ impl OutputArguments {
     /// # Errors
     /// A place for the picture that is no file.
     pub fn check(&self) -> Result<()> {
-        refuse_same_file(&self.json, &self.plot)?;
+        if self.plot.is_some() && self.json.json == self.plot {
+            return Err(BenchError::Option("--json and --plot name the same file".to_owned()));
+        }
         match &self.plot {
             Some(path) if path.file_stem().is_none() => {
                 Err(BenchError::Option("--plot: expected the name of a file, as figures.svg".to_owned()))
@@ -39,15 +71,6 @@ impl OutputArguments {
             _ => Ok(()),
         }
     }
-}
-
-/// Refuses one file for the report and the picture.
-///
-/// # Errors
-/// They are the same.
-pub fn refuse_same_file(json: &Option<PathBuf>, plot: &Option<PathBuf>) -> Result<()> {
-    let is_same = json.is_some() && json == plot;
-    if is_same { Err(BenchError::Option("--json and --plot name the same file".to_owned())) } else { Ok(()) }
 }
 
 /// What a benchmark is called, and how its report is shown.
@@ -79,7 +102,7 @@ impl<'a> Run<'a> {
         measure: impl FnOnce(&mut Self) -> Result<()>,
     ) -> Result<(Report, String)> {
         let Shown { benchmark, steps, notes, text, draw } = shown;
-        let is_quiet = output.json.as_deref() == Some(Path::new("-"));
+        let is_quiet = output.json.is_on_stdout();
         let progress = Progress::new(steps as u64, benchmark, is_quiet);
         let mut run = Self { report: Report::new(benchmark), interrupted, benchmark, progress, step: 0 };
         let measured = measure(&mut run);
@@ -89,15 +112,13 @@ impl<'a> Run<'a> {
             if !is_set(interrupted) {
                 return Err(error);
             }
-            report.notes.push("interrupted: the rows that are missing were not measured".to_owned());
+            report.notes.push(INTERRUPTED.to_owned());
         }
         report.notes.extend(notes);
         if let Some(path) = &output.plot {
             draw(&report, path)?;
         }
-        if let Some(target) = &output.json {
-            report.write_json(target)?;
-        }
+        output.json.write(&report)?;
         let text = if is_quiet { String::new() } else { text(&report) };
         Ok((report, text))
     }
@@ -114,7 +135,11 @@ impl<'a> Run<'a> {
     }
 }
 
-fn is_set(interrupted: &AtomicBool) -> bool {
+/// The note of a report that is not whole.
+pub const INTERRUPTED: &str = "interrupted: the rows that are missing were not measured";
+
+/// Whether the benchmark is to end.
+pub fn is_set(interrupted: &AtomicBool) -> bool {
     // Relaxed: the flag guards no data (pairs with the store of the signal handler).
     interrupted.load(Ordering::Relaxed)
 }
@@ -158,6 +183,56 @@ pub fn draw(
 /// A text of the row's configuration.
 pub fn of_config<'row>(row: &'row Row, key: &str) -> &'row str {
     row.config.extra.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// A number of the row's configuration.
+pub fn config_number(row: &Row, key: &str) -> Option<u64> {
+    row.config.extra.get(key).and_then(Value::as_u64)
+}
+
+/// The keys of a JSON object, for the other keys of a row.
+pub fn keys(object: Value) -> Map<String, Value> {
+    match object {
+        Value::Object(keys) => keys,
+        _ => Map::new(),
+    }
+}
+
+/// A value's name, as options and reports have it.
+pub fn word(value: impl ValueEnum) -> String {
+    value.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+}
+
+/// The row of a system that is not there, with the way to install it.
+pub fn not_measured(config: RowConfig, reason: &str) -> Row {
+    let mut row = Row { config, ..Row::default() };
+    put(&mut row, NOT_MEASURED, reason);
+    row
+}
+
+/// The key of the reason why there is no figure.
+pub const NOT_MEASURED: &str = "not_measured";
+
+/// Adds the rate in the middle to a row, and the least and the greatest beside it.
+pub fn put_rates(row: &mut Row, rates: &[f64]) {
+    row.throughput_per_s = Some(median(rates).round());
+    let (least, greatest) = range(rates);
+    put(row, "throughput_min_per_s", least.round());
+    put(row, "throughput_max_per_s", greatest.round());
+}
+
+/// Measures floors into a report, for so long each; a floor that could not be measured is a note.
+pub fn measure_floors(report: &mut Report, directory: &Path, items: Vec<(FloorKind, u64)>, time_limit: Duration) {
+    let measured = FloorPlan { time_limit, ..FloorPlan::new(directory, items) }.measure();
+    report.floor.extend(measured.rows);
+    report.notes.extend(measured.skipped);
+}
+
+/// Sets the ratio of a row with the report's floor of this kind and payload.
+pub fn compare(row: &mut Row, report: &Report, floor: FloorKind, payload_bytes: u64) {
+    if let Some(floor) = report.floor_row(floor.name(), payload_bytes) {
+        row.compare_with(floor);
+    }
 }
 
 /// Adds a figure to a row beside the usual ones.

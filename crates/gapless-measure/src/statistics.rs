@@ -6,6 +6,11 @@
 //! computed here. It asks for nothing but that the logarithms of the ratios lie symmetrically. (Hollander and Wolfe,
 //! Nonparametric Statistical Methods, section 3.3.)
 
+/// The least and the greatest of `values`.
+pub fn range(values: &[f64]) -> (f64, f64) {
+    values.iter().fold((f64::MAX, 0.0_f64), |(least, greatest), &value| (least.min(value), greatest.max(value)))
+}
+
 /// A ratio and the interval that holds it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {

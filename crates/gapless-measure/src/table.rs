@@ -99,7 +99,7 @@ pub fn canonical(report: &Report, style: TableStyle) -> String {
         }
     }
     text += &format!("\n{}\n", legend(&report.rows));
-    text += &floor_section(report, "same run", style);
+    text += &floor_section(&report.floor, "same run", style);
     if let Some(references) = references(&report.rows, style) {
         text += &format!("\nReference, on another machine and another wire ({})\n{references}\n", published::SOURCE);
     }
@@ -117,11 +117,59 @@ pub fn notes(report: &Report) -> String {
 
 /// The floors below a title that says when they were measured; nothing without floors.
 #[must_use]
-pub fn floor_section(report: &Report, when: &str, style: TableStyle) -> String {
-    if report.floor.is_empty() {
+pub fn floor_section(rows: &[FloorRow], when: &str, style: TableStyle) -> String {
+    if rows.is_empty() {
         return String::new();
     }
-    format!("\nThe machine's own floor, {when}, same cores\n{}\n", floors(&report.floor, style))
+    format!("\nThe machine's own floor, {when}, same cores\n{}\n", floors(rows, style))
+}
+
+/// The whole text of a benchmark: machine, figures, floors, notes.
+#[must_use]
+pub fn whole(report: &Report, figures: &str, floors: &[FloorRow]) -> String {
+    let floors = floor_section(floors, "same run", TableStyle::for_stdout());
+    format!("{}\n\n{figures}\n{}{floors}{}", report.environment.summary(), unverified(report), notes(report))
+}
+
+/// The warning below figures of which some are not a result; nothing where all are.
+#[must_use]
+pub fn unverified(report: &Report) -> &'static str {
+    let is_wrong = report.rows.iter().any(|row| row.verified == Some(false));
+    if is_wrong {
+        "NOT VERIFIED: messages were lost, doubled or wrong in that row; its figures are not a result.\n"
+    } else {
+        ""
+    }
+}
+
+/// Columns that several tables have.
+pub mod column {
+    use super::{Column, bytes, floor_ratio, latency, text, verified};
+
+    /// Name of the row.
+    pub const NAME: Column = ("what", |row| text(&row.config.name));
+    /// Encoding.
+    pub const ENCODING: Column = ("encoding", |row| text(&row.config.encoding));
+    /// Tier.
+    pub const TIER: Column = ("tier", |row| text(&row.config.tier));
+    /// Bytes of its messages.
+    pub const BYTES: Column = ("bytes", bytes);
+    /// Median.
+    pub const P50: Column = ("p50 µs", |row| latency(row, |latency| latency.p50));
+    /// 90th percentile.
+    pub const P90: Column = ("p90 µs", |row| latency(row, |latency| latency.p90));
+    /// 99th percentile.
+    pub const P99: Column = ("p99 µs", |row| latency(row, |latency| latency.p99));
+    /// 99.9th percentile.
+    pub const P99_9: Column = ("p99.9 µs", |row| latency(row, |latency| latency.p99_9));
+    /// 99.99th percentile.
+    pub const P99_99: Column = ("p99.99 µs", |row| latency(row, |latency| latency.p99_99));
+    /// Greatest latency.
+    pub const MAX: Column = ("max µs", |row| latency(row, |latency| latency.max));
+    /// Times the floor.
+    pub const BY_FLOOR: Column = ("× floor", floor_ratio);
+    /// Result of its check.
+    pub const VERIFIED: Column = ("verified", verified);
 }
 
 /// The rows of the canonical benchmark, latency and throughput together.
@@ -130,18 +178,18 @@ pub fn figures(rows: &[Row], style: TableStyle) -> String {
     let columns: [Column; 27] = [
         ("program", |row| text(&row.config.program)),
         ("mode", |row| text(&row.config.mode)),
-        ("encoding", |row| text(&row.config.encoding)),
+        column::ENCODING,
         ("access", |row| text(&row.config.access)),
         ("cpu", |row| text(&row.config.cpu)),
-        ("tier", |row| text(&row.config.tier)),
+        column::TIER,
         ("sessions", |row| row.config.extra.get("sessions").and_then(Value::as_u64).map_or_else(absent, grouped)),
         ("rate msg/s", |row| row.config.rate_per_s.map_or_else(|| "max".into(), grouped)),
-        ("p50 µs", |row| latency(row, |latency| latency.p50)),
-        ("p90 µs", |row| latency(row, |latency| latency.p90)),
-        ("p99 µs", |row| latency(row, |latency| latency.p99)),
-        ("p99.9 µs", |row| latency(row, |latency| latency.p99_9)),
-        ("p99.99 µs", |row| latency(row, |latency| latency.p99_99)),
-        ("max µs", |row| latency(row, |latency| latency.max)),
+        column::P50,
+        column::P90,
+        column::P99,
+        column::P99_9,
+        column::P99_99,
+        column::MAX,
         ("bare p50 µs", |row| bare(row, |latency| latency.p50)),
         ("bare p99 µs", |row| bare(row, |latency| latency.p99)),
         ("bare p99.9 µs", |row| bare(row, |latency| latency.p99_9)),
@@ -154,13 +202,13 @@ pub fn figures(rows: &[Row], style: TableStyle) -> String {
         ("steady msg/s", |row| extra_rate(row, "steady_per_s")),
         ("CPU ns/msg driver", driver_cpu),
         ("CPU ns/msg service", service_cpu),
-        ("× floor", floor_ratio),
+        column::BY_FLOOR,
         ("paused %", |row| {
             let paused = row.extra.get("paused").and_then(|paused| paused["share"].as_f64());
             paused.map_or_else(absent, |share| format!("{:.2}", share * 100.0))
         }),
         ("stolen ms", stolen),
-        ("verified", verified),
+        column::VERIFIED,
     ];
     Table::of_rows(style, &rows.iter().collect::<Vec<_>>(), 6, &columns).to_string()
 }
@@ -169,18 +217,18 @@ pub fn figures(rows: &[Row], style: TableStyle) -> String {
 #[must_use]
 pub fn components(rows: &[Row], style: TableStyle) -> String {
     let columns: [Column; 12] = [
-        ("what", |row| text(&row.config.name)),
-        ("encoding", |row| text(&row.config.encoding)),
-        ("tier", |row| text(&row.config.tier)),
-        ("bytes", bytes),
-        ("p50 µs", |row| latency(row, |latency| latency.p50)),
-        ("p90 µs", |row| latency(row, |latency| latency.p90)),
-        ("p99 µs", |row| latency(row, |latency| latency.p99)),
-        ("p99.9 µs", |row| latency(row, |latency| latency.p99_9)),
-        ("p99.99 µs", |row| latency(row, |latency| latency.p99_99)),
-        ("max µs", |row| latency(row, |latency| latency.max)),
+        column::NAME,
+        column::ENCODING,
+        column::TIER,
+        column::BYTES,
+        column::P50,
+        column::P90,
+        column::P99,
+        column::P99_9,
+        column::P99_99,
+        column::MAX,
         ("msg/s", throughput),
-        ("× floor", floor_ratio),
+        column::BY_FLOOR,
     ];
     Table::of_rows(style, &rows.iter().collect::<Vec<_>>(), 3, &columns).to_string()
 }
@@ -189,15 +237,15 @@ pub fn components(rows: &[Row], style: TableStyle) -> String {
 #[must_use]
 pub fn components_in_nanoseconds(rows: &[Row], style: TableStyle) -> String {
     let columns: [Column; 9] = [
-        ("what", |row| text(&row.config.name)),
-        ("encoding", |row| text(&row.config.encoding)),
-        ("bytes", bytes),
+        column::NAME,
+        column::ENCODING,
+        column::BYTES,
         ("mean ns", |row| row.latency_ns.map_or_else(absent, |latency| format!("{:.1}", latency.mean))),
         ("p50 ns", |row| row.latency_ns.map_or_else(absent, |latency| grouped(latency.p50))),
         ("p99 ns", |row| row.latency_ns.map_or_else(absent, |latency| grouped(latency.p99))),
         ("p99.9 ns", |row| row.latency_ns.map_or_else(absent, |latency| grouped(latency.p99_9))),
         ("a second", throughput),
-        ("× floor", floor_ratio),
+        column::BY_FLOOR,
     ];
     Table::of_rows(style, &rows.iter().collect::<Vec<_>>(), 2, &columns).to_string()
 }

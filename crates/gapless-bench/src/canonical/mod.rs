@@ -52,6 +52,7 @@ use crate::own_directory::OwnDirectory;
 use crate::{BenchError, Result};
 use backup::OwnSettings;
 use gapless_measure::progress::Progress;
+use gapless_measure::reporting::is_set;
 use gapless_measure::table::{TableStyle, canonical};
 use gapless_measure::{Report, Row, workbook};
 use run::{Finished, run_one};
@@ -59,7 +60,7 @@ use run_directory::PREFIXES;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime};
 
 /// The benchmark's name.
@@ -158,11 +159,6 @@ pub fn run(arguments: &CanonicalArguments, interrupted: &Arc<AtomicBool>) -> Res
         Some(first) => Err(failed(format!("{} of {} rows failed, the first: {first}", failures.len(), runs.len()))),
         None => Ok(()),
     }
-}
-
-fn is_set(interrupted: &AtomicBool) -> bool {
-    // Relaxed: the flag guards no data (pairs with the store of the signal handler).
-    interrupted.load(Ordering::Relaxed)
 }
 
 /// The machine's floors beside the rows, in the place of the first one's journal; what killed runs have left there, and in

@@ -2,12 +2,12 @@
 //! built by Maven and run by Java where there are both.
 
 use crate::commands::arguments::Plan;
-use crate::commands::case::{Identifiers, word};
+use crate::commands::case::Identifiers;
 use crate::commands::{NAME, check_interrupted};
 use crate::peers::broker;
 use gapless_measure::child_process::Child;
 use gapless_measure::own_directory::OwnDirectory;
-use gapless_measure::reporting::put;
+use gapless_measure::reporting::{config_number, keys, not_measured, put, word};
 use gapless_measure::{BenchError, Result};
 use gapless_measure::{CpuPerMessage, Row, RowConfig};
 use serde::Deserialize;
@@ -169,7 +169,7 @@ fn row(case: &AxonCase, plan: &Plan, printed: &Printed) -> Row {
         name: Some(format!("{AXON} {}", case.bus.name())),
         encoding: Some("objects".to_owned()),
         payload_bytes: Some(0),
-        extra: extra.as_object().cloned().unwrap_or_default(),
+        extra: keys(extra),
         ..config()
     };
     let mut row = Row {
@@ -200,8 +200,7 @@ fn config() -> RowConfig {
 
 /// The row that says what is missing.
 pub(crate) fn missing(reason: &str) -> Row {
-    let mut row = Row { config: config(), ..Row::default() };
-    put(&mut row, "not_measured", reason);
+    let mut row = not_measured(config(), reason);
     row.notes.push(format!("Axon was not measured: {reason}"));
     row
 }
@@ -210,7 +209,7 @@ pub(crate) fn missing(reason: &str) -> Row {
 pub(crate) fn fastest(rows: &[Row], aggregates: u64) -> Option<f64> {
     let is_its = |row: &&Row| {
         row.config.name.as_deref().is_some_and(|name| name.starts_with(AXON))
-            && row.config.extra.get("aggregates").and_then(serde_json::Value::as_u64) == Some(aggregates)
+            && config_number(row, "aggregates") == Some(aggregates)
     };
     rows.iter().filter(is_its).filter_map(|row| row.throughput_per_s).reduce(f64::max)
 }

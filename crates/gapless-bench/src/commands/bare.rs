@@ -1,7 +1,7 @@
 //! The floor: an event is encoded and appended to a window as the frame that it would be, with both checksums, by one thread and with
 //! nothing around it.
 
-use crate::commands::case::{Encoding, word};
+use crate::commands::case::Encoding;
 use crate::commands::failed;
 use crate::commands::load::{headers, note};
 use crate::commands::messages::{Form, OfSbe, OfSerde};
@@ -9,6 +9,7 @@ use gapless_cqrs::Message as _;
 use gapless_log::WindowOptions;
 use gapless_measure::FloorRow;
 use gapless_measure::Result;
+use gapless_measure::reporting::word;
 use gapless_wire::{FrameHeader, FrameWriter, HEADER_LENGTH};
 use std::hint::black_box;
 use std::time::{Duration, Instant};

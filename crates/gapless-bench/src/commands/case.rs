@@ -1,6 +1,7 @@
 //! What a row varies.
 
 use clap::ValueEnum;
+use gapless_measure::reporting::word;
 
 /// How commands reach the writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -96,11 +97,6 @@ impl Case {
         let words = [word(*drive), word(*tier), word(*encoding), word(*identifiers)].join(", ");
         format!("{words}, {aggregates} × {size} B")
     }
-}
-
-/// A value's name, as options and reports have it.
-pub(crate) fn word(value: impl ValueEnum) -> String {
-    value.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
 #[cfg(test)]

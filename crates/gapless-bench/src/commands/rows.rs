@@ -1,8 +1,8 @@
 //! From figures to a row of the report.
 
-use crate::commands::case::{Case, word};
+use crate::commands::case::Case;
 use crate::commands::load::Loaded;
-use gapless_measure::reporting::put;
+use gapless_measure::reporting::{keys, put, word};
 use gapless_measure::resources::memory;
 use gapless_measure::{CpuPerMessage, Row, RowConfig};
 use serde_json::json;
@@ -17,7 +17,7 @@ pub(crate) fn config(case: &Case, mode: &str, in_flight: usize) -> RowConfig {
         encoding: Some(word(case.encoding)),
         tier: Some(word(case.tier)),
         payload_bytes: Some(case.size as u64),
-        extra: extra.as_object().cloned().unwrap_or_default(),
+        extra: keys(extra),
         ..RowConfig::default()
     }
 }

@@ -3,10 +3,9 @@
 use crate::commands::arguments::Plan;
 use crate::commands::latency::PER_S;
 use gapless_measure::Result;
-use gapless_measure::reporting::{self, of_config};
+use gapless_measure::reporting::{self, config_number, of_config};
 use gapless_measure::table::{
-    Column, Table, TableStyle, absent, bytes, driver_cpu, floor_ratio, floor_section, grouped, latency,
-    notes as all_notes, rate, service_cpu, text as text_of, throughput, verified,
+    Column, Table, TableStyle, absent, column, driver_cpu, grouped, rate, service_cpu, throughput, whole,
 };
 use gapless_measure::{Report, Row, plot};
 use serde_json::Value;
@@ -17,54 +16,54 @@ pub(crate) fn text(report: &Report) -> String {
     let style = TableStyle::for_stdout();
     let rates: [Column; 15] = [
         ("drive", |row| drive(row)),
-        ("tier", |row| text_of(&row.config.tier)),
-        ("encoding", |row| text_of(&row.config.encoding)),
+        column::TIER,
+        column::ENCODING,
         ("identifiers", |row| of_config(row, "identifiers").to_owned()),
         ("aggregates", aggregates),
-        ("bytes", bytes),
+        column::BYTES,
         ("commands/s", throughput),
         ("least", |row| of_turns(row, f64::min)),
         ("most", |row| of_turns(row, f64::max)),
         ("CPU ns driver", driver_cpu),
         ("CPU ns bus", service_cpu),
-        ("× floor", floor_ratio),
+        column::BY_FLOOR,
         ("× Axon", |row| reporting::number(row, "axon_ratio").map_or_else(absent, |ratio| format!("{ratio:.1}"))),
         ("target", target),
-        ("verified", verified),
+        column::VERIFIED,
     ];
     let latencies: [Column; 10] = [
         ("drive", |row| drive(row)),
-        ("tier", |row| text_of(&row.config.tier)),
+        column::TIER,
         ("the caller", |row| of_config(row, "caller").to_owned()),
-        ("p50 µs", |row| latency(row, |latency| latency.p50)),
-        ("p99 µs", |row| latency(row, |latency| latency.p99)),
-        ("p99.9 µs", |row| latency(row, |latency| latency.p99_9)),
-        ("max µs", |row| latency(row, |latency| latency.max)),
-        ("× floor", floor_ratio),
+        column::P50,
+        column::P99,
+        column::P99_9,
+        column::MAX,
+        column::BY_FLOOR,
         ("target", target),
-        ("verified", verified),
+        column::VERIFIED,
     ];
     let replays: [Column; 7] = [
         ("replay of", |row| row.config.count.map_or_else(absent, grouped)),
-        ("encoding", |row| text_of(&row.config.encoding)),
+        column::ENCODING,
         ("aggregates", aggregates),
         ("events/s", throughput),
         ("CPU ns/event", driver_cpu),
         ("target", target),
-        ("verified", verified),
+        column::VERIFIED,
     ];
     let scales: [Column; 9] = [
         ("very many aggregates", |row| of_config(row, "what").to_owned()),
         ("commands/s", throughput),
-        ("p50 µs", |row| latency(row, |latency| latency.p50)),
-        ("p99 µs", |row| latency(row, |latency| latency.p99)),
+        column::P50,
+        column::P99,
         ("s", |row| row.elapsed_ns.map_or_else(absent, |ns| format!("{:.2}", ns as f64 / 1e9))),
         ("CPU ns/command", |row| row.cpu_ns_per_message.map_or_else(absent, |cpu| rate(cpu.driver + cpu.service))),
         ("peak MiB", |row| row.peak_memory_bytes.map_or_else(absent, |bytes| grouped(bytes >> 20))),
         ("target", target),
-        ("verified", verified),
+        column::VERIFIED,
     ];
-    let mut text = report.environment.summary() + "\n";
+    let mut figures = Vec::new();
     let tables = [
         ("throughput", &rates[..], 4),
         ("latency", &latencies[..], 3),
@@ -74,13 +73,10 @@ pub(crate) fn text(report: &Report) -> String {
     for (mode, columns, left) in tables {
         let rows: Vec<&Row> = report.rows.iter().filter(|row| row.config.mode.as_deref() == Some(mode)).collect();
         if !rows.is_empty() {
-            text += &format!("\n{}\n", Table::of_rows(style, &rows, left, columns));
+            figures.push(Table::of_rows(style, &rows, left, columns).to_string());
         }
     }
-    if report.rows.iter().any(|row| row.verified == Some(false)) {
-        text += "NOT VERIFIED: outcomes of that row were not as they must be; its figures are not a result.\n";
-    }
-    text + &floor_section(report, "same run", style) + &all_notes(report)
+    whole(report, &figures.join("\n\n"), &report.floor)
 }
 
 /// How commands reach the writer, or what else the row is of.
@@ -92,7 +88,7 @@ fn drive(row: &Row) -> String {
 }
 
 fn aggregates(row: &Row) -> String {
-    row.config.extra.get("aggregates").and_then(Value::as_u64).map_or_else(absent, grouped)
+    config_number(row, "aggregates").map_or_else(absent, grouped)
 }
 
 /// What a row is to reach, and whether it does.
@@ -116,7 +112,7 @@ pub(crate) fn draw(report: &Report, path: &Path) -> Result<()> {
         let is_of_it = row.config.mode.as_deref() == Some("throughput")
             && (row.config.tier.as_deref(), row.config.encoding.as_deref()) == (Some("memory"), Some("sbe"))
             && of_config(row, "identifiers") == "position"
-            && row.config.extra.get("aggregates").and_then(Value::as_u64) == Some(1);
+            && config_number(row, "aggregates") == Some(1);
         let (Some(size), Some(rate), true) = (row.config.payload_bytes, row.throughput_per_s, is_of_it) else {
             continue;
         };

@@ -4,7 +4,7 @@ use crate::commands::axon;
 use crate::commands::latency::SLEEPS;
 use crate::commands::scale::RESTART;
 use crate::commands::throughput::CANONICAL;
-use gapless_measure::reporting::{of_config, put};
+use gapless_measure::reporting::{config_number, of_config, put};
 use gapless_measure::{Report, Row};
 
 /// In memory, by SBE, commands a second: of one aggregate, and of many.
@@ -42,7 +42,7 @@ pub(crate) fn note(report: &mut Report) {
 
 /// With `axon_ratio`, where both were measured: how many times the faster of Axon's buses with as many aggregates.
 fn beside_axon(report: &Report, row: &Row) -> Option<f64> {
-    let aggregates = row.config.extra.get("aggregates").and_then(serde_json::Value::as_u64)?;
+    let aggregates = config_number(row, "aggregates")?;
     let is_of_it = row.config.name.is_none()
         && (row.config.mode.as_deref(), row.config.tier.as_deref()) == (Some("throughput"), Some("memory"))
         && row.config.payload_bytes == Some(0);
@@ -68,7 +68,7 @@ fn verdict(report: &Report, row: &Row) -> Option<(String, bool)> {
 fn of_throughput(report: &Report, row: &Row) -> Option<(String, bool)> {
     let rate = row.throughput_per_s?;
     let is_plain = row.config.payload_bytes == Some(0) && of_config(row, "identifiers") == "position";
-    let is_one = row.config.extra.get("aggregates").and_then(serde_json::Value::as_u64) == Some(1);
+    let is_one = config_number(row, "aggregates") == Some(1);
     match (row.config.tier.as_deref()?, row.config.encoding.as_deref()?) {
         ("memory", "sbe") if is_plain => {
             let (per_s, is_near_floor) = match is_one {

@@ -24,12 +24,11 @@ use crate::own_directory::OwnDirectory;
 use crate::statistics::{Interval, interval, pairs_min};
 use crate::{BenchError, Result};
 use build::{Build, Source};
-use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use gapless_measure::progress::Progress;
+use gapless_measure::reporting::JsonArguments;
 use gapless_measure::{Report, Row};
 use serde_json::json;
-use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 pub use table::help;
 use verdict::{Series, Verdict};
@@ -76,9 +75,8 @@ pub struct CompareArguments {
         require_equals = true)]
     pub instructions: WhenCounted,
 
-    /// Write the report as one JSON object; - is stdout, and then nothing else is printed there
-    #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(gapless_measure::output_file))]
-    pub json: Option<PathBuf>,
+    #[command(flatten)]
+    pub json: JsonArguments,
 }
 
 /// The runs that callgrind counts.
@@ -125,7 +123,7 @@ pub fn run(arguments: &CompareArguments, interrupted: &AtomicBool) -> Result<(St
     // Both are found before minutes are spent on building one.
     let (a, b) = (Source::find(&arguments.a)?, Source::find(&arguments.b)?);
     let (a, b) = (a.build(interrupted)?, b.build(interrupted)?);
-    let quiet = arguments.json.as_deref() == Some(Path::new("-"));
+    let quiet = arguments.json.is_on_stdout();
     let progress = Progress::new(workloads.len() as u64 * u64::from(arguments.pairs_max), NAME, quiet);
     let mut report = Report::new(NAME);
     report.extra.insert("a".to_owned(), json!(a.name));
@@ -173,8 +171,8 @@ pub fn run(arguments: &CompareArguments, interrupted: &AtomicBool) -> Result<(St
         outcome = Err(BenchError::Slower(arguments.b.clone(), arguments.a.clone()));
     }
     // The results are printed even if they cannot be saved.
-    if let Some(Err(error)) = arguments.json.as_ref().map(|target| report.write_json(target)) {
-        outcome = Err(error.into());
+    if let Err(error) = arguments.json.write(&report) {
+        outcome = Err(error);
     }
     Ok((text, outcome))
 }
@@ -371,7 +369,7 @@ mod tests {
             let row = Row { config, throughput_per_s: figure, ..Row::default() };
             Report { rows: vec![row], ..Report::default() }
         };
-        let build = Build { name: "x".to_owned(), program: PathBuf::new() };
+        let build = Build { name: "x".to_owned(), program: std::path::PathBuf::new() };
         let arguments = CompareArguments {
             a: String::new(),
             b: String::new(),
@@ -380,7 +378,7 @@ mod tests {
             width: 3.0,
             tolerance: 0.0,
             instructions: WhenCounted::Never,
-            json: None,
+            json: JsonArguments::default(),
         };
         let comparison =
             Comparison { arguments: &arguments, a: &build, b: &build, error: ERROR, report: Report::default() };

@@ -23,22 +23,21 @@ pub mod persistence;
 pub mod serialization;
 pub mod storage;
 
-use crate::floor::{FloorKind, FloorPlan};
+use crate::floor::FloorKind;
 use crate::{BenchError, Result};
 use clap::Args;
-use clap::builder::{PathBufValueParser, TypedValueParser};
-use gapless_measure::table::{TableStyle, components, components_in_nanoseconds, floor_section, notes};
+use gapless_measure::reporting::{self, INTERRUPTED, JsonArguments, compare, is_set};
+use gapless_measure::table::{TableStyle, components, components_in_nanoseconds, whole};
 use gapless_measure::{FloorRow, Report, Row, RowConfig};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// What every part takes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub struct ComponentArguments {
-    /// Write the report as one JSON object; - is stdout, and then nothing else is printed there
-    #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(gapless_measure::output_file))]
-    pub json: Option<PathBuf>,
+    #[command(flatten)]
+    pub json: JsonArguments,
 
     /// Samples of each row; without it the whole takes a few seconds
     #[arg(long, short = 'c', value_name = "SAMPLES", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
@@ -48,10 +47,8 @@ pub struct ComponentArguments {
 impl ComponentArguments {
     /// Writes the JSON, and returns the text that belongs on stdout: nothing if the JSON is there.
     fn finish(&self, report: &Report, unit: Unit) -> Result<String> {
-        if let Some(target) = &self.json {
-            report.write_json(target)?;
-        }
-        if self.json.as_deref() == Some(Path::new("-")) {
+        self.json.write(report)?;
+        if self.json.is_on_stdout() {
             return Ok(String::new());
         }
         let style = TableStyle::for_stdout();
@@ -59,8 +56,7 @@ impl ComponentArguments {
             Unit::Microseconds => components(&report.rows, style),
             Unit::Nanoseconds => components_in_nanoseconds(&report.rows, style),
         };
-        let floors = floor_section(report, "same run", style);
-        Ok(format!("{}\n\n{figures}\n{floors}{}", report.environment.summary(), notes(report)))
+        Ok(whole(report, &figures, &report.floor))
     }
 }
 
@@ -73,10 +69,7 @@ enum Unit {
 
 /// Measures floors shorter than a long benchmark does, so that a part takes seconds.
 fn measure_floors(report: &mut Report, directory: &Path, items: Vec<(FloorKind, u64)>) {
-    let plan = FloorPlan { time_limit: Duration::from_millis(150), ..FloorPlan::new(directory, items) };
-    let measured = plan.measure();
-    report.floor.extend(measured.rows);
-    report.notes.extend(measured.skipped);
+    reporting::measure_floors(report, directory, items, Duration::from_millis(150));
 }
 
 /// Adds a row for each of `all`, and right before it its floor: the cost of cores and kernel changes with where a
@@ -110,13 +103,6 @@ fn measure_beside_floors<M>(
     Ok(())
 }
 
-/// Sets the ratio of `row` with the report's floor of this name and payload.
-fn compare(row: &mut Row, report: &Report, floor: FloorKind, payload_bytes: u64) {
-    if let Some(floor) = report.floor_row(floor.name(), payload_bytes) {
-        row.compare_with(floor);
-    }
-}
-
 /// A row of `name` without figures.
 fn named(name: &str, payload_bytes: u64, count: u64) -> Row {
     let config = RowConfig {
@@ -130,10 +116,9 @@ fn named(name: &str, payload_bytes: u64, count: u64) -> Row {
 
 /// Whether to end before the next row; says so in the notes.
 fn is_interrupted(report: &mut Report, interrupted: &AtomicBool) -> bool {
-    // Relaxed: the flag guards no data (pairs with the store of the signal handler).
-    let is_set = interrupted.load(Ordering::Relaxed);
+    let is_set = is_set(interrupted);
     if is_set && !report.notes.iter().any(|note| note.starts_with("interrupted")) {
-        report.notes.push("interrupted: the rows that are missing were not measured".to_owned());
+        report.notes.push(INTERRUPTED.to_owned());
     }
     is_set
 }

@@ -6,6 +6,7 @@ use super::load::{Seen, Sender, elapsed_ns};
 use super::{CLIENTS, FILLERS, failed, share};
 use crate::Result;
 use gapless::prelude::Duration;
+use gapless_measure::reporting::check_interrupted;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -267,10 +268,7 @@ fn watch(
                 after_per_s,
             });
         }
-        // Relaxed: the flag guards no data (pairs with the store of the signal handler).
-        if interrupted.load(Ordering::Relaxed) {
-            return Err(failed("interrupted"));
-        }
+        check_interrupted(super::NAME, interrupted)?;
         std::thread::sleep(LOOK_INTERVAL);
     }
 }

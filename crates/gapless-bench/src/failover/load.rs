@@ -6,6 +6,7 @@ use super::ledger::{NOTE, NOTE_LENGTH, NUMBER_MAX, words};
 use crate::Result;
 use gapless::prelude::*;
 use gapless_client::ClientError;
+use gapless_measure::reporting::check_interrupted;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -82,8 +83,7 @@ fn patiently<T>(
 }
 
 fn look(interrupted: &AtomicBool) -> Result<()> {
-    // Relaxed: the flag guards no data.
-    if interrupted.load(Ordering::Relaxed) { Err(failed("interrupted")) } else { Ok(()) }
+    check_interrupted(super::NAME, interrupted)
 }
 
 impl<'a> Sender<'a> {

@@ -29,18 +29,17 @@ mod table;
 
 pub use cluster::Membership;
 
-use crate::floor::{FloorKind, FloorPlan};
+use crate::floor::FloorKind;
 use crate::{BenchError, Result};
 use catch_up::{CatchUpPlan, CatchUps};
 use clap::Args;
-use clap::builder::{PathBufValueParser, TypedValueParser};
 use cluster::Cluster;
 use events::EventKind;
 use figures::{Figures, Phase, figures};
 use gapless::prelude::*;
 use gapless_client::ClientError;
 use gapless_measure::progress::Progress;
-use gapless_measure::reporting::refuse_same_file;
+use gapless_measure::reporting::{self, OutputArguments, check_interrupted, keys, measure_floors};
 use gapless_measure::table::{self as tables, TableStyle, floor_section};
 use gapless_measure::{Report, Row, RowConfig};
 use gapless_wire::HEADER_LENGTH;
@@ -59,7 +58,7 @@ const CLIENTS: u64 = 2;
 const FILLERS: u64 = 100;
 /// The quiet time before and after an event, and the least time of one.
 const WINDOW: Duration = Duration::from_secs(1);
-/// Shortened for [`FailoverArguments::quick`].
+/// Shortened for a quick run.
 const QUICK: (u64, u32, Duration) = (20_000, 1, Duration::from_millis(250));
 
 /// A part of the benchmark.
@@ -76,13 +75,8 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// What it takes.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 pub struct FailoverArguments {
-    /// Write the report as one JSON object; - is stdout, and then nothing else is printed there
-    #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(gapless_measure::output_file))]
-    pub json: Option<PathBuf>,
-
-    /// Draw latency over time around each event, as SVG
-    #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(gapless_measure::output_file))]
-    pub plot: Option<PathBuf>,
+    #[command(flatten)]
+    pub output: OutputArguments,
 
     /// Only this cluster [default: both, one after the other]
     #[arg(long, value_name = "MEMBERS")]
@@ -115,10 +109,6 @@ pub struct FailoverArguments {
     /// Keep the members' directories below this one, on the device that is to be measured; they are removed after
     #[arg(long, short = 'k', value_name = "DIRECTORY", default_value = ".")]
     pub log_location: PathBuf,
-
-    /// A short log and each event once: to see that it works, not how fast
-    #[arg(long)]
-    pub quick: bool,
 }
 
 /// The results of one cluster.
@@ -163,8 +153,8 @@ impl Plan {
 /// # Errors
 /// Members that cannot be started, or do not come back; commands that are refused; a report that cannot be written.
 pub fn run(arguments: &FailoverArguments, interrupted: &AtomicBool) -> Result<String> {
-    refuse_same_file(&arguments.json, &arguments.plot)?;
-    let (frames, repeats, window) = if arguments.quick { QUICK } else { (u64::MAX, u32::MAX, WINDOW) };
+    arguments.output.check()?;
+    let (frames, repeats, window) = if arguments.output.quick { QUICK } else { (u64::MAX, u32::MAX, WINDOW) };
     let plan = Plan {
         rate_per_s: arguments.rate,
         log_frames: arguments.log_frames.min(frames),
@@ -174,13 +164,10 @@ pub fn run(arguments: &FailoverArguments, interrupted: &AtomicBool) -> Result<St
         live_per_s: arguments.live_rate,
         only: arguments.only,
     };
-    let is_quiet = arguments.json.as_deref() == Some(Path::new("-"));
+    let is_quiet = arguments.output.json.is_on_stdout();
     let mut report = Report::new(NAME);
     let items = vec![(FloorKind::TcpRoundTrip, (NOTE_LENGTH + HEADER_LENGTH) as u64), (FloorKind::FutexRoundTrip, 0)];
-    let floor = FloorPlan { time_limit: Duration::from_millis(150), ..FloorPlan::new(&arguments.log_location, items) };
-    let measured = floor.measure();
-    report.floor.extend(measured.rows);
-    report.notes.extend(measured.skipped);
+    measure_floors(&mut report, &arguments.log_location, items, Duration::from_millis(150));
 
     let all = [Membership::Full, Membership::Witness];
     let chosen: Vec<Membership> =
@@ -199,7 +186,7 @@ pub fn run(arguments: &FailoverArguments, interrupted: &AtomicBool) -> Result<St
     progress.finish();
     report.notes.extend(notes(&scenarios, plan));
     report.extra.insert("timelines".to_owned(), scenarios.iter().map(timelines).collect());
-    if let Some(path) = &arguments.plot {
+    if let Some(path) = &arguments.output.plot {
         let title = format!(
             "Latency around events: {} commands/s, {} frames of log, {}",
             plan.rate_per_s,
@@ -208,9 +195,7 @@ pub fn run(arguments: &FailoverArguments, interrupted: &AtomicBool) -> Result<St
         );
         plot::write(&scenarios, &title, path)?;
     }
-    if let Some(target) = &arguments.json {
-        report.write_json(target)?;
-    }
+    arguments.output.json.write(&report)?;
     if is_quiet {
         return Ok(String::new());
     }
@@ -222,7 +207,7 @@ pub fn run(arguments: &FailoverArguments, interrupted: &AtomicBool) -> Result<St
     if let Some(catch_ups) = table::catch_ups(&scenarios, style) {
         text += &format!("{catch_ups}\n");
     }
-    text += floor_section(&report, "same run", style).trim_start();
+    text += floor_section(&report.floor, "same run", style).trim_start();
     Ok(text + &tables::notes(&report))
 }
 
@@ -259,8 +244,7 @@ fn measure(
             if threads.iter().any(|thread| thread.is_finished()) {
                 return Err(failed("a client has given up"));
             }
-            // Relaxed: the flag guards no data (pairs with the store of the signal handler).
-            if interrupted.load(Ordering::Relaxed) { Err(failed("interrupted")) } else { Ok(()) }
+            check_interrupted(NAME, interrupted)
         };
         let events = if plan.has(Part::Events) {
             events::run(&mut cluster, (plan.repeats, plan.window), begin, &mut look)
@@ -365,21 +349,10 @@ fn rows(scenario: &Scenario, plan: Plan, report: &Report) -> Vec<Row> {
     let mut rows = Vec::new();
     for figures in &scenario.figures {
         for phase in Phase::ALL {
-            let mut config = RowConfig {
-                name: Some(format!("{}: {}, {}", scenario.membership.key(), figures.what.name(), phase.name())),
-                program: Some("es".to_owned()),
-                tier: Some("quorum".to_owned()),
-                cpu: Some("default".to_owned()),
-                clustered: Some(true),
-                transport: Some("shared memory".to_owned()),
-                payload_bytes: Some(NOTE_LENGTH as u64),
-                rate_per_s: Some(plan.rate_per_s),
-                ..RowConfig::default()
-            };
+            let mut config = config(scenario, figures.what.name(), phase.name());
+            config.name = Some(format!("{}: {}, {}", scenario.membership.key(), figures.what.name(), phase.name()));
+            config.rate_per_s = Some(plan.rate_per_s);
             let mut put = |key: &str, value: Value| config.extra.insert(key.to_owned(), value);
-            put("members", scenario.membership.key().into());
-            put("event", figures.what.name().into());
-            put("phase", phase.name().into());
             put("log_frames", plan.log_frames.into());
             put("sessions", (CLIENTS * SESSIONS as u64).into());
             let histogram = &figures.latencies[phase as usize];
@@ -405,36 +378,35 @@ fn rows(scenario: &Scenario, plan: Plan, report: &Report) -> Vec<Row> {
                     put("target_met", met.into());
                 }
             }
-            if let Some(floor) = report.floor_row(FloorKind::TcpRoundTrip.name(), (NOTE_LENGTH + HEADER_LENGTH) as u64)
-            {
-                row.compare_with(floor);
-            }
+            reporting::compare(&mut row, report, FloorKind::TcpRoundTrip, (NOTE_LENGTH + HEADER_LENGTH) as u64);
             rows.push(row);
         }
     }
     rows
 }
 
+/// The parameters that all rows of a cluster share.
+fn config(scenario: &Scenario, event: &str, phase: &str) -> RowConfig {
+    RowConfig {
+        program: Some("es".to_owned()),
+        tier: Some("quorum".to_owned()),
+        cpu: Some("default".to_owned()),
+        clustered: Some(true),
+        transport: Some("shared memory".to_owned()),
+        payload_bytes: Some(NOTE_LENGTH as u64),
+        extra: keys(json!({ "members": scenario.membership.key(), "event": event, "phase": phase })),
+        ..RowConfig::default()
+    }
+}
+
 /// A row for each case of a follower that catches up: its throughput is the frames a second that the follower handled.
 fn catch_up_rows(scenario: &Scenario, plan: Plan) -> Vec<Row> {
     let is_right = scenario.lost == 0 && scenario.doubled == 0;
     let row = |each: &catch_up::CaughtUp| {
-        let mut config = RowConfig {
-            name: Some(format!("{}: a follower catches up, {}", scenario.membership.key(), each.case.name())),
-            program: Some("es".to_owned()),
-            tier: Some("quorum".to_owned()),
-            cpu: Some("default".to_owned()),
-            clustered: Some(true),
-            transport: Some("shared memory".to_owned()),
-            payload_bytes: Some(NOTE_LENGTH as u64),
-            rate_per_s: (each.case == catch_up::Case::Live).then_some(plan.live_per_s),
-            ..RowConfig::default()
-        };
-        let mut put = |key: &str, value: Value| config.extra.insert(key.to_owned(), value);
-        put("members", scenario.membership.key().into());
-        put("event", "follower catches up".into());
-        put("phase", each.case.name().into());
-        put("behind_frames", plan.behind_frames.into());
+        let mut config = config(scenario, "follower catches up", each.case.name());
+        config.name = Some(format!("{}: a follower catches up, {}", scenario.membership.key(), each.case.name()));
+        config.rate_per_s = (each.case == catch_up::Case::Live).then_some(plan.live_per_s);
+        config.extra.insert("behind_frames".to_owned(), plan.behind_frames.into());
         let mut row = Row {
             config,
             throughput_per_s: Some(each.moved_per_s()),

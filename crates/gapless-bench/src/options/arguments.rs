@@ -7,11 +7,11 @@ use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
 use clap::Args;
-use clap::builder::{PathBufValueParser, TypedValueParser};
 
 use super::values::{
     CpuConfiguration, CpuMask, MessageEncoding, Mode, Program, ReplicationLink, Role, Tier, decimal, whole_number,
 };
+use gapless_measure::reporting::output_path;
 use gapless_measure::workbook::CellAddress;
 
 const EXAMPLES: &str = "\
@@ -222,11 +222,11 @@ pub struct CanonicalArguments {
     pub quick: bool,
 
     /// Write the report as one JSON object; - is stdout, and then nothing else is printed there
-    #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(gapless_measure::output_file), help_heading = OURS)]
+    #[arg(long, value_name = "FILE", value_parser = output_path(), help_heading = OURS)]
     pub json: Option<PathBuf>,
 
     /// Write the latencies as an HdrHistogram interval log [default: beside --json; canonical.hlog in a single run]
-    #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(gapless_measure::output_file), help_heading = OURS)]
+    #[arg(long, value_name = "FILE", value_parser = output_path(), help_heading = OURS)]
     pub hlog: Option<PathBuf>,
 
     /// Sessions that the messages are spread over [default: 1 in mode latency, 1000 in mode throughput]

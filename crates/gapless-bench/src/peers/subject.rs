@@ -23,16 +23,6 @@ pub enum Waiting {
     Spinning,
 }
 
-impl Waiting {
-    /// Its name in reports.
-    pub fn key(self) -> &'static str {
-        match self {
-            Self::Blocking => "blocking",
-            Self::Spinning => "spinning",
-        }
-    }
-}
-
 /// The calling end: one connected caller, used by one thread. The payloads of all calls of one time have tickets, by which
 /// their replies are known in whatever order they come.
 pub trait Caller: Send {

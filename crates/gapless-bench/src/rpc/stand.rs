@@ -9,6 +9,7 @@ use crate::Result;
 use crate::child_process::{Child, Role};
 use crate::peers::subject::Caller;
 use gapless_measure::affinity::{available_cpus, pair_of_cores, pin_current_thread};
+use gapless_measure::reporting::word;
 use std::sync::atomic::AtomicBool;
 
 /// The part of the calls that warms up, before those that count: one in so many.
@@ -57,7 +58,7 @@ impl<'a> Stand<'a> {
     ) -> Result<Self> {
         let acknowledgement = endpoint.acknowledgement().unwrap_or("plain");
         // Each has a route of its own: a server that rests is asked nothing.
-        let route = format!("gapless.increment.{acknowledgement}.{}", waiting.key());
+        let route = format!("gapless.increment.{acknowledgement}.{}", word(waiting));
         let cpu = pair_of_cores().map(|(_, second)| second).filter(|_| waiting == Waiting::Spinning);
         let assignment = Assignment { endpoint, route, waiting, task: Task::Serve { cpu } };
         let name = format!("the server of {}", assignment.endpoint.system());

@@ -12,11 +12,12 @@ use crate::peers::rabbitmq::{Acknowledgement, RabbitMqBroker, RabbitMqCaller, Ra
 pub use crate::peers::subject::Waiting;
 use crate::peers::subject::{Caller, Server};
 use clap::ValueEnum;
+use gapless_measure::reporting::{is_set, word};
 use gapless_rpc::Domain;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 /// A system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -110,10 +111,8 @@ impl Broker {
     /// # Errors
     /// One that does not come up.
     pub(super) fn start(system: System, interrupted: &AtomicBool) -> Result<std::result::Result<Self, String>> {
-        // Relaxed: the flag guards no data (pairs with the store of the signal handler).
-        let stop = || interrupted.load(Ordering::Relaxed);
-        let name = system.to_possible_value().expect("every system has a name").get_name().to_owned();
-        let name = format!("gapless-bench-{name}-{}", std::process::id());
+        let stop = || is_set(interrupted);
+        let name = format!("gapless-bench-{}-{}", word(system), std::process::id());
         let directory = OwnDirectory::create(&std::env::temp_dir(), &name)?;
         let started = match system {
             System::Gapless => Ok(Self::Gapless(directory)),

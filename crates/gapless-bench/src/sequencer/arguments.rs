@@ -1,8 +1,8 @@
 //! The options of `gapless bench sequencer`, checked before anything is run.
 
 use super::protocol::Way;
-use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
+use gapless_measure::reporting::{JsonArguments, output_path};
 use gapless_wire::soup::Field;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -91,20 +91,12 @@ pub struct SequencerArguments {
     #[arg(long, value_name = "PASSWORD", requires = "username", value_parser = Field::<10>::new)]
     pub password: Option<Field<10>>,
 
-    /// Write the report as one JSON object; - is stdout, and then nothing else is printed there
-    #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(gapless_measure::output_file))]
-    pub json: Option<PathBuf>,
+    #[command(flatten)]
+    pub json: JsonArguments,
 
     /// Write the latencies as HdrHistogram interval log
-    #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(gapless_measure::output_file))]
+    #[arg(long, value_name = "FILE", value_parser = output_path())]
     pub hlog: Option<PathBuf>,
-}
-
-impl SequencerArguments {
-    /// Whether standard output belongs to the JSON.
-    pub(super) fn json_on_stdout(&self) -> bool {
-        self.json.as_deref() == Some(std::path::Path::new("-"))
-    }
 }
 
 /// The parts of the benchmark.
@@ -143,28 +135,7 @@ pub enum StreamTier {
     Sync,
 }
 
-impl StreamTier {
-    /// Its name in reports.
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Memory => "memory",
-            Self::Journal => "journal",
-            Self::Sync => "sync",
-        }
-    }
-}
-
 impl Transport {
-    /// Its name in reports.
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::SharedMemory => "shared-memory",
-            Self::Udp => "udp",
-            Self::Multicast => "multicast",
-            Self::Tcp => "tcp",
-        }
-    }
-
     /// Whether it is by datagrams, which may be batched and get lost.
     pub(super) const fn is_by_packets(self) -> bool {
         matches!(self, Self::Udp | Self::Multicast)

@@ -38,12 +38,13 @@ use crate::histogram::RecordedRun;
 use crate::histogram::hlog::{TaggedRun, write_file};
 use crate::{BenchError, Result};
 use gapless_measure::progress::Progress;
+use gapless_measure::reporting::{check_interrupted, is_set, word};
 use gapless_measure::table::TableStyle;
 use gapless_measure::{Report, Row, RowConfig};
 use plan::{Plan, RowPlan};
 use rows::{Finished, latency, rewind, throughput};
 use std::io::Write as _;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime};
 
 /// The benchmark's name.
@@ -57,7 +58,7 @@ const NAME: &str = "sequencer";
 /// be written, and a row whose check failed, after everything was written.
 pub fn run(arguments: &SequencerArguments, interrupted: &AtomicBool) -> Result<String> {
     let plan = Plan::of(arguments)?;
-    let quiet = arguments.json_on_stdout();
+    let quiet = arguments.json.is_on_stdout();
     let started = SystemTime::now();
     let mut report = Report::new(NAME);
     let progress = Progress::new(plan.rows.len() as u64, "", quiet);
@@ -71,8 +72,8 @@ pub fn run(arguments: &SequencerArguments, interrupted: &AtomicBool) -> Result<S
                 report.floor.extend(floors);
                 latencies.extend(recorded);
             }
-            // Relaxed: the flag guards no data. The error of a row that was cut short.
-            Err(_) if interrupted.load(Ordering::Relaxed) => {
+            // The error of a row that was cut short.
+            Err(_) if is_set(interrupted) => {
                 let all = plan.rows.len();
                 report.notes.push(format!("interrupted: {number} of {all} rows; the others were not measured"));
                 break;
@@ -92,9 +93,7 @@ pub fn run(arguments: &SequencerArguments, interrupted: &AtomicBool) -> Result<S
     }
     progress.finish();
     report.notes.extend(notes(arguments, &plan));
-    if let Some(target) = &arguments.json {
-        report.write_json(target)?;
-    }
+    arguments.json.write(&report)?;
     if let Some(target) = &arguments.hlog {
         write_latencies(target, started, &report, &latencies)?;
     }
@@ -110,10 +109,7 @@ pub fn run(arguments: &SequencerArguments, interrupted: &AtomicBool) -> Result<S
 }
 
 fn measure(plan: &Plan, row: &RowPlan, number: usize, interrupted: &AtomicBool) -> Result<Finished> {
-    // Relaxed: the flag guards no data (pairs with the store of the signal handler).
-    if interrupted.load(Ordering::Relaxed) {
-        return Err(failed("interrupted"));
-    }
+    check_interrupted(NAME, interrupted)?;
     match row {
         RowPlan::Latency(of) => latency::measure(plan, of, number, interrupted),
         RowPlan::Throughput(of) => throughput::measure(plan, of, number, interrupted),
@@ -137,9 +133,9 @@ impl RowPlan {
 
 fn label(row: &RowPlan) -> String {
     match row {
-        RowPlan::Latency(of) => format!("round trip {} {} B", of.transport.name(), of.payload_bytes),
-        RowPlan::Throughput(of) => format!("throughput {} {} B", of.transport.name(), of.payload_bytes),
-        RowPlan::Rewind(of) => format!("rewind {} {} frames", of.transport.name(), of.frames),
+        RowPlan::Latency(of) => format!("round trip {} {} B", word(of.transport), of.payload_bytes),
+        RowPlan::Throughput(of) => format!("throughput {} {} B", word(of.transport), of.payload_bytes),
+        RowPlan::Rewind(of) => format!("rewind {} {} frames", word(of.transport), of.frames),
     }
 }
 

@@ -12,6 +12,7 @@ use crate::child_process::{Child, Role};
 use crate::floor::{FloorKind, FloorPlan};
 use crate::own_directory::{OwnDirectory, settle};
 use gapless_measure::FloorRow;
+use gapless_measure::reporting::word;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
@@ -93,7 +94,7 @@ impl<'a> StreamUnderTest<'a> {
             directory: stream_in(&directory),
             packets,
             tcp: sequencer.transport == Transport::Tcp,
-            tier: plan.tier.name().to_owned(),
+            tier: word(plan.tier),
             plan: sequencer.plan.to_owned(),
             for_throughput: sequencer.for_throughput,
             cpu: sequencer.cpu,

@@ -5,9 +5,10 @@
 use super::RoleFigures;
 use super::published::{self, latency_of, rate_of};
 use super::slices::{PERCENTS, Slice};
+use gapless_measure::reporting::{config_number, number};
 use gapless_measure::table::{
-    Column, Table, TableStyle, absent, bytes, driver_cpu, floor_ratio, floor_section, grouped, latency, microseconds,
-    notes, rate, service_cpu, stolen, text, throughput, verified,
+    Column, Table, TableStyle, absent, bytes, column, driver_cpu, floor_section, grouped, latency, microseconds, notes,
+    rate, service_cpu, stolen, text, throughput, unverified,
 };
 use gapless_measure::{LatencyNs, Report, Row};
 use serde::de::DeserializeOwned;
@@ -51,35 +52,32 @@ pub fn whole(report: &Report, style: TableStyle) -> String {
     }
     section("Each process", roles(&report.rows, style));
     text += &format!("\n{WHAT_IS_INCLUDED}\n");
-    text += &floor_section(report, "each before its row", style);
+    text += &floor_section(&report.floor, "each before its row", style);
     text += &format!("\n{}.\n{}.\n{}.\n", published::LATENCY_SOURCE, published::RATE_SOURCE, published::WIRE);
-    if report.rows.iter().any(|row| row.verified == Some(false)) {
-        text += "NOT VERIFIED: messages were lost, doubled or wrong in that row; its figures are not a result.\n";
-    }
-    text + &notes(report)
+    text + unverified(report) + &notes(report)
 }
 
 fn round_trips(rows: &[&Row], style: TableStyle) -> Table {
     let columns: [Column; 20] = [
         ("transport", |row| text(&row.config.transport)),
-        ("tier", |row| text(&row.config.tier)),
+        column::TIER,
         ("threads", |row| text(&row.config.cpu)),
-        ("bytes", bytes),
+        column::BYTES,
         ("min µs", |row| latency(row, |latency| latency.min)),
         ("avg µs", |row| latency(row, |latency| latency.mean.round() as u64)),
-        ("p50 µs", |row| latency(row, |latency| latency.p50)),
-        ("p90 µs", |row| latency(row, |latency| latency.p90)),
-        ("p99 µs", |row| latency(row, |latency| latency.p99)),
-        ("p99.9 µs", |row| latency(row, |latency| latency.p99_9)),
-        ("p99.99 µs", |row| latency(row, |latency| latency.p99_99)),
-        ("max µs", |row| latency(row, |latency| latency.max)),
+        column::P50,
+        column::P90,
+        column::P99,
+        column::P99_9,
+        column::P99_99,
+        column::MAX,
         ("count", |row| row.latency_ns.map_or_else(absent, |latency| grouped(latency.count))),
         ("floor p50 µs", |row| number(row, "floor_p50_ns").map_or_else(absent, |ns| format!("{:.2}", ns / 1e3))),
-        ("× floor", floor_ratio),
+        column::BY_FLOOR,
         ("target", |row| target(row, "floor_ratio_max", |most| format!("≤ {most}"))),
         ("CPU ns/msg node", driver_cpu),
         ("CPU ns/msg sequencer", service_cpu),
-        ("verified", verified),
+        column::VERIFIED,
         ("published avg µs", |row| {
             let published = row.config.payload_bytes.and_then(latency_of).filter(|_| is_udp(row));
             published.map_or_else(absent, |published| microseconds(published.mean_ns))
@@ -122,15 +120,15 @@ fn slices(rows: &[&Row], style: TableStyle) -> Table {
 fn throughputs(rows: &[&Row], style: TableStyle) -> Table {
     let columns: [Column; 17] = [
         ("transport", |row| text(&row.config.transport)),
-        ("tier", |row| text(&row.config.tier)),
+        column::TIER,
         ("threads", |row| text(&row.config.cpu)),
         ("batching", |row| match is_batched(row) {
             None => "no packets".to_owned(),
             Some(true) => "node and sequencer".to_owned(),
             Some(false) => "one per packet".to_owned(),
         }),
-        ("bytes", bytes),
-        ("nodes", |row| row.config.extra.get("nodes").and_then(Value::as_u64).map_or_else(absent, grouped)),
+        column::BYTES,
+        ("nodes", |row| config_number(row, "nodes").map_or_else(absent, grouped)),
         ("messages", |row| row.sent.map_or_else(absent, grouped)),
         ("through the sequencer msg/s", throughput),
         ("target", |row| target(row, "throughput_min_per_s", |least| format!("≥ {}", rate(least)))),
@@ -141,11 +139,11 @@ fn throughputs(rows: &[&Row], style: TableStyle) -> Table {
             let (least, most) = rates.fold((f64::MAX, 0_f64), |(least, most), rate| (least.min(rate), most.max(rate)));
             if most > 0.0 { format!("{} – {}", rate(least), rate(most)) } else { absent() }
         }),
-        ("× floor", floor_ratio),
+        column::BY_FLOOR,
         ("CPU ns/msg nodes", driver_cpu),
         ("CPU ns/msg sequencer", service_cpu),
         ("stolen ms", stolen),
-        ("verified", verified),
+        column::VERIFIED,
         ("published msg/s", |row| {
             let batched = row.config.payload_bytes.zip(is_batched(row));
             let published = batched.and_then(|(bytes, batch)| rate_of(bytes, batch)).filter(|_| is_udp(row));
@@ -163,9 +161,9 @@ fn rewinds(rows: &[&Row], style: TableStyle) -> Table {
     }
     let columns: [Column; 14] = [
         ("transport", |row| text(&row.config.transport)),
-        ("tier", |row| text(&row.config.tier)),
+        column::TIER,
         ("threads", |row| text(&row.config.cpu)),
-        ("bytes", bytes),
+        column::BYTES,
         ("frames", |row| row.sent.map_or_else(absent, grouped)),
         ("frames/s", throughput),
         ("target", |row| target(row, "throughput_min_per_s", |least| format!("≥ {}", rate(least)))),
@@ -175,7 +173,7 @@ fn rewinds(rows: &[&Row], style: TableStyle) -> Table {
         ("p99 µs before", |row| before(row, |latency| latency.p99)),
         ("p99 µs during", |row| latency(row, |latency| latency.p99)),
         ("lost", |row| row.lost.map_or_else(absent, grouped)),
-        ("verified", verified),
+        column::VERIFIED,
     ];
     Table::of_rows(style, rows, 3, &columns)
 }
@@ -225,10 +223,6 @@ fn roles(rows: &[Row], style: TableStyle) -> Table {
 /// Whether its packets may hold several messages; `None` without packets.
 fn is_batched(row: &Row) -> Option<bool> {
     row.config.extra.get("batch_node").and_then(Value::as_bool)
-}
-
-fn number(row: &Row, key: &str) -> Option<f64> {
-    row.extra.get(key).and_then(Value::as_f64)
 }
 
 fn is_udp(row: &Row) -> bool {

@@ -16,13 +16,10 @@ mod table;
 
 use crate::{BenchError, Result};
 use clap::Args;
-use clap::builder::{PathBufValueParser, TypedValueParser};
-use gapless_measure::Report;
 use gapless_measure::own_directory::OwnDirectory;
-use gapless_measure::progress::Progress;
+use gapless_measure::reporting::{JsonArguments, OutputArguments, Run, Shown, check_interrupted};
 use stand::Stand;
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 /// The benchmark's name.
@@ -39,9 +36,8 @@ const LOOK: Duration = Duration::from_millis(50);
 /// What it takes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub struct SupervisorArguments {
-    /// Write the results as one JSON object; - is stdout, and then nothing else is printed there
-    #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(gapless_measure::output_file))]
-    pub json: Option<PathBuf>,
+    #[command(flatten)]
+    pub json: JsonArguments,
 
     /// Processes with a copy each [default: 50]
     #[arg(long, value_name = "COPIES", value_parser = clap::value_parser!(u64).range(1..=1000))]
@@ -86,68 +82,49 @@ impl SupervisorArguments {
 /// Copies that cannot be started, a supervisor that does not come back, a report that cannot be written. What ran is ended.
 pub fn run(arguments: &SupervisorArguments, interrupted: &AtomicBool) -> Result<String> {
     let plan = arguments.plan();
-    let is_quiet = arguments.json.as_deref() == Some(std::path::Path::new("-"));
-    let progress = Progress::new(6, NAME, is_quiet);
-    let mut report = Report::new(NAME);
-    let measured = measure(plan, &mut report, &progress, interrupted);
-    progress.finish();
-    match measured {
-        // Relaxed: the flag guards no data (pairs with the store of the signal handler).
-        Err(_) if interrupted.load(Ordering::Relaxed) => {
-            report.notes.push("interrupted: the rows that are missing were not measured".to_owned());
-        }
-        other => other?,
-    }
-    report.notes.extend(table::notes(plan.copies));
-    if let Some(target) = &arguments.json {
-        report.write_json(target)?;
-    }
-    Ok(if is_quiet { String::new() } else { table::text(&report) })
+    let shown =
+        Shown { benchmark: NAME, steps: 6, notes: table::notes(plan.copies), text: table::text, draw: |_, _| Ok(()) };
+    let output = OutputArguments { json: arguments.json.clone(), plot: None, quick: arguments.quick };
+    Ok(Run::of(shown, &output, interrupted, |run| measure(plan, run))?.1)
 }
 
-fn measure(plan: Plan, report: &mut Report, progress: &Progress, interrupted: &AtomicBool) -> Result<()> {
-    let mut step = 0;
-    let mut next = |what: &str| {
-        progress.set_label(what);
-        progress.set_position(step);
-        step += 1;
-        check(interrupted)
-    };
-    next("floor")?;
-    report.floor.push(rows::spawn_floor(plan.copies)?);
+fn measure(plan: Plan, run: &mut Run<'_>) -> Result<()> {
+    let interrupted = run.interrupted;
+    run.next("floor")?;
+    run.report.floor.push(rows::spawn_floor(plan.copies)?);
     let directory = std::env::temp_dir();
     let directory = OwnDirectory::create(&directory, &format!("gapless-bench-supervisor-{}", std::process::id()))?;
-    next("up")?;
+    run.next("up")?;
     let (mut stand, up) = Stand::up(directory.path(), plan.copies)?;
-    report.rows.push(rows::up(plan.copies, up));
-    next("idle")?;
-    report.rows.push(idle(plan, &stand, "idle", interrupted)?);
-    next("deaths of copies")?;
+    run.report.rows.push(rows::up(plan.copies, up));
+    run.next("idle")?;
+    run.report.rows.push(idle(plan, &stand, "idle", interrupted)?);
+    run.next("deaths of copies")?;
     let mut replaced = Vec::new();
     for death in 0..plan.kills {
         pause(PAUSE, interrupted)?;
         replaced.push(stand.kill_copy(death % plan.copies)?);
     }
-    report.rows.extend(rows::replacements(plan.copies, &replaced));
-    next("deaths of the supervisor")?;
+    run.report.rows.extend(rows::replacements(plan.copies, &replaced));
+    run.next("deaths of the supervisor")?;
     let mut back = Vec::new();
     for _ in 0..plan.kills {
         pause(CALM, interrupted)?;
         back.push(stand.kill_supervisor()?);
     }
-    report.rows.extend(rows::supervisors(plan.copies, &back));
-    next("deaths of the guardian")?;
+    run.report.rows.extend(rows::supervisors(plan.copies, &back));
+    run.next("deaths of the guardian")?;
     let mut back = Vec::new();
     for _ in 0..plan.kills {
         pause(CALM, interrupted)?;
         back.push(stand.kill_guardian()?);
     }
-    report.rows.push(rows::guardians(plan.copies, &back));
+    run.report.rows.push(rows::guardians(plan.copies, &back));
     // The copies are now nobody's children: their ends are seen by pidfds.
-    report.rows.push(idle(plan, &stand, "idle, after the deaths", interrupted)?);
+    run.report.rows.push(idle(plan, &stand, "idle, after the deaths", interrupted)?);
     let begun = Instant::now();
     stand.down()?;
-    report.rows.push(rows::down(plan.copies, begun.elapsed()));
+    run.report.rows.push(rows::down(plan.copies, begun.elapsed()));
     Ok(())
 }
 
@@ -166,18 +143,13 @@ fn idle(plan: Plan, stand: &Stand, name: &str, interrupted: &AtomicBool) -> Resu
 fn pause(time: Duration, interrupted: &AtomicBool) -> Result<()> {
     let until = Instant::now() + time;
     loop {
-        check(interrupted)?;
+        check_interrupted(NAME, interrupted)?;
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Ok(());
         }
         std::thread::sleep(left.min(LOOK));
     }
-}
-
-fn check(interrupted: &AtomicBool) -> Result<()> {
-    // Relaxed: the flag guards no data (pairs with the store of the signal handler).
-    if interrupted.load(Ordering::Relaxed) { Err(failed("interrupted")) } else { Ok(()) }
 }
 
 /// An error of the measurement.

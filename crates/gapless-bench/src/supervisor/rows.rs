@@ -5,8 +5,8 @@ use super::process_costs::Memory;
 use super::stand::{Back, Replaced};
 use crate::Result;
 use gapless_measure::histogram::LatencyHistogram;
+use gapless_measure::reporting::put;
 use gapless_measure::{FloorRow, Row, RowConfig};
-use serde_json::Value;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -106,10 +106,6 @@ fn row(name: &str, copies: usize) -> Row {
     let mut config = RowConfig { name: Some(name.to_owned()), ..RowConfig::default() };
     config.extra.insert("copies".to_owned(), copies.into());
     Row { config, ..Row::default() }
-}
-
-fn put(row: &mut Row, key: &str, value: impl Into<Value>) {
-    row.extra.insert(key.to_owned(), value.into());
 }
 
 #[cfg(test)]

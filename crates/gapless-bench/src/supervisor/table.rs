@@ -1,13 +1,14 @@
 //! What is printed.
 
-use gapless_measure::table::{Column, Table, TableStyle, absent, floor_section, notes as all_notes, text as or_absent};
+use gapless_measure::reporting::number;
+use gapless_measure::table::{Column, Table, TableStyle, absent, column, whole};
 use gapless_measure::{Report, Row};
 use serde_json::Value;
 
 /// The whole text.
 pub(super) fn text(report: &Report) -> String {
     let columns: [Column; 9] = [
-        ("what", |row| or_absent(&row.config.name)),
+        column::NAME,
         ("target", target),
         ("met", |row| match row.extra.get("target_met").and_then(Value::as_bool) {
             Some(is_met) => if is_met { "yes" } else { "NO" }.to_owned(),
@@ -22,8 +23,7 @@ pub(super) fn text(report: &Report) -> String {
     ];
     let style = TableStyle::for_stdout();
     let rows: Vec<&Row> = report.rows.iter().collect();
-    let text = format!("{}\n\n{}\n", report.environment.summary(), Table::of_rows(style, &rows, 3, &columns));
-    text + &floor_section(report, "same run", style) + &all_notes(report)
+    whole(report, &Table::of_rows(style, &rows, 3, &columns).to_string(), &report.floor)
 }
 
 fn target(row: &Row) -> String {
@@ -32,10 +32,6 @@ fn target(row: &Row) -> String {
         (None, Some(share), Some(bytes)) => format!("≤ {} % of a core, {} MB", share * 100.0, bytes / 1e6),
         _ => absent(),
     }
-}
-
-fn number(row: &Row, key: &str) -> Option<f64> {
-    row.extra.get(key).and_then(Value::as_f64)
 }
 
 fn milliseconds(ns: u64) -> String {

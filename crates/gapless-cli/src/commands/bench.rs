@@ -97,7 +97,7 @@ enum Benchmark {
 enum RpcBenchmark {
     /// Increment each byte and answer: calls a second, latency and CPU time of every process against the size; one way, too
     #[command(
-        after_help = "Brokers are found on the PATH, started on free ports with their files in a temporary folder, and stopped.\n\nExamples:\n  gapless bench rpc curve --json curve.json --plot curve.svg\n  gapless bench rpc curve --systems nats --sizes 64,1024 --waiting blocking\n  gapless bench rpc curve --compare curve.json\n  gapless bench rpc curve --quick"
+        after_help = "Brokers are found on the PATH, started on free ports with their files in a temporary folder, and stopped.\n\nExamples:\n  gapless bench rpc curve --json curve.json --plot curve.svg\n  gapless bench rpc curve --systems nats --sizes 64,1024 --waiting blocking\n  gapless bench rpc curve --compare curve.json\n  gapless bench rpc curve --quick\n\nOf a picture curve.svg, curve-one-way.svg beside it has the messages that nobody answers."
     )]
     Curve(CurveArguments),
     /// One way and there and back, 72 bytes to 500 KB, 200 workers: calls and bytes a second, in one process and between two

@@ -9,7 +9,7 @@
 pub mod follower_process;
 
 use crate::commands::arguments::Plan;
-use crate::commands::case::{Case, word};
+use crate::commands::case::Case;
 use crate::commands::load::{Driver, Load, Outcome, Sender, Until, on_driver_with};
 use crate::commands::messages::{Counter, Form};
 use crate::commands::{NAME, failed, rows};
@@ -23,7 +23,7 @@ use gapless_measure::Row;
 use gapless_measure::affinity::pair_of_cores;
 use gapless_measure::child_process::{Child, Role};
 use gapless_measure::own_directory::{OwnDirectory, settle};
-use gapless_measure::reporting::put;
+use gapless_measure::reporting::{put, word};
 use gapless_measure::{BenchError, Result};
 use std::net::TcpListener;
 use std::path::Path;

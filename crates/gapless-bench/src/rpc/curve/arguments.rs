@@ -1,10 +1,9 @@
 //! The options of `gapless bench rpc curve`.
 
-use super::refused;
 use crate::Result;
 use crate::rpc::subject::{System, Waiting};
-use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, ValueEnum as _};
+use gapless_measure::reporting::OutputArguments;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -21,21 +20,12 @@ const SIZE_LAST: usize = 4096;
 /// What it takes.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 pub struct CurveArguments {
-    /// Write the results as one JSON object; - is stdout, and then nothing else is printed there
-    #[arg(long, value_name = "FILE", value_parser = PathBufValueParser::new().try_map(gapless_measure::output_file))]
-    pub json: Option<PathBuf>,
-
-    /// Draw calls a second against size; FILE-one-way.svg beside it has the messages that nobody answers
-    #[arg(long, value_name = "FILE.svg", value_parser = PathBufValueParser::new().try_map(gapless_measure::output_file))]
-    pub plot: Option<PathBuf>,
+    #[command(flatten)]
+    pub output: OutputArguments,
 
     /// The results of an earlier run, to be set beside these
     #[arg(long, value_name = "FILE")]
     pub compare: Option<PathBuf>,
-
-    /// Few sizes and samples, to see that it works
-    #[arg(long)]
-    pub quick: bool,
 
     /// Payloads in bytes [default: 1, then 32 to 4096 in steps of 32]
     #[arg(long, value_name = "BYTES,...", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
@@ -77,23 +67,22 @@ impl CurveArguments {
     /// # Errors
     /// A place for the picture that is no file.
     pub(super) fn plan(&self) -> Result<Plan> {
-        if self.plot.as_ref().is_some_and(|path| path.file_stem().is_none()) {
-            return Err(refused("--plot: expected the name of a file, as curve.svg"));
-        }
+        self.output.check()?;
+        let quick = self.output.quick;
         let mut sizes: Vec<usize> = self.sizes.iter().map(|&size| size as usize).collect();
         if sizes.is_empty() {
             let curve = std::iter::once(1).chain((STEP..=SIZE_LAST).step_by(STEP));
-            sizes = if self.quick { SIZES_SHOWN.into() } else { curve.collect() };
+            sizes = if quick { SIZES_SHOWN.into() } else { curve.collect() };
         }
         sizes.sort_unstable();
         sizes.dedup();
         Ok(Plan {
             sizes,
-            samples: self.samples.unwrap_or(if self.quick { SAMPLES_QUICK } else { SAMPLES }),
+            samples: self.samples.unwrap_or(if quick { SAMPLES_QUICK } else { SAMPLES }),
             turns: self.turns,
             systems: chosen(&self.systems, System::value_variants()),
             waiting: chosen(&self.waiting, Waiting::value_variants()),
-            floor_time: Duration::from_millis(if self.quick { 30 } else { 100 }),
+            floor_time: Duration::from_millis(if quick { 30 } else { 100 }),
         })
     }
 }
@@ -101,10 +90,8 @@ impl CurveArguments {
 impl Default for CurveArguments {
     fn default() -> Self {
         Self {
-            json: None,
-            plot: None,
+            output: OutputArguments::default(),
             compare: None,
-            quick: false,
             sizes: Vec::new(),
             samples: None,
             turns: 1,
@@ -128,10 +115,11 @@ mod tests {
         let plan = CurveArguments::default().plan().unwrap();
         assert_eq!((plan.sizes.len(), plan.sizes[0], plan.sizes[1], plan.sizes[128]), (129, 1, 32, 4096));
         assert_eq!((plan.samples, plan.systems.len(), plan.waiting.len()), (SAMPLES, 3, 2));
-        let quick = CurveArguments { quick: true, ..CurveArguments::default() }.plan().unwrap();
+        let output = OutputArguments { quick: true, ..OutputArguments::default() };
+        let quick = CurveArguments { output: output.clone(), ..CurveArguments::default() }.plan().unwrap();
         assert_eq!((quick.sizes, quick.samples), (SIZES_SHOWN.to_vec(), SAMPLES_QUICK));
         let arguments = CurveArguments {
-            quick: true,
+            output,
             sizes: vec![64, 1, 64],
             samples: Some(7),
             systems: vec![System::Nats],
@@ -141,7 +129,8 @@ mod tests {
         let plan = arguments.plan().unwrap();
         assert_eq!((plan.sizes, plan.samples, plan.systems), (vec![1, 64], 7, vec![System::Nats]));
         assert_eq!(plan.waiting, [Waiting::Blocking, Waiting::Spinning], "in the order of the table");
-        let error = CurveArguments { plot: Some("..".into()), ..CurveArguments::default() }.plan().unwrap_err();
+        let output = OutputArguments { plot: Some("..".into()), ..OutputArguments::default() };
+        let error = CurveArguments { output, ..CurveArguments::default() }.plan().unwrap_err();
         assert!(error.is_about_options() && error.to_string().contains("--plot"));
     }
 }

@@ -49,8 +49,7 @@ pub(super) fn compare(report: &mut Report, earlier: &Report) {
     }
     for (curve, ratios) in curves {
         let median = crate::statistics::median(&ratios);
-        let (low, high) =
-            ratios.iter().fold((f64::MAX, 0.0_f64), |(low, high), &ratio| (low.min(ratio), high.max(ratio)));
+        let (low, high) = crate::statistics::range(&ratios);
         let note = format!("× earlier: {curve}: {median:.2} (median of {}, {low:.2} to {high:.2})", ratios.len());
         report.notes.push(note);
     }

@@ -21,18 +21,16 @@ mod table;
 pub use arguments::CurveArguments;
 
 use super::stand::{Stand, has_two_cores};
-use super::subject::{Broker, Waiting};
-use super::check_interrupted;
+use super::subject::{Broker, System, Waiting};
 use crate::Result;
 use crate::floor::{FloorKind, FloorPlan, HEADER_BYTES};
 use arguments::Plan;
-use gapless_measure::progress::Progress;
-use gapless_measure::reporting::refuse_same_file;
+use gapless_measure::reporting::{Run, Shown, word};
 use gapless_measure::turns;
 use gapless_measure::{FloorRow, Report, Row};
 use rows::Figure;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 /// Calls in flight where there is more than one.
 const IN_FLIGHT: usize = 64;
@@ -52,40 +50,40 @@ const CONNECTED_BYTES: usize = 256;
 /// picture that cannot be written.
 pub fn run(arguments: &CurveArguments, interrupted: &AtomicBool) -> Result<String> {
     let plan = arguments.plan()?;
-    refuse_same_file(&arguments.json, &arguments.plot)?;
     let earlier = arguments.compare.as_deref().map(earlier::read).transpose()?;
-    let is_quiet = arguments.json.as_deref() == Some(Path::new("-"));
-    let mut report = Report::new("rpc curve");
-    if let Err(error) = measure(&plan, &mut report, is_quiet, interrupted) {
-        // Relaxed: the flag guards no data (pairs with the store of the signal handler).
-        if !interrupted.load(Ordering::Relaxed) {
-            return Err(error);
+    let shown = Shown {
+        benchmark: "rpc curve",
+        steps: steps(&plan),
+        notes: notes(&plan),
+        text: table::text,
+        draw: plot::write,
+    };
+    let measure = |run: &mut Run<'_>| {
+        let measured = measure(&plan, run);
+        if let Some(earlier) = &earlier {
+            earlier::compare(&mut run.report, earlier);
         }
-        report.notes.push("interrupted: the rows that are missing were not measured".to_owned());
-    }
-    report.notes.extend(notes(&plan));
-    if let Some(earlier) = &earlier {
-        earlier::compare(&mut report, earlier);
-    }
-    if let Some(path) = &arguments.plot {
-        plot::write(&report, path)?;
-    }
-    if let Some(target) = &arguments.json {
-        report.write_json(target)?;
-    }
-    Ok(if is_quiet { String::new() } else { table::text(&report, earlier.is_some()) })
+        measured
+    };
+    Ok(Run::of(shown, &arguments.output, interrupted, measure)?.1)
+}
+
+/// Steps of the measurement, where all systems are installed.
+fn steps(plan: &Plan) -> usize {
+    let ways = |system: &System| if *system == System::Rabbitmq { 2 } else { 1 };
+    let stands = plan.systems.iter().map(ways).sum::<usize>() * plan.waiting.len();
+    plan.systems.len() + (plan.sizes.len() + CONNECTED.len()) * stands * plan.turns as usize
 }
 
 /// Starts all systems, measures them by turns, and stops them.
-fn measure(plan: &Plan, report: &mut Report, is_quiet: bool, interrupted: &AtomicBool) -> Result<()> {
-    let progress = Progress::new(plan.systems.len() as u64, "rpc curve", is_quiet);
+fn measure(plan: &Plan, run: &mut Run<'_>) -> Result<()> {
+    let interrupted = run.interrupted;
     let mut brokers = Vec::new();
-    for (number, &system) in plan.systems.iter().enumerate() {
-        progress.set_label(&format!("start {system:?}"));
-        progress.set_position(number as u64);
+    for &system in &plan.systems {
+        run.next(&format!("start {system:?}"))?;
         match Broker::start(system, interrupted)? {
             Ok(broker) => brokers.push(broker),
-            Err(reason) => report.rows.push(rows::missing(system, &reason)),
+            Err(reason) => run.report.rows.push(rows::missing(system, &reason)),
         }
     }
     let mut stands = Vec::new();
@@ -96,31 +94,22 @@ fn measure(plan: &Plan, report: &mut Report, is_quiet: bool, interrupted: &Atomi
             }
         }
     }
-    progress.finish();
-    let steps = (plan.sizes.len() + CONNECTED.len()) * stands.len() * plan.turns as usize;
-    let progress = Progress::new(steps as u64, "rpc curve", is_quiet);
-    let mut step = 0;
-    let mut next = |stand: &Stand<'_>, what: &str| {
-        progress.set_label(&format!("{what}, {}, {}", stand.endpoint.system(), stand.waiting.key()));
-        progress.set_position(step);
-        step += 1;
-        check_interrupted(interrupted)
-    };
+    let label = |stand: &Stand<'_>, what: &str| format!("{what}, {}, {}", stand.endpoint.system(), word(stand.waiting));
     for &size in &plan.sizes {
         let mut turns = Vec::new();
         let mut floors_of_turns = Vec::new();
         for _ in 0..plan.turns {
-            let floors = Floors::measure(report, plan, size);
+            let floors = Floors::measure(&mut run.report, plan, size);
             let mut rows = Vec::new();
             for stand in &mut stands {
-                next(stand, &format!("{size} B"))?;
+                run.next(&label(stand, &format!("{size} B")))?;
                 rows.extend(stand.serve(|stand| one_size(stand, plan, size, &floors))?);
             }
             turns.push(rows);
             floors_of_turns.push(floors.0);
         }
-        report.rows.extend(turns::middle_rows(turns));
-        report.floor.extend(turns::middle_floors(floors_of_turns));
+        run.report.rows.extend(turns::middle_rows(turns));
+        run.report.floor.extend(turns::middle_floors(floors_of_turns));
     }
     // More and more callers: those of before stay.
     for connected in CONNECTED {
@@ -128,7 +117,7 @@ fn measure(plan: &Plan, report: &mut Report, is_quiet: bool, interrupted: &Atomi
         for _ in 0..plan.turns {
             let mut rows = Vec::new();
             for stand in &mut stands {
-                next(stand, &format!("{connected} callers"))?;
+                run.next(&label(stand, &format!("{connected} callers")))?;
                 let _idle = stand.hold_callers(connected - 1)?;
                 rows.push(stand.serve(|stand| {
                     let (calls, cpu) = stand.calls(CONNECTED_BYTES, plan.samples, 1)?;
@@ -138,9 +127,8 @@ fn measure(plan: &Plan, report: &mut Report, is_quiet: bool, interrupted: &Atomi
             }
             turns.push(rows);
         }
-        report.rows.extend(turns::middle_rows(turns));
+        run.report.rows.extend(turns::middle_rows(turns));
     }
-    progress.finish();
     Ok(())
 }
 

@@ -1,14 +1,15 @@
 //! The two pictures: calls a second, and messages a second one way, against size, all curves in each.
 
-use super::rows::{curve, number_of_config};
+use super::rows::curve;
 use crate::Result;
 use gapless_measure::plot::{Curve, add_point};
+use gapless_measure::reporting::config_number;
 use gapless_measure::{FloorRow, Report, Row, reporting};
 use std::path::{Path, PathBuf};
 
 /// Writes the calls to `path`, and what goes one way to its neighbour.
 pub(super) fn write(report: &Report, path: &Path) -> Result<()> {
-    let is_call = |row: &Row| number_of_config(row, "in_flight").is_some();
+    let is_call = |row: &Row| config_number(row, "in_flight").is_some();
     let a_second = |ns: u64| 1e9 / ns.max(1) as f64;
     for (path, what, floor, is_of) in [
         (path.to_owned(), "Calls", "shm_ping_pong", &is_call as &dyn Fn(&Row) -> bool),
@@ -19,7 +20,7 @@ pub(super) fn write(report: &Report, path: &Path) -> Result<()> {
         // The size that it stands beside, without the header.
         let points = floors.filter_map(|row| Some((row.payload_bytes.saturating_sub(64) as f64, floor_rate(row)?)));
         let mut curves = vec![Curve { name: format!("floor: {floor}"), points: points.collect() }];
-        for row in report.rows.iter().filter(|row| is_of(row) && number_of_config(row, "connected") == Some(1)) {
+        for row in report.rows.iter().filter(|row| is_of(row) && config_number(row, "connected") == Some(1)) {
             let (Some(name), Some(size), Some(rate)) = (curve(row), row.config.payload_bytes, row.throughput_per_s)
             else {
                 continue;

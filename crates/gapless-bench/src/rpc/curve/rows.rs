@@ -3,12 +3,9 @@
 use crate::rpc::exchange::Calls;
 use crate::rpc::stand::{Cpu, OneWay, Stand};
 use crate::rpc::subject::System;
-use clap::ValueEnum as _;
+use gapless_measure::reporting::{config_number, keys, not_measured, word};
 use gapless_measure::{CpuPerMessage, Row, RowConfig};
 use serde_json::{Map, Value, json};
-
-/// The key of the reason why a system was not measured.
-pub(super) const NOT_MEASURED: &str = "not_measured";
 
 /// What a row measures.
 #[derive(Clone, Copy, Debug)]
@@ -55,7 +52,7 @@ impl Figure {
             ("system", json!(stand.endpoint.system())),
             ("acknowledgement", json!(stand.endpoint.acknowledgement())),
             ("in_flight", json!(self.in_flight)),
-            ("waiting", json!(stand.waiting.key())),
+            ("waiting", json!(word(stand.waiting))),
             ("connected", json!(self.connected)),
         ];
         let extra = extra.into_iter().filter(|(_, value)| !value.is_null());
@@ -82,21 +79,12 @@ impl Figure {
 
 /// The row of a system that is not there, with the way to install it.
 pub(super) fn missing(system: System, reason: &str) -> Row {
-    let name = system.to_possible_value().expect("every system has a name");
-    let mut row = Row::default();
-    row.config.extra.insert("system".to_owned(), name.get_name().into());
-    row.extra.insert(NOT_MEASURED.to_owned(), reason.into());
-    row
+    not_measured(RowConfig { extra: keys(json!({ "system": word(system) })), ..RowConfig::default() }, reason)
 }
 
 /// A text of the configuration.
 pub(super) fn of_config<'a>(row: &'a Row, key: &str) -> Option<&'a str> {
     row.config.extra.get(key).and_then(Value::as_str)
-}
-
-/// A number of the configuration.
-pub(super) fn number_of_config(row: &Row, key: &str) -> Option<u64> {
-    row.config.extra.get(key).and_then(Value::as_u64)
 }
 
 /// The curve on which the row is a point, in words: system, acknowledgement, waiting, and how many calls. None for a
@@ -113,12 +101,12 @@ pub(super) fn curve(row: &Row) -> Option<String> {
 
 /// What is called or sent, in words.
 pub(super) fn what(row: &Row) -> String {
-    let mut text = match number_of_config(row, "in_flight") {
+    let mut text = match config_number(row, "in_flight") {
         None => "one way".to_owned(),
         Some(1) => "call".to_owned(),
         Some(in_flight) => format!("{in_flight} calls in flight"),
     };
-    if let Some(connected) = number_of_config(row, "connected").filter(|&connected| connected > 1) {
+    if let Some(connected) = config_number(row, "connected").filter(|&connected| connected > 1) {
         text += &format!(", {connected} callers connected");
     }
     text

@@ -2,10 +2,9 @@
 
 use super::arguments::SIZES_SHOWN;
 use super::earlier::RATIO;
-use super::rows::{NOT_MEASURED, number_of_config, of_config, what};
-use gapless_measure::table::{
-    self, Column, Table, TableStyle, absent, bytes, floor_ratio, floor_section, latency, notes, throughput, verified,
-};
+use super::rows::{of_config, what};
+use gapless_measure::reporting::{NOT_MEASURED, config_number, number};
+use gapless_measure::table::{self, Column, Table, TableStyle, absent, column, throughput, whole};
 use gapless_measure::{Report, Row};
 use serde_json::Value;
 
@@ -13,7 +12,7 @@ use serde_json::Value;
 const SIZES_FEW: usize = 8;
 
 /// The whole text.
-pub(super) fn text(report: &Report, has_earlier: bool) -> String {
+pub(super) fn text(report: &Report) -> String {
     let mut sizes: Vec<u64> = report.rows.iter().filter_map(|row| row.config.payload_bytes).collect();
     sizes.sort_unstable();
     sizes.dedup();
@@ -27,34 +26,26 @@ pub(super) fn text(report: &Report, has_earlier: bool) -> String {
             Some(reason) => format!("not measured: {reason}"),
             None => what(row),
         }),
-        ("bytes", bytes),
+        column::BYTES,
         ("a second", throughput),
-        ("p50 µs", |row| latency(row, |latency| latency.p50)),
-        ("p99 µs", |row| latency(row, |latency| latency.p99)),
-        ("p99.9 µs", |row| latency(row, |latency| latency.p99_9)),
+        column::P50,
+        column::P99,
+        column::P99_9,
         ("CPU µs client", |row| cpu(row, "client")),
         ("server", |row| cpu(row, "server")),
         ("broker", |row| cpu(row, "broker")),
-        ("× floor", floor_ratio),
-        ("verified", verified),
+        column::BY_FLOOR,
+        column::VERIFIED,
     ];
-    if has_earlier {
-        let ratio: fn(&Row) -> String =
-            |row| row.extra.get(RATIO).and_then(Value::as_f64).map_or_else(absent, |ratio| format!("{ratio:.2}"));
-        columns.push(("× earlier", ratio));
-    }
-    let style = TableStyle::for_stdout();
-    let mut text = format!("{}\n\n{}\n", report.environment.summary(), by_curve(&rows, style, &columns));
-    if report.rows.iter().any(|row| row.verified == Some(false)) {
-        text += "NOT VERIFIED: messages were lost, doubled or wrong in that row; its figures are not a result.\n";
+    if report.rows.iter().any(|row| row.extra.contains_key(RATIO)) {
+        columns.push(("× earlier", |row| number(row, RATIO).map_or_else(absent, |ratio| format!("{ratio:.2}"))));
     }
     let floors = report.floor.iter().filter(|row| is_shown(row.payload_bytes.saturating_sub(64)));
     // The floor without a payload is measured again at each size; one stands for all.
     let mut floors: Vec<_> = floors.filter(|row| row.payload_bytes > 0).cloned().collect();
     floors.extend(report.floor.iter().find(|row| row.payload_bytes == 0).cloned());
     floors.sort_by(|a, b| a.name.cmp(&b.name));
-    let shown = Report { floor: floors, ..Report::default() };
-    text + &floor_section(&shown, "same run", style) + &notes(report)
+    whole(report, &by_curve(&rows, TableStyle::for_stdout(), &columns).to_string(), &floors)
 }
 
 /// The points of a curve below each other; they were measured size by size.
@@ -62,8 +53,8 @@ fn by_curve(rows: &[&Row], style: TableStyle, columns: &[Column]) -> Table {
     let mut rows = rows.to_vec();
     let key = |row: &Row| {
         let words = ["system", "acknowledgement", "waiting"].map(|key| of_config(row, key).map(str::to_owned));
-        let in_flight = number_of_config(row, "in_flight").unwrap_or(u64::MAX);
-        (words, in_flight, number_of_config(row, "connected"))
+        let in_flight = config_number(row, "in_flight").unwrap_or(u64::MAX);
+        (words, in_flight, config_number(row, "connected"))
     };
     // Stable, so that sizes stay in their order.
     rows.sort_by_key(|row| key(row));
@@ -92,7 +83,7 @@ mod tests {
             row.config.extra.insert("system".to_owned(), "rabbitmq".into());
             report.rows.push(row);
         }
-        let text = text(&report, false);
+        let text = text(&report);
         assert!(text.contains("not measured: nats-server is not on the PATH: apt-get install nats-server"), "{text}");
         assert_eq!(text.lines().filter(|line| line.contains("| rabbitmq")).count(), 2, "1 and 64 bytes: {text}");
     }

@@ -33,9 +33,9 @@ use crate::rpc::failed;
 use arguments::Plan;
 use copies::Copies;
 use gapless_measure::Result;
-use gapless_measure::floor::{FloorKind, FloorPlan};
+use gapless_measure::floor::FloorKind;
 use gapless_measure::own_directory::OwnDirectory;
-use gapless_measure::reporting::{Run, Shown};
+use gapless_measure::reporting::{Run, Shown, measure_floors};
 use gapless_rpc::Retry;
 use killing::{Dice, Kill, Victims};
 use rabbitmq::Broker;
@@ -80,8 +80,7 @@ pub fn run(arguments: &FaultsArguments, interrupted: &AtomicBool) -> Result<(Str
 
 fn measure(plan: &Plan, run: &mut Run<'_>) -> Result<()> {
     let items = vec![(FloorKind::FutexRoundTrip, 0)];
-    let floors = FloorPlan { time_limit: plan.floor_time, ..FloorPlan::new(Path::new("."), items) }.measure();
-    (run.report.floor, run.report.notes) = (floors.rows, floors.skipped);
+    measure_floors(&mut run.report, Path::new("."), items, plan.floor_time);
     let directory = own_directory()?;
     let mut dice = Dice::new(plan.seed);
     for retry in RETRIES {

@@ -8,10 +8,11 @@ use crate::peers::rabbitmq::{RabbitMqBroker, RabbitMqCaller};
 use crate::peers::subject::{Caller as _, Waiting};
 use crate::rpc::{NAME, failed};
 use gapless_measure::child_process::{Child, Role};
+use gapless_measure::reporting::is_set;
 use gapless_measure::{BenchError, Result};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 /// The broker and its server.
@@ -59,8 +60,7 @@ impl<'a> Broker<'a> {
         self.starts += 1;
         let directory = self.directory.join(format!("rabbitmq-{}", self.starts));
         std::fs::create_dir(&directory).map_err(|source| BenchError::io("create", &directory, source))?;
-        // Relaxed: the flag guards no data (pairs with the store of the signal handler).
-        let started = RabbitMqBroker::start(&directory, &|| self.interrupted.load(Ordering::Relaxed));
+        let started = RabbitMqBroker::start(&directory, &|| is_set(self.interrupted));
         let broker = match started {
             Ok(broker) => broker,
             Err(error @ PeerError::Missing { .. }) => return Ok(Err(error.to_string())),

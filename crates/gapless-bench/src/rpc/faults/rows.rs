@@ -7,17 +7,15 @@ use super::serving::{WORK, WORKERS};
 use super::supervised::Victim;
 use super::traffic::{Seen, Shared, Touched};
 use gapless_measure::histogram::LatencyHistogram;
-use gapless_measure::reporting::put;
+use gapless_measure::reporting::{keys, not_measured, put};
 use gapless_measure::{FloorRow, Row, RowConfig};
 use gapless_rpc::Retry;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 /// 99 of 100 callers of lost calls know it within this time of the kernel's sign, ns.
 pub(super) const TARGET_P99_NS: u64 = 5_000_000;
-/// The key of the reason why there is no figure.
-pub(super) const NOT_MEASURED: &str = "not_measured";
 
 /// What is killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,7 +96,7 @@ pub(super) fn row(
         config: RowConfig {
             payload_bytes: Some(LENGTH as u64),
             count: Some(seen.calls),
-            extra: config.as_object().cloned().unwrap_or_default(),
+            extra: keys(config),
             ..RowConfig::default()
         },
         throughput_per_s: Some((seen.answered.len() as f64 / elapsed.as_secs_f64()).round()),
@@ -167,10 +165,7 @@ fn death_of<'a>(call: &Touched, deaths: &'a [Death]) -> Option<&'a Death> {
 
 /// The row of a system that is not there, with the way to install it.
 pub(super) fn missing(reason: &str) -> Row {
-    let mut row = Row::default();
-    row.config.extra.insert("system".to_owned(), Value::from("rabbitmq"));
-    put(&mut row, NOT_MEASURED, reason);
-    row
+    not_measured(RowConfig { extra: keys(json!({ "system": "rabbitmq" })), ..RowConfig::default() }, reason)
 }
 
 #[cfg(test)]

@@ -1,13 +1,11 @@
 //! What is printed, and what is drawn.
 
 use super::Plan;
-use super::rows::{NOT_MEASURED, TARGET_P99_NS};
+use super::rows::TARGET_P99_NS;
 use super::serving::{WORK, WORKERS};
 use gapless_measure::Result;
-use gapless_measure::reporting::{self, PERCENTILE_LABEL, number, of_config, percentiles};
-use gapless_measure::table::{
-    Column, Table, TableStyle, absent, floor_ratio, floor_section, grouped, notes as all_notes, throughput, verified,
-};
+use gapless_measure::reporting::{self, NOT_MEASURED, PERCENTILE_LABEL, number, of_config, percentiles};
+use gapless_measure::table::{Column, Table, TableStyle, absent, column, grouped, throughput, whole};
 use gapless_measure::{LatencyNs, Report, Row};
 use serde_json::Value;
 use std::path::Path;
@@ -24,7 +22,7 @@ pub(super) fn text(report: &Report) -> String {
         ("retried", |row| count(row.extra.get("retried"))),
         ("longest silence ms", |row| number(row, "longest_silence_ns").map_or_else(absent, milliseconds)),
         ("known after the sign ms: p50, p99, max", |row| of_latency(row.latency_ns)),
-        ("× floor", floor_ratio),
+        column::BY_FLOOR,
         ("after SIGKILL", |row| of_latency(latency(row, "known_after_kill_ns"))),
         ("answered again after the sign", |row| of_latency(latency(row, "answered_again_after_sign_ns"))),
         ("wrong, doubled", |row| match row.duplicated {
@@ -37,15 +35,11 @@ pub(super) fn text(report: &Report) -> String {
             None => absent(),
         }),
         ("begun twice", |row| count(row.extra.get("begun_twice"))),
-        ("verified", verified),
+        column::VERIFIED,
     ];
     let style = TableStyle::for_stdout();
     let rows: Vec<&Row> = report.rows.iter().collect();
-    let mut text = format!("{}\n\n{}\n", report.environment.summary(), Table::of_rows(style, &rows, 2, &columns));
-    if report.rows.iter().any(|row| row.verified == Some(false)) {
-        text += "NOT VERIFIED: answers of that row were wrong or doubled; its figures are not a result.\n";
-    }
-    text + &floor_section(report, "same run", style) + &all_notes(report)
+    whole(report, &Table::of_rows(style, &rows, 2, &columns).to_string(), &report.floor)
 }
 
 fn killed(row: &Row) -> String {

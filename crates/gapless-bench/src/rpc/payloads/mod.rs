@@ -25,11 +25,11 @@ use gapless_measure::Result;
 use gapless_measure::child_process::{Child, Role};
 use gapless_measure::floor::{FloorKind, FloorPlan};
 use gapless_measure::own_directory::OwnDirectory;
-use gapless_measure::reporting::{Run, Shown, put};
+use gapless_measure::reporting::{Run, Shown, keys, put, put_rates};
 use gapless_measure::{CpuPerMessage, FloorRow, Row, RowConfig};
 use gapless_rpc::domain::ServeReach;
 use gapless_rpc::{Caller, CallerOptions, Domain, Reach};
-use serde_json::{Map, json};
+use serde_json::json;
 use served::{ONE_WAY, TWO_WAY, WORKERS};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -153,14 +153,12 @@ impl<'a> Callers<'a> {
             mode: Some(if ways == 1 { "one_way" } else { "two_way" }.to_owned()),
             payload_bytes: Some(size as u64),
             count: Some(cycles.calls),
-            extra: extra.as_object().cloned().unwrap_or_else(Map::new),
+            extra: keys(extra),
             ..RowConfig::default()
         };
-        let rate = cycles.rate();
         let client_ns = cycles.cpu_ns as f64 / cycles.calls.max(1) as f64;
         let mut row = Row {
             config,
-            throughput_per_s: Some(rate.round()),
             sent: Some(cycles.calls),
             elapsed_ns: Some(cycles.elapsed.as_nanos() as u64),
             cpu_ns_per_message: Some(CpuPerMessage { driver: client_ns, service: server_ns.unwrap_or(0.0) }),
@@ -168,16 +166,9 @@ impl<'a> Callers<'a> {
             lost: Some(0),
             ..Row::default()
         };
-        let (least, greatest) =
-            cycles.rates.iter().fold((f64::MAX, 0.0_f64), |(low, high), &rate| (low.min(rate), high.max(rate)));
-        for (key, value) in [
-            ("throughput_min_per_s", json!(least.round())),
-            ("throughput_max_per_s", json!(greatest.round())),
-            ("bytes_per_s", json!((rate * (size * ways) as f64).round())),
-            ("wrong", json!(cycles.wrong)),
-        ] {
-            put(&mut row, key, value);
-        }
+        put_rates(&mut row, &cycles.rates);
+        put(&mut row, "bytes_per_s", (cycles.rate() * (size * ways) as f64).round());
+        put(&mut row, "wrong", cycles.wrong);
         row
     }
 }

@@ -6,8 +6,7 @@ use gapless_measure::Result;
 use gapless_measure::plot::{Curve, add_point};
 use gapless_measure::reporting::{self, number, of_config};
 use gapless_measure::table::{
-    Column, Table, TableStyle, absent, bytes, floor_ratio, floor_section, grouped, microseconds, notes as all_notes,
-    rate, throughput, verified,
+    Column, Table, TableStyle, absent, column, grouped, microseconds, rate, throughput, whole,
 };
 use gapless_measure::{Report, Row};
 use std::path::Path;
@@ -17,7 +16,7 @@ pub(super) fn text(report: &Report) -> String {
     let columns: [Column; 11] = [
         ("ends", |row| of_config(row, "ends").to_owned()),
         ("way", |row| row.config.mode.as_deref().unwrap_or_default().replace('_', " ")),
-        ("bytes", bytes),
+        column::BYTES,
         ("calls/s", throughput),
         ("min", |row| number(row, "throughput_min_per_s").map_or_else(absent, rate)),
         ("max", |row| number(row, "throughput_max_per_s").map_or_else(absent, rate)),
@@ -27,7 +26,7 @@ pub(super) fn text(report: &Report) -> String {
             let server = if cpu.service > 0.0 { microseconds(cpu.service as u64) } else { absent() };
             format!("{}, {server}", microseconds(cpu.driver as u64))
         }),
-        ("× floor", floor_ratio),
+        column::BY_FLOOR,
         ("published", |row| match row.extra.get("published") {
             None => absent(),
             Some(published) => {
@@ -35,19 +34,15 @@ pub(super) fn text(report: &Report) -> String {
                 format!("{}–{}", of("min_per_s"), of("max_per_s"))
             }
         }),
-        ("verified", verified),
+        column::VERIFIED,
     ];
     let style = TableStyle::for_stdout();
     let mut rows: Vec<&Row> = report.rows.iter().filter(|row| row.extra.contains_key("published")).collect();
     // Stable, so that sizes stay in their order.
     rows.sort_by_key(|row| (of_config(row, "ends").to_owned(), row.config.mode.clone()));
-    let mut text = format!("{}\n\n{}\n", report.environment.summary(), Table::of_rows(style, &rows, 2, &columns));
-    if report.rows.iter().any(|row| row.verified == Some(false)) {
-        text += "NOT VERIFIED: replies of that row were wrong; its figures are not a result.\n";
-    }
     let floors = report.floor.iter().filter(|row| !row.payload_bytes.is_power_of_two());
-    let shown = Report { floor: floors.cloned().collect(), ..Report::default() };
-    text + &floor_section(&shown, "same run", style) + &all_notes(report)
+    let floors: Vec<_> = floors.cloned().collect();
+    whole(report, &Table::of_rows(style, &rows, 2, &columns).to_string(), &floors)
 }
 
 /// Bytes a second against size, of the sizes of the picture.

@@ -19,9 +19,9 @@ use crate::rpc::check_interrupted;
 use arguments::Plan;
 use gapless_measure::Result;
 use gapless_measure::affinity::pair_of_cores;
-use gapless_measure::floor::{FloorKind, FloorPlan};
+use gapless_measure::floor::FloorKind;
 use gapless_measure::histogram::LatencyHistogram;
-use gapless_measure::reporting::{Run, Shown, put};
+use gapless_measure::reporting::{Run, Shown, compare, keys, measure_floors, put, put_rates};
 use gapless_measure::resources::process_cpu_ns;
 use gapless_measure::statistics::median;
 use gapless_measure::{CpuPerMessage, Report, Row, RowConfig};
@@ -90,8 +90,7 @@ pub fn run(arguments: &ScenariosArguments, interrupted: &AtomicBool) -> Result<S
 fn measure(plan: &Plan, run: &mut Run<'_>) -> Result<()> {
     let items =
         vec![(FloorKind::ShmStream, PAYLOAD_BYTES), (FloorKind::FutexRoundTrip, 0), (FloorKind::SequentialWrite, 0)];
-    let floors = FloorPlan { time_limit: plan.floor_time, ..FloorPlan::new(&plan.directory, items) }.measure();
-    (run.report.floor, run.report.notes) = (floors.rows, floors.skipped);
+    measure_floors(&mut run.report, &plan.directory, items, plan.floor_time);
     for scenario in &SCENARIOS {
         run.next(scenario.name)?;
         let row = under_load(plan, run, scenario)?;
@@ -126,14 +125,10 @@ fn under_load(plan: &Plan, run: &Run<'_>, scenario: &Scenario) -> Result<Row> {
     let ended = load.end();
     let mut row = row_of(scenario.name, shape, ended.calls);
     let rate = median(&rates);
-    row.throughput_per_s = Some(rate.round());
     row.cpu_ns_per_message = Some(CpuPerMessage { driver: cpu_ns as f64 / calls.max(1) as f64, service: 0.0 });
     row.verified = Some(ended.wrong == 0 && ended.failed == 0);
     row.lost = Some(ended.failed);
-    let (least, greatest) =
-        rates.iter().fold((f64::MAX, 0.0_f64), |(low, high), &rate| (low.min(rate), high.max(rate)));
-    put(&mut row, "throughput_min_per_s", least.round());
-    put(&mut row, "throughput_max_per_s", greatest.round());
+    put_rates(&mut row, &rates);
     put(&mut row, "wrong", ended.wrong);
     if let Some(counters) = ended.overflow {
         let share = counters.spilled_records as f64 / ended.calls.max(1) as f64;
@@ -151,9 +146,7 @@ fn under_load(plan: &Plan, run: &Run<'_>, scenario: &Scenario) -> Result<Row> {
         put(&mut row, "target_per_s", target);
         put(&mut row, "target_met", rate >= target);
     }
-    if let Some(floor) = run.report.floor_row(FloorKind::ShmStream.name(), PAYLOAD_BYTES) {
-        row.compare_with(floor);
-    }
+    compare(&mut row, &run.report, FloorKind::ShmStream, PAYLOAD_BYTES);
     Ok(row)
 }
 
@@ -198,9 +191,7 @@ fn probed(
         if which != ALONE {
             put(&mut row, "flood_calls", floods[which].calls);
         }
-        if let Some(floor) = run.report.floor_row(FloorKind::FutexRoundTrip.name(), 0) {
-            row.compare_with(floor);
-        }
+        compare(&mut row, &run.report, FloorKind::FutexRoundTrip, 0);
         row
     }))
 }
@@ -252,7 +243,7 @@ fn row_of(name: &str, shape: Shape, calls: u64) -> Row {
         name: Some(name.to_owned()),
         payload_bytes: Some(PAYLOAD_BYTES),
         count: Some(calls),
-        extra: extra.as_object().cloned().unwrap_or_default(),
+        extra: keys(extra),
         ..RowConfig::default()
     };
     Row { config, sent: Some(calls), ..Row::default() }

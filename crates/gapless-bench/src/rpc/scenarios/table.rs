@@ -2,53 +2,49 @@
 
 use super::Plan;
 use gapless_measure::Result;
-use gapless_measure::reporting::{self, PERCENTILE_LABEL, number, of_config, percentiles};
+use gapless_measure::reporting::{self, PERCENTILE_LABEL, config_number, number, of_config, percentiles};
 use gapless_measure::table::{
-    Column, Table, TableStyle, absent, driver_cpu, floor_ratio, floor_section, grouped, latency, microseconds,
-    notes as all_notes, rate, text as text_of, throughput, verified,
+    Column, Table, TableStyle, absent, column, driver_cpu, grouped, microseconds, rate, text as text_of, throughput,
+    whole,
 };
 use gapless_measure::{Report, Row};
-use serde_json::Value;
 use std::path::Path;
 
 /// The whole text: what goes through, then what the probe notices of it.
 pub(super) fn text(report: &Report) -> String {
     let loads: [Column; 11] = [
-        ("what", |row| text_of(&row.config.name)),
+        column::NAME,
         ("callers and workers are", |row| of_config(row, "are").to_owned()),
-        ("in flight", |row| row.config.extra.get("in_flight").and_then(Value::as_u64).map_or_else(absent, grouped)),
+        ("in flight", |row| config_number(row, "in_flight").map_or_else(absent, grouped)),
         ("calls/s", throughput),
         ("min", |row| number(row, "throughput_min_per_s").map_or_else(absent, rate)),
         ("max", |row| number(row, "throughput_max_per_s").map_or_else(absent, rate)),
         ("CPU ns/call", driver_cpu),
-        ("× floor", floor_ratio),
+        column::BY_FLOOR,
         ("passed the disk", |row| {
             number(row, "spilled_share").map_or_else(absent, |share| format!("{:.0} %", share * 100.0))
         }),
         ("published", |row| number(row, "published_per_s").map_or_else(absent, rate)),
-        ("verified", verified),
+        column::VERIFIED,
     ];
     let probes: [Column; 9] = [
-        ("what", |row| text_of(&row.config.name)),
-        ("p50 µs", |row| latency(row, |latency| latency.p50)),
-        ("p99 µs", |row| latency(row, |latency| latency.p99)),
-        ("p99.9 µs", |row| latency(row, |latency| latency.p99_9)),
-        ("max µs", |row| latency(row, |latency| latency.max)),
-        ("× floor", floor_ratio),
+        column::NAME,
+        column::P50,
+        column::P99,
+        column::P99_9,
+        column::MAX,
+        column::BY_FLOOR,
         ("p99 × bare", |row| number(row, "p99_by_bare").map_or_else(absent, |ratio| format!("{ratio:.2}"))),
         ("published", |row| number(row, "published_ns").map_or_else(absent, |ns| microseconds(ns as u64))),
-        ("verified", verified),
+        column::VERIFIED,
     ];
     let style = TableStyle::for_stdout();
     let (under_load, probed): (Vec<&Row>, Vec<&Row>) = report.rows.iter().partition(|row| row.latency_ns.is_none());
-    let mut text = format!("{}\n\n{}\n", report.environment.summary(), Table::of_rows(style, &under_load, 2, &loads));
+    let mut figures = Table::of_rows(style, &under_load, 2, &loads).to_string();
     if !probed.is_empty() {
-        text += &format!("\n{}\n", Table::of_rows(style, &probed, 1, &probes));
+        figures += &format!("\n\n{}", Table::of_rows(style, &probed, 1, &probes));
     }
-    if report.rows.iter().any(|row| row.verified == Some(false)) {
-        text += "NOT VERIFIED: calls of that row failed or had wrong replies; its figures are not a result.\n";
-    }
-    text + &floor_section(report, "same run", style) + &all_notes(report)
+    whole(report, &figures, &report.floor)
 }
 
 /// The probe's latency against its percentile.

@@ -12,6 +12,7 @@ use crate::sequencer::protocol::{Cost, NodeAssignment, Participant, Ready, Role,
 use crate::sequencer::slices::slices;
 use crate::sequencer::stream_under_test::{SequencerPlan, StreamUnderTest, floor, journaled_bytes, own_directory};
 use gapless_measure::affinity::pair_of_cores;
+use gapless_measure::reporting::word;
 use gapless_measure::{CpuPerMessage, FloorRow, Row};
 use gapless_wire::mold;
 use std::sync::atomic::AtomicBool;
@@ -75,7 +76,7 @@ pub(in crate::sequencer) fn measure(
     }
     row.config.extra.insert("in_flight".to_owned(), 1.into());
     row.config.extra.insert("repetitions".to_owned(), repetitions.into());
-    let tag = format!("latency {} {}", of.transport.name(), of.payload_bytes);
+    let tag = format!("latency {} {}", word(of.transport), of.payload_bytes);
     let began = all[0].began;
     Ok(Finished { row, floors, latencies: vec![(tag, RecordedRun::of_one_interval(latencies, elapsed_ns), began)] })
 }

@@ -15,6 +15,7 @@ use super::plan::Plan;
 use super::protocol::{Account, NodeAssignment, Role};
 use super::stream_under_test::StreamUnderTest;
 use crate::histogram::RecordedRun;
+use gapless_measure::reporting::word;
 use gapless_measure::{FloorRow, Row, RowConfig};
 use serde::{Deserialize, Serialize};
 use std::time::SystemTime;
@@ -101,8 +102,8 @@ pub(super) fn config(plan: &Plan, mode: &str, transport: Transport, payload_byte
     let mut config = RowConfig {
         mode: Some(mode.to_owned()),
         // The promises of somebody else's stream are not passed to its nodes.
-        tier: is_own.then(|| plan.tier.name().to_owned()),
-        transport: Some(transport.name().to_owned()),
+        tier: is_own.then(|| word(plan.tier)),
+        transport: Some(word(transport)),
         payload_bytes: Some(payload_bytes as u64),
         count: Some(count),
         ..RowConfig::default()

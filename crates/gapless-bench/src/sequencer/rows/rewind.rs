@@ -12,6 +12,7 @@ use crate::sequencer::protocol::{
 use crate::sequencer::stream_under_test::{SequencerPlan, StreamUnderTest, journaled_bytes, own_directory};
 use gapless_measure::Row;
 use gapless_measure::affinity::{available_cpus, pair_of_cores};
+use gapless_measure::reporting::word;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -126,7 +127,7 @@ pub(in crate::sequencer) fn measure(
     note_stream(&mut row, &mut stream_under_test);
     let tagged = |when, paced: Paced, began| {
         let recorded = RecordedRun::of_one_interval(paced.latencies, paced.elapsed_ns);
-        (format!("rewind {} {when}", of.transport.name()), recorded, began)
+        (format!("rewind {} {when}", word(of.transport)), recorded, began)
     };
     let latencies = vec![tagged("before", before, began), tagged("during", during, joined)];
     Ok(Finished { row, floors: Vec::new(), latencies })
