@@ -9,7 +9,7 @@ use crate::{BenchError, Result};
 mod svg;
 
 /// A sheet of charts with the same axes.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug)]
 pub struct Plot {
     /// Stands above all of it.
     pub title: String,
@@ -24,7 +24,7 @@ pub struct Plot {
 }
 
 /// One chart.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug)]
 pub struct Chart {
     /// Stands above it.
     pub caption: String,
@@ -33,7 +33,7 @@ pub struct Chart {
 }
 
 /// A picture of curves, which share their axes; the one upwards is logarithmic and as long as the points need.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug)]
 pub struct Curves {
     /// Stands above all of it.
     pub title: String,
@@ -48,7 +48,7 @@ pub struct Curves {
 }
 
 /// One curve.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug)]
 pub struct Curve {
     /// Its name in the legend.
     pub name: String,

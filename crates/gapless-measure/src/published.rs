@@ -9,7 +9,7 @@
 pub const SOURCE: &str = "published by Rumi, Feb 2025: Xeon Gold 6334, two hosts over InfiniBand, clustered; about 23 µs of each latency is said to be the wire; flush is not a sync";
 
 /// A published latency at 10,000 messages a second, version 4.0, µs.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy)]
 pub struct PublishedLatency {
     /// `direct` or `indirect`.
     pub access: &'static str,
@@ -24,7 +24,7 @@ pub struct PublishedLatency {
 }
 
 /// A published throughput, messages a second.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub struct PublishedThroughput {
     /// `direct` or `indirect`.
     pub access: &'static str,
@@ -71,31 +71,10 @@ pub const THROUGHPUTS: [PublishedThroughput; 4] = [
 pub const ENCODE_NS: (u64, u64) = (240, 280);
 /// Decoding of the Car message alone, ns: least and greatest published.
 pub const DECODE_NS: (u64, u64) = (235, 275);
-/// Encoded size of the Car message there, bytes.
-pub const CAR_BYTES: u64 = 178;
-
-/// The published latency of a configuration.
-#[must_use]
-pub fn latency_of(access: &str, cpu: &str) -> Option<&'static PublishedLatency> {
-    LATENCIES.iter().find(|row| row.access == access && row.cpu == cpu)
-}
-
-/// The published throughput of a configuration, the newest version.
-#[must_use]
-pub fn throughput_of(access: &str, cpu: &str) -> Option<&'static PublishedThroughput> {
-    THROUGHPUTS.iter().find(|row| row.access == access && row.cpu == cpu)
-}
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_newest_version_is_found_first_and_nothing_is_made_up() {
-        assert_eq!(throughput_of("indirect", "min").unwrap().messages_per_s, 139_875);
-        assert_eq!(throughput_of("direct", "min"), None);
-        assert_eq!(latency_of("direct", "default").unwrap().p50_us, 23.60);
-    }
 
     #[test]
     fn percentiles_are_in_order() {

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// The option of a benchmark that may write its report.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub struct JsonArguments {
     /// Write the results as one JSON object; - is stdout, and then nothing else is printed there
     #[arg(long, value_name = "FILE", value_parser = output_path())]
@@ -36,7 +36,7 @@ impl JsonArguments {
 }
 
 /// The options of a benchmark that prints a table, and may write and draw its report.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub struct OutputArguments {
     #[command(flatten)]
     pub json: JsonArguments,

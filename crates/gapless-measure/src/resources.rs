@@ -14,6 +14,20 @@ pub fn thread_cpu_ns() -> u64 {
     nanoseconds(clock_gettime(ClockId::ThreadCPUTime))
 }
 
+/// CPU time that all threads of another process have used, ns, without those of threads that have ended; `None` for a process that
+/// has ended, or where the kernel does not count it.
+pub fn cpu_ns_of(pid: u32) -> Option<u64> {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten();
+    let mut sum = None;
+    for thread in threads {
+        // A thread may end meanwhile.
+        let Ok(text) = std::fs::read_to_string(thread.path().join("schedstat")) else { continue };
+        let ns = text.split_ascii_whitespace().next()?.parse::<u64>().ok()?;
+        sum = Some(sum.unwrap_or(0) + ns);
+    }
+    sum
+}
+
 /// CPU time that a hypervisor has withheld from this machine since its start, all CPUs together, ns, in
 /// steps of the kernel's tick; `None` where `/proc` is not mounted.
 pub fn stolen_ns() -> Option<u64> {
@@ -72,6 +86,12 @@ mod tests {
             std::hint::spin_loop();
         }
         assert!(process_cpu_ns() >= process + 2_000_000);
+    }
+
+    #[test]
+    fn another_process_is_known_by_its_number() {
+        assert!(cpu_ns_of(std::process::id()).is_some_and(|ns| ns > 0));
+        assert_eq!(cpu_ns_of(u32::MAX), None);
     }
 
     #[test]

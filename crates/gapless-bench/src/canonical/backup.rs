@@ -7,6 +7,7 @@ use super::{NAME, failed};
 use crate::child_process::{Parent, WhenGone, write_line};
 use crate::options::{MessageEncoding, Program};
 use crate::own_directory::OwnDirectory;
+use crate::ports::free_ports;
 use crate::resources::process_cpu_ns;
 use crate::{BenchError, Result};
 use gapless_cluster::config::ClusterConfig;
@@ -16,7 +17,7 @@ use gapless_engine::Replica;
 use gapless_wire::checksum::crc32c;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Read as _};
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -321,10 +322,7 @@ fn carry_out(request: Request, running: &mut Option<Running>, own: &OwnSettings)
     let none = || failed("no member runs here");
     match request {
         Request::Clock => Ok(Answer::Clock(epoch_ns())),
-        Request::Port => {
-            let port = TcpListener::bind(("0.0.0.0", 0)).and_then(|listener| listener.local_addr());
-            Ok(Answer::Port(port.map_err(|source| BenchError::system("find a free port", source))?.port()))
-        }
+        Request::Port => Ok(Answer::Port(free_ports(Ipv4Addr::UNSPECIFIED.into(), 1)?[0])),
         Request::Start(assignment) => {
             *running = None;
             let started = running.insert(start(&assignment, own)?);

@@ -17,6 +17,7 @@ use super::{NAME, failed, finish};
 use crate::child_process::{Child, Role as ChildRole};
 use crate::histogram::IntervalRecorder;
 use crate::options::{BACKUP_ADDRESS, CpuConfiguration, Mode, ReplicationLink, Role, RunSettings};
+use crate::ports::free_ports;
 use crate::resources::{Memory, memory, process_cpu_ns};
 use crate::{BenchError, Result};
 use gapless::prelude::*;
@@ -25,7 +26,7 @@ use gapless_cluster::consensus::Role as MemberRole;
 use gapless_engine::Replica;
 use gapless_measure::affinity::{available_cpus, pair_of_cores, pin_current_thread};
 use gapless_stream::AgentRole;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -192,8 +193,7 @@ fn run_beside(
     let clock_offset_ns = backup.clock_offset_ns()?;
     let here = cluster.interface.filter(|address| !address.is_unspecified()).map(std::net::IpAddr::V4);
     let here = here.map_or_else(|| backup.own_ip(), Ok)?;
-    let free = TcpListener::bind((here, 0)).and_then(|listener| listener.local_addr());
-    let own_port = free.map_err(|source| BenchError::system("find a free port", source))?.port();
+    let own_port = free_ports(here, 1)?[0];
     let Answer::Port(port) = backup.ask(&Request::Port)? else { return Err(not_answered("a port")) };
     let addresses = match cluster.link {
         ReplicationLink::Tcp => [format!("{here}:{own_port}"), format!("{}:{port}", backup.other_ip()?)],

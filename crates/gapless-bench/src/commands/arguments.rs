@@ -37,8 +37,8 @@ pub enum Part {
     Scale,
 }
 
-/// What it takes.
-#[derive(Debug, Clone, Default, PartialEq, Args)]
+/// Options of the benchmark.
+#[derive(Debug, Clone, Default, Args)]
 pub struct CommandsArguments {
     #[command(flatten)]
     pub output: OutputArguments,
@@ -88,7 +88,7 @@ pub struct CommandsArguments {
     pub directory: Option<PathBuf>,
 }
 
-/// What is measured.
+/// Plan of the measurement.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Plan {
     pub(crate) parts: Vec<Part>,
@@ -111,7 +111,7 @@ pub(crate) struct Plan {
 }
 
 impl CommandsArguments {
-    /// What is measured.
+    /// Makes the plan of the measurement.
     ///
     /// # Errors
     /// A time out of its range, a directory that is none, a place for the picture that is no file, a build without pictures.

@@ -61,7 +61,7 @@ impl Bus {
     }
 }
 
-/// What a row varies.
+/// Parameters of a row.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AxonCase {
     bus: Bus,

@@ -1,4 +1,4 @@
-//! What a row varies.
+//! Parameters of a row.
 
 use clap::ValueEnum;
 use gapless_measure::reporting::word;
@@ -45,7 +45,7 @@ pub enum Identifiers {
     TimeOrdered,
 }
 
-/// What a row varies.
+/// Parameters of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Case {
     pub(crate) drive: Drive,

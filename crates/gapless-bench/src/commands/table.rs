@@ -1,4 +1,4 @@
-//! What is printed, and what is drawn.
+//! The printed table and the picture.
 
 use crate::commands::arguments::Plan;
 use crate::commands::latency::PER_S;

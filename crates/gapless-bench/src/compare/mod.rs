@@ -41,8 +41,8 @@ const ERROR: f64 = 0.05;
 /// The floor that stands beside each run.
 const FLOOR: &str = "shm_ping_pong";
 
-/// What it takes.
-#[derive(Debug, Clone, PartialEq, Args)]
+/// Options of the benchmark.
+#[derive(Debug, Clone, Args)]
 pub struct CompareArguments {
     /// The build to compare with: the path of a program, or a git revision, which is built below target/compare
     #[arg(value_name = "A")]

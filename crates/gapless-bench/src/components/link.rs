@@ -49,10 +49,10 @@ const UNACKNOWLEDGED_BYTES: u64 = 4 << 20;
 /// Bytes of the consensus part: about what an append of Raft needs.
 const CONSENSUS_BYTES: usize = 64;
 
-/// What it takes beside the rest.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+/// Options beside the common ones.
+#[derive(Debug, Clone, Default, Args)]
 pub struct LinkArguments {
-    /// What every part takes.
+    /// Common options.
     #[command(flatten)]
     pub part: ComponentArguments,
 

@@ -33,8 +33,8 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// What every part takes.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+/// Common options.
+#[derive(Debug, Clone, Default, Args)]
 pub struct ComponentArguments {
     #[command(flatten)]
     pub json: JsonArguments,

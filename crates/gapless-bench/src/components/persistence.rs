@@ -29,10 +29,10 @@ const BATCH: u64 = 128;
 /// The first replay warms the page cache, the rate is the median of the others.
 const REPLAYS: usize = 6;
 
-/// What it takes beside the rest.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+/// Options beside the common ones.
+#[derive(Debug, Clone, Default, Args)]
 pub struct PersistenceArguments {
-    /// What every part takes.
+    /// Common options.
     #[command(flatten)]
     pub part: ComponentArguments,
 

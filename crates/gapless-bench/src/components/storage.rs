@@ -31,10 +31,10 @@ const TOGETHER: u64 = 100;
 /// Neighbours that a range scan reads.
 const SCANNED: u64 = 100;
 
-/// What it takes beside the rest.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+/// Options beside the common ones.
+#[derive(Debug, Clone, Default, Args)]
 pub struct StorageArguments {
-    /// What every part takes; a sample of this one is 100 operations.
+    /// Common options; a sample of this one is 100 operations.
     #[command(flatten)]
     pub part: ComponentArguments,
 

@@ -4,10 +4,11 @@ use super::failed;
 use super::member::{Answer, Assignment, Request};
 use crate::child_process::{Child, Role};
 use crate::own_directory::OwnDirectory;
+use crate::ports::free_ports;
 use crate::{BenchError, Result};
 use gapless::prelude::Duration;
 use gapless_client::stream_layout::StreamLayout;
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -77,14 +78,7 @@ impl<'a> Cluster<'a> {
         let root = OwnDirectory::create(parent, &name)?;
         let members = (0..MEMBERS).map(|_| None).collect();
         let mut cluster = Self { root, membership, members, interrupted, plan: String::new() };
-        // Held together, so that no two are the same.
-        let listeners: std::io::Result<Vec<_>> =
-            (0..MEMBERS).map(|_| TcpListener::bind((Ipv4Addr::LOCALHOST, 0))).collect();
-        let listeners = listeners.map_err(|source| BenchError::system("find a free port", source))?;
-        let ports = listeners.iter().map(|listener| listener.local_addr().map(|address| address.port()));
-        let ports = ports.collect::<std::io::Result<Vec<u16>>>();
-        let ports = ports.map_err(|source| BenchError::system("find a free port", source))?;
-        drop(listeners);
+        let ports = free_ports(Ipv4Addr::LOCALHOST.into(), MEMBERS)?;
         for member in 1..=MEMBERS {
             let path = cluster.file(member);
             let text = cluster.text(member, &ports);

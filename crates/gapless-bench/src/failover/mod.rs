@@ -72,8 +72,8 @@ pub enum Part {
 /// A member catches up, and answers, within this.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What it takes.
-#[derive(Debug, Clone, PartialEq, Eq, Args)]
+/// Options of the benchmark.
+#[derive(Debug, Clone, Args)]
 pub struct FailoverArguments {
     #[command(flatten)]
     pub output: OutputArguments,

@@ -2,6 +2,7 @@
 //! time read, and killed with everything that it started, however the benchmark ends.
 
 use crate::peers::{PeerError, Result};
+use gapless_measure::resources::cpu_ns_of;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -107,7 +108,7 @@ impl BrokerProcess {
 
     /// CPU time that all its processes have used, ns; of threads that have ended it is no longer known.
     pub fn cpu_ns(&self) -> u64 {
-        self.processes().into_iter().map(process_cpu_ns).sum()
+        self.processes().into_iter().filter_map(cpu_ns_of).sum()
     }
 
     /// Its process group, the guard among them, and who left the group but still works in the directory, as the process
@@ -163,16 +164,6 @@ fn group_of(pid: u32) -> Option<u32> {
     let mut words = text.rsplit_once(')')?.1.split_ascii_whitespace();
     let state = words.next()?;
     words.nth(1)?.parse().ok().filter(|_| !matches!(state, "Z" | "X"))
-}
-
-/// CPU time of the threads of a process, ns.
-fn process_cpu_ns(pid: u32) -> u64 {
-    let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return 0 };
-    let of_thread = |entry: std::io::Result<std::fs::DirEntry>| {
-        let text = std::fs::read_to_string(entry.ok()?.path().join("schedstat")).ok()?;
-        text.split_ascii_whitespace().next()?.parse::<u64>().ok()
-    };
-    threads.filter_map(of_thread).sum()
 }
 
 #[cfg(test)]

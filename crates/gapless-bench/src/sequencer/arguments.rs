@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// Options of `gapless bench sequencer`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+#[derive(Debug, Clone, Default, Args)]
 pub struct SequencerArguments {
     /// What to measure; without it everything
     #[arg(long, value_name = "PART", value_enum, value_delimiter = ',')]

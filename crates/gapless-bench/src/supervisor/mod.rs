@@ -5,7 +5,7 @@
 //! |---|---|
 //! | this | the arguments, the order of things |
 //! | `stand` | copies under the supervisor of this program, and what is done to them |
-//! | `process_costs` | processor time and memory of a process |
+//! | `process_costs` | memory of a process |
 //! | `rows` | from what was measured to the rows of the report, with their targets |
 //! | `table` | what is printed |
 
@@ -18,6 +18,7 @@ use crate::{BenchError, Result};
 use clap::Args;
 use gapless_measure::own_directory::OwnDirectory;
 use gapless_measure::reporting::{JsonArguments, OutputArguments, Run, Shown, check_interrupted};
+use gapless_measure::resources::cpu_ns_of;
 use stand::Stand;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -33,8 +34,8 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// Between two looks at whether the benchmark is interrupted.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What it takes.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+/// Options of the benchmark.
+#[derive(Debug, Clone, Default, Args)]
 pub struct SupervisorArguments {
     #[command(flatten)]
     pub json: JsonArguments,
@@ -56,7 +57,7 @@ pub struct SupervisorArguments {
     pub quick: bool,
 }
 
-/// What is measured.
+/// Plan of the measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Plan {
     copies: usize,
@@ -133,9 +134,9 @@ fn idle(plan: Plan, stand: &Stand, name: &str, interrupted: &AtomicBool) -> Resu
     // What came before is over by then.
     pause(CALM, interrupted)?;
     let processes = stand.processes()?;
-    let (begun, before) = (Instant::now(), processes.map(process_costs::cpu_ns));
+    let (begun, before) = (Instant::now(), processes.map(cpu_ns_of));
     pause(plan.idle, interrupted)?;
-    let (elapsed, after) = (begun.elapsed(), processes.map(process_costs::cpu_ns));
+    let (elapsed, after) = (begun.elapsed(), processes.map(cpu_ns_of));
     let memory = processes.map(process_costs::memory);
     rows::idle(name, plan.copies, elapsed, (before, after), memory)
 }

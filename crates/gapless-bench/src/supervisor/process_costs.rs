@@ -1,4 +1,4 @@
-//! Processor time and memory of a process, as `/proc` tells them.
+//! Memory of a process, by `/proc`.
 
 /// Memory of a process, bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -7,19 +7,6 @@ pub(super) struct Memory {
     pub(super) resident_bytes: u64,
     /// The same with each shared page counted by the part of its users.
     pub(super) proportional_bytes: u64,
-}
-
-/// Processor time that all threads of a process have used, ns; `None` of one that has ended, or where the kernel does not
-/// count it.
-pub(super) fn cpu_ns(pid: u32) -> Option<u64> {
-    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten();
-    let mut sum = None;
-    for thread in threads {
-        let text = std::fs::read_to_string(thread.path().join("schedstat")).ok()?;
-        let ns = text.split_ascii_whitespace().next()?.parse::<u64>().ok()?;
-        sum = Some(sum.unwrap_or(0) + ns);
-    }
-    sum
 }
 
 /// Memory of a process; nothing of one that has ended.
@@ -36,14 +23,13 @@ pub(super) fn memory(pid: u32) -> Memory {
 #[cfg(test)]
 mod tests {
     #[test]
-    fn this_process_costs_something_and_none_nothing() {
+    fn this_process_has_memory() {
         let this = std::process::id();
-        assert!(super::cpu_ns(this).is_some_and(|ns| ns > 0));
         let memory = super::memory(this);
         assert!(
             memory.resident_bytes >= memory.proportional_bytes && memory.proportional_bytes > 100_000,
             "{memory:?}"
         );
-        assert_eq!((super::cpu_ns(u32::MAX), super::memory(u32::MAX)), (None, super::Memory::default()));
+        assert_eq!(super::memory(u32::MAX), super::Memory::default());
     }
 }

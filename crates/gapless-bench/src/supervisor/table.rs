@@ -1,4 +1,4 @@
-//! What is printed.
+//! The printed table.
 
 use gapless_measure::reporting::number;
 use gapless_measure::table::{Column, Table, TableStyle, absent, column, whole};

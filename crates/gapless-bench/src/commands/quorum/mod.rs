@@ -13,19 +13,20 @@ use crate::commands::case::Case;
 use crate::commands::load::{Driver, Load, Outcome, Sender, Until, on_driver_with};
 use crate::commands::messages::{Counter, Form};
 use crate::commands::{NAME, failed, rows};
+use crate::ports::free_ports;
 use follower_process::{Assignment, Order, Ready, Stopped};
 use gapless_agent::Clock;
 use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::consensus::Role as MemberRole;
 use gapless_cqrs::member::CommandMember;
 use gapless_cqrs::{BusOptions, CommandBus, CommandHostOptions, CommandModel, Draft, Pending};
+use gapless_measure::Result;
 use gapless_measure::Row;
 use gapless_measure::affinity::pair_of_cores;
 use gapless_measure::child_process::{Child, Role};
 use gapless_measure::own_directory::{OwnDirectory, settle};
 use gapless_measure::reporting::{put, word};
-use gapless_measure::{BenchError, Result};
-use std::net::TcpListener;
+use std::net::Ipv4Addr;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -72,11 +73,8 @@ pub(crate) fn measure<F: Form>(plan: &Plan, interrupted: &AtomicBool, case: Case
 }
 
 fn free_addresses() -> Result<[String; 2]> {
-    let system = |source| BenchError::system("find a free port", source);
-    let bind = || TcpListener::bind(("127.0.0.1", 0)).map_err(system);
-    let listeners = [bind()?, bind()?];
-    let address = |listener: &TcpListener| listener.local_addr().map_err(system).map(|address| address.to_string());
-    Ok([address(&listeners[0])?, address(&listeners[1])?])
+    let ports = free_ports(Ipv4Addr::LOCALHOST.into(), 2)?;
+    Ok([0, 1].map(|member| format!("127.0.0.1:{}", ports[member])))
 }
 
 /// The file of a member, as that of the canonical row.

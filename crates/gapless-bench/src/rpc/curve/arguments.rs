@@ -17,8 +17,8 @@ pub(super) const SIZES_SHOWN: [usize; 5] = [1, 64, 256, 1024, 4096];
 const STEP: usize = 32;
 const SIZE_LAST: usize = 4096;
 
-/// What it takes.
-#[derive(Debug, Clone, PartialEq, Eq, Args)]
+/// Options of the benchmark.
+#[derive(Debug, Clone, Args)]
 pub struct CurveArguments {
     #[command(flatten)]
     pub output: OutputArguments,
@@ -48,7 +48,7 @@ pub struct CurveArguments {
     pub waiting: Vec<Waiting>,
 }
 
-/// What is measured.
+/// Plan of the measurement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Plan {
     /// Ascending, bytes.
@@ -62,7 +62,7 @@ pub(super) struct Plan {
 }
 
 impl CurveArguments {
-    /// What is measured.
+    /// Makes the plan of the measurement.
     ///
     /// # Errors
     /// A place for the picture that is no file.

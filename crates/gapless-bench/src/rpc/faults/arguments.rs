@@ -15,8 +15,8 @@ const KILLS_QUICK_SUPERVISED: usize = 5;
 const BROKER_KILLS: usize = 5;
 const BROKER_KILLS_QUICK: usize = 1;
 
-/// What it takes.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+/// Options of the benchmark.
+#[derive(Debug, Clone, Default, Args)]
 pub struct FaultsArguments {
     #[command(flatten)]
     pub output: OutputArguments,
@@ -34,7 +34,7 @@ pub struct FaultsArguments {
     pub seed: Option<u64>,
 }
 
-/// What is measured.
+/// Plan of the measurement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Plan {
     pub(super) seed: u64,
@@ -47,7 +47,7 @@ pub(super) struct Plan {
 }
 
 impl FaultsArguments {
-    /// What is measured.
+    /// Makes the plan of the measurement.
     ///
     /// # Errors
     /// A place for the picture that is no file.

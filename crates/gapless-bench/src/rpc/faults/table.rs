@@ -1,4 +1,4 @@
-//! What is printed, and what is drawn.
+//! The printed table and the picture.
 
 use super::Plan;
 use super::rows::TARGET_P99_NS;

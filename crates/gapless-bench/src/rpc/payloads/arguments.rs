@@ -49,8 +49,8 @@ pub(super) struct Published {
     pub(super) kafka: [(u64, u64); 2],
 }
 
-/// What it takes.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+/// Options of the benchmark.
+#[derive(Debug, Clone, Default, Args)]
 pub struct PayloadsArguments {
     #[command(flatten)]
     pub output: OutputArguments,
@@ -60,7 +60,7 @@ pub struct PayloadsArguments {
     pub calls: Option<u64>,
 }
 
-/// What is measured.
+/// Plan of the measurement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Plan {
     /// Calls of a cycle.
@@ -74,7 +74,7 @@ pub(super) struct Plan {
 }
 
 impl PayloadsArguments {
-    /// What is measured.
+    /// Makes the plan of the measurement.
     ///
     /// # Errors
     /// A place for the picture that is no file.

@@ -14,8 +14,8 @@ const TURN_QUICK: Duration = Duration::from_millis(100);
 const PROBES: u64 = 10_000;
 const PROBES_QUICK: u64 = 200;
 
-/// What it takes.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+/// Options of the benchmark.
+#[derive(Debug, Clone, Default, Args)]
 pub struct ScenariosArguments {
     #[command(flatten)]
     pub output: OutputArguments,
@@ -29,7 +29,7 @@ pub struct ScenariosArguments {
     pub directory: Option<PathBuf>,
 }
 
-/// What is measured.
+/// Plan of the measurement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Plan {
     pub(super) turns: usize,
@@ -41,7 +41,7 @@ pub(super) struct Plan {
 }
 
 impl ScenariosArguments {
-    /// What is measured.
+    /// Makes the plan of the measurement.
     ///
     /// # Errors
     /// A place for the picture that is no file; a directory that is none.
