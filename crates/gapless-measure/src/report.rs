@@ -274,23 +274,25 @@ impl Row {
         self.latency_ns.is_some() && self.rate_reached == Some(false)
     }
 
-    /// Why there is no result: what ended the run, a check that failed, a rate that was not reached; `None` if there is one.
+    /// Reason why the row has no result: the end of its run, or a failed check.
     #[must_use]
     pub fn failure(&self) -> Option<String> {
         if let Some(reason) = self.extra.get(FAILED).and_then(Value::as_str) {
             return Some(reason.to_owned());
         }
-        if self.verified == Some(false) {
-            return Some(format!("the check failed: {}", self.notes.join("; ")));
-        }
-        let rate = self.config.rate_per_s.filter(|_| self.rate_reached == Some(false))?;
-        Some(format!("the asked rate of {rate} messages/s was not reached"))
+        (self.verified == Some(false)).then(|| format!("the check failed: {}", self.notes.join("; ")))
+    }
+
+    /// The asked rate, messages per second, if the run was sound and the machine did not reach it.
+    #[must_use]
+    pub fn missed_rate_per_s(&self) -> Option<u64> {
+        self.config.rate_per_s.filter(|_| self.rate_reached == Some(false) && self.failure().is_none())
     }
 
     /// Sets the ratio with a floor: p50 over p50 if this row has a latency, else the floor's rate over this row's.
     /// Leaves it absent where the two do not match or the divisor is zero, and where the row is no result.
     pub fn compare_with(&mut self, floor: &FloorRow) {
-        if self.failure().is_some() {
+        if self.failure().is_some() || self.missed_rate_per_s().is_some() {
             return;
         }
         let ratio = match (self.latency_ns, floor.p50_ns, self.throughput_per_s, floor.rate_per_s) {

@@ -131,6 +131,9 @@ pub fn run(arguments: &CanonicalArguments, interrupted: &Arc<AtomicBool>) -> Res
         if let Some(reason) = one.row.failure() {
             progress.line(&format!("gapless: FAILED {}: {reason}", label(settings)));
         }
+        if let Some(rate) = one.row.missed_rate_per_s() {
+            progress.line(&format!("gapless: MISSED {}: the rate of {rate} messages/s", label(settings)));
+        }
         finished.push(one);
     }
     let mut idle = None;
@@ -153,10 +156,19 @@ pub fn run(arguments: &CanonicalArguments, interrupted: &Arc<AtomicBool>) -> Res
     report.notes.extend(costs(idle, &finished));
     report.rows = finished.iter().map(|one| one.row.clone()).collect();
     write_results(&report, &output, &plan, &finished, started)?;
-    let failures: Vec<String> = report.rows.iter().filter_map(Row::failure).collect();
+    verdict(&report.rows, arguments.strict)
+}
+
+/// The end of the run: an error for failed rows, and for missed rates where the user is strict.
+fn verdict(rows: &[Row], is_strict: bool) -> Result<()> {
+    let missed = |row: &Row| {
+        let rate = row.missed_rate_per_s().filter(|_| is_strict)?;
+        Some(format!("the asked rate of {rate} messages/s was not reached"))
+    };
+    let failures: Vec<String> = rows.iter().filter_map(|row| row.failure().or_else(|| missed(row))).collect();
     match failures.first() {
-        Some(first) if runs.len() == 1 => Err(failed(first)),
-        Some(first) => Err(failed(format!("{} of {} rows failed, the first: {first}", failures.len(), runs.len()))),
+        Some(first) if rows.len() == 1 => Err(failed(first)),
+        Some(first) => Err(failed(format!("{} of {} rows failed, the first: {first}", failures.len(), rows.len()))),
         None => Ok(()),
     }
 }
@@ -305,7 +317,8 @@ fn write_results(
             None => workbook::create(&target.path, report)?,
             Some(cell) => {
                 let row = report.rows.last();
-                let value = row.filter(|row| row.failure().is_none()).and_then(|row| match target.figure {
+                let is_result = |row: &&Row| row.failure().is_none() && row.missed_rate_per_s().is_none();
+                let value = row.filter(is_result).and_then(|row| match target.figure {
                     SheetFigure::LatencyP50 => Some(row.latency_ns?.p50 as f64 / 1000.0),
                     SheetFigure::Throughput => row.throughput_per_s,
                 });
@@ -317,4 +330,31 @@ fn write_results(
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(rate_reached: bool, verified: bool) -> Row {
+        let mut row = Row { rate_reached: Some(rate_reached), verified: Some(verified), ..Row::default() };
+        row.config.rate_per_s = Some(10_000);
+        row
+    }
+
+    #[test]
+    fn missed_rate_fails_only_if_strict() {
+        let missed = [row(true, true), row(false, true)];
+        assert!(verdict(&missed, false).is_ok());
+        let error = verdict(&missed, true).unwrap_err().to_string();
+        assert!(error.contains("1 of 2 rows") && error.contains("10000 messages/s"), "{error}");
+    }
+
+    #[test]
+    fn failed_check_always_fails() {
+        for is_strict in [false, true] {
+            let error = verdict(&[row(false, false)], is_strict).unwrap_err().to_string();
+            assert!(error.contains("the check failed"), "{error}");
+        }
+    }
 }

@@ -109,7 +109,7 @@ impl Workload {
         let about = format!("{}: {}", self.name, program.display());
         let failed = |reason: String| BenchError::Measurement { name: "compare", reason };
         let text = std::fs::read_to_string(&file);
-        // A benchmark whose rate was not reached ends with an error, too, and has a report that says so.
+        // An older build ends with an error for a missed rate, too, and its report says so.
         let report = text.as_ref().ok().and_then(|text| Report::from_json(text).ok());
         let is_slow = |row: &Row| row.rate_reached == Some(false) && row.verified != Some(false);
         if let Some(report) = report.filter(|report| report.rows.iter().any(is_slow)) {

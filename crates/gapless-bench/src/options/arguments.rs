@@ -221,6 +221,10 @@ pub struct CanonicalArguments {
     #[arg(long, help_heading = OURS)]
     pub quick: bool,
 
+    /// End with 1 where a rate was not reached; else its row is marked, and only a failed check ends with 1
+    #[arg(long, help_heading = OURS)]
+    pub strict: bool,
+
     /// Write the report as one JSON object; - is stdout, and then nothing else is printed there
     #[arg(long, value_name = "FILE", value_parser = output_path(), help_heading = OURS)]
     pub json: Option<PathBuf>,

@@ -267,6 +267,7 @@ impl CanonicalArguments {
             (self.output_throughput, "--output-throughput"),
             (self.json.is_some(), "--json"),
             (self.hlog.is_some(), "--hlog"),
+            (self.strict, "--strict"),
         ])
     }
 

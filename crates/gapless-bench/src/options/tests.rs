@@ -399,6 +399,7 @@ fn what_a_mode_has_no_use_for_is_refused_and_the_mode_is_named() {
         "--quick",
         "--json x",
         "--hlog x",
+        "--strict",
         "--sessions 5",
         "--repeat-percent 5",
         "--client-processes 2",

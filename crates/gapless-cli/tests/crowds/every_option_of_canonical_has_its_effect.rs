@@ -20,13 +20,6 @@ fn canonical(directory: &Path, words: &str) -> Ended {
     run(directory, &line)
 }
 
-/// Standard output of a run that failed by nothing but its rate, on a machine that is busy.
-#[track_caller]
-fn measured(ended: Ended) -> String {
-    let is_slow = ended.code == Some(1) && ended.stderr.contains("messages/s was not reached");
-    if is_slow { ended.stdout } else { ended.good() }
-}
-
 /// Whether the row has a ratio with its floor, unless it is no result.
 fn has_floor(row: &Value) -> bool {
     row["floor_ratio"].is_number() != (row["rate_reached"] == false)
@@ -65,7 +58,7 @@ fn a_run_in_memory_with_its_rate_its_masks_and_its_files() {
     let ended = canonical(directory.path(), &words);
     // Interval figures: the run lasts longer than one interval of a second.
     assert!(ended.stderr.contains("p99"), "{}", ended.stderr);
-    let table = measured(ended);
+    let table = ended.good();
     assert!(table.contains("sbe.serial") && table.contains("floor"), "{table}");
     let report = read_json(directory.path().join("out.json"));
     let row = row(&report);
@@ -135,7 +128,7 @@ fn a_replicated_state_on_one_node_in_memory_and_with_a_journal() {
     for (more, tier) in [("-l sbe.serial", "memory"), ("-l protobuf.random -e --client-processes 2", "journal")] {
         let directory = tempfile::tempdir().unwrap();
         let words = format!("--program sr -c 2000 -t 0 --repeat-percent 20 --json out.json {more}");
-        measured(canonical(directory.path(), &words));
+        canonical(directory.path(), &words).good();
         let report = read_json(directory.path().join("out.json"));
         let config = &row(&report)["config"];
         assert_eq!((&config["program"], &config["tier"]), (&"sr".into(), &tier.into()));
@@ -150,7 +143,7 @@ fn a_journal_where_it_was_asked_for_with_its_length_and_its_threads() {
     let words = format!(
         "-l sbe.serial -c 500 -r 20000 -t 0 -E -a -e -k log -i 0.0078125 -z -d -x {MISSING_CPU} -u -n 16 -o {MISSING_CPU} --json out.json"
     );
-    measured(canonical(directory.path(), &words));
+    canonical(directory.path(), &words).good();
     let report = read_json(directory.path().join("out.json"));
     let config = &row(&report)["config"];
     assert_eq!(config["tier"], "journal");
@@ -249,7 +242,7 @@ fn flush_options_and_the_write_buffer_show_in_the_system_calls() {
 fn clients_in_other_processes_and_a_figure_in_a_cell() {
     let directory = tempfile::tempdir().unwrap();
     let first = "-c 500 -r 20000 -t 0 -O results.xlsx --hlog latencies.hlog --json - --client-processes 2";
-    let report: Value = serde_json::from_str(&measured(canonical(directory.path(), first))).unwrap();
+    let report: Value = serde_json::from_str(&canonical(directory.path(), first).good()).unwrap();
     let config = &row(&report)["config"];
     assert_eq!((&config["client_processes"], &config["transport"]), (&2.into(), &"shm".into()));
     assert_eq!(config["encoding"], "protobuf.serial", "the default");
@@ -267,7 +260,7 @@ fn clients_in_other_processes_and_a_figure_in_a_cell() {
 fn the_tier_and_the_plan_are_those_that_were_asked_for() {
     let directory = tempfile::tempdir().unwrap();
     let words = "-l protobuf.random -c 200 -r 2000 -t 0 -a --tier sync --cpu min -k . -i 0.0078125 --json out.json";
-    measured(canonical(directory.path(), words));
+    canonical(directory.path(), words).good();
     let report = read_json(directory.path().join("out.json"));
     let row = row(&report);
     let config = &row["config"];
