@@ -58,7 +58,6 @@
 //! | `rpc` | calls without a stream: the module `rpc` | 4 foreign crates more |
 //! | `cqrs` | the command bus: the module `cqrs` | 4 foreign crates more |
 //! | `tls` | mutual TLS between the members of a cluster | a C compiler |
-//! | `fault-injection` | named crash points, for tests | |
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
