@@ -34,7 +34,9 @@ pub fn be_a_replica_if_asked() {
 }
 
 pub fn module() -> Module {
+    // The scenarios wait more than they compute.
     Module::new(module_path!())
+        .side_by_side(2)
         .scenario("three_members", || survives(None))
         .scenario("with_a_witness", || survives(Some(3)))
 }

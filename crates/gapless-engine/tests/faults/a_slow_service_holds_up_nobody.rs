@@ -164,7 +164,6 @@ fn events_are_replicated() {
          with one that takes {LONG_PAUSE:?}, {behind:?} behind that; {} replies again",
         sender.again
     );
-    assert!(leading > following && leading > behind, "it is slow where it leads only");
     cluster.settle();
     drop(sender);
     cluster.stop();

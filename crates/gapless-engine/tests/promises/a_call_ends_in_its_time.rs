@@ -50,7 +50,7 @@ fn connect(directory: &Path, timeout: Duration) -> Client {
 fn a_short_one_while_the_service_is_away() {
     let directory = tempfile::tempdir().unwrap();
     let host = start(directory.path());
-    let mut client = connect(directory.path(), Duration::from_secs(30));
+    let mut client = connect(directory.path(), 3 * PATIENCE);
     let session = client.open_session(1, 4).unwrap();
     client.call(session, COUNT, b"", PATIENCE).unwrap();
     host.stop().unwrap();
@@ -58,8 +58,8 @@ fn a_short_one_while_the_service_is_away() {
     let error = client.call(session, COUNT, b"", Duration::from_millis(200)).unwrap_err();
     let took = begun.elapsed();
     assert!(matches!(error, ClientError::OutcomeUnknown { session_seq: 2, .. }), "{error}");
-    // Half of the client's own patience would be 15 s.
-    assert!((Duration::from_millis(200)..Duration::from_secs(10)).contains(&took), "{took:?}");
+    // Half of the client's own patience would be 90 s.
+    assert!((Duration::from_millis(200)..PATIENCE).contains(&took), "{took:?}");
 
     // It was kept, and has its effect once the service is back.
     let host = start(directory.path());
@@ -111,14 +111,14 @@ fn what_makes_no_sense_is_an_error() {
 
 #[test]
 fn a_name_that_nobody_knows_is_not_waited_for() {
-    let begun = Instant::now();
-    let timeout = Duration::from_secs(2);
+    // The resolver may take some seconds, and the client's own patience is far longer.
+    let (begun, timeout) = (Instant::now(), 3 * PATIENCE);
     let Err(error) =
         Client::connect("tcp:no-such-host.invalid:1", ClientOptions { timeout, ..ClientOptions::default() })
     else {
         panic!("nobody is there")
     };
-    assert!(begun.elapsed() < timeout + Duration::from_secs(5), "{error}");
+    assert!(begun.elapsed() < timeout, "{error}");
 }
 
 /// Counts as [`Count`], but only while it is let to.
@@ -170,7 +170,7 @@ fn one_that_finds_the_ring_full_waits_for_room() {
     let payload = [7; 2_000];
     let mut sent = 0;
     let mut full_since = None;
-    while full_since.is_none_or(|since: Instant| since.elapsed() < Duration::from_millis(200)) {
+    while full_since.is_none_or(|since: Instant| since.elapsed() < Duration::from_secs(1)) {
         match send(&mut client, sessions[sent / 64], &payload) {
             Ok(_) => (sent, full_since) = (sent + 1, None),
             Err(error) => {

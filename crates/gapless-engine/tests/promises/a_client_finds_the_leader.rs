@@ -13,6 +13,7 @@ use gapless_schema::Encoding;
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::options::EventStreamOptions;
 use gapless_testkit::folder::copy;
+use gapless_testkit::wait::until;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -243,9 +244,11 @@ fn who_knows_one_member_waits_until_it_leads() {
     let member = Follower::start(&socket, identity, None);
     let link = SharedMemoryLink::new(root.path(), SharedMemoryOptions::default());
     let mut node = StreamNode::new(link, StreamNodeOptions::with_token(3));
-    let waited = node.wait_open(Duration::from_millis(300));
-    assert!(matches!(waited, Err(ClientError::TimedOut { .. })), "{waited:?}");
-    assert!(member.turned_away() > 0);
+    until("it is turned away", || {
+        let waited = node.wait_open(Duration::from_millis(100));
+        assert!(matches!(waited, Err(ClientError::TimedOut { .. })), "{waited:?}");
+        member.turned_away() > 0
+    });
     let options = ClientOptions { timeout: Duration::from_secs(1), ..ClientOptions::default() };
     let mut client = Client::connect(&socket, options.clone()).unwrap();
     let refused = client.open_session(8, 4).unwrap_err();

@@ -45,7 +45,7 @@ impl Service for Sum {
 
 fn started() -> (Cluster, Vec<Arc<AtomicBool>>) {
     // So patient that nobody else leads because the machine is busy: the next leader has nothing to compare with.
-    let mut cluster = Cluster::new(3, "[election]\ntimeout = \"1 s\"\n[service]\nhash_interval_frames = 50\n");
+    let mut cluster = Cluster::new(3, "[election]\ntimeout = \"2 s\"\n[service]\nhash_interval_frames = 50\n");
     let planted: Vec<_> = (0..3).map(|_| Arc::<AtomicBool>::default()).collect();
     for member in 1..=3 {
         let is_planted = Arc::clone(&planted[member - 1]);

@@ -182,7 +182,7 @@ fn files(root: &Path, count: usize) -> (Vec<PathBuf>, Vec<PathBuf>) {
         }
         text += &format!(
             "[stream]\ndirectory = \"{}\"\nwindow = \"8 MiB\"\nmessage_length_max = \"768 KiB\"\n\
-             [journal]\nsegment_length = \"8 MiB\"\n",
+             [journal]\nsegment_length = \"8 MiB\"\n[election]\ntimeout = \"1 s\"\n",
             directory.display()
         );
         let file = root.join(format!("{member}.toml"));
@@ -236,7 +236,7 @@ fn what_it_ran_ahead_by_is_taken_back_and_run_again_elsewhere() {
         }
         members[leader].as_ref().unwrap().go_on();
         // It runs them unless it has noticed before that it is alone.
-        let deadline = Instant::now() + Duration::from_secs(2);
+        let deadline = Instant::now() + Duration::from_secs(4);
         while runs.load(Ordering::Relaxed) < before + TOGETHER && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(1));
         }

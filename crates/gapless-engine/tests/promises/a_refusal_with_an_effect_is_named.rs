@@ -69,8 +69,8 @@ fn start(directory: &Path, check_refusals: CheckRefusals, ballast: usize) -> (Se
 
 fn call(client: &mut Client, session: SessionKey, schema: u32, number: u8) -> bool {
     let message = MessageType { schema, encoding: Encoding::Opaque };
-    // A host that has stopped answers nobody.
-    let patience = if schema == LATE { Duration::from_secs(2) } else { PATIENCE };
+    // A host that has stopped at an odd number answers nobody.
+    let patience = if schema == LATE && number % 2 == 1 { Duration::from_secs(2) } else { PATIENCE };
     client.call(session, message, &[number], patience).is_ok()
 }
 

@@ -4,8 +4,8 @@
 //! why not. The table in the guide says which.
 
 use crate::damages::{
-    DAMAGES, Damage, PATIENCE, copy, files, flip, is_held_against_guide, newest_history_slot, other_boot, put_other,
-    truncate,
+    Damage, PATIENCE, Row, Share, case_name, copy, files, flip, is_held_against_guide, newest_history_slot, other_boot,
+    put_other, truncate,
 };
 use gapless_client::client::MessageType;
 use gapless_client::node::{NodeEvent, SharedMemoryLink, SharedMemoryOptions, Start, StreamNode, StreamNodeOptions};
@@ -378,16 +378,17 @@ impl Trials {
 #[test]
 fn of_a_relay() {
     let trials = [Tier::Journal, Tier::Sync].map(Trials::begin);
-    let mut lines = Vec::new();
-    for kind in trials[0].kinds.keys() {
-        for damage in DAMAGES {
-            let outcomes = [(0, false), (0, true), (1, false), (1, true)]
-                .map(|(tier, is_other_boot)| trials[tier].try_damage(*kind, damage, is_other_boot));
-            if outcomes.iter().any(|outcome| *outcome != Outcome::Nothing) {
-                let [journal, journal_other, sync, sync_other] = outcomes;
-                lines.push(format!("| {kind} | {damage} | {journal} | {journal_other} | {sync} | {sync_other} |"));
-            }
-        }
-    }
-    is_held_against_guide("The directory of a relay", &lines);
+    let share = Share::seeded();
+    let kinds: Vec<Kind> = trials[0].kinds.keys().copied().collect();
+    let try_case = |(kind, damage): (Kind, Damage)| -> Row {
+        let outcomes = [(0, false), (0, true), (1, false), (1, true)]
+            .map(|(tier, is_other_boot)| trials[tier].try_damage(kind, damage, is_other_boot));
+        let is_possible = outcomes.iter().any(|outcome| *outcome != Outcome::Nothing);
+        let [journal, journal_other, sync, sync_other] = outcomes;
+        let name = case_name(kind, damage);
+        let line = format!("{name} {journal} | {journal_other} | {sync} | {sync_other} |");
+        (name, is_possible.then_some(line))
+    };
+    let rows: Vec<Row> = share.cases(&kinds).into_iter().map(try_case).collect();
+    is_held_against_guide("The directory of a relay", share, &rows);
 }

@@ -21,7 +21,7 @@ pub const ABORT: u32 = 1 << 16 | 4;
 /// Nobody takes it.
 pub const UNKNOWN: u32 = 1 << 16 | 9;
 /// A service that is alive answers within this time, on any machine.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub use gapless_testkit::wait::PATIENCE;
 
 #[derive(Default)]
 pub struct Adder {

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) use gapless_testkit::wait::PATIENCE;
 
 /// Two clusters at a time, whatever the machine: each has more threads than that has processors, and most of them wait.
 fn turn() -> MutexGuard<'static, ()> {
