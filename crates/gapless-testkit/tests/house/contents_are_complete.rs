@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::module_tree::ModuleTree;
+use super::module_tree::TREES;
 use super::workspace;
 
 /// What stands above the rows of a table.
@@ -42,7 +42,7 @@ fn the_table_of_a_crate_goes_from_the_top_down() {
         let root = folder.join("src/lib.rs");
         let Ok(text) = std::fs::read_to_string(&root) else { continue };
         let rows = rows(&text);
-        for naming in ModuleTree::read(&root).namings() {
+        for naming in TREES[&name].namings() {
             let (Some(from), Some(to)) = (naming.from.first(), naming.to.first()) else { continue };
             let (Some(above), Some(below)) = (rows.get(from.as_str()), rows.get(to.as_str())) else { continue };
             compared += 1;

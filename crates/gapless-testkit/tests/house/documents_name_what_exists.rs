@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use gapless_testkit::documents::{self, Document};
-use syn::visit::Visit;
-use syn::{Fields, ImplItem, Item, TraitItem};
 
+use super::rust_tokens::{self, Token, TokenKind};
 use super::workspace;
 
 /// What documents name and others have made: Linux, Rust and Cargo, protocols, libraries, the machines of examples.
@@ -105,10 +104,8 @@ impl House {
                 }
             }
         }
-        if extension == "rs"
-            && let Ok(parsed) = syn::parse_file(&text)
-        {
-            self.items.visit_file(&parsed);
+        if extension == "rs" {
+            self.items.read(&rust_tokens::tokens(&text));
         }
     }
 
@@ -235,7 +232,6 @@ struct Items {
     members: BTreeMap<String, BTreeSet<String>>,
     /// The traits of a type.
     traits: BTreeMap<String, BTreeSet<String>>,
-    modules: BTreeSet<String>,
 }
 
 impl Items {
@@ -252,70 +248,98 @@ impl Items {
         has(owner) || of_traits() || of_module()
     }
 
-    fn fields(&mut self, owner: &str, fields: &Fields) {
-        for field in fields {
-            if let Some(name) = &field.ident {
-                self.define(owner, name.to_string());
+    /// Reads what `tokens` define, on every level.
+    fn read(&mut self, tokens: &[Token<'_>]) {
+        for (index, token) in tokens.iter().enumerate() {
+            if let TokenKind::Group(_, inside) = &token.kind {
+                self.read(inside);
+                continue;
+            }
+            let Some(keyword) = token.word() else { continue };
+            let rest = &tokens[index + 1..];
+            let name = rest.iter().find(|token| !token.is_word("mut") && !token.is_mark('!')).and_then(Token::word);
+            let body = || {
+                let end = rest.iter().find(|token| token.is_mark(';') || token.group('{').is_some());
+                end.and_then(|token| token.group('{')).unwrap_or_default()
+            };
+            match (keyword, name) {
+                ("fn" | "const" | "static" | "type" | "mod" | "macro_rules", Some(name)) => {
+                    self.names.insert(name.to_owned());
+                }
+                ("struct" | "union", Some(name)) => {
+                    self.names.insert(name.to_owned());
+                    self.fields(name, body());
+                }
+                ("enum", Some(name)) => {
+                    self.names.insert(name.to_owned());
+                    for variant in body().split(|token| token.is_mark(',')) {
+                        let Some(at) = variant.iter().position(|token| token.word().is_some()) else { continue };
+                        let variant_name = variant[at].word().expect("it is a word");
+                        self.define(name, variant_name.to_owned());
+                        let fields = variant.get(at + 1).and_then(|token| token.group('{'));
+                        self.fields(variant_name, fields.unwrap_or_default());
+                    }
+                }
+                ("trait", Some(name)) => {
+                    self.names.insert(name.to_owned());
+                    self.members(name, body());
+                }
+                ("impl", _) if is_at_item(&tokens[..index]) => {
+                    let end = rest.iter().position(|token| token.is_mark(';') || token.group('{').is_some());
+                    let (owner, of_trait) = implemented(&rest[..end.unwrap_or(0)]);
+                    if let (Some(owner), Some(of_trait)) = (owner, of_trait) {
+                        self.traits.entry(owner.to_owned()).or_default().insert(of_trait.to_owned());
+                    }
+                    self.members(owner.unwrap_or_default(), body());
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// The fields of a type or a variant: names before a lone colon.
+    fn fields(&mut self, owner: &str, tokens: &[Token<'_>]) {
+        for (index, pair) in tokens.windows(2).enumerate() {
+            let is_path = tokens.get(index + 2).is_some_and(|token| token.is_mark(':'));
+            if let Some(name) = pair[0].word().filter(|_| pair[1].is_mark(':') && !is_path) {
+                self.define(owner, name.to_owned());
+            }
+        }
+    }
+
+    /// The functions, constants and types of a trait or an `impl`.
+    fn members(&mut self, owner: &str, tokens: &[Token<'_>]) {
+        for pair in tokens.windows(2) {
+            if let (Some("fn" | "const" | "type"), Some(name)) = (pair[0].word(), pair[1].word()) {
+                self.define(owner, name.to_owned());
             }
         }
     }
 }
 
-impl<'ast> Visit<'ast> for Items {
-    fn visit_item(&mut self, item: &'ast Item) {
-        match item {
-            Item::Fn(item) => _ = self.names.insert(item.sig.ident.to_string()),
-            Item::Const(item) => _ = self.names.insert(item.ident.to_string()),
-            Item::Static(item) => _ = self.names.insert(item.ident.to_string()),
-            Item::Type(item) => _ = self.names.insert(item.ident.to_string()),
-            Item::Mod(item) => {
-                self.names.insert(item.ident.to_string());
-                self.modules.insert(item.ident.to_string());
-            }
-            Item::Macro(item) => self.names.extend(item.ident.iter().map(ToString::to_string)),
-            Item::Struct(item) => {
-                self.names.insert(item.ident.to_string());
-                self.fields(&item.ident.to_string(), &item.fields);
-            }
-            Item::Enum(item) => {
-                let owner = item.ident.to_string();
-                for variant in &item.variants {
-                    self.define(&owner, variant.ident.to_string());
-                    self.fields(&variant.ident.to_string(), &variant.fields);
-                }
-                self.names.insert(owner);
-            }
-            Item::Trait(item) => {
-                let owner = item.ident.to_string();
-                for part in &item.items {
-                    match part {
-                        TraitItem::Fn(part) => self.define(&owner, part.sig.ident.to_string()),
-                        TraitItem::Const(part) => self.define(&owner, part.ident.to_string()),
-                        TraitItem::Type(part) => self.define(&owner, part.ident.to_string()),
-                        _ => {}
-                    }
-                }
-                self.names.insert(owner);
-            }
-            Item::Impl(item) => {
-                let syn::Type::Path(of) = &*item.self_ty else { return };
-                let owner = of.path.segments.last().expect("a path has a part").ident.to_string();
-                if let Some((path, _)) = &item.trait_ {
-                    let name = path.segments.last().expect("a path has a part").ident.to_string();
-                    self.traits.entry(owner.clone()).or_default().insert(name);
-                }
-                for part in &item.items {
-                    match part {
-                        ImplItem::Fn(part) => self.define(&owner, part.sig.ident.to_string()),
-                        ImplItem::Const(part) => self.define(&owner, part.ident.to_string()),
-                        _ => {}
-                    }
-                }
-            }
-            _ => {}
+/// Whether an item may begin after `before`, and not a type.
+fn is_at_item(before: &[Token<'_>]) -> bool {
+    let Some(last) = before.last() else { return true };
+    last.is_mark(';') || last.is_word("unsafe") || last.group('{').is_some() || last.group('[').is_some()
+}
+
+/// The type and the trait that an `impl` names, of the tokens between that word and its block.
+fn implemented<'a>(tokens: &[Token<'a>]) -> (Option<&'a str>, Option<&'a str>) {
+    let (mut owner, mut of_trait, mut depth) = (None, None, 0);
+    for (index, token) in tokens.iter().enumerate() {
+        if token.is_mark('<') {
+            depth += 1;
+        } else if token.is_mark('>') {
+            depth -= i32::from(index == 0 || !tokens[index - 1].is_mark('-'));
+        } else if depth == 0 && token.is_word("where") {
+            break;
+        } else if depth == 0 && token.is_word("for") {
+            of_trait = owner.take();
+        } else if depth == 0 {
+            owner = token.word().or(owner);
         }
-        syn::visit::visit_item(self, item);
     }
+    (owner, of_trait)
 }
 
 #[test]

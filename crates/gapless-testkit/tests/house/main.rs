@@ -6,6 +6,8 @@ mod crates_are_small;
 mod documents_name_what_exists;
 mod examples_have_names_of_their_own;
 mod module_tree;
+mod names_of_faults_are_listed;
+mod rust_tokens;
 mod siblings_are_floors;
 mod the_face_is_chosen;
 mod workspace;

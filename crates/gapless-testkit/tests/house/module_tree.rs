@@ -3,11 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
-use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
-use quote::ToTokens;
-use syn::visit::Visit;
-use syn::{Attribute, Item, UseTree};
+use super::rust_tokens::{self, Item, Token, TokenKind};
+use super::workspace;
 
 /// A module's path within its crate; the crate's root is empty.
 pub type ModulePath = Vec<String>;
@@ -42,6 +41,15 @@ pub struct Naming {
 pub struct ModuleTree {
     modules: BTreeMap<ModulePath, Module>,
 }
+
+/// The trees of all crates by name, read once for all tests: of the library, or of the program where there is none.
+pub static TREES: LazyLock<BTreeMap<String, ModuleTree>> = LazyLock::new(|| {
+    let root_of = |folder: &Path| {
+        let roots = ["src/lib.rs", "src/main.rs"].map(|file| folder.join(file));
+        roots.into_iter().find(|file| file.is_file()).expect("a crate has a root")
+    };
+    workspace::crates().into_iter().map(|(name, folder)| (name, ModuleTree::read(&root_of(&folder)))).collect()
+});
 
 impl ModuleTree {
     /// Reads the modules below `root_file`, a `lib.rs` or `main.rs`.
@@ -85,60 +93,60 @@ impl ModuleTree {
 
     fn read_file(&mut self, file: &Path, children_folder: &Path, path: ModulePath) {
         let text = std::fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-        let parsed = syn::parse_file(&text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
-        if parsed.attrs.iter().any(is_for_tests) {
-            return;
-        }
-        self.read_items(parsed.items, file, children_folder, path);
+        let tokens = rust_tokens::tokens(&text);
+        self.read_items(&tokens, file, children_folder, path);
     }
 
-    fn read_items(&mut self, items: Vec<Item>, file: &Path, children_folder: &Path, path: ModulePath) {
+    fn read_items(&mut self, tokens: &[Token<'_>], file: &Path, children_folder: &Path, path: ModulePath) {
+        let (attributes, items) = rust_tokens::items(tokens);
+        if attributes.iter().any(|attribute| is_for_tests(attribute)) {
+            return;
+        }
         let mut module = Module { file: file.to_path_buf(), ..Module::default() };
         let mut children = Vec::new();
         for item in items {
-            if attributes(&item).iter().any(is_for_tests) {
+            if item.attributes.iter().any(|attribute| is_for_tests(attribute)) {
                 continue;
             }
             if let Some(name) = defined_name(&item) {
                 module.items.insert(name);
             }
-            if !matches!(&item, Item::Mod(child) if child.content.is_some()) {
-                note_lines(item.to_token_stream(), &mut module.lines);
+            let keyword = item.body[0].word().unwrap_or_default();
+            let is_inline_module = keyword == "mod" && item.body.iter().any(|token| token.group('{').is_some());
+            if !is_inline_module {
+                note_lines(item.tokens, &mut module.lines);
             }
-            if let Item::Use(used) = &item {
-                let line = used.use_token.span.start().line;
-                let mut leaves = Vec::new();
-                flatten(&used.tree, &mut Vec::new(), &mut leaves);
-                for (written, name) in leaves {
-                    match name {
-                        Some(name) => _ = module.imports.insert(name, written.clone()),
-                        None => module.globs.push(written.clone()),
-                    }
-                    // What a module only hands on is no dependency of its own: its users' paths are followed through it.
-                    if matches!(used.vis, syn::Visibility::Inherited) {
-                        module.named.push((written, line));
+            match keyword {
+                "use" => {
+                    let line = item.body[0].line;
+                    for (written, name) in rust_tokens::used(&item.body[1..]) {
+                        match name {
+                            Some(name) => _ = module.imports.insert(name, written.clone()),
+                            None => module.globs.push(written.clone()),
+                        }
+                        // What a module only hands on is no dependency of its own: its users' paths are followed through it.
+                        if !item.is_public {
+                            module.named.push((written, line));
+                        }
                     }
                 }
-                continue;
-            }
-            match item {
-                Item::Mod(child) => {
-                    module.children.insert(child.ident.to_string());
-                    children.push(child);
+                "mod" => {
+                    module.children.insert(module_name(&item));
+                    children.push(item);
                 }
-                other => Names { into: &mut module.named }.visit_item(&other),
+                _ => Names { into: &mut module.named }.words(item.tokens),
             }
         }
         self.modules.insert(path.clone(), module);
         for child in children {
-            let name = child.ident.to_string();
+            let name = module_name(&child);
             let mut child_path = path.clone();
             child_path.push(name.clone());
             let folder = children_folder.join(&name);
-            match child.content {
-                Some((_, items)) => self.read_items(items, file, &folder, child_path),
+            match child.body.iter().find_map(|token| token.group('{')) {
+                Some(inside) => self.read_items(inside, file, &folder, child_path),
                 None => {
-                    let named_by_attribute = child.attrs.iter().find_map(path_attribute);
+                    let named_by_attribute = child.attributes.iter().find_map(|attribute| path_attribute(attribute));
                     let candidates = match named_by_attribute {
                         Some(named) => vec![file.parent().expect("a folder").join(named)],
                         None => vec![children_folder.join(format!("{name}.rs")), folder.join("mod.rs")],
@@ -223,56 +231,35 @@ struct Names<'a> {
     into: &'a mut Vec<(Vec<String>, usize)>,
 }
 
-impl<'ast> Visit<'ast> for Names<'_> {
-    fn visit_path(&mut self, path: &'ast syn::Path) {
-        let line = path.segments.first().map_or(0, |segment| segment.ident.span().start().line);
-        let written = path.segments.iter().map(|segment| segment.ident.to_string()).collect::<Vec<_>>();
-        // A lone name is reported where it is imported.
-        if written.len() > 1 && path.leading_colon.is_none() {
-            self.into.push((written, line));
-        }
-        syn::visit::visit_path(self, path);
-    }
-
-    fn visit_item_use(&mut self, used: &'ast syn::ItemUse) {
-        let line = used.use_token.span.start().line;
-        let mut leaves = Vec::new();
-        flatten(&used.tree, &mut Vec::new(), &mut leaves);
-        self.into.extend(leaves.into_iter().map(|(written, _)| (written, line)));
-    }
-
-    fn visit_macro(&mut self, called: &'ast syn::Macro) {
-        self.words(called.tokens.clone());
-        syn::visit::visit_macro(self, called);
-    }
-
-    fn visit_item_mod(&mut self, _: &'ast syn::ItemMod) {}
-}
-
 impl Names<'_> {
-    /// The paths among the words of a macro's call.
-    fn words(&mut self, tokens: TokenStream) {
+    /// The paths among tokens.
+    fn words(&mut self, tokens: &[Token<'_>]) {
         let mut path: Vec<String> = Vec::new();
         let mut line = 0;
         let mut colons = 0;
-        for token in tokens {
-            match &token {
-                TokenTree::Ident(word) => {
+        for (index, token) in tokens.iter().enumerate() {
+            match &token.kind {
+                // A lone name is reported where it is imported.
+                TokenKind::Word("use") if tokens.get(index + 1).is_some_and(|next| !next.is_mark('<')) => {
+                    let leaves = rust_tokens::used(&tokens[index + 1..]).into_iter();
+                    self.into.extend(leaves.map(|(written, _)| (written, token.line)));
+                }
+                TokenKind::Word(word) => {
                     if colons < 2 {
                         self.end(&mut path, line);
                     }
                     if path.is_empty() {
-                        line = word.span().start().line;
+                        line = token.line;
                     }
-                    path.push(word.to_string());
+                    path.push((*word).to_owned());
                     colons = 0;
                     continue;
                 }
-                TokenTree::Punct(mark) if mark.as_char() == ':' && !path.is_empty() => {
+                TokenKind::Mark(':') if !path.is_empty() => {
                     colons += 1;
                     continue;
                 }
-                TokenTree::Group(group) => self.words(group.stream()),
+                TokenKind::Group(_, inside) => self.words(inside),
                 _ => {}
             }
             self.end(&mut path, line);
@@ -289,104 +276,45 @@ impl Names<'_> {
     }
 }
 
-/// Notes the lines on which tokens stand; doc comments are tokens that do not count.
-fn note_lines(tokens: TokenStream, into: &mut BTreeSet<usize>) {
+/// Notes the lines on which tokens stand.
+fn note_lines(tokens: &[Token<'_>], into: &mut BTreeSet<usize>) {
     for token in tokens {
-        match &token {
-            TokenTree::Group(group) if is_doc(group) => {}
-            TokenTree::Group(group) => {
-                into.extend([group.span_open().start().line, group.span_close().end().line]);
-                note_lines(group.stream(), into);
-            }
-            // The mark before an attribute stands on the line of the attribute.
-            TokenTree::Punct(mark) if mark.as_char() == '#' => {}
-            _ => into.extend(token.span().start().line..=token.span().end().line),
+        if let TokenKind::Group(_, inside) = &token.kind {
+            into.extend([token.line, token.last_line]);
+            note_lines(inside, into);
+        } else {
+            into.extend(token.line..=token.last_line);
         }
     }
 }
 
-fn is_doc(group: &Group) -> bool {
-    let first = group.stream().into_iter().next();
-    group.delimiter() == Delimiter::Bracket && matches!(first, Some(TokenTree::Ident(word)) if word == "doc")
+fn module_name(item: &Item<'_, '_>) -> String {
+    item.body[1].word().expect("a module has a name").to_owned()
 }
 
-fn flatten(tree: &UseTree, before: &mut Vec<String>, into: &mut Vec<(Vec<String>, Option<String>)>) {
-    match tree {
-        UseTree::Path(path) => {
-            before.push(path.ident.to_string());
-            flatten(&path.tree, before, into);
-            before.pop();
+fn defined_name(item: &Item<'_, '_>) -> Option<String> {
+    let name = match item.body[0].word()? {
+        "const" | "static" | "enum" | "fn" | "struct" | "trait" | "type" | "union" => {
+            item.body[1..].iter().find(|token| !token.is_word("mut"))
         }
-        UseTree::Name(name) if name.ident == "self" => into.push((before.clone(), before.last().cloned())),
-        UseTree::Name(name) => {
-            let mut path = before.clone();
-            path.push(name.ident.to_string());
-            into.push((path, Some(name.ident.to_string())));
-        }
-        UseTree::Rename(renamed) => {
-            let mut path = before.clone();
-            if renamed.ident != "self" {
-                path.push(renamed.ident.to_string());
-            }
-            into.push((path, Some(renamed.rename.to_string())));
-        }
-        UseTree::Glob(_) => into.push((before.clone(), None)),
-        UseTree::Group(group) => {
-            for part in &group.items {
-                flatten(part, before, into);
-            }
-        }
-    }
-}
-
-fn defined_name(item: &Item) -> Option<String> {
-    let ident = match item {
-        Item::Const(item) => &item.ident,
-        Item::Enum(item) => &item.ident,
-        Item::Fn(item) => &item.sig.ident,
-        Item::Static(item) => &item.ident,
-        Item::Struct(item) => &item.ident,
-        Item::Trait(item) => &item.ident,
-        Item::Type(item) => &item.ident,
-        Item::Union(item) => &item.ident,
-        Item::Macro(item) => item.ident.as_ref()?,
-        _ => return None,
+        "macro_rules" => item.body.get(2),
+        _ => None,
     };
-    Some(ident.to_string())
-}
-
-fn attributes(item: &Item) -> &[Attribute] {
-    match item {
-        Item::Const(item) => &item.attrs,
-        Item::Enum(item) => &item.attrs,
-        Item::Fn(item) => &item.attrs,
-        Item::Impl(item) => &item.attrs,
-        Item::Macro(item) => &item.attrs,
-        Item::Mod(item) => &item.attrs,
-        Item::Static(item) => &item.attrs,
-        Item::Struct(item) => &item.attrs,
-        Item::Trait(item) => &item.attrs,
-        Item::Type(item) => &item.attrs,
-        Item::Use(item) => &item.attrs,
-        _ => &[],
-    }
+    name?.word().map(str::to_owned)
 }
 
 /// Whether `attribute` leaves its item out of what is shipped: `cfg(test)`, alone or within `all(…)`.
-fn is_for_tests(attribute: &Attribute) -> bool {
-    if !attribute.path().is_ident("cfg") {
-        return false;
-    }
-    let syn::Meta::List(list) = &attribute.meta else { return false };
-    let words = list.tokens.to_string();
-    words.split(|c: char| !c.is_alphanumeric()).any(|word| word == "test") && !words.contains("not")
+fn is_for_tests(attribute: &[Token<'_>]) -> bool {
+    let mut words = Vec::new();
+    rust_tokens::words(attribute, &mut words);
+    words.first() == Some(&"cfg") && words.contains(&"test") && !words.contains(&"not")
 }
 
-fn path_attribute(attribute: &Attribute) -> Option<String> {
-    let syn::Meta::NameValue(pair) = &attribute.meta else { return None };
-    let syn::Expr::Lit(literal) = &pair.value else { return None };
-    match &literal.lit {
-        syn::Lit::Str(text) if pair.path.is_ident("path") => Some(text.value()),
+fn path_attribute(attribute: &[Token<'_>]) -> Option<String> {
+    match attribute {
+        [name, _, Token { kind: TokenKind::Literal(text), .. }] if name.is_word("path") => {
+            Some(text.trim_matches('"').to_owned())
+        }
         _ => None,
     }
 }

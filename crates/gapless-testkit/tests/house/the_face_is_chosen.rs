@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use super::rust_tokens::{self, Token};
 use super::workspace;
 
 /// More names than this are no face, but a second house. 200 for services, streams, clusters and calls; 80 for the command bus.
@@ -40,15 +41,21 @@ fn names_of(source: &Path) -> BTreeSet<String> {
         let text = std::fs::read_to_string(&path).expect("a source is text");
         let stem = path.file_stem().expect("a file has a name").to_string_lossy().into_owned();
         let prefix = if stem == "lib" { String::new() } else { format!("{stem}::") };
-        let file = syn::parse_file(&text).expect("a source is Rust");
-        for item in &file.items {
-            match item {
-                syn::Item::Use(item) if matches!(item.vis, syn::Visibility::Public(_)) => {
-                    collect(&item.tree, false, &prefix, &mut names);
+        let tokens = rust_tokens::tokens(&text);
+        for item in rust_tokens::items(&tokens).1 {
+            match item.body[0].word() {
+                Some("use") if item.is_public => {
+                    for (path, name) in rust_tokens::used(&item.body[1..]) {
+                        let name = name.unwrap_or_else(|| panic!("{prefix}: everything that a module has is exported"));
+                        assert!(path.len() > 1, "{prefix}: the whole crate {} is exported", path[0]);
+                        names.insert(format!("{prefix}{name}"));
+                    }
                 }
-                syn::Item::Mod(item) if item.content.is_none() => _ = names.insert(item.ident.to_string()),
+                Some("mod") if item.body[item.body.len() - 1].is_mark(';') => {
+                    names.extend(item.body[1].word().map(str::to_owned));
+                }
                 // The README's code, which is compiled as an example and exported by nobody.
-                syn::Item::Struct(item) if item.attrs.iter().any(is_of_examples) => {}
+                Some("struct") if item.attributes.iter().any(|attribute| is_of_examples(attribute)) => {}
                 _ => panic!("{} holds something else than modules and names", path.display()),
             }
         }
@@ -57,24 +64,10 @@ fn names_of(source: &Path) -> BTreeSet<String> {
 }
 
 /// Whether `attribute` is `cfg(doctest)`.
-fn is_of_examples(attribute: &syn::Attribute) -> bool {
-    attribute.path().is_ident("cfg") && attribute.parse_args::<syn::Path>().is_ok_and(|path| path.is_ident("doctest"))
-}
-
-fn collect(tree: &syn::UseTree, is_below: bool, prefix: &str, names: &mut BTreeSet<String>) {
-    match tree {
-        syn::UseTree::Path(path) => collect(&path.tree, true, prefix, names),
-        syn::UseTree::Group(group) => group.items.iter().for_each(|tree| collect(tree, is_below, prefix, names)),
-        syn::UseTree::Name(name) => {
-            assert!(is_below, "{prefix}: the whole crate {} is exported", name.ident);
-            names.insert(format!("{prefix}{}", name.ident));
-        }
-        syn::UseTree::Rename(rename) => {
-            assert!(is_below, "{prefix}: the whole crate {} is exported", rename.ident);
-            names.insert(format!("{prefix}{}", rename.rename));
-        }
-        syn::UseTree::Glob(_) => panic!("{prefix}: everything that a module has is exported"),
-    }
+fn is_of_examples(attribute: &[Token<'_>]) -> bool {
+    let mut words = Vec::new();
+    rust_tokens::words(attribute, &mut words);
+    words == ["cfg", "doctest"]
 }
 
 #[test]
