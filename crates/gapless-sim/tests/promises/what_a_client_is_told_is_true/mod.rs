@@ -5,7 +5,8 @@
 //! again to the next life of a process if the one before had not taken them; a call with a time-out ends with it, not
 //! before, and later by no more than a poll and an attempt to connect.
 //!
-//! `GAPLESS_SEED` replays one run; `GAPLESS_SEEDS` is how many there are.
+//! `GAPLESS_SEED` replays one run; `GAPLESS_SEEDS` is the number of runs. Each change runs some of the seeds, `GAPLESS_FULL` all
+//! of them.
 
 mod book;
 mod facts;
@@ -13,7 +14,7 @@ mod process;
 mod world;
 
 use gapless_sim::Random;
-use gapless_testkit::random::seeds;
+use gapless_testkit::random::{rounds, seeds};
 use process::Process;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -21,6 +22,8 @@ use std::time::Duration;
 use world::{FaultProfile, SimulatedEnvironment, World};
 
 const SEEDS: u64 = 60;
+/// The number of seeds of a run with every change.
+const FEWER_SEEDS: u64 = 6;
 const ACTS: u64 = 150;
 
 fn profile(random: &mut Random) -> FaultProfile {
@@ -53,7 +56,7 @@ fn run(seed: u64) -> BTreeMap<&'static str, u64> {
 
 #[test]
 fn through_losses_deaths_and_expiry() {
-    let seeds = seeds(SEEDS);
+    let seeds = seeds(rounds(SEEDS, FEWER_SEEDS));
     let mut sum: BTreeMap<&str, u64> = BTreeMap::new();
     for seed in seeds.clone() {
         match catch_unwind(AssertUnwindSafe(|| run(seed))) {
@@ -65,10 +68,14 @@ fn through_losses_deaths_and_expiry() {
         }
     }
     println!("{sum:#?}");
-    if seeds.end - seeds.start >= SEEDS {
-        for what in ALL {
-            assert!(sum.get(what).is_some_and(|count| *count >= 5), "{what} hardly happens: {sum:?}");
-        }
+    let count_min = match seeds.end - seeds.start {
+        SEEDS.. => 5,
+        FEWER_SEEDS.. => 1,
+        _ => 0,
+    };
+    for what in ALL {
+        let count = sum.get(what).copied().unwrap_or(0);
+        assert!(count >= count_min, "{what} hardly happens: {sum:?}");
     }
 }
 
