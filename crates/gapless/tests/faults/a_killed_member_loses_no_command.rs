@@ -119,8 +119,9 @@ fn whichever_it_is(random: &mut Random) {
     let mut cluster = Cluster::start(root.path());
     let mut tellers = Tellers::start(&cluster.sockets(), random);
     let (mut killed_leaders, mut killed_themselves) = (0, 0);
-    let deaths = rounds(40, 12);
-    for _ in 0..deaths {
+    let (mut deaths, deaths_min) = (0, rounds(40, 6));
+    while deaths < deaths_min || killed_leaders == 0 {
+        deaths += 1;
         let goal = tellers.answered() + 1 + random.below(OUTCOMES_MAX);
         let ended = until_some("a member dies, or the bank answers", || match cluster.ended() {
             Some(ended) => Some(Some(ended)),

@@ -2,7 +2,7 @@
 //! and each time started again. What it has told is held against its journal, as in `a_killed_bank_loses_no_command`; in the end a host goes
 //! on with the same directory.
 //!
-//! Needs the feature `fault-injection`.
+//! Needs debug assertions.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -20,7 +20,9 @@ use std::collections::BTreeSet;
 const OUTCOMES_PER_ATTEMPT: u64 = 1500;
 
 pub fn module() -> Module {
+    // The scenarios wait more than they compute.
     Module::new(module_path!())
+        .side_by_side(4)
         .with_choices("at_tier_journal", |random| at_each_point(Tier::Journal, random))
         .with_choices("at_tier_sync", |random| at_each_point(Tier::Sync, random))
 }

@@ -8,15 +8,17 @@ use crate::fault_witness::process::{Kind, ServiceProcess};
 use crate::fault_witness::witness::{Ended, Witness};
 use gapless::journal::JournalReader;
 use gapless::prelude::*;
-use gapless_testkit::random::Random;
+use gapless_testkit::random::{Random, rounds};
 use gapless_testkit::scenarios::Module;
 use std::path::Path;
 
-/// Deaths at each tier.
-const KILLS: u32 = 25;
+/// Deaths at each tier, of a run with every change a fifth.
+const KILLS: u64 = 25;
 
 pub fn module() -> Module {
+    // The scenarios wait more than they compute.
     Module::new(module_path!())
+        .side_by_side(4)
         .with_choices("at_tier_journal", |random| {
             kill_at_random_moments(Tier::Journal, Kind::EventSourced, random);
         })
@@ -36,7 +38,7 @@ fn kill_at_random_moments(tier: Tier, kind: Kind, random: &mut Random) {
     let place = directory.path();
     let mut witness = first_life(place, tier, kind, random);
     let (mut at_work, mut at_start) = (0, 0);
-    for _ in 0..KILLS {
+    for _ in 0..rounds(KILLS, KILLS / 5) {
         let mut service = ServiceProcess::start(place, tier, kind, &[]);
         if random.below(4) == 0 {
             std::thread::sleep(Duration::from_micros(random.below(40_000)));

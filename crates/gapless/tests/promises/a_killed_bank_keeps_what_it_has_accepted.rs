@@ -4,7 +4,7 @@
 use crate::ledger_process::{Run, example};
 use gapless::cqrs::{CommandHost, CommandHostOptions, CommandModel, Position};
 use gapless::service::ServiceHostOptions;
-use gapless_testkit::random::Random;
+use gapless_testkit::random::{Random, rounds};
 use rustix::process::Signal;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -36,9 +36,13 @@ fn at_any_moment() {
     let directory = folder.path().join("bank");
     let mut random = Random::seeded();
     let (mut told, mut killed) = (BTreeSet::new(), 0);
-    for _ in 0..12 {
+    let (mut runs, runs_min) = (0, rounds(12, 4));
+    while runs < runs_min || told.is_empty() || killed == 0 {
         let run = bank(&directory, &["--transfers", "4000", "--tell"]);
-        std::thread::sleep(Duration::from_millis(random.below(400)));
+        // A busy machine may take longer until the first transfer.
+        let wait_ms_max = if told.is_empty() { 400 << (runs / runs_min).min(6) } else { 400 };
+        std::thread::sleep(Duration::from_millis(random.below(wait_ms_max)));
+        runs += 1;
         run.signal(Signal::KILL);
         let ended = run.end();
         assert!(ended.was_killed() || ended.status.success(), "{}", ended.err);
@@ -52,7 +56,7 @@ fn at_any_moment() {
             assert_eq!(recorded.get(sequence), Some(&2), "transfer {sequence} was accepted");
         }
     }
-    assert!(killed > 0 && !told.is_empty(), "{killed} were killed, {} transfers were told of", told.len());
+    println!("{killed} of {runs} were killed, {} transfers were told of", told.len());
     let ended = bank(&directory, &["--transfers", "100"]).end();
     let said = String::from_utf8(ended.out.clone()).unwrap();
     assert!(ended.status.success() && said.contains("the sum is what was paid in"), "{said}{}", ended.err);

@@ -7,7 +7,7 @@
 
 use crate::ledger_fold::expected_report;
 use crate::ledger_process::{Place, Run, shipped_transfers};
-use gapless_testkit::random::Random;
+use gapless_testkit::random::{Random, rounds};
 use std::time::Duration;
 
 #[test]
@@ -20,8 +20,10 @@ fn at_tier_sync() {
     kill_until_it_ends("sync");
 }
 
-/// After so many kills the ledger is left alone.
-const KILLS_MAX: u32 = 150;
+/// The number of kills after which the ledger is left alone.
+fn kills_max() -> u64 {
+    rounds(150, 20)
+}
 
 fn kill_until_it_ends(tier: &str) {
     let mut random = Random::seeded();
@@ -33,7 +35,7 @@ fn kill_until_it_ends(tier: &str) {
     let (mut kills, mut kills_between, mut taken) = (0, 0, 1);
     let report = loop {
         let mut run = Run::start(&mut place.command(&options));
-        if kills == KILLS_MAX {
+        if kills == kills_max() {
             break run.wait().report();
         }
         // Two of three are killed while lines are taken, the others somewhere from the first

@@ -2,6 +2,7 @@
 
 use crate::ledger_fold::expected_report;
 use crate::ledger_process::{Place, Run, example, shipped_transfers};
+use gapless_testkit::random::rounds;
 
 /// Lines behind two deposits of 1000.00, and the reason for which each is refused; `""` for
 /// lines that are booked.
@@ -107,7 +108,8 @@ fn in_the_shipped_file_and_in_a_large_one() {
     let report = Place::with(&content).run(&["--tier", "memory"]).report();
     assert_eq!(report, expected_report("transfers.csv", &content));
 
-    let made = std::process::Command::new(example("transfers")).arg("60000").output().unwrap();
+    let lines = rounds(60_000, 12_000).to_string();
+    let made = std::process::Command::new(example("transfers")).arg(lines).output().unwrap();
     assert!(made.status.success());
     let report = Place::with(&made.stdout).run(&["--tier", "journal"]).report();
     assert_eq!(report, expected_report("transfers.csv", &made.stdout));

@@ -10,6 +10,7 @@ use gapless::cqrs::{
 };
 use gapless::service::ServiceHostOptions;
 use gapless_bus_checker::History;
+use gapless_testkit::random::rounds;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -196,7 +197,7 @@ fn run(steps: &[Step]) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 25, max_shrink_iters: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: rounds(25, 3) as u32, max_shrink_iters: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn over_restarts(steps in prop::collection::vec(step(), 1..120)) {
