@@ -7,7 +7,7 @@ use crate::config::SupervisorConfig;
 use crate::config::process::ProcessConfig;
 use crate::copy_name::CopyName;
 use crate::end_status::EndStatus;
-use gapless_testkit::random::{Random, printed_seed};
+use gapless_testkit::random::{Random, printed_seed, rounds};
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -426,7 +426,7 @@ fn in_the_end_everything_is_as_it_shall_be() {
     .concat();
     let other = text.replace("copies = 2\nafter", "environment = { X = \"1\" }\ncopies = 1\nafter");
     let mut random = Random::new(printed_seed());
-    for _ in 0..300 {
+    for _ in 0..rounds(300, 30) {
         let mut world = World::new(&text);
         for _ in 0..200 {
             let running: Vec<CopyName> = world.running.keys().cloned().collect();

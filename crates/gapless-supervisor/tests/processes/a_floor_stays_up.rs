@@ -1,7 +1,9 @@
 //! What a file names is started in its order, stays up whoever is killed, and ends in reverse order without a rest.
 
 use super::copy_program::{EXIT, LEAVE, NOTIFY, STAY, STUBBORN};
-use super::floor::{are_ready, down, find, kill_both, pids, place, process, status, up, wait_for, write};
+use super::floor::{
+    answered_status, are_ready, down, find, kill_both, pids, place, process, status, up, wait_for, write,
+};
 use super::place::{Place, kill, kill_if_there, lines, name, roles};
 use gapless_supervisor::EndStatus;
 use gapless_supervisor::SupervisorError;
@@ -163,7 +165,10 @@ fn without_both_nothing_restarts_until_up() {
     kill_both(&place);
     let victim = find(&before, "a.2").process_id.unwrap();
     kill(victim, Signal::KILL);
-    std::thread::sleep(Duration::from_millis(100));
+    until("its death is seen", || {
+        let found = status_of_files(&place.directory).unwrap();
+        find(&found, "a.2").state == CopyCondition::Stopped
+    });
     assert!(status(&place).is_none());
     let found = status_of_files(&place.directory).unwrap();
     assert_eq!(found.supervisor.supervisor_process_id, None);
@@ -305,14 +310,14 @@ fn a_wrong_file_leaves_the_old_one_in_force() {
     let path = write(&place, &["[process.a]\ncommand = [\"/nowhere/at/all\"]\n".to_owned()]);
     let error = client.request(&Request::Up { path: path.clone() }).unwrap_err();
     assert!(error.to_string().contains("/nowhere/at/all"), "{error}");
-    let after = status(&place).unwrap();
+    let after = answered_status(&place);
     assert_eq!(pids(&after), pids(&before));
     assert!(after.supervisor.problem.as_ref().unwrap().contains("/nowhere/at/all"));
     // However much is wrong: what is told of it has an end.
     let many = (0..2000).map(|number| format!("[process.p{number}]\ncommand = [\"/nowhere/at/all\"]\n")).collect();
     write(&place, &[many]);
     client.request(&Request::Up { path: path.clone() }).unwrap_err();
-    let later = status(&place).unwrap();
+    let later = answered_status(&place);
     assert_eq!(later.supervisor.supervisor_process_id, after.supervisor.supervisor_process_id);
     write(&place, &processes[..1]);
     client.request(&Request::Up { path }).unwrap();

@@ -2,7 +2,7 @@
 //! is wrong leaves the old one in force, and says so.
 
 use super::copy_program::{OWN, ROLE, STAY};
-use super::floor::{are_ready, down, find, pids, place, process, status, up, wait_for, write};
+use super::floor::{answered_status, are_ready, down, find, pids, place, process, up, wait_for, write};
 use super::place::{Place, lines};
 use gapless_supervisor::control::protocol::Request;
 use gapless_supervisor::supervision::copy::End;
@@ -13,6 +13,7 @@ use std::fs::File;
 use std::io::Write;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 pub fn module() -> Module {
     Module::new(module_path!())
@@ -79,7 +80,7 @@ fn a_file_is_read_again_by_hand() {
     write(&place, &[process(&place, "a", STAY, "nice = 1")]);
     let error = client.request(&Request::TakeFile).unwrap_err().to_string();
     assert!(error.contains("floor.toml:5: process.a.nice: unknown"), "{error}");
-    assert!(status(&place).unwrap().supervisor.problem.is_some_and(|problem| problem.contains(&error)));
+    assert!(answered_status(&place).supervisor.problem.is_some_and(|problem| problem.contains(&error)));
     write(&place, &[process(&place, "a", STAY, ""), process(&place, "b", STAY, "")]);
     client.request(&Request::TakeFile).unwrap();
     let after = wait_for(&place, "the other runs", |status| are_ready(status, 2));
@@ -98,8 +99,10 @@ fn program_path(place: &Place) -> PathBuf {
 }
 
 fn put(path: &Path, text: &str) {
-    let new = path.with_extension("new");
-    std::fs::write(&new, text).unwrap();
+    let (text_path, new) = (path.with_extension("text"), path.with_extension("new"));
+    std::fs::write(&text_path, text).unwrap();
+    // By another process: one forked by a scenario next to this one would keep it open for writing until it executes.
+    assert!(Command::new("cp").args([&text_path, &new]).status().unwrap().success());
     std::fs::set_permissions(&new, PermissionsExt::from_mode(0o755)).unwrap();
     std::fs::rename(new, path).unwrap();
 }
@@ -138,7 +141,7 @@ fn a_program_that_is_written_slowly_is_waited_for() {
         slow.write_all(piece).unwrap();
         // Longer than it takes to be taken for finished, were nobody writing.
         std::thread::sleep(std::time::Duration::from_millis(1500));
-        assert_eq!(pids(&status(&place).unwrap()), pids(&before), "it is being written");
+        assert_eq!(pids(&answered_status(&place)), pids(&before), "it is being written");
     }
     drop(slow);
     let after = wait_for(&place, "both are others", |status| {

@@ -44,6 +44,12 @@ pub fn status(place: &Place) -> Option<Status> {
     ControlClient::connect(place.directory.path()).ok()??.status().ok()
 }
 
+/// The status as soon as anybody gives it: one that reads a long file may be late with its answer.
+#[track_caller]
+pub fn answered_status(place: &Place) -> Status {
+    wait_for(place, "it answers", |_| true)
+}
+
 /// Whoever waits so long says what there is.
 const TOLD_AFTER: Duration = Duration::from_secs(20);
 

@@ -29,25 +29,29 @@ mod whoever_is_silent_or_lost_is_replaced;
 use gapless_testkit::random::rounds;
 use std::process::ExitCode;
 
+/// Scenarios that run at one time: they wait for processes nearly all of their time.
+const AT_A_TIME: usize = 8;
+
 fn main() -> ExitCode {
     copy_program::be_one_if_asked();
     stand_in::be_in_a_role_if_asked();
-    gapless_testkit::scenarios::run(vec![
+    let modules = [
         a_floor_stays_up::module(),
         a_guardian_outlives_its_supervisors::module(),
         a_guardian_takes_what_comes::module(),
         a_launcher_becomes_its_copy::module(),
-        a_second_start_is_impossible::module(rounds(1_000, 200)),
-        a_singleton_is_active_once::module(300),
+        a_second_start_is_impossible::module(rounds(1_000, 100)),
+        a_singleton_is_active_once::module(rounds(300, 100)),
         a_stop_loses_no_call::module(),
         a_successor_goes_on_where_one_died::module(),
         files_change_while_they_are_in_force::module(),
-        logs_stay_below_their_limit::module(64),
+        logs_stay_below_their_limit::module(rounds(64, 16)),
         routes_are_looked_after::module(),
         what_a_copy_says_is_not_lost::module(),
         what_copies_and_the_machine_do_wrong::module(),
         what_escapes_is_found_by_its_group::module(),
-        whoever_is_killed_nothing_starts_twice::module(150),
+        whoever_is_killed_nothing_starts_twice::module(rounds(150, 50)),
         whoever_is_silent_or_lost_is_replaced::module(),
-    ])
+    ];
+    gapless_testkit::scenarios::run(modules.into_iter().map(|module| module.side_by_side(AT_A_TIME)).collect())
 }

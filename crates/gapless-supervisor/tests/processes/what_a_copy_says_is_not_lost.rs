@@ -1,7 +1,7 @@
 //! What a copy says of itself reaches a supervisor, also one that comes later; and only a copy's own words count.
 
 use super::copy_program::{NOTIFY, ROLE};
-use super::floor::{are_ready, down, find, place, process, status, up, wait_for};
+use super::floor::{answered_status, are_ready, down, find, place, process, up, wait_for};
 use super::place::{Place, kill, lines};
 use gapless_supervisor::control::protocol::CopyCondition;
 use gapless_supervisor::state_directory::{RoleLock, Socket};
@@ -77,7 +77,7 @@ fn a_strangers_words_count_for_nothing() {
         sender.send_to(words, &path).unwrap();
     }
     // Behind them comes the copy's own.
-    let before = status(&place).unwrap();
+    let before = answered_status(&place);
     assert_eq!(find(&before, "a.1").state, CopyCondition::Starting);
     let_it_speak(&place);
     let after = wait_for(&place, "it is ready", |status| are_ready(status, 1));

@@ -47,7 +47,10 @@ fn a_copy_that_forks_itself_away_is_found() {
     let place = place();
     let away = place.folder().join("away");
     // As a daemon does: another session, and nobody waits.
-    let script = format!("setsid sh -c 'echo $$ > {}; exec sleep 300' & sleep 0.2; exit 0", away.display());
+    let away_path = away.display();
+    let script = format!(
+        "setsid sh -c 'echo $$ > {away_path}; exec sleep 300' & until [ -s {away_path} ]; do sleep 0.02; done; exit 0"
+    );
     up(&place, &[format!("[process.a]\ncommand = {:?}\nonce = true\n", ["sh", "-c", &script])]);
     let status = wait_for(&place, "it is done", |status| find(status, "a.1").state == CopyCondition::Done);
     assert_eq!(find(&status, "a.1").last_end, Some(End::Status(EndStatus::Exited(0))));
