@@ -123,7 +123,9 @@ fn an_idle_thread_stops_polling_and_stops_when_asked() {
     wait_until(|| waker.is_parked() && board.polls.load(Ordering::SeqCst) >= 2);
     let polls = board.polls.load(Ordering::SeqCst);
     std::thread::sleep(Duration::from_millis(50));
-    assert_eq!(board.polls.load(Ordering::SeqCst), polls, "a parked thread polls nothing");
+    // The last poll before it sleeps comes after it has said so.
+    let further = board.polls.load(Ordering::SeqCst) - polls;
+    assert!(further <= 1, "a parked thread polls nothing; it has polled {further} times");
     board.published.store(1, Ordering::Release);
     waker.wake();
     wait_until(|| board.consumed.load(Ordering::SeqCst) == 1);

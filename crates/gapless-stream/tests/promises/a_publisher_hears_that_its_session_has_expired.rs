@@ -59,13 +59,13 @@ fn stream(directory: &Path, session_expiry: Duration) -> EventStream {
 }
 
 /// Longer than a session lives, and than the sequencer takes to look for one.
-const TOO_LONG: Duration = Duration::from_secs(3);
+const TOO_LONG: Duration = Duration::from_secs(5);
 
 #[test]
 fn that_polls_meanwhile() {
     let directory = tempfile::tempdir().unwrap();
     // Long enough that a message is there before a session that has just been opened expires.
-    let stream = stream(directory.path(), Duration::from_millis(500));
+    let stream = stream(directory.path(), Duration::from_millis(1_500));
     let mut node = node(directory.path());
     let mut sessions = Vec::new();
     for round in 0..3 {
@@ -88,7 +88,8 @@ fn that_polls_meanwhile() {
 #[test]
 fn that_sleeps_meanwhile() {
     let directory = tempfile::tempdir().unwrap();
-    let stream = stream(directory.path(), Duration::from_millis(50));
+    // As above, also on a busy machine.
+    let stream = stream(directory.path(), Duration::from_millis(1_500));
     let mut first = node(directory.path());
     first.publish(WORD, &[1]).unwrap();
     poll(&mut first, Duration::ZERO).unwrap();

@@ -24,7 +24,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
 const TYPE: MessageType = MessageType { schema: 9 << 16 | 1, encoding: Encoding::Opaque };
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 fn options() -> EventStreamOptions {
     let mut options = EventStreamOptions::in_memory();

@@ -16,6 +16,7 @@ use gapless_testkit::ports::own_loopback;
 use gapless_transport::credentials::Credentials;
 use gapless_wire::soup::Field;
 use gapless_wire::{Encoding, FeedSession};
+use std::collections::VecDeque;
 use std::io::{ErrorKind, Read};
 use std::net::SocketAddr;
 use std::process::Command;
@@ -271,18 +272,22 @@ fn what_is_new_comes_at_once_although_everybody_sleeps() {
     let mut world = World::start();
     let mut client = world.logged_in("", 0);
     client.accepted("MONDAY", world.stream.released_sequence() + 1);
-    let mut times = Vec::new();
-    for _ in 0..21 {
+    let begun = Instant::now();
+    // An agent that nobody wakes sleeps for a tenth of a second, and is quick one time in ten by chance. On a busy machine
+    // some come late all the same: it is tried until most of 21 in a row are quick.
+    let mut times = VecDeque::new();
+    while times.iter().filter(|time| **time < Duration::from_millis(10)).count() < 11 {
+        assert!(begun.elapsed() < PATIENCE, "nobody woke the agent: {times:?}");
+        if times.len() == 21 {
+            times.pop_front();
+        }
         // Long enough for the stream's threads to fall asleep.
         std::thread::sleep(Duration::from_millis(20));
         let begun = Instant::now();
         world.publish(payloads(1, 8));
         client.frame();
-        times.push(begun.elapsed());
+        times.push_back(begun.elapsed());
     }
-    times.sort();
-    // An agent that nobody wakes sleeps for a tenth of a second; on a busy machine some come late all the same.
-    assert!(times[5] < Duration::from_millis(10), "a quarter took {:?} and more: nobody woke the agent", times[5]);
 }
 
 /// Set for the process below.

@@ -15,6 +15,7 @@ use gapless_stream::network::TcpNetwork;
 use gapless_stream::network::client_sessions::ClientSessionOptions;
 use gapless_stream::network::endpoints::{Carrier, PacketNetwork};
 use gapless_stream::options::EventStreamOptions;
+use gapless_testkit::ports::free_address;
 use gapless_testkit::ports::own_loopback;
 use gapless_transport::credentials::Credentials;
 use gapless_transport::network::{Datagrams, Interface, Segmentation, UdpOptions, UdpSocket};
@@ -41,10 +42,6 @@ struct World {
     published: u64,
     seen: Vec<u64>,
     _directory: TempDir,
-}
-
-fn free_address() -> SocketAddr {
-    UdpSocket::open(&UdpOptions::at(SocketAddr::new(LOOPBACK, 0))).unwrap().local_address()
 }
 
 impl World {

@@ -72,16 +72,23 @@ fn who_reads_what_retention_deletes_is_told() {
     let mut of_journal = StreamNode::new(JournalLink::new(&journal), StreamNodeOptions::reading(Start::First));
     let mut reader = stream.reader(1);
     let begun = Instant::now();
+    // None of them reads on while another is not there yet: it would be past the segments that go.
     while node.position() < 100 || of_journal.position() < 100 || reader.sequence() < 100 {
         assert!(begun.elapsed() < PATIENCE, "they read the beginning");
-        node.poll(64, |_| {}).unwrap();
-        of_journal.poll(64, |_| {}).unwrap();
-        reader.read().unwrap();
+        if node.position() < 100 {
+            node.poll(64, |_| {}).unwrap();
+        }
+        if of_journal.position() < 100 {
+            of_journal.poll(64, |_| {}).unwrap();
+        }
+        if reader.sequence() < 100 {
+            reader.read().unwrap();
+        }
     }
     // As retention does: from the first on, never the last.
     let segments = segments(&journal);
     assert!(segments.len() >= 6, "{segments:?}");
-    segments[..4].iter().for_each(|segment| std::fs::remove_file(segment).unwrap());
+    segments[..segments.len() - 2].iter().for_each(|segment| std::fs::remove_file(segment).unwrap());
     let is_told = |error: ClientError| {
         assert!(matches!(error, ClientError::Lapped { sequence, .. } if sequence > 100), "{error}");
     };
