@@ -6,13 +6,14 @@
 
 use crate::mutation::Mutator;
 use gapless_fuzz::{TARGETS, Target};
+use gapless_testkit::random::rounds;
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// Mutations for each target.
+/// Mutations for each target, of which a tenth is made with every change.
 const RUNS: u64 = 2_000;
 /// Seeds together are no longer than this, bytes: they are read by people and carried by every clone.
 const CORPUS_LENGTH_MAX: usize = 256 * 1024;
@@ -119,7 +120,7 @@ fn every_target_stands_its_corpus() {
 fn every_target_stands_mutations_of_its_corpus() {
     let variable = |name| std::env::var(name).ok().map(|text| text.parse().expect("a number is expected"));
     let seed: u64 = variable("GAPLESS_FUZZ_SEED").unwrap_or_else(|| u64::from(std::process::id()) << 32 | now_ns());
-    let runs = variable("GAPLESS_FUZZ_RUNS").unwrap_or(RUNS);
+    let runs = variable("GAPLESS_FUZZ_RUNS").unwrap_or_else(|| rounds(RUNS, RUNS / 10));
     println!("GAPLESS_FUZZ_SEED={seed}");
     let mut failures = Vec::new();
     for (name, _) in TARGETS {

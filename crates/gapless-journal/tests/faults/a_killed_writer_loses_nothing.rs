@@ -13,10 +13,18 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use crate::support::{self, append, batch, end_of_frames, overwrite, payload, read_all};
 use gapless_journal::{Flush, Journal, JournalError, JournalOptions, inspect};
+use gapless_testkit::random::rounds;
 use gapless_testkit::scenarios::Module;
 
-const KILLS_FROM_OUTSIDE: u64 = 12;
-const KILLS_PER_POINT: u64 = 6;
+/// Kills from outside, and at each crash point; fewer with every change.
+fn kills_from_outside_count() -> u64 {
+    rounds(12, 4)
+}
+
+fn kills_per_point() -> u64 {
+    rounds(6, 2)
+}
+
 const POINTS: [&str; 8] = [
     "before_journal_copy",
     "after_journal_copy",
@@ -170,7 +178,7 @@ fn check(directory: &Path, acknowledged: u64) -> Result<u64, String> {
 fn kills_from_outside() {
     let directory = tempfile::tempdir().unwrap();
     let mut acknowledged = 0;
-    for round in 0..KILLS_FROM_OUTSIDE {
+    for round in 0..kills_from_outside_count() {
         let death = run(directory.path(), round, &[], round * round + 1);
         assert!(died_by_kill(&death), "{}", death.error);
         assert!(death.synced <= death.journaled.max(acknowledged));
@@ -180,9 +188,10 @@ fn kills_from_outside() {
         }
         acknowledged = check(directory.path(), acknowledged).unwrap();
     }
-    println!("killed from outside {KILLS_FROM_OUTSIDE} times: {acknowledged} frames, nothing lost, nothing doubled");
+    let kills = kills_from_outside_count();
+    println!("killed from outside {kills} times: {acknowledged} frames, nothing lost, nothing doubled");
     if !cfg!(debug_assertions) {
-        println!("skipped: kills at named crash points need the feature fault-injection");
+        println!("skipped: kills at named crash points need debug assertions");
     }
 }
 
@@ -190,7 +199,7 @@ fn kills_at_every_point() {
     for point in POINTS {
         let directory = tempfile::tempdir().unwrap();
         let (mut hits, mut acknowledged) = (0, 0);
-        for round in 0..KILLS_PER_POINT {
+        for round in 0..kills_per_point() {
             let at = (format!("{point}:{}", round * 3 + 1), u64::MAX);
             let death = run(directory.path(), round, &[("GAPLESS_CRASH_POINT", at.0)], at.1);
             assert!(died_by_kill(&death), "{point}: {}", death.error);

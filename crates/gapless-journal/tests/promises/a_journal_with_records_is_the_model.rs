@@ -76,7 +76,7 @@ impl Model {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 80, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: gapless_testkit::random::rounds(80, 16) as u32, ..ProptestConfig::default() })]
 
     #[test]
     fn the_journal_is_the_model(steps in proptest::collection::vec(step(), 1..40), is_small in any::<bool>()) {

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::support::*;
 use gapless_journal::{Journal, JournalError, MarkName, Record, inspect};
+use gapless_testkit::random::{printed_seed, rounds};
 use proptest::prelude::*;
 
 /// Five frames, a record, five frames, two records after the last of them.
@@ -68,13 +69,15 @@ fn every_flipped_byte_of_a_record_below_the_journaled_mark_stops() {
 
 #[test]
 fn every_flipped_byte_of_a_record_behind_the_mark_is_cut_there() {
+    // A tenth with every change, another one each time.
+    let (step, offset) = (rounds(1, 10), printed_seed() % rounds(1, 10));
     for number in 0..3 {
         let directory = tempfile::tempdir().unwrap();
         let (path, all) = journal(directory.path(), false);
         let whole = std::fs::read(&path).unwrap();
         let (position, length, payload) = find_records(&path).swap_remove(number);
         let last_sequence = all[number].behind_sequence;
-        for place in position..position + length {
+        for place in (position + offset..position + length).step_by(step as usize) {
             std::fs::write(&path, &whole).unwrap();
             flip(&path, place, 0x08);
             let (journal, report) = Journal::open(options(directory.path())).unwrap();
@@ -165,7 +168,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 120, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: gapless_testkit::random::rounds(120, 12) as u32, ..ProptestConfig::default() })]
 
     #[test]
     fn what_was_vouched_for_is_there_or_an_error_says_why(

@@ -41,7 +41,7 @@ fn make(damage: &Damage, path: &Path, place: f64) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: gapless_testkit::random::rounds(150, 15) as u32, ..ProptestConfig::default() })]
 
     #[test]
     fn what_the_good_mark_vouches_for_is_there_or_an_error_says_why(

@@ -278,7 +278,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: gapless_testkit::random::rounds(60, 12) as u32, ..ProptestConfig::default() })]
 
     #[test]
     fn the_journal_is_the_model(steps in proptest::collection::vec(step(), 1..25)) {

@@ -79,7 +79,7 @@ fn is_expected(error: &LogError) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: gapless_testkit::random::rounds(300, 30) as u32, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn a_rings_ends_live_through_any_words(rounds in scribbles(0), lengths in prop::collection::vec(0_usize..1900, 12)) {

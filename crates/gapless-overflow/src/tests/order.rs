@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[test]
 fn whatever_is_pushed_and_popped_a_queue_does_as_four_simple_ones() {
     let seed = printed_seed();
-    for round in 0..24 {
+    for round in 0..gapless_testkit::random::rounds(24, 6) {
         let mut random = Random::new(seed.wrapping_add(round));
         let directory = tempfile::tempdir().unwrap();
         let mut options = tiny(directory.path());
@@ -60,7 +60,7 @@ fn whatever_is_pushed_and_popped_a_queue_does_as_four_simple_ones() {
 fn many_producers_and_consumers_lose_and_double_nothing() {
     const PRODUCERS: u64 = 4;
     const CONSUMERS: u64 = 3;
-    const RECORDS: u64 = 20_000;
+    let records_each = gapless_testkit::random::rounds(20_000, 4_000);
     let directory = tempfile::tempdir().unwrap();
     let mut options = tiny(directory.path());
     options.disk_bytes_max = 1 << 30;
@@ -70,7 +70,7 @@ fn many_producers_and_consumers_lose_and_double_nothing() {
         for producer in 0..PRODUCERS {
             let queue = &queue;
             scope.spawn(move || {
-                for number in 0..RECORDS {
+                for number in 0..records_each {
                     let class = CLASSES[(number % 4) as usize];
                     let record = numbered(producer << 32 | number, 16 + (number % 500) as usize);
                     wait::turn_until("there is room", || match queue.push(class, &record) {
@@ -86,7 +86,7 @@ fn many_producers_and_consumers_lose_and_double_nothing() {
             scope.spawn(move || {
                 let (mut seen, mut record) = (Vec::new(), Vec::new());
                 // However fast these are: a good part of the records passes the disk.
-                wait::turn_until("records are on disk", || queue.counters().spilled_records > RECORDS / 2);
+                wait::turn_until("records are on disk", || queue.counters().spilled_records > records_each / 2);
                 wait::turn_until("all records came", || {
                     for class in CLASSES {
                         while let Popped::Record(at) = queue.pop(class, &mut record).unwrap() {
@@ -96,7 +96,7 @@ fn many_producers_and_consumers_lose_and_double_nothing() {
                             popped.fetch_add(1, Ordering::SeqCst);
                         }
                     }
-                    popped.load(Ordering::SeqCst) == PRODUCERS * RECORDS
+                    popped.load(Ordering::SeqCst) == PRODUCERS * records_each
                 });
                 seen
             })
@@ -113,7 +113,7 @@ fn many_producers_and_consumers_lose_and_double_nothing() {
     }
     let mut all = seen.concat();
     all.sort_unstable();
-    assert_eq!(all.len() as u64, PRODUCERS * RECORDS);
+    assert_eq!(all.len() as u64, PRODUCERS * records_each);
     for class in CLASSES {
         let of_class = all.iter().filter(|seen| seen.0 == class).collect::<Vec<_>>();
         assert!(of_class.iter().zip(0..).all(|(seen, at)| seen.1 == at), "no number of {class:?} is missing");

@@ -348,7 +348,7 @@ fn schemas() -> Vec<String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(gapless_testkit::random::rounds(300, 30) as u32))]
 
     /// Values of attributes are swapped, replaced by odd ones, lines are removed, doubled and moved.
     #[test]

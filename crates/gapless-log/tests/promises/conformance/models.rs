@@ -9,7 +9,11 @@ use proptest::test_runner::{Config, TestRunner};
 use std::collections::VecDeque;
 
 fn check<S: Strategy>(strategy: S, test: impl Fn(S::Value) -> Result<(), TestCaseError>) {
-    let config = Config { cases: 200, failure_persistence: None, ..Config::default() };
+    let config = Config {
+        cases: gapless_testkit::random::rounds(200, 20) as u32,
+        failure_persistence: None,
+        ..Config::default()
+    };
     // The message holds the smallest history that fails.
     if let Err(error) = TestRunner::new(config).run(&strategy, test) {
         panic!("{error}");
