@@ -1,8 +1,8 @@
 //! Kills members of a cluster, leader, follower and witness, while messages are published, and starts them again: each
 //! message is there once and in order on all of them, and all have the same stream.
 //!
-//! Without features the kills come from outside, at random moments. With the feature `fault-injection` members kill
-//! themselves at each named crash point instead, of two clusters side by side; the hits are printed and must not be zero.
+//! Some kills come from outside, at random moments. In builds with debug assertions members kill themselves at each named
+//! crash point, too, of two clusters side by side; the hits are printed and must not be zero.
 //! Prints its seed and takes one from `GAPLESS_SEED`.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
@@ -10,13 +10,14 @@
 use crate::processes::load::Load;
 use crate::processes::{Cluster, Plan, THREE, WITNESS, streams};
 use gapless_agent::fault::CLUSTER_CRASH_POINTS;
-use gapless_testkit::random::Random;
+use gapless_testkit::random::{Random, rounds};
 use gapless_testkit::scenarios::Module;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 const KILLS_FROM_OUTSIDE: u32 = 6;
-const KILLS_PER_POINT: u32 = 2;
+/// Kills at each point; with every change it is one.
+const KILLS_PER_POINT: u64 = 2;
 const PUBLISHERS: u64 = 2;
 /// The wait for an armed member to die; one that lives longer is not counted.
 const ARMED: Duration = Duration::from_secs(20);
@@ -73,7 +74,6 @@ fn kills_from_outside(plan: Plan, random: &mut Random) {
         "{KILLS_FROM_OUTSIDE} kills, {killed_leaders} of leaders, and one of all, while {count} messages were published"
     );
     assert!(killed_leaders > 0);
-    println!("skipped: kills at named crash points need the feature fault-injection");
 }
 
 /// A cluster under load, whose members die at named points.
@@ -249,7 +249,7 @@ fn of(role: &str) -> impl Iterator<Item = &'static str> {
 
 fn three_members(random: &mut Random) {
     let mut dying = Dying::new(THREE);
-    for _ in 0..KILLS_PER_POINT {
+    for _ in 0..rounds(KILLS_PER_POINT, 1) {
         for point in of("leader_") {
             dying.until_hit(point, |dying| dying.leader_dies(point, 1 + random.below(200)));
         }

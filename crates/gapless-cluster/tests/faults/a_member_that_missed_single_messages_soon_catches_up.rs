@@ -14,7 +14,7 @@ const IN_THE_LOG: u64 = 3_800;
 const BEFORE_THE_LOG: u64 = 10_000;
 /// The time to catch up, with an election and the start of two processes. One round trip for each entry would take
 /// minutes.
-const LEVEL_WITHIN: Duration = Duration::from_secs(15);
+const LEVEL_WITHIN: Duration = Duration::from_secs(60);
 
 pub fn module() -> Module {
     Module::new(module_path!())

@@ -218,7 +218,7 @@ fn another_version_is_told_so_on_either_side() {
 
 #[test]
 fn garbage_and_silence_are_dropped() {
-    let options = MemberLinkOptions { handshake_ns_max: 100_000_000, ..listening() };
+    let options = MemberLinkOptions { handshake_ns_max: 500_000_000, ..listening() };
     let mut second = Member::new(options, identity(2), &[peer(1, &[])]);
     let mut garbage = Puppet::dial(second.address());
     garbage.stream.write_all(b"GET / HTTP/1.1\r\nHost: market.example\r\n\r\n").unwrap();

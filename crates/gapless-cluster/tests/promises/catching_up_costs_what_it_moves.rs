@@ -15,25 +15,35 @@ use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::consensus::{MemberId, Role};
 use gapless_cluster::link::LinkStatistics;
 use gapless_testkit::ports::free_ports;
+use gapless_testkit::random::rounds;
+use gapless_testkit::wait::PATIENCE;
 use gapless_wire::{Encoding, Kind};
 use rustix::fd::OwnedFd;
 use rustix::fs::inotify;
 use std::collections::BTreeMap;
 use std::mem::MaybeUninit;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 const TYPE: MessageType = MessageType { schema: 1, encoding: Encoding::Opaque };
-const PATIENCE: Duration = Duration::from_secs(60);
-/// Missed messages, each an entry of its own: fewer than a log keeps, and more.
-const IN_THE_LOG: u64 = 4_000;
-const BEFORE_THE_LOG: u64 = 10_000;
+/// More messages, each an entry of its own, than the 4,096 entries that a log keeps.
+const MORE_THAN_A_LOG: u64 = 5_000;
 /// The virtual time of one turn of all members, ns.
 const STEP_NS: u64 = 50_000;
 /// Longer than a leader waits for a log position to be reached, and shorter than a silence that ends a connection, ns.
 const STANDS_STILL_NS: u64 = 1_500_000_000;
 /// A heartbeat every 10 ms and its answer, and other messages, for the virtual time of a catch-up.
 const IDLE_MESSAGES: u64 = 200;
+
+/// Missed messages, each an entry of its own: fewer than a log keeps.
+fn in_the_log() -> u64 {
+    rounds(4_000, 800)
+}
+
+/// And more.
+fn before_the_log() -> u64 {
+    rounds(10_000, MORE_THAN_A_LOG)
+}
 
 /// Members that this thread polls, one after the other.
 struct Turned {
@@ -43,14 +53,13 @@ struct Turned {
     /// The member that is not polled.
     paused: Option<u64>,
     now_ns: u64,
-    begun: Instant,
 }
 
 impl Turned {
     fn new() -> Self {
         let root = tempfile::tempdir().unwrap();
         let ports = free_ports(3);
-        Self { root, ports, members: BTreeMap::new(), paused: None, now_ns: 1, begun: Instant::now() }
+        Self { root, ports, members: BTreeMap::new(), paused: None, now_ns: 1 }
     }
 
     fn directory(&self, member: u64) -> PathBuf {
@@ -95,12 +104,13 @@ impl Turned {
 
     #[track_caller]
     fn until<T>(&mut self, what: &str, mut is_there: impl FnMut(&mut Self) -> Option<T>) -> T {
+        let begun = Instant::now();
         loop {
             if let Some(found) = is_there(self) {
                 return found;
             }
             let states: Vec<_> = self.members.values().map(ClusterMember::status).collect();
-            assert!(self.begun.elapsed() < PATIENCE, "{what} has not come: {states:#?}");
+            assert!(begun.elapsed() < PATIENCE, "{what} has not come: {states:#?}");
             self.turn();
         }
     }
@@ -126,9 +136,9 @@ impl Turned {
         };
         let mut node = StreamNode::new(link, options);
         let (mut sent, mut came) = (0, 0);
-        let payload = vec![7; length];
+        let (payload, begun) = (vec![7; length], Instant::now());
         while came < count {
-            assert!(self.begun.elapsed() < PATIENCE, "{came} of {sent} have come back");
+            assert!(begun.elapsed() < PATIENCE, "{came} of {sent} have come back");
             if sent == came && node.can_publish() {
                 node.publish(TYPE, &payload).unwrap();
                 sent += 1;
@@ -243,22 +253,22 @@ fn costs_what_it_moves(missed: u64, length: usize, opened_max: u64) {
 
 #[test]
 fn short_messages_that_the_log_knows_leave_together() {
-    costs_what_it_moves(IN_THE_LOG, 30, 12);
+    costs_what_it_moves(in_the_log(), 30, 12);
 }
 
 #[test]
 fn longer_messages_that_the_log_knows_leave_together() {
-    costs_what_it_moves(IN_THE_LOG, 1_000, 24);
+    costs_what_it_moves(in_the_log(), 1_000, 24);
 }
 
 #[test]
 fn short_messages_that_the_log_has_forgotten_leave_together() {
-    costs_what_it_moves(BEFORE_THE_LOG, 30, 12);
+    costs_what_it_moves(before_the_log(), 30, 12);
 }
 
 #[test]
 fn longer_messages_that_the_log_has_forgotten_leave_together() {
-    costs_what_it_moves(BEFORE_THE_LOG, 1_000, 24);
+    costs_what_it_moves(before_the_log(), 1_000, 24);
 }
 
 /// A fetch that takes longer than a leader waits for it: the leader has offered another log position meanwhile.
@@ -270,11 +280,11 @@ fn who_comes_to_its_place_late_goes_on_from_there_at_once() {
     let leader = turned.until("a leader", |turned| turned.leader());
     let away = leader % 3 + 1;
     turned.crash(away);
-    turned.publish_singly(BEFORE_THE_LOG, 1_000);
+    turned.publish_singly(before_the_log(), 1_000);
     turned.start(away);
     turned.until("a fetch that has begun", |turned| {
         let released = turned.released(away);
-        (released > 1_000 && released < BEFORE_THE_LOG).then_some(())
+        (released > 1_000 && released < before_the_log()).then_some(())
     });
     // The log grows beyond what it keeps; meanwhile the fetching member is not polled, for less than the time after
     // which it is given up.
@@ -282,7 +292,7 @@ fn who_comes_to_its_place_late_goes_on_from_there_at_once() {
     let mut published = 0;
     while turned.now_ns < until_ns {
         turned.paused = Some(away);
-        if published < IN_THE_LOG + 1_000 {
+        if published < MORE_THAN_A_LOG {
             published += 100;
             turned.publish_singly(100, 8);
         } else {

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::cluster::turn;
+use gapless_agent::Now;
 use gapless_client::client::MessageType;
 use gapless_client::node::{NodeEvent, PublisherOptions, SharedMemoryOptions, Start, StreamNode, StreamNodeOptions};
 use gapless_client::replay_merge::ReplayRead;
@@ -11,12 +12,12 @@ use gapless_cluster::ClusterMember;
 use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::consensus::Role;
 use gapless_testkit::ports::free_ports;
+use gapless_testkit::wait::{PATIENCE, turn_until};
 use gapless_wire::{Encoding, Kind};
 use std::path::Path;
 use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
 
-const PATIENCE: Duration = Duration::from_secs(60);
 const TYPE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 
 fn config(directory: &Path, ports: &[u16], member: usize, sizes: &str) -> ClusterConfig {
@@ -25,8 +26,11 @@ fn config(directory: &Path, ports: &[u16], member: usize, sizes: &str) -> Cluste
         text += &format!("[[member]]\nid = {}\naddresses = [\"127.0.0.1:{port}\"]\n", at + 1);
     }
     let directory = directory.join(format!("member-{member}"));
-    text +=
-        &format!("[stream]\ndirectory = \"{}\"\n{sizes}\n[journal]\nsegment_length = \"4 MiB\"\n", directory.display());
+    // A machine that is busy for a while causes no election.
+    text += &format!(
+        "[stream]\ndirectory = \"{}\"\n{sizes}\n[journal]\nsegment_length = \"4 MiB\"\n[election]\ntimeout = \"1 s\"\n",
+        directory.display()
+    );
     ClusterConfig::parse(&text, "test.toml").unwrap()
 }
 
@@ -197,16 +201,36 @@ fn three_members_have_one_stream_whoever_leads() {
 
 #[test]
 fn a_leader_with_nothing_to_do_stays() {
-    // Time-outs so long that a machine that is busy for a while causes no election.
-    let patient = "window = \"8 MiB\"\nmessage_length_max = \"64 KiB\"\n[election]\ntimeout = \"600 ms\"";
-    let cluster = Cluster::start_with(3, patient);
-    let leader = cluster.leader();
-    // A leader that receives no answers steps down after that.
-    let until = Instant::now() + Duration::from_secs(4);
-    let term = cluster.get(leader).status().unwrap().consensus.term;
-    while Instant::now() < until {
-        std::thread::sleep(Duration::from_millis(10));
-        let status = cluster.get(leader).status().unwrap().consensus;
+    /// The virtual time of one turn of all members, ns.
+    const STEP_NS: u64 = 200_000;
+    /// A leader that receives no answers steps down after one of its time-outs.
+    const TIME_OUTS: u64 = 4;
+    let directory = tempfile::tempdir().unwrap();
+    let ports = free_ports(3);
+    let configs = [1, 2, 3].map(|member| config(directory.path(), &ports, member, SMALL));
+    let timeout_ns = configs[0].election.timeout.as_nanos() as u64;
+    let mut members = configs.map(|config| ClusterMember::start_by_hand(&config).unwrap());
+    let mut now_ns = 1;
+    let mut turn = |members: &mut [ClusterMember; 3]| {
+        now_ns += STEP_NS;
+        for member in members {
+            member.turn(Now { monotonic_ns: now_ns, epoch_ns: now_ns }).unwrap();
+        }
+    };
+    let leads = |member: &ClusterMember| {
+        member.status().is_some_and(|status| status.consensus.role == Role::Leader && status.members.voters.len() == 3)
+    };
+    let mut leader = None;
+    turn_until("a leader", || {
+        turn(&mut members);
+        leader = members.iter().position(leads);
+        leader.is_some()
+    });
+    let leader = leader.unwrap();
+    let term = members[leader].status().unwrap().consensus.term;
+    for _ in 0..TIME_OUTS * timeout_ns / STEP_NS {
+        turn(&mut members);
+        let status = members[leader].status().unwrap().consensus;
         assert_eq!((status.role, status.term), (Role::Leader, term));
     }
 }

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use crate::cluster::{Cluster, Traffic, id};
+use crate::cluster::{Cluster, PATIENCE, Traffic, id};
 use gapless_cluster::ClusterMember;
 use gapless_cluster::config::MemberKind;
 use gapless_cluster::member::requests::{AdminCommand, ChangeRefused, NewMember, Outcome};
@@ -15,8 +15,12 @@ fn new(cluster: &mut Cluster, kind: MemberKind, replaces: Option<u64>) -> NewMem
 
 #[track_caller]
 fn begin(cluster: &Cluster, command: AdminCommand) {
-    let asked = cluster.leading().ask(command, Duration::from_secs(30));
-    assert_eq!(asked, Some(Outcome::Begun));
+    // The change before may be under way still, and on a busy machine the leader may be another one by now.
+    cluster.wait("the beginning of the change", |cluster| match cluster.leading().ask(command.clone(), PATIENCE) {
+        Some(Outcome::Begun) => Some(()),
+        Some(Outcome::NotChanged(ChangeRefused::UnderWay | ChangeRefused::NotLeader { .. })) => None,
+        other => panic!("{other:?}"),
+    });
 }
 
 #[track_caller]

@@ -5,6 +5,7 @@ use gapless_agent::Now;
 use gapless_cluster::ClusterMember;
 use gapless_cluster::config::ClusterConfig;
 use gapless_testkit::ports::free_port;
+use gapless_testkit::random::rounds;
 use std::fmt::Write as _;
 
 /// Their checkpoints together are several times as long as a segment.
@@ -12,8 +13,8 @@ const STARTS: u64 = 250;
 
 #[test]
 fn starts_without_a_frame_fill_no_journal() {
-    // The second is the shortest that a member accepts.
-    for segment_length in ["2 MiB", "1280 KiB"] {
+    // The first is the shortest that a member accepts; the other takes part if `GAPLESS_FULL` is set.
+    for segment_length in &["1280 KiB", "2 MiB"][..rounds(2, 1) as usize] {
         starts_with(segment_length);
     }
 }

@@ -53,6 +53,8 @@ fn a_member_whose_partner_is_lost_goes_on_alone_in_a_new_incarnation() {
     cluster.first = 2;
     cluster.incarnation = 1;
     cluster.start_one(2);
+    cluster.wait("its first turn", |cluster| cluster.get(2).status());
+    // Time in which it could do harm.
     std::thread::sleep(Duration::from_secs(1));
     let status = cluster.get(2).status().unwrap();
     assert_eq!((status.consensus.role == Role::Leader, status.links[0].1), (false, false));

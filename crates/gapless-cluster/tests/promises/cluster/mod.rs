@@ -17,7 +17,8 @@ use std::time::{Duration, Instant};
 
 pub const PATIENCE: Duration = Duration::from_secs(90);
 const TYPE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
-const SMALL: &str = "window = \"8 MiB\"\nmessage_length_max = \"64 KiB\"";
+/// A machine that is busy for a while causes no election.
+const SMALL: &str = "window = \"8 MiB\"\nmessage_length_max = \"64 KiB\"\n[election]\ntimeout = \"1 s\"";
 
 pub fn id(number: u64) -> MemberId {
     MemberId::new(number).unwrap()

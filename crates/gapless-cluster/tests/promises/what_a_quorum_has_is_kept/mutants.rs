@@ -1,6 +1,7 @@
 //! The same run catches every defect that can be planted in the core: the run above, again in a process of its own,
-//! because a mutant is planted by the environment.
+//! because a mutant is planted by the environment. Each change runs those that few seeds catch, `GAPLESS_FULL` all of them.
 
+use gapless_testkit::random::rounds;
 use std::process::Command;
 
 /// Every mutant, and the number of seeds within which it must be caught.
@@ -11,10 +12,13 @@ const MUTANTS: [(&str, u64); 5] = [
     ("skip_truncation", 40),
     ("vote_after_power_loss", 400),
 ];
+/// The most seeds for a mutant of a run with every change.
+const FEWER_SEEDS: u64 = 100;
 
 #[test]
 fn every_mutant_is_caught() {
-    for (mutant, seeds) in MUTANTS {
+    let seeds_max = rounds(u64::MAX, FEWER_SEEDS);
+    for (mutant, seeds) in MUTANTS.into_iter().filter(|(_, seeds)| *seeds <= seeds_max) {
         let output = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "what_a_quorum_has_is_kept::under_faults_and_after_healing", "--nocapture"])
             .env("GAPLESS_MUTANT", mutant)
