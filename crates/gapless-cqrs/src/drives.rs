@@ -8,6 +8,7 @@ use crate::{
     TypeKey, Work,
 };
 use gapless_engine::ServiceHostOptions;
+use gapless_testkit::random::rounds;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::pin::pin;
@@ -392,7 +393,8 @@ fn an_outcome_is_awaited_or_left_to_a_function<H: Handles>() {
     let deposit = AccountCommand::Deposit(1);
     let mut versions = Vec::new();
     let mut sent = std::collections::VecDeque::new();
-    for number in 0..10_000 {
+    let count = rounds(10_000, 2_000);
+    for number in 0..count {
         let draft = Account::command(&1, &deposit);
         let pending = match number % 5 {
             0 => bus.send(draft),
@@ -401,13 +403,13 @@ fn an_outcome_is_awaited_or_left_to_a_function<H: Handles>() {
         sent.push_back(pending);
     }
     versions.extend(sent.drain(..).map(|pending| pending.wait().unwrap().version));
-    assert_eq!(versions, (307..10_307).collect::<Vec<_>>());
+    assert_eq!(versions, (307..307 + count).collect::<Vec<_>>());
     let again = bus.clone().with_retry(RetryPolicy::default());
     let sent: Vec<_> = (0..100)
         .map(|_| gapless_testkit::wait::until_some("there is room", || again.try_send(&Account::command(&1, &deposit))))
         .collect();
     let versions: Vec<u64> = sent.into_iter().map(|pending| pending.wait().unwrap().version).collect();
-    assert_eq!(versions.iter().max(), Some(&10_406));
+    assert_eq!(versions.iter().max(), Some(&(count + 406)));
     let long = "x".repeat(ID_LENGTH_MAX + 1);
     let outcome =
         bus.try_send(&Draft::<_, (), ()>::new(TypeKey::of(Account::NAME), Some(&long), &deposit)).unwrap().wait();
@@ -432,7 +434,7 @@ fn many_commands_are_on_their_way_at_once<D: Drive>() {
         let mut bus = D::start_with(stream);
         bus.call(Account::command(&1, &AccountCommand::Many(1))).unwrap();
         let deposit = AccountCommand::Many(20);
-        for _ in 0..3 {
+        for _ in 0..rounds(3, 1) {
             let outcomes = bus.call_all((0..3000).map(|_| Account::command(&1, &deposit)).collect());
             for outcome in outcomes {
                 last_balance += 20;

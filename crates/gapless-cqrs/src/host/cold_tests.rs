@@ -5,7 +5,7 @@ use crate::aggregate::StateFiles;
 use crate::samples::{Account, AccountCommand, AccountRefusal, Transfer, TransferHandler};
 use crate::snapshots::{Of, Snapshot, Snapshots};
 use crate::{Aggregate as _, CommandError, CommandHandler as _, Message as _, SnapshotPolicy, TypeKey};
-use gapless_testkit::random::Random;
+use gapless_testkit::random::{Random, rounds};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
@@ -89,7 +89,7 @@ fn few_in_memory_decide_as_all_would_over_restarts() {
     let mut expected = Expected::default();
     for round in 0..6 {
         let (host, bus) = start(directory.path(), 10);
-        for _ in 0..400 {
+        for _ in 0..rounds(400, 100) {
             expected.decide(&bus, &mut random);
         }
         expected.check(&bus);

@@ -9,7 +9,7 @@ use gapless_client::stream_layout::StreamLayout;
 use gapless_engine::directory_consistency;
 use gapless_journal::{ArchiveForm, ArchiveOptions, JournalReader};
 use gapless_testkit::folder::{SmallDisk, copy};
-use gapless_testkit::random::Random;
+use gapless_testkit::random::{Random, rounds};
 use gapless_testkit::wait;
 use gapless_transport::Tier;
 use std::collections::BTreeMap;
@@ -118,7 +118,7 @@ fn accounts_whose_events_are_deleted_are_as_before_over_deletions_restarts_and_l
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let (mut expected, mut deleted) = (Expected::default(), 0);
-    for round in 0..8 {
+    for round in 0..rounds(8, 3) {
         // Of few in memory the stream is read several times for one base.
         let (host, bus) = start(path, 8);
         for _ in 0..2 {
@@ -163,8 +163,9 @@ fn one_all_of_whose_events_are_deleted_is_there_with_its_version_and_no_other_co
     bus.call(Account::command(&8, &AccountCommand::Close)).unwrap();
     let identified = |bus: &CommandBus| bus.call(Account::command(&9, &AccountCommand::Many(3)).identified_by(99));
     let first = identified(&bus).unwrap();
-    for id in 100..1_600 {
-        bus.send(Account::command(&id, &AccountCommand::Many(10))).wait().unwrap();
+    // As many events in each run.
+    for id in 100..rounds(1_600, 400) {
+        bus.send(Account::command(&id, &AccountCommand::Many(rounds(10, 50) as u32))).wait().unwrap();
     }
     let report = host.delete_events_before(u64::MAX).unwrap();
     segments_go(path, &report);
@@ -541,12 +542,18 @@ fn commands_to_accounts_that_are_not_in_memory_go_on_while_events_are_deleted() 
     let path = directory.path();
     let (host, bus) = start(path, 4);
     let is_over = std::sync::atomic::AtomicBool::new(false);
-    let deletions = std::thread::scope(|scope| {
+    let deletions = std::sync::atomic::AtomicU64::new(0);
+    let goes_on =
+        |rounds_made: u64| rounds_made < rounds(60, 15) || deletions.load(std::sync::atomic::Ordering::Relaxed) < 2;
+    let rounds_made = std::thread::scope(|scope| {
         let tellers: Vec<_> = (0..3)
             .map(|teller| {
                 let bus = bus.clone();
+                let goes_on = &goes_on;
                 scope.spawn(move || {
-                    for round in 1..=60 {
+                    let mut round = 0;
+                    while goes_on(round) {
+                        round += 1;
                         let ids = (0..EACH).map(|number| 1_000 * teller + number);
                         let sent: Vec<_> =
                             ids.map(|id| (id, bus.send(Account::command(&id, &AccountCommand::Many(7))))).collect();
@@ -554,29 +561,27 @@ fn commands_to_accounts_that_are_not_in_memory_go_on_while_events_are_deleted() 
                             assert_eq!(pending.wait().unwrap().version, 7 * round, "{id}");
                         }
                     }
+                    round
                 })
             })
             .collect();
-        let deleter = scope.spawn(|| {
-            let mut deletions = 0;
+        scope.spawn(|| {
             while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
                 match host.delete_events_before(u64::MAX) {
-                    Ok(_) => deletions += 1,
+                    Ok(_) => _ = deletions.fetch_add(1, std::sync::atomic::Ordering::Relaxed),
                     Err(DeletionError::NothingBefore { .. }) => std::thread::yield_now(),
                     Err(error) => panic!("{error}"),
                 }
             }
-            deletions
         });
         let ended: Vec<_> = tellers.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
         is_over.store(true, std::sync::atomic::Ordering::Relaxed);
-        ended.into_iter().for_each(|ended| ended.unwrap());
-        deleter.join().unwrap()
+        ended.into_iter().map(|ended| ended.unwrap()).collect::<Vec<u64>>()
     });
-    assert!(deletions > 1, "{deletions}");
+    let balance = 7 * rounds_made[0];
     for id in 0..EACH {
         let refused = bus.call(Account::command(&id, &AccountCommand::Withdraw(u64::MAX)));
-        assert_eq!(refused, Err(CommandError::Refused(AccountRefusal::Overdrawn { balance: 420 })), "{id}");
+        assert_eq!(refused, Err(CommandError::Refused(AccountRefusal::Overdrawn { balance })), "{id}");
     }
     host.stop().unwrap();
 }

@@ -463,6 +463,7 @@ impl BaseWriter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gapless_testkit::random::{printed_seed, rounds};
 
     fn entry(number: u64) -> BaseEntry {
         let (aggregate, id) = (TypeKey(1 + (number % 2) as u32), number.to_le_bytes());
@@ -515,7 +516,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let base = write(directory.path(), 100);
         let whole = std::fs::read(&base.path).unwrap();
-        for at in (0..whole.len()).step_by(61).chain(whole.len() - SUMMARY_LENGTH..whole.len()) {
+        let step = rounds(61, 610) as usize;
+        let first = printed_seed() as usize % step;
+        for at in (first..whole.len()).step_by(step).chain(whole.len() - SUMMARY_LENGTH..whole.len()) {
             let mut damaged = whole.clone();
             damaged[at] ^= 1 << (at % 8);
             std::fs::write(&base.path, &whole[..at]).unwrap();

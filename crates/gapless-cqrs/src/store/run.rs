@@ -337,6 +337,7 @@ impl RunWriter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gapless_testkit::random::{printed_seed, rounds};
 
     const IDENTITY: StreamIdentity = StreamIdentity { stream_id: 7, incarnation: 1 };
     const EXTENT: Extent = Extent { first_sequence: 10, last_sequence: 9_000, last_time_ns: 5 };
@@ -393,7 +394,9 @@ mod tests {
             Ok::<_, IndexFileError>(found)
         };
         let expected = all(&run).unwrap();
-        for at in (0..whole.len()).step_by(61).chain(whole.len() - SUMMARY_LENGTH..whole.len()) {
+        let step = rounds(61, 610) as usize;
+        let first = printed_seed() as usize % step;
+        for at in (first..whole.len()).step_by(step).chain(whole.len() - SUMMARY_LENGTH..whole.len()) {
             let mut damaged = whole.clone();
             damaged[at] ^= 1 << (at % 8);
             std::fs::write(&run.path, &damaged).unwrap();

@@ -8,6 +8,7 @@ use crate::samples::{
 use crate::transaction::RecordedEvents;
 use crate::{Aggregate, Creation, Decision};
 use gapless_message::{Encoding, Message, MessageError};
+use gapless_testkit::random::rounds;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -301,7 +302,7 @@ fn more_than_a_transaction_holds_is_refused_while_it_is_decided_and_not_kept() {
     };
     // Of a mebibyte at most: many events, a GiB of a few, and one that is larger by itself. The first four of a decision wait to be encoded.
     for (count, length, kept_max) in
-        [(u32::MAX >> 6, 0, 50_000), (u32::MAX >> 8, 6, 16_500), (1 << 10, 20, 6), (1, 28, 6)]
+        [(u32::MAX >> rounds(6, 10), 0, 50_000), (u32::MAX >> rounds(8, 12), 6, 16_500), (1 << 10, 20, 6), (1, 28, 6)]
     {
         KEPT.store(0, Ordering::Relaxed);
         assert_eq!(flood(&mut bench, count, length), Ran::Failed(Failure::Inadmissible));
