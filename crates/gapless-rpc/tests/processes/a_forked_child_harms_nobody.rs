@@ -1,5 +1,6 @@
 //! A child that `fork` makes of a process has nothing of its domain: whatever it does with what it has inherited, its parent goes on.
 
+use super::AT_A_TIME;
 use super::copy_process::{self, Ask, Told};
 use gapless_rpc::{Call, CallError, CallOptions, Caller, Domain, DomainOptions, ServedRoute};
 use gapless_testkit::process::{Process, started_as, this_program};
@@ -17,7 +18,7 @@ const ROLE: &str = "fork-children";
 
 pub fn module() -> Module {
     Module::new(module_path!())
-        .side_by_side(2)
+        .side_by_side(AT_A_TIME)
         .scenario("what_a_child_does_with_what_it_has_inherited_is_nothing_to_its_parent", inherited_by_a_child)
         .scenario("a_handler_does_not_return_twice", a_handler_does_not_return_twice)
         .scenario("what_is_told_of_an_end_does_not_return_twice", what_is_told_does_not_return_twice)

@@ -1,6 +1,7 @@
 //! Programs of two versions of a route's messages: each calls each, both serve at one time, and a request that one copy has lost
 //! goes on to a copy of the other version.
 
+use super::AT_A_TIME;
 use gapless_rpc::{
     CallContext, CallError, CallOptions, Caller, CallerOptions, Domain, DomainOptions, Json, Message, Rejection, Retry,
     Waiting, caller::together, overflow::ElasticQueueOptions,
@@ -179,7 +180,7 @@ fn start(domain: &Path, version: u32, route: &str) -> Process {
 
 pub fn module() -> Module {
     Module::new(module_path!())
-        .side_by_side(2)
+        .side_by_side(AT_A_TIME)
         .scenario("each_version_calls_each", each_version_calls_each)
         .scenario("both_versions_serve_at_one_time", both_versions_serve_at_one_time)
         .scenario("copies_of_both_versions_come_and_go_under_load", both_come_and_go_under_load)

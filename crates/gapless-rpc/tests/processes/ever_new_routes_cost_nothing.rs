@@ -1,7 +1,9 @@
 //! Tables of routes go with their last caller and call, and none is made for a name that nobody serves.
 
+use super::AT_A_TIME;
 use gapless_rpc::caller::together;
 use gapless_rpc::{CallContext, CallError, CallOptions, Caller, Domain, DomainOptions, Rejection, ServedRoute};
+use gapless_testkit::random::rounds;
 use gapless_testkit::scenarios::Module;
 use gapless_testkit::wait::{PATIENCE, until};
 use std::sync::{Arc, Condvar, Mutex, mpsc};
@@ -13,8 +15,14 @@ pub fn module() -> Module {
         .scenario("ten_thousand_forwards_to_ever_new_names_keep_no_descriptor", forwards_keep_no_descriptor)
         .scenario("a_thousand_callers_are_made_and_dropped", callers_are_made_and_dropped)
         .scenario("a_process_leaves_and_comes_back_a_hundred_times", a_process_leaves_and_comes_back)
-        .scenario("what_was_sent_arrives_after_its_caller_is_gone", what_was_sent_arrives)
         .scenario("a_notice_that_waits_in_vain_keeps_no_table", a_notice_that_waits_in_vain)
+}
+
+/// Scenarios that count nothing of this process.
+pub fn shared_module() -> Module {
+    Module::new(module_path!())
+        .side_by_side(AT_A_TIME)
+        .scenario("what_was_sent_arrives_after_its_caller_is_gone", what_was_sent_arrives)
         .scenario("counts_are_kept_between_two_calls_and_go_with_the_table", counts_go_with_the_table)
         .scenario("beyond_the_limit_of_tables_a_call_says_so", beyond_the_limit)
         .scenario("more_calls_than_slots_are_joined_side_by_side", more_calls_than_slots)
@@ -56,7 +64,7 @@ fn forwards_keep_no_descriptor() {
     };
     to_nowhere(0);
     let before = (descriptors(), regions());
-    (1..=10_000).for_each(to_nowhere);
+    (1..=rounds(10_000, 2_000)).for_each(to_nowhere);
     assert_eq!((descriptors(), regions()), before);
 }
 
@@ -68,7 +76,7 @@ fn callers_are_made_and_dropped() {
     let first: Caller<u64, u64> = client.caller("route/0").unwrap();
     assert_eq!(first.call_with(1, &patient()), Ok(2));
     let before = (descriptors(), regions());
-    for number in 0..1000 {
+    for number in 0..rounds(1000, 200) {
         let caller: Caller<u64, u64> = client.caller(&format!("route/{}", number % 20)).unwrap();
         assert_eq!(caller.call_with(number, &patient()), Ok(number + 1));
         // The call outlives its caller.
@@ -96,7 +104,7 @@ fn a_process_leaves_and_comes_back() {
     until("it is gone", || client.routes(PATIENCE).unwrap().routes.is_empty());
     // Its route is; its connection may be open for a moment longer, so this is the most that may be left, and not the least.
     let before = (descriptors(), regions());
-    (1..=100).for_each(come_and_go);
+    (1..=rounds(100, 30)).for_each(come_and_go);
     until("nothing is left of it", || descriptors() <= before.0 && regions() <= before.1);
 }
 

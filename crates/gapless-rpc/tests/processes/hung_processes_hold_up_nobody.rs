@@ -1,5 +1,6 @@
 //! A process that lives and does nothing, as one that is stopped, costs others nothing but what it has begun.
 
+use super::AT_A_TIME;
 use super::copy_process::{Ask, Told, start};
 use gapless_rpc::domain::{KnownRouteState, KnownRoutes};
 use gapless_rpc::{CallError, CallOptions, Caller, CallerOptions, CopyQuery, Domain, DomainOptions};
@@ -15,7 +16,7 @@ use std::time::Duration;
 
 pub fn module() -> Module {
     Module::new(module_path!())
-        .side_by_side(2)
+        .side_by_side(AT_A_TIME)
         .scenario("its_keys_go_to_the_next_copy_and_come_back", its_keys_go_to_the_next_copy)
         .scenario("calls_of_its_keys_that_are_given_up_early_move_them_too", calls_that_are_given_up_early)
         .scenario("what_is_sent_with_its_keys_goes_on", what_is_sent_goes_on)

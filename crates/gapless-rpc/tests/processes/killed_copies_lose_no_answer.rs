@@ -1,9 +1,10 @@
 //! Copies and callers are killed at any moment: every call ends, no answer is wrong or doubled, nothing is left behind.
 
+use super::AT_A_TIME;
 use super::copy_process::{Ask, Told, start};
 use gapless_rpc::{CallError, CallOptions, Caller, CallerOptions, CopyQuery, Domain, DomainOptions, Retry};
 use gapless_testkit::process::{Process, started_as, this_program};
-use gapless_testkit::random::Random;
+use gapless_testkit::random::{Random, rounds};
 use gapless_testkit::scenarios::Module;
 use gapless_testkit::wait::{PATIENCE, until};
 use std::path::Path;
@@ -17,6 +18,12 @@ pub fn module() -> Module {
     Module::new(module_path!())
         .with_choices("copies_are_killed_under_traffic", copies_are_killed_under_traffic)
         .with_choices("callers_are_killed_under_traffic", callers_are_killed_under_traffic)
+}
+
+/// Scenarios that count no descriptors of this process.
+pub fn shared_module() -> Module {
+    Module::new(module_path!())
+        .side_by_side(AT_A_TIME)
         .scenario("a_killed_copy_ends_its_calls_at_once", a_killed_copy_ends_its_calls_at_once)
         .scenario("a_repetition_waits_for_a_copy_as_the_first_attempt", a_repetition_waits_for_a_copy)
 }
@@ -66,7 +73,7 @@ fn copies_are_killed_under_traffic(random: &mut Random) {
         })
         .collect();
     let before = descriptors();
-    for _ in 0..60 {
+    for _ in 0..rounds(60, 20) {
         let progress = done.load(Ordering::Relaxed);
         until("calls go on", || done.load(Ordering::Relaxed) > progress);
         std::thread::sleep(Duration::from_micros(random.below(3_000)));
@@ -124,7 +131,7 @@ fn callers_are_killed_under_traffic(random: &mut Random) {
         process
     };
     let mut before = None;
-    for _ in 0..40 {
+    for _ in 0..rounds(40, 15) {
         let mut callers = [begin(&path), begin(&path)];
         std::thread::sleep(Duration::from_micros(random.below(5_000)));
         callers.iter_mut().for_each(Process::kill);
@@ -180,7 +187,7 @@ fn a_repetition_waits_for_a_copy() {
         said.iter().any(|said| said.as_ref().is_ok_and(|said| said.contains(&format!("\"in_flight\":{count}"))))
     };
     // Long enough to be killed in it; one worker more says how many sleep.
-    let sleep = Ask::Sleep(1_500);
+    let sleep = Ask::Sleep(4_000);
     let blocking = {
         let (caller, sleep) = (caller.clone(), sleep.clone());
         std::thread::spawn(move || caller.call(sleep))
@@ -188,7 +195,7 @@ fn a_repetition_waits_for_a_copy() {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
     let task = runtime.spawn(caller.start(sleep.clone()));
     let keyed = caller.start_with(sleep.clone(), &CallOptions { key: Some(7), ..waits.clone() });
-    let hurried = CallOptions { timeout: Some(Duration::from_secs(2)), ..waits };
+    let hurried = CallOptions { timeout: Some(Duration::from_secs(5)), ..waits };
     let no_copy_in_time = caller.start_with(Ask::SleepUntilCancelled, &hurried);
     until("all four have begun", || in_flight(&caller, 4));
     copy.kill();

@@ -21,7 +21,11 @@ mod traces_go_over_processes;
 mod what_finds_no_slot_waits_on_disk;
 mod what_is_short_is_asked_for_again;
 
+use gapless_testkit::random::rounds;
 use std::process::ExitCode;
+
+/// Scenarios that run at one time, of those that count no descriptors of this process.
+const AT_A_TIME: usize = 6;
 
 fn main() -> ExitCode {
     copy_process::be_one_if_asked();
@@ -37,13 +41,15 @@ fn main() -> ExitCode {
     gapless_testkit::scenarios::run(vec![
         a_forked_child_harms_nobody::module(),
         a_process_without_threads_says_so::module(),
-        a_scribbler_spoils_only_its_own_routes::module(300),
+        a_scribbler_spoils_only_its_own_routes::module(rounds(300, 100) as u32),
         calls_end_as_their_handlers_say::module(),
         copies_of_two_versions_serve_one_route::module(),
         ever_new_routes_cost_nothing::module(),
+        ever_new_routes_cost_nothing::shared_module(),
         first_calls_hold_up_nobody::module(),
         hung_processes_hold_up_nobody::module(),
         killed_copies_lose_no_answer::module(),
+        killed_copies_lose_no_answer::shared_module(),
         notices_reach_their_callers::module(),
         routes_come_and_go::module(),
         traces_go_over_processes::module(),

@@ -1,5 +1,6 @@
 //! Notices: in order, to the process that called and to no other, also when others are slow, gone, or know other notices.
 
+use super::AT_A_TIME;
 use super::copy_process::{Ask, Told, start};
 use gapless_rpc::{CallContext, CallError, CallOptions, CallerAddress, Domain, DomainOptions, ServedRoute};
 use gapless_testkit::process::{Process, started_as, this_program};
@@ -14,7 +15,7 @@ const ROLE: &str = "be-a-receiver";
 
 pub fn module() -> Module {
     Module::new(module_path!())
-        .side_by_side(2)
+        .side_by_side(AT_A_TIME)
         .scenario("in_their_order_also_after_the_call", in_their_order_also_after_the_call)
         .scenario("a_caller_that_is_gone_is_known_and_no_other_is_hit", a_caller_that_is_gone_is_known)
         .scenario("who_receives_no_such_notices_is_known_at_once", who_receives_no_such_notices)

@@ -1,10 +1,12 @@
 //! Routes are withdrawn and served again, and calls that find no copy end in their time.
 
+use super::AT_A_TIME;
 use super::copy_process::{Ask, Told, start_as};
 use gapless_rpc::domain::KnownRouteState;
 use gapless_rpc::message::{Encoding, MessageError};
 use gapless_rpc::{CallError, CallOptions, Caller, Domain, DomainOptions, Message};
 use gapless_testkit::process::{Process, started_as, this_program};
+use gapless_testkit::random::rounds;
 use gapless_testkit::scenarios::Module;
 use gapless_testkit::wait::PATIENCE;
 use serde::{Deserialize, Serialize};
@@ -18,7 +20,7 @@ const ROLE: &str = "reads-for-ever";
 
 pub fn module() -> Module {
     Module::new(module_path!())
-        .side_by_side(2)
+        .side_by_side(AT_A_TIME)
         .scenario("a_route_is_withdrawn_and_served_again_as_often_as_one_likes", served_again_as_often_as_one_likes)
         .scenario("a_task_that_waits_for_a_route_waits_no_longer_than_it_may", a_task_waits_no_longer_than_it_may)
         .scenario("old_and_new_copies_of_a_route_both_read_its_requests", old_and_new_copies_read_its_requests)
@@ -44,7 +46,7 @@ fn served_again_as_often_as_one_likes() {
     let (_folder, server, client) = pair();
     let caller: Caller<u64, u64> = client.caller("route").unwrap();
     // More often than there may be tables on a connection.
-    for cycle in 0..1500_u64 {
+    for cycle in 0..rounds(1500, 1100) {
         let route = server.serve("route").handle(move |number: u64, _| Ok(number + cycle)).unwrap();
         // Every third is gone perhaps before the table has come.
         if cycle % 3 != 0 {
@@ -75,7 +77,7 @@ fn comes_and_goes_under_calls() {
                 })
             });
             let calling: Vec<_> = calling.collect();
-            for cycle in 0..100 {
+            for cycle in 0..rounds(100, 20) {
                 let route = server.serve("route").workers(2).handle(|number: u64, _| Ok(number + 1)).unwrap();
                 (0..cycle % 50).for_each(|_| std::thread::yield_now());
                 if may_drop && cycle % 2 == 0 { drop(route) } else { route.drain() }

@@ -1,5 +1,6 @@
 //! Traces: which span of which process is below which, also over forwarding, death, tasks and threads.
 
+use super::AT_A_TIME;
 use super::span_recorder::{Recorded, SpanRecorder, only};
 use gapless_rpc::{
     CallContext, CallError, CallOptions, CallScope, Caller, Domain, DomainOptions, Headers, Interceptor, Message,
@@ -23,7 +24,7 @@ const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-";
 
 pub fn module() -> Module {
     Module::new(module_path!())
-        .side_by_side(2)
+        .side_by_side(AT_A_TIME)
         .scenario("nested_calls_of_three_processes_are_one_trace", nested_calls_of_three_processes_are_one_trace)
         .scenario("a_trace_from_outside_goes_through_where_nobody_records", a_trace_from_outside_goes_through)
         .scenario("what_is_forwarded_or_offered_again_stays_in_its_trace", what_is_forwarded_or_offered_again)

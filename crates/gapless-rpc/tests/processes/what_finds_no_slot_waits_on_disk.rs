@@ -1,5 +1,6 @@
 //! A caller with an overflow: what finds no slot waits in line, on disk for the most part, and comes to its end as any other call.
 
+use super::AT_A_TIME;
 use super::copy_process::{Ask, Told, start};
 use gapless_rpc::overflow::ElasticQueueOptions;
 use gapless_rpc::{
@@ -18,7 +19,7 @@ use std::time::{Duration, Instant};
 
 pub fn module() -> Module {
     Module::new(module_path!())
-        .side_by_side(2)
+        .side_by_side(AT_A_TIME)
         .with_choices("each_class_keeps_its_order_however_it_is_called", each_class_keeps_its_order)
         .scenario("what_is_given_up_in_line_is_not_offered", what_is_given_up_in_line_is_not_offered)
         .scenario("what_was_taken_out_of_the_line_is_cancelled_too", what_was_taken_out_is_cancelled_too)

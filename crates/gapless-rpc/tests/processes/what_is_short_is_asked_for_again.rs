@@ -1,5 +1,6 @@
 //! A process that was short of something for a moment is called, and calls, when it has it again.
 
+use super::AT_A_TIME;
 use gapless_rpc::{CallError, CallOptions, Caller, Domain, DomainOptions};
 use gapless_testkit::process::{Process, started_as, this_program};
 use gapless_testkit::scenarios::Module;
@@ -16,7 +17,7 @@ const LEFT_BYTES: u64 = 1 << 20;
 
 pub fn module() -> Module {
     Module::new(module_path!())
-        .side_by_side(2)
+        .side_by_side(AT_A_TIME)
         .scenario("a_copy_without_memory_is_called_when_it_has_some_again", a_copy_without_memory)
         .scenario("a_copy_without_descriptors_is_busy_until_it_has_some_again", a_copy_without_descriptors)
         .scenario("a_limit_of_files_is_an_error_and_no_signal", a_limit_of_files)

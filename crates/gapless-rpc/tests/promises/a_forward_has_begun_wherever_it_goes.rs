@@ -38,7 +38,7 @@ fn front(domain: &Domain) -> [ServedRoute; 2] {
 }
 
 fn brief() -> CallOptions {
-    CallOptions { timeout: Some(Duration::from_millis(300)), ..CallOptions::default() }
+    CallOptions { timeout: Some(Duration::from_secs(3)), ..CallOptions::default() }
 }
 
 /// What a caller of `front` is told, wherever that and the routes behind it are.

@@ -14,6 +14,7 @@ mod calls_are_the_same_here_as_elsewhere;
 mod calls_of_several_types_are_joined;
 mod errors_name_their_route;
 mod every_kind_of_message_goes_through_a_route;
+mod messages;
 mod options_are_the_call_s_or_the_caller_s;
 mod queries_are_no_calls;
 mod tasks_serve_other_processes;

@@ -100,6 +100,8 @@ pub fn everything() -> impl Strategy<Value = Everything> {
 }
 
 proptest! {
+    #![proptest_config(super::cases())]
+
     #[test]
     fn in_both_forms(value in everything()) {
         let bytes = encoded(&value);

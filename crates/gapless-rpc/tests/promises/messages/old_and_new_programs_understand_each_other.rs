@@ -90,6 +90,8 @@ fn from_old_to_new<Writer: Message, Reader: Message>(message: &Writer) -> Result
 }
 
 proptest! {
+    #![proptest_config(super::cases())]
+
     #[test]
     fn a_struct_that_has_grown(id: u64, note: String, tags: Vec<String>, copies: u32) {
         let old = first::Order { id, note: note.clone() };

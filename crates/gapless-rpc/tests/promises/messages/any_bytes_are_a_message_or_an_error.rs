@@ -19,6 +19,8 @@ struct Holes {
 }
 
 proptest! {
+    #![proptest_config(super::cases())]
+
     #[test]
     fn of_random_bytes(bytes: Vec<u8>) {
         if let Ok(value) = Everything::decode(&bytes) {

@@ -1,6 +1,4 @@
-//! What messages promise: one program, with a module for each promise.
-
-#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+//! Promises of messages, a module for each.
 
 mod any_bytes_are_a_message_or_an_error;
 mod any_message_may_grow;
@@ -10,10 +8,19 @@ mod functions_are_served_and_called;
 mod old_and_new_programs_understand_each_other;
 
 use gapless_rpc::Message;
+use gapless_testkit::random::rounds;
+use proptest::test_runner::Config;
 
 /// A message's bytes.
 fn encoded<M: Message>(message: &M) -> Vec<u8> {
     let mut bytes = Vec::new();
     message.encode(&mut bytes).unwrap();
     bytes
+}
+
+/// An eighth of the cases of proptest, or all with `GAPLESS_FULL`.
+fn cases() -> Config {
+    let config = Config::default();
+    let fewer = (config.cases / 8).max(1);
+    Config { cases: rounds(config.cases.into(), fewer.into()) as u32, ..config }
 }
