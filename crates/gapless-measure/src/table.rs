@@ -99,7 +99,8 @@ pub fn canonical(report: &Report, style: TableStyle) -> String {
         }
         if let Some(rate) = row.missed_rate_per_s() {
             let rate = grouped(rate);
-            text += &format!("MISSED: {}: the rate of {rate} messages/s; its latencies are not a result.\n", name_of(row));
+            text +=
+                &format!("MISSED: {}: the rate of {rate} messages/s; its latencies are not a result.\n", name_of(row));
         }
     }
     text += &format!("\n{}\n", legend(&report.rows));

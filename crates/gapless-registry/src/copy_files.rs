@@ -222,6 +222,7 @@ mod tests {
         let (started, swept) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let is_over = AtomicBool::new(false);
         let seed = gapless_testkit::random::printed_seed();
+        let starts = gapless_testkit::random::rounds(300, 100) as usize;
         std::thread::scope(|scope| {
             let sweepers = (0..3).map(|_| {
                 scope.spawn(|| {
@@ -235,7 +236,7 @@ mod tests {
                 let (directory, started) = (&directory, &started);
                 scope.spawn(move || {
                     let mut random = Random::new(seed ^ number);
-                    for _ in 0..300 {
+                    for _ in 0..starts {
                         let (files, socket) = CopyFiles::create(directory, |_| ()).unwrap();
                         for _ in 0..random.below(3) {
                             std::thread::yield_now();
@@ -258,7 +259,7 @@ mod tests {
         });
         sweep(&directory).unwrap();
         assert_eq!(names(&directory), [] as [String; 0]);
-        assert_eq!(started.load(Ordering::SeqCst), 900);
+        assert_eq!(started.load(Ordering::SeqCst), 3 * starts);
         assert!(swept.load(Ordering::SeqCst) > 0);
     }
 }

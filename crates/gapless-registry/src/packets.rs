@@ -487,7 +487,7 @@ fn route(fields: &mut FieldReader<'_>) -> Result<RouteDescription, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use gapless_testkit::random::Random;
+    use gapless_testkit::random::{Random, rounds};
 
     fn samples() -> Vec<Packet> {
         let described = |name: &str, fingerprint, encoding| TypeDescription {
@@ -543,7 +543,7 @@ mod tests {
     fn no_bytes_make_the_decoder_panic_and_what_it_takes_it_can_write_again() {
         let mut random = Random::seeded();
         let samples = samples().iter().map(|packet| packet.encode().unwrap()).collect::<Vec<_>>();
-        for _ in 0..50_000 {
+        for _ in 0..rounds(50_000, 5_000) {
             let mut bytes = samples[random.below(samples.len() as u64) as usize].clone();
             for _ in 0..=random.below(4) {
                 let at = random.below(bytes.len() as u64) as usize;

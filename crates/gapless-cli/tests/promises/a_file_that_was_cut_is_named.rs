@@ -61,30 +61,35 @@ fn an_idle_sequencer_notices_what_becomes_of_its_journal() {
         ("removed", |path| std::fs::remove_file(path).unwrap(), "was removed or moved"),
         ("exchanged", exchange, "was exchanged for another file"),
     ];
+    let is_noticed = |settings: &str, (name, deed, expected): (&str, Deed, &str)| {
+        let directory = configured("shared-memory");
+        let here = directory.path();
+        let (table, _) = settings.split_once('\n').unwrap();
+        let configuration = here.join("stream.toml");
+        let text = std::fs::read_to_string(&configuration).unwrap();
+        std::fs::write(&configuration, text.replace(&format!("{table}\n"), settings)).unwrap();
+        let mut command = stream_command(here, "sequencer");
+        let mut sequencer = Process::start(command.stderr(Stdio::piped()));
+        assert!(sequencer.line().starts_with("stream "));
+        let mut command = stream_command(here, "publish");
+        let mut publisher = Process::start(command.stdin(Stdio::piped()));
+        publisher.input().write_all(b"one\n").unwrap();
+        assert!(publisher.wait().success(), "{name}");
+        let path = longest(&here.join("stream/journal"));
+        deed(&path);
+        let said = sequencer.errors();
+        assert_eq!(sequencer.wait().code(), Some(74), "{name}: {said}");
+        let path = path.file_name().unwrap().to_str().unwrap();
+        assert!(said.contains(path) && said.contains(expected), "{name}: {said}");
+        let states = std::fs::read_dir(here.join("stream/sequencer")).unwrap().count();
+        assert_eq!(states, 0, "{name}: a state stands above a journal that is gone");
+    };
     for settings in ["[stream]\ntier = \"sync\"\n", "[journal]\nflush = \"write\"\n"] {
-        for (name, deed, expected) in deeds {
-            let directory = configured("shared-memory");
-            let here = directory.path();
-            let (table, _) = settings.split_once('\n').unwrap();
-            let configuration = here.join("stream.toml");
-            let text = std::fs::read_to_string(&configuration).unwrap();
-            std::fs::write(&configuration, text.replace(&format!("{table}\n"), settings)).unwrap();
-            let mut command = stream_command(here, "sequencer");
-            let mut sequencer = Process::start(command.stderr(Stdio::piped()));
-            assert!(sequencer.line().starts_with("stream "));
-            let mut command = stream_command(here, "publish");
-            let mut publisher = Process::start(command.stdin(Stdio::piped()));
-            publisher.input().write_all(b"one\n").unwrap();
-            assert!(publisher.wait().success(), "{name}");
-            let path = longest(&here.join("stream/journal"));
-            deed(&path);
-            let said = sequencer.errors();
-            assert_eq!(sequencer.wait().code(), Some(74), "{name}: {said}");
-            let path = path.file_name().unwrap().to_str().unwrap();
-            assert!(said.contains(path) && said.contains(expected), "{name}: {said}");
-            let states = std::fs::read_dir(here.join("stream/sequencer")).unwrap().count();
-            assert_eq!(states, 0, "{name}: a state stands above a journal that is gone");
-        }
+        std::thread::scope(|scope| {
+            for deed in deeds {
+                scope.spawn(move || is_noticed(settings, deed));
+            }
+        });
     }
 }
 

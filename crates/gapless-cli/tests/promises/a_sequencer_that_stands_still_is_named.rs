@@ -58,11 +58,16 @@ fn who_comes_meanwhile_gives_up_when_it_was_told_to() {
     let running = sequencer(here);
     write_lines(here, "lines", &["one".to_owned()]);
     running.stop();
-    for words in ["publish lines", "node", "tail", "replay --rewind"] {
-        let said = stream(here, &format!("{words} --timeout 2")).error(1);
-        let expected = "within 2 s; is it running? (";
-        assert!(said.contains(expected) && said.contains(&standstill(&running)), "{words}: {said}");
-    }
+    std::thread::scope(|scope| {
+        for words in ["publish lines", "node", "tail", "replay --rewind"] {
+            let running = &running;
+            scope.spawn(move || {
+                let said = stream(here, &format!("{words} --timeout 2")).error(1);
+                let expected = "within 2 s; is it running? (";
+                assert!(said.contains(expected) && said.contains(&standstill(running)), "{words}: {said}");
+            });
+        }
+    });
     let said = stream(here, "control halt --timeout 2").error(1);
     let expected = "to a halt within 2000 ms";
     assert!(said.contains(expected) && said.contains(&standstill(&running)), "{said}");

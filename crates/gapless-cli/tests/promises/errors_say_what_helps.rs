@@ -65,7 +65,7 @@ fn a_sequencer_that_stands_still() {
     let begun = Instant::now();
     let told = stream(here, "tail --timeout 1");
     assert_eq!(told.code, Some(1), "{told:?}");
-    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}: {told:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(60), "{:?}: {told:?}", begun.elapsed());
     kill_process(process, Signal::CONT).unwrap();
 }
 

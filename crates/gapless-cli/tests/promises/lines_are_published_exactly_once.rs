@@ -11,11 +11,11 @@ const BEFORE: usize = 1_500;
 fn survives_a_killed_sequencer(transport: &str) {
     let directory = configured(transport);
     let here = directory.path();
-    let lines = some_lines(12_000);
+    let lines = some_lines(5_000);
     write_lines(here, "lines", &lines);
     let mut running = sequencer(here);
-    let mut tail = Process::start(&mut stream_command(here, "tail --raw --from first --count 12000"));
-    let mut publish = Process::start(stream_command(here, "publish lines --rate 6000").stderr(Stdio::null()));
+    let mut tail = Process::start(&mut stream_command(here, "tail --raw --from first --count 5000"));
+    let mut publish = Process::start(stream_command(here, "publish lines --rate 2500").stderr(Stdio::null()));
     let mut met: Vec<String> = (0..BEFORE).map(|_| tail.line()).collect();
     running.kill();
     let mut running = sequencer(here);

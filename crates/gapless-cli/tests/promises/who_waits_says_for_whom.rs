@@ -29,7 +29,7 @@ fn a_publisher_whose_sequencer_is_killed_says_so() {
 
 #[test]
 fn a_publisher_to_a_stream_that_was_halted_or_ended_before_says_so() {
-    for (command, expected) in [("control halt", "is halted"), ("control end", "feed session")] {
+    let waits = |command: &str, expected: &str| {
         let directory = configured("shared-memory");
         let here = directory.path();
         let _running = sequencer(here);
@@ -38,18 +38,27 @@ fn a_publisher_to_a_stream_that_was_halted_or_ended_before_says_so() {
         let ended = stream(here, "publish lines --timeout 3");
         assert_eq!(ended.code, Some(1), "{ended:?}");
         assert!(ended.stderr.contains("note: waiting for 1 s: ") && ended.stderr.contains(expected), "{ended:?}");
-    }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| waits("control halt", "is halted"));
+        scope.spawn(|| waits("control end", "feed session"));
+    });
 }
 
 #[test]
 fn who_reads_a_stream_by_network_with_nobody_there_says_so() {
-    for transport in ["udp", "tcp", "multicast"] {
+    let waits = |transport: &str| {
         let directory = configured(transport);
         let ended = stream(directory.path(), "tail --timeout 3");
         assert_eq!(ended.code, Some(1), "{ended:?}");
         let expected = "note: waiting for 1 s: no sequencer answers at ";
         assert!(ended.stderr.contains(expected), "{transport}: {ended:?}");
-    }
+    };
+    std::thread::scope(|scope| {
+        for transport in ["udp", "tcp", "multicast"] {
+            scope.spawn(move || waits(transport));
+        }
+    });
 }
 
 #[test]

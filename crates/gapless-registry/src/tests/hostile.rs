@@ -9,7 +9,7 @@ use crate::packets::{
     Hello, PACKET_LENGTH_MAX, PROTOCOL_VERSION, Packet, Refused, RefusedReason, Role, RouteDescription,
 };
 use crate::reactor::CONNECTIONS_OF_PROCESS_MAX;
-use gapless_testkit::random::Random;
+use gapless_testkit::random::{Random, rounds};
 use gapless_testkit::wait::until_some;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -109,7 +109,7 @@ fn a_caller_that_sends_anything_loses_its_connection_and_nothing_else_happens() 
     let before = copy.descriptors();
     let mut random = Random::seeded();
     let greeting = hello(Role::Caller).encode().unwrap();
-    for turn in 0..300 {
+    for turn in 0..rounds(300, 60) {
         let raw = Raw::connect(&domain);
         if turn % 2 == 0 {
             raw.send(&greeting, &[]);

@@ -5,7 +5,7 @@ use super::member::{attach, memory};
 use crate::packets::{Refused, RouteDescription, RouteState};
 use crate::{CallingSide, CopyNumber, DomainDirectory, IoThread, PeerProcess, Place};
 use gapless_agent::monotonic::monotonic_ns;
-use gapless_testkit::random::Random;
+use gapless_testkit::random::{Random, rounds};
 use gapless_testkit::wait::until;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
@@ -153,7 +153,7 @@ fn hundreds_of_connections_and_kills_leave_nothing_behind() {
     copy.tell("announce another");
     caller.expect("route 1 another");
     let (of_caller, of_copy) = (caller.descriptors(), copy.descriptors());
-    for _ in 0..100 {
+    for _ in 0..rounds(100, 20) {
         let mut others = (0..2).map(|_| domain.member(&["announce orders"])).collect::<Vec<_>>();
         for other in &mut others {
             if random.happens(500) {

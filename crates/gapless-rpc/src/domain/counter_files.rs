@@ -262,7 +262,8 @@ mod tests {
                     sweep(directory.path()).unwrap();
                 }
             });
-            let made: Vec<_> = (0..500).map(|_| counters(directory.path(), "route")).collect();
+            let made: Vec<_> =
+                (0..gapless_testkit::random::rounds(500, 100)).map(|_| counters(directory.path(), "route")).collect();
             is_over.store(true, Ordering::SeqCst);
             let seen = read_domain(directory.path()).unwrap();
             assert_eq!((seen.copies.len(), seen.unreadable), (made.len(), Vec::new()));

@@ -12,6 +12,7 @@ use gapless_agent::monotonic::monotonic_ns;
 use gapless_log::bell::BELL_LENGTH;
 use gapless_log::call_table::{CallTableShape, CopySide, RequestHeader};
 use gapless_log::{Bell, Region};
+use gapless_testkit::random::rounds;
 use gapless_testkit::wake_count::WakeCount;
 use rustix::event::{EventfdFlags, eventfd};
 use std::sync::Arc;
@@ -221,12 +222,13 @@ fn replies_of_every_length_come_back() {
 fn calls_of_many_threads_are_answered_once_each() {
     let table = table(64, 256);
     let copies = [TestCopy::start(&table, 2, false, increment()), TestCopy::start(&table, 2, false, increment())];
+    let calls = rounds(5_000, 500);
     let threads: Vec<_> = (0..8_u64)
         .map(|number| {
             let table = Arc::clone(&table);
             thread::spawn(move || {
                 let mut reply = Vec::new();
-                for each in 0..5_000_u64 {
+                for each in 0..calls {
                     let payload = (number << 32 | each).to_le_bytes();
                     assert_eq!(call(&table, Waiting::Park, &payload, &mut reply), AttemptEnd::Answered(Status::Reply));
                     assert_eq!(reply, payload.map(|byte| byte.wrapping_add(1)));
@@ -236,7 +238,7 @@ fn calls_of_many_threads_are_answered_once_each() {
         .collect();
     threads.into_iter().for_each(|thread| thread.join().unwrap());
     assert_eq!(table.slots(), (64, 0, 0));
-    assert_eq!(copies.map(TestCopy::end).iter().sum::<u64>(), 40_000);
+    assert_eq!(copies.map(TestCopy::end).iter().sum::<u64>(), 8 * calls);
 }
 
 #[test]

@@ -10,6 +10,7 @@ use gapless_client::node::{
 use gapless_stream::Persistence;
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::options::EventStreamOptions;
+use gapless_testkit::random::rounds;
 use gapless_wire::Encoding;
 use std::path::Path;
 use std::time::Duration;
@@ -61,6 +62,12 @@ fn set_timer(node: &mut Node, timer: u64, deadline_ns: u64) {
 
 #[test]
 fn a_timer_too_many_is_refused_and_its_publisher_goes_on() {
+    if rounds(1, 0) == 0 {
+        println!(
+            "skipped: a million timers are set with GAPLESS_FULL=1; the sequencer's unit tests refuse the third of two"
+        );
+        return;
+    }
     let directory = tempfile::tempdir().unwrap();
     let stream = start(directory.path());
     let mut node = self::node(directory.path(), 7);

@@ -2,7 +2,6 @@
 
 mod contents_are_complete;
 mod crates_are_floors;
-mod crates_are_small;
 mod documents_name_what_exists;
 mod examples_have_names_of_their_own;
 mod module_tree;

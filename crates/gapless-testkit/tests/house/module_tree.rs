@@ -20,8 +20,6 @@ struct Module {
     globs: Vec<Vec<String>>,
     named: Vec<(Vec<String>, usize)>,
     file: PathBuf,
-    /// Numbers of the lines of its file that hold code of this module.
-    lines: BTreeSet<usize>,
 }
 
 /// One module names something of another one.
@@ -85,12 +83,6 @@ impl ModuleTree {
         self.modules.len()
     }
 
-    /// How many lines of code the modules have, without comments and empty lines.
-    pub fn lines_of_code(&self) -> usize {
-        let lines = self.modules.values().flat_map(|module| module.lines.iter().map(|line| (&module.file, line)));
-        lines.collect::<BTreeSet<_>>().len()
-    }
-
     fn read_file(&mut self, file: &Path, children_folder: &Path, path: ModulePath) {
         let text = std::fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
         let tokens = rust_tokens::tokens(&text);
@@ -112,10 +104,6 @@ impl ModuleTree {
                 module.items.insert(name);
             }
             let keyword = item.body[0].word().unwrap_or_default();
-            let is_inline_module = keyword == "mod" && item.body.iter().any(|token| token.group('{').is_some());
-            if !is_inline_module {
-                note_lines(item.tokens, &mut module.lines);
-            }
             match keyword {
                 "use" => {
                     let line = item.body[0].line;
@@ -273,18 +261,6 @@ impl Names<'_> {
             self.into.push((std::mem::take(path), line));
         }
         path.clear();
-    }
-}
-
-/// Notes the lines on which tokens stand.
-fn note_lines(tokens: &[Token<'_>], into: &mut BTreeSet<usize>) {
-    for token in tokens {
-        if let TokenKind::Group(_, inside) = &token.kind {
-            into.extend([token.line, token.last_line]);
-            note_lines(inside, into);
-        } else {
-            into.extend(token.line..=token.last_line);
-        }
     }
 }
 

@@ -4,7 +4,7 @@ use super::*;
 use crate::local::Deadlines;
 use crate::outcome::CallError;
 use gapless_agent::monotonic::monotonic_ns;
-use gapless_testkit::random::Random;
+use gapless_testkit::random::{Random, rounds};
 use gapless_testkit::wait;
 use std::future::Future;
 use std::pin::Pin;
@@ -221,7 +221,7 @@ fn whoever_is_first_both_sides_agree_whether_it_began() {
         })
         .collect();
     let mut known = 0;
-    for request in 0..100_000 {
+    for request in 0..rounds(100_000, 10_000) {
         let mut called = call(&route, request);
         (0..random.below(300)).for_each(|_| std::hint::spin_loop());
         known += usize::from(match random.below(3) {
@@ -245,7 +245,8 @@ fn answers_and_ends_of_time_at_once_give_one_outcome() {
     let route = route();
     let serving: Vec<_> = (0..2).map(|_| serve(&route, plus_one)).collect();
     let outcomes = Arc::new(AtomicUsize::new(0));
-    for request in 0..20_000 {
+    let calls = rounds(20_000, 2_000);
+    for request in 0..calls {
         let timeout = Duration::from_nanos(random.below(60_000));
         let called = route.call(request, Offer::default().with_timeout(timeout)).unwrap();
         let is_right = move |outcome: Result<u64, CallError>| match outcome {
@@ -263,8 +264,8 @@ fn answers_and_ends_of_time_at_once_give_one_outcome() {
             });
         }
     }
-    wait::until("all outcomes", || outcomes.load(Ordering::SeqCst) == 20_000);
+    wait::until("all outcomes", || outcomes.load(Ordering::SeqCst) == calls as usize);
     route.drain();
     serving.into_iter().for_each(|thread| assert!(thread.join().is_ok()));
-    assert_eq!(outcomes.load(Ordering::SeqCst), 20_000);
+    assert_eq!(outcomes.load(Ordering::SeqCst), calls as usize);
 }
