@@ -6,6 +6,7 @@
 use gapless::prelude::*;
 use gapless_bench::canonical::car::{CarForm, LENGTH_MAX, SCHEMA, SbeSerial};
 use gapless_bench::canonical::processor::Processor;
+use gapless_testkit::random::rounds;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -92,6 +93,7 @@ fn send_and_take(client: &mut Client, session: SessionKey, messages: u64) {
 
 #[test]
 fn steady_state_allocates_nothing() {
+    let counted = rounds(50_000, 5_000);
     for tier in [Tier::Memory, Tier::Journal, Tier::Sync] {
         let directory = tempfile::tempdir().unwrap();
         let options = ServiceHostOptions {
@@ -111,10 +113,10 @@ fn steady_state_allocates_nothing() {
             std::thread::Builder::new()
                 .name("driver".to_owned())
                 .spawn_scoped(scope, move || {
-                    send_and_take(client, session, 20_000);
+                    send_and_take(client, session, counted / 2);
                     done.send(()).unwrap();
                     ready.recv().unwrap();
-                    send_and_take(client, session, 50_000);
+                    send_and_take(client, session, counted);
                     done.send(()).unwrap();
                     ready.recv().unwrap();
                 })
@@ -136,7 +138,7 @@ fn steady_state_allocates_nothing() {
             // Receiving and sending between the two looks is the driver's part of the test itself.
             let allowed = if name == "driver" { 2 } else { allowed };
             let allocated = count - earlier;
-            assert!(allocated <= allowed, "{name}: {allocated} allocations for 50,000 messages at tier {tier}");
+            assert!(allocated <= allowed, "{name}: {allocated} allocations for {counted} messages at tier {tier}");
         }
         host.stop().unwrap();
     }

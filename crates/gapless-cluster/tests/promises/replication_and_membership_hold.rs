@@ -85,6 +85,15 @@ fn fails(cluster: Cluster, mutant: Mutant, promises: &[&'static str]) {
     eprintln!("not so: {promise}, after {:?}", path.into_actions());
 }
 
+/// The longest searches for planted defects run with `GAPLESS_FULL=1` only; the shorter ones always.
+fn is_left_to_the_night() -> bool {
+    let is_left = rounds(1, 0) == 0;
+    if is_left {
+        println!("skipped: runs with GAPLESS_FULL=1");
+    }
+    is_left
+}
+
 #[test]
 fn while_leaders_change() {
     holds(Cluster { batches: 2, in_flight_max: 2, ..cluster() }, STEPS_MAX, &[must::LED, must::LOST]);
@@ -124,6 +133,9 @@ fn while_members_are_replaced() {
 
 #[test]
 fn acknowledging_before_the_journal_is_noticed() {
+    if is_left_to_the_night() {
+        return;
+    }
     let cluster = Cluster { restarts: 1, in_flight_max: 2, ..cluster() };
     fails(cluster, Mutant::AcknowledgeBeforeJournal, &[must::ACKNOWLEDGED_KEPT, must::SAME_RELEASED]);
 }
@@ -151,18 +163,27 @@ fn a_vote_for_a_shorter_log_is_noticed() {
 
 #[test]
 fn a_change_with_one_quorum_is_noticed() {
+    if is_left_to_the_night() {
+        return;
+    }
     let cluster = Cluster { restarts: 1, ..replacing() };
     fails(cluster, Mutant::SingleQuorumChange, &[must::ONE_LEADER, must::ACKNOWLEDGED_KEPT]);
 }
 
 #[test]
 fn a_forgotten_commit_index_is_noticed() {
+    if is_left_to_the_night() {
+        return;
+    }
     let cluster = Cluster { restarts: 1, batches: 0, ..growing() };
     fails(cluster, Mutant::ForgetCommit, &[must::ONE_LEADER, must::ACKNOWLEDGED_KEPT]);
 }
 
 #[test]
 fn voting_at_once_after_a_power_cut_is_noticed() {
+    if is_left_to_the_night() {
+        return;
+    }
     let cluster = Cluster { power_cuts: 1, in_flight_max: 2, ..cluster() };
     fails(cluster, Mutant::VoteAfterPowerCut, &[must::ACKNOWLEDGED_KEPT, must::SAME_RELEASED]);
 }

@@ -34,7 +34,7 @@ fn starts_with(segment_length: &str) {
     writeln!(text, "[journal]\nsegment_length = {segment_length:?}").unwrap();
     let config = ClusterConfig::parse(&text, "test.toml").unwrap();
     let mut members = None;
-    for start in 1..=STARTS {
+    for start in 1..=rounds(STARTS, STARTS / 3) {
         let mut member = ClusterMember::start_by_hand(&config).unwrap_or_else(|error| panic!("start {start}: {error}"));
         for turn in 1..=2 {
             let now = Now { monotonic_ns: turn, epoch_ns: turn };

@@ -44,11 +44,11 @@ fn under_faults_and_after_healing() {
     }
     println!("{sum:?}");
     // Each kind of event must have happened, or the run would show little.
-    if is_whole {
+    if tried >= 100 {
         let Tally { released, crashes, power_losses, cuts, restored, changes, transfers, early, .. } = sum;
         let early = if has_mutant() { u64::MAX } else { early };
         for count in [released, crashes, power_losses, cuts, restored, changes, transfers, early] {
-            assert!(count > 50, "{sum:?}");
+            assert!(count > tried / 20, "{sum:?}");
         }
     }
 }
