@@ -1,4 +1,5 @@
-//! Load generators and benchmarks, a folder for each. Measuring and reporting are in `gapless-measure`.
+//! Benchmarks, a folder for each: options, processes, rows, tables. Code that runs for each message of a timed section is in
+//! [`gapless_load`], measuring and reporting in `gapless-measure`.
 //!
 //! | module | what lives there |
 //! |---|---|

@@ -2,7 +2,6 @@
 //! describe, and reports the state of its copy of the service. On one machine it is a child process, on two hosts one
 //! command. The primary speaks with both in the same way: by lines of JSON as with every child process, but over TCP.
 
-use super::form::Form;
 use super::{NAME, failed};
 use crate::child_process::{Parent, WhenGone, write_line};
 use crate::options::{MessageEncoding, Program};
@@ -14,6 +13,7 @@ use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::consensus::MemberId;
 use gapless_cluster::member::requests::AdminCommand;
 use gapless_engine::Replica;
+use gapless_load::canonical::form::Form;
 use gapless_wire::checksum::crc32c;
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Read as _};

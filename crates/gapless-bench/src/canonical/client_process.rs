@@ -1,7 +1,5 @@
 //! The driver in processes of its own: their record of acknowledged messages outlives a service that is killed.
 
-use super::driver::{Load, Outcome, Signals, drive};
-use super::form::Form;
 use super::load::{client_options, load_of};
 use super::{NAME, failed, finish};
 use crate::child_process::{Child, Parent, Role, WhenGone, receive_all};
@@ -10,6 +8,8 @@ use crate::options::{MessageEncoding, RunSettings};
 use crate::{BenchError, Result};
 use gapless::prelude::*;
 use gapless_agent::{Clock, Pauses};
+use gapless_load::canonical::driver::{Load, Outcome, Signals, drive};
+use gapless_load::canonical::form::Form;
 use gapless_measure::affinity::pin_current_thread;
 use gapless_measure::progress::Progress;
 use serde::{Deserialize, Serialize};
@@ -40,8 +40,7 @@ pub(crate) fn main(assignment: &str) -> Result<()> {
     let (clock, _) = Clock::fastest();
     let (form, signals) = (Form::of(encoding), Signals::default());
     let pauses = &Pauses::default;
-    let mut outcome =
-        drive(&form, &mut client, &assignment.load, &clock, &signals, &mut |_| (), pauses, &mut || Ok(0))?;
+    let mut outcome = drive(&form, &mut client, &assignment.load, &clock, &signals, &mut |_| (), pauses)?;
     // Each client's begin at a time of its own.
     outcome.latencies.intervals.clear();
     parent.send(&outcome)

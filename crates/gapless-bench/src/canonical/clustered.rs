@@ -7,10 +7,7 @@
 use super::backup::{
     Answer, Assignment, BACKUP, Connection, CopySnapshot, PRIMARY, Request, cpus_line, not_answered, parse,
 };
-use super::driver::{Outcome, Signals, drive, query};
-use super::form::Form;
 use super::load::{client_options, load_of};
-use super::processor::ProcessorState;
 use super::run_directory::RunDirectory;
 use super::shown::Shown;
 use super::{NAME, failed, finish};
@@ -21,9 +18,12 @@ use crate::ports::free_ports;
 use crate::resources::{Memory, memory, process_cpu_ns};
 use crate::{BenchError, Result};
 use gapless::prelude::*;
-use gapless_agent::{Clock, Pauses, ThreadPlan};
+use gapless_agent::{Clock, ThreadPlan};
 use gapless_cluster::consensus::Role as MemberRole;
 use gapless_engine::Replica;
+use gapless_load::canonical::driver::{Outcome, Signals, drive, drive_by_hand, query};
+use gapless_load::canonical::form::Form;
+use gapless_load::canonical::processor::ProcessorState;
 use gapless_measure::affinity::{available_cpus, pair_of_cores, pin_current_thread};
 use gapless_stream::AgentRole;
 use std::net::SocketAddr;
@@ -320,12 +320,10 @@ impl Primary<'_> {
         let outcome = std::thread::scope(|scope| {
             scope.spawn(|| shown.follow(&signals, load.count, load.rate_per_s.is_some(), &done));
             let driven = if self.is_one_thread {
-                // The driver notices what keeps this thread.
-                let mut turn = || self.turn();
-                drive(form, client, &load, &clock, &signals, &mut hook, &Pauses::default, &mut turn)
+                drive_by_hand(form, client, &load, &clock, &signals, &mut hook, &mut self.replica)
             } else {
                 let pauses = || self.replica.member().stream().pauses().into_iter().sum();
-                drive(form, client, &load, &clock, &signals, &mut hook, &pauses, &mut || Ok(0))
+                drive(form, client, &load, &clock, &signals, &mut hook, &pauses)
             };
             done.store(true, Ordering::Release);
             driven

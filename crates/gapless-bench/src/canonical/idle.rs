@@ -1,14 +1,13 @@
 //! The cost of a host that nobody uses: a spinning design must show that it stops spinning.
 
-use super::car::SbeSerial;
 use super::failed;
-use super::processor::Processor;
 use super::run_directory::RunDirectory;
 use crate::Result;
-use crate::options::{CpuConfiguration, Mode, RunSettings};
+use crate::options::{CpuConfiguration, MessageEncoding, Mode, Program, RunSettings};
 use crate::resources::process_cpu_ns;
 use crate::time_sources::elapsed_ns;
 use gapless::prelude::*;
+use gapless_load::canonical::form::Form;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -43,7 +42,7 @@ pub fn measure(settings: &RunSettings, parent: &Path, number: usize) -> Result<I
     let settings = RunSettings { cpu: CpuConfiguration::Default, mode: Mode::Latency, ..settings.clone() };
     let run_directory = RunDirectory::new(&settings, parent, number)?;
     let options = run_directory.host_options(&settings, 0, None);
-    let host = ServiceHost::start(Processor::<SbeSerial>::default(), options).map_err(failed)?;
+    let host = Form::of(MessageEncoding::SbeSerial).start_host(Program::Es, options).map_err(failed)?;
     let mut client = host.connect(ClientOptions::default()).map_err(failed)?;
     client.open_session(random_token(), 1).map_err(failed)?;
     std::thread::sleep(SETTLES_WITHIN);

@@ -1,8 +1,8 @@
 //! How hard a run is driven: its messages in flight, and the client that sends them.
 
-use super::driver::Load;
 use crate::options::{RunSettings, Tier};
 use gapless::prelude::*;
+use gapless_load::canonical::driver::Load;
 use gapless_transport::link::RingSizes;
 
 /// Messages without a reply at one time, in a run without a rate.

@@ -3,11 +3,6 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`car`] | the message in its four forms |
-//! | `form` | one of them, chosen while the program runs |
-//! | [`processor`] | the service |
-//! | `state_processor` | the same by state replication |
-//! | `driver` | the load, and the checking of every reply |
 //! | `load` | how hard a run is driven |
 //! | `run_directory` | the node as the settings describe it, and its directory |
 //! | `run` | one run: node, driver, checks, a row of the report |
@@ -20,26 +15,23 @@
 //! | `discovery` | how they find each other |
 //! | `client_process` | the driver in a process of its own |
 //!
+//! The message, the services and the driver are in [`gapless_load::canonical`].
+//!
 //! The order of the steps differs from the reference's on purpose: the handler runs on released
 //! frames, so persistence comes before processing, and no reply can leave that a crash would take back.
 
 pub(crate) mod backup;
-pub mod car;
 pub(crate) mod client_process;
 mod clustered;
 mod discovery;
-mod driver;
-mod form;
 mod hot_threads;
 mod idle;
 mod load;
 mod prepared;
-pub mod processor;
 mod run;
 mod run_directory;
 mod shown;
 mod slices;
-mod state_processor;
 
 use crate::child_process::Child;
 use crate::floor::FloorPlan;
@@ -51,6 +43,7 @@ use crate::options::{
 use crate::own_directory::OwnDirectory;
 use crate::{BenchError, Result};
 use backup::OwnSettings;
+use gapless_load::canonical::{NAME, failed};
 use gapless_measure::progress::Progress;
 use gapless_measure::reporting::is_set;
 use gapless_measure::table::{TableStyle, canonical};
@@ -62,14 +55,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime};
-
-/// The benchmark's name.
-const NAME: &str = "canonical";
-
-/// An error of this benchmark.
-fn failed(reason: impl ToString) -> BenchError {
-    BenchError::measurement(NAME, reason)
-}
 
 /// Waits for the good end of a child process, and passes on its standard error.
 fn finish(child: Child<'_>) -> Result<()> {

@@ -1,13 +1,9 @@
 //! One run: a host, a driver beside it, the checks, and the row of the report.
 
-use super::car::SERIAL_NUMBER;
 use super::clustered::{Clustered, PinnedCpus};
-use super::driver::{Outcome, Signals, drive, query};
-use super::form::Form;
 use super::hot_threads::{BusyThread, described, shared_cpus};
 use super::load::{client_options, load_of};
 use super::prepared::PreparedJournal;
-use super::processor::ProcessorState;
 use super::run_directory::RunDirectory;
 use super::shown::Shown;
 use super::slices::BareRoundTrip;
@@ -19,6 +15,10 @@ use crate::own_directory::settle;
 use crate::resources::{memory, stolen_ns};
 use gapless::prelude::*;
 use gapless_agent::{Clock, ThreadPlan};
+use gapless_load::canonical::car::SERIAL_NUMBER;
+use gapless_load::canonical::driver::{Outcome, Signals, drive, query};
+use gapless_load::canonical::form::Form;
+use gapless_load::canonical::processor::ProcessorState;
 use gapless_measure::affinity::{available_cpus, pair_of_cores, pin_current_thread};
 use gapless_measure::progress::Progress;
 use gapless_measure::{CpuPerMessage, FAILED, Row, RowConfig};
@@ -250,8 +250,7 @@ impl Run<'_> {
                 let (clock, _) = Clock::fastest();
                 let service_pauses = || host.pauses().into_iter().sum();
                 let hook = &mut |recorder: &mut IntervalRecorder| shown.print_intervals(recorder);
-                let driven =
-                    drive(&self.form, &mut client, &load, &clock, signals, hook, &service_pauses, &mut || Ok(0));
+                let driven = drive(&self.form, &mut client, &load, &clock, signals, hook, &service_pauses);
                 done.store(true, Ordering::Release);
                 driven
             });

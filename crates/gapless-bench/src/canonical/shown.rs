@@ -1,7 +1,7 @@
 //! The display of a run while it is driven: the bar, and a line for each interval.
 
-use super::driver::Signals;
 use crate::histogram::IntervalRecorder;
+use gapless_load::canonical::driver::Signals;
 use gapless_measure::progress::Progress;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};

@@ -2,7 +2,6 @@
 //! replaying them with both checksums.
 
 use super::{ComponentArguments, Unit, compare, failed, is_interrupted, measure_floors, named};
-use crate::canonical::car::{CarForm, LENGTH_MAX, SCHEMA, SERIAL_NUMBER, SbeSerial};
 use crate::floor::{FloorKind, HEADER_BYTES};
 use crate::histogram::LatencyHistogram;
 use crate::own_directory::OwnDirectory;
@@ -11,6 +10,7 @@ use crate::time_sources::elapsed_ns;
 use crate::{BenchError, Result};
 use clap::Args;
 use gapless_journal::{Flush, Journal, JournalError, JournalOptions, JournalReader, Zeroing};
+use gapless_load::canonical::car::{CarForm, LENGTH_MAX, SCHEMA, SERIAL_NUMBER, SbeSerial};
 use gapless_measure::{Report, Row};
 use gapless_wire::{Encoding, FrameHeader, FrameWriter, HEADER_LENGTH, aligned_length, stamp};
 use std::hint::black_box;

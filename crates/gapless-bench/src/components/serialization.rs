@@ -5,13 +5,13 @@
 
 use super::{ComponentArguments, Unit, failed, is_interrupted, named};
 use crate::Result;
-use crate::canonical::car::{
-    CarForm, LENGTH_MAX, ProtobufRandom, ProtobufSerial, Read, SERIAL_NUMBER, SbeRandom, SbeSerial,
-};
 use crate::histogram::LatencyHistogram;
 use crate::options::MessageEncoding;
 use crate::time_sources::elapsed_ns;
 use gapless::prelude::Message;
+use gapless_load::canonical::car::{
+    CarForm, LENGTH_MAX, ProtobufRandom, ProtobufSerial, Read, SERIAL_NUMBER, SbeRandom, SbeSerial,
+};
 use gapless_measure::published::{DECODE_NS, ENCODE_NS, SOURCE};
 use gapless_measure::{Report, Row};
 use std::hint::black_box;

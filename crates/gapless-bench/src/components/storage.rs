@@ -6,14 +6,14 @@
 //! the same hash, and the same as is recomputed from every object.
 
 use super::{ComponentArguments, Unit, failed, is_interrupted, named};
-use crate::canonical::car::{CarForm, SERIAL_NUMBER};
-use crate::canonical::car::{LENGTH_MAX, SbeSerial};
 use crate::histogram::LatencyHistogram;
 use crate::time_sources::elapsed_ns;
 use crate::{BenchError, Result};
 use clap::Args;
 use gapless::prelude::Message;
 use gapless_engine::store::{Limits, Map, OrderedMap, Record, Store, StoreError, StoreObject, Transaction};
+use gapless_load::canonical::car::{CarForm, SERIAL_NUMBER};
+use gapless_load::canonical::car::{LENGTH_MAX, SbeSerial};
 use gapless_measure::{Report, Row};
 use std::collections::{BTreeMap, HashMap};
 use std::hint::black_box;
@@ -92,7 +92,8 @@ type CarRecord = Record<gapless_car::Decoder, 256>;
 
 mod gapless_car {
     /// The direct decoder of a Car.
-    pub(super) type Decoder = <crate::canonical::car::SbeSerial as crate::canonical::car::CarForm>::Inbound;
+    pub(super) type Decoder =
+        <gapless_load::canonical::car::SbeSerial as gapless_load::canonical::car::CarForm>::Inbound;
 }
 
 /// The offset of the serial number in a Car: the first field after the message header.

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::values::{
+use gapless_load::values::{
     CpuConfiguration, CpuMask, MessageEncoding, Mode, Program, ReplicationLink, Role, Tier, decimal, whole_number,
 };
 use gapless_measure::reporting::output_path;

@@ -2,8 +2,8 @@
 //! use for. The message names the mode.
 
 use super::arguments::CanonicalArguments;
-use super::values::{CpuConfiguration, Mode, ReplicationLink, Role, Tier};
 use crate::{BenchError, Result};
+use gapless_load::values::{CpuConfiguration, Mode, ReplicationLink, Role, Tier};
 use std::collections::BTreeSet;
 
 /// Options by whether they are given.

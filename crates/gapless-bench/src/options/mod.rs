@@ -3,7 +3,6 @@
 //! | module | what lives there |
 //! |---|---|
 //! | `arguments` | the command line: names, aliases, short letters, help |
-//! | `values` | the types of single values and how they are written |
 //! | `settings` | defaults, and the runs that follow |
 //! | `checks` | what contradicts itself, and what a mode has no use for |
 //!
@@ -12,14 +11,15 @@
 mod arguments;
 mod checks;
 mod settings;
-mod values;
 
 pub use arguments::CanonicalArguments;
+pub use gapless_load::values::{
+    Access, CpuConfiguration, CpuMask, MessageEncoding, Mode, Program, ReplicationLink, Role, Tier,
+};
 pub use settings::{
     Affinity, BACKUP_ADDRESS, CanonicalOptions, ClusterSettings, HlogTarget, JournalSettings, OutputSettings, RunPlan,
     RunSettings, SheetFigure, WorkbookTarget,
 };
-pub use values::{Access, CpuConfiguration, CpuMask, MessageEncoding, Mode, Program, ReplicationLink, Role, Tier};
 
 #[cfg(test)]
 mod tests;

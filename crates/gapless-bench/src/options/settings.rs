@@ -9,8 +9,10 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
 use super::arguments::CanonicalArguments;
-use super::values::{Access, CpuConfiguration, CpuMask, MessageEncoding, Mode, Program, ReplicationLink, Role, Tier};
 use crate::Result;
+use gapless_load::values::{
+    Access, CpuConfiguration, CpuMask, MessageEncoding, Mode, Program, ReplicationLink, Role, Tier,
+};
 use gapless_measure::affinity::available_cpus;
 use gapless_measure::workbook::CellAddress;
 

@@ -3,10 +3,11 @@
 use super::workspace;
 
 /// Each crate and its floor.
-const FLOORS: [(&str, u8); 27] = [
-    ("gapless-cli", 11),
-    ("gapless-bench", 10),
+const FLOORS: [(&str, u8); 28] = [
+    ("gapless-cli", 12),
+    ("gapless-bench", 11),
     ("gapless-fuzz", 10),
+    ("gapless-load", 10),
     ("gapless-sim", 10),
     ("gapless", 9),
     ("gapless-cqrs", 8),

@@ -200,7 +200,7 @@ impl fmt::Display for CpuMask {
 }
 
 /// A whole number from 1 to `max`; thousands may be separated by `,` or `_`.
-pub(super) fn whole_number(text: &str, max: u64) -> Result<u64, String> {
+pub fn whole_number(text: &str, max: u64) -> Result<u64, String> {
     let digits = text.replace([',', '_'], "");
     let expected = || format!("expected a whole number from 1 to {max}");
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
@@ -211,7 +211,7 @@ pub(super) fn whole_number(text: &str, max: u64) -> Result<u64, String> {
 }
 
 /// A decimal number in a range; not infinite, not "not a number".
-pub(super) fn decimal(text: &str, min: f64, max: f64, unit: &str) -> Result<f64, String> {
+pub fn decimal(text: &str, min: f64, max: f64, unit: &str) -> Result<f64, String> {
     let value: f64 = text.parse().map_err(|_| format!("expected a number of {unit} from {min} to {max}"))?;
     if (min..=max).contains(&value) { Ok(value) } else { Err(format!("expected {unit} from {min} to {max}")) }
 }

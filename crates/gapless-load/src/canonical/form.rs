@@ -6,7 +6,7 @@ use super::failed;
 use super::processor::Processor;
 use super::state_processor::StateProcessor;
 use crate::Result;
-use crate::options::{MessageEncoding, Program};
+use crate::values::{MessageEncoding, Program};
 use gapless::prelude::*;
 use gapless_cluster::config::ClusterConfig;
 use gapless_engine::Replica;
@@ -76,7 +76,7 @@ impl Form {
     }
 
     /// A host with the program's processor of this form.
-    pub(super) fn start_host(
+    pub fn start_host(
         &self,
         program: Program,
         options: ServiceHostOptions,
@@ -86,7 +86,7 @@ impl Form {
 
     /// A member with its copy of the program's processor of this form, whose agents are the caller's to turn if
     /// `is_by_hand`. Figures end with the run, and snapshots are taken when they are asked for.
-    pub(super) fn start_replica(
+    pub fn start_replica(
         &self,
         program: Program,
         is_by_hand: bool,

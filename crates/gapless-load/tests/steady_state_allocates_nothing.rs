@@ -4,8 +4,8 @@
 #![allow(clippy::unwrap_used, reason = "a test may fail here")]
 
 use gapless::prelude::*;
-use gapless_bench::canonical::car::{CarForm, LENGTH_MAX, SCHEMA, SbeSerial};
-use gapless_bench::canonical::processor::Processor;
+use gapless_load::canonical::car::{CarForm, LENGTH_MAX, SCHEMA, SbeSerial};
+use gapless_load::canonical::processor::Processor;
 use gapless_testkit::random::rounds;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

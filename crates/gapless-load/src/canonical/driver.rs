@@ -15,6 +15,7 @@ use crate::{BenchError, Result};
 use gapless::prelude::*;
 use gapless_agent::{Clock, PauseTracker, Pauses};
 use gapless_client::ClientError;
+use gapless_engine::Replica;
 use gapless_log::LogError;
 use gapless_wire::checksum::crc32c;
 use serde::{Deserialize, Serialize};
@@ -149,13 +150,47 @@ impl CpuTime {
 /// Due times are kept for this many messages, more than can be in flight.
 const DUE_SLOTS: usize = 1 << 17;
 
+/// Runs `load` over `client` to a service with threads of its own.
+///
+/// # Errors
+/// The service is gone, or the client's side fails.
+pub fn drive(
+    form: &Form,
+    client: &mut Client,
+    load: &Load,
+    clock: &Clock,
+    signals: &Signals,
+    recorder_hook: &mut dyn FnMut(&mut IntervalRecorder),
+    service_pauses: &dyn Fn() -> Pauses,
+) -> Result<Outcome> {
+    drive_in_turns(form, client, load, clock, signals, recorder_hook, service_pauses, &mut || Ok(0))
+}
+
+/// Runs `load` over `client` to a service without a thread: `replica` has its turns between any two looks at the client.
+///
+/// # Errors
+/// The service is gone, or the client's side fails.
+pub fn drive_by_hand(
+    form: &Form,
+    client: &mut Client,
+    load: &Load,
+    clock: &Clock,
+    signals: &Signals,
+    recorder_hook: &mut dyn FnMut(&mut IntervalRecorder),
+    replica: &mut Replica,
+) -> Result<Outcome> {
+    // The driver notices what keeps this thread.
+    let mut turn = || replica.turn(clock.now()).map_err(failed);
+    drive_in_turns(form, client, load, clock, signals, recorder_hook, &Pauses::default, &mut turn)
+}
+
 /// Runs `load` over `client`. `turn` is called between any two looks at the client: where the service has no thread of its
 /// own, it works there, and says how much was done.
 ///
 /// # Errors
 /// The service is gone, or the client's side fails.
 #[allow(clippy::too_many_arguments, reason = "what a driver is given, once")]
-pub fn drive(
+fn drive_in_turns(
     form: &Form,
     client: &mut Client,
     load: &Load,

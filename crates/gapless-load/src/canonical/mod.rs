@@ -1,0 +1,25 @@
+//! Load of `gapless bench canonical`.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | [`driver`] | the load, and the checking of every reply |
+//! | [`form`] | a form of the message, chosen while the program runs |
+//! | [`state_processor`] | the service by state replication |
+//! | [`processor`] | the service |
+//! | [`car`] | the message in its four forms |
+
+pub mod car;
+pub mod driver;
+pub mod form;
+pub mod processor;
+pub mod state_processor;
+
+use crate::BenchError;
+
+/// Name of the benchmark.
+pub const NAME: &str = "canonical";
+
+/// An error of this benchmark.
+pub fn failed(reason: impl ToString) -> BenchError {
+    BenchError::measurement(NAME, reason)
+}

@@ -1,0 +1,16 @@
+//! Load of the benchmarks: code that runs for each message of a timed section, in any process. `gapless-bench` reads the
+//! command line, starts the processes and prints; it is compiled without optimisation. A loop that is timed, and every
+//! generic part of the engine that a message passes, is therefore instantiated here.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | [`canonical`] | the message, the services and the driver of `gapless bench canonical` |
+//! | [`values`] | the values of single options that choose a service or a message |
+
+#![forbid(unsafe_code)]
+
+pub mod canonical;
+pub mod values;
+
+pub use gapless_measure::{BenchError, Result};
+use gapless_measure::{histogram, open_loop, resources};
