@@ -13,7 +13,6 @@
 //! | [`failover`] | `gapless bench failover`: the outage that clients see while members die and the lead changes |
 //! | [`rpc`] | `gapless bench rpc`: calls, beside those of other systems |
 //! | [`supervisor`] | `gapless bench supervisor`: what a supervisor costs, and how fast it is |
-//! | [`peers`] | other systems beside which calls are measured: their brokers, clients and servers |
 //! | `ports` | free ports of this machine |
 
 #![forbid(unsafe_code)]
@@ -24,7 +23,6 @@ pub mod compare;
 pub mod components;
 pub mod failover;
 pub mod options;
-pub mod peers;
 mod ports;
 pub mod roles;
 pub mod rpc;

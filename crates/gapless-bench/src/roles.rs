@@ -2,7 +2,7 @@
 
 pub use gapless_measure::child_process::Role;
 
-use crate::{Result, canonical, commands, components, failover, rpc, sequencer};
+use crate::{Result, canonical, commands, components, failover, sequencer};
 
 /// Does the work of `assignment`, as JSON, for a child process in `role`.
 ///
@@ -16,9 +16,9 @@ pub fn run(role: Role, assignment: &str) -> Result<()> {
         Role::LogPartner => components::log::partner::main(assignment),
         Role::LinkPartner => components::link::partner::main(assignment),
         Role::FailoverMember => failover::member::main(assignment),
-        Role::RpcServer => rpc::server_process::main(assignment),
-        Role::RpcFaults => rpc::faults::serving::main(assignment),
-        Role::RpcPayloads => rpc::payloads::served::main(assignment),
+        Role::RpcServer => gapless_load::rpc::server_process::main(assignment),
+        Role::RpcFaults => gapless_load::rpc::faults::serving::main(assignment),
+        Role::RpcPayloads => gapless_load::rpc::payloads::served::main(assignment),
         Role::CommandsBus => commands::scale::bus_process::main(assignment),
         Role::CommandsFollower => commands::quorum::follower_process::main(assignment),
     }

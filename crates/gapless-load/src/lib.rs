@@ -4,13 +4,17 @@
 //!
 //! | module | what lives there |
 //! |---|---|
+//! | [`rpc`] | callers, servers and timed calls of `gapless bench rpc` |
+//! | [`peers`] | other systems beside which calls are measured: their brokers, clients and servers |
 //! | [`canonical`] | the message, the services and the driver of `gapless bench canonical` |
 //! | [`values`] | the values of single options that choose a service or a message |
 
 #![forbid(unsafe_code)]
 
 pub mod canonical;
+pub mod peers;
+pub mod rpc;
 pub mod values;
 
 pub use gapless_measure::{BenchError, Result};
-use gapless_measure::{histogram, open_loop, resources};
+use gapless_measure::{child_process, histogram, open_loop, own_directory, resources, time_sources};

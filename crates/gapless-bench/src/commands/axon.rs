@@ -4,7 +4,7 @@
 use crate::commands::arguments::Plan;
 use crate::commands::case::Identifiers;
 use crate::commands::{NAME, check_interrupted};
-use crate::peers::broker;
+use gapless_load::peers::broker;
 use gapless_measure::child_process::Child;
 use gapless_measure::own_directory::OwnDirectory;
 use gapless_measure::reporting::{config_number, keys, not_measured, put, word};

@@ -1,13 +1,13 @@
 //! The processes of one system under test, used in one way: its server, and callers that only are connected. The caller
 //! that calls is in this process.
 
-use super::exchange::{Calls, Edge, Exchange};
-use super::server_process::{Assignment, Order, Received, Task, now_ns};
-use super::subject::{Broker, Endpoint, Waiting};
 use super::{check_interrupted, failed};
 use crate::Result;
 use crate::child_process::{Child, Role};
-use crate::peers::subject::Caller;
+use gapless_load::peers::subject::Caller;
+use gapless_load::rpc::exchange::{Calls, Edge, Exchange};
+use gapless_load::rpc::server_process::{Assignment, Order, Received, Task, now_ns};
+use gapless_load::rpc::subject::{Broker, Endpoint, Waiting};
 use gapless_measure::affinity::{available_cpus, pair_of_cores, pin_current_thread};
 use gapless_measure::reporting::word;
 use std::sync::atomic::AtomicBool;

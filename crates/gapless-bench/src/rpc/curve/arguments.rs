@@ -1,8 +1,8 @@
 //! The options of `gapless bench rpc curve`.
 
 use crate::Result;
-use crate::rpc::subject::{System, Waiting};
 use clap::{Args, ValueEnum as _};
+use gapless_load::rpc::subject::{System, Waiting};
 use gapless_measure::reporting::OutputArguments;
 use std::path::PathBuf;
 use std::time::Duration;

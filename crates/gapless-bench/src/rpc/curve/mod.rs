@@ -21,10 +21,10 @@ mod table;
 pub use arguments::CurveArguments;
 
 use super::stand::{Stand, has_two_cores};
-use super::subject::{Broker, System, Waiting};
 use crate::Result;
 use crate::floor::{FloorKind, FloorPlan, HEADER_BYTES};
 use arguments::Plan;
+use gapless_load::rpc::subject::{Broker, System, Waiting};
 use gapless_measure::reporting::{Run, Shown, word};
 use gapless_measure::turns;
 use gapless_measure::{FloorRow, Report, Row};

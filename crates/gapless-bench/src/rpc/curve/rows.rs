@@ -1,8 +1,8 @@
 //! The rows of the report, and by what they are told apart.
 
-use crate::rpc::exchange::Calls;
 use crate::rpc::stand::{Cpu, OneWay, Stand};
-use crate::rpc::subject::System;
+use gapless_load::rpc::exchange::Calls;
+use gapless_load::rpc::subject::System;
 use gapless_measure::reporting::{config_number, keys, not_measured, word};
 use gapless_measure::{CpuPerMessage, Row, RowConfig};
 use serde_json::{Map, Value, json};

@@ -71,7 +71,7 @@ fn cpu(row: &Row, process: &str) -> String {
 mod tests {
     use super::super::rows::missing;
     use super::*;
-    use crate::rpc::subject::System;
+    use gapless_load::rpc::subject::System;
 
     #[test]
     fn a_system_that_is_not_there_says_how_to_get_it_and_few_sizes_are_shown() {

@@ -1,18 +1,14 @@
 //! The copies of a route, each a process, and their callers.
 
 use super::killing::{Death, Dice, Victims, kill};
-use super::serving::{Assignment, Place, ROUTE, open};
-use super::traffic::Line;
-use crate::rpc::{NAME, failed};
+use crate::rpc::NAME;
+use gapless_load::rpc::faults::calling::caller_of;
+use gapless_load::rpc::faults::serving::{Assignment, Place, open};
 use gapless_measure::Result;
 use gapless_measure::child_process::{Child, Role, receive_all};
-use gapless_rpc::{CallError, CallOptions, Caller, CallerOptions, Domain, Reach, Retry};
+use gapless_rpc::{Caller, Domain, Retry};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
-
-/// A call waits so long for a copy, and for its answer: longer than a process takes to start.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The copies.
 pub(super) struct Copies<'a> {
@@ -34,13 +30,6 @@ impl<'a> Copies<'a> {
         let caller = caller_of(&domain, retry)?;
         Ok(Self { copies, assignment, caller, _domain: domain, interrupted })
     }
-}
-
-/// A caller whose calls wait for a copy.
-pub(super) fn caller_of(domain: &Domain, retry: Retry) -> Result<Caller<Vec<u8>, Vec<u8>>> {
-    let call = CallOptions { timeout: Some(PATIENCE), wait_for_route: Some(PATIENCE), retry, ..CallOptions::default() };
-    let options = CallerOptions { call, reach: Reach::OtherProcesses, ..CallerOptions::default() };
-    domain.caller_with(ROUTE, options).map_err(failed)
 }
 
 fn start<'a>(assignment: &Assignment, interrupted: &'a AtomicBool) -> Result<Child<'a>> {
@@ -68,12 +57,5 @@ impl Victims for Copies<'_> {
 
     fn retried(&self) -> u64 {
         self.caller.statistics().retried
-    }
-}
-
-impl Line for Caller<Vec<u8>, Vec<u8>> {
-    fn call(&mut self, request: &[u8], answer: &mut Vec<u8>) -> std::result::Result<(), &'static str> {
-        *answer = Caller::call(self, request.to_vec()).map_err(|error: CallError| error.kind())?;
-        Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! A process dies at a random moment; when the kernel says so.
 
-use super::traffic::Line;
 use crate::rpc::failed;
+use gapless_load::rpc::faults::traffic::Line;
 use gapless_measure::Row;
 use gapless_measure::{BenchError, Result};
 use rustix::event::{PollFd, PollFlags, poll};

@@ -7,24 +7,18 @@
 //! | `arguments` | its options |
 //! | `table` | what is printed, and what is drawn |
 //! | `rows` | from what callers saw and when processes died to a row of the report |
-//! | `traffic` | callers without a pause, and what each of them saw |
 //! | `killing` | a process dies at a random moment; when the kernel says so |
 //! | `copies` | the copies of a route and their callers |
 //! | `supervised` | the same under a supervisor, which may be killed too |
 //! | `rabbitmq` | the broker, its server and their callers |
-//! | `serving` | the process that serves, of either |
-//! | `content` | what a request and its answer hold |
 
 mod arguments;
-mod content;
 mod copies;
 mod killing;
 mod rabbitmq;
 mod rows;
-pub mod serving;
 mod supervised;
 mod table;
-mod traffic;
 
 pub use arguments::FaultsArguments;
 
@@ -32,6 +26,8 @@ use crate::rpc::check_interrupted;
 use crate::rpc::failed;
 use arguments::Plan;
 use copies::Copies;
+use gapless_load::rpc::faults::content::read_numbers;
+use gapless_load::rpc::faults::traffic::{Seen, Shared, call_until};
 use gapless_measure::Result;
 use gapless_measure::floor::FloorKind;
 use gapless_measure::own_directory::OwnDirectory;
@@ -44,7 +40,6 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use supervised::{Supervised, Victim};
-use traffic::Seen;
 
 /// Copies of the route, and what becomes of calls whose copy has died.
 const COPIES: [usize; 3] = [1, 2, 4];
@@ -132,12 +127,12 @@ fn under_kills<V: Victims>(
     run: &Run<'_>,
 ) -> Result<gapless_measure::Row> {
     let lines = (0..CALLERS).map(|_| victims.line()).collect::<Result<Vec<_>>>()?;
-    let (stop, shared) = (AtomicBool::new(false), traffic::Shared::default());
+    let (stop, shared) = (AtomicBool::new(false), Shared::default());
     let began = Instant::now();
     let (kills, seen) = std::thread::scope(|scope| {
-        let call = |(number, line): (usize, V::Line)| {
+        let call = |(number, mut line): (usize, V::Line)| {
             let (stop, shared) = (&stop, &shared);
-            scope.spawn(move || traffic::call_until(stop, number, plan.seed, line, shared))
+            scope.spawn(move || call_until(stop, number, plan.seed, &mut line, shared))
         };
         let callers: Vec<_> = lines.into_iter().enumerate().map(call).collect();
         let is_enough = |number| match until {
@@ -158,7 +153,7 @@ fn under_kills<V: Victims>(
         (kills, seen.collect::<Result<Vec<Seen>>>())
     });
     let (kills, seen, elapsed) = (kills?, Seen::of_all(seen?), began.elapsed());
-    let begun = content::read_numbers(&victims.begun())?;
+    let begun = read_numbers(&victims.begun())?;
     let floor = run.report.floor_row(FloorKind::FutexRoundTrip.name(), 0);
     let traffic = Traffic { seen: &seen, shared: &shared, elapsed, retried: victims.retried() };
     let mut row = rows::row(subject, traffic, &kills, &begun, floor);

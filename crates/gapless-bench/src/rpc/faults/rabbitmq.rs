@@ -1,12 +1,12 @@
 //! RabbitMQ: its broker is killed and started anew, as its server is, and its callers connect again.
 
 use super::killing::{Death, Dice, Victims, kill};
-use super::serving::{Assignment, Place, ROUTE};
-use super::traffic::Line;
-use crate::peers::PeerError;
-use crate::peers::rabbitmq::{RabbitMqBroker, RabbitMqCaller};
-use crate::peers::subject::{Caller as _, Waiting};
 use crate::rpc::{NAME, failed};
+use gapless_load::peers::PeerError;
+use gapless_load::peers::rabbitmq::{RabbitMqBroker, RabbitMqCaller};
+use gapless_load::peers::subject::{Caller as _, Waiting};
+use gapless_load::rpc::faults::serving::{Assignment, Place, ROUTE};
+use gapless_load::rpc::faults::traffic::Line;
 use gapless_measure::child_process::{Child, Role};
 use gapless_measure::reporting::is_set;
 use gapless_measure::{BenchError, Result};

@@ -1,11 +1,11 @@
 //! From what callers saw and when processes died to a row of the report.
 
 use super::CALLERS;
-use super::content::LENGTH;
 use super::killing::{Death, Kill};
-use super::serving::{WORK, WORKERS};
 use super::supervised::Victim;
-use super::traffic::{Seen, Shared, Touched};
+use gapless_load::rpc::faults::content::LENGTH;
+use gapless_load::rpc::faults::serving::{WORK, WORKERS};
+use gapless_load::rpc::faults::traffic::{Seen, Shared, Touched};
 use gapless_measure::histogram::LatencyHistogram;
 use gapless_measure::reporting::{keys, not_measured, put};
 use gapless_measure::{FloorRow, Row, RowConfig};

@@ -1,12 +1,12 @@
 //! The copies of a route under a supervisor. What is killed is one of them, all, or those that look after them.
 
-use super::content::{Numbers, read_numbers};
-use super::copies::caller_of;
 use super::killing::{Death, Dice, Victims, kill};
-use super::serving::{Assignment, Place, SERVES, open};
 use crate::rpc::check_interrupted;
 use crate::rpc::{NAME, failed};
 use clap::ValueEnum as _;
+use gapless_load::rpc::faults::calling::caller_of;
+use gapless_load::rpc::faults::content::{Numbers, read_numbers};
+use gapless_load::rpc::faults::serving::{Assignment, Place, SERVES, open};
 use gapless_measure::Row;
 use gapless_measure::child_process::Role;
 use gapless_measure::reporting::put;

@@ -2,7 +2,7 @@
 
 use super::Plan;
 use super::rows::TARGET_P99_NS;
-use super::serving::{WORK, WORKERS};
+use gapless_load::rpc::faults::serving::{WORK, WORKERS};
 use gapless_measure::Result;
 use gapless_measure::reporting::{self, NOT_MEASURED, PERCENTILE_LABEL, number, of_config, percentiles};
 use gapless_measure::table::{Column, Table, TableStyle, absent, column, grouped, throughput, whole};

@@ -5,22 +5,16 @@
 //! |---|---|
 //! | `arguments` | its options, the sizes and what others have published |
 //! | `table` | what is printed, and what is drawn |
-//! | `cycles` | calls that are forked and joined, cycle by cycle |
-//! | `served` | the serving end, here or in a process of its own |
-//! | `content` | what a payload holds |
 
 mod arguments;
-mod content;
-mod cycles;
-pub mod served;
 mod table;
 
 pub use arguments::PayloadsArguments;
 
-use crate::rpc::{NAME, failed};
+use crate::rpc::NAME;
 use arguments::{Plan, Published, SIZES};
-use content::is_whole;
-use cycles::Cycles;
+use gapless_load::rpc::payloads::cycles::{self, Cycles};
+use gapless_load::rpc::payloads::served::{self, WORKERS};
 use gapless_measure::Result;
 use gapless_measure::child_process::{Child, Role};
 use gapless_measure::floor::{FloorKind, FloorPlan};
@@ -28,9 +22,8 @@ use gapless_measure::own_directory::OwnDirectory;
 use gapless_measure::reporting::{Run, Shown, keys, put, put_rates};
 use gapless_measure::{CpuPerMessage, FloorRow, Row, RowConfig};
 use gapless_rpc::domain::ServeReach;
-use gapless_rpc::{Caller, CallerOptions, Domain, Reach};
+use gapless_rpc::{Domain, Reach};
 use serde_json::json;
-use served::{ONE_WAY, TWO_WAY, WORKERS};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
@@ -60,8 +53,7 @@ enum Ends {
 /// The callers of one place.
 struct Callers<'a> {
     ends: Ends,
-    one_way: Caller<Vec<u8>, bool>,
-    two_way: Caller<Vec<u8>, Vec<u8>>,
+    callers: cycles::Callers,
     server: Option<Child<'a>>,
 }
 
@@ -93,13 +85,7 @@ fn measure(plan: &Plan, run: &mut Run<'_>) -> Result<()> {
 impl<'a> Callers<'a> {
     fn new(domain: &Domain, ends: Ends, server: Option<Child<'a>>) -> Result<Self> {
         let reach = if ends == Ends::OneProcess { Reach::ThisProcess } else { Reach::OtherProcesses };
-        let options = CallerOptions { reach, ..CallerOptions::default() };
-        Ok(Self {
-            ends,
-            one_way: domain.caller_with(ONE_WAY, options.clone()).map_err(failed)?,
-            two_way: domain.caller_with(TWO_WAY, options).map_err(failed)?,
-            server,
-        })
+        Ok(Self { ends, callers: cycles::Callers::new(domain, reach)?, server })
     }
 
     /// The rows of one size, one way and two ways.
@@ -116,10 +102,9 @@ impl<'a> Callers<'a> {
             let server_before_ns = self.server_cpu_ns()?;
             let counts = (plan.calls, plan.cycles);
             let cycles = if way == 0 {
-                cycles::run(&self.one_way, size, counts, |_, came| *came, run.interrupted)?
+                self.callers.one_way(size, counts, run.interrupted)?
             } else {
-                let is_right: fn(&[u8], &Vec<u8>) -> bool = |sent, reply| is_whole(reply) && sent == reply;
-                cycles::run(&self.two_way, size, counts, is_right, run.interrupted)?
+                self.callers.two_way(size, counts, run.interrupted)?
             };
             let server_ns = self.server_cpu_ns()?.zip(server_before_ns).map(|(now, before)| now - before);
             let made = plan.calls * plan.cycles.0 as u64;

@@ -1,7 +1,7 @@
 //! The printed table and the picture.
 
 use super::Plan;
-use super::served::{SLOTS, WORKERS};
+use gapless_load::rpc::payloads::served::{SLOTS, WORKERS};
 use gapless_measure::Result;
 use gapless_measure::plot::{Curve, add_point};
 use gapless_measure::reporting::{self, number, of_config};

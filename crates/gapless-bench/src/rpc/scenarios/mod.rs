@@ -5,18 +5,16 @@
 //! |---|---|
 //! | `arguments` | its options |
 //! | `table` | what is printed, and what is drawn |
-//! | `load` | callers and workers without a pause |
-//! | `probe` | lone calls |
 
 mod arguments;
-mod load;
-mod probe;
 mod table;
 
 pub use arguments::ScenariosArguments;
 
 use crate::rpc::check_interrupted;
 use arguments::Plan;
+use gapless_load::rpc::scenarios::load::{Ended, Kind, Load, Shape};
+use gapless_load::rpc::scenarios::probe;
 use gapless_measure::Result;
 use gapless_measure::affinity::pair_of_cores;
 use gapless_measure::floor::FloorKind;
@@ -27,7 +25,6 @@ use gapless_measure::statistics::median;
 use gapless_measure::{CpuPerMessage, Report, Row, RowConfig};
 use gapless_rpc::Domain;
 use gapless_rpc::overflow::ElasticQueueOptions;
-use load::{Kind, Load, Shape};
 use serde_json::json;
 use std::sync::atomic::AtomicBool;
 
@@ -161,7 +158,7 @@ fn probed(
 ) -> Result<[Row; 3]> {
     let domain = Domain::in_process("scenarios");
     let mut histograms = [(); 3].map(|()| LatencyHistogram::new());
-    let (mut wrong, mut floods) = ([0; 3], [(); 3].map(|()| load::Ended::default()));
+    let (mut wrong, mut floods) = ([0; 3], [(); 3].map(|()| Ended::default()));
     for slice in 0..3 * plan.turns {
         let which = slice % 3;
         run.next(names[which])?;

@@ -70,7 +70,7 @@ pub(super) fn notes(plan: &Plan) -> Vec<String> {
              sleep; the floor is the futex round trip. Bare wake-ups are two threads that do nothing but wake each other at \
              the same pace. The flood is 50→50 as tasks of an executor with a thread for each of its cores",
             plan.probes,
-            super::probe::PER_S
+            gapless_load::rpc::scenarios::probe::PER_S
         ),
         "published: Mercury, a laptop with 12 cores".to_owned(),
     ]

@@ -16,13 +16,13 @@ use std::time::{Duration, Instant};
 const PACE: Duration = Duration::from_micros(500);
 
 /// Calls a second.
-pub(super) const PER_S: u64 = 1_000_000 / PACE.as_micros() as u64;
+pub const PER_S: u64 = 1_000_000 / PACE.as_micros() as u64;
 
 /// What lone calls took, and how many of their replies were wrong.
-pub(super) type Probed = (LatencyHistogram, u64);
+pub type Probed = (LatencyHistogram, u64);
 
 /// Makes `count` calls; caller and worker are threads, on `cpu` if it is named.
-pub(super) fn run(domain: &Domain, count: u64, cpu: Option<usize>, interrupted: &AtomicBool) -> Result<Probed> {
+pub fn run(domain: &Domain, count: u64, cpu: Option<usize>, interrupted: &AtomicBool) -> Result<Probed> {
     let route = domain.serve("scenarios/probe").reach(ServeReach::ThisProcess).init(move |_| pin(cpu));
     let _route = route.handle(|payload: Payload, _context| Ok(payload.answered())).map_err(failed)?;
     let caller = domain.caller::<Payload, Payload>("scenarios/probe").map_err(failed)?;
@@ -33,7 +33,7 @@ pub(super) fn run(domain: &Domain, count: u64, cpu: Option<usize>, interrupted: 
 }
 
 /// The same of two threads that do nothing but wake each other: what the machine does to any pair at that pace.
-pub(super) fn bare(count: u64, cpu: Option<usize>, interrupted: &AtomicBool) -> Result<Probed> {
+pub fn bare(count: u64, cpu: Option<usize>, interrupted: &AtomicBool) -> Result<Probed> {
     let (asked, answered) = (Word::default(), Word::default());
     std::thread::scope(|scope| {
         scope.spawn(|| {

@@ -20,22 +20,22 @@ const EXECUTOR_THREADS: usize = 2;
 
 /// 72 bytes: the least payload of those that others have published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Message)]
-pub(super) struct Payload([u64; 9]);
+pub struct Payload([u64; 9]);
 
 impl Payload {
-    pub(super) fn new(number: u64) -> Self {
+    pub fn new(number: u64) -> Self {
         Self([number; 9])
     }
 
     /// The reply to it.
-    pub(super) fn answered(self) -> Self {
+    pub fn answered(self) -> Self {
         Self(self.0.map(|word| word.wrapping_add(1)))
     }
 }
 
 /// How its callers and workers run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub enum Kind {
     /// Tasks of one executor.
     Tasks,
     /// A thread each, which sleeps when there is nothing.
@@ -46,14 +46,14 @@ pub(super) enum Kind {
 
 /// Who calls, and who answers.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Shape {
-    pub(super) kind: Kind,
-    pub(super) callers: usize,
+pub struct Shape {
+    pub kind: Kind,
+    pub callers: usize,
     /// Calls of each caller.
-    pub(super) in_flight: usize,
-    pub(super) workers: usize,
+    pub in_flight: usize,
+    pub workers: usize,
     /// Requests that wait in memory, beyond which they overflow.
-    pub(super) queue_max: Option<usize>,
+    pub queue_max: Option<usize>,
 }
 
 /// What one caller has counted.
@@ -66,7 +66,7 @@ struct Count {
 }
 
 /// A load under way; [`Load::end`] ends it.
-pub(super) struct Load {
+pub struct Load {
     counts: Arc<[Count]>,
     stop: Arc<AtomicBool>,
     /// Callers and chains of callbacks that have not ended.
@@ -79,16 +79,16 @@ pub(super) struct Load {
 
 /// What came of it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Ended {
-    pub(super) calls: u64,
-    pub(super) wrong: u64,
-    pub(super) failed: u64,
-    pub(super) overflow: Option<OverflowCounters>,
+pub struct Ended {
+    pub calls: u64,
+    pub wrong: u64,
+    pub failed: u64,
+    pub overflow: Option<OverflowCounters>,
 }
 
 impl Load {
     /// Begins. All of its threads run on `cpus`, if some are named.
-    pub(super) fn begin(
+    pub fn begin(
         domain: &Domain,
         shape: Shape,
         cpus: Option<&[usize]>,
@@ -144,7 +144,7 @@ impl Load {
     }
 
     /// Calls a second in each of so many turns.
-    pub(super) fn rates(&self, turns: usize, turn: Duration, check: &dyn Fn() -> Result<()>) -> Result<Vec<f64>> {
+    pub fn rates(&self, turns: usize, turn: Duration, check: &dyn Fn() -> Result<()>) -> Result<Vec<f64>> {
         std::thread::sleep(turn / 2);
         (0..turns)
             .map(|_| {
@@ -157,7 +157,7 @@ impl Load {
     }
 
     /// Calls that have ended.
-    pub(super) fn calls(&self) -> u64 {
+    pub fn calls(&self) -> u64 {
         // Relaxed: figures, which order nothing (here and where they are counted).
         self.counts.iter().map(|count| count.calls.load(Ordering::Relaxed)).sum()
     }
@@ -173,7 +173,7 @@ impl Load {
     }
 
     /// Ends it, and says what came of it.
-    pub(super) fn end(mut self) -> Ended {
+    pub fn end(mut self) -> Ended {
         self.finish();
         let sum =
             |of: fn(&Count) -> &AtomicU64| self.counts.iter().map(|count| of(count).load(Ordering::Relaxed)).sum();

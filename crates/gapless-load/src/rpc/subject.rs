@@ -33,7 +33,7 @@ pub enum System {
 /// Where a system is, and how it is used: all that either end needs to be connected, also in another process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Endpoint {
+pub enum Endpoint {
     Gapless { domain: PathBuf },
     Rabbitmq { address: SocketAddr, is_explicit: bool },
     Nats { address: SocketAddr },
@@ -41,7 +41,7 @@ pub(super) enum Endpoint {
 
 impl Endpoint {
     /// Its system's name in reports.
-    pub(super) fn system(&self) -> &'static str {
+    pub fn system(&self) -> &'static str {
         match self {
             Self::Gapless { .. } => "gapless",
             Self::Rabbitmq { .. } => "rabbitmq",
@@ -50,7 +50,7 @@ impl Endpoint {
     }
 
     /// When a request is forgotten, where there is a choice.
-    pub(super) fn acknowledgement(&self) -> Option<&'static str> {
+    pub fn acknowledgement(&self) -> Option<&'static str> {
         match self {
             Self::Rabbitmq { is_explicit, .. } => Some(if *is_explicit { "explicit" } else { "automatic" }),
             Self::Gapless { .. } | Self::Nats { .. } => None,
@@ -61,7 +61,7 @@ impl Endpoint {
     ///
     /// # Errors
     /// Nobody there, or one that refuses.
-    pub(super) fn caller(&self, route: &str, waiting: Waiting) -> Result<Box<dyn Caller>> {
+    pub fn caller(&self, route: &str, waiting: Waiting) -> Result<Box<dyn Caller>> {
         let caller: std::result::Result<Box<dyn Caller>, PeerError> = match self {
             Self::Gapless { domain } => return Ok(Box::new(GaplessCaller::connect(domain, route, waiting)?)),
             Self::Rabbitmq { address, .. } => {
@@ -76,7 +76,7 @@ impl Endpoint {
     ///
     /// # Errors
     /// Nobody there, or one that refuses.
-    pub(super) fn server(&self, route: &str, waiting: Waiting) -> Result<ServingEnd> {
+    pub fn server(&self, route: &str, waiting: Waiting) -> Result<ServingEnd> {
         let server: std::result::Result<Box<dyn Server>, PeerError> = match self {
             Self::Gapless { domain } => return Ok(ServingEnd::Gapless(gapless_caller::open(domain)?)),
             Self::Rabbitmq { address, is_explicit } => {
@@ -90,7 +90,7 @@ impl Endpoint {
 }
 
 /// What serves.
-pub(super) enum ServingEnd {
+pub enum ServingEnd {
     /// An end whose one worker is driven.
     Peer(Box<dyn Server>),
     /// A domain, in which a route is served by workers of its own.
@@ -99,10 +99,10 @@ pub(super) enum ServingEnd {
 
 /// What stands in the middle of a system, of Gapless only the directory where processes meet; stopped with this value, its
 /// files removed.
-pub(super) enum Broker {
+pub enum Broker {
     Gapless(OwnDirectory),
-    RabbitMq(RabbitMqBroker, #[expect(dead_code, reason = "removed after it")] OwnDirectory),
-    Nats(NatsBroker, #[expect(dead_code, reason = "removed after it")] OwnDirectory),
+    RabbitMq(RabbitMqBroker, OwnDirectory),
+    Nats(NatsBroker, OwnDirectory),
 }
 
 impl Broker {
@@ -110,7 +110,7 @@ impl Broker {
     ///
     /// # Errors
     /// One that does not come up.
-    pub(super) fn start(system: System, interrupted: &AtomicBool) -> Result<std::result::Result<Self, String>> {
+    pub fn start(system: System, interrupted: &AtomicBool) -> Result<std::result::Result<Self, String>> {
         let stop = || is_set(interrupted);
         let name = format!("gapless-bench-{}-{}", word(system), std::process::id());
         let directory = OwnDirectory::create(&std::env::temp_dir(), &name)?;
@@ -129,7 +129,7 @@ impl Broker {
     }
 
     /// The ways in which the system is used, each a curve.
-    pub(super) fn endpoints(&self) -> Vec<Endpoint> {
+    pub fn endpoints(&self) -> Vec<Endpoint> {
         match self {
             // A domain makes its directory itself, for its user alone.
             Self::Gapless(directory) => vec![Endpoint::Gapless { domain: directory.path().join("domain") }],
@@ -142,7 +142,7 @@ impl Broker {
     }
 
     /// CPU time that it has used, ns, if it is a process.
-    pub(super) fn cpu_ns(&self) -> Option<u64> {
+    pub fn cpu_ns(&self) -> Option<u64> {
         match self {
             Self::Gapless(_) => None,
             Self::RabbitMq(broker, _) => Some(broker.process().cpu_ns()),

@@ -10,14 +10,14 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// A caller.
-pub(super) struct GaplessCaller {
+pub struct GaplessCaller {
     caller: Caller<Vec<u8>, Vec<u8>>,
     /// Calls under way with their tickets, the oldest first.
     calls: VecDeque<(u64, Call<Vec<u8>>)>,
 }
 
 /// The way in which an end of Gapless waits.
-pub(super) fn waiting_of(waiting: Waiting) -> gapless_rpc::Waiting {
+pub fn waiting_of(waiting: Waiting) -> gapless_rpc::Waiting {
     match waiting {
         Waiting::Blocking => gapless_rpc::Waiting::Park,
         Waiting::Spinning => gapless_rpc::Waiting::Spin,
@@ -25,7 +25,7 @@ pub(super) fn waiting_of(waiting: Waiting) -> gapless_rpc::Waiting {
 }
 
 /// The domain in `directory`, as everybody has it who sets no options.
-pub(super) fn open(directory: &Path) -> Result<Domain> {
+pub fn open(directory: &Path) -> Result<Domain> {
     Domain::open_directory(directory, DomainOptions::default()).map_err(failed)
 }
 
@@ -34,7 +34,7 @@ impl GaplessCaller {
     ///
     /// # Errors
     /// A directory that is no domain; nobody who serves.
-    pub(super) fn connect(directory: &Path, route: &str, waiting: Waiting) -> Result<Self> {
+    pub fn connect(directory: &Path, route: &str, waiting: Waiting) -> Result<Self> {
         let patient = CallOptions { timeout: Some(REPLY_TIME_MAX), ..CallOptions::default() };
         let options = CallerOptions {
             call: patient.clone(),

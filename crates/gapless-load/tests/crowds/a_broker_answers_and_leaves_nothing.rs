@@ -2,10 +2,10 @@
 //! answers, in order, and leaves no process and no file. One that is not there is skipped, and that is said.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-use gapless_bench::peers::nats::{NatsBroker, NatsCaller, NatsServer};
-use gapless_bench::peers::rabbitmq::{Acknowledgement, RabbitMqBroker, RabbitMqCaller, RabbitMqServer};
-use gapless_bench::peers::subject::{Caller, Handler, Server, Waiting, increment};
-use gapless_bench::peers::{PeerError, Result};
+use gapless_load::peers::nats::{NatsBroker, NatsCaller, NatsServer};
+use gapless_load::peers::rabbitmq::{Acknowledgement, RabbitMqBroker, RabbitMqCaller, RabbitMqServer};
+use gapless_load::peers::subject::{Caller, Handler, Server, Waiting, increment};
+use gapless_load::peers::{PeerError, Result};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

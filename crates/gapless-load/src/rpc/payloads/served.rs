@@ -11,22 +11,22 @@ use gapless_rpc::{Domain, DomainOptions, ServedRoute};
 use std::path::{Path, PathBuf};
 
 /// Answers whether the payload came whole.
-pub(super) const ONE_WAY: &str = "payloads/one-way";
+pub const ONE_WAY: &str = "payloads/one-way";
 /// Answers with the payload.
-pub(super) const TWO_WAY: &str = "payloads/two-way";
+pub const TWO_WAY: &str = "payloads/two-way";
 /// Of each route.
-pub(super) const WORKERS: usize = 200;
+pub const WORKERS: usize = 200;
 /// Calls in flight at one time, at most: a power of two that keeps all workers busy.
-pub(super) const SLOTS: u32 = 256;
+pub const SLOTS: u32 = 256;
 
 /// The domain that both ends open.
-pub(super) fn open(directory: &Path) -> Result<Domain> {
+pub fn open(directory: &Path) -> Result<Domain> {
     let options = DomainOptions { slots: SLOTS, ..DomainOptions::default() };
     Domain::open_directory(directory, options).map_err(failed)
 }
 
 /// Serves both routes, each with [`WORKERS`] threads.
-pub(super) fn serve(domain: &Domain, reach: ServeReach) -> Result<[ServedRoute; 2]> {
+pub fn serve(domain: &Domain, reach: ServeReach) -> Result<[ServedRoute; 2]> {
     let route = |name| domain.serve(name).reach(reach).workers(WORKERS);
     let one_way = route(ONE_WAY).handle(|payload: Vec<u8>, _context| Ok(is_whole(&payload)));
     let two_way = route(TWO_WAY).handle(|payload: Vec<u8>, _context| Ok(payload));

@@ -24,23 +24,23 @@ const CHECK_EVERY: u64 = 16;
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The time, ns, by the one clock that all processes of a machine share.
-pub(super) fn now_ns() -> u64 {
+pub fn now_ns() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
 }
 
 /// The assignment of the process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Assignment {
-    pub(super) endpoint: Endpoint,
-    pub(super) route: String,
-    pub(super) waiting: Waiting,
-    pub(super) task: Task,
+pub struct Assignment {
+    pub endpoint: Endpoint,
+    pub route: String,
+    pub waiting: Waiting,
+    pub task: Task,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Task {
+pub enum Task {
     /// Serve, on this CPU if it is named.
     Serve { cpu: Option<usize> },
     /// Connect so many callers that call nobody.
@@ -50,7 +50,7 @@ pub(super) enum Task {
 /// What the process is asked; each has an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Order {
+pub enum Order {
     /// Begin to serve. Answer: true.
     Serve,
     /// Cease to serve, until asked again. Answer: true.
@@ -67,20 +67,20 @@ pub(super) enum Order {
 
 /// A stream as its receiver saw it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Received {
+pub struct Received {
     /// When the last message arrived, by the clock that all processes share ([`now_ns`]); 0 if it did not.
-    pub(super) last_at_ns: u64,
+    pub last_at_ns: u64,
     /// Messages that came.
-    pub(super) received: u64,
+    pub received: u64,
     /// Of those the ones that were not what should have come in their place.
-    pub(super) wrong: u64,
+    pub wrong: u64,
 }
 
 /// The work of the process.
 ///
 /// # Errors
 /// A malformed assignment; a system that is not there; a benchmark that has gone.
-pub(crate) fn main(assignment: &str) -> Result<()> {
+pub fn main(assignment: &str) -> Result<()> {
     let Assignment { endpoint, route, waiting, task } = serde_json::from_str(assignment)?;
     let parent = Parent::listen(super::NAME, WhenGone::Exit)?;
     allow_all_files();

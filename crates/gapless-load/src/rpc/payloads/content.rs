@@ -10,11 +10,11 @@ const DISTINCT: usize = 64;
 const LENGTH_MIN: usize = 32;
 
 /// Payloads of one length. All of it is written before the clock runs.
-pub(super) struct Payloads(Vec<Vec<u8>>);
+pub struct Payloads(Vec<Vec<u8>>);
 
 impl Payloads {
     /// Payloads of `length` bytes.
-    pub(super) fn new(length: usize) -> Self {
+    pub fn new(length: usize) -> Self {
         assert!(length >= LENGTH_MIN, "a payload of {length} bytes has no room for what tells it apart");
         let payload = |number: usize| {
             let mut bytes: Vec<u8> = (0..length).map(|index| (number * 31 + index * 7) as u8).collect();
@@ -26,13 +26,13 @@ impl Payloads {
     }
 
     /// That of a call by its number.
-    pub(super) fn of(&self, call: u64) -> &[u8] {
+    pub fn of(&self, call: u64) -> &[u8] {
         &self.0[call as usize % DISTINCT]
     }
 }
 
 /// Whether nothing of a payload is missing at its ends: what a receiver says that sends nothing back.
-pub(super) fn is_whole(bytes: &[u8]) -> bool {
+pub fn is_whole(bytes: &[u8]) -> bool {
     let length = bytes.len() as u64;
     bytes.len() >= LENGTH_MIN && bytes.starts_with(&length.to_le_bytes()) && bytes.ends_with(&(!length).to_le_bytes())
 }

@@ -14,27 +14,27 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// Its name.
-pub(super) const ROUTE: &str = "faults/increment";
+pub const ROUTE: &str = "faults/increment";
 /// Of each copy: threads, so that some have begun and some have nothing to do when it dies.
-pub(super) const WORKERS: usize = 4;
+pub const WORKERS: usize = 4;
 /// A handler takes so long.
-pub(super) const WORK: Duration = Duration::from_millis(1);
+pub const WORK: Duration = Duration::from_millis(1);
 
 /// What a copy of a supervisor prints when it serves.
-pub(super) const SERVES: &str = "serves";
+pub const SERVES: &str = "serves";
 
 /// The assignment of the process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Assignment {
-    pub(super) place: Place,
+pub struct Assignment {
+    pub place: Place,
     /// Where it notes what it begins.
-    pub(super) begun: PathBuf,
+    pub begun: PathBuf,
 }
 
 /// Where it serves.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Place {
+pub enum Place {
     Domain(PathBuf),
     /// The same, for a supervisor, which gives it nobody to listen to; it notes its process here.
     Supervised {
@@ -45,7 +45,7 @@ pub(super) enum Place {
 }
 
 /// The domain that both ends open.
-pub(super) fn open(directory: &Path) -> Result<Domain> {
+pub fn open(directory: &Path) -> Result<Domain> {
     Domain::open_directory(directory, DomainOptions::default()).map_err(failed)
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// The calling end of one thread.
-pub(super) trait Line: Send {
+pub trait Line: Send {
     /// Waits until it can call; false when it need not call any more.
     fn ready(&mut self) -> bool {
         true
@@ -21,7 +21,7 @@ pub(super) trait Line: Send {
 
 /// What all callers share: how long there was no answer.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub struct Shared {
     began: Instant,
     last_ns: AtomicU64,
     longest_ns: AtomicU64,
@@ -45,37 +45,37 @@ impl Shared {
     }
 
     /// The longest time between two answers to any of them.
-    pub(super) fn longest_silence(&self) -> Duration {
+    pub fn longest_silence(&self) -> Duration {
         Duration::from_nanos(self.longest_ns.load(Ordering::Relaxed))
     }
 }
 
 /// A call that a death has touched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Touched {
-    pub(super) began_at: Instant,
+pub struct Touched {
+    pub began_at: Instant,
     /// Its caller had the outcome.
-    pub(super) known_at: Instant,
+    pub known_at: Instant,
 }
 
 /// What callers saw.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Seen {
-    pub(super) calls: u64,
+pub struct Seen {
+    pub calls: u64,
     /// Other outcomes than an answer, by their kind.
-    pub(super) failed: BTreeMap<&'static str, u64>,
-    pub(super) wrong: u64,
-    pub(super) doubled: u64,
+    pub failed: BTreeMap<&'static str, u64>,
+    pub wrong: u64,
+    pub doubled: u64,
     /// Numbers of the calls that have an answer.
-    pub(super) answered: Vec<u64>,
+    pub answered: Vec<u64>,
     /// Calls that ended otherwise.
-    pub(super) lost: Vec<Touched>,
+    pub lost: Vec<Touched>,
     /// Calls that were answered on another attempt than the first.
-    pub(super) answered_again: Vec<Touched>,
+    pub answered_again: Vec<Touched>,
 }
 
 impl Seen {
-    pub(super) fn of_all(each: Vec<Self>) -> Self {
+    pub fn of_all(each: Vec<Self>) -> Self {
         each.into_iter().fold(Self::default(), |mut all, seen| {
             all.calls += seen.calls;
             seen.failed.into_iter().for_each(|(kind, count)| *all.failed.entry(kind).or_default() += count);
@@ -89,7 +89,7 @@ impl Seen {
 }
 
 /// Calls until `stop` is set.
-pub(super) fn call_until(stop: &AtomicBool, caller: usize, seed: u64, mut line: impl Line, shared: &Shared) -> Seen {
+pub fn call_until(stop: &AtomicBool, caller: usize, seed: u64, line: &mut dyn Line, shared: &Shared) -> Seen {
     let (mut seen, mut answer) = (Seen::default(), Vec::new());
     // Relaxed: the flag guards no data.
     while !stop.load(Ordering::Relaxed) && line.ready() {
@@ -150,7 +150,7 @@ mod tests {
     fn every_outcome_is_counted_as_what_it_is() {
         let told = ["answer", "unknown", "again", "the same once more", "the request", "unknown", "answer"];
         let shared = Shared::default();
-        let line = Told(told.iter(), Vec::new());
+        let line = &mut Told(told.iter(), Vec::new());
         let seen = call_until(&AtomicBool::new(false), 2, 1, line, &shared);
         assert_eq!((seen.calls, seen.wrong, seen.doubled), (7, 1, 1));
         assert_eq!(seen.answered, [0, 2, 6].map(|count| number(2, count)));
@@ -159,7 +159,7 @@ mod tests {
         assert!(shared.longest_silence() > Duration::ZERO);
         let all = Seen::of_all(vec![seen.clone(), seen]);
         assert_eq!((all.calls, all.failed["unknown"], all.answered.len(), all.lost.len()), (14, 4, 6, 4));
-        let stopped = call_until(&AtomicBool::new(true), 0, 1, Told(told.iter(), Vec::new()), &shared);
+        let stopped = call_until(&AtomicBool::new(true), 0, 1, &mut Told(told.iter(), Vec::new()), &shared);
         assert_eq!(stopped, Seen::default());
     }
 }

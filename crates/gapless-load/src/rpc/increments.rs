@@ -4,40 +4,40 @@
 const DISTINCT: u64 = 64;
 
 /// The payloads of one size.
-pub(super) struct Payloads {
+pub struct Payloads {
     size: usize,
     all: Vec<u8>,
 }
 
 impl Payloads {
     /// Payloads of `size` bytes, at least one.
-    pub(super) fn new(size: usize) -> Self {
+    pub fn new(size: usize) -> Self {
         assert!(size > 0, "a payload has at least one byte");
         let byte = |number: usize, index: usize| (number * 31 + index * 7 + size) as u8;
         let all = (0..DISTINCT as usize).flat_map(|number| (0..size).map(move |index| byte(number, index))).collect();
         Self { size, all }
     }
 
-    pub(super) fn size(&self) -> usize {
+    pub fn size(&self) -> usize {
         self.size
     }
 
     /// The payload of a ticket, or of a message of a stream by its number.
     #[inline]
-    pub(super) fn of(&self, ticket: u64) -> &[u8] {
+    pub fn of(&self, ticket: u64) -> &[u8] {
         let begin = (ticket % DISTINCT) as usize * self.size;
         &self.all[begin..begin + self.size]
     }
 
     /// Whether `reply` is that payload with each byte incremented.
-    pub(super) fn is_answered_by(&self, ticket: u64, reply: &[u8]) -> bool {
+    pub fn is_answered_by(&self, ticket: u64, reply: &[u8]) -> bool {
         let request = self.of(ticket);
         reply.len() == request.len() && request.iter().zip(reply).all(|(sent, found)| sent.wrapping_add(1) == *found)
     }
 
     /// Whether `message` begins as it must; a message that is lost or overtaken is seen by this.
     #[inline]
-    pub(super) fn begins(&self, number: u64, message: &[u8]) -> bool {
+    pub fn begins(&self, number: u64, message: &[u8]) -> bool {
         message.len() == self.size && message[0] == self.of(number)[0]
     }
 }

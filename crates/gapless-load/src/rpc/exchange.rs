@@ -16,7 +16,7 @@ const BLOCK_BYTES: usize = 4 << 20;
 
 /// A place beside the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Edge {
+pub enum Edge {
     /// Before a block.
     Begin,
     /// Behind it, before its replies are checked.
@@ -25,24 +25,24 @@ pub(super) enum Edge {
 
 /// Calls of one size, each figure without what was done between the blocks.
 #[derive(Debug, Default)]
-pub(super) struct Calls {
-    pub(super) histogram: LatencyHistogram,
-    pub(super) elapsed_ns: u64,
+pub struct Calls {
+    pub histogram: LatencyHistogram,
+    pub elapsed_ns: u64,
     /// CPU time of this process, ns.
-    pub(super) cpu_ns: u64,
-    pub(super) wrong: u64,
-    pub(super) doubled: u64,
+    pub cpu_ns: u64,
+    pub wrong: u64,
+    pub doubled: u64,
 }
 
 impl Calls {
     /// Whether each call had one answer, and the right one.
-    pub(super) fn is_verified(&self) -> bool {
+    pub fn is_verified(&self) -> bool {
         self.wrong == 0 && self.doubled == 0
     }
 }
 
 /// The calls of one caller, with the memory that they need.
-pub(super) struct Exchange<'a> {
+pub struct Exchange<'a> {
     caller: &'a mut dyn Caller,
     payloads: Payloads,
     /// The tickets of one caller never come again, so that a late answer is not taken for another one's.
@@ -56,7 +56,7 @@ pub(super) struct Exchange<'a> {
 
 impl<'a> Exchange<'a> {
     /// Calls of `size` bytes by `caller`, whose tickets go on from `next_ticket`.
-    pub(super) fn new(caller: &'a mut dyn Caller, size: usize, next_ticket: &'a mut u64) -> Self {
+    pub fn new(caller: &'a mut dyn Caller, size: usize, next_ticket: &'a mut u64) -> Self {
         let calls = (BLOCK_BYTES / size).clamp(1, BLOCK_CALLS);
         Self {
             caller,
@@ -71,12 +71,7 @@ impl<'a> Exchange<'a> {
 
     /// Makes `count` calls, `in_flight` of them at a time; `edge` is called where each block begins and ends, and an error
     /// of it ends the calls.
-    pub(super) fn calls(
-        &mut self,
-        count: u64,
-        in_flight: usize,
-        edge: &mut dyn FnMut(Edge) -> Result<()>,
-    ) -> Result<Calls> {
+    pub fn calls(&mut self, count: u64, in_flight: usize, edge: &mut dyn FnMut(Edge) -> Result<()>) -> Result<Calls> {
         let mut sum = Calls::default();
         let mut left = count as usize;
         while left > 0 {
@@ -140,7 +135,7 @@ impl<'a> Exchange<'a> {
     }
 
     /// Sends `count` messages that nobody answers, as fast as they are taken; CPU time of this process, ns.
-    pub(super) fn stream(&mut self, count: u64) -> Result<u64> {
+    pub fn stream(&mut self, count: u64) -> Result<u64> {
         let cpu_ns = process_cpu_ns();
         for number in 0..count {
             self.caller.send(self.payloads.of(number)).map_err(failed)?;

@@ -1,14 +1,14 @@
 //! Cycles of calls: each forks as many as fit in flight and joins them, again and again. Payloads are written before the clock
 //! runs, and replies checked when it stands.
 
-use super::content::Payloads;
-use super::served::SLOTS;
+use super::content::{Payloads, is_whole};
+use super::served::{ONE_WAY, SLOTS, TWO_WAY};
 use crate::rpc::check_interrupted;
 use crate::rpc::failed;
 use gapless_measure::Result;
 use gapless_measure::resources::process_cpu_ns;
 use gapless_rpc::caller::together;
-use gapless_rpc::{Caller, Message};
+use gapless_rpc::{Caller, CallerOptions, Domain, Message, Reach};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
@@ -17,27 +17,63 @@ const FORK_BYTES: usize = 64 << 20;
 
 /// Cycles of one size, the warm-up left out.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Cycles {
+pub struct Cycles {
     /// Calls a second of each.
-    pub(super) rates: Vec<f64>,
+    pub rates: Vec<f64>,
     /// Of all of them.
-    pub(super) elapsed: Duration,
-    pub(super) calls: u64,
+    pub elapsed: Duration,
+    pub calls: u64,
     /// CPU time of this process while the clock ran, ns.
-    pub(super) cpu_ns: u64,
-    pub(super) wrong: u64,
+    pub cpu_ns: u64,
+    pub wrong: u64,
 }
 
 impl Cycles {
     /// The cycle in the middle, calls a second.
-    pub(super) fn rate(&self) -> f64 {
+    pub fn rate(&self) -> f64 {
         gapless_measure::statistics::median(&self.rates)
+    }
+}
+
+/// Callers of both routes.
+pub struct Callers {
+    one_way: Caller<Vec<u8>, bool>,
+    two_way: Caller<Vec<u8>, Vec<u8>>,
+}
+
+impl Callers {
+    /// Callers in `domain`.
+    ///
+    /// # Errors
+    /// A domain that has no place for them.
+    pub fn new(domain: &Domain, reach: Reach) -> Result<Self> {
+        let options = CallerOptions { reach, ..CallerOptions::default() };
+        Ok(Self {
+            one_way: domain.caller_with(ONE_WAY, options.clone()).map_err(failed)?,
+            two_way: domain.caller_with(TWO_WAY, options).map_err(failed)?,
+        })
+    }
+
+    /// Makes calls whose answer says that the payload came, in cycles.
+    ///
+    /// # Errors
+    /// A call that fails; an interrupt.
+    pub fn one_way(&self, length: usize, counts: (u64, (usize, usize)), interrupted: &AtomicBool) -> Result<Cycles> {
+        run(&self.one_way, length, counts, |_, came| *came, interrupted)
+    }
+
+    /// Makes calls whose answer is the payload, in cycles.
+    ///
+    /// # Errors
+    /// A call that fails; an interrupt.
+    pub fn two_way(&self, length: usize, counts: (u64, (usize, usize)), interrupted: &AtomicBool) -> Result<Cycles> {
+        run(&self.two_way, length, counts, |sent, reply| is_whole(reply) && sent == reply, interrupted)
     }
 }
 
 /// Makes `calls` calls in each of `cycles.0` cycles, of which the first `cycles.1` warm up. `is_right` looks at each reply
 /// beside what was sent.
-pub(super) fn run<Reply: Message>(
+fn run<Reply: Message>(
     caller: &Caller<Vec<u8>, Reply>,
     length: usize,
     (calls, cycles): (u64, (usize, usize)),
@@ -78,9 +114,7 @@ pub(super) fn run<Reply: Message>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::content::is_whole;
     use super::*;
-    use gapless_rpc::Domain;
 
     fn cycles(length: usize, spoil: fn(&mut Vec<u8>)) -> Cycles {
         let domain = Domain::in_process("payloads");

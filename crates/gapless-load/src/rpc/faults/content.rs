@@ -12,15 +12,15 @@ use std::io::Write as _;
 use std::path::Path;
 
 /// Of a request, and of its answer, bytes.
-pub(super) const LENGTH: usize = 64;
+pub const LENGTH: usize = 64;
 
 /// A request's number: its caller, and how many it has made before.
-pub(super) fn number(caller: usize, count: u64) -> u64 {
+pub fn number(caller: usize, count: u64) -> u64 {
     (caller as u64) << 48 | count
 }
 
 /// The request of this number.
-pub(super) fn request(number: u64, seed: u64) -> [u8; LENGTH] {
+pub fn request(number: u64, seed: u64) -> [u8; LENGTH] {
     let word = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ seed;
     let mut bytes = [0; LENGTH];
     bytes[..8].copy_from_slice(&number.to_le_bytes());
@@ -31,12 +31,12 @@ pub(super) fn request(number: u64, seed: u64) -> [u8; LENGTH] {
 }
 
 /// The number of a request, if it has one.
-pub(super) fn number_of(bytes: &[u8]) -> Option<u64> {
+pub fn number_of(bytes: &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes(bytes.get(..8)?.try_into().ok()?))
 }
 
 /// The answer to a request.
-pub(super) fn answer(request: &[u8], attempt: u8) -> Vec<u8> {
+pub fn answer(request: &[u8], attempt: u8) -> Vec<u8> {
     let mut bytes = request.to_vec();
     bytes.iter_mut().skip(9).for_each(|byte| *byte = byte.wrapping_add(1));
     if let Some(byte) = bytes.get_mut(8) {
@@ -47,7 +47,7 @@ pub(super) fn answer(request: &[u8], attempt: u8) -> Vec<u8> {
 
 /// What an answer to the call of a number is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Checked {
+pub enum Checked {
     /// What it must be; on which attempt.
     Right {
         attempt: u8,
@@ -58,7 +58,7 @@ pub(super) enum Checked {
 }
 
 /// Checks the answer to the call of this number.
-pub(super) fn check(number: u64, seed: u64, found: &[u8]) -> Checked {
+pub fn check(number: u64, seed: u64, found: &[u8]) -> Checked {
     let is_of = |number: u64| {
         let expected = answer(&request(number, seed), 0);
         found.len() == LENGTH && found[..8] == expected[..8] && found[9..] == expected[9..]
@@ -71,21 +71,21 @@ pub(super) fn check(number: u64, seed: u64, found: &[u8]) -> Checked {
 }
 
 /// Where processes note numbers, as those of the requests that they begin: appended, so that they outlive them.
-pub(super) struct Numbers(File);
+pub struct Numbers(File);
 
 impl Numbers {
-    pub(super) fn open(path: &Path) -> Result<Self> {
+    pub fn open(path: &Path) -> Result<Self> {
         let file = File::options().append(true).create(true).open(path);
         Ok(Self(file.map_err(|source| BenchError::io("open", path, source))?))
     }
 
-    pub(super) fn note(&self, number: u64) -> std::io::Result<()> {
+    pub fn note(&self, number: u64) -> std::io::Result<()> {
         (&self.0).write_all(&number.to_le_bytes())
     }
 }
 
 /// How often each number was noted, by all processes together.
-pub(super) fn read_numbers(path: &Path) -> Result<HashMap<u64, u32>> {
+pub fn read_numbers(path: &Path) -> Result<HashMap<u64, u32>> {
     let bytes = std::fs::read(path).map_err(|source| BenchError::io("read", path, source))?;
     let mut counted = HashMap::new();
     for number in bytes.chunks_exact(8).filter_map(number_of) {
