@@ -2,7 +2,7 @@
 
 pub use gapless_measure::child_process::Role;
 
-use crate::{Result, canonical, commands, components, failover, sequencer};
+use crate::{Result, canonical, components, failover, sequencer};
 
 /// Does the work of `assignment`, as JSON, for a child process in `role`.
 ///
@@ -19,7 +19,7 @@ pub fn run(role: Role, assignment: &str) -> Result<()> {
         Role::RpcServer => gapless_load::rpc::server_process::main(assignment),
         Role::RpcFaults => gapless_load::rpc::faults::serving::main(assignment),
         Role::RpcPayloads => gapless_load::rpc::payloads::served::main(assignment),
-        Role::CommandsBus => commands::scale::bus_process::main(assignment),
-        Role::CommandsFollower => commands::quorum::follower_process::main(assignment),
+        Role::CommandsBus => gapless_load::commands::scale::bus_process::main(assignment),
+        Role::CommandsFollower => gapless_load::commands::quorum::follower_process::main(assignment),
     }
 }

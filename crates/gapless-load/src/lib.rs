@@ -4,6 +4,7 @@
 //!
 //! | module | what lives there |
 //! |---|---|
+//! | [`commands`] | buses, aggregates and drivers of `gapless bench commands` |
 //! | [`rpc`] | callers, servers and timed calls of `gapless bench rpc` |
 //! | [`peers`] | other systems beside which calls are measured: their brokers, clients and servers |
 //! | [`canonical`] | the message, the services and the driver of `gapless bench canonical` |
@@ -12,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 pub mod canonical;
+pub mod commands;
 pub mod peers;
 pub mod rpc;
 pub mod values;

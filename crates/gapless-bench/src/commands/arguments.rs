@@ -1,7 +1,7 @@
 //! The options of `gapless bench commands`.
 
-use crate::commands::case::{Case, Drive, Tier};
 use clap::{Args, ValueEnum};
+use gapless_load::commands::case::{Case, Drive, Tier};
 use gapless_measure::reporting::OutputArguments;
 use gapless_measure::{BenchError, Result};
 use std::path::PathBuf;

@@ -2,8 +2,8 @@
 //! built by Maven and run by Java where there are both.
 
 use crate::commands::arguments::Plan;
-use crate::commands::case::Identifiers;
 use crate::commands::{NAME, check_interrupted};
+use gapless_load::commands::case::Identifiers;
 use gapless_load::peers::broker;
 use gapless_measure::child_process::Child;
 use gapless_measure::own_directory::OwnDirectory;

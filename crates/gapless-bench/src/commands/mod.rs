@@ -11,25 +11,15 @@
 //! | `replay` | events a second of a fold of the whole stream |
 //! | `axon` | Axon Framework 4 beside this |
 //! | `arguments` | the options of `gapless bench commands` |
-//! | `bare` | the floor: encoding and appending, with nothing around it |
 //! | `rows` | from figures to a row of the report |
-//! | `load` | commands that are sent, awaited and checked |
-//! | `stand` | the bus of one row |
-//! | `case` | what a row varies |
-//! | `messages` | the aggregate, its command and its event, in two encodings |
 
 mod arguments;
 mod axon;
-mod bare;
-mod case;
 mod latency;
-mod load;
-mod messages;
-pub(crate) mod quorum;
+mod quorum;
 mod replay;
 mod rows;
-pub(crate) mod scale;
-mod stand;
+mod scale;
 mod table;
 mod targets;
 mod throughput;
@@ -39,24 +29,12 @@ pub use arguments::CommandsArguments;
 use crate::canonical;
 use crate::options::{CanonicalArguments, Mode, Program, Tier};
 use arguments::{Part, Plan};
-use gapless_measure::reporting::{self, Run, Shown};
-use gapless_measure::{BenchError, Result, Row};
+use gapless_load::commands::{NAME, check_interrupted, failed};
+use gapless_measure::reporting::{Run, Shown};
+use gapless_measure::{Result, Row};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-
-/// The benchmark's name.
-const NAME: &str = "commands";
-
-/// An error of the measurement.
-fn failed(reason: impl ToString) -> BenchError {
-    BenchError::measurement(NAME, reason)
-}
-
-/// An error if the benchmark was interrupted.
-fn check_interrupted(interrupted: &AtomicBool) -> Result<()> {
-    reporting::check_interrupted(NAME, interrupted)
-}
 
 /// A row of the canonical benchmark, SBE, at tier `journal` where nothing else is said.
 #[derive(Clone, Copy)]

@@ -1,7 +1,7 @@
 //! From figures to a row of the report.
 
-use crate::commands::case::Case;
-use crate::commands::load::Loaded;
+use gapless_load::commands::case::Case;
+use gapless_load::commands::load::Loaded;
 use gapless_measure::reporting::{keys, put, word};
 use gapless_measure::resources::memory;
 use gapless_measure::{CpuPerMessage, Row, RowConfig};

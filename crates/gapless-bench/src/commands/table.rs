@@ -1,7 +1,7 @@
 //! The printed table and the picture.
 
 use crate::commands::arguments::Plan;
-use crate::commands::latency::PER_S;
+use gapless_load::commands::latency::PER_S;
 use gapless_measure::Result;
 use gapless_measure::reporting::{self, config_number, of_config};
 use gapless_measure::table::{
@@ -156,8 +156,8 @@ pub(crate) fn notes(plan: &Plan) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::case::{Case, Drive};
     use crate::commands::rows;
+    use gapless_load::commands::case::{Case, Drive};
     use gapless_measure::LatencyNs;
     use serde_json::json;
 

@@ -1,9 +1,9 @@
 //! What the figures are to reach, and whether they do.
 
 use crate::commands::axon;
-use crate::commands::latency::SLEEPS;
 use crate::commands::scale::RESTART;
 use crate::commands::throughput::CANONICAL;
+use gapless_load::commands::latency::SLEEPS;
 use gapless_measure::reporting::{config_number, of_config, put};
 use gapless_measure::{Report, Row};
 
@@ -116,8 +116,8 @@ fn of_latency(report: &Report, row: &Row) -> Option<(String, bool)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::case::{Case, Drive, Encoding, Tier};
     use crate::commands::rows;
+    use gapless_load::commands::case::{Case, Drive, Encoding, Tier};
     use gapless_measure::LatencyNs;
 
     fn row(case: &Case, per_s: f64, floor_ratio: Option<f64>) -> Row {

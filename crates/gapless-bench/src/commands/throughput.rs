@@ -2,12 +2,12 @@
 
 use crate::commands::arguments::{Part, Plan};
 use crate::commands::axon::{self, Axon, AxonCase};
-use crate::commands::case::{Case, Drive, Encoding, Tier};
-use crate::commands::load::{Load, Until, drive, drive_direct};
-use crate::commands::messages::{Form, OfSbe, OfSerde};
-use crate::commands::stand::{Place, Stand};
-use crate::commands::{Canonical, MeasureCanonical, bare, check_interrupted, quorum, rows};
+use crate::commands::{Canonical, MeasureCanonical, check_interrupted, quorum, rows};
 use gapless_agent::OptimizeFor;
+use gapless_load::commands::bare;
+use gapless_load::commands::case::{Case, Drive, Tier};
+use gapless_load::commands::load::{Load, Until, drive, drive_direct};
+use gapless_load::commands::stand::{Place, Stand};
 use gapless_measure::Result;
 use gapless_measure::reporting::Run;
 use gapless_measure::turns;
@@ -99,10 +99,7 @@ fn one_turn(plan: &Plan, canonical: &MeasureCanonical<'_>, run: &mut Run<'_>, tu
     }
     for case in plan.cases.iter().copied() {
         run.next(&case.label())?;
-        let mut row = match case.encoding {
-            Encoding::Sbe => one_row::<OfSbe>(plan, run, case),
-            Encoding::Serde => one_row::<OfSerde>(plan, run, case),
-        }?;
+        let mut row = one_row(plan, run, case)?;
         if let Some(floor) = floor_of(&turn.floors, &case) {
             row.compare_with(floor);
         }
@@ -134,18 +131,18 @@ fn floor_of<'a>(floors: &'a [FloorRow], case: &Case) -> Option<&'a FloorRow> {
     })
 }
 
-fn one_row<F: Form>(plan: &Plan, run: &Run<'_>, case: Case) -> Result<Row> {
+fn one_row(plan: &Plan, run: &Run<'_>, case: Case) -> Result<Row> {
     if case.tier == Tier::Quorum {
-        return quorum::measure::<F>(plan, run.interrupted, case);
+        return quorum::measure(plan, run.interrupted, case);
     }
     let place = Place { parent: &plan.directory, optimize_for: OptimizeFor::Throughput, is_quick: plan.is_quick };
     let until = Until::Time(plan.warm_up, plan.time);
     let load = Load { until, ..Load::of(case, plan.in_flight, run.interrupted) };
     let loaded = match case.drive {
-        Drive::Direct => drive_direct::<F>(|| Stand::direct::<F>(&case, place, plan.in_flight), load)?,
+        Drive::Direct => drive_direct(place, load)?,
         Drive::Pipelined => {
-            let stand = Stand::start::<F>(&case, place)?;
-            let loaded = drive::<F>(&stand.bus(plan.in_flight)?, load)?;
+            let stand = Stand::start(&case, place)?;
+            let loaded = drive(&stand.bus(plan.in_flight)?, load)?;
             stand.stop()?;
             loaded
         }

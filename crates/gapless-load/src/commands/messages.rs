@@ -13,7 +13,7 @@ include!("generated/commands.rs");
 use commands::{AddCommand, AddedEvent};
 
 /// An encoding of command and event.
-pub(crate) trait Form: 'static {
+pub trait Form: 'static {
     type Command: Message;
     type Event: Message;
 
@@ -23,21 +23,21 @@ pub(crate) trait Form: 'static {
 }
 
 /// By serde, as postcard.
-pub(crate) struct OfSerde;
+pub struct OfSerde;
 
 /// By SBE.
-pub(crate) struct OfSbe;
+pub struct OfSbe;
 
 /// Adds an amount.
 #[derive(Serialize, Deserialize, Message)]
-pub(crate) struct Add {
+pub struct Add {
     amount: u64,
     note: String,
 }
 
 /// An amount was added.
 #[derive(Serialize, Deserialize, Message)]
-pub(crate) struct Added {
+pub struct Added {
     amount: u64,
     note: String,
 }
@@ -83,7 +83,7 @@ impl Form for OfSbe {
 }
 
 /// Adds up what its commands say.
-pub(crate) struct Counter<F> {
+pub struct Counter<F> {
     sum: u64,
     form: PhantomData<fn() -> F>,
 }

@@ -1,103 +1,63 @@
-//! Commands on a cluster of two members, each with a core of this machine: the one that leads and what sends to it take turns on one thread, as in
-//! the canonical row; the follower is a process of its own.
+//! Commands on a cluster of two members: the leader and its driver take turns on one thread; the follower is a process of its own.
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | this | the member that leads, and the row |
-//! | `follower_process` | the other member |
+//! | this | the leader |
+//! | [`follower_process`] | the other member |
 
 pub mod follower_process;
 
-use crate::commands::arguments::Plan;
-use crate::commands::case::Case;
-use crate::commands::load::{Driver, Load, Outcome, Sender, Until, on_driver_with};
-use crate::commands::messages::{Counter, Form};
-use crate::commands::{NAME, failed, rows};
-use crate::ports::free_ports;
-use follower_process::{Assignment, Order, Ready, Stopped};
+use crate::commands::case::Encoding;
+use crate::commands::load::{Driver, Load, Loaded, Outcome, Sender, on_driver_with};
+use crate::commands::messages::{Counter, Form, OfSbe, OfSerde};
+use crate::commands::{NAME, failed};
+use follower_process::{Order, Stopped};
 use gapless_agent::Clock;
 use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::consensus::Role as MemberRole;
 use gapless_cqrs::member::CommandMember;
 use gapless_cqrs::{BusOptions, CommandBus, CommandHostOptions, CommandModel, Draft, Pending};
 use gapless_measure::Result;
-use gapless_measure::Row;
-use gapless_measure::affinity::pair_of_cores;
-use gapless_measure::child_process::{Child, Role};
-use gapless_measure::own_directory::{OwnDirectory, settle};
-use gapless_measure::reporting::{put, word};
-use std::net::Ipv4Addr;
-use std::path::Path;
+use gapless_measure::child_process::Child;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-const LEADER: u64 = 1;
-const FOLLOWER: u64 = 2;
+/// Number of the member that is to lead.
+pub const LEADER: u64 = 1;
+/// Number of the other one.
+pub const FOLLOWER: u64 = 2;
 /// A cluster is ready within this.
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// The follower is asked again for the lead after this.
 const ASKED_AGAIN: Duration = Duration::from_millis(200);
-/// Commands in flight at most, as many as the canonical row sends in some turns: all that is sent has room in the ring.
-const IN_FLIGHT_MAX: usize = 1024;
 
-/// Measures a row.
-pub(crate) fn measure<F: Form>(plan: &Plan, interrupted: &AtomicBool, case: Case) -> Result<Row> {
-    let directory = OwnDirectory::create(&plan.directory, &format!(".gapless-commands-{}", std::process::id()))?;
-    settle(directory.path())?;
-    let addresses = free_addresses()?;
-    let assignment = Assignment {
-        config: config(
-            FOLLOWER,
-            &directory.path().join("follower"),
-            &addresses,
-            pair_of_cores().map(|(_, second)| second),
-        ),
-        encoding: word(case.encoding),
-    };
-    let mut follower = Child::start(NAME, "the follower", (Role::CommandsFollower, &assignment), interrupted)?;
-    let _: Ready = follower.receive()?;
-    let text = config(LEADER, &directory.path().join("leader"), &addresses, pair_of_cores().map(|(first, _)| first));
-    let in_flight = plan.in_flight.min(IN_FLIGHT_MAX);
-    let load = Load { until: Until::Time(plan.warm_up, plan.time), ..Load::of(case, in_flight, interrupted) };
-    let start = || Leading::start::<F>(&text, in_flight, &mut follower, interrupted);
+/// Drives the leader whose file is `text` beside `follower`; the outcome, and CPU time of the follower, ns.
+///
+/// # Errors
+/// A member that does not start or stops; an interrupt.
+pub fn drive(text: &str, load: Load<'_>, follower: &mut Child<'_>) -> Result<(Loaded, u64)> {
+    match load.case.encoding {
+        Encoding::Sbe => drive_form::<OfSbe>(text, load, follower),
+        Encoding::Serde => drive_form::<OfSerde>(text, load, follower),
+    }
+}
+
+fn drive_form<F: Form>(text: &str, load: Load<'_>, follower: &mut Child<'_>) -> Result<(Loaded, u64)> {
+    let start = || Leading::start::<F>(text, load.in_flight, follower, load.interrupted);
     let (loaded, leading) = on_driver_with(start, |mut leading| {
         let loaded = Driver::<F, _>::new(&mut leading, load).run()?;
         Ok((loaded, leading))
     })?;
     let Stopped { cpu_ns } = follower.ask(&Order::Stop)?;
     leading.stop()?;
-    follower.finish()?;
-    let mut row = rows::throughput(&case, in_flight, &loaded);
-    put(&mut row, "follower_cpu_ns_per_command", cpu_ns as f64 / loaded.sent.max(1) as f64);
-    Ok(row)
+    Ok((loaded, cpu_ns))
 }
 
-fn free_addresses() -> Result<[String; 2]> {
-    let ports = free_ports(Ipv4Addr::LOCALHOST.into(), 2)?;
-    Ok([0, 1].map(|member| format!("127.0.0.1:{}", ports[member])))
-}
-
-/// The file of a member, as that of the canonical row.
-fn config(member: u64, directory: &Path, addresses: &[String; 2], cpu: Option<usize>) -> String {
-    let pinned = cpu.map_or_else(String::new, |cpu| format!("sequencer_cpus = \"{cpu}\"\n"));
-    format!(
-        "[cluster]\nname = \"commands\"\nmember = {member}\ntier = \"quorum\"\n\
-         [[member]]\nid = {LEADER}\naddresses = [{:?}]\n[[member]]\nid = {FOLLOWER}\naddresses = [{:?}]\n\
-         [election]\ntimeout = \"1 s\"\nheartbeat_interval = \"50 ms\"\n\
-         [stream]\ndirectory = {:?}\nwindow = \"16 MiB\"\nmessage_length_max = \"1 MiB\"\n\
-         [journal]\nsegment_length = \"2 GiB\"\nzero_initial = true\n\
-         [threads]\nplan = \"default\"\noptimize_for = \"throughput\"\n{pinned}",
-        addresses[0],
-        addresses[1],
-        directory.display().to_string(),
-    )
-}
-
-pub(crate) fn parse(text: &str) -> Result<ClusterConfig> {
+pub fn parse(text: &str) -> Result<ClusterConfig> {
     ClusterConfig::parse(text, NAME).map_err(failed)
 }
 
-pub(crate) fn model<F: Form>() -> CommandModel {
+pub fn model<F: Form>() -> CommandModel {
     CommandModel::new().aggregate::<Counter<F>>()
 }
 

@@ -16,23 +16,23 @@ use std::time::Duration;
 
 /// What the process works on.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Assignment {
-    pub(super) directory: PathBuf,
+pub struct Assignment {
+    pub directory: PathBuf,
     /// That each aggregate has had when the stream is full.
-    pub(super) events_each: u64,
-    pub(super) aggregates: u64,
+    pub events_each: u64,
+    pub aggregates: u64,
     /// In memory at most.
-    pub(super) aggregates_max: usize,
+    pub aggregates_max: usize,
     /// Aggregates for which most commands are.
-    pub(super) hot: u64,
-    pub(super) in_flight: usize,
+    pub hot: u64,
+    pub in_flight: usize,
     /// What warms up, and what counts.
-    pub(super) time: (Duration, Duration),
+    pub time: (Duration, Duration),
 }
 
 /// What the process is to do.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) enum Order {
+pub enum Order {
     /// Start on nothing.
     Begin,
     /// Start on what there is, and answer with [`Started`].
@@ -51,22 +51,22 @@ pub(super) enum Order {
 
 /// What a start has come to.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Started {
-    pub(super) is_last_event_there: bool,
-    pub(super) peak_memory_bytes: Option<u64>,
-    pub(super) anonymous_memory_bytes: Option<u64>,
+pub struct Started {
+    pub is_last_event_there: bool,
+    pub peak_memory_bytes: Option<u64>,
+    pub anonymous_memory_bytes: Option<u64>,
 }
 
 /// Commands in a time.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Rate {
-    pub(super) counted: u64,
-    pub(super) elapsed_ns: u64,
-    pub(super) driver_cpu_ns: u64,
-    pub(super) process_cpu_ns: u64,
-    pub(super) peak_memory_bytes: Option<u64>,
-    pub(super) wrong: u64,
-    pub(super) first_wrong: Option<String>,
+pub struct Rate {
+    pub counted: u64,
+    pub elapsed_ns: u64,
+    pub driver_cpu_ns: u64,
+    pub process_cpu_ns: u64,
+    pub peak_memory_bytes: Option<u64>,
+    pub wrong: u64,
+    pub first_wrong: Option<String>,
 }
 
 impl From<Loaded> for Rate {

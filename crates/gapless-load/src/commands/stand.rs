@@ -1,8 +1,8 @@
 //! The bus of one row: started for it, in a directory of its own, and removed behind it.
 
-use crate::commands::case::{Case, Tier};
+use crate::commands::case::{Case, Encoding, Tier};
 use crate::commands::failed;
-use crate::commands::messages::{Counter, Form};
+use crate::commands::messages::{Counter, Form, OfSbe, OfSerde};
 use gapless_agent::{CpuMask, OptimizeFor};
 use gapless_cqrs::{BusOptions, CommandBus, CommandHost, CommandHostOptions, CommandModel, DirectBus};
 use gapless_engine::{Persistence, ServiceHostOptions, Threads};
@@ -19,7 +19,7 @@ const SEGMENT_BYTES: u64 = 4 << 30;
 const SEGMENT_BYTES_QUICK: u64 = 16 << 20;
 
 /// A bus, and where its stream lies.
-pub(crate) struct Stand {
+pub struct Stand {
     host: CommandHost,
     // Removed behind the host.
     _directory: Option<OwnDirectory>,
@@ -27,21 +27,28 @@ pub(crate) struct Stand {
 
 /// Where and how a bus is started.
 #[derive(Clone, Copy)]
-pub(crate) struct Place<'a> {
-    pub(crate) parent: &'a Path,
-    pub(crate) optimize_for: OptimizeFor,
-    pub(crate) is_quick: bool,
+pub struct Place<'a> {
+    pub parent: &'a Path,
+    pub optimize_for: OptimizeFor,
+    pub is_quick: bool,
 }
 
 impl Stand {
     /// Starts the bus of a row.
-    pub(crate) fn start<F: Form>(case: &Case, place: Place<'_>) -> Result<Self> {
+    ///
+    /// # Errors
+    /// A bus that does not start.
+    pub fn start(case: &Case, place: Place<'_>) -> Result<Self> {
         let (directory, options) = options(case, place)?;
-        Self::with::<F>(CommandHostOptions::default(), options, place.optimize_for, directory)
+        let with = match case.encoding {
+            Encoding::Sbe => Self::with::<OfSbe>,
+            Encoding::Serde => Self::with::<OfSerde>,
+        };
+        with(CommandHostOptions::default(), options, place.optimize_for, directory)
     }
 
     /// Starts one on what a directory holds, at tier `journal`, with so many aggregates in memory; the directory stays.
-    pub(crate) fn in_directory<F: Form>(directory: &Path, aggregates_max: usize) -> Result<Self> {
+    pub fn in_directory<F: Form>(directory: &Path, aggregates_max: usize) -> Result<Self> {
         let options = CommandHostOptions { aggregates_max, ..CommandHostOptions::default() };
         Self::with::<F>(options, ServiceHostOptions::in_directory(directory), OptimizeFor::Throughput, None)
     }
@@ -60,7 +67,7 @@ impl Stand {
     }
 
     /// A bus of its owner alone, with so many commands in flight, and its directory.
-    pub(crate) fn direct<F: Form>(
+    pub fn direct<F: Form>(
         case: &Case,
         place: Place<'_>,
         in_flight_max: usize,
@@ -74,23 +81,23 @@ impl Stand {
         Ok((bus, directory))
     }
 
-    pub(crate) const fn host(&self) -> &CommandHost {
+    pub const fn host(&self) -> &CommandHost {
         &self.host
     }
 
     /// A handle with so many commands in flight.
-    pub(crate) fn bus(&self, in_flight_max: usize) -> Result<CommandBus> {
+    pub fn bus(&self, in_flight_max: usize) -> Result<CommandBus> {
         self.host.bus(&BusOptions { in_flight_max }).map_err(failed)
     }
 
     /// Stops it: an error that it has met is one of the measurement.
-    pub(crate) fn stop(self) -> Result<()> {
+    pub fn stop(self) -> Result<()> {
         self.host.stop().map(drop).map_err(failed)
     }
 }
 
 /// Pins the calling thread to the driver's core, if there are two.
-pub(crate) fn pin_driver() {
+pub fn pin_driver() {
     if let Some((first, _)) = pair_of_cores() {
         // An unpinned driver is slower, not wrong.
         drop(pin_current_thread(&[first]));

@@ -1,19 +1,10 @@
 //! Many aggregates: a stream is filled and its process killed; another one starts on it, and says how long that took, what it takes in
 //! memory, and what commands cost whose aggregates nobody has touched for long.
-//!
-//! | module | what lives there |
-//! |---|---|
-//! | this | the two processes, and the rows |
-//! | `bus_process` | the process that holds the bus |
-//! | `spread` | commands for few aggregates and, some of them, for any |
-
-pub mod bus_process;
-mod spread;
 
 use crate::commands::arguments::Plan;
-use crate::commands::case::{Case, Drive, Tier};
 use crate::commands::{NAME, rows};
-use bus_process::{Assignment, Order, Rate, Started};
+use gapless_load::commands::case::{Case, Drive, Tier};
+use gapless_load::commands::scale::bus_process::{Assignment, Order, Rate, Started};
 use gapless_measure::Result;
 use gapless_measure::child_process::{Child, Role};
 use gapless_measure::own_directory::OwnDirectory;

@@ -47,19 +47,19 @@ pub enum Identifiers {
 
 /// Parameters of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Case {
-    pub(crate) drive: Drive,
-    pub(crate) tier: Tier,
-    pub(crate) encoding: Encoding,
-    pub(crate) aggregates: u64,
-    pub(crate) identifiers: Identifiers,
+pub struct Case {
+    pub drive: Drive,
+    pub tier: Tier,
+    pub encoding: Encoding,
+    pub aggregates: u64,
+    pub identifiers: Identifiers,
     /// Bytes of the command's note.
-    pub(crate) size: usize,
+    pub size: usize,
 }
 
 impl Case {
     /// In memory, by SBE, one aggregate, nothing beside.
-    pub(crate) const fn base(drive: Drive) -> Self {
+    pub const fn base(drive: Drive) -> Self {
         Self {
             drive,
             tier: Tier::Memory,
@@ -71,7 +71,7 @@ impl Case {
     }
 
     /// All of the throughput's, `many` aggregates where there is more than one.
-    pub(crate) fn all(many: u64) -> Vec<Self> {
+    pub fn all(many: u64) -> Vec<Self> {
         let mut cases = Vec::new();
         for drive in Drive::value_variants() {
             let base = Self::base(*drive);
@@ -92,7 +92,7 @@ impl Case {
     }
 
     /// What it is called while it is measured.
-    pub(crate) fn label(&self) -> String {
+    pub fn label(&self) -> String {
         let Self { drive, tier, encoding, aggregates, identifiers, size } = self;
         let words = [word(*drive), word(*tier), word(*encoding), word(*identifiers)].join(", ");
         format!("{words}, {aggregates} × {size} B")

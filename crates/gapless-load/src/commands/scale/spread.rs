@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 const FILLED_TOGETHER: u64 = 8_000;
 
 /// What was sent to which aggregate.
-pub(super) struct Spread {
+pub struct Spread {
     aggregates: u64,
     hot: u64,
     in_flight: usize,
@@ -32,17 +32,17 @@ struct Sent {
 
 impl Spread {
     /// Of aggregates that have had so many events each. Most commands are for `hot` of the aggregates; `time` is what warms up, and what counts.
-    pub(super) fn new(events: u64, aggregates: u64, hot: u64, in_flight: usize, time: (Duration, Duration)) -> Self {
+    pub fn new(events: u64, aggregates: u64, hot: u64, in_flight: usize, time: (Duration, Duration)) -> Self {
         Self { aggregates, hot, in_flight, time, versions: vec![events as u32; aggregates as usize], random: 1 }
     }
 
     /// The aggregate that is sent a command last where all are filled.
-    pub(super) fn last(&mut self) -> (u64, u64) {
+    pub fn last(&mut self) -> (u64, u64) {
         self.next_of(self.aggregates - 1)
     }
 
     /// Sends so many commands to each aggregate.
-    pub(super) fn fill<F: Form>(&mut self, bus: &CommandBus, each: u64) -> Result<Loaded> {
+    pub fn fill<F: Form>(&mut self, bus: &CommandBus, each: u64) -> Result<Loaded> {
         let (in_flight, aggregates) = (self.in_flight, self.aggregates);
         let groups = (0..aggregates).step_by(FILLED_TOGETHER as usize);
         let mut firsts = groups.flat_map(move |begin| {
@@ -67,7 +67,7 @@ impl Spread {
     }
 
     /// Sends for the time that was assigned, so many percent for any aggregate.
-    pub(super) fn run<F: Form>(&mut self, bus: &CommandBus, percent: u64) -> Result<Loaded> {
+    pub fn run<F: Form>(&mut self, bus: &CommandBus, percent: u64) -> Result<Loaded> {
         let (warm_up, time) = self.time;
         let in_flight = self.in_flight;
         let mut number = 0;
@@ -83,7 +83,7 @@ impl Spread {
     }
 
     /// Creates aggregates behind those that there are.
-    pub(super) fn create<F: Form>(&mut self, bus: &CommandBus, count: u64) -> Result<Loaded> {
+    pub fn create<F: Form>(&mut self, bus: &CommandBus, count: u64) -> Result<Loaded> {
         let in_flight = self.in_flight;
         let mut created = self.aggregates;
         let next = |_: &mut Self| {
@@ -130,11 +130,7 @@ fn send<F: Form>(
 }
 
 /// Commands one after the other, each for any aggregate.
-pub(super) fn call_each<F: Form>(
-    bus: &CommandBus,
-    spread: &mut Spread,
-    count: u64,
-) -> Result<(Option<LatencyNs>, Loaded)> {
+pub fn call_each<F: Form>(bus: &CommandBus, spread: &mut Spread, count: u64) -> Result<(Option<LatencyNs>, Loaded)> {
     on_driver(|| {
         let (command, headers) = (F::command(1, ""), headers());
         let (mut histogram, mut loaded) = (LatencyHistogram::new(), Loaded { sent: count, ..Loaded::default() });

@@ -1,15 +1,15 @@
 //! Commands that are sent, awaited and checked: each has one event, its aggregate's next version, a position behind the last; a repeat
 //! has the answer of the first. Then every aggregate is asked whether it has had as many events as it was sent commands.
 
-use crate::commands::case::{Case, Identifiers};
-use crate::commands::messages::{Counter, Form};
-use crate::commands::{check_interrupted, failed, stand};
+use crate::commands::case::{Case, Encoding, Identifiers};
+use crate::commands::messages::{Counter, Form, OfSbe, OfSerde};
+use crate::commands::stand::{self, Place, Stand};
+use crate::commands::{check_interrupted, failed};
 use gapless_cqrs::{
     Accepted, Aggregate as _, CAUSATION, CORRELATION, CommandBus, CommandError, DirectBus, Draft, Headers, Pending,
     Position, Ticket,
 };
 use gapless_measure::Result;
-use gapless_measure::own_directory::OwnDirectory;
 use gapless_measure::resources::{process_cpu_ns, thread_cpu_ns};
 use gapless_wire::split_mix;
 use std::collections::VecDeque;
@@ -23,7 +23,7 @@ const REPEAT_OF: u64 = 100;
 
 /// How long a load goes on.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Until {
+pub enum Until {
     /// What warms up, and what counts.
     Time(Duration, Duration),
     /// So many commands, all of which count.
@@ -32,40 +32,40 @@ pub(crate) enum Until {
 
 /// What is sent.
 #[derive(Clone, Copy)]
-pub(crate) struct Load<'a> {
-    pub(crate) case: Case,
-    pub(crate) until: Until,
-    pub(crate) in_flight: usize,
-    pub(crate) interrupted: &'a AtomicBool,
+pub struct Load<'a> {
+    pub case: Case,
+    pub until: Until,
+    pub in_flight: usize,
+    pub interrupted: &'a AtomicBool,
 }
 
 impl<'a> Load<'a> {
     /// One command, from the first on, checked behind it.
-    pub(crate) const fn of(case: Case, in_flight: usize, interrupted: &'a AtomicBool) -> Self {
+    pub const fn of(case: Case, in_flight: usize, interrupted: &'a AtomicBool) -> Self {
         Self { case, until: Until::Count(1), in_flight, interrupted }
     }
 }
 
 /// What came of it.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Loaded {
+pub struct Loaded {
     /// Commands whose outcome was awaited in the counted time; repeats are not counted.
-    pub(crate) counted: u64,
-    pub(crate) elapsed: Duration,
+    pub counted: u64,
+    pub elapsed: Duration,
     /// CPU time meanwhile: of the thread that sends and awaits, and of the process.
-    pub(crate) driver_cpu_ns: u64,
-    pub(crate) process_cpu_ns: u64,
+    pub driver_cpu_ns: u64,
+    pub process_cpu_ns: u64,
     /// In all.
-    pub(crate) sent: u64,
-    pub(crate) repeated: u64,
+    pub sent: u64,
+    pub repeated: u64,
     /// Outcomes that are not as they must be, and the first of them.
-    pub(crate) wrong: u64,
-    pub(crate) first_wrong: Option<String>,
+    pub wrong: u64,
+    pub first_wrong: Option<String>,
 }
 
 impl Loaded {
     #[cold]
-    pub(crate) fn note_wrong(&mut self, outcome: &Outcome, version: u64) {
+    pub fn note_wrong(&mut self, outcome: &Outcome, version: u64) {
         self.wrong += 1;
         let text = || format!("one event and version {version} were expected; the outcome is {outcome:?}");
         self.first_wrong.get_or_insert_with(text);
@@ -73,17 +73,17 @@ impl Loaded {
 }
 
 /// The metadata of every command: where it comes from and what it belongs to.
-pub(crate) fn headers() -> Headers {
+pub fn headers() -> Headers {
     Headers::default().with(CORRELATION, [0x11; 16]).with(CAUSATION, [0x22; 16])
 }
 
 /// The note of a command, so many bytes.
-pub(crate) fn note(size: usize) -> String {
+pub fn note(size: usize) -> String {
     "An amount was added to the counter. ".chars().cycle().take(size).collect()
 }
 
 /// How commands are sent and awaited.
-pub(crate) trait Sender<F: Form> {
+pub trait Sender<F: Form> {
     /// A command without an outcome.
     type Pending;
 
@@ -92,7 +92,7 @@ pub(crate) trait Sender<F: Form> {
 }
 
 /// What a command has become.
-pub(crate) type Outcome = std::result::Result<Accepted, CommandError<()>>;
+pub type Outcome = std::result::Result<Accepted, CommandError<()>>;
 
 impl<F: Form> Sender<F> for &CommandBus {
     type Pending = Pending<(), ()>;
@@ -123,15 +123,29 @@ impl<F: Form> Sender<F> for &mut DirectBus {
 }
 
 /// Drives a bus from a thread of its own.
-pub(crate) fn drive<F: Form>(bus: &CommandBus, load: Load<'_>) -> Result<Loaded> {
-    on_driver(|| Driver::<F, _>::new(bus, load).run())
+///
+/// # Errors
+/// An interrupt; a thread that panics.
+pub fn drive(bus: &CommandBus, load: Load<'_>) -> Result<Loaded> {
+    match load.case.encoding {
+        Encoding::Sbe => on_driver(|| Driver::<OfSbe, _>::new(bus, load).run()),
+        Encoding::Serde => on_driver(|| Driver::<OfSerde, _>::new(bus, load).run()),
+    }
 }
 
-/// Drives a bus that has no threads from a thread of its own.
-pub(crate) fn drive_direct<F: Form>(
-    start: impl FnOnce() -> Result<(DirectBus, Option<OwnDirectory>)> + Send,
-    load: Load<'_>,
-) -> Result<Loaded> {
+/// Drives a bus that has no threads, started in `place`, from a thread of its own.
+///
+/// # Errors
+/// A bus that does not start or stop; an interrupt.
+pub fn drive_direct(place: Place<'_>, load: Load<'_>) -> Result<Loaded> {
+    match load.case.encoding {
+        Encoding::Sbe => drive_direct_form::<OfSbe>(place, load),
+        Encoding::Serde => drive_direct_form::<OfSerde>(place, load),
+    }
+}
+
+fn drive_direct_form<F: Form>(place: Place<'_>, load: Load<'_>) -> Result<Loaded> {
+    let start = || Stand::direct::<F>(&load.case, place, load.in_flight);
     on_driver_with(start, |(mut bus, _directory)| {
         let loaded = Driver::<F, _>::new(&mut bus, load).run()?;
         bus.stop().map_err(failed)?;
@@ -140,12 +154,12 @@ pub(crate) fn drive_direct<F: Form>(
 }
 
 /// On a thread of its own, which is pinned.
-pub(crate) fn on_driver<T: Send>(drive: impl FnOnce() -> Result<T> + Send) -> Result<T> {
+pub fn on_driver<T: Send>(drive: impl FnOnce() -> Result<T> + Send) -> Result<T> {
     on_driver_with(|| Ok(()), |()| drive())
 }
 
 /// The same with what is started there first: the threads that help it, as the one that indexes its events, have all cores.
-pub(crate) fn on_driver_with<S, T: Send>(
+pub fn on_driver_with<S, T: Send>(
     start: impl FnOnce() -> Result<S> + Send,
     drive: impl FnOnce(S) -> Result<T> + Send,
 ) -> Result<T> {
@@ -158,7 +172,7 @@ pub(crate) fn on_driver_with<S, T: Send>(
 }
 
 /// Sends, awaits and checks.
-pub(crate) struct Driver<'a, F: Form, S: Sender<F>> {
+pub struct Driver<'a, F: Form, S: Sender<F>> {
     bus: S,
     load: Load<'a>,
     command: F::Command,
@@ -181,7 +195,7 @@ struct Sent<Pending> {
 }
 
 impl<'a, F: Form, S: Sender<F>> Driver<'a, F, S> {
-    pub(crate) fn new(bus: S, load: Load<'a>) -> Self {
+    pub fn new(bus: S, load: Load<'a>) -> Self {
         Self {
             bus,
             load,
@@ -196,7 +210,7 @@ impl<'a, F: Form, S: Sender<F>> Driver<'a, F, S> {
         }
     }
 
-    pub(crate) fn run(mut self) -> Result<Loaded> {
+    pub fn run(mut self) -> Result<Loaded> {
         let most = if let Until::Count(count) = self.load.until { count } else { u64::MAX };
         let mut counted = Counted::begin(0);
         if let Until::Time(warm_up, _) = self.load.until {
@@ -295,7 +309,7 @@ impl<'a, F: Form, S: Sender<F>> Driver<'a, F, S> {
 
 /// Whose a command is by its number from 0, and which of its aggregate's, from 1.
 #[inline]
-pub(crate) fn whose(number: u64, aggregates: u64) -> (u64, u64) {
+pub fn whose(number: u64, aggregates: u64) -> (u64, u64) {
     if aggregates == 1 {
         return (0, number + 1);
     }
@@ -304,24 +318,24 @@ pub(crate) fn whose(number: u64, aggregates: u64) -> (u64, u64) {
 }
 
 /// How many of the first `count` commands are of the aggregate whose first one has this number.
-pub(crate) fn commands_of(first: u64, count: u64, aggregates: u64) -> u64 {
+pub fn commands_of(first: u64, count: u64, aggregates: u64) -> u64 {
     count / aggregates + u64::from(first < count % aggregates)
 }
 
 /// The clocks at the beginning of what counts.
-pub(crate) struct Counted {
-    pub(crate) begin: Instant,
+pub struct Counted {
+    pub begin: Instant,
     answered: u64,
     driver_cpu_ns: u64,
     process_cpu_ns: u64,
 }
 
 impl Counted {
-    pub(crate) fn begin(answered: u64) -> Self {
+    pub fn begin(answered: u64) -> Self {
         Self { answered, driver_cpu_ns: thread_cpu_ns(), process_cpu_ns: process_cpu_ns(), begin: Instant::now() }
     }
 
-    pub(crate) fn end(self, answered: u64, loaded: &mut Loaded) {
+    pub fn end(self, answered: u64, loaded: &mut Loaded) {
         loaded.elapsed = self.begin.elapsed();
         loaded.counted = answered - self.answered;
         loaded.driver_cpu_ns = thread_cpu_ns() - self.driver_cpu_ns;
@@ -364,9 +378,7 @@ const fn of_version(bits: u128, version: u128) -> u128 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::commands::case::{Drive, Encoding};
-    use crate::commands::messages::{OfSbe, OfSerde};
-    use crate::commands::stand::{Place, Stand};
+    use crate::commands::case::Drive;
     use gapless_agent::OptimizeFor;
 
     #[test]
@@ -400,16 +412,16 @@ mod tests {
         }
     }
 
-    fn driven<F: Form>(case: Case) -> Loaded {
+    fn driven(case: Case) -> Loaded {
         let directory = tempfile::tempdir().unwrap();
         let place = Place { parent: directory.path(), optimize_for: OptimizeFor::Throughput, is_quick: true };
         let interrupted = AtomicBool::new(false);
         let load = Load { until: Until::Count(1000), ..Load::of(case, 64, &interrupted) };
         if case.drive == Drive::Direct {
-            return drive_direct::<F>(|| Stand::direct::<F>(&case, place, 64), load).unwrap();
+            return drive_direct(place, load).unwrap();
         }
-        let stand = Stand::start::<F>(&case, place).unwrap();
-        let loaded = drive::<F>(&stand.bus(64).unwrap(), load).unwrap();
+        let stand = Stand::start(&case, place).unwrap();
+        let loaded = drive(&stand.bus(64).unwrap(), load).unwrap();
         stand.stop().unwrap();
         loaded
     }
@@ -420,7 +432,7 @@ mod tests {
         let identified = Case { identifiers: Identifiers::Random, aggregates: 7, size: 300, ..base };
         let direct = [base, identified].map(|case| Case { drive: Drive::Direct, ..case });
         for case in [base, Case { aggregates: 7, ..base }, identified].into_iter().chain(direct) {
-            for loaded in [driven::<OfSbe>(case), driven::<OfSerde>(Case { encoding: Encoding::Serde, ..case })] {
+            for loaded in [driven(case), driven(Case { encoding: Encoding::Serde, ..case })] {
                 assert_eq!((loaded.wrong, &loaded.first_wrong), (0, &None));
                 assert_eq!((loaded.sent, loaded.counted), (1000, 1000));
                 assert_eq!(loaded.repeated, if case.identifiers == Identifiers::Position { 0 } else { 10 });
@@ -432,12 +444,12 @@ mod tests {
     fn a_bus_that_has_other_aggregates_is_noticed() {
         let case = Case::base(Drive::Pipelined);
         let place = Place { parent: std::path::Path::new("."), optimize_for: OptimizeFor::Throughput, is_quick: true };
-        let stand = Stand::start::<OfSbe>(&case, place).unwrap();
+        let stand = Stand::start(&case, place).unwrap();
         let bus = stand.bus(64).unwrap();
         bus.call(Counter::<OfSbe>::command(&0, &OfSbe::command(1, ""))).unwrap();
         let interrupted = AtomicBool::new(false);
         let load = Load { until: Until::Count(10), ..Load::of(case, 64, &interrupted) };
-        let loaded = drive::<OfSbe>(&bus, load).unwrap();
+        let loaded = drive(&bus, load).unwrap();
         assert_eq!(loaded.wrong, 11, "each outcome, and the check of the aggregate");
         assert!(loaded.first_wrong.unwrap().contains("version 1 were expected"));
     }

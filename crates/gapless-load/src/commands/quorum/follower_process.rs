@@ -14,19 +14,19 @@ use serde::{Deserialize, Serialize};
 
 /// What the process works on.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Assignment {
+pub struct Assignment {
     /// The member's file.
-    pub(super) config: String,
-    pub(super) encoding: String,
+    pub config: String,
+    pub encoding: String,
 }
 
 /// It runs.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) struct Ready;
+pub struct Ready;
 
 /// What the process is to do.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) enum Order {
+pub enum Order {
     /// Have the other one lead, if this one does.
     HandOver,
     /// End, with [`Stopped`].
@@ -35,8 +35,8 @@ pub(super) enum Order {
 
 /// It has ended, and has used so much.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) struct Stopped {
-    pub(super) cpu_ns: u64,
+pub struct Stopped {
+    pub cpu_ns: u64,
 }
 
 /// The work of the process.

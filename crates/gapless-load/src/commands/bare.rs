@@ -15,7 +15,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 /// Its name in reports.
-pub(crate) fn name(encoding: Encoding) -> String {
+pub fn name(encoding: Encoding) -> String {
     format!("encode_and_append_{}", word(encoding))
 }
 
@@ -28,7 +28,7 @@ const RELEASED_TOGETHER: u64 = 64;
 const BATCH: u64 = 1024;
 
 /// Measures it for a note of `size` bytes.
-pub(crate) fn measure(encoding: Encoding, size: usize, time: Duration) -> Result<FloorRow> {
+pub fn measure(encoding: Encoding, size: usize, time: Duration) -> Result<FloorRow> {
     match encoding {
         Encoding::Sbe => measure_form::<OfSbe>(encoding, size, time),
         Encoding::Serde => measure_form::<OfSerde>(encoding, size, time),

@@ -1,0 +1,69 @@
+//! Commands on a cluster of two members, each with a core of this machine: the one that leads and what sends to it take turns on one thread, as in
+//! the canonical row; the follower is a process of its own.
+
+use crate::commands::arguments::Plan;
+use crate::commands::{NAME, rows};
+use crate::ports::free_ports;
+use gapless_load::commands::case::Case;
+use gapless_load::commands::load::{Load, Until};
+use gapless_load::commands::quorum::follower_process::{Assignment, Ready};
+use gapless_load::commands::quorum::{FOLLOWER, LEADER, drive};
+use gapless_measure::Result;
+use gapless_measure::Row;
+use gapless_measure::affinity::pair_of_cores;
+use gapless_measure::child_process::{Child, Role};
+use gapless_measure::own_directory::{OwnDirectory, settle};
+use gapless_measure::reporting::{put, word};
+use std::net::Ipv4Addr;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+/// Commands in flight at most, as many as the canonical row sends in some turns: all that is sent has room in the ring.
+const IN_FLIGHT_MAX: usize = 1024;
+
+/// Measures a row.
+pub(crate) fn measure(plan: &Plan, interrupted: &AtomicBool, case: Case) -> Result<Row> {
+    let directory = OwnDirectory::create(&plan.directory, &format!(".gapless-commands-{}", std::process::id()))?;
+    settle(directory.path())?;
+    let addresses = free_addresses()?;
+    let assignment = Assignment {
+        config: config(
+            FOLLOWER,
+            &directory.path().join("follower"),
+            &addresses,
+            pair_of_cores().map(|(_, second)| second),
+        ),
+        encoding: word(case.encoding),
+    };
+    let mut follower = Child::start(NAME, "the follower", (Role::CommandsFollower, &assignment), interrupted)?;
+    let _: Ready = follower.receive()?;
+    let text = config(LEADER, &directory.path().join("leader"), &addresses, pair_of_cores().map(|(first, _)| first));
+    let in_flight = plan.in_flight.min(IN_FLIGHT_MAX);
+    let load = Load { until: Until::Time(plan.warm_up, plan.time), ..Load::of(case, in_flight, interrupted) };
+    let (loaded, cpu_ns) = drive(&text, load, &mut follower)?;
+    follower.finish()?;
+    let mut row = rows::throughput(&case, in_flight, &loaded);
+    put(&mut row, "follower_cpu_ns_per_command", cpu_ns as f64 / loaded.sent.max(1) as f64);
+    Ok(row)
+}
+
+fn free_addresses() -> Result<[String; 2]> {
+    let ports = free_ports(Ipv4Addr::LOCALHOST.into(), 2)?;
+    Ok([0, 1].map(|member| format!("127.0.0.1:{}", ports[member])))
+}
+
+/// The file of a member, as that of the canonical row.
+fn config(member: u64, directory: &Path, addresses: &[String; 2], cpu: Option<usize>) -> String {
+    let pinned = cpu.map_or_else(String::new, |cpu| format!("sequencer_cpus = \"{cpu}\"\n"));
+    format!(
+        "[cluster]\nname = \"commands\"\nmember = {member}\ntier = \"quorum\"\n\
+         [[member]]\nid = {LEADER}\naddresses = [{:?}]\n[[member]]\nid = {FOLLOWER}\naddresses = [{:?}]\n\
+         [election]\ntimeout = \"1 s\"\nheartbeat_interval = \"50 ms\"\n\
+         [stream]\ndirectory = {:?}\nwindow = \"16 MiB\"\nmessage_length_max = \"1 MiB\"\n\
+         [journal]\nsegment_length = \"2 GiB\"\nzero_initial = true\n\
+         [threads]\nplan = \"default\"\noptimize_for = \"throughput\"\n{pinned}",
+        addresses[0],
+        addresses[1],
+        directory.display().to_string(),
+    )
+}
