@@ -30,4 +30,4 @@ pub mod sequencer;
 pub mod supervisor;
 
 pub use gapless_measure::{BenchError, Result};
-use gapless_measure::{child_process, floor, histogram, open_loop, own_directory, resources, statistics, time_sources};
+use gapless_measure::{child_process, floor, histogram, own_directory, resources, statistics, time_sources};

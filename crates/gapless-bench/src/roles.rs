@@ -2,7 +2,7 @@
 
 pub use gapless_measure::child_process::Role;
 
-use crate::{Result, canonical, components, failover, sequencer};
+use crate::{Result, canonical, components};
 
 /// Does the work of `assignment`, as JSON, for a child process in `role`.
 ///
@@ -12,10 +12,10 @@ pub fn run(role: Role, assignment: &str) -> Result<()> {
     match role {
         Role::CanonicalClient => canonical::client_process::main(assignment),
         Role::CanonicalBackup => canonical::backup::main(),
-        Role::SequencerProcess => sequencer::process::main(assignment),
+        Role::SequencerProcess => gapless_load::sequencer::process::main(assignment),
         Role::LogPartner => components::log::partner::main(assignment),
         Role::LinkPartner => components::link::partner::main(assignment),
-        Role::FailoverMember => failover::member::main(assignment),
+        Role::FailoverMember => gapless_load::failover::member::main(assignment),
         Role::RpcServer => gapless_load::rpc::server_process::main(assignment),
         Role::RpcFaults => gapless_load::rpc::faults::serving::main(assignment),
         Role::RpcPayloads => gapless_load::rpc::payloads::served::main(assignment),

@@ -4,7 +4,9 @@
 //!
 //! | module | what lives there |
 //! |---|---|
+//! | [`failover`] | clients and service of `gapless bench failover` |
 //! | [`commands`] | buses, aggregates and drivers of `gapless bench commands` |
+//! | [`sequencer`] | processes of `gapless bench sequencer` |
 //! | [`rpc`] | callers, servers and timed calls of `gapless bench rpc` |
 //! | [`peers`] | other systems beside which calls are measured: their brokers, clients and servers |
 //! | [`canonical`] | the message, the services and the driver of `gapless bench canonical` |
@@ -14,8 +16,10 @@
 
 pub mod canonical;
 pub mod commands;
+pub mod failover;
 pub mod peers;
 pub mod rpc;
+pub mod sequencer;
 pub mod values;
 
 pub use gapless_measure::{BenchError, Result};

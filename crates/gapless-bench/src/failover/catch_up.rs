@@ -2,10 +2,10 @@
 //! while clients send as much as they can. It is killed, misses frames, is started again, and is looked at until it is level.
 
 use super::cluster::Cluster;
-use super::load::{Seen, Sender, elapsed_ns};
 use super::{CLIENTS, FILLERS, failed, share};
 use crate::Result;
 use gapless::prelude::Duration;
+use gapless_load::failover::load::{Seen, Sender, elapsed_ns};
 use gapless_measure::reporting::check_interrupted;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};

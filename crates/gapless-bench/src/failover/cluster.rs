@@ -1,13 +1,13 @@
 //! [`Cluster`]: members, each a process of this program, with the settings of `gapless cluster new`.
 
 use super::failed;
-use super::member::{Answer, Assignment, Request};
 use crate::child_process::{Child, Role};
 use crate::own_directory::OwnDirectory;
 use crate::ports::free_ports;
 use crate::{BenchError, Result};
 use gapless::prelude::Duration;
 use gapless_client::stream_layout::StreamLayout;
+use gapless_load::failover::member::{Answer, Assignment, Request};
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;

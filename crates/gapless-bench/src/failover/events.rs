@@ -1,10 +1,10 @@
 //! The events that a cluster meets under load, and their times.
 
 use super::cluster::Cluster;
-use super::load::elapsed_ns;
-use super::member::Request;
 use crate::Result;
 use gapless::prelude::Duration;
+use gapless_load::failover::load::elapsed_ns;
+use gapless_load::failover::member::Request;
 use std::time::Instant;
 
 /// An event in a cluster.

@@ -2,8 +2,8 @@
 //! before, during and after.
 
 use super::events::{Event, EventKind};
-use super::load::{Record, Seen};
 use crate::histogram::LatencyHistogram;
+use gapless_load::failover::load::{Record, Seen};
 
 /// Width of a point in a plot over time, ns.
 pub(super) const POINT_NS: u64 = 10_000_000;

@@ -6,9 +6,6 @@
 //! |---|---|
 //! | this | the arguments, the order of things, the report |
 //! | `cluster` | the members, each a process |
-//! | `member` | such a process, seen from inside |
-//! | `ledger` | the service: it remembers every command |
-//! | `load` | the clients |
 //! | `events` | the events, and their times |
 //! | `catch_up` | a follower that has missed frames |
 //! | `figures` | silences and latencies |
@@ -21,16 +18,13 @@ mod catch_up;
 mod cluster;
 mod events;
 mod figures;
-mod ledger;
-mod load;
-pub(crate) mod member;
 mod plot;
 mod table;
 
 pub use cluster::Membership;
 
 use crate::floor::FloorKind;
-use crate::{BenchError, Result};
+use crate::Result;
 use catch_up::{CatchUpPlan, CatchUps};
 use clap::Args;
 use cluster::Cluster;
@@ -38,20 +32,19 @@ use events::EventKind;
 use figures::{Figures, Phase, figures};
 use gapless::prelude::*;
 use gapless_client::ClientError;
+use gapless_load::failover::ledger::{COUNT, NOTE_LENGTH, words};
+use gapless_load::failover::load::{SESSIONS, Seen, Sender, elapsed_ns};
+use gapless_load::failover::{NAME, failed};
 use gapless_measure::progress::Progress;
 use gapless_measure::reporting::{self, OutputArguments, check_interrupted, keys, measure_floors};
 use gapless_measure::table::{self as tables, TableStyle, floor_section};
 use gapless_measure::{Report, Row, RowConfig};
 use gapless_wire::HEADER_LENGTH;
-use ledger::{COUNT, NOTE_LENGTH, words};
-use load::{SESSIONS, Seen, Sender, elapsed_ns};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// The benchmark's name.
-const NAME: &str = "failover";
 /// Clients, each a thread that sleeps most of the time.
 const CLIENTS: u64 = 2;
 /// Owners of the numbers that fill the log, from this on.
@@ -124,10 +117,6 @@ pub(crate) struct Scenario {
     reconnected: u64,
     rate_reached: bool,
     plan: String,
-}
-
-fn failed(reason: impl ToString) -> BenchError {
-    BenchError::measurement(NAME, reason)
 }
 
 /// How much of everything.

@@ -1,45 +1,7 @@
-//! The contents of the journal, and whether every node has seen exactly these. Outside every clock.
+//! Whether every node has seen exactly the contents of the journal. Outside every clock.
 
-use super::failed;
-use super::payload::{Seen, Tally};
-use super::protocol::{Account, Participant};
-use crate::Result;
-use gapless_client::stream_layout::StreamLayout;
-use gapless_journal::{JournalError, JournalReader};
+use gapless_load::sequencer::protocol::Account;
 use gapless_measure::Row;
-use gapless_wire::Kind;
-use std::path::Path;
-
-/// The participants' messages in the journal of the stream in `directory`, every checksum computed and every byte
-/// compared.
-pub(super) fn of_journal(directory: &Path, participants: &[Participant]) -> Result<Account> {
-    let broken = |error: JournalError| failed(format!("the journal: {error}"));
-    let mut tally = Tally::new(participants, true);
-    let mut replay = JournalReader::open(StreamLayout::new(directory).journal())
-        .and_then(|reader| reader.replay(1))
-        .map_err(broken)?;
-    let mut message = Vec::new();
-    while let Some(frame) = replay.next_frame().map_err(broken)? {
-        if frame.kind() != Kind::Event {
-            continue;
-        }
-        frame.verify().map_err(|error| failed(format!("frame {} of the journal: {error}", frame.sequence())))?;
-        if frame.fragment().index == 0 {
-            message.clear();
-        }
-        message.extend_from_slice(frame.payload());
-        if frame.fragment().is_last() {
-            tally.take(Seen {
-                sequence: frame.sequence(),
-                session: frame.session(),
-                session_seq: frame.session_seq(),
-                payload_crc: frame.payload_crc(),
-                payload: &message,
-            });
-        }
-    }
-    Ok(tally.account())
-}
 
 /// Sets the row's account of its messages: `expected` of each participant, seen by each node, and the same by all and
 /// in the journal. A late joiner has not seen the end: its sum is compared with nothing.

@@ -1,7 +1,7 @@
 //! The options of `gapless bench sequencer`, checked before anything is run.
 
-use super::protocol::Way;
 use clap::{Args, ValueEnum};
+use gapless_load::sequencer::protocol::Way;
 use gapless_measure::reporting::{JsonArguments, output_path};
 use gapless_wire::soup::Field;
 use std::net::SocketAddr;

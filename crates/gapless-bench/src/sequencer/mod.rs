@@ -6,10 +6,7 @@
 //! | `plan` | the rows, and the target of each |
 //! | `rows` | one module for each part: latency, throughput, rewind |
 //! | `stream_under_test` | the sequencer of a row, and its directory |
-//! | `process` | its processes, seen from inside |
-//! | `protocol` | their messages to each other |
-//! | `payload` | the contents of the messages, and accounting for them |
-//! | `accounting` | the contents of the journal, and whether every node has seen exactly these |
+//! | `accounting` | whether every node has seen exactly the contents of the journal |
 //! | `slices` | a latency's slices, as they are published |
 //! | `published` | figures of others |
 //! | `table` | the printed table |
@@ -20,14 +17,11 @@
 
 mod arguments;
 mod plan;
-pub(crate) mod process;
 mod published;
 mod slices;
 mod table;
 
 mod accounting;
-mod payload;
-mod protocol;
 mod rows;
 mod stream_under_test;
 
@@ -37,6 +31,7 @@ pub use rows::RoleFigures;
 use crate::histogram::RecordedRun;
 use crate::histogram::hlog::{TaggedRun, write_file};
 use crate::{BenchError, Result};
+use gapless_load::sequencer::{NAME, failed};
 use gapless_measure::progress::Progress;
 use gapless_measure::reporting::{check_interrupted, is_set, word};
 use gapless_measure::table::TableStyle;
@@ -46,9 +41,6 @@ use rows::{Finished, latency, rewind, throughput};
 use std::io::Write as _;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime};
-
-/// The benchmark's name.
-const NAME: &str = "sequencer";
 
 /// Measures the parts that are asked for and writes the files that are wanted; returns the text to print. `interrupted`
 /// ends it early, with the rows that are complete.
@@ -173,9 +165,4 @@ fn write_latencies(
         .collect();
     let comments = [format!("gapless bench sequencer; {}", report.environment.summary())];
     write_file(target, started, &comments, &tagged)
-}
-
-/// An error of this benchmark.
-fn failed(reason: impl ToString) -> BenchError {
-    BenchError::measurement(NAME, reason)
 }

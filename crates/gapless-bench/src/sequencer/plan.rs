@@ -1,9 +1,9 @@
 //! The rows that are measured, and the target of each.
 
 use super::arguments::{Part, SequencerArguments, StreamTier, Transport};
-use super::protocol::Way;
 use crate::{BenchError, Result};
 use clap::ValueEnum;
+use gapless_load::sequencer::protocol::Way;
 use std::path::PathBuf;
 
 /// One row.

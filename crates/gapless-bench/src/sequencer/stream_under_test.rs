@@ -1,16 +1,17 @@
 //! The place of a row: a sequencer in a process of its own with its directory, or one that runs already.
 
 use super::arguments::{StreamTier, Transport};
+use super::failed;
 use super::plan::Plan;
-use super::protocol::{
-    Account, Assignment, Cost, NodeAssignment, PacketOptions, Participant, SequencerAssignment, SequencerRequest,
-    Started, Way,
-};
-use super::{accounting, failed};
 use crate::Result;
 use crate::child_process::{Child, Role};
 use crate::floor::{FloorKind, FloorPlan};
 use crate::own_directory::{OwnDirectory, settle};
+use gapless_load::sequencer::journal::of_journal;
+use gapless_load::sequencer::protocol::{
+    Account, Assignment, Cost, NodeAssignment, PacketOptions, Participant, SequencerAssignment, SequencerRequest,
+    Started, Way,
+};
 use gapless_measure::FloorRow;
 use gapless_measure::reporting::word;
 use std::path::PathBuf;
@@ -143,7 +144,7 @@ impl<'a> StreamUnderTest<'a> {
         sequencer.ask::<Cost>(&SequencerRequest::Stop)?;
         let stream = stream_in(directory);
         self.finish(sequencer)?;
-        self.has_journal.then(|| accounting::of_journal(&stream, participants)).transpose()
+        self.has_journal.then(|| of_journal(&stream, participants)).transpose()
     }
 }
 

@@ -12,9 +12,9 @@ pub(super) mod throughput;
 
 use super::arguments::Transport;
 use super::plan::Plan;
-use super::protocol::{Account, NodeAssignment, Role};
 use super::stream_under_test::StreamUnderTest;
 use crate::histogram::RecordedRun;
+use gapless_load::sequencer::protocol::{Account, NodeAssignment, Role};
 use gapless_measure::reporting::word;
 use gapless_measure::{FloorRow, Row, RowConfig};
 use serde::{Deserialize, Serialize};

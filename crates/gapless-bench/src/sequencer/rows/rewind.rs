@@ -6,10 +6,10 @@ use crate::histogram::RecordedRun;
 use crate::resources::stolen_ns;
 use crate::sequencer::accounting::verify_accounts;
 use crate::sequencer::plan::{Plan, RewindPlan};
-use crate::sequencer::protocol::{
+use crate::sequencer::stream_under_test::{SequencerPlan, StreamUnderTest, journaled_bytes, own_directory};
+use gapless_load::sequencer::protocol::{
     Account, NodeAssignment, NodeRequest, Paced, Participant, Pushed, Ready, Rewound, Role,
 };
-use crate::sequencer::stream_under_test::{SequencerPlan, StreamUnderTest, journaled_bytes, own_directory};
 use gapless_measure::Row;
 use gapless_measure::affinity::{available_cpus, pair_of_cores};
 use gapless_measure::reporting::word;

@@ -9,8 +9,8 @@ use crate::resources::stolen_ns;
 use crate::sequencer::accounting::verify_accounts;
 use crate::sequencer::arguments::Transport;
 use crate::sequencer::plan::{Plan, ThroughputPlan};
-use crate::sequencer::protocol::{Account, Cost, NodeAssignment, NodeRequest, Participant, Pushed, Ready, Role};
 use crate::sequencer::stream_under_test::{SequencerPlan, StreamUnderTest, floor, journaled_bytes, own_directory};
+use gapless_load::sequencer::protocol::{Account, Cost, NodeAssignment, NodeRequest, Participant, Pushed, Ready, Role};
 use gapless_measure::{CpuPerMessage, Row};
 use std::sync::atomic::AtomicBool;
 

@@ -17,7 +17,7 @@ use std::time::Instant;
 const LOOKS_PER_CLOCK: u32 = 1 << 16;
 
 /// Publishes `warm_up` messages and then `messages`, each when the one before has come back.
-pub(super) fn run<L: CountingLink>(
+pub fn run<L: CountingLink>(
     node: &mut StreamNode<L>,
     assignment: &NodeAssignment,
     warm_up: u64,

@@ -8,10 +8,10 @@ use gapless_transport::network::UdpSocket;
 use gapless_wire::Encoding;
 
 /// The type of every message here.
-pub(super) const TYPE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
+pub const TYPE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 
 /// A link with counters.
-pub(super) trait CountingLink: NodeLink {
+pub trait CountingLink: NodeLink {
     /// The counters of received packets.
     fn feed_counts(&self) -> FeedCounts {
         FeedCounts::default()
@@ -19,7 +19,7 @@ pub(super) trait CountingLink: NodeLink {
 }
 
 /// Adds the node's own counters to the account.
-pub(super) fn complete<L: CountingLink>(account: Account, node: &StreamNode<L>) -> Account {
+pub fn complete<L: CountingLink>(account: Account, node: &StreamNode<L>) -> Account {
     let FeedCounts { frames_requested: requested, frames_rewound: rewound, .. } = node.link().feed_counts();
     Account {
         resent: node.resent(),

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 /// The assignment of a process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Assignment {
+pub enum Assignment {
     /// Run an event stream.
     Sequencer(SequencerAssignment),
     /// Run a node of one.
@@ -22,7 +22,7 @@ pub(super) enum Assignment {
 
 /// How the event stream is run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct SequencerAssignment {
+pub struct SequencerAssignment {
     /// Where its journal is, at tier `journal`.
     pub directory: PathBuf,
     /// The packets that it serves beside shared memory.
@@ -43,7 +43,7 @@ pub(super) struct SequencerAssignment {
 
 /// How it serves nodes by packets, on the loopback interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct PacketOptions {
+pub struct PacketOptions {
     /// Whether the feed goes to a multicast group; else to each node by itself.
     pub multicast: bool,
     /// Whether a packet of the feed may hold several messages.
@@ -54,7 +54,7 @@ pub(super) struct PacketOptions {
 
 /// The answer of a sequencer when nodes can connect.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Started {
+pub struct Started {
     /// How to connect.
     pub way: Way,
     /// The work of its threads, a line each.
@@ -64,7 +64,7 @@ pub(super) struct Started {
 /// A request to a running sequencer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum SequencerRequest {
+pub enum SequencerRequest {
     /// Say what it has cost so far.
     Cost,
     /// Stop, and say what it has cost.
@@ -73,7 +73,7 @@ pub(super) enum SequencerRequest {
 
 /// The cost of a process so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Cost {
+pub struct Cost {
     /// CPU time of all its threads, ns.
     pub cpu_ns: u64,
     /// The most memory that was resident, bytes.
@@ -91,7 +91,7 @@ impl Cost {
 /// How a node reaches the sequencer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Way {
+pub enum Way {
     /// Through the rings and the window of the stream in this directory.
     SharedMemory {
         /// The stream's directory.
@@ -126,7 +126,7 @@ pub(super) enum Way {
 }
 
 /// A link by TCP, as `way` says.
-pub(super) fn tcp(way: &Way) -> Result<TcpLink> {
+pub fn tcp(way: &Way) -> Result<TcpLink> {
     let Way::Tcp { command, rewind, username, password } = way else {
         return Err(failed("TCP was asked for, and the way is another"));
     };
@@ -139,12 +139,12 @@ pub(super) fn tcp(way: &Way) -> Result<TcpLink> {
 }
 
 /// A link by shared memory.
-pub(super) fn shared_memory(directory: &std::path::Path) -> SharedMemoryLink {
+pub fn shared_memory(directory: &std::path::Path) -> SharedMemoryLink {
     SharedMemoryLink::new(directory, SharedMemoryOptions::default())
 }
 
 /// A link by packets, as `way` says.
-pub(super) fn datagrams(way: &Way, batch: bool) -> Result<DatagramLink<UdpSocket>> {
+pub fn datagrams(way: &Way, batch: bool) -> Result<DatagramLink<UdpSocket>> {
     let Way::Datagrams { command, request, groups, interface, rewind, username, password } = way else {
         return Err(failed("packets were asked for, and the way is another"));
     };
@@ -164,7 +164,7 @@ pub(super) fn datagrams(way: &Way, batch: bool) -> Result<DatagramLink<UdpSocket
 
 /// The assignment of a node. It connects, opens a session, and answers [`Ready`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct NodeAssignment {
+pub struct NodeAssignment {
     /// How it reaches the sequencer.
     pub way: Way,
     /// Whether its packets may hold several messages.
@@ -183,7 +183,7 @@ pub(super) struct NodeAssignment {
 /// The work of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Role {
+pub enum Role {
     /// One message in flight, timed, again and again: answers [`RoundTrips`].
     RoundTrips {
         /// Not timed, first.
@@ -198,7 +198,7 @@ pub(super) enum Role {
 
 /// A node can publish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Ready {
+pub struct Ready {
     /// Its session; 0 for one that only reads.
     pub session: u64,
 }
@@ -206,7 +206,7 @@ pub(super) struct Ready {
 /// A request to a running node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum NodeRequest {
+pub enum NodeRequest {
     /// The participants whose messages it accounts for, bytes of each one's.
     Participants(Vec<Participant>),
     /// Publish so many messages as fast as the window lets it, and answer [`Pushed`] when it has seen as many of
@@ -222,7 +222,7 @@ pub(super) enum NodeRequest {
 
 /// One that publishes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Participant {
+pub struct Participant {
     pub session: u64,
     /// Bytes of its messages.
     pub payload_bytes: usize,
@@ -230,7 +230,7 @@ pub(super) struct Participant {
 
 /// The outcome of [`Role::RoundTrips`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct RoundTrips {
+pub struct RoundTrips {
     pub latencies: LatencyHistogram,
     /// Of the timed section.
     pub elapsed_ns: u64,
@@ -242,7 +242,7 @@ pub(super) struct RoundTrips {
 
 /// The outcome of [`NodeRequest::Push`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Pushed {
+pub struct Pushed {
     /// Messages that it published.
     pub sent: u64,
     /// Messages that it saw, of all participants.
@@ -261,7 +261,7 @@ pub(super) struct Pushed {
 
 /// The outcome of [`NodeRequest::Pace`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Paced {
+pub struct Paced {
     /// Messages that it published, each of which came back.
     pub sent: u64,
     /// From the scheduled time.
@@ -274,7 +274,7 @@ pub(super) struct Paced {
 
 /// The outcome of [`Role::Rewind`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Rewound {
+pub struct Rewound {
     /// Frames that it read until it was live.
     pub frames: u64,
     /// How long that took, from the first poll on, ns.
@@ -287,7 +287,7 @@ pub(super) struct Rewound {
 
 /// The participants' messages that a node has seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Account {
+pub struct Account {
     /// Messages of each participant, in their order.
     pub seen: Vec<u64>,
     /// Numbers that were passed over.
@@ -311,6 +311,6 @@ pub(super) struct Account {
 }
 
 /// The error of a stream or node.
-pub(super) fn stream_failed(error: &impl std::fmt::Display) -> crate::BenchError {
+pub fn stream_failed(error: &impl std::fmt::Display) -> crate::BenchError {
     failed(error.to_string())
 }

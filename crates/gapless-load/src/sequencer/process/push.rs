@@ -27,7 +27,7 @@ const SLEEP_MAX: Duration = Duration::from_millis(1);
 const AWAKE_AHEAD: Duration = Duration::from_micros(150);
 
 /// Does what the benchmark says until it says [`NodeRequest::End`].
-pub(super) fn run<L: CountingLink>(node: StreamNode<L>, assignment: &NodeAssignment, parent: &Parent) -> Result<()> {
+pub fn run<L: CountingLink>(node: StreamNode<L>, assignment: &NodeAssignment, parent: &Parent) -> Result<()> {
     let session = node.session().ok_or_else(|| failed("a node without a session"))?;
     let mut pusher = Pusher {
         node,

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 /// Sessions of each client, and commands in flight of each session.
-pub(super) const SESSIONS: usize = 4;
+pub const SESSIONS: usize = 4;
 const WINDOW: u32 = 64;
 /// A command without a reply for so long is lost.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -21,7 +21,7 @@ const ATTEMPT: Duration = Duration::from_secs(1);
 
 /// The fate of a command; times are ns since the begin of the load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Record {
+pub struct Record {
     /// When it was due.
     pub due_ns: u64,
     /// When it was given to the client.
@@ -29,12 +29,12 @@ pub(super) struct Record {
     /// When its first reply was there; 0 without one.
     pub replied_ns: u64,
     /// How many numbers of its owner there are, as the reply says.
-    pub(super) count: u64,
+    pub count: u64,
 }
 
 /// The observations of a client.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub struct Seen {
     /// By number, from 1 on.
     pub records: Vec<Record>,
     /// Replies that were called the first one of their command and were not, or that differed from the first.
@@ -53,7 +53,7 @@ impl Seen {
 }
 
 /// A client with its sessions.
-pub(super) struct Sender<'a> {
+pub struct Sender<'a> {
     client: Client,
     sessions: Vec<SessionKey>,
     owner: u64,
@@ -228,6 +228,6 @@ impl<'a> Sender<'a> {
 }
 
 /// Since the begin of the load, ns; never 0.
-pub(super) fn elapsed_ns(begin: Instant) -> u64 {
+pub fn elapsed_ns(begin: Instant) -> u64 {
     crate::time_sources::elapsed_ns(begin).max(1)
 }

@@ -18,7 +18,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The member that the process is to run.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Assignment {
+pub struct Assignment {
     /// The member's file.
     pub file: PathBuf,
 }
@@ -26,7 +26,7 @@ pub(super) struct Assignment {
 /// A request to a member.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Request {
+pub enum Request {
     /// How it stands.
     Status,
     /// Hand the lead over to this member.
@@ -40,7 +40,7 @@ pub(super) enum Request {
 /// A member's answer.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Answer {
+pub enum Answer {
     /// It runs: the text of its thread plan.
     Running(String),
     /// How it stands.
@@ -61,7 +61,7 @@ pub(super) enum Answer {
 ///
 /// # Errors
 /// A malformed assignment, a member that cannot be started or has failed.
-pub(crate) fn main(assignment: &str) -> Result<()> {
+pub fn main(assignment: &str) -> Result<()> {
     let assignment: Assignment = serde_json::from_str(assignment)?;
     let config = ClusterConfig::load(&assignment.file).map_err(|error| failed(error.to_string()))?;
     let start = || {

@@ -8,7 +8,7 @@ use crate::sequencer::protocol::{NodeAssignment, Ready, Role, Way, datagrams, sh
 use gapless_client::node::{PublisherOptions, Start, StreamNode, StreamNodeOptions};
 
 /// Runs it.
-pub(super) fn run(assignment: &NodeAssignment, parent: &Parent) -> Result<()> {
+pub fn run(assignment: &NodeAssignment, parent: &Parent) -> Result<()> {
     match &assignment.way {
         Way::SharedMemory { directory } => work(shared_memory(directory), assignment, parent),
         way @ Way::Tcp { .. } => work(tcp(way)?, assignment, parent),

@@ -23,7 +23,7 @@ const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const ATTEMPTS: u32 = 5;
 
 /// Runs it.
-pub(super) fn run(assignment: &SequencerAssignment, parent: &Parent) -> Result<()> {
+pub fn run(assignment: &SequencerAssignment, parent: &Parent) -> Result<()> {
     let (stream, mut way) = start(assignment)?;
     let addresses = stream.tcp_addresses();
     match (&mut way, addresses) {

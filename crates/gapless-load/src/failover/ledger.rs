@@ -5,13 +5,13 @@ use gapless::prelude::*;
 use std::collections::BTreeMap;
 
 /// Write a number down: owner, number, padding. Answered with owner, number, and how many numbers of the owner there are.
-pub(super) const NOTE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
+pub const NOTE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 /// How many numbers of an owner there are, and how many came more than once.
-pub(super) const COUNT: MessageType = MessageType { schema: 1 << 16 | 2, encoding: Encoding::Opaque };
+pub const COUNT: MessageType = MessageType { schema: 1 << 16 | 2, encoding: Encoding::Opaque };
 /// Bytes of a note.
-pub(super) const NOTE_LENGTH: usize = 64;
+pub const NOTE_LENGTH: usize = 64;
 /// The highest number of an owner.
-pub(super) const NUMBER_MAX: u64 = 1 << 28;
+pub const NUMBER_MAX: u64 = 1 << 28;
 /// How many owners there may be.
 const OWNERS_MAX: usize = 1024;
 
@@ -26,12 +26,12 @@ struct Page {
 
 /// Every number of every owner.
 #[derive(Default)]
-pub(super) struct Ledger {
+pub struct Ledger {
     pages: BTreeMap<u64, Page>,
 }
 
 /// The words of a payload, 8 bytes each.
-pub(super) fn words<const COUNT: usize>(payload: &[u8]) -> Option<[u64; COUNT]> {
+pub fn words<const COUNT: usize>(payload: &[u8]) -> Option<[u64; COUNT]> {
     let mut words = payload.chunks_exact(8).map(|bytes| u64::from_le_bytes(bytes.try_into().expect("8 bytes")));
     let mut found = [0; COUNT];
     for word in &mut found {

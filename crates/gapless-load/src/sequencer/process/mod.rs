@@ -30,7 +30,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 ///
 /// # Errors
 /// A malformed assignment, a stream that cannot be run or reached, messages that do not come.
-pub(crate) fn main(assignment: &str) -> Result<()> {
+pub fn main(assignment: &str) -> Result<()> {
     match serde_json::from_str(assignment)? {
         Assignment::Sequencer(assignment) => serve::run(&assignment, &Parent::listen(super::NAME, WhenGone::Notice)?),
         Assignment::Node(assignment) => {

@@ -4,19 +4,19 @@ use super::protocol::{Account, Participant};
 use gapless_client::node::Message;
 
 /// The least payload: two numbers.
-pub(super) const PAYLOAD_BYTES_MIN: usize = 16;
+pub const PAYLOAD_BYTES_MIN: usize = 16;
 
 /// Of so many messages one is compared byte by byte while they are timed; of the others both ends.
 const MESSAGES_PER_WHOLE_CHECK: u64 = 64;
 
 /// The messages of one publisher: bytes of its own, the message's number in front and again, turned, at the end.
-pub(super) struct PayloadPattern {
+pub struct PayloadPattern {
     template: Vec<u8>,
 }
 
 impl PayloadPattern {
     /// Of the publisher with this session.
-    pub(super) fn new(session: u64, payload_bytes: usize) -> Self {
+    pub fn new(session: u64, payload_bytes: usize) -> Self {
         let mut state = mix(session);
         let template = std::iter::repeat_with(|| {
             state = mix(state);
@@ -25,13 +25,13 @@ impl PayloadPattern {
         Self { template: template.take(payload_bytes.max(PAYLOAD_BYTES_MIN)).collect() }
     }
 
-    pub(super) fn payload_bytes(&self) -> usize {
+    pub fn payload_bytes(&self) -> usize {
         self.template.len()
     }
 
     /// Writes message `number`.
     #[inline]
-    pub(super) fn write(&self, number: u64, payload: &mut [u8]) {
+    pub fn write(&self, number: u64, payload: &mut [u8]) {
         let end = self.template.len() - 8;
         payload[8..end].copy_from_slice(&self.template[8..end]);
         payload[..8].copy_from_slice(&number.to_le_bytes());
@@ -50,7 +50,7 @@ impl PayloadPattern {
     }
 
     /// Whether `payload` is message `number`, byte by byte.
-    pub(super) fn is_right(&self, number: u64, payload: &[u8]) -> bool {
+    pub fn is_right(&self, number: u64, payload: &[u8]) -> bool {
         let end = self.template.len() - 8;
         Self::number(payload) == Some(number)
             && self.ends_are_right(number, payload)
@@ -60,7 +60,7 @@ impl PayloadPattern {
 
 /// The fields of a seen message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Seen<'a> {
+pub struct Seen<'a> {
     pub sequence: u64,
     pub session: u64,
     pub session_seq: u64,
@@ -78,7 +78,7 @@ impl<'a> From<&Message<'a>> for Seen<'a> {
 }
 
 /// Accounts for the messages of all participants.
-pub(super) struct Tally {
+pub struct Tally {
     publishers: Vec<(u64, PayloadPattern)>,
     account: Account,
     /// The participant of the last message: often the next one's, too.
@@ -92,7 +92,7 @@ pub(super) struct Tally {
 
 impl Tally {
     /// Of nobody's messages yet. `checks_whole` compares each message byte by byte, which belongs outside a clock.
-    pub(super) fn new(participants: &[Participant], checks_whole: bool) -> Self {
+    pub fn new(participants: &[Participant], checks_whole: bool) -> Self {
         let publishers: Vec<_> = participants
             .iter()
             .map(|each| (each.session, PayloadPattern::new(each.session, each.payload_bytes)))
@@ -103,19 +103,19 @@ impl Tally {
 
     /// Messages of all participants so far.
     #[inline]
-    pub(super) const fn total(&self) -> u64 {
+    pub const fn total(&self) -> u64 {
         self.total
     }
 
     /// Whether it has seen so many of each participant.
-    pub(super) fn has_each(&self, count: u64) -> bool {
+    pub fn has_each(&self, count: u64) -> bool {
         self.account.seen.iter().all(|seen| *seen >= count)
     }
 
     /// Takes note of a message; whether it is a participant's. Always inlined: the parts of a message would otherwise
     /// be written to memory and read again, at a tenth of the cost of a message.
     #[inline(always)]
-    pub(super) fn take(&mut self, seen: Seen<'_>) -> bool {
+    pub fn take(&mut self, seen: Seen<'_>) -> bool {
         if self.publishers.get(self.latest).is_none_or(|(session, _)| *session != seen.session)
             && !self.find(seen.session)
         {
@@ -164,7 +164,7 @@ impl Tally {
     }
 
     /// The account of the messages seen.
-    pub(super) fn account(&self) -> Account {
+    pub fn account(&self) -> Account {
         self.account.clone()
     }
 }

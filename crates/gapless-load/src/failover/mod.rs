@@ -1,0 +1,21 @@
+//! Load of `gapless bench failover`.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | [`load`] | the clients |
+//! | [`member`] | a member of the cluster, in a process of its own |
+//! | [`ledger`] | the service: it remembers every command |
+
+pub mod ledger;
+pub mod load;
+pub mod member;
+
+use crate::BenchError;
+
+/// Name of the benchmark.
+pub const NAME: &str = "failover";
+
+/// An error of this benchmark.
+pub fn failed(reason: impl ToString) -> BenchError {
+    BenchError::measurement(NAME, reason)
+}

@@ -1,0 +1,44 @@
+//! Contents of the journal, read back. Outside every clock.
+
+use super::failed;
+use super::payload::{Seen, Tally};
+use super::protocol::{Account, Participant};
+use crate::Result;
+use gapless_client::stream_layout::StreamLayout;
+use gapless_journal::{JournalError, JournalReader};
+use gapless_wire::Kind;
+use std::path::Path;
+
+/// The participants' messages in the journal of the stream in `directory`, every checksum computed and every byte
+/// compared.
+///
+/// # Errors
+/// A journal that cannot be read.
+pub fn of_journal(directory: &Path, participants: &[Participant]) -> Result<Account> {
+    let broken = |error: JournalError| failed(format!("the journal: {error}"));
+    let mut tally = Tally::new(participants, true);
+    let mut replay = JournalReader::open(StreamLayout::new(directory).journal())
+        .and_then(|reader| reader.replay(1))
+        .map_err(broken)?;
+    let mut message = Vec::new();
+    while let Some(frame) = replay.next_frame().map_err(broken)? {
+        if frame.kind() != Kind::Event {
+            continue;
+        }
+        frame.verify().map_err(|error| failed(format!("frame {} of the journal: {error}", frame.sequence())))?;
+        if frame.fragment().index == 0 {
+            message.clear();
+        }
+        message.extend_from_slice(frame.payload());
+        if frame.fragment().is_last() {
+            tally.take(Seen {
+                sequence: frame.sequence(),
+                session: frame.session(),
+                session_seq: frame.session_seq(),
+                payload_crc: frame.payload_crc(),
+                payload: &message,
+            });
+        }
+    }
+    Ok(tally.account())
+}
