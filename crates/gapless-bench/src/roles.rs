@@ -2,7 +2,7 @@
 
 pub use gapless_measure::child_process::Role;
 
-use crate::{Result, canonical, components};
+use crate::{Result, canonical};
 
 /// Does the work of `assignment`, as JSON, for a child process in `role`.
 ///
@@ -13,8 +13,8 @@ pub fn run(role: Role, assignment: &str) -> Result<()> {
         Role::CanonicalClient => canonical::client_process::main(assignment),
         Role::CanonicalBackup => canonical::backup::main(),
         Role::SequencerProcess => gapless_load::sequencer::process::main(assignment),
-        Role::LogPartner => components::log::partner::main(assignment),
-        Role::LinkPartner => components::link::partner::main(assignment),
+        Role::LogPartner => gapless_load::components::log::partner::main(assignment),
+        Role::LinkPartner => gapless_load::components::link::partner::main(assignment),
         Role::FailoverMember => gapless_load::failover::member::main(assignment),
         Role::RpcServer => gapless_load::rpc::server_process::main(assignment),
         Role::RpcFaults => gapless_load::rpc::faults::serving::main(assignment),

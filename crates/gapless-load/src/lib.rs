@@ -4,6 +4,7 @@
 //!
 //! | module | what lives there |
 //! |---|---|
+//! | [`components`] | the parts of a message's way one by one |
 //! | [`failover`] | clients and service of `gapless bench failover` |
 //! | [`commands`] | buses, aggregates and drivers of `gapless bench commands` |
 //! | [`sequencer`] | processes of `gapless bench sequencer` |
@@ -16,6 +17,7 @@
 
 pub mod canonical;
 pub mod commands;
+pub mod components;
 pub mod failover;
 pub mod peers;
 pub mod rpc;
@@ -23,4 +25,4 @@ pub mod sequencer;
 pub mod values;
 
 pub use gapless_measure::{BenchError, Result};
-use gapless_measure::{child_process, histogram, open_loop, own_directory, resources, time_sources};
+use gapless_measure::{child_process, histogram, open_loop, own_directory, resources, statistics, time_sources};

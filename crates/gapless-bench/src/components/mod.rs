@@ -9,7 +9,6 @@
 //! | [`persistence`] | appending to a journal, and replaying it |
 //! | [`storage`] | objects of a store: changed in transactions, applied elsewhere, written as a snapshot |
 //! | [`clocks`] | reading a clock |
-//! | `peer` | the process at the other end, where there are two |
 //!
 //! Each measures the floor that bounds it in the same run, on the same cores, and checks outside the
 //! clock that what was moved arrived. Nothing here pins the calling thread.
@@ -18,17 +17,17 @@ pub mod clocks;
 pub mod link;
 pub mod log;
 pub mod messaging;
-mod peer;
 pub mod persistence;
 pub mod serialization;
 pub mod storage;
 
+use crate::Result;
 use crate::floor::FloorKind;
-use crate::{BenchError, Result};
 use clap::Args;
+use gapless_load::components::{failed, named};
 use gapless_measure::reporting::{self, INTERRUPTED, JsonArguments, compare, is_set};
 use gapless_measure::table::{TableStyle, components, components_in_nanoseconds, whole};
-use gapless_measure::{FloorRow, Report, Row, RowConfig};
+use gapless_measure::{FloorRow, Report, Row};
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -103,17 +102,6 @@ fn measure_beside_floors<M>(
     Ok(())
 }
 
-/// A row of `name` without figures.
-fn named(name: &str, payload_bytes: u64, count: u64) -> Row {
-    let config = RowConfig {
-        name: Some(name.to_owned()),
-        payload_bytes: Some(payload_bytes),
-        count: Some(count),
-        ..RowConfig::default()
-    };
-    Row { config, ..Row::default() }
-}
-
 /// Whether to end before the next row; says so in the notes.
 fn is_interrupted(report: &mut Report, interrupted: &AtomicBool) -> bool {
     let is_set = is_set(interrupted);
@@ -121,9 +109,4 @@ fn is_interrupted(report: &mut Report, interrupted: &AtomicBool) -> bool {
         report.notes.push(INTERRUPTED.to_owned());
     }
     is_set
-}
-
-/// An error of the part `name`.
-fn failed(name: &'static str, reason: impl ToString) -> BenchError {
-    BenchError::measurement(name, reason)
 }

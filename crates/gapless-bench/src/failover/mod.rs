@@ -23,8 +23,8 @@ mod table;
 
 pub use cluster::Membership;
 
-use crate::floor::FloorKind;
 use crate::Result;
+use crate::floor::FloorKind;
 use catch_up::{CatchUpPlan, CatchUps};
 use clap::Args;
 use cluster::Cluster;

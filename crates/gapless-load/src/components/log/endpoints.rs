@@ -24,7 +24,7 @@ const REPORTS: u64 = 8;
 const PROGRESS_BYTES: usize = 64;
 
 /// The end that frames go into.
-pub(super) trait Sends {
+pub trait Sends {
     /// Copies `frame`, which carries `number`, in; waits for room.
     fn write(&mut self, frame: &[u8], number: u64, other: &mut PeerProcess<'_>) -> Result<()>;
     /// Lets the other process have what was written.
@@ -32,7 +32,7 @@ pub(super) trait Sends {
 }
 
 /// The end that they come out of.
-pub(super) trait Takes {
+pub trait Takes {
     /// Copies the next frame into `frame`, which is as long; false when there is none now.
     fn take(&mut self, frame: &mut Vec<u8>) -> Result<bool>;
     /// Lets the writer have the room of everything up to `number`, some time.
@@ -40,7 +40,7 @@ pub(super) trait Takes {
 }
 
 /// A frame of `length` bytes that says its length; the rest is payload.
-pub(super) fn new_frame(length: usize) -> Vec<u8> {
+pub fn new_frame(length: usize) -> Vec<u8> {
     let mut frame = vec![7; length];
     frame[..4].copy_from_slice(&(length as u32).to_le_bytes());
     frame
@@ -49,11 +49,11 @@ pub(super) fn new_frame(length: usize) -> Vec<u8> {
 /// Where a frame carries its number, which is its sequence in a window.
 const NUMBER: std::ops::Range<usize> = 8..16;
 
-pub(super) fn set_number(frame: &mut [u8], number: u64) {
+pub fn set_number(frame: &mut [u8], number: u64) {
     frame[NUMBER].copy_from_slice(&number.to_le_bytes());
 }
 
-pub(super) fn check_number(frame: &[u8], number: u64) -> Result<()> {
+pub fn check_number(frame: &[u8], number: u64) -> Result<()> {
     if frame[NUMBER] == number.to_le_bytes() {
         Ok(())
     } else {
@@ -117,7 +117,7 @@ fn unexpected(length: usize, expected: usize) -> crate::BenchError {
 }
 
 /// Writes into a window and releases what it publishes: cursors of other processes read nothing else.
-pub(super) struct WindowSender {
+pub struct WindowSender {
     writer: WindowWriter,
     releaser: Releaser,
     /// Where more than one frame is under way.
@@ -173,7 +173,7 @@ impl Sends for WindowSender {
 }
 
 /// Reads a window of the other process.
-pub(super) struct WindowTaker {
+pub struct WindowTaker {
     cursor: FreeCursor,
     /// Where more than one frame is under way: the ring to tell how far it is, and after how many frames.
     progress: Option<(RingWriter, u64)>,
@@ -220,7 +220,7 @@ fn open(path: &Path, writable: bool) -> Result<OwnedFd> {
 }
 
 /// A ring of which this process keeps the writer, and where the other finds it.
-pub(super) fn ring_to_send() -> Result<(RingWriter, PathBuf)> {
+pub fn ring_to_send() -> Result<(RingWriter, PathBuf)> {
     let (writer, reader) = new_ring(CAPACITY_BYTES)?;
     reader.leave_to_peer();
     let path = path_of(writer.fd());
@@ -228,7 +228,7 @@ pub(super) fn ring_to_send() -> Result<(RingWriter, PathBuf)> {
 }
 
 /// A ring of which this process keeps the reader, and where the other finds it.
-pub(super) fn ring_to_take() -> Result<(RingReader, PathBuf)> {
+pub fn ring_to_take() -> Result<(RingReader, PathBuf)> {
     ring_for_reader(CAPACITY_BYTES)
 }
 
@@ -243,16 +243,16 @@ fn new_ring(capacity_bytes: usize) -> Result<(RingWriter, RingReader)> {
     ring::create(&MemoryKind::Shared, capacity_bytes, StreamIdentity::default()).map_err(of_log)
 }
 
-pub(super) fn open_ring_to_send(path: &Path) -> Result<RingWriter> {
+pub fn open_ring_to_send(path: &Path) -> Result<RingWriter> {
     RingWriter::open(open(path, true)?).map_err(of_log)
 }
 
-pub(super) fn open_ring_to_take(path: &Path) -> Result<RingReader> {
+pub fn open_ring_to_take(path: &Path) -> Result<RingReader> {
     RingReader::open(open(path, true)?).map_err(of_log)
 }
 
 /// A window of this process with one frame under way at a time, and where the other finds it.
-pub(super) fn window() -> Result<(WindowSender, PathBuf)> {
+pub fn window() -> Result<(WindowSender, PathBuf)> {
     let options = WindowOptions {
         memory: MemoryKind::Shared,
         capacity_bytes: CAPACITY_BYTES,
@@ -267,7 +267,7 @@ pub(super) fn window() -> Result<(WindowSender, PathBuf)> {
 
 /// A window of this process with as many frames of `length` bytes under way as it holds; where the
 /// other finds it, and the ring to tell how far it is.
-pub(super) fn window_with_progress(length: usize) -> Result<(WindowSender, PathBuf, PathBuf)> {
+pub fn window_with_progress(length: usize) -> Result<(WindowSender, PathBuf, PathBuf)> {
     let (mut sender, path) = window()?;
     let (progress, progress_path) = ring_for_reader(PROGRESS_CAPACITY_BYTES)?;
     let report = vec![0; PROGRESS_BYTES];
@@ -276,14 +276,14 @@ pub(super) fn window_with_progress(length: usize) -> Result<(WindowSender, PathB
 }
 
 /// Reads the window at `path`, one frame under way at a time.
-pub(super) fn open_window(path: &Path) -> Result<WindowTaker> {
+pub fn open_window(path: &Path) -> Result<WindowTaker> {
     let window = Window::open(open(path, false)?).map_err(of_log)?;
     Ok(WindowTaker { cursor: window.free_cursor(1), progress: None })
 }
 
 /// Reads the window at `path`, with frames of `length` bytes, and tells in the ring at `progress` how far
 /// it is.
-pub(super) fn open_window_with_progress(path: &Path, progress: &Path, length: usize) -> Result<WindowTaker> {
+pub fn open_window_with_progress(path: &Path, progress: &Path, length: usize) -> Result<WindowTaker> {
     let each = (outstanding_max(length) / REPORTS).max(1);
     Ok(WindowTaker { progress: Some((open_ring_to_send(progress)?, each)), ..open_window(path)? })
 }

@@ -3,26 +3,26 @@
 use serde::{Deserialize, Serialize};
 
 /// A run is split into this many parts; the first warms up.
-pub(super) const PARTS: u64 = 6;
+pub const PARTS: u64 = 6;
 
 /// The assignment of the second process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Assignment {
+pub struct Assignment {
     /// Its CPU; none if both processes have to share one.
-    pub(super) cpu: Option<usize>,
+    pub cpu: Option<usize>,
     /// Bytes of each frame, with its header.
-    pub(super) frame_length: usize,
+    pub frame_length: usize,
     /// Messages that will come, a multiple of [`PARTS`].
-    pub(super) messages: u64,
-    pub(super) task: Task,
+    pub messages: u64,
+    pub task: Task,
     #[serde(default)]
-    pub(super) transport: Transport,
+    pub transport: Transport,
 }
 
 /// The transport of the messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Transport {
+pub enum Transport {
     /// TCP on loopback.
     #[default]
     Tcp,
@@ -33,7 +33,7 @@ pub(super) enum Transport {
 /// The use that it makes of the messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Task {
+pub enum Task {
     /// Answer how many there were a second.
     Read,
     /// Send each back.

@@ -17,7 +17,7 @@ const ACKNOWLEDGEMENT_BYTES: usize = 16;
 ///
 /// # Errors
 /// A malformed assignment, no free port, messages that did not arrive as they were sent, a parent that has gone.
-pub(crate) fn main(assignment: &str) -> Result<()> {
+pub fn main(assignment: &str) -> Result<()> {
     let assignment: Assignment = serde_json::from_str(assignment)?;
     if assignment.frame_length < 16 || assignment.messages == 0 || !assignment.messages.is_multiple_of(PARTS) {
         return Err(failed("link", "the assignment is malformed"));

@@ -15,27 +15,27 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 /// A one-way run is split into this many parts; the first warms up, the rate is the median of the others.
-pub(super) const PARTS: u64 = 6;
+pub const PARTS: u64 = 6;
 
 /// Spins of a one-way reader that found nothing, before it looks again: about half a microsecond.
-pub(super) const SPINS_BETWEEN_LOOKS: u32 = 32;
+pub const SPINS_BETWEEN_LOOKS: u32 = 32;
 
 /// The assignment of the second process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Assignment {
+pub struct Assignment {
     /// Its CPU; none if both processes have to share one.
-    pub(super) cpu: Option<usize>,
+    pub cpu: Option<usize>,
     /// Bytes of each frame, with its header.
-    pub(super) frame_length: usize,
+    pub frame_length: usize,
     /// Frames that will come; for one that measures a multiple of [`PARTS`].
-    pub(super) frames: u64,
-    pub(super) task: Task,
+    pub frames: u64,
+    pub task: Task,
 }
 
 /// The use that it makes of the frames.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Task {
+pub enum Task {
     /// Take them from `ring` and answer how many there were a second.
     ReadRing { ring: PathBuf },
     /// The same with a free cursor of `window`; tell in the ring `progress` how far it is.
@@ -51,7 +51,7 @@ pub(super) enum Task {
 /// # Errors
 /// A malformed assignment, memory that cannot be opened, frames that did not arrive as they were sent, a
 /// parent that has gone.
-pub(crate) fn main(assignment: &str) -> Result<()> {
+pub fn main(assignment: &str) -> Result<()> {
     let assignment: Assignment = serde_json::from_str(assignment)?;
     let mut first = PeerProcess::first("log", assignment.cpu)?;
     match &assignment.task {

@@ -22,19 +22,19 @@ const DIALS: MemberId = 1;
 const LISTENS: MemberId = 2;
 
 /// A message that is sent again and again, with another number.
-pub(super) struct Outgoing {
+pub struct Outgoing {
     consensus: [u8; CONSENSUS_BYTES],
     frame: Vec<u8>,
 }
 
 impl Outgoing {
-    pub(super) fn new(frame_length: usize) -> Self {
+    pub fn new(frame_length: usize) -> Self {
         let frame = (0..frame_length).map(|index| (index * 31 % 251) as u8).collect();
         Self { consensus: [7; CONSENSUS_BYTES], frame }
     }
 
     /// The same message with this number at both ends of its frame.
-    pub(super) fn number(&mut self, number: u64) -> &Self {
+    pub fn number(&mut self, number: u64) -> &Self {
         let bytes = number.to_le_bytes();
         self.frame[..8].copy_from_slice(&bytes);
         let end = self.frame.len() - 8;
@@ -45,13 +45,13 @@ impl Outgoing {
 
 /// A message that came.
 #[derive(Clone, Copy)]
-pub(super) struct Incoming {
+pub struct Incoming {
     /// The number at both ends of its frame.
-    pub(super) number: u64,
+    pub number: u64,
 }
 
 /// One end.
-pub(super) struct Endpoint<'a> {
+pub struct Endpoint<'a> {
     links: Links,
     to: MemberId,
     other: PeerProcess<'a>,
@@ -69,7 +69,7 @@ fn of_links(error: LinkError) -> crate::BenchError {
 
 impl<'a> Endpoint<'a> {
     /// Connects to the second process.
-    pub(super) fn dials(address: String, frame_length: usize, other: PeerProcess<'a>) -> Result<Self> {
+    pub fn dials(address: String, frame_length: usize, other: PeerProcess<'a>) -> Result<Self> {
         let peer = Peer { member: LISTENS, addresses: vec![address] };
         let mut options = options();
         if frame_length >= LONG_BYTES {
@@ -83,7 +83,7 @@ impl<'a> Endpoint<'a> {
     }
 
     /// Lets the first process connect; frames are so long.
-    pub(super) fn listens(other: PeerProcess<'a>, transport: Transport, frame_length: usize) -> Result<Self> {
+    pub fn listens(other: PeerProcess<'a>, transport: Transport, frame_length: usize) -> Result<Self> {
         let peer = Peer { member: DIALS, addresses: Vec::new() };
         let mut options = options();
         match transport {
@@ -109,17 +109,17 @@ impl<'a> Endpoint<'a> {
     }
 
     /// Where the first process finds it.
-    pub(super) fn address(&self) -> Option<String> {
+    pub fn address(&self) -> Option<String> {
         let shared = self.path.as_ref().map(|path| format!("{SHARED_MEMORY_PREFIX}{}", path.display()));
         shared.or_else(|| self.links.local_address().map(|address| address.to_string()))
     }
 
-    pub(super) const fn other(&mut self) -> &mut PeerProcess<'a> {
+    pub const fn other(&mut self) -> &mut PeerProcess<'a> {
         &mut self.other
     }
 
     /// One turn: polls, and hands out what has come.
-    pub(super) fn turn(&mut self, mut take: impl FnMut(Incoming) -> Result<()>) -> Result<usize> {
+    pub fn turn(&mut self, mut take: impl FnMut(Incoming) -> Result<()>) -> Result<usize> {
         self.poll()?;
         let (mut outcome, expected) = (Ok(()), self.frame_length);
         let handed = self.links.receive(|message| {
@@ -135,7 +135,7 @@ impl<'a> Endpoint<'a> {
     }
 
     /// Turns until `is_done` says so of a message.
-    pub(super) fn wait_until(&mut self, mut is_done: impl FnMut(Incoming) -> Result<bool>) -> Result<()> {
+    pub fn wait_until(&mut self, mut is_done: impl FnMut(Incoming) -> Result<bool>) -> Result<()> {
         let mut done = false;
         while !done {
             self.turn(|message| {
@@ -147,7 +147,7 @@ impl<'a> Endpoint<'a> {
     }
 
     /// Sends; waits where the connection takes nothing now.
-    pub(super) fn send(&mut self, message: &Outgoing) -> Result<()> {
+    pub fn send(&mut self, message: &Outgoing) -> Result<()> {
         loop {
             match self.links.send(self.to, Content::Consensus, &message.consensus, &[&message.frame]) {
                 Ok(()) => return Ok(()),
@@ -161,7 +161,7 @@ impl<'a> Endpoint<'a> {
     }
 
     /// Waits until everything is given to the operating system.
-    pub(super) fn flush(&mut self) -> Result<()> {
+    pub fn flush(&mut self) -> Result<()> {
         while self.links.statistics(self.to).is_some_and(|statistics| statistics.queued_bytes > 0) {
             self.poll()?;
             self.rest()?;
@@ -170,14 +170,14 @@ impl<'a> Endpoint<'a> {
     }
 
     /// Waits for the end of the second process, which must be a good one.
-    pub(super) fn finish(self) -> Result<()> {
+    pub fn finish(self) -> Result<()> {
         // An end of the connection is what the second process may wait for.
         drop(self.links);
         self.other.finish()
     }
 
     /// Waits until the other side has closed the connection.
-    pub(super) fn wait_for_end(&mut self) -> Result<()> {
+    pub fn wait_for_end(&mut self) -> Result<()> {
         while self.links.is_connected(self.to) {
             self.links.poll(self.now());
             self.links.receive(|_| ());

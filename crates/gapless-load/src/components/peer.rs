@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use std::sync::atomic::AtomicBool;
 
 /// The process at the other end.
-pub(super) struct PeerProcess<'a> {
+pub struct PeerProcess<'a> {
     process: Process<'a>,
     /// Whether both have the same CPU, so that spinning keeps the other from working.
     shares_the_cpu: bool,
@@ -23,7 +23,7 @@ enum Process<'a> {
 impl<'a> PeerProcess<'a> {
     /// Starts the second process, which pins itself to `cpu`; without one it shares the CPU of this one. `interrupted`
     /// ends the waiting for it.
-    pub(super) fn start(
+    pub fn start(
         part: &'static str,
         (role, assignment): (Role, &impl Serialize),
         cpu: Option<usize>,
@@ -34,7 +34,7 @@ impl<'a> PeerProcess<'a> {
     }
 
     /// The first process. Pins this thread to `cpu`; without one both share theirs.
-    pub(super) fn first(part: &'static str, cpu: Option<usize>) -> Result<Self> {
+    pub fn first(part: &'static str, cpu: Option<usize>) -> Result<Self> {
         let parent = Parent::listen(part, WhenGone::Notice)?;
         if let Some(cpu) = cpu {
             pin_current_thread(&[cpu])?;
@@ -42,14 +42,14 @@ impl<'a> PeerProcess<'a> {
         Ok(Self { process: Process::First(parent), shares_the_cpu: cpu.is_none() })
     }
 
-    pub(super) fn send(&mut self, value: &impl Serialize) -> Result<()> {
+    pub fn send(&mut self, value: &impl Serialize) -> Result<()> {
         match &mut self.process {
             Process::Second(child) => child.send(value),
             Process::First(parent) => parent.send(value),
         }
     }
 
-    pub(super) fn receive<T: DeserializeOwned>(&mut self) -> Result<T> {
+    pub fn receive<T: DeserializeOwned>(&mut self) -> Result<T> {
         match &mut self.process {
             Process::Second(child) => child.receive(),
             Process::First(parent) => parent.receive()?.ok_or_else(|| parent.gone()),
@@ -57,14 +57,14 @@ impl<'a> PeerProcess<'a> {
     }
 
     /// An error if there is nothing to wait for any more.
-    pub(super) fn look(&mut self) -> Result<()> {
+    pub fn look(&mut self) -> Result<()> {
         match &mut self.process {
             Process::Second(child) => child.check_interrupted().and_then(|()| child.look()),
             Process::First(parent) => parent.look(),
         }
     }
 
-    pub(super) const fn shares_the_cpu(&self) -> bool {
+    pub const fn shares_the_cpu(&self) -> bool {
         self.shares_the_cpu
     }
 
@@ -73,7 +73,7 @@ impl<'a> PeerProcess<'a> {
     /// # Errors
     /// That of `ready`; that of [`PeerProcess::look`] if `ready` still says no afterwards.
     #[inline]
-    pub(super) fn wait_until(&mut self, mut ready: impl FnMut() -> Result<bool>) -> Result<()> {
+    pub fn wait_until(&mut self, mut ready: impl FnMut() -> Result<bool>) -> Result<()> {
         const TURNS_BEFORE_YIELD: u32 = 10_000;
         let mut turns = 0;
         while !ready()? {
@@ -92,7 +92,7 @@ impl<'a> PeerProcess<'a> {
     }
 
     /// Waits for the end of the second process, which must be a good one.
-    pub(super) fn finish(self) -> Result<()> {
+    pub fn finish(self) -> Result<()> {
         match self.process {
             Process::Second(child) => child.finish().map(drop),
             // It ends after this one.
@@ -102,7 +102,7 @@ impl<'a> PeerProcess<'a> {
 
     /// A second process that runs `script`, for tests.
     #[cfg(test)]
-    pub(super) fn shell(script: &str, interrupted: &'a AtomicBool) -> Self {
+    pub fn shell(script: &str, interrupted: &'a AtomicBool) -> Self {
         let mut command = std::process::Command::new("sh");
         command.args(["-c", script]);
         let child = Child::spawn("log", "it", command, interrupted).unwrap();

@@ -1,0 +1,38 @@
+//! Load of `gapless bench serialization|log|link|messaging|persistence|storage`.
+//!
+//! | module | what it measures |
+//! |---|---|
+//! | [`serialization`] | writing and reading a Car in each of its four forms |
+//! | [`log`] | ring and window between two processes with a core each |
+//! | [`link`] | messages between two members of a cluster, each a process |
+//! | [`messaging`] | from a client to a node at tier `memory` and back |
+//! | [`persistence`] | appending to a journal, and replaying it |
+//! | [`storage`] | objects of a store |
+//! | [`peer`] | the process at the other end, where there are two |
+
+pub mod link;
+pub mod log;
+pub mod messaging;
+pub mod peer;
+pub mod persistence;
+pub mod serialization;
+pub mod storage;
+
+use crate::BenchError;
+use gapless_measure::{Row, RowConfig};
+
+/// A row of `name` without figures.
+pub fn named(name: &str, payload_bytes: u64, count: u64) -> Row {
+    let config = RowConfig {
+        name: Some(name.to_owned()),
+        payload_bytes: Some(payload_bytes),
+        count: Some(count),
+        ..RowConfig::default()
+    };
+    Row { config, ..Row::default() }
+}
+
+/// An error of the part `name`.
+pub fn failed(name: &'static str, reason: impl ToString) -> BenchError {
+    BenchError::measurement(name, reason)
+}
