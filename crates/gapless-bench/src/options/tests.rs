@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use clap::{CommandFactory, Parser};
 
 use super::settings::*;
-use super::values::*;
 use super::*;
 use gapless_measure::workbook::CellAddress;
 
