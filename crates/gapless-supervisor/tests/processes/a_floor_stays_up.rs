@@ -314,7 +314,7 @@ fn a_wrong_file_leaves_the_old_one_in_force() {
     assert_eq!(pids(&after), pids(&before));
     assert!(after.supervisor.problem.as_ref().unwrap().contains("/nowhere/at/all"));
     // However much is wrong: what is told of it has an end.
-    let many = (0..2000).map(|number| format!("[process.p{number}]\ncommand = [\"/nowhere/at/all\"]\n")).collect();
+    let many = (0..400).map(|number| format!("[process.p{number}]\ncommand = [\"/nowhere/at/all\"]\n")).collect();
     write(&place, &[many]);
     client.request(&Request::Up { path: path.clone() }).unwrap_err();
     let later = answered_status(&place);
