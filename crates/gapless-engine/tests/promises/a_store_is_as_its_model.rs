@@ -6,6 +6,7 @@
 use gapless_engine::store::{
     ByteKey, Counter, Limits, Map, ObjectError, OrderedMap, Queue, Singleton, Store, StoreObject, Transaction,
 };
+use gapless_testkit::random::rounds;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -276,7 +277,7 @@ fn restored(bytes: &[u8]) -> (Store, Handles) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 800, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: rounds(800, 80) as u32, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn a_leader_a_follower_and_snapshots_agree(
