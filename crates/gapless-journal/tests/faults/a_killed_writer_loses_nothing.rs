@@ -1,8 +1,8 @@
 //! Kills a writing process again and again: nothing that it acknowledged is lost, nothing is doubled, and every frame
 //! has its own payload. The process reports its acknowledgements through a pipe, whose content survives it.
 //!
-//! Without features the kill comes from outside, after a number of acknowledgements. With the feature
-//! `fault-injection` the process kills itself at each named crash point of the journal, the hits are
+//! Without debug assertions the kill comes from outside, after a number of acknowledgements. With debug assertions
+//! the process kills itself at each named crash point of the journal, the hits are
 //! printed and must not be zero; and the mutant that skips truncation must be caught.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]

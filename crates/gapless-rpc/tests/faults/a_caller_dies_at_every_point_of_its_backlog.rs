@@ -2,7 +2,7 @@
 //! Nothing of it is left: no file, no descriptor, no memory at the copy, no handler at work; another caller of the same route sees
 //! every call of its own answered meanwhile; and no request was executed twice.
 //!
-//! Needs the feature `fault-injection`.
+//! Needs a build with debug assertions.
 
 use crate::counted::{Outcome, ROUTE, Traffic, caller, check, descriptors, executions, files, open, reply_to, serve};
 use gapless_agent::fault::BACKLOG_CRASH_POINTS;

@@ -1,7 +1,7 @@
 //! A process is killed with SIGKILL at each named crash point of a call, as copy and as caller. The calls of the others end
 //! as their policy says, no answer is wrong or doubled, the next one serves, and slots, descriptors and files come back.
 //!
-//! Needs the feature `fault-injection`.
+//! Needs a build with debug assertions.
 
 use crate::counted::{
     Traffic, caller, check, descriptors, every_slot_is_free, executions, files, open, serve, start_caller, start_copy,

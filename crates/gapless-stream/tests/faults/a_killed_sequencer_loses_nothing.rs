@@ -2,7 +2,7 @@
 //! sequence twice, and every node has each of its messages once and in order. Nodes are killed too: at any moment of
 //! their publishing, which leaves the others alone.
 //!
-//! Without features the kill comes from outside, at a random moment. With the feature `fault-injection` the sequencer
+//! Without debug assertions the kill comes from outside, at a random moment. With them the sequencer
 //! kills itself at each named crash point instead, at two of them side by side; the hits are printed and must not be zero.
 //! Prints its seed and takes one from `GAPLESS_SEED`.
 

@@ -1,7 +1,7 @@
 //! A guardian, a supervisor or a launcher is killed with SIGKILL at each named crash point, while copies die beside it:
 //! nothing is started twice, no child is lost, every death is known or said to be unknown.
 //!
-//! Needs the feature `fault-injection`.
+//! Needs a build with debug assertions.
 
 use super::place::{Place, kill_if_there, lines, name, no_zombies};
 use super::stand_in::{CHORES, armed_file};
