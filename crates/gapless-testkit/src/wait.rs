@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 /// How long anything may take: far beyond what it takes on a machine that has a lot else to do.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Between two looks at what others do.
-const PAUSE: Duration = Duration::from_millis(1);
+/// The shortest pause between two looks at what others do.
+const PAUSE_MIN: Duration = Duration::from_millis(1);
 
 /// Waits until others have made it so; sleeps between two looks.
 #[track_caller]
@@ -14,16 +14,17 @@ pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     until_some(what, || is_so().then_some(()));
 }
 
-/// Waits until others have made what `look` finds; sleeps between two looks.
+/// Waits until others have made what `look` finds. Sleeps between two looks as long as a look takes, which leaves the others their time.
 #[track_caller]
 pub fn until_some<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let begun = Instant::now();
     loop {
+        let since = Instant::now();
         if let Some(found) = look() {
             return found;
         }
         assert!(begun.elapsed() < PATIENCE, "{what}: not within {} s", PATIENCE.as_secs());
-        std::thread::sleep(PAUSE);
+        std::thread::sleep(since.elapsed().max(PAUSE_MIN));
     }
 }
 

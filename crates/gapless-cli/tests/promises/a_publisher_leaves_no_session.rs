@@ -5,37 +5,28 @@
 use crate::program;
 use crate::stream_process::{configured, sequencer, started, stream, stream_command, write_lines};
 use gapless_testkit::process::Process;
+use gapless_testkit::wait::until;
 use serde_json::Value;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
-
-/// So long the slowest machine is waited for.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 #[track_caller]
 fn sessions_become(here: &Path, expected: u64) {
-    let begun = Instant::now();
-    loop {
+    until(&format!("{expected} sessions"), || {
         let status: Value = serde_json::from_str(&stream(here, "status --json").good()).unwrap();
-        if status["sequencer.sessions"] == expected {
-            return;
-        }
-        assert!(begun.elapsed() < PATIENCE, "{expected} sessions: {status}");
-    }
+        status["sequencer.sessions"] == expected
+    });
 }
 
 /// Starts a publisher and gives it a line; returns once that is in the stream.
 fn publisher_with_a_line(here: &Path, command: &mut Command) -> (Process, std::process::ChildStdin) {
-    let before = stream(here, "tail --no-follow --raw").good().lines().count();
+    let count = || stream(here, "tail --no-follow --raw").good().lines().count();
+    let before = count();
     let mut publish = Process::start(command.stdin(Stdio::piped()));
     let mut input = publish.input();
     input.write_all(b"a line\n").unwrap();
-    let begun = Instant::now();
-    while stream(here, "tail --no-follow --raw").good().lines().count() == before {
-        assert!(begun.elapsed() < PATIENCE, "the line does not arrive");
-    }
+    until("the line is in the stream", || count() > before);
     (publish, input)
 }
 

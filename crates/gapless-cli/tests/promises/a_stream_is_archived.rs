@@ -5,11 +5,8 @@
 use crate::program::run;
 use crate::stream_process::{configured, sequencer, some_lines, started, stream, write_lines};
 use gapless_testkit::process::Process;
+use gapless_testkit::wait::until;
 use std::path::Path;
-use std::time::{Duration, Instant};
-
-/// So long the slowest machine is waited for.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 fn archive(here: &Path) -> Process {
     let words = ["stream", "archive", "--config", "stream.toml", "--to", "copy", "--text", "copy.log"];
@@ -21,11 +18,9 @@ fn archive(here: &Path) -> Process {
 
 #[track_caller]
 fn text_becomes(here: &Path, expected: &str) {
-    let begun = Instant::now();
-    while std::fs::read_to_string(here.join("copy.log")).unwrap_or_default() != expected {
-        assert!(begun.elapsed() < PATIENCE, "the text is not that of the stream");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    until("the text is that of the stream", || {
+        std::fs::read_to_string(here.join("copy.log")).unwrap_or_default() == expected
+    });
 }
 
 fn is_archived_over(transport: &str) {

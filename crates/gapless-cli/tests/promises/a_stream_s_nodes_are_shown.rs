@@ -4,28 +4,21 @@
 
 use crate::stream_process::{configured, sequencer, some_lines, stream, stream_command, write_lines};
 use gapless_testkit::process::Process;
+use gapless_testkit::wait::{turn_until, until_some};
 use serde_json::Value;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
-
-/// So long the slowest machine is waited for.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The status once it is as `expected` says.
 #[track_caller]
 fn status_when(here: &Path, what: &str, expected: impl Fn(&Value) -> bool) -> Value {
-    let begun = Instant::now();
-    loop {
+    until_some(what, || {
         let status: Value = serde_json::from_str(&stream(here, "status --json").good()).unwrap();
-        if expected(&status) {
-            return status;
-        }
-        assert!(begun.elapsed() < PATIENCE, "{what}: {status}");
-    }
+        expected(&status).then_some(status)
+    })
 }
 
 fn nodes(status: &Value) -> &[Value] {
@@ -189,10 +182,7 @@ fn a_watch_goes_on_until_it_is_interrupted() {
     let _running = sequencer(here);
     let _tail = Process::start(&mut stream_command(here, "tail --from first"));
     let mut watch = Process::start(stream_command(here, "status --watch").stderr(Stdio::inherit()));
-    let begun = Instant::now();
-    while !watch.line().contains(" udp ") {
-        assert!(begun.elapsed() < PATIENCE, "the node is never shown");
-    }
+    turn_until("the node is shown", || watch.line().contains(" udp "));
     watch.interrupt();
     assert_eq!(watch.wait().code(), Some(0));
 }

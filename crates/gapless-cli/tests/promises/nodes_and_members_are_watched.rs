@@ -4,6 +4,7 @@
 use crate::program::{gapless, run};
 use crate::stream_process::{configured, sequencer, some_lines, started, stream_with, write_lines};
 use gapless_testkit::process::Process;
+use gapless_testkit::wait::until;
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
@@ -12,22 +13,10 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::Stdio;
-use std::time::{Duration, Instant};
-
-const PATIENCE: Duration = Duration::from_secs(60);
 
 fn json(directory: &Path, place: &str) -> Option<Value> {
     let ended = run(directory, &["top", place, "--once", "--json", "--interval", "0.05"]);
     (ended.code == Some(0)).then(|| serde_json::from_str(&ended.stdout).unwrap())
-}
-
-#[track_caller]
-fn wait(what: &str, mut is_there: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !is_there() {
-        assert!(Instant::now() < deadline, "{what} has not come");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 #[test]
@@ -53,11 +42,11 @@ fn a_stream_is_watched_through_its_death_and_return() {
     assert_eq!(first["per_s"]["sequencer.last_sequence"], 0.0, "nothing is published");
     // A publisher makes the rate rise.
     stream_with(directory.path(), "publish", &directory.path().join("lines")).good();
-    wait("a rate", || next()["per_s"]["sequencer.last_sequence"].as_f64().is_some_and(|rate| rate > 0.0));
+    until("a rate", || next()["per_s"]["sequencer.last_sequence"].as_f64().is_some_and(|rate| rate > 0.0));
     process.kill();
-    wait("the end", || next()["state"] == "gone");
+    until("the end", || next()["state"] == "gone");
     let _again = sequencer(directory.path());
-    wait("the return", || {
+    until("the return", || {
         let seen = next();
         seen["state"] == "running" && seen["restarts"] == 1
     });
@@ -71,7 +60,7 @@ fn a_member_is_watched_and_text_comes_again() {
     run(directory.path(), &["cluster", "new", "orders", "--members", "1"]).good();
     let mut member = started(directory.path(), &["cluster", "start", "orders/member-1.toml"]);
     member.line();
-    wait("a leader", || {
+    until("a leader", || {
         let found = json(directory.path(), "orders").map(|mut seen| seen["directories"][0]["member"].take());
         found.is_some_and(|member| member["role"] == "leader" && member["leader"] == 1)
     });
@@ -83,10 +72,10 @@ fn a_member_is_watched_and_text_comes_again() {
         let cells: Vec<&str> = row.split_whitespace().collect();
         assert_eq!(cells[..3], ["orders/member-1", "running", "leader"], "{row}");
         assert_eq!((cells[4], cells[5]), ("1", "quorum"), "{row}");
-        wait("its members", || watch.line().starts_with("member "));
+        until("its members", || watch.line().starts_with("member "));
         assert!(watch.line().contains("itself"));
         // Up to the empty line before the next text.
-        wait("the next text", || watch.line().is_empty());
+        until("the next text", || watch.line().is_empty());
     }
     // A reader that stops reading ends it.
     watch.stop_reading();
@@ -109,7 +98,7 @@ fn on_a_screen(directory: &Path) -> (Process, File) {
     fcntl_setfl(&terminal, OFlags::NONBLOCK).unwrap();
     let mut terminal = File::from(terminal);
     let mut shown = Vec::new();
-    wait("the screen", || {
+    until("the screen", || {
         read_what_is_shown(&mut terminal, &mut shown);
         String::from_utf8_lossy(&shown).contains("sequencer")
     });
@@ -130,7 +119,7 @@ fn a_screen_ends_with_its_terminal() {
     let (mut screen, terminal) = on_a_screen(directory.path());
     assert_eq!(screen.ended(), None);
     drop(terminal);
-    wait("the end", || screen.ended().is_some());
+    until("the end", || screen.ended().is_some());
 }
 
 #[test]
@@ -142,7 +131,7 @@ fn a_key_behind_more_than_is_read_at_a_time_is_seen() {
         // All at once, so that nothing comes behind what is left of it.
         assert_eq!(terminal.write(&[&flood[..], b"q"].concat()).unwrap(), flood.len() + 1);
         let mut shown = Vec::new();
-        wait("the end by q", || {
+        until("the end by q", || {
             read_what_is_shown(&mut terminal, &mut shown);
             screen.ended().is_some()
         });

@@ -221,6 +221,8 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
     /// Begins a call. An error that prevents it is its outcome. The function waits for nothing: the first calls of a caller are offered when
     /// the copies that there are have been heard of, or after a second. A process that does not say what it serves is waited for within the
     /// call's time, for two seconds at most: then it is [`CallError::TimedOut`], or [`CallError::Unavailable`], and names it.
+    ///
+    /// A call that finds no copy, or no room, is offered again while it is waited for or polled, and not otherwise.
     pub fn start(&self, request: Request) -> Call<Reply> {
         self.begin(request, &self.shared.options.call)
     }

@@ -3,7 +3,7 @@
 
 use super::tasks_serve_other_processes::pair;
 use gapless_rpc::{Call, CallContext, CallError, CallOptions, Caller, Domain, Rejection, RouteBuilder, ServedRoute};
-use gapless_testkit::wait::PATIENCE;
+use gapless_testkit::wait::{PATIENCE, until};
 use std::future::Future;
 use std::pin::pin;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -45,18 +45,13 @@ fn serve(builder: RouteBuilder, tell: Sender<&'static str>) -> ServedRoute {
 fn start(domain: &Domain, timeout: Option<Duration>) -> Search {
     let caller: Caller<String, String> = domain.caller("search").unwrap();
     let options = CallOptions { timeout, wait_for_route: Some(PATIENCE), ..CallOptions::default() };
-    let mut call = caller.start_with(String::new(), &options);
-    // It is offered.
-    assert!(call.wait_for(Duration::from_millis(1)).is_none());
-    call
+    caller.start_with(String::new(), &options)
 }
 
 /// Gives calls up in every way, and expects the handler to go on each time.
 fn every_way(caller: &Domain, handler: &Receiver<&'static str>) {
     for round in 0..3 {
-        let call = start(caller, None);
-        until_begun(handler, &call);
-        drop(call);
+        drop(begun(handler, start(caller, None)));
         assert_eq!(told(handler), "cancelled", "dropped, {round}");
         until_late(handler, |timeout| start(caller, timeout).wait());
         until_late(handler, |timeout| {
@@ -85,8 +80,13 @@ fn until_late(handler: &Receiver<&'static str>, mut call: impl FnMut(Option<Dura
     }
 }
 
-fn until_begun(handler: &Receiver<&'static str>, call: &Search) {
-    assert_eq!(told(handler), "begun", "{call:?}");
+/// The call once its handler has begun. It is waited for meanwhile: that offers it when the caller hears of the route.
+fn begun(handler: &Receiver<&'static str>, mut call: Search) -> Search {
+    until("the handler has begun", || {
+        assert!(call.wait_for(Duration::from_millis(1)).is_none(), "{call:?}");
+        handler.try_recv() == Ok("begun")
+    });
+    call
 }
 
 #[test]
@@ -168,8 +168,7 @@ fn a_task_that_outlives_its_route_is_told_too() {
     let (tell, handler) = channel();
     let spawn = runtime.handle().clone();
     let served = serve(server.serve("search").tasks(move |task| drop(spawn.spawn(task))), tell);
-    let call = start(&client, None);
-    until_begun(&handler, &call);
+    let call = begun(&handler, start(&client, None));
     served.drain();
     assert!(handler.recv_timeout(Duration::from_millis(200)).is_err(), "draining cancels nothing that has begun");
     drop(call);

@@ -22,9 +22,14 @@ pub fn module() -> Module {
         )
 }
 
-/// Notes each SIGTERM, and ends well behind one when the file `go` is there.
-const SLOW: &str =
-    "trap 'echo TERM >> terms; stop=1' TERM; until [ -e go ] && [ \"$stop\" ]; do sleep 0.02; done; exit 0";
+/// Notes each SIGTERM, and ends well behind one when the file `go` is there. The file `up` is there once it hears them.
+const SLOW: &str = "trap 'echo TERM >> terms; stop=1' TERM; echo up > up; \
+                    until [ -e go ] && [ \"$stop\" ]; do sleep 0.02; done; exit 0";
+
+/// A process is ready when it is started, before its shell has set a trap.
+fn until_it_hears(place: &Place) {
+    until("it hears", || !lines(&place.folder().join("up")).is_empty());
+}
 
 fn shell(name: &str, script: &str, more: &str) -> String {
     format!("[process.{name}]\ncommand = {:?}\n{more}\n", ["sh", "-c", script])
@@ -48,6 +53,7 @@ fn a_copy_that_is_being_stopped_gets_one_signal() {
     let place = place();
     let mut client = up(&place, &[shell("a", SLOW, "stop = { grace = \"1 min\" }")]);
     wait_for(&place, "it is ready", |status| are_ready(status, 1));
+    until_it_hears(&place);
     client.change(Command::Stop(Vec::new())).unwrap();
     let terms = || lines(&place.folder().join("terms"));
     until("it has got its signal", || terms().len() == 1);
@@ -67,6 +73,7 @@ fn a_restart_that_has_begun_is_finished() {
     let more = "stop = { grace = \"1 min\" }\nrestart = { policy = \"never\" }";
     let mut client = up(&place, &[shell("a", SLOW, more)]);
     let before = wait_for(&place, "it is ready", |status| are_ready(status, 1));
+    until_it_hears(&place);
     client.change(Command::Restart(Vec::new())).unwrap();
     until("it has got its signal", || lines(&place.folder().join("terms")).len() == 1);
     wait_for(&place, "it is being stopped", |status| find(status, "a.1").state == CopyCondition::Stopping);
@@ -109,7 +116,7 @@ fn what_a_stopped_copy_leaves_has_the_rest_of_its_grace() {
                   trap 'exit 0' TERM; echo up > up; while :; do sleep 0.02; done";
     let mut client = up(&place, &[shell("a", script, "stop = { grace = \"1 min\" }")]);
     let before = wait_for(&place, "it is ready", |status| are_ready(status, 1));
-    until("it hears", || !lines(&place.folder().join("up")).is_empty());
+    until_it_hears(&place);
     client.change(Command::Stop(Vec::new())).unwrap();
     let leader = find(&before, "a.1").process_id.unwrap();
     until("its first process has ended", || !lives(leader));
