@@ -4,7 +4,7 @@
 //! `GAPLESS_CRASH_POINT=name:n` makes the process kill itself with SIGKILL at the n-th pass (from 1) of that point, and
 //! `GAPLESS_MUTANT=name` plants a known defect that the tests must catch.
 
-/// Every crash point there is; a test kills the process at each.
+/// Crash points of every process with a journal.
 pub const CRASH_POINTS: [&str; 12] = [
     "between_claim_and_commit",
     "before_journal_copy",
@@ -302,7 +302,12 @@ mod armed {
     /// Whether the environment plants the mutant `name`.
     #[must_use]
     pub fn mutant(name: &'static str) -> bool {
-        let Some(planted) = MUTANT.get_or_init(|| std::env::var("GAPLESS_MUTANT").ok()) else { return false };
+        let planted = MUTANT.get_or_init(|| {
+            let planted = std::env::var("GAPLESS_MUTANT").ok()?;
+            assert!(super::MUTANTS.contains(&planted.as_str()), "GAPLESS_MUTANT names no mutant: {planted}");
+            Some(planted)
+        });
+        let Some(planted) = planted else { return false };
         debug_assert!(super::MUTANTS.contains(&name), "unknown mutant {name}");
         planted == name
     }

@@ -42,6 +42,13 @@ pub enum BenchError {
     /// A comparison found that the second build is slower.
     #[error("{0} is slower than {1}")]
     Slower(String, String),
+    /// A measurement has finished, and found what its user does not accept.
+    #[error("{name}: {reason}")]
+    Verdict {
+        /// The benchmark.
+        name: &'static str,
+        reason: String,
+    },
     /// A measurement did not finish.
     #[error("{name} could not be measured: {reason}")]
     Measurement {

@@ -8,13 +8,19 @@ const SEED: &str = "GAPLESS_SEED";
 /// The variable that says how many seeds a test tries.
 const SEEDS: &str = "GAPLESS_SEEDS";
 
-/// The variable that asks for all that a test can do, and not for what it does with every change.
+/// The variable that asks, with anything but 0, for all that a test can do, and not for what it does with every change.
 const FULL: &str = "GAPLESS_FULL";
 
 /// How many rounds a test makes whose every round shows the same with other choices: `full` if `GAPLESS_FULL` is set, else `fewer`.
 #[must_use]
 pub fn rounds(full: u64, fewer: u64) -> u64 {
-    if std::env::var_os(FULL).is_some_and(|set| !set.is_empty()) { full } else { fewer }
+    if is_full() { full } else { fewer }
+}
+
+/// Whether `GAPLESS_FULL` asks for all rounds.
+#[must_use]
+pub fn is_full() -> bool {
+    std::env::var_os(FULL).is_some_and(|set| !set.is_empty() && set != "0")
 }
 
 /// SplitMix64, by Guy Steele, Doug Lea and Christine Flood ("Fast splittable pseudorandom number generators", OOPSLA
@@ -84,20 +90,25 @@ pub fn printed_seed() -> u64 {
 
 /// The one of `GAPLESS_SEED`, or as many as `GAPLESS_SEEDS` says, or `count`, from 1.
 pub fn seeds(count: u64) -> Range<u64> {
-    match variable(SEED) {
-        Some(seed) => seed..seed + 1,
-        None => 1..variable(SEEDS).unwrap_or(count) + 1,
-    }
+    chosen(variable(SEED), variable(SEEDS), count)
+}
+
+fn chosen(seed: Option<u64>, seeds: Option<u64>, count: u64) -> Range<u64> {
+    let first = seed.unwrap_or(1);
+    let count = if seed.is_some() { 1 } else { seeds.unwrap_or(count) };
+    assert!(count > 0, "{SEEDS} is 0: nothing would be tried");
+    let behind = first.checked_add(count);
+    first..behind.unwrap_or_else(|| panic!("{SEED} and {SEEDS} are numbers below {}", u64::MAX))
 }
 
 fn variable(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
-    Some(text.parse().unwrap_or_else(|_| panic!("{name} is a number, not {text:?}")))
+    Some(text.parse().unwrap_or_else(|_| panic!("{name} is a decimal number below 2^64, not {text:?}")))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Random;
+    use super::{Random, chosen};
 
     #[test]
     fn the_first_numbers_are_those_of_the_published_generator() {
@@ -105,5 +116,15 @@ mod tests {
         let mut random = Random::new(1_234_567);
         assert_eq!(random.number(), 6_457_827_717_110_365_317);
         assert_eq!(random.number(), 3_203_168_211_198_807_973);
+    }
+
+    #[test]
+    fn seeds_are_one_or_many() {
+        assert_eq!(chosen(None, None, 3), 1..4);
+        assert_eq!(chosen(None, Some(5), 3), 1..6);
+        assert_eq!(chosen(Some(7), Some(5), 3), 7..8);
+        for (seed, seeds) in [(Some(u64::MAX), None), (None, Some(0)), (None, Some(u64::MAX))] {
+            assert!(std::panic::catch_unwind(|| chosen(seed, seeds, 3)).is_err(), "{seed:?} {seeds:?}");
+        }
     }
 }

@@ -1,14 +1,15 @@
-//! Scenarios as the tests of a program without a harness, because the processes that they start and kill are that
-//! program again: its `main` looks first whether it was started as one of them, and only then is a test program, which
-//! takes the arguments of any other. The programs `faults` of all crates are such programs.
+//! Scenarios of programs that start and kill themselves (`faults`, `processes`): `main` first plays the part that its parent asked for, and
+//! otherwise is a test program with the usual arguments.
 
 use crate::random::{self, Random};
-use libtest_mimic::{Arguments, Trial};
+use libtest_mimic::{Arguments, Failed, Trial};
+use std::any::Any;
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;
 use std::time::Instant;
 
-/// What takes its choices from the seed, if it has any.
+/// A scenario, given its random numbers.
 type Run = Box<dyn FnOnce(&mut Random) + Send>;
 
 /// The scenarios of one module.
@@ -51,18 +52,35 @@ impl Module {
             let told = name.clone();
             Trial::test(name, move || {
                 let begun = Instant::now();
-                run(&mut Random::of(seed, &told));
+                let ended = catch_unwind(AssertUnwindSafe(|| run(&mut Random::of(seed, &told))));
                 println!("{told} took {} s", begun.elapsed().as_secs());
-                Ok(())
+                ended.map_err(|panic| {
+                    Failed::from(format!("{}\nagain: {}", reason(&*panic), again(seed, self.path, &told)))
+                })
             })
         })
     }
+}
+
+/// What a panic says.
+fn reason(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+    text.unwrap_or("a panic without a text").to_owned()
+}
+
+/// The command that repeats a scenario.
+fn again(seed: u64, module: &str, name: &str) -> String {
+    let full = if random::is_full() { "GAPLESS_FULL=1 " } else { "" };
+    let program = module.split("::").next().unwrap_or_default();
+    let package = std::env::var("CARGO_PKG_NAME").unwrap_or_else(|_| "CRATE".to_owned());
+    format!("GAPLESS_SEED={seed} {full}cargo test -p {package} --test {program} -- --exact {name}")
 }
 
 /// What the command line asks for, and the filters beyond the one that `libtest_mimic` takes: other test programs take any
 /// number, and all are given the same.
 fn arguments() -> (Arguments, Vec<String>) {
     const HAVE_VALUES: [&str; 6] = ["--skip", "--test-threads", "--format", "--color", "--logfile", "-Z"];
+    // The program's name is no filter.
     let (mut taken, mut filters, mut is_value) = (Vec::new(), Vec::new(), true);
     for argument in std::env::args() {
         let is_filter = !is_value && !argument.starts_with('-');
@@ -92,6 +110,9 @@ pub fn run(modules: Vec<Module>) -> ExitCode {
         groups.entry(module.at_a_time).or_default().extend(module.trials(seed).filter(is_meant));
     }
     let mut has_failed = false;
+    // One group says how many were chosen, should that be none.
+    let is_chosen = groups.values().any(|trials| !trials.is_empty());
+    groups.retain(|_, trials| !is_chosen || !trials.is_empty());
     for (at_a_time, trials) in groups {
         let test_threads = arguments.test_threads.or(Some(at_a_time));
         has_failed |= libtest_mimic::run(&Arguments { test_threads, ..arguments.clone() }, trials).has_failed();

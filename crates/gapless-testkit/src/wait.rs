@@ -1,12 +1,13 @@
-//! Waiting for something, for so long at most. What does not come fails the test, and says what was waited for.
+//! Waits with a deadline; a missed one fails the test and names the event.
 
 use std::time::{Duration, Instant};
 
 /// How long anything may take: far beyond what it takes on a machine that has a lot else to do.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The shortest pause between two looks at what others do.
+/// Pauses between two looks at what others do.
 const PAUSE_MIN: Duration = Duration::from_millis(1);
+const PAUSE_MAX: Duration = Duration::from_millis(100);
 
 /// Waits until others have made it so; sleeps between two looks.
 #[track_caller]
@@ -14,7 +15,7 @@ pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     until_some(what, || is_so().then_some(()));
 }
 
-/// Waits until others have made what `look` finds. Sleeps between two looks as long as a look takes, which leaves the others their time.
+/// Waits until others have made what `look` finds. Sleeps between two looks about as long as a look takes, which leaves the others their time.
 #[track_caller]
 pub fn until_some<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let begun = Instant::now();
@@ -24,7 +25,7 @@ pub fn until_some<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
             return found;
         }
         assert!(begun.elapsed() < PATIENCE, "{what}: not within {} s", PATIENCE.as_secs());
-        std::thread::sleep(since.elapsed().max(PAUSE_MIN));
+        std::thread::sleep(since.elapsed().clamp(PAUSE_MIN, PAUSE_MAX));
     }
 }
 

@@ -109,6 +109,7 @@ pub fn run(arguments: &CanonicalArguments, interrupted: &Arc<AtomicBool>) -> Res
         let mut one = match run_one(settings, parent, number, &output, &progress, interrupted) {
             // What an interrupt has ended is no failure.
             Err(_) if is_set(interrupted) => break,
+            Err(BenchError::Measurement { reason, .. }) => Finished::failed(settings, &reason),
             Err(error) => Finished::failed(settings, &error.to_string()),
             Ok(one) => one,
         };
@@ -151,11 +152,12 @@ fn verdict(rows: &[Row], is_strict: bool) -> Result<()> {
         Some(format!("the asked rate of {rate} messages/s was not reached"))
     };
     let failures: Vec<String> = rows.iter().filter_map(|row| row.failure().or_else(|| missed(row))).collect();
-    match failures.first() {
-        Some(first) if rows.len() == 1 => Err(failed(first)),
-        Some(first) => Err(failed(format!("{} of {} rows failed, the first: {first}", failures.len(), rows.len()))),
-        None => Ok(()),
-    }
+    let reason = match failures.first() {
+        None => return Ok(()),
+        Some(only) if rows.len() == 1 => only.clone(),
+        Some(first) => format!("{} of {} rows failed, the first: {first}", failures.len(), rows.len()),
+    };
+    Err(BenchError::Verdict { name: NAME, reason })
 }
 
 /// The machine's floors beside the rows, in the place of the first one's journal; what killed runs have left there, and in

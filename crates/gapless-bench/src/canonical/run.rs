@@ -391,7 +391,8 @@ fn put_cpus(config: &mut RowConfig, cpus: &PinnedCpus) {
 /// that the machine, and not the path, adds.
 fn paused(outcome: &Outcome) -> Option<(String, serde_json::Value)> {
     let (driver, service) = (outcome.pauses?, outcome.service_pauses);
-    let share = (driver.total_ns + service.total_ns) as f64 / outcome.driven_ns.max(1) as f64;
+    // Of both threads together.
+    let share = (driver.total_ns + service.total_ns) as f64 / (2 * outcome.driven_ns).max(1) as f64;
     let value = json!({
         "driver": {"count": driver.count, "total_ns": driver.total_ns, "longest_ns": driver.longest_ns},
         "service": {"count": service.count, "total_ns": service.total_ns},

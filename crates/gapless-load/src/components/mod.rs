@@ -1,7 +1,8 @@
-//! Load of `gapless bench serialization|log|link|messaging|persistence|storage`.
+//! Load of `gapless bench time|serialization|log|link|messaging|persistence|storage`.
 //!
 //! | module | what it measures |
 //! |---|---|
+//! | [`clocks`] | the clocks that agents read |
 //! | [`serialization`] | writing and reading a Car in each of its four forms |
 //! | [`log`] | ring and window between two processes with a core each |
 //! | [`link`] | messages between two members of a cluster, each a process |
@@ -10,6 +11,7 @@
 //! | [`storage`] | objects of a store |
 //! | [`peer`] | the process at the other end, where there are two |
 
+pub mod clocks;
 pub mod link;
 pub mod log;
 pub mod messaging;

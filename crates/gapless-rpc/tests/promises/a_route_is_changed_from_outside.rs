@@ -47,24 +47,23 @@ fn a_suspended_route_takes_nothing_until_it_is_resumed_here_and_elsewhere() {
 fn a_drained_route_finishes_what_it_has_and_may_be_served_anew() {
     let (_folder, server, client) = pair();
     let (open, gate) = mpsc::channel::<()>();
-    let (gate, begun) = (Mutex::new(gate), mpsc::channel());
+    let (gate, (begin, has_begun)) = (Mutex::new(gate), mpsc::channel());
     let handle = move |number: u64, _: &CallContext| {
-        let _ = begun.0.send(());
+        let _ = begin.send(());
         let _ = gate.lock().unwrap().recv();
         Ok(number + 1)
     };
     let served = server.serve("route").handle(handle).unwrap();
+    // Dropped before its route, should this fail: the handler waits for it.
+    let open = open;
     let caller: Caller<u64, u64> = client.caller("route").unwrap();
     let (at_work, waits) = (caller.start_with(1, &patient()), caller.start_with(2, &patient()));
-    begun.1.recv().unwrap();
+    has_begun.recv_timeout(PATIENCE).unwrap();
     // What has begun takes longer than is waited for.
-    assert_eq!(states(client.drain_route("route", None, Duration::from_millis(30))), ["draining"]);
+    let soon = Duration::from_millis(30);
+    until("it drains", || states(client.drain_route("route", None, soon)) == ["draining"]);
     assert!(!served.is_served());
-    assert_eq!(
-        states(client.resume_route("route", None, Duration::from_millis(30))),
-        ["draining"],
-        "there is no way back"
-    );
+    assert_eq!(states(client.resume_route("route", None, soon)), ["draining"], "there is no way back");
     drop(open);
     assert_eq!(at_work.wait(), Ok(2));
     until("it is gone", || client.drain_route("route", None, PATIENCE).unwrap().is_empty());

@@ -1,7 +1,8 @@
 //! A route whose memory is full keeps requests on disk, in order, and answers all of them.
 
 use gapless_rpc::overflow::ElasticQueueOptions;
-use gapless_rpc::{CallError, CallerOptions, Domain, caller::together};
+use gapless_rpc::{CallError, CallOptions, CallerOptions, Domain, caller::together};
+use gapless_testkit::wait::PATIENCE;
 use std::sync::{Arc, Mutex};
 
 #[test]
@@ -24,10 +25,12 @@ fn what_has_no_room_waits_on_disk() {
     let caller = domain.caller::<u64, u64>("numbers").unwrap();
     assert_eq!(caller.call(0), Ok(1));
     route.suspend().unwrap();
-    let calls: Vec<_> = (1..50_000).map(|number| caller.start(number)).collect();
+    let patient = CallOptions { timeout: Some(PATIENCE), ..CallOptions::default() };
+    let calls: Vec<_> = (1..50_000).map(|number| caller.start_with(number, &patient)).collect();
     route.resume().unwrap();
     let outcomes = together::all(calls);
-    assert!(outcomes.iter().zip(2..).all(|(outcome, expected)| *outcome == Ok(expected)), "each has its own answer");
+    let wrong = outcomes.iter().zip(2..).find(|(outcome, expected)| **outcome != Ok(*expected));
+    assert_eq!(wrong, None, "each has its own answer");
     assert!(seen.lock().unwrap().is_sorted(), "in the order in which they were made");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "no name ever stands there");
     route.drain();

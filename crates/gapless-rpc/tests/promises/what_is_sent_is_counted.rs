@@ -23,7 +23,8 @@ fn every_send_is_one_of_those_that_were_offered() {
     let overflow = Some(ElasticQueueOptions::new("sends", folder.path()));
     let options = CallerOptions { overflow, ..CallerOptions::default() };
     let caller = client.caller_with::<u64, ()>("take", options).unwrap();
-    (0..MANY).for_each(|number| caller.send(number).unwrap());
+    let patient = CallOptions { timeout: Some(PATIENCE), ..CallOptions::default() };
+    (0..MANY).for_each(|number| caller.send_with(number, &patient).unwrap());
     drop(closed);
     until("all are taken", || route.statistics().replied == MANY);
     until("all have ended", || caller.statistics().in_flight == 0);

@@ -14,6 +14,7 @@ use gapless_stream::network::TcpNetwork;
 use gapless_stream::network::endpoints::{Carrier, PacketNetwork};
 use gapless_stream::options::EventStreamOptions;
 use gapless_testkit::ports::own_loopback;
+use gapless_testkit::wait::turn_until;
 use gapless_transport::network::{Datagrams, Interface, Segmentation, UdpOptions, UdpSocket};
 use gapless_transport::seen::Seen;
 use gapless_wire::{Encoding, Frame, Kind};
@@ -157,10 +158,13 @@ fn the_last_message_is_sent_again_behind_any_number_of_relays() {
         // The last of some, all of some, and parts of a long one.
         for (lost, count, length) in [(1, 1, 100), (3, 3, 100), (2, 1, 100_000), (80, 1, 100_000)] {
             let before = node.resent();
-            to_lose.store(lost, Ordering::Relaxed);
-            publish(&mut node, &payloads(count, length), number == 1);
-            assert_eq!(to_lose.load(Ordering::Relaxed), 0, "node {number}: that many were lost");
-            assert!(node.resent() > before);
+            // On a busy machine the loss may meet what was sent twice before: then it shows nothing.
+            turn_until("what is lost is sent again", || {
+                to_lose.store(lost, Ordering::Relaxed);
+                publish(&mut node, &payloads(count, length), number == 1);
+                assert_eq!(to_lose.load(Ordering::Relaxed), 0, "node {number}: that many were lost");
+                node.resent() > before
+            });
         }
         drop(node);
     }

@@ -145,11 +145,10 @@ fn without_a_guardian_it_answers_and_sees_ends() {
     kill(supervisor, Signal::CONT);
     kill(find(&before, "a.1").process_id.unwrap(), Signal::KILL);
     let alone = wait_for(&place, "its end is seen", |status| find(status, "a.1").last_end == Some(End::Unseen));
-    assert_eq!(
-        (alone.supervisor.supervisor_process_id, alone.supervisor.guardian_process_id),
-        (Some(supervisor), None)
-    );
-    kill(guardian, Signal::CONT);
+    assert_eq!(alone.supervisor.supervisor_process_id, Some(supervisor));
+    // On a busy machine it has been replaced meanwhile, because it is silent.
+    assert_ne!(alone.supervisor.guardian_process_id, Some(guardian));
+    kill_if_there(guardian, Signal::CONT);
     let after = wait_for(&place, "it is back", |status| are_ready(status, 2));
     assert_eq!(find(&after, "a.2").process_id, find(&before, "a.2").process_id);
     down(&place);
