@@ -17,6 +17,7 @@ use crate::state_directory::Socket;
 use crate::supervision::Memory;
 use crate::supervision::copy::{End, Progress};
 use crate::supervision::event::{Action, Event, Happening};
+use gapless_agent::folder::Folder;
 use std::collections::BTreeSet;
 
 impl Driver {
@@ -192,5 +193,5 @@ impl Driver {
 fn make_log_folder(log: &std::path::Path) -> Result<(), SupervisorError> {
     let Some(folder) = log.parent() else { return Ok(()) };
     let failed = SupervisorError::io(format!("making the folder {}", folder.display()));
-    std::fs::create_dir_all(folder).map_err(failed)
+    Folder::make(folder).map(drop).map_err(failed)
 }

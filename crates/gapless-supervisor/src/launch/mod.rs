@@ -21,10 +21,11 @@ use crate::state_directory::{
     CopyDirectory, HeldLock, LaunchFailure, LaunchFailureFile, LaunchPlan, LockRecord, StateDirectory,
 };
 use gapless_agent::fault::crash_point;
+use gapless_agent::folder::Folder;
+use rustix::fs::{Mode, OFlags};
 use std::convert::Infallible;
 use std::fs::File;
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
@@ -167,12 +168,16 @@ fn plan(copy: &CopyDirectory, incarnation: u64) -> Result<LaunchPlan, Refusal> {
 
 fn open_log(plan: &LaunchPlan) -> Result<File, SupervisorError> {
     let failed = SupervisorError::io(format!("opening its log {}", plan.log.display()));
-    // Its directory says who may look; without blocking, should it be a pipe that nobody reads.
-    let nonblocking = rustix::fs::OFlags::NONBLOCK.bits() as i32;
-    let opened = File::options().append(true).create(true).mode(0o640).custom_flags(nonblocking).open(&plan.log);
-    let log = opened.map_err(failed)?;
+    let open = || {
+        let no_name = || std::io::Error::other("it has no name");
+        let folder = Folder::open(plan.log.parent().ok_or_else(no_name)?)?;
+        // Its folder says who may look.
+        let (flags, mode) = (OFlags::WRONLY | OFlags::APPEND, Mode::from_raw_mode(0o640));
+        folder.open_or_make_file(plan.log.file_name().ok_or_else(no_name)?, flags, mode)
+    };
+    let log = open().map_err(failed)?;
     let failed = SupervisorError::system(format!("opening its log {}", plan.log.display()));
-    rustix::fs::fcntl_setfl(&log, rustix::fs::OFlags::APPEND).map_err(failed)?;
+    rustix::fs::fcntl_setfl(&log, OFlags::APPEND).map_err(failed)?;
     Ok(log)
 }
 

@@ -1,6 +1,6 @@
 //! [`LogFollower`]: reads a log on from a position, also while it is rotated.
 
-use super::positions::{LockedLog, begin, kept, open};
+use super::positions::{LockedLog, LogFiles, kept};
 use rustix::fs::OFlags;
 use std::fs::File;
 use std::io;
@@ -33,15 +33,16 @@ impl LogFollower {
     /// From so many bytes before its end on, or from the oldest that is kept.
     #[must_use]
     pub fn before_end(log: &Path, bytes: u64) -> Self {
-        let (begin, end) = ends(log);
-        let kept: u64 = parts(log).map(|(_, length)| length).sum();
+        let Ok(Some(files)) = LogFiles::of(log) else { return Self::at(log, 0) };
+        let (begin, end) = ends(&files);
+        let kept: u64 = parts(&files).map(|(_, length)| length).sum();
         Self::at(log, end.saturating_sub(bytes).max(begin.saturating_sub(kept)))
     }
 
     /// The position of a log's end now; 0 of one that is not there.
     #[must_use]
     pub fn end_of(log: &Path) -> u64 {
-        ends(log).1
+        LogFiles::of(log).ok().flatten().map_or(0, |files| ends(&files).1)
     }
 
     /// Where it is.
@@ -60,10 +61,11 @@ impl LogFollower {
     /// # Errors
     /// The system's.
     pub fn read(&mut self, bytes_max: usize) -> io::Result<Piece> {
-        let Some(locked) = LockedLog::shared(&self.log)? else { return Ok(Piece::default()) };
+        let Some(files) = LogFiles::of(&self.log)? else { return Ok(Piece::default()) };
+        let Some(locked) = LockedLog::shared(&files)? else { return Ok(Piece::default()) };
         let mut all = Piece::default();
         while all.bytes.len() < bytes_max {
-            let piece = self.of_one_file(&locked, bytes_max - all.bytes.len())?;
+            let piece = self.of_one_file(&files, &locked, bytes_max - all.bytes.len())?;
             if piece.bytes.is_empty() && piece.skipped == 0 {
                 break;
             }
@@ -74,8 +76,8 @@ impl LogFollower {
     }
 
     /// The same, not beyond the end of one file.
-    fn of_one_file(&mut self, locked: &LockedLog, bytes_max: usize) -> io::Result<Piece> {
-        let (begin, length) = (begin(&self.log), locked.length()?);
+    fn of_one_file(&mut self, files: &LogFiles, locked: &LockedLog, bytes_max: usize) -> io::Result<Piece> {
+        let (begin, length) = (files.begin(), locked.length()?);
         if self.at > begin + length {
             // Somebody has emptied it.
             self.at = begin;
@@ -83,10 +85,9 @@ impl LogFollower {
         if self.at >= begin {
             return self.piece(&locked.file, begin, begin + length, bytes_max, 0);
         }
-        let log = self.log.clone();
         let mut end = begin;
         let mut oldest = None;
-        for (file, length) in parts(&log) {
+        for (file, length) in parts(files) {
             let start = end.saturating_sub(length);
             if self.at >= start {
                 return self.piece(&file, start, end, bytes_max, 0);
@@ -114,16 +115,16 @@ impl LogFollower {
 }
 
 /// The positions at which a log's file begins and ends.
-fn ends(log: &Path) -> (u64, u64) {
+fn ends(log: &LogFiles) -> (u64, u64) {
     let Ok(Some(locked)) = LockedLog::shared(log) else { return (0, 0) };
-    let begin = begin(log);
+    let begin = log.begin();
     (begin, begin + locked.length().unwrap_or(0))
 }
 
 /// What is kept of a log, the newest first, with their lengths.
-fn parts(log: &Path) -> impl Iterator<Item = (File, u64)> {
+fn parts(log: &LogFiles) -> impl Iterator<Item = (File, u64)> {
     let part = |number| {
-        let file = open(&kept(log, number), OFlags::RDONLY).ok()??;
+        let file = log.folder.open_file(kept(&log.name, number), OFlags::RDONLY).ok()??;
         let length = file.metadata().ok()?.len();
         Some((file, length))
     };
@@ -144,7 +145,7 @@ mod tests {
         std::fs::write(kept(&path, 2), "0123").unwrap();
         std::fs::write(kept(&path, 1), "456").unwrap();
         std::fs::write(&path, "789").unwrap();
-        super::super::positions::write_begin(&path, 17).unwrap();
+        LogFiles::of(&path).unwrap().unwrap().write_begin(17).unwrap();
         let piece = |bytes: &str, skipped| Piece { bytes: bytes.as_bytes().to_vec(), skipped };
         let mut pieces = [0; 5].map(|_| follower.read(3).unwrap()).into_iter();
         for expected in [piece("012", 10), piece("345", 0), piece("678", 0), piece("9", 0), piece("", 0)] {

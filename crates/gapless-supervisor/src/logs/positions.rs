@@ -1,9 +1,10 @@
 //! Where a log begins: `NAME.log.begin`, and the lock on the log under which that, the file and the kept ones change
 //! together.
 
+use gapless_agent::folder::Folder;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -28,6 +29,55 @@ pub(super) fn behind(log: &Path, what: &str) -> PathBuf {
     name.into()
 }
 
+/// The files of one log. Its folder may belong to the user of the copy that writes it, who is not trusted.
+#[derive(Debug)]
+pub(super) struct LogFiles {
+    pub folder: Folder,
+    /// Without its folder.
+    pub name: PathBuf,
+}
+
+impl LogFiles {
+    /// `None` if there is no such folder.
+    pub fn of(log: &Path) -> io::Result<Option<Self>> {
+        let (Some(folder), Some(name)) = (log.parent(), log.file_name()) else {
+            return Err(io::Error::other("it has no name"));
+        };
+        match Folder::open(folder) {
+            Ok(folder) => Ok(Some(Self { folder, name: name.into() })),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Opens the log itself; `None` if it is not there.
+    pub fn open(&self, flags: OFlags) -> io::Result<Option<File>> {
+        self.folder.open_file(&self.name, flags)
+    }
+
+    /// The position at which the file begins. Whatever stands there: a wrong one shows lines twice, or not.
+    pub fn begin(&self) -> u64 {
+        let mut text = String::new();
+        if let Ok(Some(file)) = self.folder.open_file(behind(&self.name, "begin"), OFlags::RDONLY) {
+            let _unreadable = file.take(DIGITS as u64 + 1).read_to_string(&mut text);
+        }
+        text.trim().parse().unwrap_or(0)
+    }
+
+    /// Writes the position at which the file begins. In one piece, over the one before: also on a full disk.
+    pub fn write_begin(&self, position: u64) -> io::Result<()> {
+        let log = self.open(OFlags::RDONLY)?.and_then(|log| log.metadata().ok());
+        let mode = Mode::from_raw_mode(log.map_or(0o600, |log| log.mode() & 0o777));
+        let name = behind(&self.name, "begin");
+        let file = match self.folder.open_or_make_file(&name, OFlags::WRONLY, mode) {
+            // Something else stands there.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => self.folder.make_file(&name, mode),
+            opened => opened,
+        }?;
+        file.write_all_at(format!("{position:DIGITS$}\n").as_bytes(), 0)
+    }
+}
+
 /// A log that is open, locked until it is dropped. Without its lock, where somebody does not let it go.
 #[derive(Debug)]
 pub(super) struct LockedLog {
@@ -36,17 +86,17 @@ pub(super) struct LockedLog {
 
 impl LockedLog {
     /// Opens it for reading, and shares its lock; `None` if it is not there.
-    pub fn shared(log: &Path) -> io::Result<Option<Self>> {
+    pub fn shared(log: &LogFiles) -> io::Result<Option<Self>> {
         Self::open(log, OFlags::RDONLY, FlockOperation::NonBlockingLockShared)
     }
 
     /// Opens it for changing, with the lock alone.
-    pub fn exclusive(log: &Path) -> io::Result<Option<Self>> {
+    pub fn exclusive(log: &LogFiles) -> io::Result<Option<Self>> {
         Self::open(log, OFlags::RDWR, FlockOperation::NonBlockingLockExclusive)
     }
 
-    fn open(log: &Path, flags: OFlags, lock: FlockOperation) -> io::Result<Option<Self>> {
-        let Some(file) = open(log, flags)? else { return Ok(None) };
+    fn open(log: &LogFiles, flags: OFlags, lock: FlockOperation) -> io::Result<Option<Self>> {
+        let Some(file) = log.open(flags)? else { return Ok(None) };
         for _ in 0..TRIES {
             match flock(&file, lock) {
                 Err(rustix::io::Errno::WOULDBLOCK) => std::thread::sleep(PAUSE),
@@ -61,29 +111,4 @@ impl LockedLog {
     pub fn length(&self) -> io::Result<u64> {
         self.file.metadata().map(|file| file.len())
     }
-}
-
-/// Opens a log; `None` if it is not there. No link, and nothing that could hold up its reader.
-pub(super) fn open(log: &Path, flags: OFlags) -> io::Result<Option<File>> {
-    let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let file: File = match rustix::fs::open(log, flags, Mode::empty()) {
-        Ok(file) => file.into(),
-        Err(rustix::io::Errno::NOENT) => return Ok(None),
-        Err(errno) => return Err(errno.into()),
-    };
-    if file.metadata()?.is_file() { Ok(Some(file)) } else { Err(io::Error::other("it is no file")) }
-}
-
-/// The position at which the file begins. Whatever stands there: a wrong one shows lines twice, or not.
-pub(super) fn begin(log: &Path) -> u64 {
-    let text = std::fs::read_to_string(behind(log, "begin")).unwrap_or_default();
-    text.trim().parse().unwrap_or(0)
-}
-
-/// Writes the position at which the file begins. In one piece, over the one before: also on a full disk.
-pub(super) fn write_begin(log: &Path, position: u64) -> io::Result<()> {
-    let mode = open(log, OFlags::RDONLY)?.and_then(|log| log.metadata().ok()).map_or(0o600, |log| log.mode() & 0o777);
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file: File = rustix::fs::open(behind(log, "begin"), flags, Mode::from_raw_mode(mode))?.into();
-    file.write_all_at(format!("{position:DIGITS$}\n").as_bytes(), 0)
 }

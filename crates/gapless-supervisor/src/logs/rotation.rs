@@ -8,7 +8,7 @@
 //!
 //! Killed before the cut, a supervisor leaves lines in both files, never in none.
 
-use super::positions::{LockedLog, begin, behind, kept, open, write_begin};
+use super::positions::{LockedLog, LogFiles, behind, kept};
 use rustix::fs::{FallocateFlags, Mode, OFlags, fallocate};
 use rustix::io::Errno;
 use std::fs::File;
@@ -25,9 +25,10 @@ const PIECE_BYTES: usize = 256 << 10;
 /// # Errors
 /// The system's; of a full disk only if no older file could make room. Then nothing is lost, and the log is as long as it was.
 pub(super) fn rotate(log: &Path, bytes_max: u64, kept_max: u32) -> io::Result<bool> {
+    let Some(log) = &LogFiles::of(log)? else { return Ok(false) };
     let mut has_rotated = false;
     loop {
-        let Some(file) = open(log, OFlags::RDWR)? else { return Ok(has_rotated) };
+        let Some(file) = log.open(OFlags::RDWR)? else { return Ok(has_rotated) };
         let length = file.metadata()?.len();
         if length < bytes_max {
             return Ok(has_rotated);
@@ -51,7 +52,7 @@ pub(super) fn rotate(log: &Path, bytes_max: u64, kept_max: u32) -> io::Result<bo
                 let most = from + 2 * bytes_max - length;
                 keep(log, &file, (from, length), kept_max, |log| {
                     empty(log, |file| {
-                        append(file, &behind(log, "1.new"), (length, most))?;
+                        append(file, log, (length, most))?;
                         if from > 0 {
                             remove_from(log, 1)?;
                         }
@@ -65,9 +66,9 @@ pub(super) fn rotate(log: &Path, bytes_max: u64, kept_max: u32) -> io::Result<bo
 }
 
 /// Whether the file system of a log can cut the beginning of a file away.
-fn can_cut(log: &Path, block: u64) -> io::Result<bool> {
-    let path = behind(log, "cut");
-    let probe = create(&path, 0o600);
+fn can_cut(log: &LogFiles, block: u64) -> io::Result<bool> {
+    let name = behind(&log.name, "cut");
+    let probe = log.folder.make_file(&name, Mode::RUSR | Mode::WUSR);
     // Another file would find the same.
     let can = probe.and_then(|probe| {
         probe.set_len(2 * block)?;
@@ -77,31 +78,31 @@ fn can_cut(log: &Path, block: u64) -> io::Result<bool> {
             Err(errno) => Err(errno.into()),
         }
     });
-    let _absent = std::fs::remove_file(&path);
+    let _absent = log.folder.remove(&name);
     can
 }
 
 /// Copies a part of the log to the place of what will be `NAME.log.1`, then has `finish` done. On a full disk older files
 /// make room, the oldest first.
 fn keep(
-    log: &Path,
+    log: &LogFiles,
     file: &File,
     (from, to): (u64, u64),
     kept_max: u32,
-    finish: impl FnOnce(&Path) -> io::Result<()>,
+    finish: impl FnOnce(&LogFiles) -> io::Result<()>,
 ) -> io::Result<()> {
-    let new = behind(log, "1.new");
-    while let Err(error) = copy(file, &new, from, to) {
-        let _absent = std::fs::remove_file(&new);
-        let oldest = (1..=kept_max).rev().map(|number| kept(log, number)).find(|path| path.exists());
+    let new = behind(&log.name, "1.new");
+    while let Err(error) = copy(file, log, from, to) {
+        let _absent = log.folder.remove(&new);
+        let oldest = (1..=kept_max).rev().map(|number| kept(&log.name, number)).find(|name| log.folder.has(name));
         match oldest.filter(|_| is_full(&error)) {
-            Some(oldest) => std::fs::remove_file(oldest)?,
+            Some(oldest) => drop(log.folder.remove(oldest)?),
             None => return Err(error),
         }
     }
     let finished = finish(log);
     if finished.is_err() {
-        let _absent = std::fs::remove_file(&new);
+        let _absent = log.folder.remove(&new);
     }
     finished
 }
@@ -115,8 +116,9 @@ fn unless_full(written: io::Result<()>) -> io::Result<()> {
     written.or_else(|error| if is_full(&error) { Ok(()) } else { Err(error) })
 }
 
-fn copy(file: &File, new: &Path, from: u64, to: u64) -> io::Result<()> {
-    let target = create(new, file.metadata()?.mode() & 0o777)?;
+fn copy(file: &File, log: &LogFiles, from: u64, to: u64) -> io::Result<()> {
+    let mode = Mode::from_raw_mode(file.metadata()?.mode() & 0o777);
+    let target = log.folder.make_file(behind(&log.name, "1.new"), mode)?;
     let mut piece = vec![0; PIECE_BYTES];
     let mut at = from;
     while at < to {
@@ -131,37 +133,32 @@ fn copy(file: &File, new: &Path, from: u64, to: u64) -> io::Result<()> {
     Ok(())
 }
 
-fn create(path: &Path, mode: u32) -> io::Result<File> {
-    let _absent = std::fs::remove_file(path);
-    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-    Ok(rustix::fs::open(path, flags, Mode::from_raw_mode(mode))?.into())
-}
-
 /// Takes the beginning away, with what belongs together: readers see all of it or nothing.
-fn cut_beginning(log: &Path, cut: u64, beside: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+fn cut_beginning(log: &LogFiles, cut: u64, beside: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
     let Some(locked) = LockedLog::exclusive(log)? else { return Ok(()) };
     beside()?;
-    let begin = begin(log);
+    let begin = log.begin();
     // First: who is killed here has lines read twice, and not skipped.
-    unless_full(write_begin(log, begin + cut))?;
+    unless_full(log.write_begin(begin + cut))?;
     fallocate(&locked.file, FallocateFlags::COLLAPSE_RANGE, 0, cut).map_err(|errno| {
         // It is where it was.
-        let _ = write_begin(log, begin);
+        let _ = log.write_begin(begin);
         errno.into()
     })
 }
 
 /// Empties the log, with what belongs together.
-fn empty(log: &Path, beside: impl FnOnce(&File) -> io::Result<()>) -> io::Result<()> {
+fn empty(log: &LogFiles, beside: impl FnOnce(&File) -> io::Result<()>) -> io::Result<()> {
     let Some(locked) = LockedLog::exclusive(log)? else { return Ok(()) };
     beside(&locked.file)?;
-    unless_full(write_begin(log, begin(log) + locked.length()?))?;
+    unless_full(log.write_begin(log.begin() + locked.length()?))?;
     locked.file.set_len(0)
 }
 
-/// Appends to `target` what stands behind `at`, at most so many bytes: what is written without end is not waited for.
-fn append(file: &File, target: &Path, (mut at, most): (u64, u64)) -> io::Result<()> {
-    let mut target = File::options().append(true).open(target)?;
+/// Appends to `1.new` what stands behind `at`, at most so many bytes: what is written without end is not waited for.
+fn append(file: &File, log: &LogFiles, (mut at, most): (u64, u64)) -> io::Result<()> {
+    let target = log.folder.open_file(behind(&log.name, "1.new"), OFlags::WRONLY | OFlags::APPEND)?;
+    let mut target = target.ok_or(io::ErrorKind::NotFound)?;
     let end = at + most;
     let mut piece = vec![0; PIECE_BYTES];
     while at < end {
@@ -177,35 +174,20 @@ fn append(file: &File, target: &Path, (mut at, most): (u64, u64)) -> io::Result<
 }
 
 /// `1.new` becomes `1`, `1` becomes `2`, and so on; more than `kept_max` go.
-fn shift(log: &Path, kept_max: u32) -> io::Result<()> {
+fn shift(log: &LogFiles, kept_max: u32) -> io::Result<()> {
     remove_from(log, kept_max)?;
     for number in (1..kept_max).rev() {
-        rename(&kept(log, number), &kept(log, number + 1))?;
+        log.folder.rename(kept(&log.name, number), kept(&log.name, number + 1))?;
     }
-    rename(&behind(log, "1.new"), &kept(log, 1))
+    log.folder.rename(behind(&log.name, "1.new"), kept(&log.name, 1)).map(drop)
 }
 
 /// Removes what is kept from this number on, also of a time in which more was.
-fn remove_from(log: &Path, mut number: u32) -> io::Result<()> {
-    while remove(&kept(log, number))? {
+fn remove_from(log: &LogFiles, mut number: u32) -> io::Result<()> {
+    while log.folder.remove(kept(&log.name, number))? {
         number += 1;
     }
     Ok(())
-}
-
-fn remove(path: &Path) -> io::Result<bool> {
-    match std::fs::remove_file(path) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error),
-    }
-}
-
-fn rename(from: &Path, to: &Path) -> io::Result<()> {
-    match std::fs::rename(from, to) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
 }
 
 #[cfg(test)]
@@ -264,7 +246,7 @@ mod tests {
             assert!(all.ends_with(&kept_text) && kept_text.len() > 8192, "{} bytes are kept", kept_text.len());
             assert!((1..=2).all(|number| std::fs::metadata(kept(&path, number)).unwrap().len() <= 2 * 8192));
             assert!(!kept(&path, 3).exists() && !behind(&path, "1.new").exists() && !behind(&path, "cut").exists());
-            assert_eq!(begin(&path) + text(&path).len() as u64, all.len() as u64);
+            assert_eq!(LogFiles::of(&path).unwrap().unwrap().begin() + text(&path).len() as u64, all.len() as u64);
         });
     }
 

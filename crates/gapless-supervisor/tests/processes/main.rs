@@ -18,6 +18,7 @@ mod a_singleton_is_active_once;
 mod a_stop_loses_no_call;
 mod a_successor_goes_on_where_one_died;
 mod files_change_while_they_are_in_force;
+mod logs_of_another_user_are_not_trusted;
 mod logs_stay_below_their_limit;
 mod routes_are_looked_after;
 mod what_a_copy_says_is_not_lost;
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
         a_stop_loses_no_call::module(),
         a_successor_goes_on_where_one_died::module(),
         files_change_while_they_are_in_force::module(),
+        logs_of_another_user_are_not_trusted::module(),
         logs_stay_below_their_limit::module(rounds(64, 16)),
         routes_are_looked_after::module(),
         what_a_copy_says_is_not_lost::module(),
