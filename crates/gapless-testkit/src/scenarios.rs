@@ -44,6 +44,11 @@ impl Module {
         self
     }
 
+    /// With one that makes choices, where `GAPLESS_FULL` asks for all: another shows nearly the same.
+    pub fn in_full(self, name: impl Into<String>, run: impl FnOnce(&mut Random) + Send + 'static) -> Self {
+        if random::is_full() { self.with_choices(name, run) } else { self }
+    }
+
     fn trials(self, seed: u64) -> impl Iterator<Item = Trial> {
         // As it is listed in any other test program: without the program's own name.
         let module = self.path.split_once("::").expect("a module of the program").1;

@@ -42,7 +42,7 @@ pub fn module() -> Module {
     // The scenarios wait more than they compute.
     Module::new(module_path!())
         .side_by_side(4)
-        .with_choices("at_tier_journal", |random| at_each_point(Tier::Journal, random))
+        .in_full("at_tier_journal", |random| at_each_point(Tier::Journal, random))
         .with_choices("at_tier_sync", |random| at_each_point(Tier::Sync, random))
         .with_choices("an_index_of_another_history_is_not_believed", |random| {
             with_an_index_of_another_history(&[], random).unwrap_or_else(|problem| panic!("{problem}"));

@@ -23,7 +23,7 @@ pub fn module() -> Module {
     // The scenarios wait more than they compute.
     Module::new(module_path!())
         .side_by_side(4)
-        .with_choices("at_tier_journal", |random| at_each_point(Tier::Journal, random))
+        .in_full("at_tier_journal", |random| at_each_point(Tier::Journal, random))
         .with_choices("at_tier_sync", |random| at_each_point(Tier::Sync, random))
 }
 
