@@ -10,10 +10,11 @@ use gapless_agent::Waker;
 use gapless_agent::thread::spawn_helper;
 use gapless_transport::Tier;
 use gapless_transport::peer_process::PeerProcess;
+use rustix::fs::Mode;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::os::fd::AsFd;
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -287,9 +288,7 @@ impl ControlThread {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(error)),
             _ => {}
         }
-        let listener = UnixListener::bind(&path).map_err(failed)?;
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
-        listener.set_nonblocking(true).map_err(failed)?;
+        let listener = listen(&path).map_err(failed)?;
         let stopping = Arc::<AtomicBool>::default();
         let waker = Waker::new().map_err(failed)?;
         let (seen, cluster, own_waker) = (Arc::clone(&stopping), cluster.to_owned(), waker.clone());
@@ -313,6 +312,16 @@ impl ControlThread {
         let thread = spawn_helper("gapless-cluster", run).map_err(ClusterError::Agent)?;
         Ok(Self { path, stopping, waker, thread: Some(thread) })
     }
+}
+
+/// A socket of this user's: nobody connects before it has its mode, because it does not listen until then.
+fn listen(path: &Path) -> std::io::Result<UnixListener> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    rustix::net::bind(&socket, &SocketAddrUnix::new(path)?)?;
+    rustix::fs::chmod(path, Mode::RUSR | Mode::WUSR)?;
+    rustix::net::listen(&socket, 128)?;
+    Ok(socket.into())
 }
 
 impl Drop for ControlThread {
@@ -404,5 +413,22 @@ fn command(shared: &MemberShared, command: AdminCommand) -> Answer {
         Some(Outcome::NotChanged(reason)) => Answer::Refused(reason.to_string()),
         Some(Outcome::NotUpgraded(reason)) => Answer::Refused(reason),
         None => Answer::Refused("the member does not answer; it may be busy, or stopping".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn its_socket_is_of_its_user_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        let listener = listen(&path).unwrap();
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
+        let _client = UnixStream::connect(&path).unwrap();
+        assert!(listener.accept().is_ok());
     }
 }
