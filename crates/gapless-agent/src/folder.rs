@@ -3,7 +3,7 @@
 //! A process with more rights than the owner of a folder is led astray by links: on the way to the folder, in the place of a file, or as a
 //! second name of a file. So the way is walked step by step, and each file is looked at once it is open.
 //!
-//! The rule for the way is that of `CHASE_SAFE` in systemd: behind a directory or a link of an ordinary user follows nothing of anybody else.
+//! Behind a link of an ordinary user follows nothing of anybody else (as `CHASE_SAFE` in systemd, which refuses it behind directories, too).
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
@@ -33,7 +33,7 @@ impl Folder {
     /// Opens a folder.
     ///
     /// # Errors
-    /// The system's. `PermissionDenied` where something of another user leads to something of a third one.
+    /// The system's. `PermissionDenied` where a link of another user leads to something that is not that user's.
     pub fn open(path: &Path) -> io::Result<Self> {
         Self::walked(path, false)
     }
@@ -185,8 +185,8 @@ fn walk(path: &Path, makes_missing: bool, users: Users) -> io::Result<(OwnedFd, 
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut here = rustix::fs::open(".", flags | OFlags::DIRECTORY, Mode::empty())?;
     let mut found = rustix::fs::fstat(&here)?;
-    // Who has led here last.
-    let mut guide = found.st_uid;
+    // Whose link has led here.
+    let mut guide = None;
     let mut ahead: VecDeque<OsString> = names(path).collect();
     let mut links = 0;
     while let Some(name) = ahead.pop_front() {
@@ -201,15 +201,15 @@ fn walk(path: &Path, makes_missing: bool, users: Users) -> io::Result<(OwnedFd, 
             next => next?,
         };
         let at_next = rustix::fs::fstat(&next)?;
-        // The way of an absolute path begins at the root, whoever names it; that of a link is its owner's.
-        let begins = name == "/" && links == 0;
-        if !begins && !users.trusts(guide) && at_next.st_uid != guide {
-            let (guide, owner, name) = (guide, at_next.st_uid, name.display());
-            return Err(refused(&format!("something of user {guide} leads to {name} of user {owner}")));
+        let owner = at_next.st_uid;
+        if let Some(guide) = guide.filter(|guide| *guide != owner) {
+            return Err(refused(&format!("a link of user {guide} leads to {} of user {owner}", name.display())));
         }
-        guide = at_next.st_uid;
         match FileType::from_raw_mode(at_next.st_mode) {
             FileType::Symlink => {
+                if !users.trusts(owner) {
+                    guide = Some(owner);
+                }
                 links += 1;
                 if links > LINKS_MAX {
                     return Err(Errno::LOOP.into());
@@ -337,12 +337,13 @@ mod tests {
                 return println!("SKIPPED: only root can give files away");
             }
         }
-        for good in ["home/logs", "home/there"] {
+        std::fs::create_dir(at("home/state")).unwrap();
+        for good in ["home/logs", "home/there", "home/state"] {
             assert!(Folder::open(&at(good)).is_ok(), "{good}");
         }
         for wrong in ["home/absolute", "home/relative"] {
             let error = Folder::open(&at(wrong)).unwrap_err();
-            assert!(reason(&error).contains(&format!("something of user {OTHER} leads to")), "{wrong}: {error}");
+            assert!(reason(&error).contains(&format!("a link of user {OTHER} leads to")), "{wrong}: {error}");
         }
         assert_eq!(Folder::open(&at("home/round")).unwrap_err().raw_os_error(), Some(Errno::LOOP.raw_os_error()));
         // A new folder, too, would be made in a place that somebody else has chosen.
