@@ -78,6 +78,7 @@ pub use options::{ElasticQueueOptions, Notice, NoticeReceiver, RECORD_BYTES_LIMI
 pub use priority::Priority;
 
 use block::Block;
+use gapless_agent::foreign;
 use helper::Helper;
 use options::Sizes;
 use shared::Shared;
@@ -188,7 +189,7 @@ impl ElasticQueue {
             drop(state);
         }
         if has_room && let Some(notice) = &self.shared.notice {
-            notice(Notice::Room);
+            foreign::run("a receiver of notices of a queue", || notice(Notice::Room));
         }
         match taken {
             Taken::Record(number, _) => Ok(Popped::Record(number)),
@@ -226,7 +227,7 @@ impl ElasticQueue {
         let helper = Helper::new(self.shared.clone());
         let name = format!("spill-{}", self.shared.name);
         match std::thread::Builder::new().name(name).spawn(move || {
-            gapless_agent::foreign::own_this_thread();
+            foreign::own_this_thread();
             helper.run();
         }) {
             Ok(handle) => *self.handle() = Some(handle),

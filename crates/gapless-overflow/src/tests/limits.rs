@@ -38,6 +38,26 @@ fn a_receiver_of_notices_that_panics_loses_nothing() {
     assert_holds(&queue, Priority::High, pushed, 200);
 }
 
+/// Whoever takes a record may find the room first, and then gives the notice on its own thread.
+#[test]
+fn a_receiver_that_panics_spoils_no_pop() {
+    let here = std::thread::current().id();
+    wait::turn_until("the consumer gives the notice", || {
+        let directory = tempfile::tempdir().unwrap();
+        let (mut options, (told, is_told)) = (tiny(directory.path()), std::sync::mpsc::channel());
+        options.disk_bytes_max = 20_000;
+        let (by, was_by) = std::sync::mpsc::channel();
+        options.notice = Some(Arc::new(move |notice| {
+            let _nobody_listens = (told.send(notice), by.send(std::thread::current().id()));
+            panic!("as a receiver does here");
+        }));
+        let queue = Noticed { queue: ElasticQueue::new(options).unwrap(), notices: is_told };
+        let (pushed, _) = queue.fill(Priority::High, 200);
+        assert_holds(&queue, Priority::High, pushed, 200);
+        was_by.try_iter().any(|thread| thread == here)
+    });
+}
+
 #[test]
 fn the_limit_on_disk_is_said_and_is_one() {
     let directory = tempfile::tempdir().unwrap();
