@@ -135,7 +135,7 @@ fn a_program_that_is_written_slowly_is_waited_for() {
     up(&place, &[of_program(&place, "reload = { program = true }")]);
     let before = wait_for(&place, "all are ready", |status| are_ready(status, 2));
     // A shell that has just started would read what is written now.
-    ["a.1", "a.2"].into_iter().for_each(|copy| drop(place.wait_for_start(copy, 1)));
+    until("both run", || place.starts().len() == 2);
     let text = script("second");
     std::fs::remove_file(program_path(&place)).unwrap();
     let mut slow = File::options().write(true).create_new(true).mode(0o755).open(program_path(&place)).unwrap();
