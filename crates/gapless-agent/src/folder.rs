@@ -38,16 +38,16 @@ impl Folder {
         Self::walked(path, false)
     }
 
-    /// Opens a folder, and makes what is missing of its path with mode 0777 less the mask of this process.
+    /// Opens a folder, and creates what is missing of its path with mode 0777 less the mask of this process.
     ///
     /// # Errors
     /// As [`Folder::open`].
-    pub fn make(path: &Path) -> io::Result<Self> {
+    pub fn create(path: &Path) -> io::Result<Self> {
         Self::walked(path, true)
     }
 
-    fn walked(path: &Path, makes_missing: bool) -> io::Result<Self> {
-        let (fd, found) = walk(path, makes_missing, Users::of_this_process())?;
+    fn walked(path: &Path, creates_missing: bool) -> io::Result<Self> {
+        let (fd, found) = walk(path, creates_missing, Users::of_this_process())?;
         // Write permission of the group or of all.
         let is_shared = found.st_uid != rustix::process::geteuid().as_raw() || found.st_mode & 0o022 != 0;
         Ok(Self { fd, owner: found.st_uid, is_shared })
@@ -61,11 +61,11 @@ impl Folder {
         self.try_open(name.as_ref(), flags, Mode::empty())
     }
 
-    /// As [`Folder::open_file`]; a file that is missing is made with this mode.
+    /// As [`Folder::open_file`]; a file that is missing is created with this mode.
     ///
     /// # Errors
     /// As [`Folder::open_file`].
-    pub fn open_or_make_file(&self, name: impl AsRef<OsStr>, flags: OFlags, mode: Mode) -> io::Result<File> {
+    pub fn open_or_create_file(&self, name: impl AsRef<OsStr>, flags: OFlags, mode: Mode) -> io::Result<File> {
         for _ in 0..TRIES {
             if let Some(file) = self.try_open(name.as_ref(), flags | OFlags::CREATE, mode)? {
                 return Ok(file);
@@ -74,11 +74,11 @@ impl Folder {
         Err(io::Error::other("others remove it again and again"))
     }
 
-    /// Makes a file for reading and writing, in the place of what has that name.
+    /// Creates a file for reading and writing, in the place of what has that name.
     ///
     /// # Errors
     /// The system's.
-    pub fn make_file(&self, name: impl AsRef<OsStr>, mode: Mode) -> io::Result<File> {
+    pub fn create_file(&self, name: impl AsRef<OsStr>, mode: Mode) -> io::Result<File> {
         let name = name.as_ref();
         self.remove(name)?;
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -181,7 +181,7 @@ fn unmapped_user() -> Option<u32> {
 }
 
 /// Walks to a folder.
-fn walk(path: &Path, makes_missing: bool, users: Users) -> io::Result<(OwnedFd, Stat)> {
+fn walk(path: &Path, creates_missing: bool, users: Users) -> io::Result<(OwnedFd, Stat)> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut here = rustix::fs::open(".", flags | OFlags::DIRECTORY, Mode::empty())?;
     let mut found = rustix::fs::fstat(&here)?;
@@ -191,7 +191,7 @@ fn walk(path: &Path, makes_missing: bool, users: Users) -> io::Result<(OwnedFd, 
     let mut links = 0;
     while let Some(name) = ahead.pop_front() {
         let next = match rustix::fs::openat(&here, &name, flags, Mode::empty()) {
-            Err(Errno::NOENT) if makes_missing => {
+            Err(Errno::NOENT) if creates_missing => {
                 match rustix::fs::mkdirat(&here, &name, Mode::from_raw_mode(0o777)) {
                     Ok(()) | Err(Errno::EXIST) => {}
                     Err(errno) => return Err(errno.into()),
@@ -255,19 +255,19 @@ mod tests {
     #[test]
     fn files_come_and_go() {
         let root = tempfile::tempdir().unwrap();
-        let folder = Folder::make(&root.path().join("a/b/../c")).unwrap();
+        let folder = Folder::create(&root.path().join("a/b/../c")).unwrap();
         assert!(root.path().join("a/b").is_dir() && root.path().join("a/c").is_dir());
         assert!(folder.open_file("x", READ).unwrap().is_none());
         let flags = OFlags::WRONLY | OFlags::APPEND;
         for text in ["one", "two"] {
-            let mut file = folder.open_or_make_file("x", flags, Mode::from_raw_mode(0o640)).unwrap();
+            let mut file = folder.open_or_create_file("x", flags, Mode::from_raw_mode(0o640)).unwrap();
             file.write_all(text.as_bytes()).unwrap();
         }
         assert!(folder.rename("x", "y").unwrap() && !folder.rename("x", "y").unwrap());
         let mut text = String::new();
         folder.open_file("y", READ).unwrap().unwrap().read_to_string(&mut text).unwrap();
         assert_eq!(text, "onetwo");
-        assert_eq!(folder.make_file("y", Mode::RUSR).unwrap().metadata().unwrap().len(), 0);
+        assert_eq!(folder.create_file("y", Mode::RUSR).unwrap().metadata().unwrap().len(), 0);
         assert!(folder.has("y") && folder.remove("y").unwrap());
         assert!(!folder.has("y") && !folder.remove("y").unwrap());
     }
@@ -285,10 +285,10 @@ mod tests {
             let error = folder.open_file(wrong, READ).unwrap_err();
             assert!(reason(&error).contains(expected), "{wrong}: {error}");
         }
-        let made = folder.open_or_make_file("dangling", OFlags::WRONLY, Mode::RUSR);
+        let made = folder.open_or_create_file("dangling", OFlags::WRONLY, Mode::RUSR);
         assert!(reason(&made.unwrap_err()).contains("link") && !folder.has("nothing"));
         // Only the link goes.
-        folder.make_file("link", Mode::RUSR).unwrap();
+        folder.create_file("link", Mode::RUSR).unwrap();
         assert_eq!(std::fs::read(root.path().join("file")).unwrap(), b"x");
     }
 
@@ -347,14 +347,14 @@ mod tests {
         }
         assert_eq!(Folder::open(&at("home/round")).unwrap_err().raw_os_error(), Some(Errno::LOOP.raw_os_error()));
         // A new folder, too, would be made in a place that somebody else has chosen.
-        assert!(Folder::make(&at("home/absolute/new")).is_err() && !at("private/new").exists());
+        assert!(Folder::create(&at("home/absolute/new")).is_err() && !at("private/new").exists());
     }
 
     #[test]
     fn a_file_is_no_folder() {
         let root = tempfile::tempdir().unwrap();
         std::fs::write(root.path().join("file"), "x").unwrap();
-        let opened = Folder::make(&root.path().join("file/logs"));
+        let opened = Folder::create(&root.path().join("file/logs"));
         assert_eq!(opened.unwrap_err().kind(), io::ErrorKind::NotADirectory);
         assert_eq!(Folder::open(&root.path().join("none")).unwrap_err().kind(), io::ErrorKind::NotFound);
     }

@@ -193,5 +193,5 @@ impl Driver {
 fn make_log_folder(log: &std::path::Path) -> Result<(), SupervisorError> {
     let Some(folder) = log.parent() else { return Ok(()) };
     let failed = SupervisorError::io(format!("making the folder {}", folder.display()));
-    Folder::make(folder).map(drop).map_err(failed)
+    Folder::create(folder).map(drop).map_err(failed)
 }

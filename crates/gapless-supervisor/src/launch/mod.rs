@@ -173,7 +173,7 @@ fn open_log(plan: &LaunchPlan) -> Result<File, SupervisorError> {
         let folder = Folder::open(plan.log.parent().ok_or_else(no_name)?)?;
         // Its folder says who may look.
         let (flags, mode) = (OFlags::WRONLY | OFlags::APPEND, Mode::from_raw_mode(0o640));
-        folder.open_or_make_file(plan.log.file_name().ok_or_else(no_name)?, flags, mode)
+        folder.open_or_create_file(plan.log.file_name().ok_or_else(no_name)?, flags, mode)
     };
     let log = open().map_err(failed)?;
     let failed = SupervisorError::system(format!("opening its log {}", plan.log.display()));

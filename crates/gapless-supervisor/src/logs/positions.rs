@@ -69,9 +69,9 @@ impl LogFiles {
         let log = self.open(OFlags::RDONLY)?.and_then(|log| log.metadata().ok());
         let mode = Mode::from_raw_mode(log.map_or(0o600, |log| log.mode() & 0o777));
         let name = behind(&self.name, "begin");
-        let file = match self.folder.open_or_make_file(&name, OFlags::WRONLY, mode) {
+        let file = match self.folder.open_or_create_file(&name, OFlags::WRONLY, mode) {
             // Something else stands there.
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => self.folder.make_file(&name, mode),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => self.folder.create_file(&name, mode),
             opened => opened,
         }?;
         file.write_all_at(format!("{position:DIGITS$}\n").as_bytes(), 0)

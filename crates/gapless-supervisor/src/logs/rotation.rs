@@ -68,7 +68,7 @@ pub(super) fn rotate(log: &Path, bytes_max: u64, kept_max: u32) -> io::Result<bo
 /// Whether the file system of a log can cut the beginning of a file away.
 fn can_cut(log: &LogFiles, block: u64) -> io::Result<bool> {
     let name = behind(&log.name, "cut");
-    let probe = log.folder.make_file(&name, Mode::RUSR | Mode::WUSR);
+    let probe = log.folder.create_file(&name, Mode::RUSR | Mode::WUSR);
     // Another file would find the same.
     let can = probe.and_then(|probe| {
         probe.set_len(2 * block)?;
@@ -118,7 +118,7 @@ fn unless_full(written: io::Result<()>) -> io::Result<()> {
 
 fn copy(file: &File, log: &LogFiles, from: u64, to: u64) -> io::Result<()> {
     let mode = Mode::from_raw_mode(file.metadata()?.mode() & 0o777);
-    let target = log.folder.make_file(behind(&log.name, "1.new"), mode)?;
+    let target = log.folder.create_file(behind(&log.name, "1.new"), mode)?;
     let mut piece = vec![0; PIECE_BYTES];
     let mut at = from;
     while at < to {
