@@ -8,9 +8,9 @@
 mod commands;
 #[cfg(test)]
 mod documented_commands;
-mod hang_up;
 mod lost_file;
 mod printable;
+mod signals;
 mod standard_streams;
 mod warnings;
 
@@ -140,6 +140,7 @@ const SLOWER: u8 = 3;
 fn main() -> ExitCode {
     // Without it such an end says less, and is one all the same.
     let _kernel_refuses = gapless_agent::lost_mappings::name_lost_mappings();
+    signals::survive_file_size_limit();
     if let Some(done) = run_own_role() {
         return code_of(done);
     }

@@ -23,7 +23,7 @@ pub(crate) mod top;
 pub(crate) mod validate;
 pub(crate) mod watch;
 
-use crate::{hang_up, standard_streams};
+use crate::{signals, standard_streams};
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -80,7 +80,7 @@ impl std::error::Error for Ended {}
 pub(crate) fn interrupts() -> Result<Arc<AtomicU32>, ctrlc::Error> {
     let count = Arc::<AtomicU32>::default();
     let counted = Arc::clone(&count);
-    hang_up::kept_ignored(|| {
+    signals::kept_ignored(|| {
         ctrlc::set_handler(move || {
             // Relaxed: the count guards no data; a poll sees it some time later.
             if counted.fetch_add(1, Ordering::Relaxed) >= 2 {
@@ -102,7 +102,7 @@ pub(crate) fn interrupt() -> Result<Arc<AtomicBool>, ctrlc::Error> {
     // Counted here: the flag may be set by others, too, as when a child process ends by the same Ctrl-C.
     let mut is_second = false;
     let asking = std::thread::current();
-    hang_up::kept_ignored(|| {
+    signals::kept_ignored(|| {
         ctrlc::set_handler(move || {
             if std::mem::replace(&mut is_second, true) {
                 std::process::exit(INTERRUPTED.into());

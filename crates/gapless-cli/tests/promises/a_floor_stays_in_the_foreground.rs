@@ -186,6 +186,27 @@ fn processes() -> Vec<(u32, u32, String)> {
 }
 
 #[test]
+fn ps_needs_no_proc() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("floor.toml"), "[process.a]\ncommand = [\"sleep\", \"9\"]\n").unwrap();
+    std::fs::create_dir_all(folder.path().join("floor.state/copies")).unwrap();
+    let unmounted = |script: &str| {
+        let mut command = Command::new("unshare");
+        command.args(["--user", "--map-root-user", "--mount", "sh", "-c"]);
+        command.args([&format!("mount -t tmpfs none /proc && {script}"), env!("CARGO_BIN_EXE_gapless")]);
+        command.current_dir(folder.path()).output()
+    };
+    let trial = unmounted("true");
+    if !trial.as_ref().is_ok_and(|ended| ended.status.success()) {
+        println!("SKIPPED: namespaces of mounts cannot be made with unshare: {trial:?}");
+        return;
+    }
+    let ended = unmounted("exec \"$0\" ps --at floor.toml").unwrap();
+    let (out, said) = (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
+    assert!(ended.status.success(), "{out}{said}");
+}
+
+#[test]
 fn as_process_1_it_reaps_reloads_and_ends_all() {
     let trial = Command::new("unshare").args(UNSHARE).arg("true").output();
     if !trial.as_ref().is_ok_and(|ended| ended.status.success()) {

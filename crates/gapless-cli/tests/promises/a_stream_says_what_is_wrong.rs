@@ -5,7 +5,8 @@ use crate::program::{self, gapless, run};
 use crate::stream_process::{configured, sequencer, stream, stream_command, stream_with, write_lines};
 use gapless_testkit::process::Process;
 use serde_json::Value;
-use std::process::Stdio;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 #[test]
 fn a_bad_file_is_refused_with_its_line_by_every_subcommand() {
@@ -193,4 +194,28 @@ fn a_lock_file_that_was_removed_hides_no_sequencer() {
     );
     let text = stream(here, "sequencer").error(1);
     assert!(text.contains("in use by process"), "{text}");
+}
+
+/// `gapless WORDS` by a shell that has run `before` it.
+fn limited(directory: &Path, before: &str, words: &str) -> program::Ended {
+    let script = format!("{before}; exec \"$0\" {words}");
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &script, env!("CARGO_BIN_EXE_gapless")]).current_dir(directory).output().unwrap().into()
+}
+
+#[test]
+fn a_closed_input_is_no_empty_one() {
+    let directory = tempfile::tempdir().unwrap();
+    let publish = "stream publish --directory d <&-";
+    assert_eq!(limited(directory.path(), ":", publish).error(1), "gapless: standard input: it is closed\n");
+    let node = "stream node --directory d <&-";
+    assert_eq!(limited(directory.path(), ":", node).error(1), "gapless: standard input: it is closed\n");
+}
+
+#[test]
+fn a_file_size_limit_is_named() {
+    let directory = tempfile::tempdir().unwrap();
+    // 4 MiB, in blocks of 512 bytes.
+    let said = limited(directory.path(), "ulimit -f 8192", "stream sequencer --directory orders").error(1);
+    assert!(said.contains("orders") && said.contains("File too large"), "{said}");
 }

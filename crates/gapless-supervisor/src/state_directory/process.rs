@@ -31,7 +31,8 @@ impl ProcessIdentity {
     /// # Errors
     /// There is no `/proc`.
     pub fn of_this() -> Result<Self, SupervisorError> {
-        Ok(Self::of(std::process::id())?.expect("a process that asks lives"))
+        let missing = || SupervisorError::io("looking for this process in /proc")(ErrorKind::NotFound.into());
+        Self::of(std::process::id())?.ok_or_else(missing)
     }
 
     /// Of the process that has this number now, if any has.

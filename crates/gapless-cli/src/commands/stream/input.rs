@@ -1,5 +1,6 @@
 //! Lines of standard input or a file, without waiting for them: a thread reads ahead, a few blocks at most.
 
+use crate::standard_streams;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -45,7 +46,10 @@ impl Lines {
                 let opened = File::open(file).map_err(|error| format!("reading {name}: {error}"))?;
                 (name, Box::new(opened))
             }
-            None => ("standard input".to_owned(), Box::new(io::stdin())),
+            None => {
+                standard_streams::check_input().map_err(|error| format!("standard input: {error}"))?;
+                ("standard input".to_owned(), Box::new(io::stdin()))
+            }
         };
         let (sender, blocks) = sync_channel(BLOCKS);
         let thread = Builder::new().name("input".to_owned());
