@@ -44,11 +44,16 @@ fn begin(plan: Plan) -> (Cluster, Load) {
     (cluster, load)
 }
 
+/// The last sequence that a killed member's start finds.
+fn end_of(cluster: &Cluster, member: usize) -> u64 {
+    JournalReader::open(cluster.journal(member)).unwrap().recoverable_sequence().unwrap()
+}
+
 /// The victim ends, and the leader goes on until its journal does not reach back to the victim's end.
 fn fall_behind(cluster: &mut Cluster, load: &Load) {
     cluster.caught_up(VICTIM);
-    let end = cluster.status(VICTIM).unwrap().journaled_sequence;
     cluster.kill(VICTIM);
+    let end = end_of(cluster, VICTIM);
     while JournalReader::open(cluster.journal(LEADER)).unwrap().first_sequence() <= end + 1 {
         load.wait_more_fast(2_000);
     }
@@ -148,8 +153,8 @@ fn a_witness_keeps_what_the_backup_lacks() {
         load.wait_more_fast(2_000);
     }
     println!("the witness lets go what both others have");
-    let end = cluster.status(BACKUP).unwrap().journaled_sequence;
     cluster.kill(BACKUP);
+    let end = end_of(&cluster, BACKUP);
     while first_held(&cluster, LEADER) <= end + 1 {
         load.wait_more_fast(2_000);
     }
