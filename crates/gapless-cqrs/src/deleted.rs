@@ -51,3 +51,16 @@ impl DeletedEvents {
         Self { before, aggregates: entries, file: base.path.clone(), file_bytes: length }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_members_file_stands_for_no_events() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join(BASE_FOLDER), "sealed 0011 12 3\n").unwrap();
+        assert_eq!(DeletedEvents::look(directory.path()).unwrap(), None);
+        assert_eq!(DeletedEvents::check(directory.path()).unwrap(), None);
+    }
+}

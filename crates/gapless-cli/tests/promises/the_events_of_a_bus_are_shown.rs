@@ -268,6 +268,8 @@ fn what_is_deleted_is_said_and_what_stands_for_it_is_verified() {
     std::fs::write(&report.file, damaged).unwrap();
     let error = run(path, &["journal", "verify", "flights"]).error(1);
     assert!(error.contains("base-") && error.contains("damaged"), "{error}");
+    let report_of_it = run(path, &["journal", "verify", "flights", "--json"]);
+    assert_eq!(serde_json::from_str::<Value>(&report_of_it.stdout).unwrap()["verdict"], "damaged");
     // Without it no host starts.
     std::fs::remove_file(&report.file).unwrap();
     let error = run(path, &["journal", "verify", "flights"]).error(1);

@@ -128,7 +128,10 @@ fn list(folder: &Path) -> Result<Files, BaseFileError> {
     let failed = |error: io::Error| BaseFileError { path: folder.to_owned(), reason: error.to_string() };
     let Files { mut named, mut unfinished } = Files::default();
     let entries = match std::fs::read_dir(folder) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Files::default()),
+        // A member of a cluster that has fetched a state has a file of this name.
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(Files::default());
+        }
         entries => entries.map_err(failed)?,
     };
     for entry in entries {

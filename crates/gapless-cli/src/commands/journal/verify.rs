@@ -39,7 +39,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     let is_whole_directory = journal != arguments.directory;
     let of_member = layout_of(&journal).filter(|_| is_whole_directory);
     let of_member = of_member.map_or_else(Vec::new, |layout| member_damages(&layout));
-    let verdict = if of_member.is_empty() { report.verdict() } else { Verdict::Damaged };
+    let verdict = if of_member.is_empty() && deleted.is_ok() { report.verdict() } else { Verdict::Damaged };
     let problems: Vec<String> = report.journal.problems.iter().map(ToString::to_string).chain(of_member).collect();
     if arguments.json {
         let object = object(&report, verdict, &problems, derived.as_ref(), &deleted);
@@ -52,9 +52,9 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         Some(format!("{}: {reason}", file.path.display()))
     });
     let base = deleted.as_ref().err().map(ToString::to_string);
-    let found: Vec<String> = problems.into_iter().chain(damages).chain(base.clone()).collect();
+    let found: Vec<String> = problems.into_iter().chain(damages).chain(base).collect();
     match verdict {
-        Verdict::Whole => base.map_or(Ok(()), |damage| Err(damage.into())),
+        Verdict::Whole => Ok(()),
         Verdict::Damaged => {
             let count = if found.len() == 1 { "1 damage".to_owned() } else { format!("{} damages", found.len()) };
             Err(format!("{count}; the first: {}", found.first().map_or("", String::as_str)).into())
