@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 /// How often each asks the other for a sign of life.
 pub const ASK_INTERVAL: Duration = Duration::from_secs(1);
 /// A peer that is silent for so long is killed: its death stops nothing, and its silence may.
-const SILENCE_MAX: Duration = Duration::from_secs(5);
+pub const SILENCE_MAX: Duration = Duration::from_secs(5);
+/// As [`SILENCE_MAX`], of a supervisor that has only begun.
+pub const START_SILENCE_MAX: Duration = Duration::from_secs(10);
 /// What counts between two looks at most: of more it was this process that was held up, and has heard nothing.
 const LOOK_MAX: Duration = Duration::from_millis(1500);
 
@@ -26,11 +28,16 @@ impl Silence {
         self.silent = Duration::ZERO;
     }
 
-    /// Whether it is silent for too long. For whoever looks at least once a second.
+    /// Whether it is silent for longer than [`SILENCE_MAX`]. For whoever looks at least once a second.
     pub fn is_too_long(&mut self, now: Instant) -> bool {
+        self.is_as_long_as(SILENCE_MAX, now)
+    }
+
+    /// As [`Silence::is_too_long`], with another limit.
+    pub fn is_as_long_as(&mut self, limit: Duration, now: Instant) -> bool {
         self.silent += now.saturating_duration_since(self.looked).min(LOOK_MAX);
         self.looked = now;
-        self.silent >= SILENCE_MAX
+        self.silent >= limit
     }
 }
 

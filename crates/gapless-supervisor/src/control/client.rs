@@ -3,7 +3,7 @@
 use super::protocol::{Answer, CopyStatus, Request, SupervisorStatus, VERSION};
 use crate::error::SupervisorError;
 use crate::packets::{CANNOT_BE_READ, Packets};
-use crate::state_directory::Socket;
+use crate::state_directory::{Socket, files};
 use crate::supervision::event::Command;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd};
 use rustix::fs::{Mode, OFlags};
@@ -88,7 +88,8 @@ impl ControlClient {
     /// None listens within this time.
     pub(super) fn none_has_come(directory: &Path, within: Duration) -> SupervisorError {
         let log = directory.join("guardian.log");
-        let said = std::fs::read_to_string(&log).unwrap_or_default();
+        let said = files::read(&log).ok().flatten().unwrap_or_default();
+        let said = String::from_utf8_lossy(&said);
         let last = said.lines().next_back().map(|line| format!(", which ends with {line:?}")).unwrap_or_default();
         let reason = format!("none has come within {} s; {} may say why{last}", within.as_secs(), log.display());
         SupervisorError::Supervisor { directory: directory.to_owned(), reason }

@@ -7,6 +7,7 @@ use crate::error::SupervisorError;
 use crate::guardian;
 use crate::role::RoleCommand;
 use crate::state_directory::{ConfigInForce, Holder, RoleLock, StateDirectory};
+use gapless_client::stream_file::read_text;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -39,7 +40,7 @@ pub fn take_charge(
     // A supervisor that is there reads it itself; one that is not begins with it.
     if ControlClient::connect(directory.path())?.is_none() {
         let failed = SupervisorError::io(format!("reading {}", path.display()));
-        let text = std::fs::read_to_string(&path).map_err(failed)?;
+        let text = read_text(&path).map_err(failed)?;
         let in_force = ConfigInForce { path: path.clone(), text };
         // A full disk keeps nobody from taking over with the file of before.
         if directory.read_config_in_force().ok().flatten().as_ref() != Some(&in_force) {

@@ -5,13 +5,13 @@ use crate::control::protocol::EventRecord;
 use crate::copy_name::CopyName;
 use crate::error::SupervisorError;
 use crate::logs::LogFollower;
-use crate::state_directory::{ProcessIdentity, StateDirectory};
+use crate::state_directory::{ProcessIdentity, StateDirectory, files};
 use crate::supervision::Memory;
+use rustix::fs::{Mode, OFlags};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// Bytes at the end of a log that are looked at for its last lines.
@@ -123,9 +123,10 @@ impl EventLog {
         }
     }
 
-    fn try_append(&mut self, record: &EventRecord) -> std::io::Result<()> {
+    fn try_append(&mut self, record: &EventRecord) -> io::Result<()> {
         if self.file.is_none() {
-            self.file = Some(File::options().append(true).create(true).mode(0o640).open(&self.path)?);
+            let opened = files::open_to_write(&self.path, OFlags::APPEND | OFlags::CLOEXEC, Mode::from_raw_mode(0o640));
+            self.file = Some(opened.map_err(io::Error::other)?.into());
         }
         let mut line = serde_json::to_vec(record)?;
         line.push(b'\n');

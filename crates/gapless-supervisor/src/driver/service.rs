@@ -18,6 +18,7 @@ use crate::silence::Silence;
 use crate::state_directory::{HeldLock, RoleLock, Socket, StateDirectory};
 use crate::supervision::Supervision;
 use crate::supervision::event::{Action, Command, Event};
+use gapless_client::stream_file::read_text;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::AtFlags;
 use rustix::time::Timespec;
@@ -117,7 +118,7 @@ impl Driver {
         let mut changed_files = ChangedFiles::default();
         let on_disk = in_force.as_ref().map(|in_force| {
             let identity = FileIdentity::of(&in_force.path);
-            let is_in_force = std::fs::read_to_string(&in_force.path).is_ok_and(|text| text == in_force.text);
+            let is_in_force = read_text(&in_force.path).is_ok_and(|text| text == in_force.text);
             (in_force.path.as_path(), identity.filter(|_| is_in_force))
         });
         changed_files.follow(on_disk, &config, &memory.started_with);

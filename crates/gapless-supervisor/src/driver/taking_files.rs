@@ -8,6 +8,7 @@ use crate::clock::now_ns;
 use crate::config::SupervisorConfig;
 use crate::control::protocol::SupervisorEvent;
 use crate::state_directory::{ConfigInForce, StateDirectory};
+use gapless_client::stream_file::read_text;
 use std::path::{Path, PathBuf};
 
 impl Driver {
@@ -34,7 +35,7 @@ impl Driver {
     fn look_at_changed_file(&mut self) {
         let Some(path) = self.file.clone() else { return };
         let in_force = self.directory.read_config_in_force().ok().flatten().map(|in_force| in_force.text);
-        if std::fs::read_to_string(&path).ok() == in_force {
+        if read_text(&path).ok() == in_force {
             // It is the old one again.
             self.problem = None;
         } else {
@@ -71,7 +72,7 @@ impl Driver {
     fn try_take_file(&mut self, path: &Path) -> Result<bool, String> {
         // Before it is read: one that comes meanwhile is another one.
         let identity = FileIdentity::of(path);
-        let text = std::fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let text = read_text(path).map_err(|error| format!("{}: {error}", path.display()))?;
         let config = SupervisorConfig::parse(&text, &path.display().to_string(), path);
         let config = config.map_err(|error| error.to_string())?;
         if !is_same_directory(&config.directory, self.directory.path()) {

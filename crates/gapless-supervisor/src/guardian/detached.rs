@@ -2,11 +2,10 @@
 
 use crate::error::SupervisorError;
 use crate::role::{Role, RoleCommand};
-use crate::state_directory::{Holder, RoleLock, StateDirectory};
+use crate::state_directory::{Holder, RoleLock, StateDirectory, files};
 use gapless_agent::fault::crash_point;
-use std::fs::File;
+use rustix::fs::OFlags;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
@@ -32,7 +31,8 @@ pub fn start_detached(directory: &Path, roles: &RoleCommand) -> Result<(), Super
     let mut command = roles.command(&Role::Guardian { directory: directory.path().to_owned() });
     command.stdin(Stdio::null()).current_dir("/");
     // Without a log it is as good.
-    let log = File::options().append(true).create(true).mode(0o600).open(directory.guardian_log());
+    let flags = OFlags::APPEND | OFlags::CLOEXEC;
+    let log = files::open_to_write(&directory.guardian_log(), flags, files::PRIVATE_FILE);
     let copy = log.as_ref().ok().and_then(|log| log.try_clone().ok());
     command.stdout(log.map_or_else(|_| Stdio::null(), Stdio::from)).stderr(copy.map_or_else(Stdio::null, Stdio::from));
     let spawned = command.spawn();

@@ -39,23 +39,26 @@ impl Keeper {
         Self { directory, roles, state: State::Waiting(now), backoff: BACKOFF_FIRST, was_in_charge: false }
     }
 
-    /// Notices a death, and starts another one if it is time.
-    pub fn turn(&mut self, now: Instant) {
+    /// Notices a death, and starts another one if it is time. Whether another one is watched from now on.
+    pub fn turn(&mut self, now: Instant) -> bool {
         if let State::Watching(pidfd, since) = &self.state
             && is_dead(pidfd)
         {
             self.wait_after(now, now - *since);
         }
-        if matches!(self.state, State::Waiting(until) if now >= until) {
-            self.state = match self.find_or_start() {
-                Ok(Some(pidfd)) => State::Watching(pidfd, now),
-                Ok(None) => return self.wait_after(now, Duration::ZERO),
-                Err(reason) => {
-                    tracing::error!("no supervisor: {reason}");
-                    return self.wait_after(now, Duration::ZERO);
-                }
-            };
+        if !matches!(self.state, State::Waiting(until) if now >= until) {
+            return false;
         }
+        match self.find_or_start() {
+            Ok(Some(pidfd)) => {
+                self.state = State::Watching(pidfd, now);
+                return true;
+            }
+            Ok(None) => {}
+            Err(reason) => tracing::error!("no supervisor: {reason}"),
+        }
+        self.wait_after(now, Duration::ZERO);
+        false
     }
 
     /// The supervisor has taken over what runs: whatever ends it is no reason to do without one for long.
@@ -95,12 +98,12 @@ impl Keeper {
         pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).map_err(|errno| format!("watching it: {errno}"))
     }
 
-    /// Kills the supervisor that is watched: another one follows.
-    pub fn kill(&self) {
-        if let Some(pidfd) = self.watched() {
-            // It may have died meanwhile.
-            let _ = pidfd_send_signal(pidfd, Signal::KILL);
-        }
+    /// Kills the supervisor that is watched: another one follows. Whether one is.
+    pub fn kill(&self) -> bool {
+        let Some(pidfd) = self.watched() else { return false };
+        // It may have died meanwhile.
+        let _ = pidfd_send_signal(pidfd, Signal::KILL);
+        true
     }
 
     /// What becomes readable when the supervisor is dead.

@@ -10,7 +10,7 @@ use crate::end_status::EndStatus;
 use crate::error::SupervisorError;
 use crate::listening::OpenSocket;
 use crate::role::{Outcome, Role, RoleCommand};
-use crate::silence::Silence;
+use crate::silence::{SILENCE_MAX, START_SILENCE_MAX, Silence};
 use crate::state_directory::{HeldLock, RoleLock, Socket, StateDirectory};
 use gapless_agent::fault::crash_point;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -61,7 +61,8 @@ pub fn run(directory: &Path, roles: &RoleCommand) -> Result<Outcome, SupervisorE
         keeper,
         children: Children::default(),
         conversation: None,
-        silence: None,
+        silence: Silence::begin(Instant::now()),
+        has_taken_over: false,
         look_at: Instant::now() + LOOK_INTERVAL,
         is_deaf: false,
         end_wanted: false,
@@ -90,8 +91,10 @@ struct Guardian {
     keeper: Keeper,
     children: Children,
     conversation: Option<Conversation>,
-    /// Of a supervisor that asks for signs of life.
-    silence: Option<Silence>,
+    /// Of the supervisor that the keeper watches.
+    silence: Silence,
+    /// It asks for signs of life.
+    has_taken_over: bool,
     /// When it is looked next whether the sockets are still there.
     look_at: Instant,
     /// A connection that waits cannot be accepted now: the listener is not polled.
@@ -120,8 +123,8 @@ impl Guardian {
                 drop(self.listener);
                 return drop(role_lock);
             }
-            if !self.ending {
-                self.keeper.turn(Instant::now());
+            if !self.ending && self.keeper.turn(Instant::now()) {
+                self.hear_anew();
             }
             let has_more = self.converse();
             self.look(&role_lock, Instant::now());
@@ -194,7 +197,7 @@ impl Guardian {
         match rustix::net::accept_with(&self.listener, flags) {
             Ok(socket) => {
                 crash_point("guardian_connected");
-                self.silence = None;
+                self.hear_anew();
                 match Conversation::begin(socket, &self.notify, Instant::now()) {
                     Ok(conversation) => self.conversation = Some(conversation),
                     Err(reason) => tracing::warn!("a connection is refused: {reason}"),
@@ -212,7 +215,14 @@ impl Guardian {
         }
     }
 
+    /// What was silent before is another process, or comes again.
+    const fn hear_anew(&mut self) {
+        self.silence.heard();
+        self.has_taken_over = false;
+    }
+
     fn answer(&mut self, ask: Ask) {
+        self.silence.heard();
         match ask {
             Ask::Hello { .. } => unreachable!("a conversation hears that itself"),
             Ask::Start { copy, incarnation } => self.start(copy, incarnation),
@@ -229,7 +239,7 @@ impl Guardian {
             Ask::Hears => {
                 // It asks so when it has taken over.
                 self.keeper.note_in_charge();
-                self.silence.get_or_insert_with(|| Silence::begin(Instant::now())).heard();
+                self.has_taken_over = true;
                 self.tell(&Told::Hears);
             }
             Ask::End => self.ending = true,
@@ -245,13 +255,10 @@ impl Guardian {
         if self.directory.is_in_role(RoleLock::Guardian, role_lock) {
             self.reopen_removed();
         }
-        if let Some(silence) = &mut self.silence
-            && self.conversation.is_some()
-            && silence.is_too_long(now)
-        {
+        let limit = if self.has_taken_over { SILENCE_MAX } else { START_SILENCE_MAX };
+        if self.silence.is_as_long_as(limit, now) && !self.ending && self.keeper.kill() {
             tracing::error!("the supervisor is silent and is killed");
-            self.keeper.kill();
-            self.silence = None;
+            self.hear_anew();
         }
     }
 

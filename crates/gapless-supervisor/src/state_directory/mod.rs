@@ -29,7 +29,7 @@
 //! | `files` | small files that are whole or not there |
 
 mod copy_directory;
-mod files;
+pub(crate) mod files;
 mod holder;
 mod launch_plan;
 mod lock;

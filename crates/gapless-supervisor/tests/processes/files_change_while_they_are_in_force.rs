@@ -8,6 +8,7 @@ use gapless_supervisor::control::protocol::Request;
 use gapless_supervisor::supervision::copy::End;
 use gapless_testkit::scenarios::Module;
 use gapless_testkit::wait::until;
+use rustix::fs::{FileType, Mode};
 use rustix::process::Signal;
 use std::fs::File;
 use std::io::Write;
@@ -19,6 +20,7 @@ pub fn module() -> Module {
     Module::new(module_path!())
         .scenario("a_changed_file_is_taken_by_itself", a_changed_file_is_taken_by_itself)
         .scenario("a_file_that_becomes_wrong_leaves_the_old_one", a_file_that_becomes_wrong_leaves_the_old_one)
+        .scenario("what_is_no_file_leaves_the_old_one", what_is_no_file_leaves_the_old_one)
         .scenario("a_file_is_read_again_by_hand", a_file_is_read_again_by_hand)
         .scenario("copies_start_anew_with_a_replaced_program", copies_start_anew_with_a_replaced_program)
         .scenario("a_program_that_is_written_slowly_is_waited_for", a_program_that_is_written_slowly_is_waited_for)
@@ -70,6 +72,43 @@ fn a_file_that_becomes_wrong_leaves_the_old_one() {
     write(&place, &right);
     let after = wait_for(&place, "nothing is wrong", |status| status.supervisor.problem.is_none());
     assert_eq!(pids(&after), pids(&before));
+    down(&place);
+}
+
+fn what_is_no_file_leaves_the_old_one() {
+    let place = place();
+    let right = [process(&place, "a", STAY, "")];
+    up(&place, &right);
+    let mut before = wait_for(&place, "it is ready", |status| are_ready(status, 1));
+    let file = place.folder().join("floor.toml");
+    let kept = std::fs::read_to_string(&file).unwrap();
+    let pipe = place.folder().join("pipe");
+    rustix::fs::mknodat(rustix::fs::CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    let long = place.folder().join("long");
+    std::fs::write(&long, format!("{kept}{}", "# comment\n".repeat(900_000))).unwrap();
+    for (other, expected) in [
+        (pipe.as_path(), "no regular file"),
+        (Path::new("/dev/zero"), "no regular file"),
+        (long.as_path(), "more than 1 MiB"),
+    ] {
+        std::fs::remove_file(&file).unwrap();
+        std::os::unix::fs::symlink(other, &file).unwrap();
+        let wrong = wait_for(&place, "it says what is wrong", |status| {
+            status.supervisor.problem.as_ref().is_some_and(|problem| problem.contains(expected))
+        });
+        assert_eq!(wrong.supervisor.supervisor_process_id, before.supervisor.supervisor_process_id, "{expected}");
+        // The next one begins with what is in force, and brings back what dies.
+        super::place::kill(wrong.supervisor.supervisor_process_id.unwrap(), Signal::KILL);
+        super::place::kill(find(&wrong, "a.1").process_id.unwrap(), Signal::KILL);
+        before = wait_for(&place, "another one and another copy", |status| {
+            pids(status) != pids(&wrong)
+                && are_ready(status, 1)
+                && status.supervisor.supervisor_process_id != wrong.supervisor.supervisor_process_id
+        });
+        std::fs::remove_file(&file).unwrap();
+        std::fs::write(&file, &kept).unwrap();
+        wait_for(&place, "nothing is wrong", |status| status.supervisor.problem.is_none());
+    }
     down(&place);
 }
 

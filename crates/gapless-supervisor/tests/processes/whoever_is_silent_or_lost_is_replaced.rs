@@ -11,13 +11,17 @@ use gapless_supervisor::state_directory::RoleLock;
 use gapless_supervisor::supervision::event::Command;
 use gapless_testkit::scenarios::Module;
 use gapless_testkit::wait::{PATIENCE, until, until_some};
+use rustix::fs::{FileType, Mode};
 use rustix::process::Signal;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 pub fn module() -> Module {
     Module::new(module_path!())
         .scenario("a_stopped_supervisor_is_replaced", || a_stopped_role_is_replaced(RoleLock::Supervisor))
         .scenario("a_stopped_guardian_is_replaced", || a_stopped_role_is_replaced(RoleLock::Guardian))
+        .scenario("one_stopped_at_its_start_is_replaced", one_stopped_at_its_start_is_replaced)
+        .scenario("a_pipe_as_log_of_events_holds_up_nobody", a_pipe_as_log_of_events_holds_up_nobody)
         .scenario("a_removed_socket_is_there_again", a_removed_socket_is_there_again)
         .scenario("a_copy_whose_files_were_removed_does_not_run_twice", a_copy_whose_files_were_removed)
         .scenario("a_removed_directory_is_not_made_anew_while_copies_run", a_removed_directory)
@@ -38,6 +42,46 @@ fn a_stopped_role_is_replaced(role_lock: RoleLock) {
     assert_eq!(pids(&after), pids(&before), "it is none of the copies' affairs");
     kill(find(&after, "a.1").process_id.unwrap(), Signal::KILL);
     wait_for(&place, "a.1 is back", |status| find(status, "a.1").restarts == 1 && are_ready(status, 2));
+    down(&place);
+}
+
+/// Numbers of the processes that this one has started.
+fn children(pid: u32) -> BTreeSet<u32> {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    let of_task = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("children")).unwrap_or_default();
+    let listed = tasks.flatten().map(of_task).collect::<String>();
+    listed.split_whitespace().map(|number| number.parse().unwrap()).collect()
+}
+
+fn one_stopped_at_its_start_is_replaced() {
+    let place = place();
+    up(&place, &[process(&place, "a", STAY, "")]);
+    let before = wait_for(&place, "it is ready", |status| are_ready(status, 1));
+    let guardian = place.wait_for_role(RoleLock::Guardian);
+    let known = children(guardian);
+    kill(place.wait_for_role(RoleLock::Supervisor), Signal::KILL);
+    let next = until_some("the next one", || children(guardian).difference(&known).next().copied());
+    kill(next, Signal::STOP);
+    kill(find(&before, "a.1").process_id.unwrap(), Signal::KILL);
+    wait_for(&place, "a.1 is back", |status| find(status, "a.1").restarts == 1 && are_ready(status, 1));
+    assert!(!lives(next));
+    down(&place);
+}
+
+fn a_pipe_as_log_of_events_holds_up_nobody() {
+    let place = place();
+    up(&place, &[process(&place, "a", STAY, "")]);
+    let before = wait_for(&place, "it is ready", |status| are_ready(status, 1));
+    for log in [place.directory.events(), place.directory.guardian_log()] {
+        std::fs::remove_file(&log).unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, &log, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+    }
+    for role_lock in [RoleLock::Guardian, RoleLock::Supervisor] {
+        kill(place.wait_for_role(role_lock), Signal::KILL);
+    }
+    kill(find(&before, "a.1").process_id.unwrap(), Signal::KILL);
+    up(&place, &[process(&place, "a", STAY, "")]);
+    wait_for(&place, "a.1 is back", |status| pids(status) != pids(&before) && are_ready(status, 1));
     down(&place);
 }
 
