@@ -29,6 +29,7 @@
 //! | [`foreign`] | the application's functions, whose panics are caught |
 //! | [`process_mark`] | [`ProcessMark`](process_mark::ProcessMark): whether this is the process that made something, or a child of it |
 //! | [`fault`] | crash points and mutants, for tests |
+//! | [`file_lock`] | locks of files, and whether one is held |
 //! | [`folder`] | [`Folder`](folder::Folder): files in a folder that another user may write into |
 //! | [`wait_notices`] | [`WaitNotices`](wait_notices::WaitNotices): when one who waits says for whom |
 //! | [`lost_mappings`] | a file that was made shorter under its mapping ends the program with the file's name |
@@ -48,6 +49,7 @@ pub mod deadlines;
 pub mod error;
 pub mod failure;
 pub mod fault;
+pub mod file_lock;
 pub mod folder;
 pub mod foreign;
 pub mod group;

@@ -4,12 +4,14 @@
 //! It changes nothing.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::io::{self, Write};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-use rustix::fs::{FlockOperation, OFlags};
+use gapless_agent::file_lock;
+use rustix::fs::OFlags;
 
 use crate::archived::Archived;
 use crate::boot::BootId;
@@ -17,9 +19,14 @@ use crate::descriptor::{self as d, FixedFault, FixedHeader, NameMeaning};
 use crate::disk::open_regular;
 use crate::error::JournalError;
 use crate::history::{self, History};
+use crate::lock_holder::holder_in;
 use crate::mapping::Mapping;
 use crate::mark::{self, MarkValue};
 use crate::records::SegmentRecords;
+
+/// Time that the holder of a lock may need to die.
+const DYING_MAX: Duration = Duration::from_secs(3);
+const DYING_PAUSE: Duration = Duration::from_millis(20);
 
 /// The lock of a directory; let go by the kernel when the process dies, however it dies. An open [`crate::Journal`] holds
 /// that of its own; taken by itself it keeps others from opening one, while its directory is replaced, or from a directory
@@ -27,18 +34,28 @@ use crate::records::SegmentRecords;
 #[derive(Debug)]
 pub struct DirectoryLock {
     file: File,
+    identity: FileIdentity,
+}
+
+/// Device and inode.
+type FileIdentity = (u64, u64);
+
+/// The locks that this process holds: for those nobody waits.
+fn held() -> MutexGuard<'static, Vec<FileIdentity>> {
+    static HELD: Mutex<Vec<FileIdentity>> = Mutex::new(Vec::new());
+    HELD.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Drop for DirectoryLock {
     fn drop(&mut self) {
-        // Closing alone would not do: a process that another thread is just starting holds a copy of
-        // the descriptor until it runs its own program.
-        let _unlocked = rustix::fs::flock(&self.file, FlockOperation::Unlock);
+        held().retain(|held| *held != self.identity);
+        file_lock::unlock(&self.file);
     }
 }
 
 impl DirectoryLock {
-    /// Takes the lock or names its holder.
+    /// Takes the lock or names its holder. One that was killed keeps it until the kernel has taken its memory apart, so another
+    /// process is waited for, 3 s at most.
     ///
     /// # Errors
     /// [`JournalError::Locked`], or a directory that is not there or not writable.
@@ -60,20 +77,15 @@ impl DirectoryLock {
             .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32)
             .open(&path)
             .map_err(|error| JournalError::io("create", &path, error))?;
-        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => {}
-            Err(rustix::io::Errno::WOULDBLOCK) => {
-                let mut text = String::new();
-                // A limit, because anybody may have written the file.
-                let read = (&file).take(256).read_to_string(&mut text);
-                let text: String = text.trim().chars().filter(|c| !c.is_control()).collect();
-                let holder = match read {
-                    Ok(_) if !text.is_empty() => text,
-                    _ => "a process that did not leave its name".to_owned(),
-                };
+        let identity = file.metadata().map(|metadata| (metadata.dev(), metadata.ino()));
+        let identity = identity.map_err(|error| JournalError::io("look at", &path, error))?;
+        let until = Instant::now() + DYING_MAX;
+        while !file_lock::try_lock(&file).map_err(|error| JournalError::io("lock", &path, error))? {
+            if held().contains(&identity) || Instant::now() >= until {
+                let holder = holder_in(&mut file);
                 return Err(JournalError::Locked { directory: directory.to_owned(), holder });
             }
-            Err(error) => return Err(JournalError::io("lock", &path, error.into())),
+            std::thread::sleep(DYING_PAUSE);
         }
         let program = std::env::current_exe().ok();
         let program =
@@ -81,7 +93,8 @@ impl DirectoryLock {
         file.set_len(0)
             .and_then(|()| writeln!(file, "process {} ({program})", std::process::id()))
             .map_err(|error| JournalError::io("write", &path, error))?;
-        Ok(Self { file })
+        held().push(identity);
+        Ok(Self { file, identity })
     }
 }
 
@@ -441,9 +454,10 @@ mod tests {
     #[test]
     fn rubbish_in_the_lock_file_is_no_hindrance() {
         let directory = tempfile::tempdir().unwrap();
-        std::fs::write(directory.path().join(d::LOCK_NAME), vec![0xff; 100_000]).unwrap();
-        let file = File::open(directory.path().join(d::LOCK_NAME)).unwrap();
-        rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).unwrap();
+        let rubbish = || std::fs::write(directory.path().join(d::LOCK_NAME), vec![0xff; 100_000]).unwrap();
+        rubbish();
+        let _lock = DirectoryLock::take(directory.path()).unwrap();
+        rubbish();
         let refused = DirectoryLock::take(directory.path()).unwrap_err().to_string();
         assert!(refused.contains("did not leave its name"), "{refused}");
     }

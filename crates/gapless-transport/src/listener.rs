@@ -7,6 +7,7 @@
 
 use crate::TransportError;
 use crate::handshake::{WELCOME_DESCRIPTORS_MAX, Welcome};
+use crate::peer_process::{PeerCredentials, PeerProcess};
 use crate::publisher_link::new_eventfd;
 use crate::publisher_rings::{PublisherRings, ServiceEnds};
 use crate::readiness;
@@ -176,23 +177,19 @@ impl<A> Listener<A> {
 
     fn take_newcomers(&mut self) {
         while let Ok(socket) = rustix::net::accept_with(&self.socket, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
-            let (is_of_other_user, process_id) = match rustix::net::sockopt::socket_peercred(&socket) {
-                Ok(credentials) => {
-                    let own = rustix::process::geteuid();
-                    let process_id = u32::try_from(credentials.pid.as_raw_nonzero().get()).ok();
-                    (credentials.uid != own && !credentials.uid.is_root(), process_id)
-                }
-                Err(_) => (true, None),
-            };
             let count = self.connections.len();
-            if is_of_other_user || count >= CONNECTIONS_MAX {
-                self.warnings.warn_now(|| match is_of_other_user {
-                    true => "a publisher of another user was not let in".to_owned(),
-                    false => format!("a publisher was not let in: {count} are connected"),
-                });
-                continue;
-            }
-            self.keep_pending(PendingConnection { socket, process_id });
+            let peer = match PeerCredentials::of(&socket) {
+                Ok(peer) if peer.is_trusted() && count < CONNECTIONS_MAX => peer,
+                refused => {
+                    self.warnings.warn_now(|| match refused {
+                        Err(error) => format!("a publisher was not let in: asking who it is: {error}"),
+                        Ok(peer) if peer.is_trusted() => format!("a publisher was not let in: {count} are connected"),
+                        Ok(peer) => format!("a publisher of another user, {}, was not let in", peer.user_id),
+                    });
+                    continue;
+                }
+            };
+            self.keep_pending(PendingConnection { socket, process_id: peer.process.map(PeerProcess::id) });
         }
     }
 }

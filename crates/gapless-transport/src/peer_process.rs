@@ -1,7 +1,36 @@
-//! [`PeerProcess`]: the process at the other side of a Unix socket, and whether it stands still, for those who wait for it.
+//! [`PeerCredentials`] and [`PeerProcess`]: the user and the process at the other side of a Unix socket, and whether it stands still, for those who wait for it.
 
+use nix::sys::socket::{getsockopt, sockopt};
 use rustix::fd::AsFd;
-use std::fmt;
+use std::{fmt, io};
+
+/// The user at the other side of a Unix socket, and its process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PeerCredentials {
+    /// As this process's user namespace numbers it.
+    pub user_id: u32,
+    /// `None` of a process in another process namespace, as in another container.
+    pub process: Option<PeerProcess>,
+}
+
+impl PeerCredentials {
+    /// Of whoever connected, or for one who connects, of whoever listened.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn of(socket: &impl AsFd) -> io::Result<Self> {
+        // Not rustix's: the process id of a peer in another namespace is 0, which its type cannot hold.
+        let credentials = getsockopt(socket, sockopt::PeerCredentials)?;
+        let id = u32::try_from(credentials.pid()).ok().filter(|id| *id != 0);
+        Ok(Self { user_id: credentials.uid(), process: id.map(PeerProcess) })
+    }
+
+    /// Whether it is of this process's user, or of root.
+    #[must_use]
+    pub fn is_trusted(self) -> bool {
+        self.user_id == rustix::process::geteuid().as_raw() || self.user_id == 0
+    }
+}
 
 /// A process of this machine that others wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,8 +53,7 @@ impl PeerProcess {
     /// container.
     #[must_use]
     pub fn of(socket: &impl AsFd) -> Option<Self> {
-        let credentials = nix::sys::socket::getsockopt(socket, nix::sys::socket::sockopt::PeerCredentials).ok()?;
-        u32::try_from(credentials.pid()).ok().filter(|id| *id != 0).map(Self)
+        PeerCredentials::of(socket).ok()?.process
     }
 
     /// Why it does nothing whatever comes, as far as the kernel says: something has stopped it. `None` of one that may run, also
@@ -70,6 +98,8 @@ mod tests {
     #[test]
     fn the_process_at_the_other_side_is_named() {
         let (here, _there) = UnixStream::pair().unwrap();
+        let credentials = PeerCredentials::of(&here).unwrap();
+        assert!(credentials.is_trusted() && credentials.process == PeerProcess::of(&here));
         let process = PeerProcess::of(&here).unwrap();
         assert_eq!(process, PeerProcess::numbered(std::process::id()));
         assert_eq!((process.standstill(), process.to_string()), (None, format!("process {}", std::process::id())));

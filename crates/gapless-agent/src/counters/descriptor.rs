@@ -1,10 +1,10 @@
 //! The layout of a counters file, little-endian. No I/O.
 //!
 //! ```text
-//!  0                   8         12         16       20        24                      128
-//! +-------------------+---------+----------+--------+---------+------------------------+
-//! | magic "GPLSCNTR"  | version | capacity | used   | pid     | zero                   |  header
-//! +-------------------+---------+----------+--------+---------+------------------------+
+//!  0                   8         12         16       20        24          32          128
+//! +-------------------+---------+----------+--------+---------+-----------+------------+
+//! | magic "GPLSCNTR"  | version | capacity | used   | pid     | namespace | zero       |  header
+//! +-------------------+---------+----------+--------+---------+-----------+------------+
 //!  0        4                                                                          128
 //! +--------+---------------------------------------------------------------------------+
 //! | length | label, UTF-8, then zero                                                   |  × capacity
@@ -15,8 +15,11 @@
 //! +-------------------+----------------------------------------------------------------+
 //! ```
 //!
+//! The pid is that of the owner's process namespace, whose inode number follows, or zero where there is no `/proc`.
 //! `used` counts the labels that are complete; it only grows. Counter *i* has the *i*-th label and
 //! the *i*-th value. Two cache lines for each value, because processors fetch them in pairs.
+
+use std::os::unix::fs::MetadataExt;
 
 /// First bytes of the file.
 pub const MAGIC: [u8; 8] = *b"GPLSCNTR";
@@ -35,6 +38,8 @@ pub const CAPACITY_OFFSET: usize = 12;
 pub const USED_OFFSET: usize = 16;
 /// Where the owner's process identifier is.
 pub const PID_OFFSET: usize = 20;
+/// Where the inode number of the owner's process namespace is.
+pub const NAMESPACE_OFFSET: usize = 24;
 /// Length of the header.
 pub const HEADER_LENGTH: usize = RECORD_LENGTH;
 /// Length of a label's and of a value's record.
@@ -67,7 +72,13 @@ pub(crate) fn blank(capacity: usize) -> Vec<u8> {
     bytes[VERSION_OFFSET..CAPACITY_OFFSET].copy_from_slice(&VERSION.to_le_bytes());
     bytes[CAPACITY_OFFSET..USED_OFFSET].copy_from_slice(&(capacity as u32).to_le_bytes());
     bytes[PID_OFFSET..PID_OFFSET + 4].copy_from_slice(&pid.to_le_bytes());
+    bytes[NAMESPACE_OFFSET..NAMESPACE_OFFSET + 8].copy_from_slice(&process_namespace().to_le_bytes());
     bytes
+}
+
+/// The inode number of this process's process namespace; 0 without `/proc`.
+pub(crate) fn process_namespace() -> u64 {
+    std::fs::metadata("/proc/self/ns/pid").map_or(0, |metadata| metadata.ino())
 }
 
 /// A label's record. The label has been checked.

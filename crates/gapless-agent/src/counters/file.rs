@@ -10,12 +10,13 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::{AtFlags, CWD, FlockOperation, RenameFlags, flock, linkat, renameat_with, unlinkat};
+use rustix::fs::{AtFlags, CWD, RenameFlags, linkat, renameat_with, unlinkat};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
 use super::descriptor;
 use crate::error::Error;
+use crate::file_lock;
 
 /// Others who create and remove the same file at the same time can make us try again so often.
 const TRIES_MAX: usize = 64;
@@ -142,8 +143,7 @@ impl Draft {
             .map_err(|source| io_error(target, "set its mode", source))?;
         // Written, not left as a hole: a full disk is an error here and never a signal later.
         file.write_all(contents).map_err(|source| io_error(target, "write it", source))?;
-        flock(&file, FlockOperation::NonBlockingLockExclusive)
-            .map_err(|errno| io_error(target, "lock it", errno.into()))?;
+        file_lock::try_lock(&file).map_err(|source| io_error(target, "lock it", source))?;
         draft.file = Some(file);
         Ok(draft)
     }
@@ -187,14 +187,10 @@ fn lock_stale(path: &Path) -> Result<Option<File>, Error> {
             found: "another file, which is left alone".to_owned(),
         });
     }
-    match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => {}
-        Err(Errno::WOULDBLOCK) => {
-            let at = descriptor::PID_OFFSET;
-            let pid = u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
-            return Err(Error::CountersInUse { path: path.to_owned(), pid });
-        }
-        Err(errno) => return Err(io_error(path, "lock the file that is there", errno.into())),
+    if !file_lock::try_lock(&file).map_err(|source| io_error(path, "lock the file that is there", source))? {
+        let at = descriptor::PID_OFFSET;
+        let pid = u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
+        return Err(Error::CountersInUse { path: path.to_owned(), pid });
     }
     // Locked, but is it still the one at this path, or was it replaced before we had the lock?
     match is_at(&file, path) {

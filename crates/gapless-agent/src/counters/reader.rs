@@ -9,10 +9,11 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::descriptor::{
-    CAPACITY_MAX, CAPACITY_OFFSET, HEADER_LENGTH, MAGIC, PID_OFFSET, RECORD_LENGTH, USED_OFFSET, VERSION,
-    VERSION_OFFSET, check_label, file_length, label_offset, value_offset,
+    CAPACITY_MAX, CAPACITY_OFFSET, HEADER_LENGTH, MAGIC, NAMESPACE_OFFSET, PID_OFFSET, RECORD_LENGTH, USED_OFFSET,
+    VERSION, VERSION_OFFSET, check_label, file_length, label_offset, process_namespace, value_offset,
 };
 use crate::error::Error;
+use crate::file_lock;
 
 /// Reads a counters file that another process writes.
 #[derive(Debug)]
@@ -27,6 +28,7 @@ struct Header {
     capacity: usize,
     used: usize,
     pid: u32,
+    namespace: u64,
 }
 
 impl CountersReader {
@@ -46,7 +48,7 @@ impl CountersReader {
         if !file.metadata().map_err(io("look at it"))?.is_file() {
             return Err(io("read it")(io::Error::other("it is not a file")));
         }
-        let mut reader = Self { path, file, header: Header { capacity: 0, used: 0, pid: 0 } };
+        let mut reader = Self { path, file, header: Header { capacity: 0, used: 0, pid: 0, namespace: 0 } };
         reader.header = reader.read_header()?;
         Ok(reader)
     }
@@ -75,7 +77,7 @@ impl CountersReader {
             .collect()
     }
 
-    /// The process that writes the file, as the file says.
+    /// The process that writes the file, as the file says, in its own namespace.
     #[must_use]
     pub fn owner_pid(&self) -> u32 {
         self.header.pid
@@ -88,15 +90,16 @@ impl CountersReader {
         self.file.metadata().map_or(true, |metadata| metadata.nlink() == 0)
     }
 
-    /// Whether a process has the file, as the kernel's list of locks says; also one that has lost all its other files.
+    /// Whether a process has the file; also one of another namespace, and one that has lost all its other files.
     #[must_use]
     pub fn is_owned(&self) -> bool {
-        let Ok(metadata) = self.file.metadata() else { return false };
-        let inode = metadata.ino().to_string();
-        let is_its = |line: &str| {
-            line.contains("FLOCK") && line.split_whitespace().any(|word| word.rsplit(':').next() == Some(&*inode))
-        };
-        metadata.nlink() > 0 && std::fs::read_to_string("/proc/locks").is_ok_and(|list| list.lines().any(is_its))
+        !self.is_removed() && file_lock::is_locked(&self.file).unwrap_or(false)
+    }
+
+    /// Whether [`owner_pid`](Self::owner_pid) is a number of this process's namespace; elsewhere it names another process, or none.
+    #[must_use]
+    pub fn is_owner_of_this_namespace(&self) -> bool {
+        self.header.namespace == process_namespace()
     }
 
     fn read_header(&self) -> Result<Header, Error> {
@@ -126,7 +129,8 @@ impl CountersReader {
         if used > capacity {
             return Err(self.damaged(USED_OFFSET, format!("at most {capacity} counters"), used.to_string()));
         }
-        Ok(Header { capacity, used, pid: u32_at(&bytes, PID_OFFSET) })
+        let (pid, namespace) = (u32_at(&bytes, PID_OFFSET), u64_at(&bytes, NAMESPACE_OFFSET));
+        Ok(Header { capacity, used, pid, namespace })
     }
 
     fn read_at(&self, position: usize, length: usize) -> Result<Vec<u8>, Error> {

@@ -9,8 +9,7 @@ use crate::error::RpcError;
 use crate::remote::table::CallStatistics;
 use crate::route_counters::{Side, process_name_of, route_of};
 use crate::served::counters::CopyStatistics;
-use gapless_agent::{CountersReader, Error};
-use rustix::fs::{FlockOperation, flock};
+use gapless_agent::{CountersReader, Error, file_lock};
 use rustix::process::geteuid;
 use std::fs::File;
 use std::io;
@@ -190,7 +189,7 @@ pub(super) fn sweep(directory: &Path) -> Result<(), RpcError> {
         let is_old = metadata.modified().is_ok_and(|at| at.elapsed().is_ok_and(|age| age >= DRAFT_AGE));
         // Its owner locks a draft a moment after it has made it, and would find it locked.
         let may_look = is_old || !is_draft;
-        if may_look && flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
+        if may_look && file_lock::try_lock(&file).is_ok_and(|is_taken| is_taken) {
             // A name is never used again, so nobody else's is removed.
             let _ = std::fs::remove_file(&path);
         }
@@ -222,8 +221,7 @@ fn open(path: &Path) -> io::Result<File> {
 /// A file that has gone, or cannot be opened.
 fn is_unlocked(path: &Path) -> io::Result<bool> {
     let file = open(path)?;
-    // Shared: several may look at one time, and none takes another for the owner.
-    let is_unlocked = flock(&file, FlockOperation::NonBlockingLockShared).is_ok();
+    let is_unlocked = !file_lock::is_locked(&file)?;
     if file.metadata()?.nlink() == 0 { Err(io::ErrorKind::NotFound.into()) } else { Ok(is_unlocked) }
 }
 

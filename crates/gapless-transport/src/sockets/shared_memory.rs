@@ -16,13 +16,14 @@
 //! positions and lengths are checked, and bytes are looked at in a copy only.
 
 use super::bytes::{SocketRead, check_connecting};
+use crate::peer_process::PeerCredentials;
 use crate::socket_path::socket_address;
 use gapless_log::{LogError, MemoryKind, RingReader, RingWriter, StreamIdentity, ring};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, Shutdown, SocketFlags, SocketType, sockopt,
+    SendAncillaryMessage, SendFlags, Shutdown, SocketFlags, SocketType,
 };
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -67,7 +68,7 @@ impl SharedSocket {
     pub fn dial(path: &Path, ring_bytes: usize) -> io::Result<Self> {
         let socket = unix_socket()?;
         rustix::net::connect(&socket, &socket_address(path)?)?;
-        if !is_trusted(&socket)? {
+        if !PeerCredentials::of(&socket)?.is_trusted() {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
         let identity = StreamIdentity { stream_id: 0, incarnation: 0 };
@@ -336,7 +337,7 @@ impl SharedListener {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         check_connecting(&self.socket)?;
         let socket = rustix::net::accept_with(&self.socket, flags)?;
-        if !is_trusted(&socket)? {
+        if !PeerCredentials::of(&socket)?.is_trusted() {
             // As one that has gone already: there may be others after it.
             return Err(io::ErrorKind::ConnectionAborted.into());
         }
@@ -360,12 +361,6 @@ impl Drop for SharedListener {
 fn unix_socket() -> rustix::io::Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)
-}
-
-/// Whether the other side's process is of the same user, or of root.
-fn is_trusted(socket: &OwnedFd) -> io::Result<bool> {
-    let its = sockopt::socket_peercred(socket)?.uid;
-    Ok(its == rustix::process::geteuid() || its.is_root())
 }
 
 fn send_rings(socket: &OwnedFd, descriptors: [BorrowedFd<'_>; RINGS]) -> io::Result<()> {

@@ -1,9 +1,10 @@
 //! Processes that serve in a domain and let nobody in: they close a connection before a word is said on it, and nobody learns what they serve.
 
+use gapless_transport::peer_process::PeerProcess;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SocketAddrUnix, SocketFlags, SocketType};
-use rustix::net::{connect, recv, socket_with, sockopt::socket_peercred};
+use rustix::net::{connect, recv, socket_with};
 use std::fs::File;
 use std::os::fd::AsRawFd as _;
 use std::path::Path;
@@ -32,9 +33,9 @@ fn closed(path: &str) -> Option<u32> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).ok()?;
     connect(&socket, &SocketAddrUnix::new(path).ok()?).ok()?;
-    let process = socket_peercred(&socket).ok()?.pid;
+    let process = PeerProcess::of(&socket)?;
     poll(&mut [PollFd::new(&socket, PollFlags::IN)], Some(&CLOSES_WITHIN)).ok()?;
     // None speaks first.
     let is_closed = recv(&socket, &mut [0_u8; 1][..], RecvFlags::DONTWAIT).err() != Some(Errno::AGAIN);
-    is_closed.then(|| process.as_raw_nonzero().get().unsigned_abs())
+    is_closed.then(|| process.id())
 }

@@ -45,6 +45,8 @@ const TIMEOUT: Duration = Duration::from_secs(5);
 struct Sample {
     at: Instant,
     process: u32,
+    /// Its number is one of this process namespace.
+    is_visible: bool,
     values: Vec<(String, u64)>,
 }
 
@@ -64,7 +66,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     let clear = clear(arguments.watch.is_some() && !arguments.json);
     let mut before = sample(&layout)?;
     // A fault is reported at the second read; who says nothing is not asked again by a single look.
-    let mut first = before.as_ref().map(|before| Answer::ask(&mut feed, before.process));
+    let mut first = before.as_ref().map(|before| Answer::ask(&mut feed, before));
     loop {
         let silent = first.take_if(|answer| matches!(answer, Answer::Silent(_)) && arguments.watch.is_none());
         let interval = arguments.watch.unwrap_or(SAMPLE);
@@ -75,7 +77,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         }
         let now = sample(&layout)?;
         let mut status = status(&layout, before.as_ref(), now.as_ref())?;
-        let answer = now.as_ref().map(|now| silent.unwrap_or_else(|| Answer::ask(&mut feed, now.process)));
+        let answer = now.as_ref().map(|now| silent.unwrap_or_else(|| Answer::ask(&mut feed, now)));
         let nodes = answer.as_ref().map(|answer| answer.tell(&mut status)).unwrap_or_default();
         let is_read = is_printed(&if arguments.json {
             status.insert("nodes".to_owned(), nodes::in_json(nodes));
@@ -112,15 +114,18 @@ enum Answer {
 }
 
 impl Answer {
-    fn ask(feed: &mut StatusFeed, process: u32) -> Self {
-        let process = PeerProcess::numbered(process);
-        if process.standstill().is_some() {
+    fn ask(feed: &mut StatusFeed, sample: &Sample) -> Self {
+        let process = sample.is_visible.then(|| PeerProcess::numbered(sample.process));
+        if let Some(process) = process.filter(|process| process.standstill().is_some()) {
             // There is nothing to wait for.
             return Self::Silent(process.silence());
         }
         match feed.read(TIMEOUT) {
             Ok(reading) => Self::Read(reading),
-            Err(ClientError::TimedOut { .. }) => Self::Silent(process.silence()),
+            Err(ClientError::TimedOut { .. }) => Self::Silent(process.map_or_else(
+                || format!("process {} of another namespace is there and does not answer", sample.process),
+                PeerProcess::silence,
+            )),
             Err(error) => Self::Failed(error),
         }
     }
@@ -160,21 +165,19 @@ fn sample(layout: &StreamLayout) -> Result<Option<Sample>, Box<dyn std::error::E
     }
     let reader = CountersReader::open(layout.counters())?;
     let process = reader.owner_pid();
-    if !Path::new("/proc").join(process.to_string()).exists() {
+    // Not that there is such a process: it may be in another namespace, and its number another's.
+    if !reader.is_owned() {
         return Ok(None);
     }
     if layout.journal().is_dir() && gapless_journal::lock_holder(&layout.journal())?.is_none() {
-        // Nobody else has the counters' lock, whatever became of the journal's.
-        if !reader.is_owned() {
-            return Ok(None);
-        }
         crate::commands::to_stderr!(
             "note: the lock file of {} was removed while process {process} has the journal; restart it before anything else is \
              started there",
             layout.journal().display()
         );
     }
-    Ok(Some(Sample { at: Instant::now(), process, values: reader.read()? }))
+    let is_visible = reader.is_owner_of_this_namespace();
+    Ok(Some(Sample { at: Instant::now(), process, is_visible, values: reader.read()? }))
 }
 
 fn status(
@@ -195,6 +198,9 @@ fn status(
     let value =
         |sample: &Sample, name: &str| sample.values.iter().find(|(label, _)| label == name).map(|(_, value)| *value);
     status.insert("process".to_owned(), json!(now.process));
+    if !now.is_visible {
+        status.insert("process_in_other_namespace".to_owned(), json!(true));
+    }
     // A relay has no sequencer, and passes on the order of another.
     let last = value(now, "sequencer.last_sequence").or_else(|| value(now, "relay.last_sequence"));
     status.insert("last_sequence".to_owned(), json!(last));
