@@ -64,7 +64,13 @@ fn is_marked(file: &File) -> bool {
 }
 
 fn whole(kind: i32) -> libc::flock {
-    libc::flock { l_type: kind as libc::c_short, l_whence: libc::SEEK_SET as libc::c_short, l_start: 0, l_len: 0, l_pid: 0 }
+    libc::flock {
+        l_type: kind as libc::c_short,
+        l_whence: libc::SEEK_SET as libc::c_short,
+        l_start: 0,
+        l_len: 0,
+        l_pid: 0,
+    }
 }
 
 #[cfg(test)]

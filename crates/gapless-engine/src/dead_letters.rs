@@ -34,6 +34,7 @@ impl DeadLetters {
     pub fn open(directory: &Path, last_journaled: u64) -> Result<Self, EngineError> {
         let path = directory.join(FILE_NAME);
         let action = || format!("opening {}", path.display());
+        gapless_journal::own_file(&path).map_err(EngineError::system(action()))?;
         let mut options = OpenOptions::new();
         let file = options
             .create(true)

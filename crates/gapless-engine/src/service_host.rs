@@ -487,6 +487,9 @@ impl RecoveredDirectory {
         let directory =
             options.directory.as_deref().map(|root| LockedDirectory::lock(StreamLayout::new(root))).transpose()?;
         directory.as_ref().map_or(Ok(()), |directory| directory.check_owner(Owner::Service))?;
+        if let (Some(directory), Tier::Memory) = (&directory, options.tier) {
+            directory.check_no_journal()?;
+        }
         let expiry_ns = saturating_ns(options.session_expiry);
         let mut found = Self {
             directory,

@@ -66,27 +66,25 @@ impl DirectoryLock {
     /// As [`DirectoryLock::take`], of another file in it.
     pub(crate) fn take_named(directory: &Path, name: &str) -> Result<Self, JournalError> {
         let path = directory.join(name);
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            // The name of its holder is written there: not into a file that a link leads to, and nobody waits for a
-            // pipe.
-            .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32)
-            .open(&path)
-            .map_err(|error| JournalError::io("create", &path, error))?;
-        let identity = file.metadata().map(|metadata| (metadata.dev(), metadata.ino()));
-        let identity = identity.map_err(|error| JournalError::io("look at", &path, error))?;
         let until = Instant::now() + DYING_MAX;
-        while !file_lock::try_lock(&file).map_err(|error| JournalError::io("lock", &path, error))? {
-            if held().contains(&identity) || Instant::now() >= until {
-                let holder = holder_in(&mut file);
-                return Err(JournalError::Locked { directory: directory.to_owned(), holder });
+        let mut file = loop {
+            let file = open_lock(&path, false)?;
+            let identity = identity(&file, &path)?;
+            let is_taken = file_lock::try_lock(&file).map_err(|error| JournalError::io("lock", &path, error))?;
+            let found = std::fs::symlink_metadata(&path);
+            let is_there = found.as_ref().is_ok_and(|found| (found.dev(), found.ino()) == identity);
+            match (is_taken, is_there) {
+                (true, true) if found.is_ok_and(|found| found.nlink() > 1) => break apart(&path)?,
+                (true, true) => break file,
+                // It was replaced meanwhile.
+                (true, false) => {}
+                (false, _) if held().contains(&identity) || Instant::now() >= until => {
+                    return Err(JournalError::Locked { directory: directory.to_owned(), holder: holder(file) });
+                }
+                (false, _) => std::thread::sleep(DYING_PAUSE),
             }
-            std::thread::sleep(DYING_PAUSE);
-        }
+        };
+        let identity = identity(&file, &path)?;
         let program = std::env::current_exe().ok();
         let program =
             program.as_deref().and_then(Path::file_name).map_or("unknown".into(), |name| name.to_string_lossy());
@@ -95,6 +93,49 @@ impl DirectoryLock {
             .map_err(|error| JournalError::io("write", &path, error))?;
         held().push(identity);
         Ok(Self { file, identity })
+    }
+}
+
+fn open_lock(path: &Path, is_new: bool) -> Result<File, JournalError> {
+    let mut options = OpenOptions::new();
+    let opened = options
+        .read(true)
+        .write(true)
+        .create(true)
+        .create_new(is_new)
+        .truncate(false)
+        .mode(0o600)
+        // The name of its holder is written there: not into a file that a link leads to, and nobody waits for a pipe.
+        .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32)
+        .open(path);
+    opened.map_err(|error| JournalError::io("create", path, error))
+}
+
+fn identity(file: &File, path: &Path) -> Result<FileIdentity, JournalError> {
+    let found = file.metadata().map_err(|error| JournalError::io("look at", path, error))?;
+    Ok((found.dev(), found.ino()))
+}
+
+/// A lock file that is also in another directory, as `cp -al` makes it, is replaced by one of this directory, locked. Whoever does
+/// that has the lock of the old one.
+fn apart(path: &Path) -> Result<File, JournalError> {
+    let new = path.with_extension("new");
+    // Of one who has died here.
+    let _ = std::fs::remove_file(&new);
+    let file = open_lock(&new, true)?;
+    file_lock::try_lock(&file).map_err(|error| JournalError::io("lock", &new, error))?;
+    std::fs::rename(&new, path).map_err(|error| JournalError::io("rename", &new, error))?;
+    Ok(file)
+}
+
+/// What the holder has written, and what else it may be.
+fn holder(mut file: File) -> String {
+    let holder = holder_in(&mut file);
+    match file.metadata() {
+        Ok(found) if found.nlink() > 1 => {
+            format!("{holder}, or another directory is, whose file `lock` is the same by a hard link")
+        }
+        _ => holder,
     }
 }
 

@@ -2,6 +2,7 @@
 //! on a machine has none.
 
 use crate::JournalError;
+use crate::own_file::own_file;
 use std::fs::File;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -38,6 +39,13 @@ pub(crate) fn sync_directory(directory: &Path) -> Result<(), JournalError> {
     File::open(directory)
         .and_then(|opened| opened.sync_all())
         .map_err(|error| JournalError::io("sync the directory", directory, error))
+}
+
+/// Opens a file to change it in place: a copy of its own, if it has several names.
+pub(crate) fn open_to_write(path: &Path) -> Result<File, JournalError> {
+    own_file(path).map_err(|error| JournalError::io("copy, because it has several names,", path, error))?;
+    let opened = File::options().read(true).write(true).open(path);
+    opened.map_err(|error| JournalError::io("open for writing", path, error))
 }
 
 /// Opens a regular file for reading. Nothing else is waited for: the open of a pipe with nobody behind it would never end.

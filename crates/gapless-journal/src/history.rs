@@ -25,7 +25,7 @@
 //!    +-------------------+
 //! ```
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ use gapless_wire::checksum::crc32c;
 use gapless_wire::fields::{u32_at, u64_at, u128_at};
 
 use crate::descriptor::{HISTORY_NAME, PAGE_LENGTH};
-use crate::disk::{DiskWork, open_regular};
+use crate::disk::{DiskWork, open_regular, open_to_write};
 use crate::durable_file::FileReplacement;
 use crate::error::{FileLoss, JournalError};
 use crate::file_check::{check_place, lost};
@@ -116,10 +116,10 @@ impl HistoryFile {
     /// Opens the file; `None` where there is none.
     pub(crate) fn open(directory: &Path) -> Result<Option<Self>, JournalError> {
         let path = directory.join(HISTORY_NAME);
-        let file = match OpenOptions::new().read(true).write(true).open(&path) {
+        let file = match open_to_write(&path) {
             Ok(file) => file,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(JournalError::io("open for writing", path, error)),
+            Err(JournalError::Io { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
         };
         let (generation, history) = read_slots(&file, &path)?;
         Ok(Some(Self { file, path, generation, history }))

@@ -32,6 +32,7 @@
 //! | [`durable_file`] | [`FileReplacement`]: a small file's content is replaced as a whole |
 //! | `file_check` | whether the files that are being written are still there |
 //! | `segment` | one segment file as its writer holds it |
+//! | `own_file` | what is written in place has one name |
 //! | [`options`] | [`JournalOptions`] and its defaults |
 //! | `boot` | which boot of the machine this is: decides which mark is good |
 //! | `segment_times` | by which time stamps two neighbouring segments know each other |
@@ -77,6 +78,7 @@ mod lock_holder;
 mod mapping;
 mod mark;
 pub mod options;
+mod own_file;
 pub mod reader;
 mod record_writer;
 pub mod records;
@@ -112,6 +114,7 @@ pub use inspect::{JournalInfo, SegmentInfo, Verdict, VerifyReport, info, verify}
 pub use journal::Journal;
 pub use lock_holder::lock_holder;
 pub use options::{Environment, FilePoint, Flush, JournalOptions, RecoveryCheck, Retention, Zeroing};
+pub use own_file::own_file;
 pub use reader::JournalReader;
 pub use records::{Record, Records, ReplayStop};
 pub use recovery_report::{Cut, MendedMark, RecoveryReport};

@@ -4,7 +4,7 @@
 //! recovers to the same end if the process dies after it.
 
 use std::collections::VecDeque;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use gapless_agent::fault;
 use crate::boot::BootId;
 use crate::cut_files::{bytes_on_device, copy_tail, take_out};
 use crate::directory::{DirectoryLock, Found, Survey, survey};
-use crate::disk::{DiskWork, sync_directory};
+use crate::disk::{DiskWork, open_to_write, sync_directory};
 use crate::error::{JournalError, MarkName, PointFault};
 use crate::evaluation::{Evaluation, Kept, Tail, evaluate};
 use crate::history::{History, HistoryFile};
@@ -392,11 +392,7 @@ fn restore_sealed(options: &JournalOptions, kept: &Kept, before_ns: u64) -> Resu
 
 fn open_for_writing(kept: &Kept) -> Result<File, JournalError> {
     let (path, length) = (&kept.found.path, kept.found.header.segment_length);
-    let file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open(path)
-        .map_err(|error| JournalError::io("open for writing", path, error))?;
+    let file = open_to_write(path)?;
     if kept.found.file_length < length {
         match allocate(&file, length) {
             Ok(true) => {}
@@ -466,8 +462,7 @@ fn rewrite(file: &File, from: u64, to: u64) -> std::io::Result<()> {
 /// Takes back the note of a failed sync, once its frames are on the device after all.
 fn clear_failed_mark(options: &JournalOptions, found: &Found) -> Result<(), JournalError> {
     let path = options.directory.join(d::segment_name(found.first_sequence));
-    let opened = OpenOptions::new().read(true).write(true).open(&path);
-    let file = opened.map_err(|error| JournalError::io("open for writing", &path, error))?;
+    let file = open_to_write(&path)?;
     Segment::map(path, file, found.header, Flush::Write)?.write_mark(d::FAILED_MARK_OFFSET, 0, 0);
     Ok(())
 }

@@ -4,13 +4,13 @@
 //! a journal that has forgotten something. Begun again after an interruption, it goes on where it was; until it is
 //! finished nobody opens the journal.
 
-use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use crate::boot::BootId;
 use crate::descriptor::{BOOT_MARK_OFFSET, FixedHeader, HEADER_PAGE_LENGTH, HISTORY_NAME, SYNCED_MARK_OFFSET};
 use crate::directory::{DirectoryLock, survey};
+use crate::disk::open_to_write;
 use crate::error::JournalError;
 use crate::evaluation::evaluate;
 use crate::history::{History, HistoryFile};
@@ -113,23 +113,23 @@ impl Restore {
         }
         for found in segments {
             let header = FixedHeader { incarnation: self.after, ..found.header };
-            let file = OpenOptions::new().read(true).write(true).open(&found.path);
-            let written = file.and_then(|file| {
+            let file = open_to_write(&found.path)?;
+            let written = (|| {
                 let page = Mapping::read_write(&file, HEADER_PAGE_LENGTH)?;
                 let (words, (low, high)) = (page.mark(BOOT_MARK_OFFSET), BootId::to_words(None));
                 MarkWriter::continue_from(words).write(words, low, high);
                 file.write_all_at(&header.to_bytes(), 0)?;
                 file.sync_data()
-            });
+            })();
             written.map_err(|error| JournalError::io("write", &found.path, error))?;
         }
-        let file = OpenOptions::new().read(true).write(true).open(&newest.path);
-        let vouched = file.and_then(|file| {
+        let file = open_to_write(&newest.path)?;
+        let vouched = (|| {
             let page = Mapping::read_write(&file, HEADER_PAGE_LENGTH)?;
             let words = page.mark(SYNCED_MARK_OFFSET);
             MarkWriter::continue_from(words).write(words, self.last_sequence, self.end);
             file.sync_data()
-        });
+        })();
         vouched.map_err(|error| JournalError::io("write", &newest.path, error))
     }
 

@@ -3,7 +3,8 @@
 //! Two journals that were one once, and went on apart, have the same stream, incarnation and sequences; the time stamps
 //! of their frames differ. Called where a segment gets its final name, by the helper thread or by recovery.
 
-use std::fs::{File, OpenOptions};
+use crate::disk::open_to_write;
+use std::fs::File;
 use std::path::Path;
 
 use crate::descriptor::{self as d, FixedHeader};
@@ -17,8 +18,7 @@ use crate::scan;
 /// `first_sequence`; noted in its header. 0 if that frame is not there: a reader of it will say what is wrong.
 pub(crate) fn note_last(path: &Path, first_sequence: u64, last_sequence: u64) -> Result<u64, JournalError> {
     let failed = |action, error| JournalError::io(action, path, error);
-    let file =
-        OpenOptions::new().read(true).write(true).open(path).map_err(|error| failed("open for writing", error))?;
+    let file = open_to_write(path)?;
     let page = Mapping::read_write(&file, d::HEADER_PAGE_LENGTH).map_err(|error| failed("map", error))?;
     let noted = mark::read(page.mark(d::TIMES_MARK_OFFSET)).unwrap_or_default();
     if noted.second != 0 {

@@ -1,6 +1,6 @@
 //! `truncate_after`: takes back frames that nobody has acted on yet (decision 2).
 
-use std::fs::OpenOptions;
+use crate::disk::open_to_write;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -119,11 +119,7 @@ impl Journal {
     /// each segment did when this journal was opened.
     fn reopen(&self, entry: Entry) -> Result<Arc<Segment>, JournalError> {
         let path = self.shared.segment_path(entry.first_sequence);
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .open(&path)
-            .map_err(|error| JournalError::io("open for writing", &path, error))?;
+        let file = open_to_write(&path)?;
         let mut bytes = [0; crate::descriptor::FIXED_LENGTH];
         std::os::unix::fs::FileExt::read_exact_at(&file, &mut bytes, 0)
             .map_err(|error| JournalError::io("read", &path, error))?;

@@ -367,7 +367,7 @@ impl Serving {
         let rings = match admission.make_rings(hello.link, &MemoryKind::Shared) {
             Ok(rings) => rings,
             Err(error) => {
-                tracing::error!(%error, "no rings for a new publisher");
+                self.listener.warn(|| format!("a publisher was not let in: no rings for it: {error}"));
                 return peer.refuse(&admission.refusal(Status::Unavailable));
             }
         };

@@ -97,6 +97,7 @@ impl Ingress {
         let feeds = SharedFeeds::new(sequencer.feeds().clone());
         let is_stream_halted = Arc::new(AtomicBool::new(sequencer.is_halted()));
         let time = StreamTime::after(sequencer.last_timestamp_ns());
+        links.counters.last_sequence.set(sequencer.last_sequence());
         Self {
             sequencer,
             window,

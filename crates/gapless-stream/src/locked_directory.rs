@@ -105,6 +105,20 @@ impl LockedDirectory {
         Err(StreamError::State { path, reason: reason.to_owned() })
     }
 
+    /// Refuses a directory with a journal, for a stream that is kept in memory: commands that read it would show the old one.
+    ///
+    /// # Errors
+    /// [`StreamError::State`], with the journal.
+    pub fn check_no_journal(&self) -> Result<(), StreamError> {
+        let path = self.layout.journal();
+        if !holds_journal(&path) {
+            return Ok(());
+        }
+        let reason = "it is that of a stream which is kept on disk, and tier memory would neither continue nor write it: start with \
+                      the tier of before, or choose another directory";
+        Err(StreamError::State { path, reason: reason.to_owned() })
+    }
+
     /// The paths of its files.
     #[must_use]
     pub const fn layout(&self) -> &StreamLayout {

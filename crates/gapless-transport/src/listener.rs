@@ -28,6 +28,8 @@ use std::time::{Duration, Instant};
 const FIRST_MESSAGE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Pending connections are checked for that this often.
 const PENDING_CHECK_INTERVAL: Duration = Duration::from_millis(100);
+/// Pause after a connection that could not be taken.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Connections at one time, pending ones included.
 const CONNECTIONS_MAX: usize = 4096;
 
@@ -40,6 +42,8 @@ pub struct Listener<A> {
     connections: Vec<Connection<A>>,
     /// Somebody has connected since the last look at the listening socket.
     has_newcomers: bool,
+    /// Nobody is taken before.
+    accepts_again: Option<Instant>,
     warnings: Warnings,
 }
 
@@ -90,8 +94,8 @@ impl<A> Listener<A> {
     pub fn bind(path: &Path, message_bytes_max: usize) -> Result<Self, TransportError> {
         let wake = Arc::new(new_eventfd()?);
         let (socket, path, connections) = (listen(path)?, path.to_owned(), Vec::new());
-        let (has_newcomers, warnings) = (false, Warnings::default());
-        Ok(Self { socket, path, wake, message_bytes_max, connections, has_newcomers, warnings })
+        let (has_newcomers, accepts_again, warnings) = (false, None, Warnings::default());
+        Ok(Self { socket, path, wake, message_bytes_max, connections, has_newcomers, accepts_again, warnings })
     }
 
     /// Ends its waits from another thread.
@@ -130,11 +134,15 @@ impl<A> Listener<A> {
 
     /// The connections that can be read; for a wait that a signal has ended, those known without it.
     fn poll(&mut self, timeout: Option<Duration>) -> Result<Vec<bool>, Errno> {
-        let mut fds = vec![PollFd::new(&*self.wake, PollFlags::IN), PollFd::new(&self.socket, PollFlags::IN)];
+        let now = Instant::now();
+        self.accepts_again = self.accepts_again.filter(|at| *at > now);
+        let newcomers = if self.accepts_again.is_some() { PollFlags::empty() } else { PollFlags::IN };
+        let mut fds = vec![PollFd::new(&*self.wake, PollFlags::IN), PollFd::new(&self.socket, newcomers)];
         fds.extend(self.connections.iter().map(|connection| PollFd::new(&connection.peer.socket, PollFlags::IN)));
         let has_pending = self.connections.iter().any(|each| matches!(each.progress, Progress::Pending { .. }));
         let check = has_pending.then_some(PENDING_CHECK_INTERVAL);
-        readiness::wait(&mut fds, timeout.into_iter().chain(check).min())?;
+        let pause = self.accepts_again.map(|at| at - now);
+        readiness::wait(&mut fds, timeout.into_iter().chain(check).chain(pause).min())?;
         self.has_newcomers = fds[1].revents().contains(PollFlags::IN);
         Ok(fds[2..].iter().map(|fd| !fd.revents().is_empty()).collect())
     }
@@ -176,7 +184,18 @@ impl<A> Listener<A> {
     }
 
     fn take_newcomers(&mut self) {
-        while let Ok(socket) = rustix::net::accept_with(&self.socket, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+        loop {
+            let socket = match rustix::net::accept_with(&self.socket, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
+                Ok(socket) => socket,
+                Err(Errno::AGAIN) => return,
+                // It has gone again.
+                Err(Errno::INTR | Errno::CONNABORTED) => continue,
+                Err(errno) => {
+                    // No descriptor, no memory. The socket stays readable, and would keep the thread awake.
+                    self.accepts_again = Some(Instant::now() + ACCEPT_PAUSE);
+                    return self.warnings.warn_now(|| format!("publishers must wait to be let in: {errno}"));
+                }
+            };
             let count = self.connections.len();
             let peer = match PeerCredentials::of(&socket) {
                 Ok(peer) if peer.is_trusted() && count < CONNECTIONS_MAX => peer,

@@ -121,6 +121,20 @@ pub(crate) fn print(text: &str) -> Outcome {
     Ok(())
 }
 
+/// Prints a line of a command that goes on whatever becomes of it: the disk may be full, the reader gone, standard output closed. The
+/// next line that can be printed says how many were lost.
+pub(crate) fn announce(line: &str) {
+    static LOST: AtomicU32 = AtomicU32::new(0);
+    // Relaxed: the count guards no data.
+    let lost = LOST.load(Ordering::Relaxed);
+    let before =
+        if lost == 0 { String::new() } else { format!("({lost} lines before this one could not be printed)\n") };
+    match is_printed(&format!("{before}{line}\n")) {
+        Ok(_) => LOST.store(0, Ordering::Relaxed),
+        Err(_) => LOST.store(lost + 1, Ordering::Relaxed),
+    }
+}
+
 /// As [`print`], for text that is printed again and again; `false` if the reader has gone.
 pub(crate) fn is_printed(text: &str) -> io::Result<bool> {
     let mut stdout = io::stdout().lock();

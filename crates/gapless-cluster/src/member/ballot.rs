@@ -109,6 +109,7 @@ impl Ballot {
         let path = directory.join("ballot");
         let failed = |source| ClusterError::System { action: format!("opening {}", path.display()), source };
         let options = || OpenOptions::new().write(true).create(true).truncate(false).open(&path);
+        gapless_journal::own_file(&path).map_err(failed)?;
         let file = options().map_err(failed)?;
         let length = file.metadata().map_err(failed)?.len().min(FILE_LENGTH as u64);
         if length < FILE_LENGTH as u64 {

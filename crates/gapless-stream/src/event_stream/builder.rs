@@ -298,6 +298,7 @@ impl<'a> StreamBuilder<'a> {
         let release = if self.options.tier.is_synced() {
             let woken = self.threads.downstream(None, &[&readers[..], &[AgentRole::Journaler]].concat());
             let last_sequence = self.counters.add("sync.last_sequence")?;
+            last_sequence.set(report.last_sequence);
             let mut releaser = releaser;
             let on_synced = move |SyncedEnd { position, sequence }| {
                 releaser.release(position, sequence);
@@ -316,6 +317,7 @@ impl<'a> StreamBuilder<'a> {
         let downstream = self.threads.downstream(Some(AgentRole::Journaler), &readers);
         let batch_bytes_max = if self.options.persistence.flush_on_commit { 1 } else { JOURNAL_BATCH_BYTES };
         let counted = JournalerCounters::add_to(&self.counters)?;
+        counted.last_sequence.set(report.last_sequence);
         self.journaler = Some(Journaler::new(cursor, journal, release, downstream, batch_bytes_max, counted));
         Ok(Journaling { releaser: None, syncer_and_preparer: Some(below), report: Some(report) })
     }

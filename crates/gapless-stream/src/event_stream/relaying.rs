@@ -40,6 +40,9 @@ pub(super) fn start(
     let directory =
         options.directory.as_ref().map(|root| LockedDirectory::lock(StreamLayout::new(root))).transpose()?;
     directory.as_ref().map_or(Ok(()), |directory| directory.check_owner(Owner::Relay))?;
+    if let (Some(directory), Tier::Memory) = (&directory, options.tier) {
+        directory.check_no_journal()?;
+    }
     let layout = directory.as_ref().map(LockedDirectory::layout);
     let origin = match layout {
         Some(layout) => Origin::read(layout)?,
@@ -131,6 +134,7 @@ pub(super) fn start(
         limits,
         counters: RelayCounters::add_to(&builder.counters)?,
     };
+    links.counters.last_sequence.set(recovery.last_sequence);
     let seen = if seen.identity == identity { seen } else { Seen::nothing_of(identity) };
     let relay = Relay::new(upstream, seen, identity, builder.take_writer(), releaser, links);
     let shared = relay.shared();

@@ -27,6 +27,9 @@ pub(super) fn start(options: &EventStreamOptions, clock: Option<Clock>) -> Resul
     let directory =
         options.directory.as_ref().map(|root| LockedDirectory::lock(StreamLayout::new(root))).transpose()?;
     directory.as_ref().map_or(Ok(()), |directory| directory.check_owner(Owner::Stream))?;
+    if let (Some(directory), Tier::Memory) = (&directory, options.tier) {
+        directory.check_no_journal()?;
+    }
     let layout = directory.as_ref().map(LockedDirectory::layout);
     let mut identity = StreamIdentity { stream_id: random_token(), incarnation: random_token() as u64 };
     let mut recovery = StreamRecovery::default();

@@ -1,7 +1,7 @@
 //! `gapless cluster start`.
 
 use super::member::Member;
-use crate::commands::{Outcome, interrupt, print};
+use crate::commands::{Outcome, announce, interrupt};
 use clap::Args;
 use gapless_cluster::ClusterMember;
 use gapless_cluster::config::ClusterConfig;
@@ -31,9 +31,10 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         let member = ClusterMember::start(&config)?;
         if run_until_interrupted(&config, &member, &interrupted)? {
             let last_sequence = member.stop()?;
-            return print(&format!("stopped at sequence {last_sequence}\n"));
+            announce(&format!("stopped at sequence {last_sequence}"));
+            return Ok(());
         }
-        print("was too far behind, and has fetched the state of another member; starts again with it\n")?;
+        announce("was too far behind, and has fetched the state of another member; starts again with it");
     }
 }
 
@@ -48,14 +49,14 @@ fn run_until_interrupted(
         0 => "new".to_owned(),
         last => format!("its journal ends at sequence {last}"),
     };
-    print(&format!(
-        "member {} of {}, {} that vote, tier {}: {found}; {}\n",
+    announce(&format!(
+        "member {} of {}, {} that vote, tier {}: {found}; {}",
         config.member,
         config.name,
         config.voters(),
         member.stream().tier(),
         member.stream().plan().to_string().trim_end().replace('\n', "; ")
-    ))?;
+    ));
     let mut reported = (Role::Follower, None::<MemberId>);
     // Relaxed: the flag guards no data (pairs with the store of the signal handler).
     while !interrupted.load(Ordering::Relaxed) {
@@ -67,11 +68,11 @@ fn run_until_interrupted(
             if now != reported && now.0 != Role::Candidate {
                 reported = now;
                 let term = status.consensus.term;
-                print(&match now {
-                    (Role::Leader, _) => format!("leads in term {term}\n"),
-                    (_, Some(leader)) => format!("follows member {leader} in term {term}\n"),
-                    (_, None) => "waits for a leader\n".to_owned(),
-                })?;
+                announce(&match now {
+                    (Role::Leader, _) => format!("leads in term {term}"),
+                    (_, Some(leader)) => format!("follows member {leader} in term {term}"),
+                    (_, None) => "waits for a leader".to_owned(),
+                });
             }
         }
         std::thread::park_timeout(PAUSE);

@@ -8,8 +8,7 @@ mod worker;
 use super::domain::{DomainArguments, about_options};
 use super::request::route;
 use super::watch::sleep_until;
-use super::{Ended, INTERRUPTED, Outcome, interrupts, print};
-use crate::standard_streams;
+use super::{Ended, INTERRUPTED, Outcome, announce, interrupts};
 use clap::Args;
 use gapless_rpc::domain::ServeReach;
 use gapless_rpc::{CallContext, Json, Refusal, Rejection};
@@ -59,7 +58,6 @@ fn workers(text: &str) -> Result<u16, String> {
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let Some((program, words)) = arguments.command.split_first() else { return Ok(()) };
-    standard_streams::check_output()?;
     route(&arguments.route)?;
     program::check(program)?;
     let interrupts = interrupts()?;
@@ -90,7 +88,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         route.handle(move |request: Vec<u8>, context| Ok(work(&request, context)?))
     };
     let served = served.map_err(about_options)?;
-    print(&format!("{} is served; Ctrl-C ends it when what has begun is done\n", arguments.route))?;
+    announce(&format!("{} is served; Ctrl-C ends it when what has begun is done", arguments.route));
     // Relaxed: the count guards no data.
     let is_over = || interrupts.load(Ordering::Relaxed) > 0 || !served.is_served();
     while sleep_until(Instant::now() + Duration::from_secs(60), is_over) {}

@@ -2,7 +2,7 @@
 
 use super::sequencer::{PAUSE, addresses, recovered};
 use super::text_file::TextFile;
-use crate::commands::{Outcome, Usage, interrupt, print};
+use crate::commands::{Outcome, Usage, announce, interrupt};
 use gapless_client::ClientError;
 use gapless_client::StreamConfig;
 use gapless_client::node::{NodeLink, Start};
@@ -42,19 +42,19 @@ pub(super) fn options(
 pub(super) fn run(upstream: &StreamConfig, options: &EventStreamOptions, mut text: Option<&mut TextFile>) -> Outcome {
     let interrupted = interrupt()?;
     let link = upstream.link()?;
-    print(&format!("looking for the stream at {}\n", link.peer()))?;
+    announce(&format!("looking for the stream at {}", link.peer()));
     let stream = match EventStream::relay(options, Box::new(link), Start::First, &interrupted) {
         Ok(stream) => stream,
         // Ctrl-C came before the stream did.
         Err(StreamError::Client(ClientError::Closed)) => return Ok(()),
         Err(error) => return Err(error.into()),
     };
-    print(&format!(
-        "stream {:032x} passed on: {}; {}\n",
+    announce(&format!(
+        "stream {:032x} passed on: {}; {}",
         stream.identity().stream_id,
         recovered(&stream),
         addresses(options)
-    ))?;
+    ));
     // Relaxed: the flag guards no data (pairs with the store of the signal handler).
     while !interrupted.load(Ordering::Relaxed) {
         if let Some(failure) = stream.failure() {
@@ -70,5 +70,6 @@ pub(super) fn run(upstream: &StreamConfig, options: &EventStreamOptions, mut tex
         while text.follow(&stream)? && Instant::now() < until {}
     }
     let last_sequence = stream.stop()?;
-    print(&format!("stopped at sequence {last_sequence}\n"))
+    announce(&format!("stopped at sequence {last_sequence}"));
+    Ok(())
 }

@@ -1,7 +1,7 @@
 //! `gapless stream sequencer`.
 
 use super::location::StreamLocation;
-use crate::commands::{Outcome, interrupt, print};
+use crate::commands::{Outcome, announce, interrupt};
 use clap::Args;
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::MendedMark;
@@ -24,14 +24,14 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     let interrupted = interrupt()?;
     let options = EventStreamOptions::from_config(&config)?;
     let stream = EventStream::start(&options)?;
-    print(&format!(
-        "stream {:032x} at tier {}: {}; {}; {}\n",
+    announce(&format!(
+        "stream {:032x} at tier {}: {}; {}; {}",
         stream.identity().stream_id,
         stream.tier(),
         recovered(&stream),
         addresses(&options),
         stream.plan().to_string().trim_end().replace('\n', "; ")
-    ))?;
+    ));
     // Relaxed: the flag guards no data (pairs with the store of the signal handler).
     while !interrupted.load(Ordering::Relaxed) {
         if let Some(failure) = stream.failure() {
@@ -40,7 +40,8 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         std::thread::park_timeout(PAUSE);
     }
     let last_sequence = stream.stop()?;
-    print(&format!("stopped at sequence {last_sequence}\n"))
+    announce(&format!("stopped at sequence {last_sequence}"));
+    Ok(())
 }
 
 pub(super) fn recovered(stream: &EventStream) -> String {
