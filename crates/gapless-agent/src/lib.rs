@@ -33,6 +33,8 @@
 //! | [`folder`] | [`Folder`](folder::Folder): files in a folder that another user may write into |
 //! | [`wait_notices`] | [`WaitNotices`](wait_notices::WaitNotices): when one who waits says for whom |
 //! | [`lost_mappings`] | a file that was made shorter under its mapping ends the program with the file's name |
+//! | [`private_folder`] | folders of this process's user alone |
+//! | [`random`] | random bytes of the operating system |
 //! | [`monotonic`] | the clock of deadlines |
 //! | [`error`] | [`Error`] |
 
@@ -60,7 +62,9 @@ pub mod monotonic;
 pub mod park_flag;
 pub mod pauses;
 pub mod plan;
+pub mod private_folder;
 pub mod process_mark;
+pub mod random;
 pub mod thread;
 pub mod thread_group;
 pub mod time_buckets;

@@ -24,6 +24,7 @@ use crate::EngineError;
 use crate::fold::Fold;
 use crate::sessions::{Notice, SessionEntry, StoredReply};
 use gapless_agent::fault::{crash_point, mutant};
+use gapless_agent::private_folder;
 use gapless_client::client::WINDOW_COMMANDS_MAX;
 use gapless_journal::{FilePoint, FileReplacement};
 use gapless_log::StreamIdentity;
@@ -345,7 +346,7 @@ pub fn list(directory: &Path) -> Result<Vec<(u64, PathBuf)>, EngineError> {
 pub fn write(directory: &Path, sequence: u64, bytes: &[u8]) -> Result<(), EngineError> {
     let path = directory.join(file_name(sequence));
     let action = || format!("writing {}", path.display());
-    std::fs::create_dir_all(directory).map_err(EngineError::system(action()))?;
+    private_folder::create(directory).map_err(EngineError::system(action()))?;
     let write = || -> std::io::Result<()> {
         // Sessions' tokens are in it.
         let mut file = FileReplacement::begin(&path, path.with_extension("tmp"), 0o600)?;

@@ -9,6 +9,7 @@ use crate::sessions::{SessionEntry, StoredReply};
 use crate::snapshot_schedule::{SnapshotJournal, SnapshotRules, SnapshotSchedule};
 use crate::{EngineError, snapshot};
 use gapless_agent::Waker;
+use gapless_agent::private_folder;
 use gapless_client::ClientError;
 use gapless_client::client::MessageType;
 use gapless_client::node::{NodeEvent, NodeLink, NodeState, PublisherOptions, Start, StreamNode, StreamNodeOptions};
@@ -143,7 +144,7 @@ impl<S: Service, L: NodeLink> StreamService<S, L> {
         let mut dead_letters = DeadLetters::counting();
         let mut snapshot_sequence = 0;
         if let Some(directory) = &options.directory {
-            std::fs::create_dir_all(directory)
+            private_folder::create(directory)
                 .map_err(EngineError::system(format!("making {}", directory.display())))?;
             dead_letters = DeadLetters::open(directory, u64::MAX)?;
             if let Some((sequence, path)) = snapshot::list(&directory.join("snapshots"))?.pop() {

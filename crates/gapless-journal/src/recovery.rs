@@ -3,6 +3,7 @@
 //! `evaluation` judges; this module acts on it: cuts, cleans, moves the marks. Every step leaves a directory that
 //! recovers to the same end if the process dies after it.
 
+use gapless_agent::private_folder;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -40,7 +41,7 @@ pub(crate) struct Recovered {
 /// Opens the journal of a directory.
 pub(crate) fn open(options: JournalOptions) -> Result<(Recovered, RecoveryReport), JournalError> {
     let directory = &options.directory;
-    std::fs::create_dir_all(directory).map_err(|error| JournalError::io("create", directory, error))?;
+    private_folder::create(directory).map_err(|error| JournalError::io("create", directory, error))?;
     let lock = DirectoryLock::take(directory)?;
     let survey = survey(directory, Some(options.stream_id))?;
     survey.check_complete(directory)?;
@@ -487,11 +488,8 @@ fn remove_all(paths: Vec<PathBuf>) -> Result<Vec<PathBuf>, JournalError> {
 /// A random number, as the incarnation of the journal in `directory`.
 pub(crate) fn draw_incarnation(directory: &Path) -> Result<u64, JournalError> {
     let mut bytes = [0u8; 8];
-    let mut filled = 0;
-    while filled < bytes.len() {
-        filled += rustix::rand::getrandom(&mut bytes[filled..], rustix::rand::GetRandomFlags::empty())
-            .map_err(|error| JournalError::io("draw random bytes for", directory, error.into()))?;
-    }
+    gapless_agent::random::fill(&mut bytes)
+        .map_err(|error| JournalError::io("draw random bytes for", directory, error))?;
     Ok(u64::from_le_bytes(bytes))
 }
 

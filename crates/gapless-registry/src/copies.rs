@@ -45,6 +45,8 @@ pub struct Copies {
     unsettled: Option<HashSet<CopyId>>,
     settle_by_ns: u64,
     flush_again_ns: Option<u64>,
+    /// The socket that was tried just now, if it has as many connections as may wait.
+    full_at: Option<CopyId>,
     /// When something is to be done next, if that has been worked out since something changed: it takes a look at all copies,
     /// and is asked before each sleep.
     next_ns: Option<Option<u64>>,
@@ -97,6 +99,7 @@ impl Copies {
             unsettled: None,
             settle_by_ns: 0,
             flush_again_ns: None,
+            full_at: None,
             next_ns: None,
         }
     }
@@ -135,10 +138,13 @@ impl Copies {
         if self.connect(reactor, id, now_ns) {
             return;
         }
+        let is_full = self.full_at.take() == Some(id);
         let candidate =
             self.candidates.entry(id).or_insert(Candidate { number: None, again_ns: 0, pause_ns: PAUSE_NS });
         (candidate.number, candidate.again_ns) = (None, now_ns + candidate.pause_ns);
-        candidate.pause_ns = (candidate.pause_ns * 2).min(PAUSE_NS_MAX);
+        if !is_full {
+            candidate.pause_ns = (candidate.pause_ns * 2).min(PAUSE_NS_MAX);
+        }
     }
 
     /// Connects; false: to be tried again.
@@ -161,7 +167,12 @@ impl Copies {
                 return true;
             }
             // It has not taken others yet.
-            Err(Errno::AGAIN) => return false,
+            Err(Errno::AGAIN) => {
+                let holder = copy_files::holder(&self.directory, id);
+                self.side.unheard(id, Some(Unheard { process_id: holder.unwrap_or(0), version: None }));
+                self.full_at = Some(id);
+                return false;
+            }
             Err(errno) => {
                 reactor.warnings.warn_now(|| format!("{id} cannot be called: {errno}"));
                 if !is_own_shortage(errno) {

@@ -32,7 +32,7 @@ pub struct CopyFiles {
     directory: Arc<DomainDirectory>,
     id: CopyId,
     /// Keeps the lock.
-    _lock: OwnedFd,
+    lock: OwnedFd,
 }
 
 impl CopyFiles {
@@ -42,12 +42,35 @@ impl CopyFiles {
         directory: &Arc<DomainDirectory>,
         about_to_appear: impl FnOnce(CopyId),
     ) -> Result<(Self, OwnedFd), RegistryError> {
-        let failed = || RegistryError::system(format!("serving in the domain {}", directory.path().display()));
         let (id, lock) = make_lock(directory)?;
         // From here on, what fails takes the files with it.
-        let files = Self { directory: Arc::clone(directory), id, _lock: lock };
+        let files = Self { directory: Arc::clone(directory), id, lock };
         crash_point("serve_lock_taken");
         about_to_appear(id);
+        let socket = files.listen()?;
+        Ok((files, socket))
+    }
+
+    /// Whether both still stand in the directory.
+    pub fn are_there(&self) -> bool {
+        let has_socket = rustix::fs::statat(self.directory.fd(), &*self.id.file(FileKind::Socket), AtFlags::empty());
+        has_socket.is_ok() && has_name(&self.lock).unwrap_or(false)
+    }
+
+    /// Makes both anew where somebody has removed them, under the name that callers know. Returns another socket, which listens.
+    pub fn mend(&mut self) -> Result<OwnedFd, RegistryError> {
+        if !has_name(&self.lock)? {
+            let lock = lock_named(&self.directory, self.id)?;
+            let failed = RegistryError::system(format!("locking in the domain {}", self.directory.path().display()));
+            self.lock = lock.ok_or_else(|| failed(Errno::AGAIN))?;
+        }
+        self.listen()
+    }
+
+    /// The socket, which is made and listens.
+    fn listen(&self) -> Result<OwnedFd, RegistryError> {
+        let (directory, id) = (&self.directory, self.id);
+        let failed = || RegistryError::system(format!("serving in the domain {}", directory.path().display()));
         let new = id.file(FileKind::NewSocket);
         let address = SocketAddrUnix::new(directory.path_of(&new)).map_err(failed())?;
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -65,7 +88,7 @@ impl CopyFiles {
         let name = id.file(FileKind::Socket);
         rustix::fs::renameat(directory.fd(), &*new, directory.fd(), &*name).map_err(failed())?;
         crash_point("serve_listening");
-        Ok((files, socket))
+        Ok(socket)
     }
 
     /// The name of both, for tests.
@@ -83,23 +106,40 @@ impl Drop for CopyFiles {
 
 /// A new lock, locked.
 fn make_lock(directory: &DomainDirectory) -> Result<(CopyId, OwnedFd), RegistryError> {
-    let failed = || RegistryError::system(format!("locking in the domain {}", directory.path().display()));
     for _ in 0..NAMES_MAX {
         let id = CopyId::random();
-        let name = id.file(FileKind::Lock);
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        let lock = rustix::fs::openat(directory.fd(), &*name, flags, LOCK_MODE).map_err(failed())?;
-        // Whatever the umask: others of this user open it to sweep.
-        rustix::fs::fchmod(&lock, LOCK_MODE).map_err(failed())?;
-        match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) if has_name(&lock)? => return Ok((id, lock)),
-            // A sweeper was here.
-            Ok(()) | Err(Errno::WOULDBLOCK) => {}
-            Err(errno) => return Err(failed()(errno)),
+        if let Some(lock) = lock_named(directory, id)? {
+            return Ok((id, lock));
         }
     }
     let reason = format!("{NAMES_MAX} new locks one after the other were removed by other processes");
     Err(RegistryError::Domain { path: directory.path().to_owned(), reason })
+}
+
+/// A new lock of this name, locked, with the number of this process in it; `None` where a sweeper was faster.
+fn lock_named(directory: &DomainDirectory, id: CopyId) -> Result<Option<OwnedFd>, RegistryError> {
+    let failed = || RegistryError::system(format!("locking in the domain {}", directory.path().display()));
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+    let lock = rustix::fs::openat(directory.fd(), &*id.file(FileKind::Lock), flags, LOCK_MODE).map_err(failed())?;
+    // Whatever the umask: others of this user open it to sweep.
+    rustix::fs::fchmod(&lock, LOCK_MODE).map_err(failed())?;
+    match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) if has_name(&lock)? => {}
+        Ok(()) | Err(Errno::WOULDBLOCK) => return Ok(None),
+        Err(errno) => return Err(failed()(errno)),
+    }
+    // Only for [`holder`]: on a full disk it stays empty.
+    let _ = rustix::io::pwrite(&lock, std::process::id().to_string().as_bytes(), 0);
+    Ok(Some(lock))
+}
+
+/// The process that has a lock, as it has written itself there; `None` where that cannot be read.
+pub fn holder(directory: &DomainDirectory, id: CopyId) -> Option<u32> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let lock = rustix::fs::openat(directory.fd(), &*id.file(FileKind::Lock), flags, Mode::empty()).ok()?;
+    let mut text = [0; 10];
+    let length = rustix::io::pread(&lock, &mut text, 0).ok()?;
+    std::str::from_utf8(&text[..length]).ok()?.parse().ok()
 }
 
 /// Removes what dead processes have left: how many there were. What cannot be removed is logged.
@@ -245,7 +285,7 @@ mod tests {
                         assert!(directory.path().join(files.id().file(FileKind::Lock)).exists());
                         if random.happens(300) {
                             // It dies: the files stay, the lock goes.
-                            flock(&files._lock, FlockOperation::Unlock).unwrap();
+                            flock(&files.lock, FlockOperation::Unlock).unwrap();
                             std::mem::forget(files);
                         }
                         drop(socket);

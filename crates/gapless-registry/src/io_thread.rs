@@ -50,6 +50,9 @@ struct Shared {
     open: Mutex<Open>,
 }
 
+/// Between two looks at whether this process's files are still there, ns.
+const LOOK_NS: u64 = 1_000_000_000;
+
 /// What this process has opened in the domain.
 #[derive(Default)]
 struct Open {
@@ -117,6 +120,7 @@ impl IoThread {
             completions: HashMap::new(),
             numbers: HashMap::new(),
             last_number: 0,
+            look_ns: None,
         };
         let thread = std::thread::Builder::new().name("gapless-rpc-io".to_owned()).spawn(move || {
             gapless_agent::foreign::own_this_thread();
@@ -341,6 +345,15 @@ impl Shared {
         Ok(open)
     }
 
+    /// Makes this process's files anew that somebody has removed, as a cleaner of old files does. Returns the listener.
+    fn mend_files(&self) -> Result<Option<OwnedFd>, RegistryError> {
+        let mut open = lock(&self.open);
+        let Some(files) = open.files.as_mut().filter(|files| !files.are_there()) else { return Ok(None) };
+        let listener = files.mend()?;
+        self.watched.watch(&listener, Source::Listener, EventFlags::IN)?;
+        Ok(Some(listener))
+    }
+
     fn close(&self) {
         let mut open = lock(&self.open);
         open.is_closed = true;
@@ -367,6 +380,8 @@ struct Turns {
     /// The number of each token.
     numbers: HashMap<u64, u64>,
     last_number: u64,
+    /// When it is looked next whether this process's files are still there, if it has any.
+    look_ns: Option<u64>,
 }
 
 struct Completion {
@@ -388,7 +403,11 @@ impl Turns {
             if self.calling.next_deadline_ns().is_some_and(|next_ns| next_ns <= now_ns) {
                 self.calling.tick(now_ns);
             }
-            let next_ns = [self.callers.next_ns(), self.copies.next_ns(), self.calling.next_deadline_ns()];
+            if self.look_ns.is_some_and(|look_ns| look_ns <= now_ns) {
+                self.look(now_ns);
+            }
+            let next_ns =
+                [self.callers.next_ns(), self.copies.next_ns(), self.calling.next_deadline_ns(), self.look_ns];
             let next_ns = next_ns.into_iter().flatten().min();
             let timeout_ns = if self.calling.may_sleep() {
                 next_ns.map(|next_ns| next_ns.saturating_sub(monotonic_ns()))
@@ -414,6 +433,21 @@ impl Turns {
         self.copies.close_all(&mut self.reactor);
     }
 
+    fn look(&mut self, now_ns: u64) {
+        self.look_ns = Some(now_ns + LOOK_NS);
+        match self.shared.mend_files() {
+            Ok(None) => {}
+            Ok(Some(listener)) => {
+                let directory = self.shared.directory.path().display();
+                tracing::warn!(
+                    "somebody has removed the files of this process in the domain {directory}; they are made anew"
+                );
+                self.callers.listen(listener);
+            }
+            Err(error) => self.reactor.warnings.warn_now(|| format!("new callers do not find this process: {error}")),
+        }
+    }
+
     /// False: the thread is to end.
     fn take_commands(&mut self) -> bool {
         self.shared.started_by.end_child("what is told of the ends of calls");
@@ -421,7 +455,10 @@ impl Turns {
         for command in commands.into_iter().flatten() {
             let reactor = &mut self.reactor;
             match command {
-                Command::Listen(listener) => self.callers.listen(listener),
+                Command::Listen(listener) => {
+                    self.callers.listen(listener);
+                    self.look_ns = Some(monotonic_ns() + LOOK_NS);
+                }
                 Command::Announce { route, bytes, is_gone } => self.callers.announce(reactor, route, bytes, is_gone),
                 Command::Discover(watch, there) => self.copies.discover(reactor, watch, there, monotonic_ns()),
                 Command::Attach { copy, attachment, bytes, descriptors } => {

@@ -42,7 +42,7 @@ impl PeerProcess {
 /// A process that serves in the domain, and of which it is not known what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unheard {
-    /// Its process id, as the operating system says.
+    /// Its process id, as the operating system says, or, where it lets nobody in, as its lock does; 0 where neither can be read.
     pub process_id: u32,
     /// The version of the protocol that it speaks, if that is known to be another; `None`: it has not answered yet.
     pub version: Option<u16>,

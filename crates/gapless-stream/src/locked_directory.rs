@@ -1,6 +1,7 @@
 //! [`LockedDirectory`]: a stream's directory, locked against other processes.
 
 use crate::StreamError;
+use gapless_agent::private_folder;
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::DirectoryLock;
 use gapless_journal::descriptor::HISTORY_NAME;
@@ -34,7 +35,7 @@ impl LockedDirectory {
     /// It cannot be made, another process has it, or as [`check_kinds`].
     pub fn lock(layout: StreamLayout) -> Result<Self, StreamError> {
         check_kinds(&layout)?;
-        std::fs::create_dir_all(layout.root())
+        private_folder::create(layout.root())
             .map_err(|source| StreamError::System { action: format!("making {}", layout.root().display()), source })?;
         let lock = DirectoryLock::take(layout.root())?;
         Ok(Self { layout, lock })

@@ -1,6 +1,7 @@
 //! [`Persistence`]: how the journal of a stream is kept, and opening it ([`Opening`]).
 
 use crate::StreamError;
+use gapless_agent::private_folder;
 use gapless_journal::{
     Environment, FilePoint, Flush, Journal, JournalError, JournalOptions, JournalReader, RecoveryCheck, RecoveryReport,
     Retention, Zeroing,
@@ -88,7 +89,7 @@ impl Persistence {
     /// A directory in use, damage, no space, a journal that does not come from one history with the files beside it.
     pub fn open(&self, directory: &Path, opening: Opening) -> Result<OpenedJournal, StreamError> {
         let Opening { tier, frame_length_max, first_sequence, new_stream_id, points, environment } = opening;
-        std::fs::create_dir_all(directory)
+        private_folder::create(directory)
             .map_err(|source| StreamError::System { action: format!("making {}", directory.display()), source })?;
         let stream_id = match JournalReader::open(directory) {
             Ok(reader) if reader.stream_id() != 0 => reader.stream_id(),

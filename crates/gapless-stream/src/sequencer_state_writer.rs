@@ -5,6 +5,7 @@ use crate::StreamError;
 use crate::retention_watermark::RetentionWatermark;
 use crate::sequencer_state::SequencerState;
 use gapless_agent::fault::crash_point;
+use gapless_agent::private_folder;
 use gapless_agent::thread::spawn_helper;
 use gapless_journal::{DiskWork, FilePoint, FileReplacement, Syncer};
 use gapless_log::{StreamIdentity, Window};
@@ -100,7 +101,7 @@ impl SequencerStateWriter {
         window: Window,
         (syncer, watermark): (Syncer, RetentionWatermark),
     ) -> Result<Self, StreamError> {
-        std::fs::create_dir_all(&directory).map_err(system("making", &directory))?;
+        private_folder::create(&directory).map_err(system("making", &directory))?;
         let next_sequence = sequence.saturating_add(interval.frames);
         let files = Box::new(StateFiles { directory, window, syncer, watermark });
         let execution = Execution::Caller { files, waiting: None };

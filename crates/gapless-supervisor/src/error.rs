@@ -63,6 +63,13 @@ impl SupervisorError {
         Self::Damaged { path: path.to_owned(), reason: reason.into() }
     }
 
+    /// Whether the machine lacks something: room, memory, descriptors. It may have it again later.
+    #[must_use]
+    pub fn is_shortage(&self) -> bool {
+        let short = [Errno::NOSPC, Errno::DQUOT, Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::NOBUFS, Errno::AGAIN];
+        self.errno().is_some_and(|errno| short.contains(&errno))
+    }
+
     /// The kind of the system's refusal, if that is what it was.
     #[must_use]
     pub fn errno(&self) -> Option<Errno> {

@@ -7,7 +7,6 @@
 #[must_use]
 pub fn random_token() -> u128 {
     let mut bytes = [0u8; 16];
-    let filled = rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::empty());
-    assert_eq!(filled, Ok(bytes.len()), "the operating system has random numbers");
+    gapless_agent::random::fill(&mut bytes).expect("the operating system has random numbers");
     u128::from_le_bytes(bytes).max(1)
 }

@@ -91,6 +91,11 @@ pub(crate) fn interrupts() -> Result<Arc<AtomicU32>, ctrlc::Error> {
     Ok(count)
 }
 
+/// The exit code of a command that shows the state of something, where it is not well; 0 where it is.
+pub(crate) const UNHEALTHY: u8 = 1;
+/// Where it does not run.
+pub(crate) const NOT_RUNNING: u8 = 3;
+
 /// The exit code of a program that Ctrl-C has ended.
 pub(crate) const INTERRUPTED: u8 = 130;
 

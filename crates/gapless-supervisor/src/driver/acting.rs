@@ -46,7 +46,7 @@ impl Driver {
                 self.remember();
                 if let Err(error) = self.start(&copy, incarnation) {
                     self.watched.remove(&copy);
-                    let end = End::NotStarted(error.to_string());
+                    let end = if error.is_shortage() { End::Lacking } else { End::NotStarted }(error.to_string());
                     self.happened.push_back(Event::Ended { copy, incarnation, end });
                 }
             }

@@ -5,6 +5,7 @@ use crate::role::{Role, RoleCommand};
 use crate::state_directory::{Holder, RoleLock, StateDirectory, files};
 use gapless_agent::fault::crash_point;
 use rustix::fs::OFlags;
+use rustix::process::{Resource, getrlimit};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::{Child, Stdio};
@@ -25,6 +26,7 @@ const START_INTERVAL: Duration = Duration::from_secs(1);
 /// It cannot be started.
 pub fn start_detached(directory: &Path, roles: &RoleCommand) -> Result<(), SupervisorError> {
     close_inherited()?;
+    check_limits()?;
     // Of the terminal's signals it and the guardian hear nothing any more.
     let _leads_already = rustix::process::setsid();
     let directory = StateDirectory::open(directory)?;
@@ -37,6 +39,20 @@ pub fn start_detached(directory: &Path, roles: &RoleCommand) -> Result<(), Super
     command.stdout(log.map_or_else(|_| Stdio::null(), Stdio::from)).stderr(copy.map_or_else(Stdio::null, Stdio::from));
     let spawned = command.spawn();
     spawned.map(drop).map_err(SupervisorError::io("starting a guardian"))
+}
+
+/// Descriptors that a guardian may have open, at least: fewer, and it could not be talked to, and not be ended.
+const DESCRIPTORS_MIN: u64 = 64;
+
+/// # Errors
+/// This process, and so the guardian, may open too few files.
+pub(super) fn check_limits() -> Result<(), SupervisorError> {
+    match getrlimit(Resource::Nofile).current {
+        Some(most) if most < DESCRIPTORS_MIN => Err(SupervisorError::Refused(format!(
+            "a guardian needs {DESCRIPTORS_MIN} descriptors, and this process may have {most}: raise `ulimit -n`"
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Closes what whoever started this has left open: locks and pipes of others, which a guardian and its children would keep

@@ -2,6 +2,7 @@
 
 use super::children::Children;
 use super::conversation::{Conversation, Next};
+use super::detached::check_limits;
 use super::keeper::Keeper;
 use super::protocol::{Ask, ChildReport, Told};
 use super::signals::Signals;
@@ -36,6 +37,7 @@ const ASKS_A_TURN: usize = 64;
 /// # Errors
 /// It cannot take its lock or listen. Later nothing ends it: what fails is logged, and tried again.
 pub fn run(directory: &Path, roles: &RoleCommand) -> Result<Outcome, SupervisorError> {
+    check_limits()?;
     let directory = StateDirectory::open(directory)?;
     // What `ps` shows; it was started as `exe`.
     let _as_it_was = rustix::thread::set_name(c"gapless-guard");

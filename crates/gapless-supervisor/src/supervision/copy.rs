@@ -63,6 +63,8 @@ pub enum End {
     Unseen,
     /// It has not been started at all.
     NotStarted(String),
+    /// As above, because the machine lacks room, memory or descriptors: nobody's fault.
+    Lacking(String),
     /// So its process has ended.
     #[serde(untagged)]
     Status(EndStatus),
@@ -82,7 +84,7 @@ impl std::fmt::Display for End {
         match self {
             Self::Status(status) => status.fmt(f),
             Self::Unseen => f.write_str("ended unseen"),
-            Self::NotStarted(reason) => write!(f, "not started: {reason}"),
+            Self::NotStarted(reason) | Self::Lacking(reason) => write!(f, "not started: {reason}"),
         }
     }
 }
@@ -202,6 +204,9 @@ impl CopyState {
             RestartPolicy::OnFailure => end.is_success(),
             RestartPolicy::Always => is_once && end.is_success(),
         };
+        if matches!(end, End::Lacking(_)) {
+            return Progress::BackingOff { until_ns: now_ns.saturating_add(nanoseconds(LACKING_PAUSE)) };
+        }
         if is_once && *end == End::Unseen {
             // It may be done, and what it does may be for once.
             self.memory.reason.get_or_insert_with(|| UNSEEN_TASK.to_owned());
@@ -231,6 +236,8 @@ impl CopyState {
     }
 }
 
+/// Pause before the next attempt, where the machine lacked something.
+const LACKING_PAUSE: Duration = Duration::from_secs(1);
 /// Why a task is held whose end nobody has seen.
 const UNSEEN_TASK: &str = "its end was not seen: whether it is done is not known";
 
@@ -258,6 +265,7 @@ mod tests {
             (End::Status(EndStatus::Signaled { signal: 9, has_core: false }), r#"{"signal":9,"has_core":false}"#),
             (End::Unseen, r#""unseen""#),
             (End::NotStarted("why".to_owned()), r#"{"not_started":"why"}"#),
+            (End::Lacking("why".to_owned()), r#"{"lacking":"why"}"#),
         ] {
             assert_eq!(serde_json::to_string(&end).unwrap(), text);
             assert_eq!(serde_json::from_str::<End>(text).unwrap(), end);

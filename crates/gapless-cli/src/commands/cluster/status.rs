@@ -2,10 +2,13 @@
 
 use super::member::Member;
 use crate::commands::watch::{clear, sleep_until};
-use crate::commands::{Outcome, interrupt, is_printed};
+use crate::commands::{Ended, NOT_RUNNING, Outcome, UNHEALTHY, interrupt, is_printed};
 use clap::Args;
+use gapless_cluster::ClusterError;
 use gapless_cluster::member::control::{MemberReport, PartedReport, StatusReport};
+use std::error::Error;
 use std::fmt::Write;
+use std::io::ErrorKind;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -30,7 +33,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     let is_interrupted = || interrupted.load(Ordering::Relaxed);
     let clear = clear(arguments.watch.is_some() && !arguments.json);
     loop {
-        let report = arguments.member.status()?;
+        let report = arguments.member.status().map_err(not_running)?;
         let is_read = is_printed(&if arguments.json {
             format!("{}\n", serde_json::to_string(&report)?)
         } else {
@@ -39,10 +42,43 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         if !is_read {
             return Ok(());
         }
-        let Some(seconds) = arguments.watch else { return Ok(()) };
+        let Some(seconds) = arguments.watch else {
+            let ended =
+                |reason| Ended { code: UNHEALTHY, reason: format!("member {}: {reason}", report.member) }.into();
+            return illness(&report).map_or(Ok(()), |reason| Err(ended(reason)));
+        };
         if !sleep_until(Instant::now() + Duration::from_secs(seconds), is_interrupted) {
             return Ok(());
         }
+    }
+}
+
+/// An exit code of its own for a member that does not run.
+fn not_running(error: Box<dyn Error>) -> Box<dyn Error> {
+    let kind = match error.downcast_ref() {
+        Some(ClusterError::System { source, .. }) => source.kind(),
+        _ => return error,
+    };
+    match kind {
+        ErrorKind::ConnectionRefused | ErrorKind::NotFound => {
+            Ended { code: NOT_RUNNING, reason: error.to_string() }.into()
+        }
+        _ => error,
+    }
+}
+
+/// Why the member cannot do its part, if it cannot.
+fn illness(report: &StatusReport) -> Option<&'static str> {
+    if !report.parted.is_empty() {
+        Some("its log and that of another member are not of one history")
+    } else if !report.waits_for.is_empty() {
+        Some("it does not take part yet")
+    } else if report.leader.is_none() {
+        Some("no leader is known")
+    } else if report.is_behind {
+        Some("it has not caught up since its machine lost power")
+    } else {
+        None
     }
 }
 

@@ -8,6 +8,7 @@ use crate::commands::{Outcome, check_order};
 use clap::Args;
 use gapless_client::node::{AnyLink, JournalLink, Start, StreamNode, StreamNodeOptions};
 use gapless_client::stream_layout::StreamLayout;
+use gapless_transport::tier::Tier;
 
 #[derive(Args)]
 pub(super) struct Arguments {
@@ -32,6 +33,14 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     check_order(arguments.from, arguments.to)?;
     let config = arguments.location.config()?;
     let journal = config.directory().map(|directory| StreamLayout::new(directory).journal());
+    if let Some(journal) = journal.as_ref().filter(|_| config.sequencer.tier == Some(Tier::Memory) && !arguments.rewind)
+    {
+        return Err(format!(
+            "a stream of tier memory has no journal (that in {} would be of another stream): --rewind asks its sequencer",
+            journal.display()
+        )
+        .into());
+    }
     let link: AnyLink = match journal.filter(|journal| journal.is_dir() && !arguments.rewind) {
         Some(journal) => JournalLink::new(&journal).into(),
         None => config.link()?,

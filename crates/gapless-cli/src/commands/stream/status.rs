@@ -6,7 +6,7 @@ use super::nodes;
 use super::waiting::tell;
 use crate::commands::counters::seconds;
 use crate::commands::watch::{clear, sleep_until};
-use crate::commands::{Ended, Outcome, interrupt, is_printed};
+use crate::commands::{Ended, NOT_RUNNING, Outcome, UNHEALTHY, interrupt, is_printed};
 use clap::Args;
 use gapless_agent::CountersReader;
 use gapless_client::ClientError;
@@ -34,10 +34,6 @@ pub(super) struct Arguments {
 
 /// Rates are those of so long a time, at least; nodes over networks say every 200 ms how they are.
 const SAMPLE: Duration = Duration::from_millis(500);
-/// The exit code where nothing runs, as of other programs' `status`.
-const NOT_RUNNING: u8 = 3;
-/// Where something runs that does not answer; other programs' `status` says so that it is unknown.
-const SILENT: u8 = 4;
 /// The time that the sequencer may take to name the connected nodes.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -92,7 +88,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
             let place = directory.display();
             let absent = || Ended { code: NOT_RUNNING, reason: format!("no sequencer runs in {place}") };
             return match answer.ok_or_else(absent)? {
-                Answer::Silent(why) => Err(Ended { code: SILENT, reason: format!("{place}: {why}") }.into()),
+                Answer::Silent(why) => Err(Ended { code: UNHEALTHY, reason: format!("{place}: {why}") }.into()),
                 Answer::Read(_) | Answer::Failed(_) => Ok(()),
             };
         };

@@ -5,9 +5,10 @@ use super::status::status;
 use super::text::table;
 use crate::commands::domain::seconds;
 use crate::commands::watch::{clear, sleep_until};
-use crate::commands::{Outcome, interrupt, is_printed};
+use crate::commands::{Ended, NOT_RUNNING, Outcome, UNHEALTHY, interrupt, is_printed};
 use crate::printable::escaped;
 use clap::Args;
+use gapless_supervisor::control::protocol::CopyCondition;
 use gapless_supervisor::control::{CopyFigures, FigureReader, Figures};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -39,12 +40,37 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
             return Ok(());
         }
         is_again = true;
-        let (Some(interval), Some(interrupted)) = (arguments.watch, &interrupted) else { return Ok(()) };
+        let (Some(interval), Some(interrupted)) = (arguments.watch, &interrupted) else {
+            return illness(&figures).map_or(Ok(()), |ended| Err(ended.into()));
+        };
         // Relaxed: the flag guards no data.
         if !sleep_until(now + interval, || interrupted.load(Ordering::Relaxed)) {
             return Ok(());
         }
     }
+}
+
+/// What is wrong, if anything is: what a person has stopped, and tasks that are done, are as they shall be.
+fn illness(figures: &Figures) -> Option<Ended> {
+    let supervisor = &figures.supervisor;
+    if supervisor.file.is_none() && figures.copies.is_empty() {
+        return Some(Ended { code: NOT_RUNNING, reason: "nothing runs: no file is in force".to_owned() });
+    }
+    let is_well = |each: &&CopyFigures| {
+        use CopyCondition::{Done, Ready, Standby, Stopped};
+        matches!(each.copy.state, Ready | Standby | Stopped | Done) && each.standstill.is_none()
+    };
+    let (copies, well) = (figures.copies.len(), figures.copies.iter().filter(is_well).count());
+    let reason = if supervisor.supervisor_process_id.is_none() {
+        "nobody watches".to_owned()
+    } else if well < copies {
+        format!("{} of {copies} copies are not as they shall be", copies - well)
+    } else if supervisor.problem.is_some() {
+        "the supervisor reports a problem".to_owned()
+    } else {
+        return None;
+    };
+    Some(Ended { code: UNHEALTHY, reason })
 }
 
 fn in_text(figures: &Figures) -> String {

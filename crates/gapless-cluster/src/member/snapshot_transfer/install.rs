@@ -5,6 +5,7 @@ use super::{complete_file, incoming, remove};
 use crate::ClusterError;
 use crate::member::pending_checkpoint::PendingCheckpoint;
 use gapless_agent::fault::crash_point;
+use gapless_agent::private_folder;
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::DirectoryLock;
 use std::fs::File;
@@ -28,7 +29,7 @@ pub(in crate::member) fn install(layout: &StreamLayout) -> Result<(), ClusterErr
     if !incoming.is_dir() {
         return Ok(());
     }
-    std::fs::create_dir_all(&journal).map_err(failed("making", &journal))?;
+    private_folder::create(&journal).map_err(failed("making", &journal))?;
     let _old = DirectoryLock::take(&journal)?;
     let complete = complete_file(root);
     if complete.exists() {

@@ -13,6 +13,7 @@ use crate::consensus::{Consensus, MemberId};
 use crate::link::{Content, Links};
 use crate::member::frame_fetch::{FetchedFrames, PieceRequests};
 use gapless_agent::fault::crash_point;
+use gapless_agent::private_folder;
 use gapless_agent::thread::spawn_helper;
 use gapless_journal::Journal;
 use gapless_journal::durable_file::sync_directory;
@@ -177,7 +178,7 @@ impl TransferReceiver {
     fn open(&mut self, context: &TransferContext, offer: Box<Offer>, part: Part) -> Result<(), ClusterError> {
         let path = path_of(context, &offer, part);
         let directory = path.parent().expect("it stands in a directory");
-        std::fs::create_dir_all(directory).map_err(failed("making", directory))?;
+        private_folder::create(directory).map_err(failed("making", directory))?;
         // The state contains the sessions' tokens.
         let opened = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&path);
         let file = opened.map_err(failed("making", &path))?;

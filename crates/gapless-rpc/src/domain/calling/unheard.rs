@@ -39,7 +39,10 @@ impl UnheardProcesses {
             });
         }
         let process_id = self.process_ids().next()?;
-        let reason = format!("process {process_id} does not say what it serves");
+        let reason = match process_id {
+            0 => "a process whose number cannot be read lets nobody in, and does not say what it serves".to_owned(),
+            _ => format!("process {process_id} does not say what it serves"),
+        };
         Some(CallError::Unavailable { route: route.to_owned(), reason })
     }
 }

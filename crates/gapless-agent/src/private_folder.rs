@@ -1,0 +1,49 @@
+//! [`create`]: a folder of this process's user alone.
+
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
+
+/// Creates a folder, and what is missing of its path, with mode 0700 whatever the umask. One that is there stays as it is.
+///
+/// # Errors
+/// The system's; that a link leads nowhere.
+pub fn create(path: &Path) -> io::Result<()> {
+    let created = DirBuilder::new().recursive(true).mode(0o700).create(path);
+    created.map_err(|error| {
+        let mut ways = path.ancestors().filter(|way| !way.as_os_str().is_empty());
+        match ways.find(|way| way.is_symlink() && !way.exists()) {
+            Some(link) => io::Error::new(error.kind(), format!("{} is a link that leads nowhere", link.display())),
+            None => error,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    #[test]
+    fn others_have_no_rights() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("a/b");
+        create(&path).unwrap();
+        create(&path).unwrap();
+        for made in [path.as_path(), &root.path().join("a")] {
+            assert_eq!(made.metadata().unwrap().permissions().mode() & 0o777, 0o700);
+        }
+    }
+
+    #[test]
+    fn a_link_that_leads_nowhere_is_named() {
+        let root = tempfile::tempdir().unwrap();
+        let link = root.path().join("link");
+        symlink(root.path().join("none"), &link).unwrap();
+        for path in [link.clone(), link.join("below")] {
+            let error = create(&path).unwrap_err().to_string();
+            assert!(error.contains("link is a link that leads nowhere"), "{error}");
+        }
+    }
+}
