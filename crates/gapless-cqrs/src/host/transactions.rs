@@ -302,6 +302,8 @@ impl Transactions for BusTransactions {
                 self.ask_for_loads();
             }
             Ran::Later => {
+                // Before the later ones of its session, also where it waits for a decision model alone.
+                self.writer.cache_mut().0.arrive();
                 let (decision_models, _) = self.writer.decision_models_mut();
                 decision_models.hold(header.session);
                 if !decision_models.wait(header.session) {

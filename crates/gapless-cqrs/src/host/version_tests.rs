@@ -2,9 +2,11 @@
 
 use super::*;
 use crate::aggregate::{Aggregate, Creation, Decision, OldEvent};
-use crate::{CommandError, DerivedFiles, Draft, EventDirectory, Message, TypeKey};
+use crate::{CommandError, DerivedFiles, Draft, EventDirectory, Message, Pending, TypeKey};
 use gapless_message::MessageError;
+use gapless_testkit::random::{Random, printed_seed, rounds};
 use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
 use std::path::Path;
 
 #[derive(Clone, Serialize, Deserialize, Message)]
@@ -368,4 +370,62 @@ fn a_model_that_the_stream_cannot_tell_apart_does_not_start() {
     }
     let beyond = CommandModel::new().aggregate::<SecondLamp>().versions(1..=3);
     assert_eq!(refused(beyond), ModelError::Version { name: "lamp", version: 3 });
+}
+
+/// Aggregates set apart × cache × sessions × handles: whatever waits for what, each command has its outcome.
+#[test]
+fn aggregates_set_apart_hold_up_nobody() {
+    const LAMPS: u64 = 60;
+    const APART: u64 = 40;
+    let seed = printed_seed();
+    let directory = tempfile::tempdir().unwrap();
+    let (host, bus) = start::<SecondLamp>(directory.path(), 2).unwrap();
+    for id in 0..LAMPS {
+        bus.call(lamp(id, &LampCommand::Switch(true))).unwrap();
+    }
+    host.service().begin_version(2).unwrap();
+    gapless_testkit::wait::until("the new version has begun", || bus.call(lamp(0, &LampCommand::Dim(30))).is_ok());
+    for id in 1..APART {
+        bus.call(lamp(id, &LampCommand::Dim(30))).unwrap();
+    }
+    host.stop().unwrap();
+
+    for (aggregates_max, in_flight_max, handles) in
+        [(2, 128, 1), (8, 128, 2), (8, 1024, 1), (30, 256, 2), (2, 64, 3), (100, 4096, 1)]
+    {
+        // A program that says that it has the version, and does not know its events.
+        let model = CommandModel::new().aggregate::<FirstLamp>().versions(1..=2);
+        let options = CommandHostOptions { aggregates_max, ..CommandHostOptions::default() };
+        let host = CommandHost::start(model, options, ServiceHostOptions::in_directory(directory.path())).unwrap();
+        let case = format!("{aggregates_max} in memory, {in_flight_max} in flight, {handles} handles");
+        std::thread::scope(|scope| {
+            for handle in 0..handles {
+                let (bus, case) = (host.bus(&BusOptions { in_flight_max }).unwrap(), &case);
+                let mut random = Random::of(seed, &format!("{case}, {handle}"));
+                scope.spawn(move || {
+                    let mut pending = VecDeque::new();
+                    for sent in 0..rounds(20_000, 3_000) {
+                        // Some are asked for more often than others.
+                        let most = 1 + random.below(LAMPS);
+                        let id = random.below(most);
+                        let is_on = random.below(2) == 0;
+                        pending.push_back((id, bus.send(lamp(id, &LampCommand::Switch(is_on)))));
+                        if pending.len() >= in_flight_max {
+                            check(pending.pop_front().unwrap(), sent, case);
+                        }
+                    }
+                    pending.into_iter().for_each(|one| check(one, u64::MAX, case));
+                });
+            }
+        });
+        host.stop().unwrap();
+    }
+
+    fn check((id, pending): (u64, Pending<(), Shines>), sent: u64, case: &str) {
+        match pending.wait_within(gapless_testkit::wait::PATIENCE) {
+            Err(CommandError::Quarantined(_)) => assert!(id < APART, "{id}"),
+            Ok(_) => assert!(id >= APART, "{id}"),
+            Err(error) => panic!("lamp {id}, behind {sent} others, {case}: {error}"),
+        }
+    }
 }

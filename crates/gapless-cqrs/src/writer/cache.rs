@@ -315,14 +315,14 @@ impl Cache {
         match self.find(aggregates, index, id) {
             Ok(place) => self.wait_for(place),
             Err(Cold::Loading) => self.wait(),
-            // It will be told.
+            // It will be told, unless the aggregate is let go before: then it waits, in the place that it has.
             Err(Cold::NoIdentifier | Cold::Quarantined(_)) => {}
         }
     }
 
-    /// As [`Cache::stand_in_line`], of a command of which it is not known what it needs.
+    /// The command is not decided now, whatever it waits for: in each line that it joins later it stands where it would have from now on.
     #[cold]
-    pub fn stand_somewhere(&mut self) {
+    pub fn arrive(&mut self) {
         self.lines.arrive(self.session, self.number);
     }
 

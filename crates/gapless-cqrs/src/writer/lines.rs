@@ -1,10 +1,11 @@
 //! [`Lines`]: commands that wait for an aggregate, and whose turn it is. They are sent again, and are decided in the order in which they came first,
-//! before any other of that aggregate. A command that waits for several aggregates, one after the other, has the same place in all of their lines:
-//! the one that came first waits for nobody, so no two wait for each other.
+//! before any other of that aggregate. A command that waits for several aggregates, one after the other, has the same place in all of their lines,
+//! and the commands of a session have theirs in the order of their numbers, whether they wait for an aggregate or for one before them: the one that
+//! came first of all waits for nobody, so no two wait for each other.
 
 use rustc_hash::FxHashMap;
-use std::collections::VecDeque;
 use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
 /// It is looked for those who do not come so often.
@@ -18,7 +19,7 @@ const TURN_LOOKS: u32 = 50;
 struct Waiting {
     session: u64,
     number: u64,
-    /// Earlier ones come first.
+    /// Earlier ones come first; of a session's commands several may have come together.
     arrived: u64,
 }
 
@@ -29,7 +30,7 @@ pub(super) struct Line(VecDeque<Waiting>);
 impl Line {
     /// A command waits at its place, if it does not yet.
     fn join(&mut self, waiting: Waiting) {
-        let at = self.0.partition_point(|other| other.arrived < waiting.arrived);
+        let at = self.0.partition_point(|other| (other.arrived, other.number) < (waiting.arrived, waiting.number));
         if self.0.get(at) != Some(&waiting) {
             self.0.insert(at, waiting);
         }
@@ -52,8 +53,8 @@ struct Arrival {
 pub(super) struct Lines {
     /// With the looks that the first one has let pass though it could have come.
     lines: FxHashMap<u32, (Line, u32)>,
-    /// By session and number.
-    arrivals: FxHashMap<(u64, u64), Arrival>,
+    /// By session and number, none of them empty. In a session an earlier command never comes behind a later one.
+    arrivals: FxHashMap<u64, BTreeMap<u64, Arrival>>,
     /// How many have come.
     arrived: u64,
     /// Whose turn has begun.
@@ -74,11 +75,26 @@ impl Lines {
     }
 
     fn arrival(&mut self, session: u64, number: u64) -> &mut Arrival {
-        let arrived = &mut self.arrived;
-        self.arrivals.entry((session, number)).or_insert_with(|| {
-            *arrived += 1;
-            Arrival { arrived: *arrived, places: Vec::new() }
-        })
+        let of_session = self.arrivals.entry(session).or_default();
+        if !of_session.contains_key(&number) {
+            // One that was passed over, or its own session's later one was seen first: it comes with that.
+            let later = of_session.range(number..).next().map(|(_, later)| later.arrived);
+            let arrived = later.unwrap_or_else(|| {
+                self.arrived += 1;
+                self.arrived
+            });
+            of_session.insert(number, Arrival { arrived, places: Vec::new() });
+        }
+        of_session.get_mut(&number).expect("it was there or is now")
+    }
+
+    fn remove(&mut self, session: u64, number: u64) -> Option<Arrival> {
+        let Entry::Occupied(mut of_session) = self.arrivals.entry(session) else { return None };
+        let removed = of_session.get_mut().remove(&number);
+        if of_session.get().is_empty() {
+            of_session.remove();
+        }
+        removed
     }
 
     /// The place of a command in the lines: that of its first arrival.
@@ -100,7 +116,9 @@ impl Lines {
         let (waiting, looks) = self.lines.entry(place).or_default();
         // Of some it has turned out that they need not wait.
         let arrivals = &self.arrivals;
-        let waits = |waiting: &Waiting| arrivals.contains_key(&(waiting.session, waiting.number));
+        let waits = |waiting: &Waiting| {
+            arrivals.get(&waiting.session).is_some_and(|of_session| of_session.contains_key(&waiting.number))
+        };
         line.0.into_iter().filter(waits).for_each(|each| waiting.join(each));
         *looks = 0;
         match waiting.0.front() {
@@ -117,8 +135,10 @@ impl Lines {
     /// Whether others come before this command.
     pub fn has_before(&self, place: u32, session: u64, number: u64) -> bool {
         let Some(first) = self.lines.get(&place).and_then(|(line, _)| line.0.front()) else { return false };
-        let arrival = self.arrivals.get(&(session, number));
-        arrival.is_none_or(|arrival| first.arrived < arrival.arrived)
+        // Its own, or that with which it would come.
+        let of_session = self.arrivals.get(&session);
+        let arrival = of_session.and_then(|of_session| of_session.range(number..).next());
+        arrival.is_none_or(|(_, arrival)| first.arrived < arrival.arrived)
     }
 
     /// A command waits behind those that came before.
@@ -130,7 +150,7 @@ impl Lines {
     /// A command was decided: where it was its turn, it is the next one's.
     #[cold]
     pub fn decided(&mut self, session: u64, number: u64) {
-        let Some(arrival) = self.arrivals.remove(&(session, number)) else { return };
+        let Some(arrival) = self.remove(session, number) else { return };
         let is_over = |first: &Waiting| first.session == session && first.number <= number;
         for place in arrival.places {
             if let Entry::Occupied(mut entry) = self.lines.entry(place) {
@@ -161,18 +181,13 @@ impl Lines {
             return;
         }
         self.looked_at = Some(now);
-        // Of each session the command that comes first.
-        let mut next = FxHashMap::<u64, (u64, &Arrival)>::default();
-        for ((session, number), arrival) in &self.arrivals {
-            let first = next.entry(*session).or_insert((*number, arrival));
-            if *number < first.0 {
-                *first = (*number, arrival);
-            }
-        }
         let fronts: FxHashMap<u32, Waiting> =
             self.lines.iter().filter_map(|(place, (line, _))| Some((*place, *line.0.front()?))).collect();
         let could_come = |session: u64| {
-            let Some((number, arrival)) = next.get(&session) else { return true };
+            // Of each session the command that comes first.
+            let Some((number, arrival)) = self.arrivals.get(&session).and_then(BTreeMap::first_key_value) else {
+                return true;
+            };
             let is_held = |place: &u32| {
                 loading(*place).is_some_and(|line| line.has(session, *number))
                     || fronts.get(place).is_some_and(|front| front.arrived < arrival.arrived)
@@ -194,7 +209,7 @@ impl Lines {
     /// A session does not come any more.
     #[cold]
     pub fn gone(&mut self, session: u64) {
-        self.arrivals.retain(|(of, _), _| *of != session);
+        self.arrivals.remove(&session);
         for (line, _) in self.lines.values_mut() {
             // The first one goes below, so that it is another's turn.
             let mut is_first = true;
@@ -298,6 +313,23 @@ mod tests {
         assert_eq!(std::mem::take(lines.ready()), [2]);
         lines.decided(2, 5);
         assert_eq!(std::mem::take(lines.ready()), [3]);
+    }
+
+    #[test]
+    fn an_earlier_command_never_stands_behind_a_later_one() {
+        let mut lines = begun(&[(1, 12), (2, 6)]);
+        lines.join(8, 2, 7);
+        // 1 was let go and waits again: 2 has come before, and waits for 12 of 1.
+        lines.join(8, 1, 10);
+        assert!(lines.has_before(8, 2, 7) && !lines.has_before(8, 1, 10));
+        assert!(!lines.has_before(7, 1, 11), "it would come with 12");
+        lines.join(8, 1, 10);
+        lines.ready().clear();
+        for (decided, ready) in [((1, 10), &[2][..]), ((1, 12), &[2]), ((2, 6), &[]), ((2, 7), &[])] {
+            lines.decided(decided.0, decided.1);
+            assert_eq!(std::mem::take(lines.ready()), ready, "{decided:?}");
+        }
+        assert!(lines.is_empty() && !lines.has(7) && !lines.has(8));
     }
 
     /// Looks so often, with lines of aggregates that are being made.

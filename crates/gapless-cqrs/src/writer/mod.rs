@@ -279,12 +279,12 @@ impl Writer {
     /// A command is not decided now, because another one of its session waits. `bytes` are its first ones at least.
     #[cold]
     pub fn stand_in_line(&mut self, bytes: &[u8]) {
-        if let Ok(envelope) = Envelope::read(bytes) {
-            match self.model.aggregates.find(envelope.aggregate) {
-                Some(index) => self.cache.stand_in_line(&self.model.aggregates, index, envelope.id),
-                // Which aggregates its handler needs nobody knows; it comes before whatever comes later all the same.
-                None => self.cache.stand_somewhere(),
-            }
+        // Which aggregates it needs may not be known, or it may need none now; it comes before whatever comes later all the same.
+        self.cache.arrive();
+        if let Ok(envelope) = Envelope::read(bytes)
+            && let Some(index) = self.model.aggregates.find(envelope.aggregate)
+        {
+            self.cache.stand_in_line(&self.model.aggregates, index, envelope.id);
         }
     }
 
