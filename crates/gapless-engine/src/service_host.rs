@@ -486,7 +486,8 @@ impl RecoveredDirectory {
     fn recover(fold: &mut Fold, options: &ServiceHostOptions) -> Result<Self, EngineError> {
         let directory =
             options.directory.as_deref().map(|root| LockedDirectory::lock(StreamLayout::new(root))).transpose()?;
-        directory.as_ref().map_or(Ok(()), |directory| directory.check_owner(Owner::Service))?;
+        let owner = if fold.applies_transactions() { Owner::Bus } else { Owner::Service };
+        directory.as_ref().map_or(Ok(()), |directory| directory.check_owner(owner))?;
         if let (Some(directory), Tier::Memory) = (&directory, options.tier) {
             directory.check_no_journal()?;
         }

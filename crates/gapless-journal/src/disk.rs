@@ -4,6 +4,7 @@
 use crate::JournalError;
 use crate::own_file::own_file;
 use std::fs::File;
+use std::io::Read as _;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::{LockResult, PoisonError};
@@ -46,6 +47,22 @@ pub(crate) fn open_to_write(path: &Path) -> Result<File, JournalError> {
     own_file(path).map_err(|error| JournalError::io("copy, because it has several names,", path, error))?;
     let opened = File::options().read(true).write(true).open(path);
     opened.map_err(|error| JournalError::io("open for writing", path, error))
+}
+
+/// Bytes of a small file at most.
+const SMALL_BYTES_MAX: u64 = 64 << 10;
+
+/// Reads a small file of text.
+///
+/// # Errors
+/// Those of an open, what is no regular file or no text, and that it is longer than 64 KiB.
+pub fn read_small_file(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    open_regular(path)?.take(SMALL_BYTES_MAX + 1).read_to_string(&mut text)?;
+    match text.len() as u64 > SMALL_BYTES_MAX {
+        true => Err(io::Error::other(format!("it is longer than {SMALL_BYTES_MAX} bytes"))),
+        false => Ok(text),
+    }
 }
 
 /// Opens a regular file for reading. Nothing else is waited for: the open of a pipe with nobody behind it would never end.

@@ -496,6 +496,7 @@ pub(crate) fn draw_incarnation(directory: &Path) -> Result<u64, JournalError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::OpenOptions;
 
     #[test]
     fn every_byte_is_written_again() {

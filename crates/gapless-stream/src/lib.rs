@@ -30,6 +30,7 @@
 //! | [`retention_watermark`] | the part that may go from a journal that several need |
 //! | [`sequencer_state`] | the file with a sequencer's state |
 //! | [`sequencer`] | [`Sequencer`]: the decision on each frame; no I/O, no clock |
+//! | [`directory_record`] | what a directory is of, in which format, and who has written it |
 //! | [`locked_directory`] | a stream's directory, locked against other processes |
 //! | [`agent_role`] | [`AgentRole`]: the agents that a stream's process may have |
 //! | `counters` | the counters of agents, as structs beside their labels |
@@ -44,6 +45,7 @@ pub mod agent_role;
 pub mod control_server;
 mod counters;
 mod deferred;
+pub mod directory_record;
 pub mod egress;
 pub mod error;
 pub mod event_stream;

@@ -1,6 +1,7 @@
 //! [`LockedDirectory`]: a stream's directory, locked against other processes.
 
 use crate::StreamError;
+use crate::directory_record::{DirectoryRecord, FORMAT};
 use gapless_agent::private_folder;
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::DirectoryLock;
@@ -24,9 +25,26 @@ pub enum Owner {
     Stream,
     /// A service host.
     Service,
+    /// The host of a command bus.
+    Bus,
     Relay,
     Member,
 }
+
+impl Owner {
+    const fn kind(self) -> &'static str {
+        match self {
+            Self::Stream => "stream",
+            Self::Service => "service",
+            Self::Bus => "bus",
+            Self::Relay => "relay",
+            Self::Member => "member",
+        }
+    }
+}
+
+/// Beside the journal of a command bus.
+const TYPES_NAME: &str = "types.json";
 
 impl LockedDirectory {
     /// Locks the directory, which is made if it is missing: to be done before anything in it is read or written.
@@ -41,11 +59,37 @@ impl LockedDirectory {
         Ok(Self { layout, lock })
     }
 
-    /// Refuses what belongs to somebody else, as files say that nobody else writes. Nothing is changed.
+    /// Refuses what belongs to somebody else, as files say that nobody else writes, or what a newer program has written; then notes whose it
+    /// is.
     ///
     /// # Errors
     /// [`StreamError::State`], with the file.
     pub fn check_owner(&self, owner: Owner) -> Result<(), StreamError> {
+        self.check_files(owner)?;
+        self.check_record(owner)?;
+        DirectoryRecord::of(owner.kind()).write(&self.layout)
+    }
+
+    fn check_record(&self, owner: Owner) -> Result<(), StreamError> {
+        let Some(DirectoryRecord { kind, format, program }) = DirectoryRecord::read(&self.layout)? else {
+            return Ok(());
+        };
+        let reason = if format > FORMAT {
+            format!(
+                "the directory has format {format}, and this program reads formats up to {FORMAT}: start {program}, which has written it"
+            )
+        } else if kind != owner.kind() {
+            let own = owner.kind();
+            format!(
+                "the directory is that of a {kind}, and this is a {own}: start what has written it, and give the {own} a directory of its own"
+            )
+        } else {
+            return Ok(());
+        };
+        Err(StreamError::State { path: DirectoryRecord::path(&self.layout), reason })
+    }
+
+    fn check_files(&self, owner: Owner) -> Result<(), StreamError> {
         let refuse = |path: PathBuf, reason: &str| Err(StreamError::State { path, reason: reason.to_owned() });
         let of_member = ["instance", "voting", "ballot"].map(|name| self.layout.root().join(name));
         if let Some(path) = of_member.into_iter().find(|path| path.exists() && owner != Owner::Member) {
@@ -70,12 +114,16 @@ impl LockedDirectory {
                      the program of the service, and give the stream a directory of its own",
                 )
             }),
-            Owner::Service if self.layout.state().exists() && !self.layout.outputs().exists() => refuse(
+            Owner::Service if self.layout.root().join(TYPES_NAME).exists() => refuse(
+                self.layout.root().join(TYPES_NAME),
+                "the directory is that of a command bus: start its program, and give the service a directory of its own",
+            ),
+            Owner::Service | Owner::Bus if self.layout.state().exists() && !self.layout.outputs().exists() => refuse(
                 self.layout.state(),
                 "this is a stream's directory: start its sequencer (`gapless stream sequencer`), and give the service a \
                  directory of its own",
             ),
-            Owner::Service | Owner::Relay | Owner::Member => Ok(()),
+            Owner::Service | Owner::Bus | Owner::Relay | Owner::Member => Ok(()),
         }
     }
 

@@ -37,6 +37,14 @@ impl Ended {
         self.stdout
     }
 
+    /// Standard output of a command that shows a state, whether all is well or not.
+    #[track_caller]
+    #[allow(dead_code, reason = "one of the two programs of tests looks at supervisors")]
+    pub fn shown(self) -> String {
+        assert!(matches!(self.code, Some(0 | 1 | 3)), "{self:?}");
+        self.stdout
+    }
+
     /// Standard output of a benchmark that Ctrl-C has ended.
     #[track_caller]
     #[allow(dead_code, reason = "one of the two programs of tests measures")]

@@ -23,7 +23,7 @@ fn a_floor_is_started_shown_changed_and_ended() {
     assert!(said.ends_with("2 copies are up\n"), "{said}");
     let order = ["worker.1: ready", "later.1: ready"].map(|line| said.find(line).unwrap());
     assert!(order.is_sorted(), "{said}");
-    let shown = run(floor.path(), &["ps"]).good();
+    let shown = run(floor.path(), &["ps"]).shown();
     assert!(shown.starts_with("COPY") && shown.lines().count() == 3, "{shown}");
     assert_eq!(run(floor.path(), &["logs", "worker"]).good(), "here I am\n");
 
@@ -197,7 +197,7 @@ fn ps_shows_what_copies_do() {
         is_counted && percent(&busy) > 1.0
     };
     until("three calls are counted", shown);
-    let text = run(floor.path(), &["ps"]).good();
+    let text = run(floor.path(), &["ps"]).shown();
     let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
     let heads =
         ["COPY", "STATE", "PID", "SINCE", "RESTARTS", "CPU", "MEMORY", "CALLS", "QUEUE", "P50", "P99", "LAST", "END"];

@@ -44,7 +44,7 @@ fn ps_says_what_the_files_do_while_a_supervisor_is_silent() {
     // Who would kill it after a while.
     let guardian = Stopped::new(&status, "guardian_process_id");
     let stopped = Stopped::new(&status, "supervisor_process_id");
-    let shown = run(floor.path(), &["ps"]).good();
+    let shown = run(floor.path(), &["ps"]).shown();
     let expected =
         format!("the supervisor (process {}) does not answer within 2 s; this is what its files say", stopped.0);
     assert!(shown.contains("worker.1") && shown.contains("unwatched") && shown.contains(&expected), "{shown}");
@@ -62,11 +62,11 @@ fn ps_says_that_the_process_of_a_copy_is_stopped() {
     let pid = floor.copies()[0]["process_id"].clone();
     let stopped = Stopped::new(&floor.copies()[0], "process_id");
     let expected = format!("worker.1: its process {pid} is stopped by a signal; SIGCONT lets it go on\n");
-    until("it is said", || run(floor.path(), &["ps"]).good().contains(&expected));
+    until("it is said", || run(floor.path(), &["ps"]).shown().contains(&expected));
     let in_json = "\"standstill\":\"is stopped by a signal; SIGCONT lets it go on\"";
-    assert!(run(floor.path(), &["ps", "--json"]).good().contains(in_json));
+    assert!(run(floor.path(), &["ps", "--json"]).shown().contains(in_json));
     drop(stopped);
-    until("it is said no more", || !run(floor.path(), &["ps"]).good().contains("is stopped"));
+    until("it is said no more", || !run(floor.path(), &["ps"]).shown().contains("is stopped"));
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn ps_says_that_nobody_watches_as_soon_as_nobody_does() {
     let status = floor.status();
     let both = ["guardian_process_id", "supervisor_process_id"].map(|role| Stopped::new(&status, role));
     both.iter().for_each(|stopped| kill_process(stopped.0, Signal::KILL).unwrap());
-    let shown = run(floor.path(), &["ps"]).good();
+    let shown = run(floor.path(), &["ps"]).shown();
     assert!(shown.contains("worker.1") && shown.contains("nobody watches"), "{shown}");
 }
 

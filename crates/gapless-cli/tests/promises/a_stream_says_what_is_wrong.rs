@@ -219,3 +219,64 @@ fn a_file_size_limit_is_named() {
     let said = limited(directory.path(), "ulimit -f 8192", "stream sequencer --directory orders").error(1);
     assert!(said.contains("orders") && said.contains("File too large"), "{said}");
 }
+
+#[test]
+fn output_that_cannot_be_written_stops_nothing() {
+    let directory = configured("shared-memory");
+    let here = directory.path();
+    write_lines(here, "lines", &["one".to_owned()]);
+    for redirection in [">/dev/full 2>/dev/full", ">&- 2>&-"] {
+        let script = format!("exec \"$0\" stream sequencer --config stream.toml {redirection}");
+        let mut command = Command::new("sh");
+        command.args(["-c", &script, env!("CARGO_BIN_EXE_gapless")]).current_dir(here).stdin(Stdio::null());
+        let mut sequencer = Process::start_as(&mut command);
+        stream(here, "publish lines").good();
+        sequencer.interrupt();
+        assert!(sequencer.wait_end("a sequencer that is interrupted").success(), "{redirection}");
+    }
+}
+
+#[test]
+fn a_journal_is_not_hidden_by_tier_memory() {
+    let directory = configured("shared-memory");
+    let here = directory.path();
+    write_lines(here, "lines", &["old".to_owned()]);
+    let mut running = sequencer(here);
+    stream(here, "publish lines").good();
+    running.interrupt();
+    assert!(running.wait_end("a sequencer that is interrupted").success());
+    let file = std::fs::read_to_string(here.join("stream.toml")).unwrap();
+    let file = file.replace("[stream]\n", "[stream]\ntier = \"memory\"\n");
+    let file: String = file
+        .lines()
+        .filter(|line| !line.contains("journal") && !line.contains("segment"))
+        .fold(String::new(), |text, line| text + line + "\n");
+    std::fs::write(here.join("stream.toml"), file).unwrap();
+    let refused = stream(here, "sequencer").error(1);
+    assert!(refused.contains("stream/journal") && refused.contains("choose another directory"), "{refused}");
+    let replayed = stream(here, "replay").error(1);
+    assert!(replayed.contains("--rewind"), "{replayed}");
+}
+
+#[test]
+fn a_copy_of_hard_links_is_a_directory_of_its_own() {
+    let directory = configured("shared-memory");
+    let here = directory.path();
+    write_lines(here, "lines", &["one".to_owned()]);
+    write_lines(here, "more", &["two".to_owned()]);
+    let mut running = sequencer(here);
+    stream(here, "publish lines").good();
+    running.interrupt();
+    assert!(running.wait_end("a sequencer that is interrupted").success());
+    assert!(Command::new("cp").args(["-al", "stream", "copy"]).current_dir(here).status().unwrap().success());
+    run(here, &["journal", "restore", "copy"]).good();
+    let mut copy = Process::start(&mut gapless(here, &["stream", "sequencer", "--directory", "copy"]));
+    copy.line();
+    run(here, &["stream", "publish", "--directory", "copy", "more"]).good();
+    // Both run, beside each other.
+    let _original = sequencer(here);
+    assert!(!stream(here, "replay --raw").good().contains("two"));
+    let copied = run(here, &["stream", "replay", "--directory", "copy", "--raw"]).good();
+    assert!(copied.contains("one") && copied.contains("two"), "{copied}");
+    run(here, &["journal", "verify", "copy"]).good();
+}

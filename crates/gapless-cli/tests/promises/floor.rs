@@ -47,7 +47,7 @@ impl Floor {
     }
 
     pub fn status(&self) -> Value {
-        serde_json::from_str(&self.run(&["ps", "--json"]).good()).unwrap()
+        serde_json::from_str(&self.run(&["ps", "--json"]).shown()).unwrap()
     }
 
     pub fn copies(&self) -> Vec<Value> {

@@ -34,6 +34,7 @@ mod a_stream_says_what_is_wrong;
 mod a_supervisor_s_file_is_checked;
 mod a_whole_floor_stays_up;
 mod calls_say_what_is_wrong;
+mod containers_share_a_directory;
 mod copies_have_names_in_their_domain;
 mod damage_to_counters_files_stops_no_call;
 mod errors_say_what_helps;

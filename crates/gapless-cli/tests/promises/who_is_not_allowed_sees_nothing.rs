@@ -75,7 +75,7 @@ fn a_group_looks_and_steers_as_long_as_the_file_says_so() {
     for private in ["config-in-force", "memory", "guardian.socket", "copies/worker.1/launch"] {
         assert_eq!(access(&floor, private).0, 0o600, "{private}");
     }
-    let shown = as_member(&floor, id, &["ps"]).good();
+    let shown = as_member(&floor, id, &["ps"]).shown();
     assert!(shown.contains("worker.1") && shown.contains("ready"), "{shown}");
     assert_eq!(as_member(&floor, id, &["logs", "worker"]).good(), "here I am\n");
     let said = as_member(&floor, id, &["logs", "nobody"]).error(2);
@@ -88,7 +88,7 @@ fn a_group_looks_and_steers_as_long_as_the_file_says_so() {
     }
     let said = as_member(&floor, NOBODY, &["ps", "--at", "floor.state"]).error(1);
     assert!(said.contains("ermission denied"), "of another group: {said}");
-    let everything = format!("{shown}{events}{}", as_member(&floor, id, &["ps", "--json"]).good());
+    let everything = format!("{shown}{events}{}", as_member(&floor, id, &["ps", "--json"]).shown());
     assert!(!everything.contains("hunter2"), "{everything}");
 
     write(&floor, &format!("group = {group:?}\nsteer = true"));
@@ -128,7 +128,7 @@ fn ps_says_why_there_are_no_control_groups() {
     };
     std::os::unix::fs::chown(floor.path(), Some(NOBODY), None).unwrap();
     as_member(&floor, id, &["up", "floor.toml"]).good();
-    let status: serde_json::Value = serde_json::from_str(&as_member(&floor, id, &["ps", "--json"]).good()).unwrap();
+    let status: serde_json::Value = serde_json::from_str(&as_member(&floor, id, &["ps", "--json"]).shown()).unwrap();
     let said = status["without_control_groups"].as_str();
     let is_reason = |said: &str| said.contains("cgroup") || said.contains("control groups");
     assert!(said.is_some_and(is_reason), "{status}");

@@ -44,7 +44,7 @@ enum Action {
     Start(start::Arguments),
     /// Say how a member stands: role, term, sequences, and what its leader knows of the others
     #[command(
-        after_help = "Examples:\n  gapless cluster status orders/member-1.toml\n  gapless cluster status orders/member-1.toml --json | jq .role\n  gapless cluster status orders/member-1.toml --watch"
+        after_help = "Examples:\n  gapless cluster status orders/member-1.toml\n  gapless cluster status orders/member-1.toml --json | jq .role\n  gapless cluster status orders/member-1.toml --watch\n\nExit codes: 0 if it takes part and knows a leader; 1 if not, if it is behind, or its log is not of one history with another member's; 2 for what is wrong in the command line; 3 if it does not run."
     )]
     Status(status::Arguments),
     /// Add a member to a cluster that runs, or put one in the place of another

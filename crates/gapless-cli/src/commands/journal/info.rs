@@ -3,7 +3,9 @@
 use super::directory::{journal_of, snapshot_sequences};
 use crate::commands::{Outcome, print};
 use clap::Args;
+use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::{JournalInfo, JournalReader, info};
+use gapless_stream::directory_record::DirectoryRecord;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -19,8 +21,13 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Outcome {
     let directory = journal_of(&arguments.directory);
     let info = info(&directory)?;
-    let found =
-        Found { snapshots: snapshot_sequences(&directory)?, holder: gapless_journal::lock_holder(&directory)?, info };
+    let root = directory.parent().unwrap_or(&directory);
+    let found = Found {
+        snapshots: snapshot_sequences(&directory)?,
+        holder: gapless_journal::lock_holder(&directory)?,
+        record: DirectoryRecord::read(&StreamLayout::new(root))?,
+        info,
+    };
     if arguments.json {
         print(&format!("{}\n", serde_json::to_string_pretty(&found.object())?))?;
     } else {
@@ -35,6 +42,7 @@ struct Found {
     info: JournalInfo,
     snapshots: Vec<u64>,
     holder: Option<String>,
+    record: Option<DirectoryRecord>,
 }
 
 impl Found {
@@ -42,6 +50,9 @@ impl Found {
         let info = &self.info;
         let snapshots: Vec<String> = self.snapshots.iter().map(u64::to_string).collect();
         let mut text = format!("journal {}\n", info.directory.display());
+        if let Some(DirectoryRecord { kind, format, program }) = &self.record {
+            text += &format!("directory of a {kind}, format {format}, last written by {program}\n");
+        }
         text += &format!("stream {:032x}, incarnation {:016x}\n", info.stream_id, info.incarnation);
         text += &format!("sequences {}..={}\n", info.first_sequence(), info.journaled_sequence());
         text += &format!("journaled mark {}, synced mark {}\n", info.journaled_sequence(), info.synced_sequence());
@@ -97,6 +108,9 @@ impl Found {
         let cuts: Vec<Value> = info.cuts.iter().map(cut).collect();
         json!({
             "directory": info.directory.display().to_string(),
+            "kind": self.record.as_ref().map(|record| &record.kind),
+            "format": self.record.as_ref().map(|record| record.format),
+            "written_by": self.record.as_ref().map(|record| &record.program),
             // Hexadecimal: a number of 128 bits is more than JSON readers hold.
             "stream_id": format!("{:032x}", info.stream_id),
             "incarnation": format!("{:016x}", info.incarnation),

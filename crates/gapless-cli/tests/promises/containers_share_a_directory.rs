@@ -1,0 +1,106 @@
+//! Processes of one user that share a directory, and neither a process nor a user namespace: as the containers of one volume.
+#![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+use crate::program::{Ended, gapless};
+use gapless_testkit::process::Process;
+use gapless_testkit::wait::until;
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+const UNSHARE: [&str; 6] = ["--user", "--map-root-user", "--pid", "--fork", "--kill-child", "--mount-proc"];
+
+/// The program in namespaces of its own.
+fn contained(directory: &Path, words: &[&str]) -> Command {
+    let program = gapless(directory, words);
+    let mut command = Command::new("unshare");
+    command.args(UNSHARE).arg(program.get_program()).args(program.get_args());
+    command.current_dir(directory).stdin(Stdio::null());
+    command
+}
+
+fn has_namespaces() -> bool {
+    let trial = Command::new("unshare").args(UNSHARE).arg("true").output();
+    let has = trial.as_ref().is_ok_and(|ended| ended.status.success());
+    if !has {
+        println!("SKIPPED: namespaces of processes cannot be made with unshare: {trial:?}");
+    }
+    has
+}
+
+/// A sequencer that is process 1 of a container.
+fn contained_sequencer(directory: &Path) -> Process {
+    let mut process = Process::start(&mut contained(directory, &["stream", "sequencer", "--directory", "orders"]));
+    assert!(process.line().starts_with("stream "));
+    process
+}
+
+fn ran(mut command: Command) -> Ended {
+    command.output().unwrap().into()
+}
+
+#[test]
+fn a_stream_is_published_and_looked_at() {
+    if !has_namespaces() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let here = directory.path();
+    std::fs::write(here.join("lines"), "one\n").unwrap();
+    let mut sequencer = contained_sequencer(here);
+    let publish = ["stream", "publish", "--directory", "orders", "lines"];
+    let status = ["stream", "status", "--directory", "orders", "--json"];
+    // From a sibling, and from outside.
+    for command in [contained, gapless] {
+        ran(command(here, &publish)).good();
+        let status: Value = serde_json::from_str(&ran(command(here, &status)).good()).unwrap();
+        assert_eq!((&status["process"], &status["process_in_other_namespace"]), (&1.into(), &true.into()), "{status}");
+        let top = ran(command(here, &["top", "--once", "orders"])).good();
+        assert!(top.contains("running"), "{top}");
+        let second = ran(command(here, &["stream", "sequencer", "--directory", "orders"])).error(1);
+        assert!(second.contains("in use by process 1"), "{second}");
+    }
+    sequencer.kill();
+    sequencer.wait_end("it was killed");
+    until("nothing runs there", || ran(gapless(here, &status)).code == Some(3));
+}
+
+#[test]
+fn a_killed_container_is_waited_for() {
+    if !has_namespaces() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    for _ in 0..3 {
+        // Each is process 1, as the one before, which may still be dying.
+        let mut sequencer = contained_sequencer(directory.path());
+        sequencer.kill();
+    }
+}
+
+#[test]
+fn members_meet_by_shared_memory() {
+    if !has_namespaces() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let here = directory.path();
+    ran(gapless(here, &["cluster", "new", "trio"])).good();
+    let mut members = Vec::new();
+    for member in 1..=3 {
+        let path = here.join(format!("trio/member-{member}.toml"));
+        let text = std::fs::read_to_string(&path).unwrap();
+        // Each address has a path beside it that all containers see.
+        let lines = text.lines().map(|line| match line.strip_prefix("addresses = [\"127.0.0.1:") {
+            Some(rest) => {
+                let port = rest.split('"').next().unwrap();
+                format!("addresses = [\"shm:{}/link-{port}\"]", here.display())
+            }
+            None => line.to_owned(),
+        });
+        std::fs::write(&path, lines.collect::<Vec<_>>().join("\n")).unwrap();
+        let file = format!("trio/member-{member}.toml");
+        members.push(Process::start(&mut contained(here, &["cluster", "start", &file])));
+    }
+    until("they have a leader", || ran(gapless(here, &["cluster", "status", "trio/member-1.toml"])).code == Some(0));
+}
