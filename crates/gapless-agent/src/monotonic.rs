@@ -1,13 +1,28 @@
-//! The clock of deadlines: the machine's monotonic clock, the same in all of its processes.
+//! The clock of deadlines: the machine's monotonic clock, the same in all of its processes, whatever time namespaces they are in.
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
-/// Nanoseconds of the monotonic clock.
+/// Nanoseconds of the machine's monotonic clock.
 #[inline]
 #[must_use]
 pub fn monotonic_ns() -> u64 {
+    static OFFSET_NS: OnceLock<i64> = OnceLock::new();
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+    let shown_ns = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
+    shown_ns.wrapping_sub_signed(*OFFSET_NS.get_or_init(offset_ns))
+}
+
+/// How far the clock that this process's time namespace shows is ahead of the machine's (`time_namespaces(7)`).
+#[cold]
+fn offset_ns() -> i64 {
+    std::fs::read_to_string("/proc/self/timens_offsets").ok().and_then(|text| offset_in(&text)).unwrap_or(0)
+}
+
+fn offset_in(offsets: &str) -> Option<i64> {
+    let mut words = offsets.lines().find_map(|line| line.strip_prefix("monotonic"))?.split_whitespace();
+    let (seconds, nanoseconds) = (words.next()?.parse::<i64>().ok()?, words.next()?.parse::<i64>().ok()?);
+    seconds.checked_mul(1_000_000_000)?.checked_add(nanoseconds)
 }
 
 /// The nanoseconds of a duration; `u64::MAX`, 584 years, for a longer one.
@@ -20,6 +35,14 @@ pub fn saturating_ns(duration: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn offsets_of_namespaces_are_read() {
+        assert_eq!(offset_in("monotonic           0         0\nboottime            0         0\n"), Some(0));
+        assert_eq!(offset_in("boottime 3 3\nmonotonic     86400   5\n"), Some(86_400_000_000_005));
+        assert_eq!(offset_in("monotonic -2 500000000\n"), Some(-1_500_000_000));
+        assert_eq!((offset_in(""), offset_in("monotonic x 0\n")), (None, None));
+    }
 
     #[test]
     fn a_duration_that_has_no_number_of_nanoseconds_is_the_longest() {

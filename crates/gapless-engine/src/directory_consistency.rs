@@ -8,8 +8,9 @@ use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::inspect::{Verdict, VerifyReport};
 use gapless_journal::{Environment, FilePoint, JournalError, JournalReader, Restore, inspect};
 use gapless_log::StreamIdentity;
+use gapless_stream::directory_record::DirectoryRecord;
 use gapless_stream::locked_directory::check_kinds;
-use gapless_stream::sequencer_state_writer;
+use gapless_stream::{StreamError, sequencer_state_writer};
 use std::path::{Path, PathBuf};
 
 /// What looking at a whole directory has found.
@@ -53,6 +54,9 @@ pub fn verify(layout: &StreamLayout) -> Result<DirectoryReport, EngineError> {
     for (point, check) in beside(&states, &snapshots) {
         let damage = damage_of(point, check);
         files.push(FileReport { path: point.path.clone(), sequence: point.sequence, damage });
+    }
+    if let Err(StreamError::State { path, reason }) = DirectoryRecord::read(layout) {
+        files.push(FileReport { path, sequence: 0, damage: Some(reason) });
     }
     let is_member = is_member(layout);
     // A member's journal has an incarnation of its own, states and snapshots have the cluster's.

@@ -64,6 +64,11 @@ pub(crate) trait ErasedService: Any + Send {
         Err("nothing applies it".to_owned())
     }
 
+    /// Whether it is that of a command bus.
+    fn is_bus(&self) -> bool {
+        false
+    }
+
     /// Called between two batches of frames, after `last_sequence`.
     ///
     /// # Errors

@@ -58,11 +58,6 @@ pub struct Fold {
 }
 
 impl Fold {
-    /// Whether the handlers ran before, and transactions are applied.
-    pub(crate) const fn applies_transactions(&self) -> bool {
-        self.applies_transactions
-    }
-
     /// The empty stream: `service` as it begins.
     #[must_use]
     pub fn new<S: Service>(service: S, policy: Policy) -> Self {

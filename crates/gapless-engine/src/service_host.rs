@@ -484,10 +484,10 @@ struct RecoveredDirectory {
 impl RecoveredDirectory {
     /// Opens what there is and replays it into `fold`.
     fn recover(fold: &mut Fold, options: &ServiceHostOptions) -> Result<Self, EngineError> {
-        let directory =
+        let mut directory =
             options.directory.as_deref().map(|root| LockedDirectory::lock(StreamLayout::new(root))).transpose()?;
-        let owner = if fold.applies_transactions() { Owner::Bus } else { Owner::Service };
-        directory.as_ref().map_or(Ok(()), |directory| directory.check_owner(owner))?;
+        let owner = if fold.service.is_bus() { Owner::Bus } else { Owner::Service };
+        directory.as_mut().map_or(Ok(()), |directory| directory.check_owner(owner))?;
         if let (Some(directory), Tier::Memory) = (&directory, options.tier) {
             directory.check_no_journal()?;
         }

@@ -148,6 +148,10 @@ impl TransactionService {
 }
 
 impl ErasedService for TransactionService {
+    fn is_bus(&self) -> bool {
+        true
+    }
+
     fn versions(&self) -> RangeInclusive<u32> {
         self.released.versions()
     }

@@ -492,7 +492,7 @@ impl PointFault {
             }
             _ => {
                 "put the files back that belong together, or make what is here a history of its own with `gapless journal \
-                 restore`"
+                 restore` (a member of a cluster: neither, but `gapless cluster add --replace`)"
             }
         }
     }

@@ -23,6 +23,7 @@ pub fn holder_in(file: &mut File) -> String {
     let mut text = Vec::new();
     // A limit, because anybody may have written the file.
     let read = file.take(256).read_to_end(&mut text);
-    let text: String = String::from_utf8_lossy(&text).trim().chars().filter(|c| !c.is_control()).collect();
+    let text = std::str::from_utf8(&text).unwrap_or_default();
+    let text: String = text.trim().chars().filter(|c| !c.is_control()).collect();
     if read.is_err() || text.is_empty() { "a process that did not leave its name".to_owned() } else { text }
 }

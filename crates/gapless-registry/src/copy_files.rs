@@ -236,6 +236,25 @@ mod tests {
     }
 
     #[test]
+    fn files_that_were_removed_are_made_anew() {
+        let (_parent, directory) = domain();
+        let (mut files, first) = CopyFiles::create(&directory, |_| ()).unwrap();
+        let id = files.id();
+        assert_eq!((files.are_there(), holder(&directory, id)), (true, Some(std::process::id())));
+        for removed in [&[FileKind::Socket][..], &[FileKind::Lock], &[FileKind::Socket, FileKind::Lock]] {
+            for kind in removed {
+                std::fs::remove_file(directory.path().join(id.file(*kind))).unwrap();
+            }
+            assert!(!files.are_there());
+            let _socket = files.mend().unwrap();
+            assert!(files.are_there() && names(&directory).len() == 2);
+            drop(Connection::connect(&directory, id).unwrap());
+            assert_eq!(sweep(&directory).unwrap(), 0, "it is locked");
+        }
+        drop(first);
+    }
+
+    #[test]
     fn a_path_that_is_too_long_for_a_socket_is_none() {
         let parent = tempfile::tempdir().unwrap();
         let long = parent.path().join("x".repeat(200));

@@ -16,6 +16,8 @@ use std::path::PathBuf;
 pub struct LockedDirectory {
     layout: StreamLayout,
     lock: DirectoryLock,
+    /// As it was checked.
+    owner: Option<Owner>,
 }
 
 /// The owner of the directory, if there is one.
@@ -56,18 +58,23 @@ impl LockedDirectory {
         private_folder::create(layout.root())
             .map_err(|source| StreamError::System { action: format!("making {}", layout.root().display()), source })?;
         let lock = DirectoryLock::take(layout.root())?;
-        Ok(Self { layout, lock })
+        Ok(Self { layout, lock, owner: None })
     }
 
-    /// Refuses what belongs to somebody else, as files say that nobody else writes, or what a newer program has written; then notes whose it
-    /// is.
+    /// Refuses what belongs to somebody else, as files say that nobody else writes, or what a newer program has written. Nothing is changed.
     ///
     /// # Errors
     /// [`StreamError::State`], with the file.
-    pub fn check_owner(&self, owner: Owner) -> Result<(), StreamError> {
+    pub fn check_owner(&mut self, owner: Owner) -> Result<(), StreamError> {
         self.check_files(owner)?;
         self.check_record(owner)?;
-        DirectoryRecord::of(owner.kind()).write(&self.layout)
+        self.owner = Some(owner);
+        Ok(())
+    }
+
+    /// Writes down whose it is: what it holds has been opened.
+    pub(crate) fn note_owner(&self) -> Result<(), StreamError> {
+        self.owner.map_or(Ok(()), |owner| DirectoryRecord::of(owner.kind()).write(&self.layout))
     }
 
     fn check_record(&self, owner: Owner) -> Result<(), StreamError> {

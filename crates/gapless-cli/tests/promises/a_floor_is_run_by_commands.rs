@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::floor::Floor;
-use crate::program::{gapless, run};
+use crate::program::{Ended, gapless, run};
 use gapless_testkit::process::Process;
 use gapless_testkit::wait::until;
 use serde_json::Value;
@@ -205,4 +205,30 @@ fn ps_shows_what_copies_do() {
     // Behind the words, and figures with their units.
     assert_eq!(&lines[1][9..12], ["MiB", "3", "0"], "{text}");
     assert_eq!(&lines[3][10..], ["-", "-", "-", "-"], "{text}");
+}
+
+#[test]
+fn health_is_told_by_exit_codes() {
+    let floor = Floor::new("[process.a]\ncommand = [\"sleep\", \"300\"]\n");
+    let code = || run(floor.path(), &["ps"]).code;
+    run(floor.path(), &["up", "floor.toml"]).good();
+    assert_eq!(code(), Some(0));
+    run(floor.path(), &["stop", "a"]).good();
+    until("a person has stopped it", || code() == Some(0));
+    let failing = "[process.a]\ncommand = [\"false\"]\nrestart = { policy = \"never\" }\n";
+    std::fs::write(floor.path().join("floor.toml"), failing).unwrap();
+    assert_ne!(run(floor.path(), &["up", "floor.toml"]).code, Some(0));
+    assert_eq!(code(), Some(1));
+    run(floor.path(), &["down"]).good();
+    assert_eq!(code(), Some(3));
+}
+
+#[test]
+fn too_few_descriptors_leave_no_guardian() {
+    let floor = Floor::new("[process.a]\ncommand = [\"sleep\", \"300\"]\n");
+    let mut limited = std::process::Command::new("sh");
+    limited.args(["-c", "ulimit -n 20; exec \"$0\" up floor.toml", env!("CARGO_BIN_EXE_gapless")]);
+    let limited = Ended::from(limited.current_dir(floor.path()).output().unwrap());
+    assert!(limited.code == Some(1) && limited.stderr.contains("ulimit -n"), "{limited:?}");
+    run(floor.path(), &["up", "floor.toml"]).good();
 }

@@ -5,6 +5,8 @@
 use crate::program::{Ended, gapless, names, run};
 use gapless::rpc::{Domain, DomainOptions, Refusal, ServedRoute};
 use gapless_testkit::process::Process;
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use std::fs::File;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt;
@@ -140,7 +142,6 @@ fn a_result_that_nobody_gets_is_an_error() {
         [&["routes"][..], &place].concat(),
         [&["routes", "--json"][..], &place].concat(),
         [&["routes", "--watch"][..], &place].concat(),
-        [&["serve", "other"][..], &place, &["--", "cat"]].concat(),
         vec!["top", "domain", "--once"],
         vec!["top", "domain", "--once", "--json"],
         vec!["top", "domain"],
@@ -158,10 +159,34 @@ fn a_result_that_nobody_gets_is_an_error() {
         let said = Ended::from(gapless(folder, words).stdout(full).output().unwrap()).error(1);
         assert!(said.contains("standard output: No space left on device"), "{words:?}: {said}");
         let nowhere = File::options().read(true).write(true).open("/dev/null").unwrap();
-        if !words.contains(&"serve") && !words.contains(&"--watch") && *words != ["top", "domain"] {
+        if !words.contains(&"--watch") && *words != ["top", "domain"] {
             Ended::from(gapless(folder, words).stdout(nowhere).output().unwrap()).good();
         }
     }
+}
+
+#[test]
+fn a_copy_without_room_for_callers_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let mut copy = Process::start(&mut gapless(folder, &["serve", "--directory", "domain", "echo", "--", "cat"]));
+    copy.line();
+    copy.stop();
+    let socket = names(&folder.join("domain")).into_iter().find(|name| name.ends_with(".sock")).unwrap();
+    let address = SocketAddrUnix::new(folder.join("domain").join(socket)).unwrap();
+    let mut waiting = Vec::new();
+    loop {
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let connection = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap();
+        match connect(&connection, &address) {
+            Ok(()) => waiting.push(connection),
+            Err(Errno::AGAIN) => break,
+            Err(errno) => panic!("{errno}"),
+        }
+    }
+    let said = here(folder, &["call", "echo", "\"x\"", "--timeout", "5"]).error(1);
+    let process = format!("process {}", copy.pid().as_raw_nonzero());
+    assert!(said.contains(&process), "behind {} others: {said}", waiting.len());
 }
 
 #[test]

@@ -397,3 +397,17 @@ fn a_domain_is_found_by_its_name() {
     assert!(both.contains("--directory"), "{both}");
     assert!(run(&["routes", "--domain", "../x"], None).error(2).contains("../x"));
 }
+
+#[test]
+fn a_copy_whose_files_were_removed_is_found_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    let words = ["serve", "--directory", "domain", "upper", "--", "tr", "a-z", "A-Z"];
+    let mut copy = Process::start(&mut gapless(folder, &words));
+    copy.line();
+    assert_eq!(here(folder, &["call", "upper", "\"a\""]).good(), "\"A\"\n");
+    for entry in std::fs::read_dir(folder.join("domain")).unwrap() {
+        std::fs::remove_file(entry.unwrap().path()).unwrap();
+    }
+    until("it is found again", || here(folder, &["call", "upper", "\"a\"", "--wait", "1"]).code == Some(0));
+}

@@ -79,9 +79,9 @@ impl ForcedRecovery {
         if !root.is_dir() {
             return Err(nothing(root));
         }
-        let directory = LockedDirectory::lock(StreamLayout::new(root))?;
-        let layout = directory.layout();
+        let mut directory = LockedDirectory::lock(StreamLayout::new(root))?;
         directory.check_owner(Owner::Member)?;
+        let layout = directory.layout();
         check_not_removed(layout.root(), config.member)?;
         if let Ok(files) = MemberFiles::look(root)
             && let Ok(Some(instances)) = Instances::look(&files)

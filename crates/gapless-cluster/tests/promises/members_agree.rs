@@ -298,5 +298,8 @@ fn a_directory_of_something_else_is_refused() {
     let stream = gapless_stream::event_stream::EventStream::start(&options).unwrap();
     stream.stop().unwrap();
     let refused = ClusterMember::start(&config).err().unwrap();
-    assert!(refused.to_string().contains("another cluster"), "{refused}");
+    assert!(refused.to_string().contains("is that of a stream"), "{refused}");
+    std::fs::remove_file(options.directory.unwrap().join("directory")).unwrap();
+    let refused = ClusterMember::start(&config).err().unwrap();
+    assert!(refused.to_string().contains("another cluster"), "of before there was such a file: {refused}");
 }

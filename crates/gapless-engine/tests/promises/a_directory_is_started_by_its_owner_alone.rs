@@ -132,7 +132,7 @@ fn a_member_on_what_is_a_streams_or_another_members() {
         );
         ClusterConfig::parse(&text, "test.toml").unwrap()
     };
-    is_refused(&place, "without one", || ClusterMember::start(&config(1, &place)));
+    is_refused(&place, "is that of a service", || ClusterMember::start(&config(1, &place)));
     // It is no member's by that.
     directory_consistency::restore(&StreamLayout::new(&place)).unwrap();
 

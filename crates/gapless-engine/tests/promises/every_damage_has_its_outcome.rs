@@ -18,6 +18,7 @@ use gapless_journal::inspect::Verdict;
 use gapless_journal::{Journal, JournalOptions, JournalReader, RecoveryReport, descriptor as d};
 use gapless_schema::Encoding;
 use gapless_stream::Persistence;
+use gapless_stream::directory_record::DirectoryRecord;
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::options::EventStreamOptions;
 use gapless_testkit::wait::until;
@@ -69,6 +70,7 @@ enum Kind {
     Socket,
     DeadLetters,
     Outputs,
+    Record,
 }
 
 impl fmt::Display for Kind {
@@ -89,6 +91,7 @@ impl fmt::Display for Kind {
             Self::Socket => "socket",
             Self::DeadLetters => "`dead-letters.jsonl`",
             Self::Outputs => "`outputs`",
+            Self::Record => "`directory`",
         })
     }
 }
@@ -319,6 +322,7 @@ fn kinds(subject: Subject, directory: &Path) -> BTreeMap<Kind, PathBuf> {
             None if [layout.socket(), layout.node_socket()].contains(&path) => Kind::Socket,
             None if name == "dead-letters.jsonl" => Kind::DeadLetters,
             None if name == output_record::FILE_NAME => Kind::Outputs,
+            None if path == DirectoryRecord::path(&layout) => Kind::Record,
             Some(NameMeaning::Archived(_)) | None => {
                 panic!("{} is a file of which this test knows nothing", path.display())
             }

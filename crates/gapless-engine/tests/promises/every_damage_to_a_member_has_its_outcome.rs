@@ -24,6 +24,7 @@ use gapless_engine::{Context, Handlers, Reject, Replica, ReplicaOptions, Service
 use gapless_journal::descriptor as d;
 use gapless_journal::descriptor::NameMeaning;
 use gapless_schema::Encoding;
+use gapless_stream::directory_record::DirectoryRecord;
 use gapless_testkit::ports::free_ports;
 use gapless_transport::token::random_token;
 use std::collections::BTreeMap;
@@ -79,6 +80,7 @@ enum Kind {
     /// Empty here: what it says is for people.
     DeadLetters,
     Outputs,
+    Record,
 }
 
 impl fmt::Display for Kind {
@@ -105,6 +107,7 @@ impl fmt::Display for Kind {
             Self::Counters => "`counters`",
             Self::DeadLetters => "`dead-letters.jsonl`",
             Self::Outputs => "`outputs`",
+            Self::Record => "`directory`",
         })
     }
 }
@@ -437,6 +440,7 @@ fn kinds(directory: &Path, old: &Path) -> BTreeMap<Kind, PathBuf> {
             None if path.parent() == Some(directory) && name == "voting" => Kind::Voting,
             None if path.parent() == Some(directory) && name == "ballot" => Kind::Ballot,
             None if path.parent() == Some(directory) && name == "base" => Kind::Base,
+            None if path == DirectoryRecord::path(&layout) => Kind::Record,
             Some(NameMeaning::Archived(_)) | None => {
                 panic!("{} is a file of which this test knows nothing", path.display())
             }

@@ -14,6 +14,7 @@ use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::descriptor::NameMeaning;
 use gapless_journal::{JournalReader, descriptor as d};
 use gapless_schema::Encoding;
+use gapless_stream::directory_record::DirectoryRecord;
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::messages::SequencerRequest;
 use gapless_stream::options::EventStreamOptions;
@@ -44,6 +45,7 @@ enum Kind {
     JournalLock,
     Counters,
     Socket,
+    Record,
 }
 
 impl fmt::Display for Kind {
@@ -59,6 +61,7 @@ impl fmt::Display for Kind {
             Self::JournalLock => "`journal/lock`",
             Self::Counters => "`counters`",
             Self::Socket => "socket",
+            Self::Record => "`directory`",
         })
     }
 }
@@ -156,6 +159,7 @@ fn kinds(directory: &Path) -> BTreeMap<Kind, PathBuf> {
             None if path == layout.feeds() => Kind::Feeds,
             None if path == layout.counters() => Kind::Counters,
             None if path == layout.socket() => Kind::Socket,
+            None if path == DirectoryRecord::path(&layout) => Kind::Record,
             Some(NameMeaning::Archived(_)) | None => {
                 panic!("{} is a file of which this test knows nothing", path.display())
             }

@@ -178,6 +178,7 @@ impl<'a> StreamBuilder<'a> {
         head: Head,
         threads: ThreadAssignment<AgentRole>,
     ) -> Result<Self, StreamError> {
+        directory.as_ref().map_or(Ok(()), LockedDirectory::note_owner)?;
         let (layout, lock) = directory.map(LockedDirectory::split).unzip();
         let counters = match &layout {
             Some(layout) => Counters::create(layout.counters(), COUNTERS_MAX)?,

@@ -37,9 +37,9 @@ pub(super) fn start(
 ) -> Result<EventStream, StreamError> {
     options.check()?;
     let (clock, _) = Clock::fastest();
-    let directory =
+    let mut directory =
         options.directory.as_ref().map(|root| LockedDirectory::lock(StreamLayout::new(root))).transpose()?;
-    directory.as_ref().map_or(Ok(()), |directory| directory.check_owner(Owner::Relay))?;
+    directory.as_mut().map_or(Ok(()), |directory| directory.check_owner(Owner::Relay))?;
     if let (Some(directory), Tier::Memory) = (&directory, options.tier) {
         directory.check_no_journal()?;
     }

@@ -24,9 +24,9 @@ pub(super) fn start(options: &EventStreamOptions, clock: Option<Clock>) -> Resul
     options.check()?;
     let expiry_ns = saturating_ns(options.session_expiry);
     let rules = SequencerRules::of_stream(expiry_ns);
-    let directory =
+    let mut directory =
         options.directory.as_ref().map(|root| LockedDirectory::lock(StreamLayout::new(root))).transpose()?;
-    directory.as_ref().map_or(Ok(()), |directory| directory.check_owner(Owner::Stream))?;
+    directory.as_mut().map_or(Ok(()), |directory| directory.check_owner(Owner::Stream))?;
     if let (Some(directory), Tier::Memory) = (&directory, options.tier) {
         directory.check_no_journal()?;
     }

@@ -494,3 +494,16 @@ fn in_the_end_everything_is_as_it_shall_be() {
         }
     }
 }
+
+#[test]
+fn what_the_machine_lacks_counts_against_nobody() {
+    let mut world = World::new(&process("a", "restart = { restarts_max = 2 }"));
+    for _ in 0..50 {
+        world.ends("a.1", End::Lacking("no space left".to_owned()));
+        assert!(matches!(world.progress("a.1"), Progress::BackingOff { .. }));
+        world.passes(SECOND);
+    }
+    world.is_ready("a.1");
+    let copies = &world.supervision.processes()[0].copies;
+    assert_eq!(copies[&1].memory.restarts, 0);
+}

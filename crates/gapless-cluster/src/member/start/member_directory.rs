@@ -35,7 +35,7 @@ impl MemberDirectory {
     ) -> Result<Self, ClusterError> {
         let stream_id = stream_id(&config.name);
         let root = options.directory.as_ref().expect("a replicated tier has a directory");
-        let directory = LockedDirectory::lock(StreamLayout::new(root))?;
+        let mut directory = LockedDirectory::lock(StreamLayout::new(root))?;
         let layout = directory.layout().clone();
         directory.check_owner(Owner::Member)?;
         check_not_removed(layout.root(), config.member)?;
