@@ -32,7 +32,7 @@ pub struct FileReplacement {
 
 impl FileReplacement {
     /// Makes the file `temporary`, or empties the one that a crash has left there. Both paths are in one directory. `mode` are its
-    /// permissions, from which the process's mask is taken; 0o666 where nothing in it is a secret.
+    /// permissions, from which the process's mask is taken.
     ///
     /// # Errors
     /// The file cannot be made.
@@ -127,7 +127,7 @@ pub fn sync_directory(directory: &Path) -> io::Result<()> {
 /// # Errors
 /// A full, failing or read-only disk. The old content stays, unless only the directory could not be synced.
 pub fn replace_file(path: &Path, temporary: PathBuf, content: &[u8]) -> io::Result<()> {
-    let mut replacement = FileReplacement::begin(path, temporary, 0o666)?;
+    let mut replacement = FileReplacement::begin(path, temporary, 0o600)?;
     replacement.write_all(content)?;
     replacement.sync()?;
     replacement.put_in_place().map(drop)

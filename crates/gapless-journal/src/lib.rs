@@ -32,7 +32,6 @@
 //! | [`durable_file`] | [`FileReplacement`]: a small file's content is replaced as a whole |
 //! | `file_check` | whether the files that are being written are still there |
 //! | `segment` | one segment file as its writer holds it |
-//! | `own_file` | what is written in place has one name |
 //! | [`options`] | [`JournalOptions`] and its defaults |
 //! | `boot` | which boot of the machine this is: decides which mark is good |
 //! | `segment_times` | by which time stamps two neighbouring segments know each other |
@@ -44,6 +43,7 @@
 //! | `scan` | checking frames one after the other |
 //! | `wake` | waking the helper thread |
 //! | [`disk`] | [`Disk`]: one that may refuse, for simulations |
+//! | `own_file` | what is written in place has one name |
 //! | [`error`] | [`JournalError`] |
 //! | `write_buffer` | collects frames for `pwrite` |
 //!

@@ -85,8 +85,10 @@ fn legend(rows: &[Row]) -> String {
 /// A row in a few words.
 fn name_of(row: &Row) -> String {
     let config = &row.config;
-    let parts = [&config.program, &config.mode, &config.encoding, &config.cpu, &config.tier];
-    parts.into_iter().flatten().map(String::as_str).collect::<Vec<_>>().join(" ")
+    let parts = [&config.program, &config.mode, &config.encoding, &config.access, &config.cpu, &config.tier];
+    let sessions = config.extra.get("sessions").and_then(Value::as_u64);
+    let sessions = sessions.map(|sessions| format!("{} sessions", grouped(sessions)));
+    parts.into_iter().flatten().cloned().chain(sessions).collect::<Vec<_>>().join(" ")
 }
 
 /// The whole report of the canonical benchmark: machine, figures, floors, published references, notes.
@@ -471,7 +473,8 @@ mod tests {
         let missed = Row { rate_reached: Some(false), ..row() };
         let text = canonical(&Report { rows: vec![missed], ..Report::default() }, TableStyle::Terminal);
         assert!(text.contains("MISSED 1.23"), "{text}");
-        assert!(text.contains("MISSED: es latency sbe.random min journal: the rate of 10,000 messages/s"), "{text}");
+        let line = text.lines().find(|line| line.starts_with("MISSED: es latency sbe.random ")).unwrap();
+        assert!(line.contains(" min journal") && line.contains("the rate of 10,000 messages/s"), "{line}");
         let text = canonical(&Report { rows: vec![row()], ..Report::default() }, TableStyle::Terminal);
         assert!(!text.contains("MISSED"), "{text}");
     }

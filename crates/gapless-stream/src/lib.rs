@@ -30,8 +30,8 @@
 //! | [`retention_watermark`] | the part that may go from a journal that several need |
 //! | [`sequencer_state`] | the file with a sequencer's state |
 //! | [`sequencer`] | [`Sequencer`]: the decision on each frame; no I/O, no clock |
-//! | [`directory_record`] | what a directory is of, in which format, and who has written it |
 //! | [`locked_directory`] | a stream's directory, locked against other processes |
+//! | [`directory_record`] | what a directory is of, in which format, and who has written it |
 //! | [`agent_role`] | [`AgentRole`]: the agents that a stream's process may have |
 //! | `counters` | the counters of agents, as structs beside their labels |
 //! | [`error`] | [`StreamError`] |

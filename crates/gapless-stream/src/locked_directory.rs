@@ -81,14 +81,21 @@ impl LockedDirectory {
         let Some(DirectoryRecord { kind, format, program }) = DirectoryRecord::read(&self.layout)? else {
             return Ok(());
         };
+        let own = owner.kind();
         let reason = if format > FORMAT {
             format!(
-                "the directory has format {format}, and this program reads formats up to {FORMAT}: start {program}, which has written it"
+                "the directory has format {format}, and this program reads formats up to {FORMAT}: start the newer program that has \
+                 written it ({program})"
             )
-        } else if kind != owner.kind() {
-            let own = owner.kind();
+        } else if kind != own {
+            let start = match kind.as_str() {
+                "stream" => "its sequencer (`gapless stream sequencer`)",
+                "relay" => "the relay (`gapless stream archive`, `dispatch` or `bridge`)",
+                "member" => "the member (`gapless cluster start`, or the program of its service)",
+                _ => "its program",
+            };
             format!(
-                "the directory is that of a {kind}, and this is a {own}: start what has written it, and give the {own} a directory of its own"
+                "the directory is that of a {kind}, and this is a {own}: start {start}, and give the {own} a directory of its own"
             )
         } else {
             return Ok(());
@@ -113,6 +120,12 @@ impl LockedDirectory {
                  make a stream of what it has kept, copy its folder `journal` into a directory of its own",
             );
         }
+        if let (Owner::Relay, Some(path)) = (owner, self.of_order()) {
+            return refuse(
+                path,
+                "the directory is not a relay's: what gives its order has written here. Start that, and give the relay a directory of its own",
+            );
+        }
         match owner {
             Owner::Stream => self.of_service().map_or(Ok(()), |path| {
                 refuse(
@@ -132,6 +145,14 @@ impl LockedDirectory {
             ),
             Owner::Service | Owner::Bus | Owner::Relay | Owner::Member => Ok(()),
         }
+    }
+
+    /// What says that a sequencer or a service host has written here.
+    fn of_order(&self) -> Option<PathBuf> {
+        let layout = &self.layout;
+        [layout.state(), layout.outputs(), layout.snapshots()]
+            .into_iter()
+            .find(|path| path.exists() && !layout.origin().exists())
     }
 
     /// What says that a service host has written the journal here. Snapshots and dead letters alone may be those of a

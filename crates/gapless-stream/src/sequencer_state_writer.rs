@@ -234,7 +234,7 @@ fn is_released(window: &Window, sequence: u64, is_closing: &AtomicBool) -> bool 
 fn write(directory: &Path, state: &SequencerState) -> Result<(), StreamError> {
     let path = directory.join(file_name(state.sequence));
     let unfinished = directory.join("unfinished");
-    let mut file = FileReplacement::begin(&path, unfinished.clone(), 0o666).map_err(system("making", &unfinished))?;
+    let mut file = FileReplacement::begin(&path, unfinished.clone(), 0o600).map_err(system("making", &unfinished))?;
     file.write_all(&state.to_bytes()).map_err(system("writing", &unfinished))?;
     crash_point("in_state_write");
     file.sync().map_err(system("syncing", &unfinished))?;

@@ -66,7 +66,16 @@ impl SupervisorError {
     /// Whether the machine lacks something: room, memory, descriptors. It may have it again later.
     #[must_use]
     pub fn is_shortage(&self) -> bool {
-        let short = [Errno::NOSPC, Errno::DQUOT, Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::NOBUFS, Errno::AGAIN];
+        let short = [
+            Errno::NOSPC,
+            Errno::DQUOT,
+            Errno::FBIG,
+            Errno::MFILE,
+            Errno::NFILE,
+            Errno::NOMEM,
+            Errno::NOBUFS,
+            Errno::AGAIN,
+        ];
         self.errno().is_some_and(|errno| short.contains(&errno))
     }
 

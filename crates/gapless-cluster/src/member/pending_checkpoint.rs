@@ -52,7 +52,7 @@ impl PendingCheckpoint {
         let rest = [&instance.to_le_bytes(), payload].concat();
         let length = u32::try_from(rest.len()).expect("a checkpoint is shorter than a frame may be");
         let bytes = [&crc32c(&rest).to_le_bytes(), &(length | NUMBERED).to_le_bytes(), &rest[..]].concat();
-        let replaced = FileReplacement::begin_on(&self.disk, &self.path, partial, 0o666).and_then(|mut file| {
+        let replaced = FileReplacement::begin_on(&self.disk, &self.path, partial, 0o600).and_then(|mut file| {
             file.write_all(&bytes)?;
             file.sync()?;
             file.put_in_place()

@@ -52,7 +52,11 @@ impl MemberWaits {
         if absent.is_empty() {
             tracing::warn!(waited_s, "no member leads, although all are connected; an election is waited for");
         } else {
-            tracing::warn!(waited_s, absent, "no member leads: a majority of those that vote is waited for");
+            tracing::warn!(
+                waited_s,
+                absent,
+                "no member leads: a majority of those that vote is waited for, and in a new cluster all of them"
+            );
         }
     }
 }

@@ -36,7 +36,10 @@ impl Driver {
             }
         }
         self.remember();
-        self.forget_ended();
+        // What is not written down the next supervisor learns of the guardian.
+        if !self.is_dirty {
+            self.forget_ended();
+        }
     }
 
     fn act(&mut self, action: Action, serving: &BTreeSet<u32>) {
@@ -134,11 +137,20 @@ impl Driver {
             copies: self.notes.clone(),
         };
         match self.directory.write_memory(&memory) {
-            Ok(()) => self.is_dirty = false,
+            Ok(()) => {
+                self.is_dirty = false;
+                // What it said before is over.
+                if std::mem::take(&mut self.is_unwritten) {
+                    self.problem = None;
+                }
+            }
             // It is tried again at the next turn.
             Err(error) => {
-                tracing::error!("{error}");
-                self.problem = Some(error.to_string());
+                let said = error.to_string();
+                if !self.is_unwritten || self.problem.as_ref() != Some(&said) {
+                    tracing::error!("{said}");
+                }
+                (self.problem, self.is_unwritten) = (Some(said), true);
             }
         }
     }

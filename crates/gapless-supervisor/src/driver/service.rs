@@ -82,6 +82,8 @@ pub(super) struct Driver {
     pub happened: VecDeque<Event>,
     /// Something is to be remembered that is not written yet.
     pub is_dirty: bool,
+    /// It could not be written, which is the problem.
+    pub is_unwritten: bool,
     pub is_ending: bool,
     pub problem: Option<String>,
     /// What the last sleep has ended by.
@@ -147,6 +149,7 @@ impl Driver {
             actions: Vec::new(),
             happened: VecDeque::new(),
             is_dirty: false,
+            is_unwritten: false,
             problem: None,
             woken: Woken { has_notices: true, has_routes: true, has_commands: true, ended: Vec::new() },
         })

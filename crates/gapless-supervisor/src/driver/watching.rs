@@ -36,10 +36,11 @@ impl Driver {
                 Some(Told::Started { copy, incarnation, process_id }) => {
                     self.note_start(&copy, incarnation, process_id)
                 }
-                Some(Told::NotStarted { copy, incarnation, reason }) => {
+                Some(Told::NotStarted { copy, incarnation, reason, is_shortage }) => {
                     if self.is_current(&copy, incarnation) {
                         self.watched.remove(&copy);
-                        self.happened.push_back(Event::Ended { copy, incarnation, end: not_started(&reason) });
+                        let end = not_started(&reason, is_shortage);
+                        self.happened.push_back(Event::Ended { copy, incarnation, end });
                     }
                 }
                 Some(Told::Ended { copy, incarnation, status, .. }) => self.note_end(copy, incarnation, status),
@@ -78,7 +79,7 @@ impl Driver {
         let end = match failure {
             // One of a guardian that is dead was faster: what holds the lock is found below.
             Some(failure) if failure.already_runs => End::Unseen,
-            Some(failure) => not_started(&failure.reason),
+            Some(failure) => not_started(&failure.reason, failure.is_shortage),
             None => End::Status(status),
         };
         self.watched.entry(copy).and_modify(|watched| watched.end(end));
@@ -199,6 +200,7 @@ impl Driver {
     }
 }
 
-fn not_started(reason: &str) -> End {
-    End::NotStarted(reason.chars().take(REASON_CHARACTERS_MAX).collect())
+fn not_started(reason: &str, is_shortage: bool) -> End {
+    let end = if is_shortage { End::Lacking } else { End::NotStarted };
+    end(reason.chars().take(REASON_CHARACTERS_MAX).collect())
 }

@@ -3,6 +3,7 @@
 use super::protocol::ChildReport;
 use crate::copy_name::CopyName;
 use crate::end_status::EndStatus;
+use crate::error::SupervisorError;
 use gapless_agent::fault::crash_point;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::process::Command;
@@ -34,20 +35,26 @@ impl Children {
     ///
     /// # Errors
     /// Why there is none.
-    pub fn start(&mut self, copy: &CopyName, incarnation: u64, command: &mut Command) -> Result<ChildReport, String> {
+    pub fn start(
+        &mut self,
+        copy: &CopyName,
+        incarnation: u64,
+        command: &mut Command,
+    ) -> Result<ChildReport, SupervisorError> {
         let key = (copy.clone(), incarnation);
         if let Some(known) = self.known.get(&key) {
             return Ok(report(&key, *known));
         }
         if let Some((process_id, _)) = self.living.iter().find(|(_, (living, _))| living == copy) {
-            return Err(format!("process {process_id} is the same copy, and still lives"));
+            let reason = format!("process {process_id} is the same copy, and still lives");
+            return Err(SupervisorError::Refused(reason));
         }
         if self.living.len() >= LIVING_MAX {
-            return Err(format!("{LIVING_MAX} copies live already"));
+            return Err(SupervisorError::Refused(format!("{LIVING_MAX} copies live already")));
         }
         crash_point("guardian_before_fork");
         // It is waited for by number.
-        let process_id = command.spawn().map_err(|error| format!("starting a launcher: {error}"))?.id();
+        let process_id = command.spawn().map_err(SupervisorError::io("starting a launcher"))?.id();
         crash_point("guardian_forked");
         let child = Child { process_id, ended: None };
         self.living.insert(process_id, key.clone());
@@ -104,7 +111,8 @@ mod tests {
     use super::*;
 
     fn try_start(children: &mut Children, incarnation: u64) -> Result<ChildReport, String> {
-        children.start(&"a.1".parse().unwrap(), incarnation, &mut Command::new("true"))
+        let mut command = Command::new("true");
+        children.start(&"a.1".parse().unwrap(), incarnation, &mut command).map_err(|error| error.to_string())
     }
 
     fn start(children: &mut Children, incarnation: u64) -> ChildReport {
@@ -156,7 +164,7 @@ mod tests {
     fn what_cannot_be_forked_is_not_known() {
         let mut children = Children::default();
         let error = children.start(&"a.1".parse().unwrap(), 1, &mut Command::new("/nowhere/at/all")).unwrap_err();
-        assert!(error.contains("launcher"), "{error}");
+        assert!(error.to_string().contains("launcher"), "{error}");
         assert_eq!((children.report(), children.living()), (vec![], 0));
     }
 }

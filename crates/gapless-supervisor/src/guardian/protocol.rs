@@ -76,6 +76,9 @@ pub enum Told {
         incarnation: u64,
         /// Why not.
         reason: String,
+        /// Whether the machine lacks something.
+        #[serde(default)]
+        is_shortage: bool,
     },
     /// Some of its children.
     Children {

@@ -288,14 +288,14 @@ impl Guardian {
         let mut command = self.roles.command(&role);
         command.stdin(Stdio::null());
         let started = match self.ending {
-            true => Err("this guardian is to end".to_owned()),
+            true => Err(SupervisorError::Refused("this guardian is to end".to_owned())),
             false => {
                 // One that is seen to be dead may not be waited for yet.
                 self.reap();
                 self.children.start(&copy, incarnation, &mut command)
             }
         };
-        let reason = match started {
+        let error = match started {
             Ok(ChildReport { copy, incarnation, process_id, ended }) => {
                 self.tell(&Told::Started { copy: copy.clone(), incarnation, process_id });
                 crash_point("guardian_started_told");
@@ -304,9 +304,10 @@ impl Guardian {
                 }
                 return;
             }
-            Err(reason) => reason,
+            Err(error) => error,
         };
-        self.tell(&Told::NotStarted { copy, incarnation, reason });
+        let (reason, is_shortage) = (error.to_string(), error.is_shortage());
+        self.tell(&Told::NotStarted { copy, incarnation, reason, is_shortage });
     }
 
     /// Sleeps until there is something to do, and no longer than `most`.

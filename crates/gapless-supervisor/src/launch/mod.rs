@@ -58,9 +58,9 @@ pub fn run(directory: &Path, name: &CopyName, incarnation: u64) -> ExitCode {
         Err(refusal) => refusal,
     };
     crash_point("launch_refused");
-    let (already_runs, reason) = match refusal {
-        Refusal::Already(reason) => (true, reason),
-        Refusal::Failed(reason) => (false, reason),
+    let (already_runs, reason, is_shortage) = match refusal {
+        Refusal::Already(reason) => (true, reason, false),
+        Refusal::Failed { reason, is_shortage } => (false, reason, is_shortage),
     };
     // To its log, if that could be opened, and else to the guardian's.
     let line = format!("{name}: not started: {reason}\n");
@@ -68,7 +68,7 @@ pub fn run(directory: &Path, name: &CopyName, incarnation: u64) -> ExitCode {
     if log.is_none_or(|mut log| log.write_all(line.as_bytes()).is_err()) {
         say(&line);
     }
-    let failure = LaunchFailure { incarnation, already_runs, reason };
+    let failure = LaunchFailure { incarnation, already_runs, is_shortage, reason };
     let written = match told.failure {
         Some(file) => file.write(&failure),
         None => copy.write_launch_failure(&failure),
@@ -88,12 +88,16 @@ fn say(line: &str) {
 enum Refusal {
     /// There is nothing wrong: another one was faster.
     Already(String),
-    Failed(String),
+    Failed {
+        reason: String,
+        /// Of what the machine may have again later.
+        is_shortage: bool,
+    },
 }
 
 impl From<SupervisorError> for Refusal {
     fn from(error: SupervisorError) -> Self {
-        Self::Failed(error.to_string())
+        Self::Failed { reason: error.to_string(), is_shortage: error.is_shortage() }
     }
 }
 
@@ -147,7 +151,7 @@ fn become_copy(copy: &CopyDirectory, incarnation: u64, told: &mut Witnesses) -> 
     let error = command.exec();
     // Until here they were held.
     drop((singleton, lock));
-    Err(Refusal::Failed(format!("running {}: {error}", plan.program.display())))
+    Err(SupervisorError::io(format!("running {}", plan.program.display()))(error).into())
 }
 
 fn lock(copy: &CopyDirectory) -> Result<HeldLock, Refusal> {
@@ -157,7 +161,7 @@ fn lock(copy: &CopyDirectory) -> Result<HeldLock, Refusal> {
 
 fn plan(copy: &CopyDirectory, incarnation: u64) -> Result<LaunchPlan, Refusal> {
     let Some(plan) = copy.read_launch()? else {
-        return Err(Refusal::Failed(format!("there is no intent in {}", copy.path().display())));
+        return Err(SupervisorError::Refused(format!("there is no intent in {}", copy.path().display())).into());
     };
     if plan.incarnation != incarnation {
         let reason = format!("the intent in force is {}, and this was to be {incarnation}", plan.incarnation);

@@ -85,6 +85,9 @@ pub struct LaunchFailure {
     /// Whether the copy is running: only its lock was taken, and nothing is wrong.
     #[serde(default)]
     pub already_runs: bool,
+    /// Whether the machine lacks something: room, memory, descriptors.
+    #[serde(default)]
+    pub is_shortage: bool,
     /// One line.
     pub reason: String,
 }

@@ -122,7 +122,7 @@ fn copies_are_listed_and_removed_only_when_they_are_dead() {
 
     let copy = directory.copy(&"b.1".parse().unwrap());
     copy.write_launch(&plan(7)).unwrap();
-    let failure = LaunchFailure { incarnation: 7, already_runs: false, reason: "no".to_owned() };
+    let failure = LaunchFailure { incarnation: 7, already_runs: false, is_shortage: true, reason: "no".to_owned() };
     copy.write_launch_failure(&failure).unwrap();
     assert_eq!(copy.read_launch().unwrap().unwrap(), plan(7));
     assert_eq!(copy.read_launch_failure(7).unwrap(), Some(failure));

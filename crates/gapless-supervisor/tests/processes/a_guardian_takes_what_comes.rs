@@ -199,7 +199,8 @@ fn without_descriptors() {
     place.intend(&name("a.1"), 1, STAY);
     client.ask(&Ask::Start { copy: name("a.1"), incarnation: 1 }).unwrap();
     let refused = told(&mut client, |told| matches!(told, Told::NotStarted { .. }));
-    assert!(matches!(&refused, Told::NotStarted { reason, .. } if reason.contains("open files")), "{refused:?}");
+    let is_told = |reason: &str| reason.contains("open files");
+    assert!(matches!(&refused, Told::NotStarted { reason, is_shortage: true, .. } if is_told(reason)), "{refused:?}");
     drop(client);
     let used = cpu_ticks(guardian);
     // Two connections more than it has room for.

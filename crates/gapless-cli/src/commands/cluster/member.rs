@@ -15,6 +15,18 @@ pub(super) struct Member {
     path: PathBuf,
 }
 
+/// No member has run in this directory.
+#[derive(Debug)]
+pub(super) struct NeverThere(PathBuf);
+
+impl std::fmt::Display for NeverThere {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: no member was ever there", self.0.display())
+    }
+}
+
+impl Error for NeverThere {}
+
 /// Files of members.
 #[derive(Args)]
 pub(super) struct Members {
@@ -68,7 +80,7 @@ impl Member {
     fn place_of_member(&self) -> Result<PathBuf, Box<dyn Error>> {
         let directory = self.directory()?;
         if !directory.is_dir() {
-            return Err(format!("{}: no member was ever there", directory.display()).into());
+            return Err(NeverThere(directory).into());
         }
         Ok(directory)
     }

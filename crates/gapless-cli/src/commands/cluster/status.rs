@@ -1,6 +1,6 @@
 //! `gapless cluster status`.
 
-use super::member::Member;
+use super::member::{Member, NeverThere};
 use crate::commands::watch::{clear, sleep_until};
 use crate::commands::{Ended, NOT_RUNNING, Outcome, UNHEALTHY, interrupt, is_printed};
 use clap::Args;
@@ -55,16 +55,13 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
 
 /// An exit code of its own for a member that does not run.
 fn not_running(error: Box<dyn Error>) -> Box<dyn Error> {
-    let kind = match error.downcast_ref() {
-        Some(ClusterError::System { source, .. }) => source.kind(),
-        _ => return error,
-    };
-    match kind {
-        ErrorKind::ConnectionRefused | ErrorKind::NotFound => {
-            Ended { code: NOT_RUNNING, reason: error.to_string() }.into()
+    let runs_not = match error.downcast_ref() {
+        Some(ClusterError::System { source, .. }) => {
+            matches!(source.kind(), ErrorKind::ConnectionRefused | ErrorKind::NotFound)
         }
-        _ => error,
-    }
+        _ => error.is::<NeverThere>(),
+    };
+    if runs_not { Ended { code: NOT_RUNNING, reason: error.to_string() }.into() } else { error }
 }
 
 /// Why the member cannot do its part, if it cannot.
@@ -106,7 +103,8 @@ fn text(report: &StatusReport) -> String {
         let numbers: Vec<_> = report.waits_for.iter().map(u64::to_string).collect();
         let _ = writeln!(text, "new, and takes part once it has heard from member {}", numbers.join(", "));
     }
-    if report.leader.is_none() {
+    // A new one waits for all, as it has said.
+    if report.leader.is_none() && report.waits_for.is_empty() {
         let is_absent = |each: &&MemberReport| !each.is_connected && matches!(&*each.kind, "voter" | "witness");
         let absent: Vec<_> = report.members.iter().filter(is_absent).map(|each| each.member.to_string()).collect();
         if !absent.is_empty() {

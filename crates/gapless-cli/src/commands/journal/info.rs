@@ -5,6 +5,7 @@ use crate::commands::{Outcome, print};
 use clap::Args;
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::{JournalInfo, JournalReader, info};
+use gapless_stream::StreamError;
 use gapless_stream::directory_record::DirectoryRecord;
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -25,7 +26,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     let found = Found {
         snapshots: snapshot_sequences(&directory)?,
         holder: gapless_journal::lock_holder(&directory)?,
-        record: DirectoryRecord::read(&StreamLayout::new(root))?,
+        record: DirectoryRecord::read(&StreamLayout::new(root)),
         info,
     };
     if arguments.json {
@@ -42,7 +43,7 @@ struct Found {
     info: JournalInfo,
     snapshots: Vec<u64>,
     holder: Option<String>,
-    record: Option<DirectoryRecord>,
+    record: Result<Option<DirectoryRecord>, StreamError>,
 }
 
 impl Found {
@@ -50,8 +51,12 @@ impl Found {
         let info = &self.info;
         let snapshots: Vec<String> = self.snapshots.iter().map(u64::to_string).collect();
         let mut text = format!("journal {}\n", info.directory.display());
-        if let Some(DirectoryRecord { kind, format, program }) = &self.record {
-            text += &format!("directory of a {kind}, format {format}, last written by {program}\n");
+        match &self.record {
+            Ok(Some(DirectoryRecord { kind, format, program })) => {
+                text += &format!("directory of a {kind}, format {format}, last written by {program}\n");
+            }
+            Ok(None) => {}
+            Err(error) => text += &format!("{error}\n"),
         }
         text += &format!("stream {:032x}, incarnation {:016x}\n", info.stream_id, info.incarnation);
         text += &format!("sequences {}..={}\n", info.first_sequence(), info.journaled_sequence());
@@ -103,14 +108,16 @@ impl Found {
                 })
             })
             .collect();
+        let record = self.record.as_ref().ok().and_then(Option::as_ref);
         let leftovers: Vec<String> = info.leftovers.iter().map(|path| path.display().to_string()).collect();
         let cut = |(path, bytes): &(PathBuf, u64)| json!({ "path": path.display().to_string(), "bytes": bytes });
         let cuts: Vec<Value> = info.cuts.iter().map(cut).collect();
         json!({
             "directory": info.directory.display().to_string(),
-            "kind": self.record.as_ref().map(|record| &record.kind),
-            "format": self.record.as_ref().map(|record| record.format),
-            "written_by": self.record.as_ref().map(|record| &record.program),
+            "kind": record.map(|record| &record.kind),
+            "format": record.map(|record| record.format),
+            "written_by": record.map(|record| &record.program),
+            "record_damage": self.record.as_ref().err().map(ToString::to_string),
             // Hexadecimal: a number of 128 bits is more than JSON readers hold.
             "stream_id": format!("{:032x}", info.stream_id),
             "incarnation": format!("{:016x}", info.incarnation),

@@ -53,7 +53,8 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     };
     let layout = StreamLayout::new(directory);
     if !directory.is_dir() {
-        return Err(format!("{}: no stream was ever there", directory.display()).into());
+        let reason = format!("{}: no stream was ever there", directory.display());
+        return Err(Ended { code: NOT_RUNNING, reason }.into());
     }
     let interrupted = interrupt()?;
     let mut feed = StatusFeed::new(Controller::new(directory).telling(tell));
@@ -86,10 +87,11 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         }
         let Some(interval) = arguments.watch else {
             let place = directory.display();
-            let absent = || Ended { code: NOT_RUNNING, reason: format!("no sequencer runs in {place}") };
+            let absent = || Ended { code: NOT_RUNNING, reason: format!("no sequencer or relay runs in {place}") };
             return match answer.ok_or_else(absent)? {
                 Answer::Silent(why) => Err(Ended { code: UNHEALTHY, reason: format!("{place}: {why}") }.into()),
-                Answer::Read(_) | Answer::Failed(_) => Ok(()),
+                Answer::Failed(error) => Err(Ended { code: UNHEALTHY, reason: format!("{place}: {error}") }.into()),
+                Answer::Read(_) => Ok(()),
             };
         };
         let pause = if now.is_none() { interval } else { Duration::ZERO };
@@ -128,7 +130,7 @@ impl Answer {
 
     /// Notes it in `status`; the nodes.
     fn tell(&self, status: &mut Map<String, Value>) -> &[NodeReading] {
-        status.insert("answers".to_owned(), json!(!matches!(self, Self::Silent(_))));
+        status.insert("answers".to_owned(), json!(matches!(self, Self::Read(_))));
         match self {
             Self::Read(reading) => {
                 tell_stream(&reading.stream, status);
@@ -137,7 +139,7 @@ impl Answer {
             Self::Silent(why) => {
                 status.insert("silence".to_owned(), json!(why));
             }
-            Self::Failed(error) => crate::commands::to_stderr!("note: state and nodes are not known: {error}"),
+            Self::Failed(error) => _ = status.insert("silence".to_owned(), json!(error.to_string())),
         }
         &[]
     }

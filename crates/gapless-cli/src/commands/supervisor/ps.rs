@@ -8,8 +8,10 @@ use crate::commands::watch::{clear, sleep_until};
 use crate::commands::{Ended, NOT_RUNNING, Outcome, UNHEALTHY, interrupt, is_printed};
 use crate::printable::escaped;
 use clap::Args;
+use gapless_supervisor::SupervisorError;
 use gapless_supervisor::control::protocol::CopyCondition;
 use gapless_supervisor::control::{CopyFigures, FigureReader, Figures};
+use rustix::io::Errno;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -34,7 +36,14 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let mut reader = FigureReader::default();
     loop {
         let now = Instant::now();
-        let figures = reader.look(status(&directory)?);
+        let status = status(&directory).map_err(|error| match error.downcast_ref::<SupervisorError>() {
+            Some(missing) if missing.errno() == Some(Errno::NOENT) => {
+                let reason = format!("nothing was ever started in {}", directory.display());
+                Ended { code: NOT_RUNNING, reason }.into()
+            }
+            _ => error,
+        })?;
+        let figures = reader.look(status);
         let text = if arguments.json { format!("{}\n", serde_json::to_string(&figures)?) } else { in_text(&figures) };
         if !is_printed(&format!("{}{text}", clear(is_again && !arguments.json)))? {
             return Ok(());
