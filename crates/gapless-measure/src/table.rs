@@ -488,7 +488,7 @@ mod tests {
         lost.compare_with(&FloorRow { rate_per_s: Some(1.0), ..FloorRow::default() });
         assert_eq!(lost.floor_ratio, None);
         let text = canonical(&Report { rows: vec![lost], ..Report::default() }, TableStyle::Markdown);
-        assert!(text.contains("FAILED: es latency sbe.random min quorum: the backup has gone"), "{text}");
+        assert!(text.contains("FAILED: es latency sbe.random indirect min quorum: the backup has gone"), "{text}");
         assert!(
             text.contains("quorum = in the") && !text.contains("memory = ") && text.contains("acknowledgement"),
             "{text}"

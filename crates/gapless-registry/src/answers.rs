@@ -2,12 +2,14 @@
 //! connection of its own, so the answer is the same whether the process that asks has just come or has known the others for long.
 
 use super::connection::{BUFFER_BYTES, Connection, Received};
+use super::copy_files;
 use super::directory::{CopyId, DomainDirectory, FileKind};
 use super::packets::{Hello, Packet, Role};
 use super::peer;
 use crate::error::RegistryError;
 use gapless_agent::monotonic::monotonic_ns;
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 use rustix::time::Timespec;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -34,11 +36,16 @@ impl Answers {
         let hello = Packet::Hello(hello).encode();
         let hello: Arc<[u8]> = hello.map_err(|reason| RegistryError::Option { option: "process name", reason })?.into();
         let sockets = directory.list()?.into_iter().filter(|(id, kind)| *kind == FileKind::Socket && Some(*id) != own);
-        let mut asked: Vec<(u32, Connection)> = Vec::new();
+        let (mut asked, mut full): (Vec<(u32, Connection)>, Vec<u32>) = Default::default();
         for (id, _) in sockets {
-            // Who refuses is dead; of one that has no room for this, nobody knows who it is.
+            // Who refuses is dead.
             let mut connection = match Connection::connect(directory, id) {
                 Ok(connection) => connection,
+                // It has no room for this, and its lock says who it is.
+                Err(Errno::AGAIN) => {
+                    full.extend(copy_files::holder(directory, id));
+                    continue;
+                }
                 Err(errno) => {
                     let error = RegistryError::system("asking who serves")(errno);
                     if peer::lacks_descriptors(&error) {
@@ -85,7 +92,7 @@ impl Answers {
                 let _ = poll(&mut waiting, time.as_ref());
             }
         }
-        answers.silent = asked.into_iter().map(|(process_id, _)| process_id).collect();
+        answers.silent = asked.into_iter().map(|(process_id, _)| process_id).chain(full).collect();
         answers.answering.sort_unstable();
         answers.silent.sort_unstable();
         Ok(answers)

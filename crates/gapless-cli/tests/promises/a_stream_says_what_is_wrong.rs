@@ -137,7 +137,7 @@ fn a_closed_pipe_ends_a_tail_quietly() {
 fn status_says_whether_it_runs_and_how_far_it_is() {
     let directory = configured("udp");
     let here = directory.path();
-    let text = stream(here, "status").error(1);
+    let text = stream(here, "status").error(3);
     assert!(text.contains("no stream was ever there"), "{text}");
     let mut running = sequencer(here);
     std::fs::write(here.join("lines"), "a\nb\nc\n").unwrap();
@@ -174,7 +174,7 @@ fn status_says_whether_it_runs_and_how_far_it_is() {
     let status = object(&ended.stdout);
     assert_eq!((&status["running"], &status["last_sequence"]), (&false.into(), &11.into()), "{status}");
     let text = ended.error(3);
-    assert!(text.contains("no sequencer runs in stream"), "{text}");
+    assert!(text.contains("no sequencer or relay runs in stream"), "{text}");
     assert!(stream(here, "status").stdout.contains("no sequencer runs"));
 }
 

@@ -187,6 +187,8 @@ fn a_copy_without_room_for_callers_is_named() {
     let said = here(folder, &["call", "echo", "\"x\"", "--timeout", "5"]).error(1);
     let process = format!("process {}", copy.pid().as_raw_nonzero());
     assert!(said.contains(&process), "behind {} others: {said}", waiting.len());
+    let routes = here(folder, &["routes"]);
+    assert!(format!("{routes:?}").contains(&process), "{routes:?}");
 }
 
 #[test]

@@ -34,6 +34,7 @@ impl Driver {
             };
             return Err(reason.to_owned());
         }
+        let is_to_keep = matches!(request, Request::Up { .. } | Request::TakeFile | Request::Change { .. });
         match request {
             Request::Up { path } => {
                 self.take_file(path)?;
@@ -61,6 +62,12 @@ impl Driver {
         }
         // What is answered for is kept: the next supervisor goes on with it, should this one die now.
         self.remember();
+        if is_to_keep && self.is_dirty {
+            let why = self.problem.as_deref().unwrap_or("it cannot be written");
+            return Err(format!(
+                "it is done, and not written down, so that the next supervisor would not know of it: {why}"
+            ));
+        }
         self.connections.answer(number, &Answer::Done);
         Ok(())
     }
