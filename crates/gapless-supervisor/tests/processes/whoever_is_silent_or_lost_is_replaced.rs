@@ -60,7 +60,10 @@ fn one_stopped_at_its_start_is_replaced() {
     let guardian = place.wait_for_role(RoleLock::Guardian);
     let known = children(guardian);
     kill(place.wait_for_role(RoleLock::Supervisor), Signal::KILL);
-    let next = until_some("the next one", || children(guardian).difference(&known).next().copied());
+    // Before it runs its own program, the guardian waits for it.
+    let words = |pid: u32| std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let runs = |pid: &&u32| !words(**pid).is_empty() && words(**pid) != words(guardian);
+    let next = until_some("the next one", || children(guardian).difference(&known).find(runs).copied());
     kill(next, Signal::STOP);
     kill(find(&before, "a.1").process_id.unwrap(), Signal::KILL);
     wait_for(&place, "a.1 is back", |status| find(status, "a.1").restarts == 1 && are_ready(status, 1));
