@@ -19,9 +19,9 @@ use gapless_log::StreamIdentity;
 use gapless_wire::checksum::crc32c;
 use gapless_wire::fields::{u32_at, u64_at, u128_at};
 use std::fmt::Write as _;
-use std::fs::{DirBuilder, OpenOptions};
+use std::fs::DirBuilder;
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -155,7 +155,7 @@ impl Snapshots {
         DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
         let path = self.path(of);
         let unnamed = path.with_extension("new");
-        let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&unnamed);
+        let file = gapless_journal::new_file(&unnamed, 0o600);
         file.and_then(|mut file| file.write_all(&[&head[..], &rest].concat()))?;
         std::fs::rename(unnamed, path)
     }

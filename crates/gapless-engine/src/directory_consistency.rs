@@ -8,7 +8,7 @@ use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::inspect::{Verdict, VerifyReport};
 use gapless_journal::{Environment, FilePoint, JournalError, JournalReader, Restore, inspect};
 use gapless_log::StreamIdentity;
-use gapless_stream::directory_record::DirectoryRecord;
+use gapless_stream::directory_record::{DirectoryRecord, FORMAT};
 use gapless_stream::locked_directory::check_kinds;
 use gapless_stream::{StreamError, sequencer_state_writer};
 use std::path::{Path, PathBuf};
@@ -101,6 +101,12 @@ pub fn restore(layout: &StreamLayout) -> Result<Restored, EngineError> {
         ));
     }
     check_kinds(layout)?;
+    if let Some(record) = DirectoryRecord::read(layout)?.filter(|record| record.format > FORMAT) {
+        let DirectoryRecord { format, program, .. } = record;
+        return Err(refuse(&format!(
+            "it has format {format}, and this program reads formats up to {FORMAT}: take the newer program that has written it ({program})"
+        )));
+    }
     let mut restoring = Restore::begin(&layout.journal())?;
     let (before, incarnation) = restoring.incarnations();
     let stream_id = restoring.reader().stream_id();

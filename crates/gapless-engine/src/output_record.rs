@@ -36,9 +36,9 @@ use crate::{EngineError, snapshot};
 use gapless_log::StreamIdentity;
 use gapless_wire::checksum::crc32c;
 use gapless_wire::fields::{u32_at, u64_at};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{ErrorKind, Read, Write};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 /// The file's name in a service's directory.
@@ -199,8 +199,7 @@ impl RecordedOutputs {
         records.retain(|record| record.last >= needed_from && record.last <= last_sequence);
         let temporary = path.with_extension("new");
         let write = || {
-            let mut options = OpenOptions::new();
-            let mut file = options.read(true).write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
+            let mut file = gapless_journal::new_file(&temporary, 0o600)?;
             let mut bytes = header(identity, program).to_vec();
             records.iter().for_each(|record| bytes.extend_from_slice(&record.to_bytes()));
             file.write_all(&bytes)?;

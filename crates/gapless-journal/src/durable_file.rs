@@ -11,13 +11,13 @@
 //! `in_snapshot_write` before the sync, `before_snapshot_rename` before the new name. [`replace_file`] does all of them.
 //! Segments get their names elsewhere: they replace nothing, and their marks decide what of them counts.
 
-use std::fs::{File, OpenOptions, Permissions};
+use std::fs::{File, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::disk::DiskWork;
 use crate::options::Environment;
+use crate::own_file::new_file;
 
 /// A file with the new content. Dropped before it is put in place, it is removed.
 #[derive(Debug)]
@@ -31,15 +31,14 @@ pub struct FileReplacement {
 }
 
 impl FileReplacement {
-    /// Makes the file `temporary`, or empties the one that a crash has left there. Both paths are in one directory. `mode` are its
+    /// Makes the file `temporary`, in the place of one that a crash has left there. Both paths are in one directory. `mode` are its
     /// permissions, from which the process's mask is taken.
     ///
     /// # Errors
     /// The file cannot be made.
     pub fn begin(path: &Path, temporary: PathBuf, mode: u32) -> io::Result<Self> {
         debug_assert_eq!(path.parent(), temporary.parent(), "a name is changed inside one directory");
-        let mut options = OpenOptions::new();
-        let file = options.read(true).write(true).create(true).truncate(true).mode(mode).open(&temporary)?;
+        let file = new_file(&temporary, mode)?;
         Ok(Self { path: path.to_owned(), temporary, file, environment: None, is_synced: false, is_in_place: false })
     }
 

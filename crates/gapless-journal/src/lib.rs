@@ -114,7 +114,7 @@ pub use inspect::{JournalInfo, SegmentInfo, Verdict, VerifyReport, info, verify}
 pub use journal::Journal;
 pub use lock_holder::lock_holder;
 pub use options::{Environment, FilePoint, Flush, JournalOptions, RecoveryCheck, Retention, Zeroing};
-pub use own_file::own_file;
+pub use own_file::{new_file, own_file};
 pub use reader::JournalReader;
 pub use records::{Record, Records, ReplayStop};
 pub use recovery_report::{Cut, MendedMark, RecoveryReport};

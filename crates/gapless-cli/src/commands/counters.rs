@@ -55,8 +55,9 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         }
         let (Some(interval), Some(interrupted)) = (arguments.watch, &interrupted) else { return Ok(()) };
         before = Some((now, values));
-        // A node removes the file at its end.
-        if !sleep_until(now + interval, || interrupted.load(Ordering::Relaxed) || !path.exists()) {
+        // A node removes the file at its end; one that is killed does not.
+        if !sleep_until(now + interval, || interrupted.load(Ordering::Relaxed) || !path.exists() || !reader.is_owned())
+        {
             return Ok(());
         }
     }

@@ -15,6 +15,7 @@ use gapless_client::feed_sessions::{Feed, Feeds};
 use gapless_log::StreamIdentity;
 use gapless_wire::checksum::crc32c;
 use gapless_wire::feed_session::FeedSession;
+use std::io::Write as _;
 use std::path::PathBuf;
 
 const SEAL: &str = "sealed ";
@@ -87,7 +88,9 @@ impl KeptFeeds {
         let text = format!("{SEAL}{}\n{lines}", self.seal(&lines));
         let beside = self.path.with_extension("new");
         // Not synced: a file that a power failure damages counts as little as an older copy.
-        let written = std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, &self.path));
+        let written = gapless_journal::new_file(&beside, 0o600)
+            .and_then(|mut file| file.write_all(text.as_bytes()))
+            .and_then(|()| std::fs::rename(&beside, &self.path));
         written.map_err(|source| StreamError::System { action: format!("writing {}", self.path.display()), source })
     }
 }

@@ -19,9 +19,9 @@ use gapless_journal::Journal;
 use gapless_journal::durable_file::sync_directory;
 use gapless_stream::sequencer_state_writer;
 use gapless_wire::checksum::crc32c;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
+
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -180,8 +180,7 @@ impl TransferReceiver {
         let directory = path.parent().expect("it stands in a directory");
         private_folder::create(directory).map_err(failed("making", directory))?;
         // The state contains the sessions' tokens.
-        let opened = OpenOptions::new().create(true).truncate(true).write(true).mode(0o600).open(&path);
-        let file = opened.map_err(failed("making", &path))?;
+        let file = gapless_journal::new_file(&path, 0o600).map_err(failed("making", &path))?;
         self.stage = TransferStage::File { offer, part, file, offset: 0 };
         self.requests.end_waiting();
         Ok(())
