@@ -87,7 +87,8 @@ fn name_of(row: &Row) -> String {
     let config = &row.config;
     let parts = [&config.program, &config.mode, &config.encoding, &config.access, &config.cpu, &config.tier];
     let sessions = config.extra.get("sessions").and_then(Value::as_u64);
-    let sessions = sessions.map(|sessions| format!("{} sessions", grouped(sessions)));
+    let sessions =
+        sessions.map(|sessions| format!("{} session{}", grouped(sessions), if sessions == 1 { "" } else { "s" }));
     parts.into_iter().flatten().cloned().chain(sessions).collect::<Vec<_>>().join(" ")
 }
 

@@ -165,7 +165,7 @@ fn a_row_whose_backup_dies_says_so_and_the_others_are_measured() {
     let lost = rows(&report).iter().find(failed).unwrap();
     assert!(lost["floor_ratio"].is_null() && lost["config"]["encoding"] == "sbe.serial", "{lost:#}");
     assert!(rows(&report).iter().filter(|row| !failed(row)).all(|row| row["verified"] == true), "{report:#}");
-    assert!(ended.stdout.contains("FAILED: es throughput sbe.serial default quorum: "), "{}", ended.stdout);
+    assert!(ended.stdout.contains("FAILED: es throughput sbe.serial direct default quorum"), "{}", ended.stdout);
     assert_eq!(names(directory.path()), ["out.json"]);
 }
 
@@ -199,7 +199,11 @@ fn a_missed_rate_is_marked_and_fails_if_strict() {
     assert!(strict.stderr.contains("the asked rate of 1000000000 messages/s was not reached"), "{}", strict.stderr);
     let ended = canonical(directory.path(), words);
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    assert!(ended.stdout.contains("MISSED: es latency sbe.serial default memory: the rate"), "{}", ended.stdout);
+    assert!(
+        ended.stdout.contains("MISSED: es latency sbe.serial direct default memory 1 session: the rate"),
+        "{}",
+        ended.stdout
+    );
     let text = std::fs::read_to_string(directory.path().join("out.json")).unwrap();
     let row = &serde_json::from_str::<Value>(&text).unwrap()["rows"][0];
     assert_eq!(
