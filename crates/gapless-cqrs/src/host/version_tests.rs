@@ -423,8 +423,8 @@ fn aggregates_set_apart_hold_up_nobody() {
 
     fn check((id, pending): (u64, Pending<(), Shines>), sent: u64, case: &str) {
         match pending.wait_within(gapless_testkit::wait::PATIENCE) {
-            Err(CommandError::Quarantined(_)) => assert!(id < APART, "{id}"),
-            Ok(_) => assert!(id >= APART, "{id}"),
+            Err(CommandError::Quarantined(_)) => assert!(id < APART, "{id}, behind {sent} others, {case}"),
+            Ok(accepted) => assert!(id >= APART, "{id}, behind {sent} others, {case}: {accepted:?}"),
             Err(error) => panic!("lamp {id}, behind {sent} others, {case}: {error}"),
         }
     }

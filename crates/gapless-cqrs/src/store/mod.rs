@@ -131,12 +131,14 @@ impl Index {
     /// Puts these in the place of all that is in it.
     fn reset(&self, runs: Vec<Arc<Run>>, first_sequence: u64, postings_max: usize) {
         let mut recent = self.0.recent.write().unwrap_or_else(PoisonError::into_inner);
-        // First, so that nobody believes the new filters before they are whole.
-        self.0.last_sequence.store(first_sequence - 1, Ordering::Release);
+        // First, so that nobody believes the old filters any more, nor the new ones before they are whole.
+        self.0.last_sequence.store(0, Ordering::Release);
         self.0.times_made.fetch_add(1, Ordering::Release);
         *self.0.runs.lock().unwrap_or_else(PoisonError::into_inner) = runs.into();
         *recent = Recent::new(first_sequence, postings_max);
         self.0.filters_changed.fetch_add(1, Ordering::Release);
+        // Last: it may be more than before, as at a start, and whoever finds it finds the filters of all up to there.
+        self.0.last_sequence.store(first_sequence - 1, Ordering::Release);
     }
 
     /// How often all was made anew.
