@@ -99,7 +99,8 @@ impl CountersReader {
     /// Whether [`owner_pid`](Self::owner_pid) is a number of this process's namespace; elsewhere it names another process, or none.
     #[must_use]
     pub fn is_owner_of_this_namespace(&self) -> bool {
-        self.header.namespace == process_namespace()
+        // A file of an earlier version does not say.
+        [0, process_namespace()].contains(&self.header.namespace)
     }
 
     fn read_header(&self) -> Result<Header, Error> {
