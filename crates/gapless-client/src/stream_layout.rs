@@ -76,6 +76,12 @@ impl StreamLayout {
         self.root.join("dead-letters.jsonl")
     }
 
+    /// The sequences that the stream says are skipped, for starts.
+    #[must_use]
+    pub fn skips(&self) -> PathBuf {
+        self.root.join("skips")
+    }
+
     /// The counters.
     #[must_use]
     pub fn counters(&self) -> PathBuf {

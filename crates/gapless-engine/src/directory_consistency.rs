@@ -3,7 +3,7 @@
 //!
 //! For commands, while no process runs on the directory: [`verify`] changes nothing, [`restore`] takes the journal's lock.
 
-use crate::{EngineError, snapshot};
+use crate::{EngineError, skips, snapshot};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::inspect::{Verdict, VerifyReport};
 use gapless_journal::{Environment, FilePoint, JournalError, JournalReader, Restore, inspect};
@@ -20,6 +20,8 @@ pub struct DirectoryReport {
     pub journal: VerifyReport,
     /// States and snapshots: what each is, where it stands, and what is wrong with it.
     pub files: Vec<FileReport>,
+    /// Commands that the stream says are skipped, each with the sequence of its mark.
+    pub skips: Vec<(u64, u64)>,
 }
 
 /// A state or a snapshot.
@@ -62,8 +64,15 @@ pub fn verify(layout: &StreamLayout) -> Result<DirectoryReport, EngineError> {
     // A member's journal has an incarnation of its own, states and snapshots have the cluster's.
     let asked = |point: FilePoint| if is_member { FilePoint { identity: None, ..point } } else { point };
     let points: Vec<FilePoint> = states.into_iter().chain(snapshots).map(asked).collect();
-    let journal = inspect::verify_with(layout.journal(), Environment::default(), &points)?;
-    Ok(DirectoryReport { journal, files })
+    let covered = points.iter().map(|point| point.sequence).max().unwrap_or(0);
+    let mut marks = Vec::new();
+    let journal = inspect::verify_with(layout.journal(), Environment::default(), &points, &mut |frame| {
+        marks.extend(skips::marked(frame).map(|skipped| (skipped, frame.sequence())));
+    })?;
+    let damage = skips::damage(layout, &marks, (journal.info.first_sequence(), covered));
+    let file = |damage| FileReport { path: layout.skips(), sequence: 0, damage: Some(damage) };
+    files.extend(damage.map(file));
+    Ok(DirectoryReport { journal, files, skips: marks })
 }
 
 /// What a restore has done.

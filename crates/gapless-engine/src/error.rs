@@ -5,6 +5,7 @@ use gapless_client::ClientError;
 use gapless_journal::JournalError;
 use gapless_log::LogError;
 use gapless_stream::StreamError;
+use gapless_wire::mark::FaultRules;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
@@ -96,8 +97,8 @@ pub enum EngineError {
     /// A handler panicked, and the policy is to stop.
     #[error(
         "the handler of {message} panicked at sequence {sequence} (session {session}, session_seq {session_seq}): {reason}; \
-         nothing of it was sent; mend the handler, or skip this sequence (skip_sequences; on a cluster `gapless cluster skip`), \
-         and start again"
+         nothing of it was sent; mend the handler, or skip this sequence (`gapless journal skip DIRECTORY {sequence}`; on a cluster \
+         `gapless cluster skip`), and start again"
     )]
     HandlerPanicked {
         /// Schema and template, or the timer with its due time.
@@ -173,6 +174,38 @@ pub enum EngineError {
         /// What the service is.
         expected: &'static str,
     },
+    /// The stream has other rules for faults than the policy, for the rest of its life.
+    #[error(
+        "option policy: the stream says for its whole life that {}, and this start that {}: start with the rules of the stream, or \
+         begin another stream", worded(*fixed), worded(*asked)
+    )]
+    FaultRules {
+        /// The stream's.
+        fixed: FaultRules,
+        /// The policy's.
+        asked: FaultRules,
+    },
+    /// The stream says that a command is skipped, and the file beside the journal that says so to a start does not.
+    #[error(
+        "the stream says at sequence {mark} that sequence {sequence} is skipped, and the file `skips` beside the journal does not: \
+         `gapless journal skip DIRECTORY {sequence}` writes it again; a copy of the service needs the sequence in skip_sequences"
+    )]
+    NotSkipped {
+        /// The command.
+        sequence: u64,
+        /// The mark.
+        mark: u64,
+    },
+    /// A sequence that cannot be skipped.
+    #[error("sequence {sequence} of {directory} is not skipped: {reason}")]
+    Skip {
+        /// The directory.
+        directory: PathBuf,
+        /// The sequence.
+        sequence: u64,
+        /// Why not, and what to do.
+        reason: String,
+    },
     /// The stream holds what no sequencer appends.
     #[error("the stream is corrupt at sequence {sequence}: {reason}")]
     Corrupt {
@@ -181,6 +214,22 @@ pub enum EngineError {
         /// What is wrong with it.
         reason: String,
     },
+}
+
+/// The rules in words, with their options.
+fn worded(rules: FaultRules) -> String {
+    let FaultRules { panic_is_dead_letter, unhandled_stops } = rules;
+    let panic = if panic_is_dead_letter {
+        "is a dead letter (on_panic DeadLetter)"
+    } else {
+        "stops the service (on_panic Stop)"
+    };
+    let unhandled = if unhandled_stops {
+        "stops the service (on_unhandled Stop)"
+    } else {
+        "is a dead letter (on_unhandled DeadLetter)"
+    };
+    format!("a panic {panic}, and a message without a handler {unhandled}")
 }
 
 #[cfg(feature = "cluster")]

@@ -27,7 +27,7 @@ use crate::transaction_layout::Reply;
 use gapless_stream::logger::utc;
 use gapless_wire::control::{Refusal, RefusalCode, SessionOpen, TimerFired};
 use gapless_wire::descriptor::TRANSACTION_FLAG;
-use gapless_wire::mark::Mark;
+use gapless_wire::mark::{FaultRules, Mark};
 use gapless_wire::{Fragment, Frame, Kind};
 use std::any::Any;
 
@@ -35,6 +35,10 @@ use std::any::Any;
 pub struct Fold {
     pub(crate) service: Box<dyn ErasedService>,
     policy: Policy,
+    /// The rules of the stream, once it has some; until then those of the policy hold.
+    pub(crate) fault_rules: Option<FaultRules>,
+    /// The frame of the snapshot that it was restored from; 0 without one.
+    pub(crate) restored_sequence: u64,
     pub(crate) sessions: SessionTable,
     pub(crate) timers: TimerTable,
     pub(crate) last_sequence: u64,
@@ -70,6 +74,8 @@ impl Fold {
             applies_transactions: service.applies_transactions(),
             service,
             policy,
+            fault_rules: None,
+            restored_sequence: 0,
             sessions: SessionTable::default(),
             timers: TimerTable::default(),
             last_sequence: 0,
@@ -111,6 +117,30 @@ impl Fold {
 
     pub(crate) const fn policy(&self) -> &Policy {
         &self.policy
+    }
+
+    /// The rules for faults that hold.
+    fn rules(&self) -> FaultRules {
+        self.fault_rules.unwrap_or_else(|| self.policy.fault_rules())
+    }
+
+    /// The policy's rules for faults where the stream has none and they are not the default ones.
+    ///
+    /// # Errors
+    /// [`EngineError::FaultRules`]: the stream has others.
+    pub(crate) fn fault_rules_to_write(&self) -> Result<Option<FaultRules>, EngineError> {
+        let asked = self.policy.fault_rules();
+        match self.fault_rules {
+            _ if self.applies_transactions => Ok(None),
+            Some(fixed) if fixed != asked => Err(EngineError::FaultRules { fixed, asked }),
+            Some(_) => Ok(None),
+            None => Ok(Some(asked).filter(|asked| *asked != FaultRules::default())),
+        }
+    }
+
+    /// Adds commands without effect.
+    pub(crate) fn skip(&mut self, sequences: impl IntoIterator<Item = u64>) {
+        self.policy.skip_sequences.extend(sequences);
     }
 
     /// The sequence of the last frame applied.
@@ -191,8 +221,15 @@ impl Fold {
 
     #[cold]
     fn mark(&mut self, frame: &Frame<'_>) -> Result<(), EngineError> {
-        if let Some(Mark::ServiceVersion { version }) = Mark::from_bytes(frame.payload()) {
-            self.become_version(version, frame.sequence())?;
+        match Mark::from_bytes(frame.payload()) {
+            Some(Mark::ServiceVersion { version }) => self.become_version(version, frame.sequence())?,
+            Some(Mark::FaultRules(rules)) => self.fault_rules = Some(rules),
+            Some(Mark::Skipped { sequence })
+                if sequence > self.restored_sequence && !self.policy.skip_sequences.contains(&sequence) =>
+            {
+                return Err(EngineError::NotSkipped { sequence, mark: frame.sequence() });
+            }
+            _ => {}
         }
         Ok(())
     }
@@ -383,21 +420,21 @@ impl Fold {
     fn refused(&mut self, refused: Refused, trigger: Trigger, sequence: u64) -> Result<Outcome, EngineError> {
         self.outputs.clear();
         let (session, session_seq) = trigger.origin();
-        let stops_at_unhandled = self.policy.on_unhandled == OnUnhandled::Stop;
+        let rules = self.rules();
         match refused {
             Refused::Rejected(Reject { text: reason, .. }) if self.before.is_changed(&*self.service) => {
                 let message = trigger.describe();
                 Err(EngineError::RefusalWithEffect { message, sequence, session, session_seq, reason })
             }
-            Refused::Panicked(reason) if self.policy.on_panic == OnPanic::Stop => {
+            Refused::Panicked(reason) if !rules.panic_is_dead_letter => {
                 let message = trigger.describe();
                 Err(EngineError::HandlerPanicked { message, sequence, session, session_seq, reason })
             }
-            Refused::Unhandled(reason) if stops_at_unhandled => {
+            Refused::Unhandled(reason) if rules.unhandled_stops => {
                 let message = trigger.describe();
                 Err(EngineError::Unhandled { message, sequence, session, session_seq, reason })
             }
-            Refused::Undecodable(error) if stops_at_unhandled => {
+            Refused::Undecodable(error) if rules.unhandled_stops => {
                 let (message, reason) = (trigger.describe(), error.to_string());
                 Err(EngineError::Unhandled { message, sequence, session, session_seq, reason })
             }

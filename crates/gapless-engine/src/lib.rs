@@ -15,6 +15,7 @@
 //! | `thread_assignment`, `host_journal` | a host's threads; its journal as snapshots need it |
 //! | [`snapshot_schedule`] | when snapshots are taken, and the thread that writes them |
 //! | [`options`] | [`ServiceHostOptions`]: how a host is run |
+//! | [`skips`] | commands that an operator has skipped, marks of the stream and a file for starts |
 //! | [`recovery`] | how a start finds the state again, and a journal replayed for debugging |
 //! | [`output_record`] | a record of the handlers' outputs, so that a replay with other outputs is noticed |
 //! | [`interruption`] | which frame was being handled when the process before was killed or aborted |
@@ -64,6 +65,7 @@ pub mod sender;
 pub mod service;
 pub mod service_host;
 pub mod sessions;
+pub mod skips;
 pub mod snapshot;
 pub mod snapshot_schedule;
 pub mod state;

@@ -142,6 +142,11 @@ impl RecordedOutputs {
         Ok(recorded)
     }
 
+    /// Whether it says what the frame at `sequence` put out.
+    pub(crate) fn has(&self, sequence: u64) -> bool {
+        self.records.iter().any(|record| (record.first..=record.last).contains(&sequence))
+    }
+
     /// Of a directory without the file.
     pub(crate) fn nothing(directory: &Path, identity: StreamIdentity) -> Self {
         Self { path: directory.join(FILE_NAME), identity, program: None, records: Vec::new() }

@@ -5,7 +5,7 @@ use crate::fold::{Fold, OnOtherOutputs, Policy, Sink};
 use crate::interruption::{InterruptedAhead, ReplayProgress};
 use crate::output_record::{ComparingSink, OtherOutputs, RecordedOutputs};
 use crate::service::{Service, describe};
-use crate::{EngineError, snapshot};
+use crate::{EngineError, skips, snapshot};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::JournalReader;
 use gapless_log::StreamIdentity;
@@ -60,6 +60,7 @@ pub fn recover(
         }
         recovered.snapshot_sequence = sequence;
     }
+    fold.skip(skips::read(layout, &reader)?);
     sequencer.resume_at(fold.last_sequence(), fold.last_timestamp_ns());
     for entry in fold.sessions().sorted() {
         sequencer.restore_session(entry.session, entry.token, entry.last_session_seq + 1, entry.last_active_ns);

@@ -23,6 +23,7 @@ use gapless_stream::member_service::{MemberService, ServiceError, ServiceParts, 
 use gapless_stream::retention_watermark::RetentionWatermark;
 use gapless_stream::sequencer::SequencerRules;
 use gapless_stream::transactions::Transactions;
+use gapless_wire::mark::FaultRules;
 use std::io;
 use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -164,6 +165,7 @@ impl MemberService for ReplicaService {
         let replayed = (&mut NoSink as &mut dyn Sink, Some(&mut recorded));
         self.recovered = recover(layout, identity, &mut self.fold, &mut sequencer, replayed, sequence)?;
         self.recorded = Some(recorded);
+        self.fold.fault_rules_to_write()?;
         if self.recovered.last_sequence != sequence {
             let reason = format!("the service comes to {}, not to there", self.recovered.last_sequence);
             return Err(EngineError::Corrupt { sequence, reason }.into());
@@ -182,6 +184,11 @@ impl MemberService for ReplicaService {
 
     fn versions(&self) -> RangeInclusive<u32> {
         self.fold.service.versions()
+    }
+
+    fn fault_rules_to_write(&self) -> Option<FaultRules> {
+        // Others were refused when it recovered.
+        self.fold.fault_rules_to_write().ok().flatten()
     }
 
     fn agent(self: Box<Self>, parts: ServiceParts<'_>) -> Result<Box<dyn Agent>, ServiceError> {

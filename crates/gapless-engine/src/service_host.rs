@@ -174,6 +174,10 @@ impl ServiceHost {
             Head::Service,
             thread_assignment::of_host(&options)?,
         )?;
+        if let Some(rules) = fold.fault_rules_to_write()? {
+            // It is empty, and served before the first frame of a publisher.
+            let _ = builder.requests.push(SequencerRequest::FaultRules(rules));
+        }
         builder.set_socket_path(options.socket_path.clone());
         builder.advertised_limits.1 = stream_options.message_length_max;
         let mut writer = builder.take_writer();

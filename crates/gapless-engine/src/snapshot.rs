@@ -2,7 +2,8 @@
 //! and older segments may be deleted.
 //!
 //! ```text
-//!   0  u64  magic "GAPSNAP\3"; "GAPSNAP\2" without the version is read, too
+//!   0  u64  magic "GAPSNAP\4"; "GAPSNAP\3" without the rules for faults and "GAPSNAP\2" also without the version are
+//!           read, too
 //!   8  u128 stream id
 //!  24  u64  incarnation
 //!  32  u64  sequence             of the last frame applied
@@ -15,6 +16,7 @@
 //!   …  u32  timers, then each: timer u64, deadline u64
 //!   …  u64  number of the next frame that it publishes into another's stream; 1 in its own
 //!   …  u32  version that the service acts as
+//!   …  u32  rules for faults, the flags of their mark and bit 31; 0 where the stream has none
 //!   …  u64  length of the service's state, then it
 //!   …  u32  CRC-32C of everything before
 //! ```
@@ -31,14 +33,23 @@ use gapless_log::StreamIdentity;
 use gapless_schema::Encoding;
 use gapless_wire::checksum::{crc32c, crc32c_append};
 use gapless_wire::fields::{FieldError, FieldReader, FieldWriter};
+use gapless_wire::mark::FaultRules;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-const MAGIC: u64 = u64::from_le_bytes(*b"GAPSNAP\x03");
-/// Of snapshots whose service knew one version alone, the first.
-const MAGIC_UNVERSIONED: u64 = u64::from_le_bytes(*b"GAPSNAP\x02");
+const MAGIC: u64 = u64::from_le_bytes(*b"GAPSNAP\x04");
+/// Where the magic word has the format.
+const FORMAT_BITS: u32 = 56;
+/// The oldest format that is read.
+const FORMAT_MIN: u64 = 2;
+/// The first format with a version.
+const FORMAT_WITH_VERSION: u64 = 3;
+/// The first format with rules for faults.
+const FORMAT_WITH_RULES: u64 = 4;
+/// Bit of the rules for faults: the stream has some.
+const HAS_RULES: u32 = 1 << 31;
 const EXTENSION: &str = "snapshot";
 /// The newest and the one before it.
 const SNAPSHOTS_RETAINED: usize = 2;
@@ -58,7 +69,8 @@ pub fn encode(fold: &Fold, identity: StreamIdentity) -> Vec<u8> {
     for (timer, deadline_ns) in fold.timers.iter() {
         fields.u64(timer).u64(deadline_ns);
     }
-    fields.u64(fold.next_published).u32(fold.version);
+    let rules = fold.fault_rules.map_or(0, |rules| rules.bits() | HAS_RULES);
+    fields.u64(fold.next_published).u32(fold.version).u32(rules);
     let length_at = out.len();
     out.extend_from_slice(&[0; 8]);
     fold.service.snapshot(&mut out);
@@ -94,17 +106,16 @@ fn count(fields: &mut FieldReader, what: &'static str) -> Result<u64, FieldError
     fields.u64(what).and_then(|count| if count <= COUNT_MAX { Ok(count) } else { Err(FieldError::Value { what }) })
 }
 
-/// The magic word that a snapshot begins with, or why this program does not read it.
+/// The format in the magic word that a snapshot begins with, or why this program does not read it.
 fn magic(fields: &mut FieldReader) -> Result<u64, String> {
-    const FORMAT_BITS: u32 = 56;
+    const FORMAT_MAX: u64 = MAGIC >> FORMAT_BITS;
     match fields.u64("the magic") {
-        Ok(magic) if [MAGIC, MAGIC_UNVERSIONED].contains(&magic) => Ok(magic),
-        Ok(magic) if magic << 8 == MAGIC << 8 => Err(format!(
-            "it has format {}, and this program reads {} and {}: start the program that has written it",
-            magic >> FORMAT_BITS,
-            MAGIC_UNVERSIONED >> FORMAT_BITS,
-            MAGIC >> FORMAT_BITS
-        )),
+        Ok(magic) if magic << 8 == MAGIC << 8 => match magic >> FORMAT_BITS {
+            format @ FORMAT_MIN..=FORMAT_MAX => Ok(format),
+            format => Err(format!(
+                "it has format {format}, and this program reads {FORMAT_MIN} to {FORMAT_MAX}: start the program that has written it"
+            )),
+        },
         _ => Err("it does not begin as a snapshot does".to_owned()),
     }
 }
@@ -185,7 +196,7 @@ pub fn restore(fold: &mut Fold, path: &Path, identity: StreamIdentity) -> Result
     if crc32c(body) != u32::from_le_bytes(*sum) {
         return Err(damaged());
     }
-    let magic = magic(&mut fields).map_err(unusable)?;
+    let format = magic(&mut fields).map_err(unusable)?;
     let found = self::identity(&mut fields).map_err(|_| damaged())?;
     if found != identity {
         return Err(unusable(format!(
@@ -193,18 +204,15 @@ pub fn restore(fold: &mut Fold, path: &Path, identity: StreamIdentity) -> Result
             found.stream_id, found.incarnation, identity.stream_id, identity.incarnation
         )));
     }
-    let state = restore_fields(fold, &mut fields, magic == MAGIC).map_err(|_| damaged())?;
+    let state = restore_fields(fold, &mut fields, format).map_err(|_| damaged())?;
     fold.become_version(fold.version, fold.last_sequence)?;
     fold.service.restore(state).map_err(|reason| unusable(format!("the service refused it: {reason}")))
 }
 
 /// Everything but the service's state, which is returned.
-fn restore_fields<'a>(
-    fold: &mut Fold,
-    fields: &mut FieldReader<'a>,
-    is_versioned: bool,
-) -> Result<&'a [u8], FieldError> {
+fn restore_fields<'a>(fold: &mut Fold, fields: &mut FieldReader<'a>, format: u64) -> Result<&'a [u8], FieldError> {
     fold.last_sequence = count(fields, "the last sequence")?;
+    fold.restored_sequence = fold.last_sequence;
     fold.last_timestamp_ns = count(fields, "the last time stamp")?;
     for _ in 0..fields.u32("the sessions")? {
         fold.sessions.insert(session(fields)?);
@@ -213,8 +221,16 @@ fn restore_fields<'a>(
         fold.timers.set(fields.u64("a timer")?, fields.u64("a deadline")?);
     }
     fold.next_published = at_least_one(count(fields, "the next frame")?, "the next frame")?;
-    if is_versioned {
+    if format >= FORMAT_WITH_VERSION {
         fold.version = at_least_one(fields.u32("the version")?, "the version")?;
+    }
+    if format >= FORMAT_WITH_RULES {
+        let what = "the rules for faults";
+        fold.fault_rules = match fields.u32(what)? {
+            0 => None,
+            rules if rules & HAS_RULES == 0 => return Err(FieldError::Value { what }),
+            rules => Some(FaultRules::from_bits(rules & !HAS_RULES).ok_or(FieldError::Value { what })?),
+        };
     }
     let what = "the service's state";
     let length = usize::try_from(fields.u64(what)?).map_err(|_| FieldError::Value { what })?;

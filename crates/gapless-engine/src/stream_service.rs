@@ -150,6 +150,7 @@ impl<S: Service, L: NodeLink> StreamService<S, L> {
             if let Some((sequence, path)) = snapshot::list(&directory.join("snapshots"))?.pop() {
                 let identity = snapshot::identity_of(&path)?;
                 snapshot::restore(&mut fold, &path, identity)?;
+                fold.fault_rules_to_write()?;
                 node_options.identity = identity;
                 node_options.start = Start::Sequence(sequence + 1);
                 snapshot_sequence = sequence;

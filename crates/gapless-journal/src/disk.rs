@@ -69,7 +69,7 @@ pub fn read_small_file(path: &Path) -> io::Result<String> {
 ///
 /// # Errors
 /// Those of an open, and that something else stands there.
-pub(crate) fn open_regular(path: &Path) -> std::io::Result<File> {
+pub fn open_regular(path: &Path) -> std::io::Result<File> {
     let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
     let file = std::fs::OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     if file.metadata()?.is_file() {

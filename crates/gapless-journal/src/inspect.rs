@@ -2,6 +2,7 @@
 //!
 //! Reads only, without the lock, also beside a running writer.
 
+use gapless_wire::Frame;
 use std::path::{Path, PathBuf};
 
 use crate::cut_files::bytes_on_device;
@@ -185,10 +186,10 @@ pub fn verify(directory: impl Into<PathBuf>) -> Result<VerifyReport, JournalErro
 /// # Errors
 /// As [`verify`].
 pub fn verify_in(directory: impl Into<PathBuf>, environment: Environment) -> Result<VerifyReport, JournalError> {
-    verify_with(directory, environment, &[])
+    verify_with(directory, environment, &[], &mut |_| {})
 }
 
-/// As [`verify_in`], with the points that files beside the journal record of it.
+/// As [`verify_in`], with the points that files beside the journal record of it; `seen` is called with each whole frame.
 ///
 /// # Errors
 /// As [`verify`].
@@ -196,6 +197,7 @@ pub fn verify_with(
     directory: impl Into<PathBuf>,
     environment: Environment,
     points: &[FilePoint],
+    seen: &mut dyn FnMut(&Frame<'_>),
 ) -> Result<VerifyReport, JournalError> {
     let directory = directory.into();
     let (reader, complete) = JournalReader::open_and_compare(&directory, environment.clone())?;
@@ -223,7 +225,7 @@ pub fn verify_with(
     report.problems.extend(complete.err());
     let segments = reader.segments();
     for (i, found) in segments.iter().enumerate() {
-        match verify_segment(&reader, found, segments.get(i + 1), &mut report) {
+        match verify_segment(&reader, found, segments.get(i + 1), (&mut report, seen)) {
             Ok(Some(stop)) => {
                 report.stop = Some(stop);
                 break;
@@ -263,11 +265,11 @@ fn verify_segment(
     reader: &JournalReader,
     found: &Found,
     next: Option<&Found>,
-    report: &mut VerifyReport,
+    (report, seen): (&mut VerifyReport, &mut dyn FnMut(&Frame<'_>)),
 ) -> Result<Option<ReplayStop>, JournalError> {
     let mut replay = reader.replay_segment(found)?;
     let mut last_ns = 0;
-    let checked = check_segment(&mut replay, next.map(|next| next.first_sequence), report, &mut last_ns);
+    let checked = check_segment(&mut replay, next.map(|next| next.first_sequence), (report, seen), &mut last_ns);
     let passed = replay.passed();
     report.records += passed.count;
     report.record_bytes += passed.bytes;
@@ -314,7 +316,7 @@ fn check_times(found: &Found, next: Option<&Found>, sequence: u64, last_ns: u64)
 fn check_segment(
     replay: &mut Replay,
     until: Option<u64>,
-    report: &mut VerifyReport,
+    (report, seen): (&mut VerifyReport, &mut dyn FnMut(&Frame<'_>)),
     last_ns: &mut u64,
 ) -> Result<(), JournalError> {
     report.bad_index_entries += replay.bad_index_entries()?;
@@ -326,6 +328,7 @@ fn check_segment(
         for frame in batch {
             frames += 1;
             *last_ns = frame.timestamp_ns();
+            seen(&frame);
         }
         report.frames += frames;
         if is_unbroken {

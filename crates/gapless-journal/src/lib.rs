@@ -106,7 +106,7 @@ pub use archived::ArchiveForm;
 pub use archiving::{ArchiveOptions, ArchiveReport, ArchivedSegment, archive};
 pub use boot::BootId;
 pub use directory::DirectoryLock;
-pub use disk::{Disk, DiskWork, read_small_file};
+pub use disk::{Disk, DiskWork, open_regular, read_small_file};
 pub use durable_file::{FileReplacement, replace_file};
 pub use error::{FileLoss, FrameFault, JournalError, MarkName, PointFault};
 pub use frame_batch::FrameBatch;

@@ -10,6 +10,7 @@ use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::{FilePoint, Syncer};
 use gapless_log::{GatingCursor, StreamIdentity, Window};
 use gapless_transport::mailbox::Mailbox;
+use gapless_wire::mark::FaultRules;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -42,6 +43,11 @@ pub trait MemberService {
     /// The versions of itself that it can act as.
     fn versions(&self) -> RangeInclusive<u32> {
         1..=1
+    }
+
+    /// The rules for faults that the service has and the recovered stream has not, to be written into it by a leader.
+    fn fault_rules_to_write(&self) -> Option<FaultRules> {
+        None
     }
 
     /// The agent that applies released frames from there on, and answers publishers. Its name is `service`.

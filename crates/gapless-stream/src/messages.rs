@@ -6,6 +6,7 @@ use gapless_log::{RingReader, RingWriter};
 use gapless_transport::link::ConnectionId;
 use gapless_wire::control::RefusalCode;
 use gapless_wire::feed_session::FeedSession;
+use gapless_wire::mark::FaultRules;
 use rustix::fd::OwnedFd;
 use std::sync::Arc;
 
@@ -121,6 +122,8 @@ pub enum SequencerRequest {
     EndFeed,
     /// From here on the stream's own service acts as this version of itself, not 0.
     ServiceVersion { version: u32 },
+    /// The rules for faults of the stream's own service, for the rest of the stream's life; nothing where it has some.
+    FaultRules(FaultRules),
     /// How much each publisher may send from now on.
     Throttle(Option<Throttle>),
     /// A command whose sender receives where it took effect.

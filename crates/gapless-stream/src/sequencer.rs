@@ -145,6 +145,8 @@ pub struct Sequencer {
     deadlines: FxHashMap<(u64, u64), u64>,
     feeds: Feeds,
     is_halted: bool,
+    /// A mark with them was folded in.
+    has_fault_rules: bool,
 }
 
 /// Sessions are looked through for expired ones this often.
@@ -167,6 +169,7 @@ impl Sequencer {
             deadlines: FxHashMap::default(),
             feeds: Feeds::default(),
             is_halted: false,
+            has_fault_rules: false,
         }
     }
 
@@ -521,8 +524,15 @@ impl Sequencer {
             Mark::Halted { .. } => self.is_halted = true,
             Mark::Resumed => self.is_halted = false,
             // The service's fold has it.
-            Mark::ServiceVersion { .. } => {}
+            Mark::ServiceVersion { .. } | Mark::Skipped { .. } => {}
+            Mark::FaultRules(_) => self.has_fault_rules = true,
         }
+    }
+
+    /// Whether a mark with the rules for faults of the stream's service was folded in.
+    #[must_use]
+    pub const fn has_fault_rules(&self) -> bool {
+        self.has_fault_rules
     }
 
     /// The feed session that is open.

@@ -3,10 +3,11 @@
 //!
 //! ```text
 //!  0  u32  code             1 feed began, 2 feed ended, 3 halted, 4 resumed,
-//!                          5 service version
+//!                          5 service version, 6 skipped, 7 fault rules
 //!  4  u32  reserved, 0
 //!  8  …    codes 1 and 2: the feed session's name, 10 bytes ASCII, padded with spaces; 3: a text, UTF-8; 4: nothing;
-//!         5: u32 version, not 0
+//!         5: u32 version, not 0; 6: u64 sequence, not 0; 7: u32 flags: bit 0 a panic is a dead letter, bit 1 an
+//!         unhandled message stops the service
 //! ```
 
 use crate::feed_session::FeedSession;
@@ -31,6 +32,46 @@ pub enum Mark<'a> {
         /// Which; never 0.
         version: u32,
     },
+    /// The command or timer at an earlier sequence has no effect on the stream's service.
+    Skipped {
+        /// The sequence of the command; never 0.
+        sequence: u64,
+    },
+    /// The rules for faults of the stream's service, for the rest of the stream's life.
+    FaultRules(FaultRules),
+}
+
+/// The consequences of a fault of a handler, as they are fixed for a stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct FaultRules {
+    /// A command whose handler panics is refused and recorded as a dead letter; else the service stops.
+    pub panic_is_dead_letter: bool,
+    /// The service stops at a message without a handler; else that is refused and recorded as a dead letter.
+    pub unhandled_stops: bool,
+}
+
+impl FaultRules {
+    const PANIC_IS_DEAD_LETTER: u32 = 1;
+    const UNHANDLED_STOPS: u32 = 2;
+
+    /// The rules as flags, as in [`Mark::FaultRules`].
+    #[must_use]
+    pub const fn bits(self) -> u32 {
+        (if self.panic_is_dead_letter { Self::PANIC_IS_DEAD_LETTER } else { 0 })
+            | (if self.unhandled_stops { Self::UNHANDLED_STOPS } else { 0 })
+    }
+
+    /// The rules of these flags; `None` for a flag without meaning.
+    #[must_use]
+    pub const fn from_bits(bits: u32) -> Option<Self> {
+        if bits & !(Self::PANIC_IS_DEAD_LETTER | Self::UNHANDLED_STOPS) != 0 {
+            return None;
+        }
+        Some(Self {
+            panic_is_dead_letter: bits & Self::PANIC_IS_DEAD_LETTER != 0,
+            unhandled_stops: bits & Self::UNHANDLED_STOPS != 0,
+        })
+    }
 }
 
 /// Bytes before the name or text.
@@ -45,6 +86,8 @@ const FEED_ENDED: u32 = 2;
 const HALTED: u32 = 3;
 const RESUMED: u32 = 4;
 const SERVICE_VERSION: u32 = 5;
+const SKIPPED: u32 = 6;
+const FAULT_RULES: u32 = 7;
 
 impl<'a> Mark<'a> {
     /// Bytes before the name or text.
@@ -54,7 +97,7 @@ impl<'a> Mark<'a> {
     /// Writes the payload and returns its length in bytes.
     #[must_use]
     pub fn write_to(&self, buffer: &mut [u8; LENGTH_MAX]) -> usize {
-        let number;
+        let (number, long_number);
         let (code, content) = match self {
             Self::FeedBegan { feed_session } => (FEED_BEGAN, &feed_session.bytes()[..]),
             Self::FeedEnded { feed_session } => (FEED_ENDED, &feed_session.bytes()[..]),
@@ -63,6 +106,14 @@ impl<'a> Mark<'a> {
             Self::ServiceVersion { version } => {
                 number = version.to_le_bytes();
                 (SERVICE_VERSION, &number[..])
+            }
+            Self::Skipped { sequence } => {
+                long_number = sequence.to_le_bytes();
+                (SKIPPED, &long_number[..])
+            }
+            Self::FaultRules(rules) => {
+                number = rules.bits().to_le_bytes();
+                (FAULT_RULES, &number[..])
             }
         };
         buffer[..4].copy_from_slice(&code.to_le_bytes());
@@ -88,6 +139,11 @@ impl<'a> Mark<'a> {
                 let version = u32::from_le_bytes(content.try_into().ok()?);
                 (version > 0).then_some(Self::ServiceVersion { version })?
             }
+            SKIPPED => {
+                let sequence = u64::from_le_bytes(content.try_into().ok()?);
+                (sequence > 0).then_some(Self::Skipped { sequence })?
+            }
+            FAULT_RULES => Self::FaultRules(FaultRules::from_bits(u32::from_le_bytes(content.try_into().ok()?))?),
             _ => return None,
         })
     }
@@ -121,6 +177,11 @@ mod tests {
             Mark::Resumed,
             Mark::ServiceVersion { version: 1 },
             Mark::ServiceVersion { version: u32::MAX },
+            Mark::Skipped { sequence: 1 },
+            Mark::Skipped { sequence: u64::MAX },
+            Mark::FaultRules(FaultRules::default()),
+            Mark::FaultRules(FaultRules { panic_is_dead_letter: true, unhandled_stops: false }),
+            Mark::FaultRules(FaultRules { panic_is_dead_letter: false, unhandled_stops: true }),
         ];
         for mark in marks {
             let mut buffer = [0xa5; LENGTH_MAX];
@@ -145,6 +206,11 @@ mod tests {
             with(5, &[0; 4]),
             with(5, &[1; 5]),
             with(6, b""),
+            with(6, &[0; 8]),
+            with(6, &[1; 9]),
+            with(7, &[0; 3]),
+            with(7, &[4, 0, 0, 0]),
+            with(8, b""),
             with(1, b"SHORT"),
             with(1, b"          "),
             with(2, b"MONDAY    X"),

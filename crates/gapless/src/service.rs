@@ -47,6 +47,7 @@
 pub use gapless_engine::fold::{CheckRefusals, OnOtherOutputs, OnOtherProgram, OnPanic, OnUnhandled, Policy};
 pub use gapless_engine::interruption::{interrupted_ahead_at, interrupted_at};
 pub use gapless_engine::recovery::Recovered;
+pub use gapless_engine::skips::{Skip, skip};
 pub use gapless_engine::{
     Context, EngineError, Handlers, Persistence, Reject, Service, ServiceHost, ServiceHostOptions, StateHandlers,
     StateService, StreamService, StreamServiceOptions, Threads,

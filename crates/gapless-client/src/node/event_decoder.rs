@@ -149,7 +149,7 @@ fn note(frame: &Frame<'_>, own: bool, take: &mut dyn FnMut(NodeEvent<'_>)) -> Re
             Some(Mark::Halted { reason }) => take(NodeEvent::Halted { sequence, timestamp_ns, reason }),
             Some(Mark::Resumed) => take(NodeEvent::Resumed { sequence, timestamp_ns }),
             // Of a cluster's service, whose stream has no nodes.
-            Some(Mark::ServiceVersion { .. }) => {}
+            Some(Mark::ServiceVersion { .. } | Mark::Skipped { .. } | Mark::FaultRules(_)) => {}
             None => return malformed("a malformed mark"),
         },
         _ => {}

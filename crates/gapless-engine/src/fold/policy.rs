@@ -1,6 +1,7 @@
 //! [`Policy`]: what a fold does in cases that the service does not decide.
 
 use super::CheckRefusals;
+use gapless_wire::mark::FaultRules;
 use std::collections::BTreeSet;
 
 /// What happens when a handler panics.
@@ -45,15 +46,15 @@ pub enum OnOtherOutputs {
     Warn,
 }
 
-/// What a fold does in cases that the service does not decide. Part of the stream's meaning: change it
-/// only together with a new snapshot.
+/// What a fold does in cases that the service does not decide. `on_panic` and `on_unhandled` are written into the stream at the first
+/// start with other values than the defaults, and hold for the rest of its life: a start with others is refused.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Policy {
     /// A handler panics.
     pub on_panic: OnPanic,
     /// Nobody handles a message.
     pub on_unhandled: OnUnhandled,
-    /// Commands that an operator has ordered to be skipped.
+    /// Commands without effect, in addition to those that the stream says are skipped (`gapless journal skip`).
     pub skip_sequences: BTreeSet<u64>,
     /// A start replays frames that another program has handled. Means nothing to the stream.
     pub on_other_program: OnOtherProgram,
@@ -65,4 +66,13 @@ pub struct Policy {
     /// Whether it is looked at that handlers which refuse have changed nothing; one that has stops the service. Means
     /// nothing to the stream.
     pub check_refusals: CheckRefusals,
+}
+
+impl Policy {
+    pub(crate) fn fault_rules(&self) -> FaultRules {
+        FaultRules {
+            panic_is_dead_letter: self.on_panic == OnPanic::DeadLetter,
+            unhandled_stops: self.on_unhandled == OnUnhandled::Stop,
+        }
+    }
 }

@@ -43,21 +43,33 @@ fn a_snapshot_from_before_versions_is_of_the_first() {
         restore(&mut fold, &path, identity).map(|()| (fold.service::<Word>().0, fold.version))
     };
     assert_eq!(restored(&bytes).unwrap(), (*b"word", 3));
-    // Behind the version come the state's length, the state, and the checksum.
-    let version_at = bytes.len() - 4 - 4 - 8 - 4;
+    // Behind the version come the rules for faults, the state's length, the state, and the checksum.
+    let version_at = bytes.len() - 4 - 4 - 8 - 4 - 4;
     let with_version =
         |version: &[u8]| [&bytes[..version_at], version, &bytes[version_at + 4..bytes.len() - 4]].concat();
-    let mut old = with_version(&[]);
-    old[..8].copy_from_slice(&MAGIC_UNVERSIONED.to_le_bytes());
+    let with_rules = |rules: &[u8]| {
+        let rules_at = version_at + 4;
+        [&bytes[..rules_at], rules, &bytes[rules_at + 4..bytes.len() - 4]].concat()
+    };
+    let mut without_rules = with_rules(&[]);
+    without_rules[7] = 3;
+    assert_eq!(restored(&with_sum(&without_rules)).unwrap(), (*b"word", 3));
+    let mut old = [&bytes[..version_at], &bytes[version_at + 8..bytes.len() - 4]].concat();
+    old[7] = 2;
     let old = with_sum(&old);
     assert_eq!(restored(&old).unwrap(), (*b"word", 1));
     std::fs::write(&path, &old).unwrap();
     assert_eq!(identity_of(&path).unwrap(), identity);
     // One of a newer program.
     let mut newer = bytes[..bytes.len() - 4].to_vec();
-    newer[7] = 4;
+    newer[7] = 5;
     let Err(EngineError::Snapshot { reason, .. }) = restored(&with_sum(&newer)) else { panic!("it was read") };
-    assert_eq!(reason, "it has format 4, and this program reads 2 and 3: start the program that has written it");
+    assert_eq!(reason, "it has format 5, and this program reads 2 to 4: start the program that has written it");
+    // Rules without their bit, and a rule without meaning.
+    for rules in [1, 1 << 31 | 4_u32] {
+        let refused = restored(&with_sum(&with_rules(&rules.to_le_bytes())));
+        assert!(matches!(refused, Err(EngineError::Snapshot { .. })), "{rules}: {refused:?}");
+    }
     // A version that the program lacks, and one that nobody has.
     let lacks = restored(&with_sum(&with_version(&4_u32.to_le_bytes())));
     assert!(matches!(lacks, Err(EngineError::Version { version: 4, first: 1, last: 3, .. })), "{lacks:?}");

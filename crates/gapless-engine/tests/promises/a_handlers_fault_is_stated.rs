@@ -26,7 +26,7 @@ fn policy(on_panic: OnPanic, on_unhandled: OnUnhandled, skip: &[u64]) -> Policy 
     Policy { on_panic, on_unhandled, skip_sequences, ..Policy::default() }
 }
 
-/// The host stops at a command of type `schema`, stays stopped until its sequence is skipped, and then
+/// Sequence 1 is the mark of the rules for faults, which are not the default ones. The host stops at a command of type `schema`, stays stopped until its sequence is skipped, and then
 /// goes on; returns what the error says.
 fn stops_at(schema: u32) -> String {
     let directory = tempfile::tempdir().unwrap();
@@ -39,17 +39,17 @@ fn stops_at(schema: u32) -> String {
     send(&mut client, key, schema, b"?");
     let behind = send(&mut client, key, ADD, &[7]);
     let said = failure(&host);
-    assert!(said.contains("sequence 3"), "the command is named: {said}");
+    assert!(said.contains("sequence 4"), "the command is named: {said}");
     assert!(host.stop().is_err());
 
     // It is in the journal: a further start finds the same, and says the same.
     let again =
         ServiceHost::start(Adder::default(), stopping(&[])).err().expect("the command is still there").to_string();
-    assert!(again.contains("sequence 3"), "{again}");
+    assert!(again.contains("sequence 4"), "{again}");
 
-    let host = start(stopping(&[3]));
+    let host = start(stopping(&[4]));
     let letters = std::fs::read_to_string(place.join("dead-letters.jsonl")).unwrap();
-    assert!(letters.contains("\"sequence\":3") && letters.contains("skipped"), "{letters}");
+    assert!(letters.contains("\"sequence\":4") && letters.contains("skipped"), "{letters}");
     let mut refusals = Vec::new();
     let mut sums = Vec::new();
     client.reconnect().unwrap();
@@ -111,8 +111,8 @@ fn both_become_dead_letters_and_the_node_goes_on() {
     let recorded = record();
     let lines: Vec<&str> = recorded.lines().collect();
     assert_eq!(lines.len(), 2, "{recorded}");
-    assert!(lines[0].contains("\"sequence\":2") && lines[0].contains("a handler with a bug"), "{recorded}");
-    assert!(lines[1].contains("\"sequence\":3") && lines[1].contains("template 9"), "{recorded}");
+    assert!(lines[0].contains("\"sequence\":3") && lines[0].contains("a handler with a bug"), "{recorded}");
+    assert!(lines[1].contains("\"sequence\":4") && lines[1].contains("template 9"), "{recorded}");
 
     // A restart applies the commands again, and records nothing twice.
     let host = start(lenient());
@@ -150,12 +150,12 @@ fn one_that_ends_the_process_is_named_by_the_start_behind_the_one_that_ends_so()
         command.output().unwrap().status.success()
     };
     assert!(!run(&[]), "the handler aborts");
-    assert_eq!(interrupted_at(directory.path()), Some(Interrupted { sequence: 3, is_again: false }));
+    assert_eq!(interrupted_at(directory.path()), Some(Interrupted { sequence: 4, is_again: false }));
     for _ in 0..2 {
         assert!(!run(&[]), "and again, while the command is replayed");
-        assert_eq!(interrupted_at(directory.path()), Some(Interrupted { sequence: 3, is_again: true }));
+        assert_eq!(interrupted_at(directory.path()), Some(Interrupted { sequence: 4, is_again: true }));
     }
-    assert!(run(&[3]));
+    assert!(run(&[4]));
     assert_eq!(interrupted_at(directory.path()), None);
 }
 

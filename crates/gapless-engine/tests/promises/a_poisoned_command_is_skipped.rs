@@ -140,3 +140,33 @@ fn a_poisoned_command_is_skipped() {
     assert!((1..=3).all(|member| cluster.of(member).failure().is_none()));
     cluster.ends_equal(&[1, 2, 3]);
 }
+
+#[test]
+fn dead_letters_are_fixed_for_a_cluster() {
+    let mut cluster = Cluster::new(3, "[service]\non_panic = \"dead-letter\"\n");
+    (1..=3).for_each(|member| cluster.start(member, Sum::default()).unwrap());
+    let options = ClientOptions { timeout: PATIENCE, ..ClientOptions::default() };
+    let mut client = Client::connect_any(&cluster.sockets(), options).unwrap();
+    let session = client.open_session(random_token(), 8).unwrap();
+    let (mut sent, mut answers) = (0, Answers::default());
+    wait("all replies", || {
+        match turn(&mut client, session, &mut sent, &mut answers) {
+            Err(ClientError::Disconnected { .. }) => client.reconnect().unwrap(),
+            other => other.unwrap(),
+        }
+        (answers.sums.len() as u64 == COMMANDS - 1 && !answers.refusals.is_empty()).then_some(())
+    });
+    let (number, reason) = &answers.refusals[0];
+    assert!(*number == POISON && reason.contains("the handler panicked: "), "{reason}");
+    drop(client);
+    cluster.ends_equal(&[1, 2, 3]);
+
+    // One whose file has lost the line would stop where the others go on: it does not start.
+    let text = std::fs::read_to_string(cluster.file(2)).unwrap();
+    std::fs::write(cluster.file(2), text.replace("on_panic = \"dead-letter\"\n", "")).unwrap();
+    let said = cluster.start(2, Sum::default()).unwrap_err().to_string();
+    assert!(said.contains("for its whole life that a panic is a dead letter"), "{said}");
+    std::fs::write(cluster.file(2), text).unwrap();
+    (1..=3).for_each(|member| cluster.start(member, Sum::default()).unwrap());
+    cluster.ends_equal(&[1, 2, 3]);
+}

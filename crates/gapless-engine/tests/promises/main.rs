@@ -16,6 +16,7 @@ mod a_client_finds_the_leader;
 mod a_client_that_has_seen_more_is_told;
 mod a_client_that_waits_says_for_whom;
 mod a_command_gets_its_reply_once;
+mod a_command_is_skipped_on_one_node;
 mod a_command_that_cannot_run_yet_holds_up_its_session_alone;
 mod a_copy_that_differs_stops;
 mod a_dead_service_is_noticed_by_time;

@@ -305,6 +305,7 @@ impl Ingress {
                 | SequencerRequest::Resume
                 | SequencerRequest::BeginFeed { .. }
                 | SequencerRequest::ServiceVersion { .. }
+                | SequencerRequest::FaultRules(_)
                 | SequencerRequest::EndFeed => {
                     tracing::warn!(?request, "only a leader does this; it is not done");
                 }

@@ -114,9 +114,12 @@ impl Ingress {
                 }
                 return Ok(is_appended);
             }
+            SequencerRequest::FaultRules(rules) if !self.sequencer.has_fault_rules() => {
+                return self.append_mark(Mark::FaultRules(*rules));
+            }
             SequencerRequest::BeginFeed { name } => return self.begin_feed(*name),
             SequencerRequest::Control { number, command } => return self.obey_control(*number, command),
-            SequencerRequest::Halt { .. } | SequencerRequest::Resume => {}
+            SequencerRequest::Halt { .. } | SequencerRequest::Resume | SequencerRequest::FaultRules(_) => {}
         }
         Ok(true)
     }

@@ -1,8 +1,10 @@
 //! One frame as one line, or as one JSON object.
 
+use crate::printable::escaped;
 use clap::Args;
 use gapless_stream::logger::{encoding_name, hexadecimal, kind_name, utc};
 use gapless_wire::control::TimerFired;
+use gapless_wire::mark::{FaultRules, Mark};
 use gapless_wire::{Fragment, Frame, Kind};
 use serde_json::{Map, Value, json};
 
@@ -43,6 +45,9 @@ impl Form {
             Some(TimerFired { timer, deadline_ns }) => line += &format!(" timer {timer} due {}", utc(deadline_ns)),
             None => {}
         }
+        if let Some(mark) = mark_of(frame) {
+            line += &format!(" {mark}");
+        }
         if self.payload {
             line.push(' ');
             line += &hexadecimal(frame.payload());
@@ -75,6 +80,9 @@ impl Form {
             object.insert("timer".to_owned(), json!(timer));
             object.insert("deadline_ns".to_owned(), json!(deadline_ns));
         }
+        if let Some(mark) = mark_of(frame) {
+            object.insert("mark".to_owned(), json!(mark));
+        }
         if self.payload {
             object.insert("payload".to_owned(), json!(hexadecimal(frame.payload())));
         }
@@ -86,6 +94,23 @@ impl Form {
 fn timer_of(frame: &Frame<'_>) -> Option<TimerFired> {
     let is_timer = matches!(frame.kind(), Kind::Timer | Kind::TimerRequest);
     TimerFired::from_bytes(frame.payload()).filter(|_| is_timer)
+}
+
+/// The note of a mark, in words.
+fn mark_of(frame: &Frame<'_>) -> Option<String> {
+    let mark = Mark::from_bytes(frame.payload()).filter(|_| frame.kind() == Kind::Mark)?;
+    Some(match mark {
+        Mark::FeedBegan { feed_session } => format!("feed {feed_session} began"),
+        Mark::FeedEnded { feed_session } => format!("feed {feed_session} ended"),
+        Mark::Halted { reason } => format!("halted: {}", escaped(reason)),
+        Mark::Resumed => "resumed".to_owned(),
+        Mark::ServiceVersion { version } => format!("service version {version}"),
+        Mark::Skipped { sequence } => format!("skips {sequence}"),
+        Mark::FaultRules(FaultRules { panic_is_dead_letter, unhandled_stops }) => {
+            let word = |is_dead_letter| if is_dead_letter { "dead letter" } else { "stop" };
+            format!("panic: {}, unhandled: {}", word(panic_is_dead_letter), word(!unhandled_stops))
+        }
+    })
 }
 
 fn schema_and_template(frame: &Frame<'_>) -> (u32, u32) {

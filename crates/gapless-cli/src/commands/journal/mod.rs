@@ -1,16 +1,18 @@
-//! `gapless journal`: looks into the journal of a service, a stream or a member, also beside its running writer. Only `restore` writes.
+//! `gapless journal`: looks into the journal of a service, a stream or a member, also beside its running writer. Only `restore` and `skip` write.
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`verify`], [`dump`], [`tail`], [`info`], [`restore`] | the subcommands |
+//! | [`verify`], [`dump`], [`tail`], [`info`], [`restore`], [`skip`], [`dead_letters`] | the subcommands |
 //! | `frames` | one frame as one line, or as one JSON object |
 //! | `directory` | the folders that a directory means |
 
+mod dead_letters;
 mod directory;
 mod dump;
 mod frames;
 mod info;
 mod restore;
+mod skip;
 mod tail;
 mod verify;
 
@@ -46,6 +48,16 @@ enum Action {
     /// Say what is there: segments, sequences, marks, snapshots, and who holds the lock
     #[command(after_help = "Example:\n  gapless journal info /var/lib/gapless/orders --json")]
     Info(info::Arguments),
+    /// Skip a command at which the handlers of a stopped service panic, so that its next start goes on behind it
+    #[command(
+        after_help = "Example:\n  gapless journal skip /var/lib/gapless/orders 4711\n\nThe start that stops names the sequence. The journal gets a mark behind its last frame, and the file `skips` beside it tells starts; both are synced. The command has no effect, its client gets a refusal, and it is a dead letter; `gapless journal verify` lists it. A command that was handled before is refused. To have every panic refused instead of stopping the service, set OnPanic::DeadLetter in its policy. For members of a cluster: `gapless cluster skip`."
+    )]
+    Skip(skip::Arguments),
+    /// Print the commands that no handler took, one a line
+    #[command(
+        after_help = "Examples:\n  gapless journal dead-letters /var/lib/gapless/orders\n  gapless journal dead-letters /var/lib/gapless/orders --json | jq .reason\n\nA line holds sequence, time, session, number in the session, schema and template, and the reason. The time is that of the frame, where the journal still has it; `gapless journal dump DIRECTORY --from N --to N --payload` prints the command."
+    )]
+    DeadLetters(dead_letters::Arguments),
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
@@ -55,5 +67,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         Action::Restore(arguments) => restore::run(arguments),
         Action::Tail(arguments) => tail::run(arguments),
         Action::Info(arguments) => info::run(arguments),
+        Action::Skip(arguments) => skip::run(arguments),
+        Action::DeadLetters(arguments) => dead_letters::run(arguments),
     }
 }

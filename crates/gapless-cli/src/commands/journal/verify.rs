@@ -33,7 +33,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     let deleted = layout_of(&journal).map_or(Ok(None), |layout| DeletedEvents::check(layout.root()));
     let report = match layout_of(&journal) {
         Some(layout) => directory_consistency::verify(&layout)?,
-        None => DirectoryReport { journal: verify(&journal)?, files: Vec::new() },
+        None => DirectoryReport { journal: verify(&journal)?, files: Vec::new(), skips: Vec::new() },
     };
     // Who names a journal alone may have a copy of it alone.
     let is_whole_directory = journal != arguments.directory;
@@ -138,6 +138,9 @@ fn text(
         }
         Err(error) => format!("{}: DAMAGED, {}\n", error.path.display(), error.reason),
     };
+    for (sequence, mark) in &report.skips {
+        text += &format!("sequence {sequence} is skipped, as the stream says at {mark}\n");
+    }
     for file in &report.files {
         let state = file.damage.as_deref().map_or_else(|| "whole".to_owned(), |reason| format!("DAMAGED, {reason}"));
         text += &format!("{}: to sequence {}, {state}\n", file.path.display(), file.sequence);
@@ -223,6 +226,8 @@ fn object(
             |file| json!({ "path": file.path.display().to_string(), "sequence": file.sequence, "damage": file.damage }),
         )
         .collect();
+    let skipped: Vec<Value> =
+        report.skips.iter().map(|(sequence, mark)| json!({ "sequence": sequence, "mark": mark })).collect();
     let cuts: Vec<Value> =
         info.cuts.iter().map(|(path, bytes)| json!({ "path": path.display().to_string(), "bytes": bytes })).collect();
     json!({
@@ -238,6 +243,7 @@ fn object(
         "intact_beyond": journal.intact_beyond,
         "stop": journal.stop.as_ref().map(ToString::to_string),
         "problems": problems,
+        "skipped": skipped,
         "files": files,
         "index": derived.map(derived_object),
         "deleted": deleted,

@@ -42,6 +42,7 @@ use gapless_stream::{Ingress, StreamError, sequencer_recovery};
 use gapless_transport::catch_up_budget::CatchUpBudget;
 use gapless_transport::mailbox::Mailbox;
 use gapless_wire::feed_session::FeedSession;
+use gapless_wire::mark::FaultRules;
 use gapless_wire::{Frame, aligned_length};
 use history::Histories;
 use membership::Membership;
@@ -111,6 +112,8 @@ pub(in crate::member) struct ReplicatedStream {
     /// Whether it begins that session when it leads. A service's stream has none, and a witness does not know which it
     /// is.
     pub begins_feeds: bool,
+    /// The rules for faults that the service has and the stream had not at the start.
+    pub fault_rules: Option<FaultRules>,
     pub requests: Mailbox<SequencerRequest>,
     pub downstream: Vec<Waker>,
     /// The most bytes of frames in one entry, except for a long message: far less than a window holds.
@@ -548,6 +551,9 @@ impl Core {
             if let Some(version) = self.divergence.first_version().filter(|_| end.sequence == 0) {
                 // The mailbox is full only if nobody reads it.
                 let _ = self.stream.requests.push(SequencerRequest::ServiceVersion { version });
+            }
+            if let Some(rules) = self.stream.fault_rules {
+                let _ = self.stream.requests.push(SequencerRequest::FaultRules(rules));
             }
             if self.stream.begins_feeds && self.ingress.sequencer().feeds().newest().is_none() {
                 // The mailbox is full only if nobody reads it.

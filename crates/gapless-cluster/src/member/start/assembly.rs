@@ -119,8 +119,7 @@ impl Assembly<'_> {
         ingress.follow(None);
         let ingress_shared = ingress.shared();
         let shared = Arc::new(MemberShared::new(waker.clone()));
-        let hashes = Mailbox::new(HASHES_MAX);
-        let versions = service.as_ref().map(|service| service.versions());
+        let (hashes, versions) = (Mailbox::new(HASHES_MAX), service.as_ref().map(|service| service.versions()));
         let transfer_context = TransferContext {
             member: member_id(config.member),
             layout: layout.clone(),
@@ -146,6 +145,7 @@ impl Assembly<'_> {
                 identity,
                 rules,
                 feed_session: options.feed_session,
+                fault_rules: service.as_ref().and_then(|service| service.fault_rules_to_write()),
                 begins_feeds: rules.takes_events && config.own().kind == MemberKind::Full,
                 requests: builder.requests.clone(),
                 downstream: builder

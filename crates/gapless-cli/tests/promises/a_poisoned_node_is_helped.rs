@@ -1,0 +1,95 @@
+//! `gapless journal skip`, `dead-letters`, `verify` and `dump` at a node whose handler panics: what stopped it, what helps, and
+//! what the directory says of it later.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use gapless::prelude::*;
+use gapless::service::EngineError;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+const NUMBER: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
+
+/// Panics at an empty payload.
+#[derive(Default)]
+struct Sum(u64);
+
+impl Service for Sum {
+    fn handlers(handlers: &mut Handlers<Self>) {
+        handlers.on_bytes(NUMBER.schema, |sum, payload, context| {
+            sum.0 += u64::from(payload[0]);
+            context.reply_with(NUMBER, &sum.0.to_le_bytes())
+        });
+    }
+
+    fn snapshot(&self, state: &mut Vec<u8>) {
+        state.extend_from_slice(&self.0.to_le_bytes());
+    }
+
+    fn restore(&mut self, state: &[u8]) -> Result<(), String> {
+        self.0 = u64::from_le_bytes(state.try_into().map_err(|_| "8 bytes")?);
+        Ok(())
+    }
+}
+
+fn start(directory: &Path) -> Result<ServiceHost, EngineError> {
+    let options = ServiceHostOptions { snapshot_on_stop: false, ..ServiceHostOptions::in_directory(directory) };
+    ServiceHost::start(Sum::default(), options)
+}
+
+/// Exit code and output of `gapless journal …`.
+fn journal(arguments: &[&str]) -> (i32, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_gapless")).arg("journal").args(arguments).output().unwrap();
+    (output.status.code().unwrap(), String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
+}
+
+#[test]
+fn a_command_is_skipped_by_command() {
+    let root = tempfile::tempdir().unwrap();
+    let (place, directory) = (root.path(), root.path().to_str().unwrap());
+    let host = start(place).unwrap();
+    let mut client = host.connect(ClientOptions::default()).unwrap();
+    let session = client.open_session(5, 8).unwrap();
+    client.call(session, NUMBER, &[4], Duration::from_secs(30)).unwrap();
+    assert!(client.call(session, NUMBER, &[], Duration::from_secs(30)).is_err());
+    let limit = Instant::now() + Duration::from_secs(30);
+    while host.failure().is_none() && Instant::now() < limit {
+        std::thread::yield_now();
+    }
+    assert!(host.stop().unwrap_err().to_string().contains("`gapless journal skip DIRECTORY 3`"));
+    let again = start(place).err().unwrap().to_string();
+    assert!(again.contains("panicked at sequence 3"), "{again}");
+    assert_eq!(journal(&["dead-letters", directory]), (0, String::new()));
+
+    let (code, said) = journal(&["skip", directory, "2"]);
+    assert!(code == 1 && said.contains("its outputs are recorded"), "{code}: {said}");
+    let (code, said) = journal(&["skip", directory, "3"]);
+    assert!(code == 0 && said.contains("sequence 3") && said.contains("says so at sequence 4"), "{code}: {said}");
+    let (code, said) = journal(&["skip", "--json", directory, "3"]);
+    let object: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert_eq!((code, &object["mark"], &object["repeated"]), (0, &4.into(), &true.into()), "{said}");
+
+    start(place).unwrap().stop().unwrap();
+    let (code, said) = journal(&["verify", directory]);
+    assert!(code == 0 && said.contains("sequence 3 is skipped, as the stream says at 4"), "{code}: {said}");
+    let (_, said) = journal(&["verify", "--json", directory]);
+    let object: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(object["skipped"], serde_json::json!([{ "sequence": 3, "mark": 4 }]), "{said}");
+    let (_, said) = journal(&["dump", directory, "--from", "4"]);
+    assert!(said.trim_end().ends_with(" skips 3"), "{said}");
+    let (code, said) = journal(&["dead-letters", directory]);
+    assert!(code == 0 && said.starts_with("3 20") && said.ends_with("schema 1:1 skipped by an operator\n"), "{said}");
+    let (_, said) = journal(&["dead-letters", "--json", directory]);
+    let object: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert_eq!((&object["sequence"], &object["session"]), (&3.into(), &1.into()), "{said}");
+
+    // A line that a full disk has cut short.
+    let file = place.join("dead-letters.jsonl");
+    let whole = std::fs::read(&file).unwrap();
+    std::fs::write(&file, [&whole[..], &whole[..20]].concat()).unwrap();
+    let (code, said) = journal(&["dead-letters", directory]);
+    assert!(code == 1 && said.starts_with("3 20") && said.contains("1 lines of"), "{code}: {said}");
+    let (code, said) = journal(&["dead-letters", &format!("{directory}/none")]);
+    assert!(code == 1 && said.contains("none/dead-letters.jsonl"), "{code}: {said}");
+}

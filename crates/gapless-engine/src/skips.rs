@@ -1,0 +1,246 @@
+//! Commands that an operator has skipped on one node: a mark behind the last frame says so in the stream, and the file `skips`
+//! says it to a start, which comes to the command before it comes to the mark.
+//!
+//! ```text
+//! 4711 at 4790
+//! ```
+//! One line for each: the sequence of the command, and that of its mark. A start reads each mark in the journal, so the file is
+//! never believed alone; a replay that meets a mark without its line ends with an error.
+
+use crate::output_record::RecordedOutputs;
+use crate::{EngineError, snapshot};
+use gapless_agent::Clock;
+use gapless_client::stream_layout::StreamLayout;
+use gapless_journal::inspect::{holds_journal, info};
+use gapless_journal::{Journal, JournalReader, read_small_file, replace_file};
+use gapless_stream::Persistence;
+use gapless_stream::directory_record::DirectoryRecord;
+use gapless_stream::locked_directory::{LockedDirectory, Owner};
+use gapless_stream::persistence::Opening;
+use gapless_transport::Tier;
+use gapless_wire::descriptor::TRANSACTION_FLAG;
+use gapless_wire::mark::{LENGTH_MAX, Mark};
+use gapless_wire::{Fragment, Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length};
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::path::Path;
+
+/// A command that is skipped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Skip {
+    /// The command or timer.
+    pub sequence: u64,
+    /// The mark that says so.
+    pub mark: u64,
+    /// Whether the mark was there already.
+    pub is_repeated: bool,
+}
+
+/// Skips the command or timer at `sequence` of the service in `directory`, which does not run: its next start goes on behind
+/// it. The client gets a refusal, and the command is a dead letter. Once more for the same command writes nothing new.
+///
+/// # Errors
+/// [`EngineError::Skip`]: no service of a single node, no command, or one that was handled. The directory is in use, damaged, or
+/// cannot be written.
+pub fn skip(directory: &Path, sequence: u64) -> Result<Skip, EngineError> {
+    let refused = |reason: String| EngineError::Skip { directory: directory.to_owned(), sequence, reason };
+    let layout = StreamLayout::new(directory);
+    if !holds_journal(&layout.journal()) {
+        return Err(refused("there is no journal; name the directory of a service".to_owned()));
+    }
+    check_kind(&layout).map_err(refused)?;
+    let mut locked = LockedDirectory::lock(layout.clone())?;
+    locked.check_owner(Owner::Service)?;
+    let points = snapshot::points(&layout.snapshots())?;
+    if let Some(point) = points.last().filter(|point| point.sequence >= sequence) {
+        let at = point.sequence;
+        return Err(refused(format!(
+            "it was handled or skipped before the snapshot at {at}, with which a start begins"
+        )));
+    }
+    let frame_length_max = info(layout.journal())?.frame_length_max as usize;
+    let opening = Opening { points, ..Opening::new(Tier::Sync, frame_length_max) };
+    let opened = Persistence::default().open(&layout.journal(), opening)?;
+    let outputs = RecordedOutputs::read(layout.root(), opened.identity)?;
+    if outputs.has(sequence) {
+        let why = "it was handled, and its outputs are recorded: clients may have its reply. Start the program that has handled \
+                   it, stop it in order, so that a snapshot covers it, and start the new one then";
+        return Err(refused(why.to_owned()));
+    }
+    let mut journal = opened.journal;
+    let found = Found::look(&JournalReader::open(layout.journal())?, sequence)?;
+    if let Some(reason) = found.refusal {
+        return Err(refused(reason));
+    }
+    let skip = match found.mark {
+        Some(mark) => Skip { sequence, mark, is_repeated: true },
+        None => Skip { sequence, mark: append(&mut journal, &found, sequence)?, is_repeated: false },
+    };
+    journal.close()?;
+    let mut skips = lines(&layout)?;
+    skips.insert(sequence, skip.mark);
+    write(&layout, &skips)?;
+    Ok(skip)
+}
+
+/// Refuses directories on which nothing is skipped by this.
+fn check_kind(layout: &StreamLayout) -> Result<(), String> {
+    let kind = DirectoryRecord::read(layout).map_err(|error| error.to_string())?.map(|record| record.kind);
+    let is_member = kind.as_deref() == Some("member") || layout.root().join("instance").exists();
+    Err(match kind.as_deref() {
+        _ if is_member => "the directory is a member's: `gapless cluster skip` writes it into the files of all members",
+        Some("stream" | "relay") => {
+            "no handler runs on this stream: a service on it skips by its own policy (skip_sequences)"
+        }
+        Some("bus") => {
+            "the handlers of a command bus run before their commands enter the stream, and one that panics refuses its command"
+        }
+        _ => return Ok(()),
+    }
+    .to_owned())
+}
+
+/// The frames from a command to the end of the journal.
+struct Found {
+    /// The reason why the command is not to be skipped.
+    refusal: Option<String>,
+    /// Its mark.
+    mark: Option<u64>,
+    /// The last frame that ends a message, and its time.
+    last_sequence: u64,
+    last_timestamp_ns: u64,
+}
+
+impl Found {
+    fn look(reader: &JournalReader, sequence: u64) -> Result<Self, EngineError> {
+        let (first, last) = (reader.first_sequence(), reader.last_sequence()?);
+        let mut found = Self { refusal: None, mark: None, last_sequence: last, last_timestamp_ns: 0 };
+        if !(first..=last).contains(&sequence) {
+            found.refusal = Some(format!("the journal holds {first} to {last}"));
+            return Ok(found);
+        }
+        let mut replay = reader.replay_until(sequence, last)?;
+        while let Some(frame) = replay.next_frame()? {
+            if frame.sequence() == sequence {
+                found.refusal = refusal_of(&frame);
+            }
+            if frame.fragment().is_last() {
+                (found.last_sequence, found.last_timestamp_ns) = (frame.sequence(), frame.timestamp_ns());
+            }
+            if marked(&frame) == Some(sequence) {
+                found.mark = Some(frame.sequence());
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn refusal_of(frame: &Frame<'_>) -> Option<String> {
+    let is_ahead = frame.flags() & TRANSACTION_FLAG != 0;
+    Some(match (frame.kind(), frame.fragment()) {
+        (Kind::Command | Kind::Timer, _) if is_ahead => {
+            "the handlers of a replicated state run before their commands enter the stream, and one that panics refuses its command"
+                .to_owned()
+        }
+        (Kind::Command, Fragment { index, count }) if !frame.fragment().is_last() => {
+            let last = frame.sequence() + u64::from(count - index) - 1;
+            format!("it is a part of a message whose handler is called at {last}")
+        }
+        (Kind::Command | Kind::Timer, _) => return None,
+        (kind, _) => format!("there stands no command but a {kind:?}, at which no handler stops"),
+    })
+}
+
+/// The command that a frame says is skipped.
+pub(crate) fn marked(frame: &Frame<'_>) -> Option<u64> {
+    match (frame.kind(), Mark::from_bytes(frame.payload())) {
+        (Kind::Mark, Some(Mark::Skipped { sequence })) => Some(sequence),
+        _ => None,
+    }
+}
+
+/// Appends the mark of `sequence` behind the last whole message. What stands behind that was never released.
+fn append(journal: &mut Journal, found: &Found, sequence: u64) -> Result<u64, EngineError> {
+    journal.truncate_after(found.last_sequence)?;
+    let mark = found.last_sequence + 1;
+    let mut payload = [0; LENGTH_MAX];
+    let length = Mark::Skipped { sequence }.write_to(&mut payload);
+    let mut frame = vec![0; aligned_length(HEADER_LENGTH + length)];
+    let mut writer = FrameWriter::new(&mut frame);
+    writer.payload_mut()[..length].copy_from_slice(&payload[..length]);
+    let timestamp_ns = Clock::system().now().epoch_ns.max(found.last_timestamp_ns + 1);
+    writer.finish(&FrameHeader { kind: Kind::Mark, sequence: mark, timestamp_ns, ..FrameHeader::default() }, length);
+    journal.append(&frame, mark, mark)?;
+    journal.commit()?;
+    journal.syncer().sync_and_check()?;
+    Ok(mark)
+}
+
+/// The skipped commands of the service in `layout`, each of which the journal behind `reader` has a mark of, as far as it still holds
+/// that.
+///
+/// # Errors
+/// The file cannot be read, or is of another journal.
+pub fn read(layout: &StreamLayout, reader: &JournalReader) -> Result<Vec<u64>, EngineError> {
+    let skips = lines(layout)?;
+    for (sequence, mark) in &skips {
+        let is_held = *mark >= reader.first_sequence();
+        let said = if is_held && *mark <= reader.last_sequence()? {
+            reader.replay_until(*mark, *mark)?.next_frame()?.and_then(|frame| marked(&frame))
+        } else {
+            None
+        };
+        if is_held && said != Some(*sequence) {
+            let reason = format!(
+                "{} says that the stream skips it at {mark}, which the stream does not: the file is of another journal. Put back \
+                 that of this directory, or remove it if there was none",
+                layout.skips().display()
+            );
+            return Err(EngineError::Skip { directory: layout.root().to_owned(), sequence: *sequence, reason });
+        }
+    }
+    Ok(skips.into_keys().collect())
+}
+
+/// The skipped commands that the file names, with their marks.
+///
+/// # Errors
+/// It cannot be read, or is damaged.
+pub fn lines(layout: &StreamLayout) -> Result<BTreeMap<u64, u64>, EngineError> {
+    let path = layout.skips();
+    let text = match read_small_file(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(BTreeMap::new()),
+        Err(error) => return Err(EngineError::system(format!("reading {}", path.display()))(error)),
+    };
+    let parsed = text.lines().map(|line| {
+        let (sequence, mark) = line.split_once(" at ")?;
+        Some((sequence.parse().ok()?, mark.parse().ok()?)).filter(|(sequence, mark)| sequence < mark)
+    });
+    parsed.collect::<Option<_>>().ok_or_else(|| {
+        let reason =
+            "it is damaged; remove it, and `gapless journal skip` writes it again for each sequence that a start names";
+        EngineError::system(format!("reading {}", path.display()))(std::io::Error::other(reason))
+    })
+}
+
+/// The difference between the file and the marks of the journal, which begins at `first`; `covered` is the newest snapshot's frame.
+pub(crate) fn damage(layout: &StreamLayout, marks: &[(u64, u64)], (first, covered): (u64, u64)) -> Option<String> {
+    let lines = match lines(layout) {
+        Ok(lines) => lines,
+        Err(error) => return Some(error.to_string()),
+    };
+    let missing = marks.iter().find(|(sequence, _)| *sequence > covered && !lines.contains_key(sequence));
+    if let Some((sequence, mark)) = missing {
+        return Some(EngineError::NotSkipped { sequence: *sequence, mark: *mark }.to_string());
+    }
+    let foreign = lines.iter().find(|(sequence, mark)| **mark >= first && !marks.contains(&(**sequence, **mark)));
+    foreign.map(|(sequence, mark)| format!("the stream has no mark at {mark} that skips {sequence}"))
+}
+
+fn write(layout: &StreamLayout, skips: &BTreeMap<u64, u64>) -> Result<(), EngineError> {
+    let path = layout.skips();
+    let text: String = skips.iter().map(|(sequence, mark)| format!("{sequence} at {mark}\n")).collect();
+    replace_file(&path, path.with_extension("new"), text.as_bytes())
+        .map_err(EngineError::system(format!("writing {}", path.display())))
+}

@@ -1,0 +1,206 @@
+//! A command at which the handler panics is skipped by a mark of the stream; and the rules for faults are written into the
+//! stream, and hold for its life.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test says where it failed")]
+
+use crate::attacked::*;
+use gapless_client::stream_layout::StreamLayout;
+use gapless_engine::directory_consistency::verify;
+use gapless_engine::fold::NoSink;
+use gapless_engine::recovery::replay_copy;
+use gapless_engine::skips::{Skip, skip};
+use gapless_engine::{OnPanic, Policy, ServiceHost, ServiceHostOptions};
+use gapless_journal::inspect::Verdict;
+use std::fs;
+use std::path::Path;
+
+/// Rules other than the default ones.
+fn dead_letter() -> Policy {
+    Policy { on_panic: OnPanic::DeadLetter, ..Policy::default() }
+}
+
+fn with(directory: &Path, policy: Policy) -> ServiceHostOptions {
+    ServiceHostOptions { policy, ..options(directory) }
+}
+
+fn refused(options: ServiceHostOptions) -> String {
+    ServiceHost::start(Adder::default(), options).err().expect("the start is refused").to_string()
+}
+
+/// A directory whose service has added 10 and stopped at its command at sequence 3, behind which 7 is to be added.
+fn poisoned() -> tempfile::TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    let host = start(options(directory.path()));
+    let mut client = connect(directory.path());
+    let key = client.open_session(5, 8).unwrap();
+    assert_eq!(add(&mut client, key, 10), 10);
+    send(&mut client, key, PANIC, b"?");
+    send(&mut client, key, ADD, &[7]);
+    let said = failure(&host);
+    assert!(said.contains("`gapless journal skip DIRECTORY 3`"), "{said}");
+    assert!(host.stop().is_err());
+    directory
+}
+
+#[test]
+fn one_node_goes_on_behind_it() {
+    let directory = poisoned();
+    let place = directory.path();
+    let layout = StreamLayout::new(place);
+    let last = gapless_journal::JournalReader::open(layout.journal()).unwrap().last_sequence().unwrap();
+    assert_eq!(skip(place, 3).unwrap(), Skip { sequence: 3, mark: last + 1, is_repeated: false });
+    assert_eq!(skip(place, 3).unwrap(), Skip { sequence: 3, mark: last + 1, is_repeated: true });
+    let report = verify(&layout).unwrap();
+    assert_eq!((report.skips.as_slice(), report.verdict()), (&[(3, last + 1)][..], Verdict::Whole), "{report:?}");
+
+    let host = start(options(place));
+    let running = skip(place, 3).unwrap_err().to_string();
+    assert!(running.contains("lock"), "{running}");
+    let letters = fs::read_to_string(layout.dead_letters()).unwrap();
+    assert!(letters.contains("\"sequence\":3") && letters.contains("skipped by an operator"), "{letters}");
+    let mut client = connect(place);
+    let key = client.open_session(6, 8).unwrap();
+    assert_eq!(add(&mut client, key, 1), if last == 3 { 11 } else { 18 });
+    host.stop().unwrap();
+
+    // The replay of a copy, with the policy of another time.
+    let (fold, _) = replay_copy(place, Adder::default(), Policy::default(), u64::MAX, &mut NoSink).unwrap();
+    let state = fold.state();
+
+    // Without the file, and with one of another journal or a damaged one, a start says so.
+    let file = fs::read(layout.skips()).unwrap();
+    for (damaged, expected) in [
+        // The handler panics before the mark is met.
+        (None, "skip this sequence (`gapless journal skip DIRECTORY 3`"),
+        (Some("2 at 4\n"), "the file is of another journal"),
+        (Some("3 at 999\n"), "the file is of another journal"),
+        (Some("3 at 2\n"), "it is damaged"),
+        (Some("three\n"), "it is damaged"),
+    ] {
+        match damaged {
+            None => fs::remove_file(layout.skips()).unwrap(),
+            Some(text) => fs::write(layout.skips(), text).unwrap(),
+        }
+        let said = refused(options(place));
+        assert!(said.contains(expected), "{damaged:?}: {said}");
+        assert_eq!(verify(&layout).unwrap().verdict(), Verdict::Damaged, "{damaged:?}");
+    }
+    fs::remove_file(layout.skips()).unwrap();
+    assert!(skip(place, 3).unwrap().is_repeated);
+    assert_eq!(fs::read(layout.skips()).unwrap(), file);
+
+    // Behind a snapshot nobody needs the file.
+    let host = start(options(place));
+    host.snapshot().unwrap();
+    host.stop().unwrap();
+    fs::remove_file(layout.skips()).unwrap();
+    let host = start(options(place));
+    assert_eq!(verify_state(&host, place), state);
+    host.stop().unwrap();
+    assert_eq!(verify(&layout).unwrap().verdict(), Verdict::Whole);
+}
+
+/// The sum of a running host, as its snapshot has it.
+fn verify_state(host: &ServiceHost, place: &Path) -> Vec<u8> {
+    host.snapshot().unwrap();
+    let copy = replay_copy(place, Adder::default(), Policy::default(), u64::MAX, &mut NoSink);
+    copy.unwrap().0.state()
+}
+
+#[test]
+fn a_mended_handler_meets_the_mark() {
+    /// Takes every command, that of the other's panic too.
+    #[derive(Default)]
+    struct Mended;
+    impl gapless_engine::Service for Mended {
+        fn handlers(handlers: &mut gapless_engine::Handlers<Self>) {
+            for schema in [ADD, PANIC] {
+                handlers.on_bytes(schema, |_, _, _| Ok(()));
+            }
+        }
+        fn snapshot(&self, _: &mut Vec<u8>) {}
+        fn restore(&mut self, _: &[u8]) -> Result<(), String> {
+            Ok(())
+        }
+    }
+    let directory = poisoned();
+    let place = directory.path();
+    let mark = skip(place, 3).unwrap().mark;
+    fs::remove_file(StreamLayout::new(place).skips()).unwrap();
+    fs::remove_file(StreamLayout::new(place).outputs()).unwrap();
+    let said = ServiceHost::start(Mended, options(place)).err().expect("it has handled what is skipped").to_string();
+    assert!(said.contains(&format!("says at sequence {mark} that sequence 3 is skipped")), "{said}");
+}
+
+#[test]
+fn only_a_command_without_effect_is_skipped() {
+    let directory = poisoned();
+    let place = directory.path();
+    let said = |sequence| skip(place, sequence).unwrap_err().to_string();
+    let before = fs::read(StreamLayout::new(place).journal().join("00000000000000000001.log")).ok();
+    assert!(said(2).contains("its outputs are recorded"), "{}", said(2));
+    assert!(said(999).contains("the journal holds 1 to"), "{}", said(999));
+    fs::remove_file(StreamLayout::new(place).outputs()).unwrap();
+    assert!(said(1).contains("no command but a SessionOpen"), "{}", said(1));
+    assert!(!StreamLayout::new(place).skips().exists());
+    assert_eq!(fs::read(StreamLayout::new(place).journal().join("00000000000000000001.log")).ok(), before);
+    skip(place, 3).unwrap();
+    let host = start(options(place));
+    let at = host.snapshot().unwrap();
+    host.stop().unwrap();
+    assert!(said(3).contains(&format!("before the snapshot at {at}")), "{}", said(3));
+    for (kind, expected) in [
+        ("member", "gapless cluster skip"),
+        ("stream", "no handler runs"),
+        ("relay", "no handler runs"),
+        ("bus", "refuses its command"),
+    ] {
+        let record = fs::read_to_string(place.join("directory")).unwrap();
+        fs::write(place.join("directory"), record.replace("kind service", &format!("kind {kind}"))).unwrap();
+        assert!(said(3).contains(expected), "{kind}: {}", said(3));
+        fs::write(place.join("directory"), record).unwrap();
+    }
+    let empty = tempfile::tempdir().unwrap();
+    assert!(skip(empty.path(), 1).unwrap_err().to_string().contains("there is no journal"));
+    assert_eq!(fs::read_dir(empty.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn rules_for_faults_hold_for_the_streams_life() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path();
+    let host = start(with(place, dead_letter()));
+    let mut client = connect(place);
+    let key = client.open_session(5, 8).unwrap();
+    assert_eq!(add(&mut client, key, 10), 10);
+    assert!(call(&mut client, key, PANIC, b"?").is_err());
+    assert_eq!(add(&mut client, key, 1), 11);
+    host.stop().unwrap();
+    let fixed = "the stream says for its whole life that a panic is a dead letter (on_panic DeadLetter)";
+    let said = refused(options(place));
+    assert!(said.contains(fixed), "{said}");
+    // Whatever the policy of a replay is.
+    let replayed = replay_copy(place, Adder::default(), Policy::default(), u64::MAX, &mut NoSink);
+    assert_eq!(replayed.unwrap().0.state(), 11u64.to_le_bytes());
+    let host = start(with(place, dead_letter()));
+    host.snapshot().unwrap();
+    host.stop().unwrap();
+    // The snapshot has them, too.
+    assert!(refused(options(place)).contains(fixed));
+    start(with(place, dead_letter())).stop().unwrap();
+}
+
+#[test]
+fn a_stream_that_stops_begins_to_dead_letter() {
+    let directory = poisoned();
+    let place = directory.path();
+    let host = start(with(place, dead_letter()));
+    let mut client = connect(place);
+    let key = client.open_session(6, 8).unwrap();
+    assert!(call(&mut client, key, PANIC, b"?").is_err());
+    assert!(add(&mut client, key, 1) >= 11);
+    host.snapshot().unwrap();
+    host.stop().unwrap();
+    let said = refused(options(place));
+    assert!(said.contains("for its whole life"), "{said}");
+}
