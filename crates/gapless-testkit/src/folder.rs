@@ -47,10 +47,13 @@ impl SmallDisk {
         Some(Self { path: path.to_owned(), _parent: None })
     }
 
-    /// Mounts it again with other options, as `size=2m` or `ro`.
+    /// Mounts it again with other options, as `size=2m` or `ro`. A process that another test has just forked may hold a file of it
+    /// for writing.
     #[track_caller]
     pub fn remount(&self, options: &str) {
-        assert!(run("mount", &["-o", &format!("remount,{options}")], &self.path), "remount {options}");
+        crate::wait::until(&format!("remount {options}"), || {
+            run("mount", &["-o", &format!("remount,{options}")], &self.path)
+        });
     }
 }
 
