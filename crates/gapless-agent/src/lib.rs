@@ -35,6 +35,7 @@
 //! | [`lost_mappings`] | a file that was made shorter under its mapping ends the program with the file's name |
 //! | [`private_folder`] | folders of this process's user alone |
 //! | [`random`] | random bytes of the operating system |
+//! | [`progress`] | [`Progress`](progress::Progress): a number that only grows, and the threads that wait for it |
 //! | [`monotonic`] | the clock of deadlines |
 //! | [`error`] | [`Error`] |
 
@@ -64,6 +65,7 @@ pub mod pauses;
 pub mod plan;
 pub mod private_folder;
 pub mod process_mark;
+pub mod progress;
 pub mod random;
 pub mod thread;
 pub mod thread_group;

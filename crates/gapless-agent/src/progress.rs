@@ -1,0 +1,140 @@
+//! [`Progress`]: a number that only grows, and the threads that sleep until it is reached.
+//!
+//! One thread counts, any number wait. The argument is that of [`park_flag`](crate::park_flag): a waiter announces itself, fences
+//! and looks at the number; the counting thread stores the number, fences and looks for waiters.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// A number that only grows.
+///
+/// ```
+/// # use gapless_agent::progress::{Progress, Waited};
+/// # use std::time::Duration;
+/// let progress = Progress::new(7);
+/// std::thread::scope(|scope| {
+///     let waiter = scope.spawn(|| progress.wait_for(9, Duration::from_secs(60)));
+///     progress.reach(9);
+///     assert_eq!(waiter.join().unwrap(), Waited::Reached);
+/// });
+/// progress.end();
+/// assert_eq!(progress.wait_for(10, Duration::from_secs(60)), Waited::Ended);
+/// ```
+#[derive(Debug)]
+pub struct Progress {
+    reached: AtomicU64,
+    waiting: AtomicUsize,
+    is_ended: Mutex<bool>,
+    changed: Condvar,
+}
+
+/// Why a wait is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Waited {
+    Reached,
+    /// The time is over.
+    TimedOut,
+    /// The number grows no more.
+    Ended,
+}
+
+impl Progress {
+    /// A number that has come so far.
+    #[must_use]
+    pub const fn new(reached: u64) -> Self {
+        let (reached, waiting) = (AtomicU64::new(reached), AtomicUsize::new(0));
+        Self { reached, waiting, is_ended: Mutex::new(false), changed: Condvar::new() }
+    }
+
+    /// Counting thread: the number is `number` now. One fence and one load where nobody waits.
+    #[inline]
+    pub fn reach(&self, number: u64) {
+        // Release pairs with the Acquire in `has_reached`.
+        self.reached.store(number, Ordering::Release);
+        // SeqCst: pairs with the fence in `wait_for`; this side sees the waiter, or the waiter the number.
+        fence(Ordering::SeqCst);
+        // Relaxed: ordered by the fence.
+        if self.waiting.load(Ordering::Relaxed) > 0 {
+            self.wake();
+        }
+    }
+
+    #[cold]
+    fn wake(&self) {
+        // A waiter that has looked and does not sleep yet holds the lock.
+        drop(self.lock());
+        self.changed.notify_all();
+    }
+
+    /// The number grows no more: all waits end.
+    pub fn end(&self) {
+        *self.lock() = true;
+        self.changed.notify_all();
+    }
+
+    /// Sleeps until the number is `number` or greater, has ended, or `timeout` is over.
+    pub fn wait_for(&self, number: u64, timeout: Duration) -> Waited {
+        if self.has_reached(number) {
+            return Waited::Reached;
+        }
+        let begun = Instant::now();
+        let mut is_ended = self.lock();
+        // Relaxed: the fence orders it before the look at the number; pairs with the fence in `reach`.
+        self.waiting.fetch_add(1, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        let waited = loop {
+            if self.has_reached(number) {
+                break Waited::Reached;
+            }
+            let left = timeout.saturating_sub(begun.elapsed());
+            if *is_ended || left.is_zero() {
+                break if *is_ended { Waited::Ended } else { Waited::TimedOut };
+            }
+            is_ended = self.changed.wait_timeout(is_ended, left).unwrap_or_else(PoisonError::into_inner).0;
+        };
+        // Relaxed: a count that is seen too late wakes nobody, once more.
+        self.waiting.fetch_sub(1, Ordering::Relaxed);
+        waited
+    }
+
+    fn has_reached(&self, number: u64) -> bool {
+        self.reached.load(Ordering::Acquire) >= number
+    }
+
+    fn lock(&self) -> MutexGuard<'_, bool> {
+        self.is_ended.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn every_waiter_is_woken_at_its_number() {
+        let progress = Progress::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    (1..=10_000).for_each(|number| assert_eq!(progress.wait_for(number, LONG), Waited::Reached))
+                });
+            }
+            (1..=10_000).for_each(|number| progress.reach(number));
+        });
+    }
+
+    #[test]
+    fn a_wait_has_an_end() {
+        let progress = Progress::new(3);
+        assert_eq!(progress.wait_for(4, Duration::from_millis(1)), Waited::TimedOut);
+        std::thread::scope(|scope| {
+            let waiter = scope.spawn(|| progress.wait_for(4, LONG));
+            progress.end();
+            assert_eq!(waiter.join().unwrap(), Waited::Ended);
+        });
+        assert_eq!(progress.wait_for(3, LONG), Waited::Reached);
+    }
+}
