@@ -53,6 +53,10 @@ impl EmbeddedHost {
         options: ServiceHostOptions,
     ) -> Result<Self, EngineError> {
         options.check_of_state()?;
+        if options.manual_time {
+            let reason = "the time of a host that its owner polls is that of its clock".to_owned();
+            return Err(EngineError::Option { option: "manual_time", reason });
+        }
         let threads = Threads { plan: PlanKind::Min, detach_persister: false, detach_sender: false, ..options.threads };
         let frames_per_poll_max = Some(options.frames_per_poll_max.unwrap_or(BATCH));
         let options = ServiceHostOptions { threads, socket_path: None, frames_per_poll_max, ..options };

@@ -11,6 +11,7 @@ use crate::recovery::Recovered;
 use crate::sender::{RetryPace, SendQueue};
 use crate::snapshot_schedule::SnapshotSchedule;
 use crate::state_hasher::StateHasher;
+use gapless_agent::progress::Progress;
 use gapless_agent::{Agent, AgentError, Counter, CounterView, Counters, Now};
 use gapless_log::{GatingCursor, Window};
 use gapless_stream::AgentRole;
@@ -23,6 +24,7 @@ use gapless_wire::{Frame, aligned_length};
 use outbox::Outbox;
 use rustc_hash::FxHashMap;
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 /// How replies leave.
 pub enum Delivery {
@@ -89,6 +91,8 @@ pub struct ExecutorLinks {
 pub struct ExecutorCounters {
     /// The last sequence handled.
     pub last_sequence: Counter,
+    /// The same, for threads that wait for it.
+    pub progress: Arc<Progress>,
     /// Commands that no handler took, since the start.
     pub dead_letters: Counter,
     /// Messages that wait because their publisher's ring is full.
@@ -109,7 +113,8 @@ impl ExecutorCounters {
         counters.add(INTERRUPTED)?.set(recovered.interrupted_sequence);
         keep_interrupted_ahead(counters, recovered.interrupted_ahead)?;
         let (waiting, handling) = (counters.add("service.messages_waiting")?, counters.add(HANDLING)?);
-        Ok(Self { last_sequence, dead_letters, waiting, handling })
+        let progress = Arc::new(Progress::new(recovered.last_sequence));
+        Ok(Self { last_sequence, progress, dead_letters, waiting, handling })
     }
 
     /// The last sequence handled, and the dead letters, for other threads.
@@ -209,11 +214,12 @@ impl Executor {
         Ok(applied)
     }
 
-    /// After the replies have left, so that none waits for it.
+    /// After the replies have left, so that none waits for it. A frame is handled when its timers are with the sequencer.
     #[inline]
     fn count(&mut self) {
-        if self.counters.last_sequence.get() != self.fold.last_sequence() {
+        if self.counters.last_sequence.get() != self.fold.last_sequence() && self.outbox.requests.is_empty() {
             self.counters.last_sequence.set(self.fold.last_sequence());
+            self.counters.progress.reach(self.fold.last_sequence());
             self.counters.dead_letters.set(self.outbox.dead_letters.count());
         }
         let waiting = self.outbox.deferred.iter().map(|waiting| waiting.messages.len() as u64).sum();
@@ -243,6 +249,8 @@ impl Agent for Executor {
         self.retries.after_poll(now.monotonic_ns, self.outbox.awaits_room(), moved > 0);
         self.outbox.flush();
         self.count();
+        // The rest of them follows when the sequencer has taken some.
+        moved += usize::from(!self.outbox.requests.is_empty());
         let applied = applied?;
         self.full_since_ns = (applied >= self.frames_per_poll).then_some(now.monotonic_ns);
         let is_last = self.closing && self.is_at_end();
@@ -282,6 +290,7 @@ impl Agent for Executor {
 
 impl Drop for Executor {
     fn drop(&mut self) {
+        self.counters.progress.end();
         self.outbox.flush();
     }
 }

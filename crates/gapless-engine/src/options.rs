@@ -78,6 +78,8 @@ pub struct ServiceHostOptions {
     pub policy: Policy,
     /// What the state of a state-replicated service may hold.
     pub state_limits: Limits,
+    /// The time of the stream stands still but for [`ServiceHost::advance`](crate::ServiceHost::advance): for tests.
+    pub manual_time: bool,
     /// Frames that an agent takes in one poll; `None` chooses by what is optimised for.
     pub frames_per_poll_max: Option<usize>,
 }
@@ -111,8 +113,16 @@ impl ServiceHostOptions {
             snapshot_on_stop: true,
             policy: Policy::default(),
             state_limits: Limits::default(),
+            manual_time: false,
             frames_per_poll_max: None,
         }
+    }
+
+    /// With a time that stands still but for [`ServiceHost::advance`](crate::ServiceHost::advance): for tests of timers and of what
+    /// else comes with time.
+    #[must_use]
+    pub fn with_manual_time(self) -> Self {
+        Self { manual_time: true, ..self }
     }
 
     pub(crate) fn check(&self) -> Result<(), EngineError> {

@@ -15,6 +15,7 @@ use crate::state::transaction_applier::StateViews;
 use crate::state::{ServiceFactory, StateOptions, StateService, factory_of};
 use crate::store::Store;
 use crate::transaction_service::{ReleasedTransactions, WriterParts};
+use gapless_agent::progress::Progress;
 use gapless_agent::{Now, ThreadPlan};
 use gapless_client::Client;
 use gapless_client::ClientError;
@@ -287,6 +288,13 @@ impl Replica {
     #[must_use]
     pub fn handled_sequence(&self) -> u64 {
         self.views.as_ref().map_or(0, |views| views.handled.get())
+    }
+
+    /// The same, for threads that wait for it; `None` on a witness.
+    #[doc(hidden)] // Readers of a command bus wait by it.
+    #[must_use]
+    pub fn progress(&self) -> Option<Arc<Progress>> {
+        self.views.as_ref().map(|views| Arc::clone(&views.progress))
     }
 
     /// The hash of a state-replicated service's state behind [`Replica::handled_sequence`]: on all members that stand there

@@ -14,6 +14,7 @@ use crate::state_hasher::StateHasher;
 use crate::store::Store;
 use crate::transaction_service::{ReleasedTransactions, TransactionService, WriterParts};
 use crate::{EngineError, snapshot};
+use gapless_agent::progress::Progress;
 use gapless_agent::{Agent, CounterView};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::{DiskWork, FilePoint, Syncer};
@@ -56,6 +57,7 @@ pub(crate) type Later<T> = Arc<Mutex<Option<T>>>;
 pub(crate) struct ServiceViews {
     pub recovered: Recovered,
     pub handled: CounterView,
+    pub progress: Arc<Progress>,
     pub dead_letters: CounterView,
     pub snapshots: SnapshotRequests,
 }
@@ -211,6 +213,7 @@ impl MemberService for ReplicaService {
         let _ = parts.snapshots.set(Arc::new(snapshots.clone()));
         let counters = ExecutorCounters::add_to(parts.counters, &recovered)?;
         let (handled, dead_letters) = counters.views();
+        let progress = Arc::clone(&counters.progress);
         let root = parts.layout.root();
         let recorded = recorded.unwrap_or_else(|| RecordedOutputs::nothing(root, parts.identity));
         let record = recorded.go_on_behind(&fold, &parts.layout.snapshots())?;
@@ -229,7 +232,7 @@ impl MemberService for ReplicaService {
             state_hasher: StateHasher::new(hash_interval_frames, parts.identity, parts.hashes),
         };
         *views.lock().unwrap_or_else(PoisonError::into_inner) =
-            Some(ServiceViews { recovered, handled, dead_letters, snapshots });
+            Some(ServiceViews { recovered, handled, progress, dead_letters, snapshots });
         Ok(Box::new(Executor::new(fold, links)))
     }
 }

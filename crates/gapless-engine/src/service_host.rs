@@ -16,6 +16,7 @@ use crate::store::Store;
 use crate::transaction_service::{ReleasedTransactions, TransactionService, WriterParts};
 use crate::{EngineError, sender, snapshot, thread_assignment};
 use gapless_agent::monotonic::saturating_ns;
+use gapless_agent::progress::{Progress, Waited};
 use gapless_agent::{Agent, AgentFailure, Clock, CounterView, Counters, Now, Pauses, ThreadPlan, Waker};
 use gapless_client::client::ClientOptions;
 use gapless_client::replay_merge::ReplayMerge;
@@ -27,6 +28,7 @@ use gapless_stream::event_stream::builder::{Head, Journaling, StreamBuilder};
 use gapless_stream::event_stream::{EventStream, StreamRecovery};
 use gapless_stream::ingress::{IngressCounters, IngressLinks};
 use gapless_stream::locked_directory::{LockedDirectory, Owner};
+use gapless_stream::manual_time::{ManualTime, TimeStep};
 use gapless_stream::messages::SequencerRequest;
 use gapless_stream::persistence::{OpenedJournal, Opening};
 use gapless_stream::sequencer::SequencerRules;
@@ -38,12 +40,18 @@ use gapless_transport::token::random_token;
 use std::io;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// A service that runs on a stream of its own, in this process.
 pub struct ServiceHost {
     stream: EventStream,
     snapshots: Option<SnapshotRequests>,
     handled: CounterView,
+    progress: Arc<Progress>,
+    /// The steps of a time that is moved by hand.
+    time_steps: Option<Mutex<Receiver<TimeStep>>>,
     repeated: CounterView,
     dead_letters: CounterView,
     /// Of a state-replicated service.
@@ -184,8 +192,14 @@ impl ServiceHost {
         let cursor = writer.gating_cursor(Scope::Released);
         let Journaling { releaser, syncer_and_preparer, report } = builder.journal()?;
         let journal = layout.as_ref().filter(|_| options.tier != Tier::Memory).map(StreamLayout::journal);
-        let (ingress, repeated, state) =
+        let (mut ingress, repeated, state) =
             ingress(&options, &builder, sequencer, writer, releaser, (&mut fold, journal))?;
+        let mut time_steps = None;
+        if options.manual_time {
+            let (time, steps) = ManualTime::new();
+            ingress = ingress.with_manual_time(time);
+            time_steps = Some(Mutex::new(steps));
+        }
         let (mut schedule, mut kept_preparer) = (None, None);
         if let (Some((syncer, preparer)), Some(layout)) = (syncer_and_preparer, &layout) {
             kept_preparer = Some(preparer.clone());
@@ -199,6 +213,7 @@ impl ServiceHost {
         let (delivery, sender) = delivery(&options, &builder)?;
         let counters = ExecutorCounters::add_to(&builder.counters, &recovered)?;
         let (handled, dead_letter_count) = counters.views();
+        let progress = Arc::clone(&counters.progress);
         let versions = fold.service.versions();
         let executor = Executor::new(
             fold,
@@ -242,6 +257,8 @@ impl ServiceHost {
             stream,
             snapshots: snapshot_requests,
             handled,
+            progress,
+            time_steps,
             repeated,
             dead_letters: dead_letter_count,
             state,
@@ -392,6 +409,105 @@ impl ServiceHost {
             option: "version",
             reason: "the sequencer has too many requests to take; ask again".to_owned(),
         })
+    }
+
+    /// Moves the time of the stream on by `by` from its last frame, of a host with [`ServiceHostOptions::manual_time`]. Each timer that is due until then
+    /// fires at its own time and after all that came before it, also one that is set by another. When this returns they
+    /// are handled, and what their handlers sent is on its way. Returns the time, ns since the epoch.
+    ///
+    /// ```
+    /// # mod gapless {
+    /// #     pub mod prelude {
+    /// #         pub use gapless_client::{ClientOptions, client::{Incoming, MessageType}};
+    /// #         pub use gapless_engine::{Context, Handlers, Reject, Service, ServiceHost, ServiceHostOptions};
+    /// #         pub use gapless_schema::Encoding;
+    /// #         pub use gapless_transport::token::random_token;
+    /// #         pub use std::time::Duration;
+    /// #     }
+    /// # }
+    /// use gapless::prelude::*;
+    ///
+    /// const WATCH: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
+    /// const HOUR_NS: u64 = 3_600_000_000_000;
+    ///
+    /// /// Counts the hours since it was asked to.
+    /// struct Hours(u64);
+    ///
+    /// impl Service for Hours {
+    ///     fn handlers(handlers: &mut Handlers<Self>) {
+    ///         handlers.on_bytes(WATCH.schema, |hours, _, context| {
+    ///             context.set_timer(1, context.time_ns() + HOUR_NS);
+    ///             context.reply_with(WATCH, &hours.0.to_le_bytes())
+    ///         });
+    ///     }
+    ///     fn on_timer(&mut self, timer: u64, context: &mut Context<'_>) -> Result<(), Reject> {
+    ///         self.0 += 1;
+    ///         context.set_timer(timer, context.time_ns() + HOUR_NS);
+    ///         Ok(())
+    ///     }
+    /// #     fn snapshot(&self, _: &mut Vec<u8>) {}
+    /// #     fn restore(&mut self, _: &[u8]) -> Result<(), String> {
+    /// #         Ok(())
+    /// #     }
+    /// }
+    ///
+    /// let host = ServiceHost::start(Hours(0), ServiceHostOptions::in_memory().with_manual_time())?;
+    /// let mut client = host.connect(ClientOptions::default())?;
+    /// let session = client.open_session(random_token(), 16)?;
+    /// client.call(session, WATCH, b"", Duration::from_secs(5))?;
+    /// host.advance(Duration::from_secs(3 * 3600))?;
+    /// assert_eq!(client.call(session, WATCH, b"", Duration::from_secs(5))?.payload, 3u64.to_le_bytes());
+    /// host.stop()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The host has a clock; it has failed.
+    pub fn advance(&self, by: Duration) -> Result<u64, EngineError> {
+        let Some(steps) = &self.time_steps else {
+            let reason = "the time of this host is its clock's; ServiceHostOptions::with_manual_time lets it be moved";
+            return Err(EngineError::Option { option: "manual_time", reason: reason.to_owned() });
+        };
+        // One at a time.
+        let steps = steps.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut handled = self.step_time(&steps, 0)?;
+        let to_ns = handled.at_ns.saturating_add(saturating_ns(by));
+        loop {
+            let step = self.step_time(&steps, to_ns)?;
+            if step.at_ns >= to_ns && step.last_sequence == handled.last_sequence {
+                return Ok(step.at_ns);
+            }
+            handled = step;
+        }
+    }
+
+    /// Goes on to the next timer or to `to_ns`, and waits until that is handled.
+    fn step_time(&self, steps: &Receiver<TimeStep>, to_ns: u64) -> Result<TimeStep, EngineError> {
+        let (requests, waker) = &self.requests;
+        let gone = || {
+            self.failure().unwrap_or_else(|| EngineError::Stopped(AgentFailure::new("host", "it was stopped".into())))
+        };
+        // Full of timers that the service has set: the sequencer takes them in its next poll.
+        while requests.push(SequencerRequest::MoveTime { to_ns }).is_err() {
+            if self.stream.failure().is_some() {
+                return Err(gone());
+            }
+            waker.wake();
+            std::thread::yield_now();
+        }
+        waker.wake();
+        let step = steps.recv().map_err(|_| gone())?;
+        match self.progress.wait_for(step.last_sequence, Duration::MAX) {
+            Waited::Reached => Ok(step),
+            Waited::Ended | Waited::TimedOut => Err(gone()),
+        }
+    }
+
+    /// The last sequence that the service has handled, for threads that wait for it.
+    #[doc(hidden)] // Readers of a command bus wait by it.
+    #[must_use]
+    pub fn progress(&self) -> Arc<Progress> {
+        Arc::clone(&self.progress)
     }
 
     /// Takes a snapshot of everything handled so far and waits until it is on the device. Returns the

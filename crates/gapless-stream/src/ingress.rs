@@ -26,6 +26,7 @@ mod window_frames;
 
 use crate::deferred::Deferred;
 use crate::fragments::{Collected, Fragments};
+use crate::manual_time::ManualTime;
 use crate::messages::{ResponderMessage, SequencerRequest};
 use crate::sequencer::{Decision, Sequencer, compare};
 use crate::sequencer_state::SequencerState;
@@ -76,6 +77,8 @@ pub struct Ingress {
     /// Where it leads, the time of the stream.
     now: Now,
     time: StreamTime,
+    /// In the place of a clock.
+    manual_time: Option<ManualTime>,
     role: Role,
     /// Whether it takes anything of publishers, where it leads.
     serves: bool,
@@ -117,6 +120,7 @@ impl Ingress {
             first: 0,
             now: Now { monotonic_ns: 0, epoch_ns: 0 },
             time,
+            manual_time: None,
             role: Role::Leading,
             serves: true,
             speculation: None,
@@ -127,6 +131,13 @@ impl Ingress {
     #[must_use]
     pub fn writing_state(mut self, state_writer: SequencerStateWriter) -> Self {
         self.state_writer = Some(state_writer);
+        self
+    }
+
+    /// Lets the time of the stream be moved by requests alone.
+    #[must_use]
+    pub fn with_manual_time(mut self, time: ManualTime) -> Self {
+        self.manual_time = Some(time);
         self
     }
 
@@ -547,6 +558,9 @@ impl Agent for Ingress {
 
     fn poll(&mut self, now: Now) -> Result<usize, AgentError> {
         self.now = if self.is_following() { now } else { self.time.lead(now) };
+        if let Some(time) = &mut self.manual_time {
+            self.now = time.read(self.now);
+        }
         while let Some(event) = self.links.publishers.pop() {
             self.take_publisher_events(event);
         }
@@ -589,6 +603,11 @@ impl Agent for Ingress {
             {
                 self.write_state();
             }
+        }
+        if let Some(time) = &mut self.manual_time
+            && self.sequencer.due_timer(self.now.epoch_ns).is_none()
+        {
+            time.report(self.now.epoch_ns, self.window.last_sequence());
         }
         if self.is_following() {
             self.write_state_if_due();

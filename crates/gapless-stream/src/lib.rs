@@ -7,6 +7,7 @@
 //! | [`event_stream`] | [`EventStream`](event_stream::EventStream): the sequencer and everything that serves it, put together and run |
 //! | [`ingress`] | [`Ingress`]: the agent that moves frames from publishers' rings into the window |
 //! | [`stream_time`] | the time that it stamps with, over restarts and changes of leader |
+//! | [`manual_time`] | the time of a stream that its owner moves, for tests |
 //! | [`journaler`] | [`Journaler`]: the agent that moves them from the window into the journal |
 //! | [`syncer`] | the helper thread that puts the journal on the device |
 //! | [`transactions`] | speculative execution: a service that runs its handlers before commands enter the stream |
@@ -56,6 +57,7 @@ mod ingress_links;
 pub mod journaler;
 pub mod locked_directory;
 pub mod logger;
+pub mod manual_time;
 pub mod member_service;
 pub mod messages;
 pub mod network;

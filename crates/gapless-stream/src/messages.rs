@@ -120,6 +120,12 @@ pub enum SequencerRequest {
     },
     /// Ends the feed session that is open; publishers' messages wait until another begins.
     EndFeed,
+    /// Moves the time of a stream on, to the next timer or to `to_ns`; of one with a
+    /// [`ManualTime`](crate::manual_time::ManualTime).
+    MoveTime {
+        /// ns since the epoch.
+        to_ns: u64,
+    },
     /// From here on the stream's own service acts as this version of itself, not 0.
     ServiceVersion { version: u32 },
     /// The rules for faults of the stream's own service, for the rest of the stream's life; nothing where it has some.

@@ -306,6 +306,7 @@ impl Ingress {
                 | SequencerRequest::BeginFeed { .. }
                 | SequencerRequest::ServiceVersion { .. }
                 | SequencerRequest::FaultRules(_)
+                | SequencerRequest::MoveTime { .. }
                 | SequencerRequest::EndFeed => {
                     tracing::warn!(?request, "only a leader does this; it is not done");
                 }

@@ -95,6 +95,12 @@ impl Ingress {
             SequencerRequest::SetTimer { timer, deadline_ns } => self.sequencer.set_timer(*timer, *deadline_ns),
             SequencerRequest::CancelTimer { timer, deadline_ns } => self.sequencer.cancel_timer(*timer, *deadline_ns),
             SequencerRequest::Throttle(throttle) => self.throttle(*throttle),
+            SequencerRequest::MoveTime { to_ns } => {
+                if let Some(time) = &mut self.manual_time {
+                    let (last_ns, timer_ns) = (self.sequencer.last_timestamp_ns(), self.sequencer.next_deadline_ns());
+                    self.now.epoch_ns = time.step(*to_ns, last_ns, timer_ns);
+                }
+            }
             SequencerRequest::Halt { .. } | SequencerRequest::Resume if self.sequencer.is_between_feeds() => {
                 self.asked_between = Some(request.clone());
             }
