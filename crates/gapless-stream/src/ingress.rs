@@ -337,7 +337,6 @@ impl Ingress {
             return self.answer_frame(number, decision, session, session_seq);
         };
         let open = open.expect("only an open is answered so");
-        self.links.counters.frames_refused.add(1);
         // A publisher that has gone may have opened it anew since, by a ring that is read before this one.
         if !self.publishers[number].has_gone() {
             let connection = self.publishers[number].connection;

@@ -218,6 +218,23 @@ fn a_node_s_counters_are_read_from_outside_and_end_with_it() {
 }
 
 #[test]
+fn a_reconnect_is_no_refusal() {
+    let directory = tempfile::tempdir().unwrap();
+    let host = ServiceHost::start(Adder::default(), options_in(directory.path())).unwrap();
+    let options = ClientOptions { timeout: PATIENCE, ..ClientOptions::default() };
+    let mut client = Client::connect(directory.path().join("node.socket"), options).unwrap();
+    let sessions: Vec<_> = (1..=8).map(|token| client.open_session(token, 4).unwrap()).collect();
+    client.reconnect().unwrap();
+    for session in sessions {
+        client.call(session, message(), &1u64.to_le_bytes(), PATIENCE).unwrap();
+    }
+    let reader = gapless_agent::CountersReader::open(directory.path().join("counters")).unwrap();
+    let refused = |(label, value)| (label == "sequencer.frames_refused").then_some(value);
+    assert_eq!(reader.read().unwrap().into_iter().find_map(refused), Some(0));
+    host.stop().unwrap();
+}
+
+#[test]
 fn a_closed_session_is_forgotten_and_its_token_opens_another() {
     let directory = tempfile::tempdir().unwrap();
     let host = ServiceHost::start(Adder::default(), options_in(directory.path())).unwrap();
