@@ -240,14 +240,15 @@ impl DirectBus {
     /// A reader of the events, from a position on.
     #[must_use]
     pub fn events(&self, from: Position) -> EventReader {
-        self.reading.events(self.host.service().reader(from.sequence), from)
+        let service = self.host.service();
+        self.reading.events(service.reader(from.sequence), from, service.progress())
     }
 
     /// As [`CommandHost::found_events`](crate::CommandHost::found_events).
     #[must_use]
     pub fn found_events(&self, filter: EventFilter, from: Position) -> FoundEvents {
-        let reader = EventReader::over(self.host.service().reader(1), Position::default());
-        self.reading.found_events(filter, from, reader)
+        let service = self.host.service();
+        self.reading.found_events(filter, from, service.reader(1), service.progress())
     }
 
     /// As [`CommandHost::delete_events_before`](crate::CommandHost::delete_events_before); while the file is written that stands for the events, the owner

@@ -6,6 +6,7 @@ use crate::open_readers::{OpenReaders, ReaderPosition};
 use crate::origin::{Cause, Origin};
 use crate::stored_frames::StoredFrames;
 use crate::transaction::{CommandIdentity, EventCursor, RecordedEvent, RecordedEvents, has_events};
+use gapless_agent::progress::{Progress, Waited};
 use gapless_client::ClientError;
 use gapless_client::replay_merge::{ReplayMerge, ReplayRead};
 use gapless_engine::transaction_service::changes_of;
@@ -14,6 +15,8 @@ use gapless_wire::descriptor::TRANSACTION_FLAG;
 use gapless_wire::fields::FieldError;
 use gapless_wire::{Fragment, Kind};
 use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// Why events cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -59,7 +62,7 @@ pub enum ReadError {
 }
 
 /// Reads the events of a stream from a position on, as far as they are released: what is read here is never taken back. It holds nobody up; at
-/// the end it says so, and goes on when there is more.
+/// the end it says so, and goes on when there is more, for which [`EventReader::wait`] waits.
 pub struct EventReader {
     frames: Frames,
     /// The transaction that is read.
@@ -76,7 +79,12 @@ pub struct EventReader {
     is_between_transactions: bool,
     /// Where it is, for who deletes events.
     position: Option<ReaderPosition>,
+    /// How far the host of the stream has come, for waiting.
+    progress: Option<Arc<Progress>>,
 }
+
+/// The journal of another process is looked at this often: that wakes nobody here.
+const STORED_LOOK: Duration = Duration::from_millis(10);
 
 /// Where frames come from.
 enum Frames {
@@ -211,7 +219,13 @@ impl EventReader {
             last_time_ns: 0,
             is_between_transactions: true,
             position: None,
+            progress: None,
         }
+    }
+
+    /// It waits by that, from now on.
+    pub(crate) fn waiting_by(self, progress: Arc<Progress>) -> Self {
+        Self { progress: Some(progress), ..self }
     }
 
     /// From now on what it has not read is not deleted.
@@ -283,6 +297,45 @@ impl EventReader {
         match self.advance(usize::MAX)? {
             Advanced::Transaction => self.transaction().map(Some),
             Advanced::Frames | Advanced::End => Ok(None),
+        }
+    }
+
+    /// Sleeps until something is released that was not read, at most for `timeout`: whether there is something. It is woken by the stream;
+    /// what was released may be a command without events, so that [`EventReader::next_transaction`] still has none. The journal of a
+    /// directory, which another process writes, is looked at every 10 ms instead. On the thread that polls a
+    /// [`DirectBus`](crate::DirectBus) nothing comes meanwhile.
+    ///
+    /// # Errors
+    /// [`ClientError::Closed`]: the host has stopped, and everything is read. A journal that cannot be looked at.
+    pub fn wait(&mut self, timeout: Duration) -> Result<bool, ReadError> {
+        self.wait_for(self.next_sequence(), timeout)
+    }
+
+    /// As [`EventReader::wait`], for that sequence number.
+    pub(crate) fn wait_for(&mut self, sequence: u64, timeout: Duration) -> Result<bool, ReadError> {
+        let frames = match &mut self.frames {
+            Frames::Live(frames) if sequence <= frames.released_sequence() => return Ok(true),
+            Frames::Live(_) => {
+                let progress = self.progress.as_ref().expect("a reader that an application has is its host's");
+                return match progress.wait_for(sequence, timeout) {
+                    Waited::Reached => Ok(true),
+                    Waited::TimedOut => Ok(false),
+                    Waited::Ended if sequence <= self.released_sequence() => Ok(true),
+                    Waited::Ended => Err(ClientError::Closed.into()),
+                };
+            }
+            Frames::Stored(frames) => frames,
+        };
+        let begun = Instant::now();
+        loop {
+            if frames.is_released(sequence)? {
+                return Ok(true);
+            }
+            let left = timeout.saturating_sub(begun.elapsed());
+            if left.is_zero() {
+                return Ok(false);
+            }
+            std::thread::sleep(left.min(STORED_LOOK));
         }
     }
 

@@ -6,6 +6,7 @@ use crate::identity::Position;
 use crate::open_readers::{OpenReaders, ReaderPosition};
 use crate::store::{IndexKey, Search};
 use crate::transaction::{EventCursor, RecordedEvent};
+use std::time::Duration;
 
 /// Where positions are found.
 pub(crate) trait Positions: Send {
@@ -76,6 +77,15 @@ impl FoundEvents {
     #[must_use]
     pub const fn read_through(&self) -> Position {
         Position { sequence: self.through, ordinal: u16::MAX }
+    }
+
+    /// Sleeps until something is released behind what was read, at most for `timeout`: whether there is something, of which the filter may
+    /// have nothing. As [`EventReader::wait`].
+    ///
+    /// # Errors
+    /// As for [`EventReader::wait`].
+    pub fn wait(&mut self, timeout: Duration) -> Result<bool, ReadError> {
+        self.reader.wait_for(self.next.sequence.max(self.through + 1), timeout)
     }
 
     /// The position of the next event that the filter may have.

@@ -9,11 +9,13 @@ use crate::host::{BusParts, CommandCounters, CommandHostOptions, HostError, Read
 use crate::identity::Position;
 use crate::model::CommandModel;
 use gapless_agent::Now;
+use gapless_agent::progress::Progress;
 use gapless_client::Client;
 use gapless_client::client::ClientOptions;
 use gapless_cluster::config::ClusterConfig;
 use gapless_engine::Replica;
 use std::path::Path;
+use std::sync::Arc;
 
 /// A command bus on a member of a cluster.
 pub struct CommandMember {
@@ -76,14 +78,17 @@ impl CommandMember {
     /// A reader of the events, from a position on, as far as they are released here.
     #[must_use]
     pub fn events(&self, from: Position) -> EventReader {
-        self.reading.events(self.replica.member().stream().reader(from.sequence), from)
+        self.reading.events(self.replica.member().stream().reader(from.sequence), from, self.progress())
     }
 
     /// As [`CommandHost::found_events`](crate::CommandHost::found_events), as far as they are released here.
     #[must_use]
     pub fn found_events(&self, filter: EventFilter, from: Position) -> FoundEvents {
-        let reader = EventReader::over(self.replica.member().stream().reader(1), Position::default());
-        self.reading.found_events(filter, from, reader)
+        self.reading.found_events(filter, from, self.replica.member().stream().reader(1), self.progress())
+    }
+
+    fn progress(&self) -> Arc<Progress> {
+        self.replica.progress().expect("a member with a bus has a service")
     }
 
     /// The member that it runs on.

@@ -72,6 +72,18 @@ impl StoredFrames {
         self.released
     }
 
+    /// Whether that sequence is released, or was when this was asked last.
+    ///
+    /// # Errors
+    /// The lock of the journal or the counters of its writer cannot be read.
+    pub fn is_released(&mut self, sequence: u64) -> Result<bool, ClientError> {
+        if sequence <= self.released {
+            return Ok(true);
+        }
+        self.look_further()?;
+        Ok(sequence <= self.released)
+    }
+
     /// The next frame.
     ///
     /// # Errors

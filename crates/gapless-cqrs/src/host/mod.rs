@@ -8,6 +8,7 @@
 //! | `deletion_edge_tests` | tests of deletions that are disturbed |
 //! | `deletion_tests` | tests of events that are deleted |
 //! | `version_tests` | tests of events over versions |
+//! | `waiting_tests` | tests of readers that wait for events |
 //! | this | [`CommandHost`] and its options |
 //! | `counters` | [`CommandCounters`]: what the writer has counted |
 //! | `deleting` | events are deleted |
@@ -36,6 +37,8 @@ mod making_base;
 mod transactions;
 #[cfg(test)]
 pub(crate) mod version_tests;
+#[cfg(test)]
+mod waiting_tests;
 
 pub use counters::CommandCounters;
 pub use deleting::DeletionReport;
@@ -56,6 +59,7 @@ use crate::store::Index;
 use counters::CountersReader;
 use deleting::Deleting;
 use gapless_agent::fault::crash_point;
+use gapless_agent::progress::Progress;
 use gapless_client::ClientError;
 use gapless_client::client::ClientOptions;
 use gapless_client::replay_merge::ReplayMerge;
@@ -175,7 +179,7 @@ impl CommandHost {
     /// A reader of the events, from a position on.
     #[must_use]
     pub fn events(&self, from: Position) -> EventReader {
-        self.reading.events(self.service.reader(from.sequence), from)
+        self.reading.events(self.service.reader(from.sequence), from, self.service.progress())
     }
 
     /// Deletes the events before a sequence number for good, while commands go on: the whole segments of the journal before it, and what of them is
@@ -199,7 +203,7 @@ impl CommandHost {
     /// A reader of the events that a filter has, from a position on. It sees all that is released: what a command was answered for is there.
     #[must_use]
     pub fn found_events(&self, filter: EventFilter, from: Position) -> FoundEvents {
-        self.reading.found_events(filter, from, EventReader::over(self.service.reader(1), Position::default()))
+        self.reading.found_events(filter, from, self.service.reader(1), self.service.progress())
     }
 
     /// What it has counted.
@@ -237,13 +241,20 @@ impl Reading {
         self.0.get().expect(WRITER_IS_MADE)
     }
 
-    /// All events, from a position on.
-    pub fn events(&self, frames: ReplayMerge, from: Position) -> EventReader {
-        EventReader::over(frames, from).open_among(&self.parts().deleting.readers)
+    /// All events, from a position on, of a host that is so far.
+    pub fn events(&self, frames: ReplayMerge, from: Position, progress: Arc<Progress>) -> EventReader {
+        EventReader::over(frames, from).waiting_by(progress).open_among(&self.parts().deleting.readers)
     }
 
-    /// Events that are found by the index, read by `reader`.
-    pub fn found_events(&self, filter: EventFilter, from: Position, reader: EventReader) -> FoundEvents {
+    /// Events that are found by the index.
+    pub fn found_events(
+        &self,
+        filter: EventFilter,
+        from: Position,
+        frames: ReplayMerge,
+        progress: Arc<Progress>,
+    ) -> FoundEvents {
+        let reader = EventReader::over(frames, Position::default()).waiting_by(progress);
         let ReadingParts { index, deleting, .. } = self.parts();
         FoundEvents::new(filter, from, Box::new(index.clone()), reader, &deleting.readers)
     }
