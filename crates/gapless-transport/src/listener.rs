@@ -19,7 +19,7 @@ use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, RecvFlags, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
 };
-use std::io::IoSlice;
+use std::io::{ErrorKind, IoSlice};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -28,6 +28,8 @@ use std::time::{Duration, Instant};
 const FIRST_MESSAGE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Pending connections are checked for that this often.
 const PENDING_CHECK_INTERVAL: Duration = Duration::from_millis(100);
+/// The socket's file is looked for this often.
+const FILE_CHECK_INTERVAL: Duration = Duration::from_millis(500);
 /// Pause after a connection that could not be taken.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Connections at one time, pending ones included.
@@ -44,6 +46,7 @@ pub struct Listener<A> {
     has_newcomers: bool,
     /// Nobody is taken before.
     accepts_again: Option<Instant>,
+    file_checked: Instant,
     warnings: Warnings,
 }
 
@@ -94,8 +97,17 @@ impl<A> Listener<A> {
     pub fn bind(path: &Path, message_bytes_max: usize) -> Result<Self, TransportError> {
         let wake = Arc::new(new_eventfd()?);
         let (socket, path, connections) = (listen(path)?, path.to_owned(), Vec::new());
-        let (has_newcomers, accepts_again, warnings) = (false, None, Warnings::default());
-        Ok(Self { socket, path, wake, message_bytes_max, connections, has_newcomers, accepts_again, warnings })
+        Ok(Self {
+            socket,
+            path,
+            wake,
+            message_bytes_max,
+            connections,
+            has_newcomers: false,
+            accepts_again: None,
+            file_checked: Instant::now(),
+            warnings: Warnings::default(),
+        })
     }
 
     /// Ends its waits from another thread.
@@ -105,7 +117,8 @@ impl<A> Listener<A> {
     }
 
     /// Sleeps until something happens, it is woken, or for `timeout`, and says what has happened. New connections are taken at
-    /// the beginning of the next call, when the caller has dropped those that are to go.
+    /// the beginning of the next call, when the caller has dropped those that are to go. A socket whose file was removed is made again
+    /// within a second.
     ///
     /// # Errors
     /// The operating system cannot wait.
@@ -113,6 +126,7 @@ impl<A> Listener<A> {
         if std::mem::take(&mut self.has_newcomers) {
             self.take_newcomers();
         }
+        self.mend();
         let readable = self.poll(timeout).map_err(TransportError::system("waiting for publishers"))?;
         let mut events = Vec::new();
         let connections = std::mem::take(&mut self.connections);
@@ -142,7 +156,8 @@ impl<A> Listener<A> {
         let has_pending = self.connections.iter().any(|each| matches!(each.progress, Progress::Pending { .. }));
         let check = has_pending.then_some(PENDING_CHECK_INTERVAL);
         let pause = self.accepts_again.map(|at| at - now);
-        readiness::wait(&mut fds, timeout.into_iter().chain(check).chain(pause).min())?;
+        let until = timeout.into_iter().chain(check).chain(pause).chain([FILE_CHECK_INTERVAL]).min();
+        readiness::wait(&mut fds, until)?;
         self.has_newcomers = fds[1].revents().contains(PollFlags::IN);
         Ok(fds[2..].iter().map(|fd| !fd.revents().is_empty()).collect())
     }
@@ -181,6 +196,31 @@ impl<A> Listener<A> {
     /// Logs what `text` says of a peer, at most once a second.
     pub fn warn(&mut self, text: impl FnOnce() -> String) {
         self.warnings.warn_now(text);
+    }
+
+    /// Makes the socket anew under its name where somebody has removed its file, as long as its directory is there.
+    fn mend(&mut self) {
+        if self.file_checked.elapsed() < FILE_CHECK_INTERVAL {
+            return;
+        }
+        self.file_checked = Instant::now();
+        let is_missing =
+            |path: &Path| matches!(path.symlink_metadata(), Err(error) if error.kind() == ErrorKind::NotFound);
+        if !is_missing(&self.path)
+            || self.path.parent().is_some_and(|parent| parent != Path::new("") && is_missing(parent))
+        {
+            return;
+        }
+        // Nobody else finds the old one.
+        self.take_newcomers();
+        let path = self.path.display();
+        match listen(&self.path) {
+            Ok(socket) => {
+                self.socket = socket;
+                tracing::warn!("the socket {path} was removed, and was made again");
+            }
+            Err(error) => self.warnings.warn_now(|| format!("the socket {path} was removed: {error}")),
+        }
     }
 
     fn take_newcomers(&mut self) {
@@ -311,7 +351,9 @@ mod tests {
     use crate::handshake::{HELLO_LENGTH, Hello, Status};
     use crate::link::{ConnectionId, RingSizes};
     use crate::seen::Seen;
+    use crate::socket_path::connect_packets;
     use gapless_log::{MemoryKind, StreamIdentity};
+    use gapless_testkit::wait::until;
     use rustix::fd::AsFd;
 
     const IDENTITY: StreamIdentity = StreamIdentity { stream_id: 7, incarnation: 9 };
@@ -367,5 +409,28 @@ mod tests {
         assert!(ends.commands.is_writer_closed(), "its rings say so, too");
         drop(listener);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_removed_socket_is_made_again() {
+        let folder = std::env::temp_dir().join(format!("gapless-removed-{}", std::process::id()));
+        std::fs::create_dir(&folder).unwrap();
+        let path = folder.join("socket");
+        let mut listener = Listener::<u32>::bind(&path, HELLO_LENGTH).unwrap();
+        let mut is_there_again = || {
+            // Each wait ends within the interval.
+            assert!(listener.wait(None).unwrap().is_empty());
+            path.exists()
+        };
+        std::fs::remove_file(&path).unwrap();
+        until("it is there again", &mut is_there_again);
+        assert!(connect_packets(&path).is_ok());
+        // Without its directory nothing is made, and it comes back with it.
+        std::fs::remove_dir_all(&folder).unwrap();
+        (0..2).for_each(|_| assert!(!is_there_again()));
+        std::fs::create_dir(&folder).unwrap();
+        until("it is there once more", is_there_again);
+        drop(listener);
+        std::fs::remove_dir(&folder).unwrap();
     }
 }
