@@ -4,7 +4,7 @@
 use crate::program::{gapless, run};
 use gapless_cluster::member::control::{Answer, Request, ask};
 use gapless_testkit::process::Process;
-use gapless_testkit::wait::until_some;
+use gapless_testkit::wait::{until, until_some};
 use std::process::Stdio;
 
 #[test]
@@ -42,6 +42,24 @@ fn a_new_member_has_an_address_of_its_own_and_who_leads_is_handed_nothing() {
     assert!(text.contains("sequence 1 is no command"), "{text}");
     let text = run(here, &["cluster", "skip", "orders/member-1.toml", "--sequence", "99999"]).error(1);
     assert!(text.contains("the journal of member 1 ends at sequence "), "{text}");
+}
+
+#[test]
+fn a_stream_without_a_quorum_is_unhealthy() {
+    let directory = tempfile::tempdir().unwrap();
+    let here = directory.path();
+    run(here, &["cluster", "new", "orders", "--members", "2"]).good();
+    let start = |member: u64| {
+        Process::start(&mut gapless(here, &["cluster", "start", &format!("orders/member-{member}.toml")]))
+    };
+    let status = || run(here, &["stream", "status", "--directory", "orders/member-1", "--json"]);
+    let _one = start(1);
+    until("it runs", || status().stdout.contains("\"illness\""));
+    let said = status().error(1);
+    assert!(said.contains("it does not take part yet") || said.contains("no leader is known"), "{said}");
+    let _two = start(2);
+    until("somebody leads", || !status().stdout.contains("\"illness\""));
+    status().good();
 }
 
 #[test]

@@ -4,6 +4,7 @@
 
 use crate::stream_process::{configured, sequencer, some_lines, started, stream, stream_with_config, write_lines};
 use gapless_testkit::process::Process;
+use gapless_testkit::wait::until;
 use std::path::Path;
 
 /// Starts `gapless stream WORDS` in `here`, once it passes the stream on.
@@ -58,6 +59,25 @@ fn by_a_bridge_into_another_network() {
     let file = file.to_str().unwrap();
     let start = |here: &Path| relay(here, &["bridge", "--config", "stream.toml", "--to", file]);
     passes_on("tcp", start, &["--config", file]);
+}
+
+#[test]
+fn a_relay_without_its_stream_is_unhealthy() {
+    let (directory, other) = (configured("tcp"), configured("tcp"));
+    let here = directory.path();
+    let running = sequencer(here);
+    let file = other.path().join("stream.toml");
+    let far = ["--config", file.to_str().unwrap()];
+    let _relay = relay(here, &["bridge", "--config", "stream.toml", "--to", far[1]]);
+    stream_with_config(here, &far, &["status"]).good();
+    drop(running);
+    let status = || stream_with_config(here, &far, &["status", "--json"]);
+    until("it is known there", || status().stdout.contains("\"illness\""));
+    let said = status().error(1);
+    assert!(said.contains("its stream is not there"), "{said}");
+    let _running = sequencer(here);
+    until("it is connected again", || !status().stdout.contains("\"illness\""));
+    stream_with_config(here, &far, &["status"]).good();
 }
 
 #[test]

@@ -127,6 +127,24 @@ pub struct StatusReport {
     pub members: Vec<MemberReport>,
 }
 
+impl StatusReport {
+    /// Why the member cannot do its part, if it cannot.
+    #[must_use]
+    pub fn illness(&self) -> Option<&'static str> {
+        if !self.parted.is_empty() {
+            Some("its log and that of another member are not of one history")
+        } else if !self.waits_for.is_empty() {
+            Some("it does not take part yet")
+        } else if self.leader.is_none() {
+            Some("no leader is known")
+        } else if self.is_behind {
+            Some("it has not caught up since its machine lost power")
+        } else {
+            None
+        }
+    }
+}
+
 /// A member, as another one sees it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MemberReport {

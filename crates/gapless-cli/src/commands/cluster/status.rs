@@ -45,7 +45,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         let Some(seconds) = arguments.watch else {
             let ended =
                 |reason| Ended { code: UNHEALTHY, reason: format!("member {}: {reason}", report.member) }.into();
-            return illness(&report).map_or(Ok(()), |reason| Err(ended(reason)));
+            return report.illness().map_or(Ok(()), |reason| Err(ended(reason)));
         };
         if !sleep_until(Instant::now() + Duration::from_secs(seconds), is_interrupted) {
             return Ok(());
@@ -62,21 +62,6 @@ fn not_running(error: Box<dyn Error>) -> Box<dyn Error> {
         _ => error.is::<NeverThere>(),
     };
     if runs_not { Ended { code: NOT_RUNNING, reason: error.to_string() }.into() } else { error }
-}
-
-/// Why the member cannot do its part, if it cannot.
-fn illness(report: &StatusReport) -> Option<&'static str> {
-    if !report.parted.is_empty() {
-        Some("its log and that of another member are not of one history")
-    } else if !report.waits_for.is_empty() {
-        Some("it does not take part yet")
-    } else if report.leader.is_none() {
-        Some("no leader is known")
-    } else if report.is_behind {
-        Some("it has not caught up since its machine lost power")
-    } else {
-        None
-    }
 }
 
 fn text(report: &StatusReport) -> String {

@@ -13,9 +13,15 @@ use gapless_client::ClientError;
 use gapless_client::control::{Controller, NodeReading, StatusFeed, StatusReading};
 use gapless_client::control_messages::StreamState;
 use gapless_client::stream_layout::StreamLayout;
+use gapless_cluster::ClusterError;
+use gapless_cluster::member::{
+    self,
+    control::{Answer as Report, Request},
+};
 use gapless_journal::{JournalError, JournalReader};
 use gapless_transport::peer_process::PeerProcess;
 use serde_json::{Map, Value, json};
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -44,6 +50,12 @@ struct Sample {
     /// Its number is one of this process namespace.
     is_visible: bool,
     values: Vec<(String, u64)>,
+}
+
+impl Sample {
+    fn value(&self, name: &str) -> Option<u64> {
+        self.values.iter().find(|(label, _)| label == name).map(|(_, value)| *value)
+    }
 }
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
@@ -76,6 +88,9 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         let mut status = status(&layout, before.as_ref(), now.as_ref())?;
         let answer = now.as_ref().map(|now| silent.unwrap_or_else(|| Answer::ask(&mut feed, now)));
         let nodes = answer.as_ref().map(|answer| answer.tell(&mut status)).unwrap_or_default();
+        let illness =
+            now.as_ref().filter(|_| matches!(answer, Some(Answer::Read(_)))).and_then(|now| illness(directory, now));
+        status.extend(illness.as_ref().map(|illness| ("illness".to_owned(), json!(illness))));
         let is_read = is_printed(&if arguments.json {
             status.insert("nodes".to_owned(), nodes::in_json(nodes));
             format!("{}\n", Value::Object(status))
@@ -91,7 +106,9 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
             return match answer.ok_or_else(absent)? {
                 Answer::Silent(why) => Err(Ended { code: UNHEALTHY, reason: format!("{place}: {why}") }.into()),
                 Answer::Failed(error) => Err(Ended { code: UNHEALTHY, reason: format!("{place}: {error}") }.into()),
-                Answer::Read(_) => Ok(()),
+                Answer::Read(_) => illness.map_or(Ok(()), |illness| {
+                    Err(Ended { code: UNHEALTHY, reason: format!("{place}: {illness}") }.into())
+                }),
             };
         };
         let pause = if now.is_none() { interval } else { Duration::ZERO };
@@ -145,6 +162,20 @@ impl Answer {
     }
 }
 
+/// Why a relay or a member of a cluster that answers cannot do its part, if it cannot.
+fn illness(directory: &Path, now: &Sample) -> Option<String> {
+    if now.value("relay.connected") == Some(0) {
+        return Some("its stream is not there; it looks for it".to_owned());
+    }
+    match member::control::ask(directory, &Request::Status) {
+        Ok(Report::Status(report)) => report.illness().map(str::to_owned),
+        Ok(_) => None,
+        // Of another stream than a member's.
+        Err(ClusterError::System { source, .. }) if source.kind() == ErrorKind::NotFound => None,
+        Err(error) => Some(error.to_string()),
+    }
+}
+
 /// What the sequencer says of the stream as a whole.
 fn tell_stream(stream: &StreamState, status: &mut Map<String, Value>) {
     let transports: Vec<_> = stream.transports.iter().map(|transport| transport.name()).collect();
@@ -193,17 +224,15 @@ fn status(
         };
         return Ok(status);
     };
-    let value =
-        |sample: &Sample, name: &str| sample.values.iter().find(|(label, _)| label == name).map(|(_, value)| *value);
     status.insert("process".to_owned(), json!(now.process));
     if !now.is_visible {
         status.insert("process_in_other_namespace".to_owned(), json!(true));
     }
     // A relay has no sequencer, and passes on the order of another.
-    let last = value(now, "sequencer.last_sequence").or_else(|| value(now, "relay.last_sequence"));
+    let last = now.value("sequencer.last_sequence").or_else(|| now.value("relay.last_sequence"));
     status.insert("last_sequence".to_owned(), json!(last));
     for (name, counter) in [("journal_lag", "journaler.last_sequence"), ("sync_lag", "sync.last_sequence")] {
-        if let (Some(last), Some(reached)) = (last, value(now, counter)) {
+        if let (Some(last), Some(reached)) = (last, now.value(counter)) {
             status.insert(name.to_owned(), json!(last.saturating_sub(reached)));
         }
     }
@@ -216,8 +245,8 @@ fn status(
         ("frames_sent_again_per_s", "replayer.frames"),
         ("rewind_frames_per_s", "rewind.frames"),
     ] {
-        if let Some((before, new)) = before.and_then(|before| Some((before, value(now, counter)?))) {
-            let old = value(before, counter).unwrap_or(0);
+        if let Some((before, new)) = before.and_then(|before| Some((before, now.value(counter)?))) {
+            let old = before.value(counter).unwrap_or(0);
             let seconds = now.at.duration_since(before.at).as_secs_f64();
             status.insert(name.to_owned(), json!((new.saturating_sub(old) as f64 / seconds).round()));
         }
