@@ -301,6 +301,7 @@ fn a_program_is_a_worker() {
     let _upper = serving(folder, &["upper", "--", "tr", "a-z", "A-Z"]);
     assert_eq!(here(folder, &["call", "upper", "hello", "--bytes"]).good(), "HELLO");
     assert_eq!(here(folder, &["call", "upper", "\"hello\""]).good(), "\"HELLO\"\n", "bytes have a form as JSON");
+    assert_eq!(here(folder, &["call", "upper", r#"{"a": 1}"#]).good(), "{\"A\": 1}\n", "and may be JSON");
     // More than pipes hold, both ways at once.
     let long = b"abc\n".repeat(1 << 20);
     let output = piped(folder, &["upper", "-", "--bytes"], &long);

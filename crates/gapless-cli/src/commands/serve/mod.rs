@@ -2,6 +2,7 @@
 
 pub(crate) mod guard;
 mod guarding;
+mod piped;
 mod program;
 mod worker;
 
@@ -13,6 +14,7 @@ use clap::Args;
 use gapless_rpc::domain::ServeReach;
 use gapless_rpc::{CallContext, Json, Refusal, Rejection};
 use guarding::Guarding;
+use piped::Piped;
 use std::ffi::OsString;
 use std::io::{self, Write as _};
 use std::sync::Arc;
@@ -31,7 +33,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "COUNT", default_value = "1", value_parser = workers, allow_hyphen_values = true)]
     workers: u16,
 
-    /// The program reads and writes JSON; without this, bytes
+    /// The program reads and writes JSON, and nothing else; without this, bytes, which may be JSON
     #[arg(long)]
     json: bool,
 
@@ -85,7 +87,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
             reply.map_err(|error| Rejection::from(Refusal::new(0, format!("what it has printed is no {error}"))))
         })
     } else {
-        route.handle(move |request: Vec<u8>, context| Ok(work(&request, context)?))
+        route.handle(move |Piped(request), context| Ok(Piped(work(&request, context)?)))
     };
     let served = served.map_err(about_options)?;
     announce(&format!("{} is served; Ctrl-C ends it when what has begun is done", arguments.route));

@@ -1,0 +1,69 @@
+//! [`Piped`]: the bytes of a program's pipe as a message. Callers with JSON may send a program JSON, and get its JSON.
+
+use gapless_rpc::{Encoding, Json, Message, MessageError};
+
+/// Bytes, as a route of bytes has them between processes. As JSON they are what they are, where they are an object.
+pub(super) struct Piped(pub Vec<u8>);
+
+impl Message for Piped {
+    const TYPE_NAME: &'static str = <Vec<u8> as Message>::TYPE_NAME;
+    const ENCODING: Encoding = <Vec<u8> as Message>::ENCODING;
+
+    fn fingerprint() -> u64 {
+        <Vec<u8> as Message>::fingerprint()
+    }
+
+    fn encode(&self, into: &mut Vec<u8>) -> Result<(), MessageError> {
+        self.0.encode(into)
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Self, MessageError> {
+        Message::decode(bytes).map(Self)
+    }
+
+    /// An object as it is; else as bytes, a text or an array of numbers.
+    fn to_json(&self) -> Result<Vec<u8>, MessageError> {
+        let is_object = self.0.trim_ascii_start().starts_with(b"{");
+        match is_object.then(|| Json::new(self.0.as_slice())) {
+            Some(Ok(object)) => Ok(object.into_text()),
+            _ => self.0.to_json(),
+        }
+    }
+
+    /// The bytes of a text or of an array of numbers; the text of other JSON.
+    fn from_json(text: &[u8]) -> Result<Self, MessageError> {
+        Message::from_json(text)
+            .map(Self)
+            .or_else(|error| Json::new(text).map(|json| Self(json.into_text())).map_err(|_| error))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test")]
+
+    use super::*;
+
+    #[test]
+    fn json_passes_through_a_route_of_bytes() {
+        for (json, bytes) in [
+            (&b"\"text\""[..], &b"text"[..]),
+            (b"[104, 105]", b"hi"),
+            (b"null", b""),
+            (b"{\"a\": [1]}", b"{\"a\": [1]}"),
+            (b"[1, 1000]", b"[1, 1000]"),
+            (b"3.50", b"3.50"),
+        ] {
+            assert_eq!(Piped::from_json(json).unwrap().0, bytes);
+        }
+        assert!(Piped::from_json(b"{").is_err());
+        for (bytes, json) in [
+            (&b" {\"a\": 1}\n"[..], &b" {\"a\": 1}\n"[..]),
+            (b"{a}", b"\"{a}\""),
+            (b"12", b"\"12\""),
+            (b"\xff", b"[255]"),
+        ] {
+            assert_eq!(Piped(bytes.to_vec()).to_json().unwrap(), json);
+        }
+    }
+}
