@@ -130,10 +130,12 @@ pub enum ClientError {
         found: gapless_log::StreamIdentity,
     },
     /// The service is gone.
-    #[error("{}", describe_gone(peer))]
+    #[error("{}", describe_gone(peer, reason.as_deref()))]
     Disconnected {
         /// The socket's path, or "this process".
         peer: String,
+        /// Why it has failed, where that is known: in the process of the service.
+        reason: Option<String>,
     },
     /// As many commands are in flight as the session's window allows; poll for replies first.
     #[error("session {session}: {window_messages} commands are in flight, which is its window; poll for replies first")]
@@ -245,9 +247,10 @@ impl From<TransportError> for ClientError {
 /// The peer of a client or node in the process of its service: one that is gone is gone for good.
 pub(crate) const THIS_PROCESS: &str = "this process";
 
-fn describe_gone(peer: &str) -> String {
+fn describe_gone(peer: &str, reason: Option<&str>) -> String {
     if peer == THIS_PROCESS {
-        return "the service in this process has stopped; its clients in this process have ended with it".to_owned();
+        let why = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+        return format!("the service in this process has stopped{why}; its clients in this process have ended with it");
     }
     format!("the service at {peer} is gone; reconnect to go on with the same sessions")
 }
@@ -258,7 +261,7 @@ mod tests {
 
     #[test]
     fn nobody_is_told_to_reconnect_to_what_was_in_the_same_process() {
-        let gone = |peer: &str| ClientError::Disconnected { peer: peer.to_owned() }.to_string();
+        let gone = |peer: &str| ClientError::Disconnected { peer: peer.to_owned(), reason: None }.to_string();
         assert!(gone("data/node.socket").contains("reconnect"));
         assert!(!gone(THIS_PROCESS).contains("reconnect"), "{}", gone(THIS_PROCESS));
     }

@@ -44,7 +44,7 @@ fn lock(handover: &Mutex<Handover>) -> MutexGuard<'_, Handover> {
 }
 
 fn disconnected() -> ClientError {
-    ClientError::Disconnected { peer: "a member".to_owned() }
+    ClientError::Disconnected { peer: "a member".to_owned(), reason: None }
 }
 
 impl MemberLink {

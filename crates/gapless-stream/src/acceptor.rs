@@ -7,7 +7,7 @@ use crate::StreamError;
 use crate::control_server::{Asked, ControlServer, answer};
 use crate::history_check::HistoryCheck;
 use crate::messages::{EgressMessage, PublisherEvent};
-use gapless_agent::Waker;
+use gapless_agent::{FailureSlot, Waker};
 use gapless_client::control_messages::{ControlRequest, ControlStatus, NoRequest, NodesRequest, REQUEST_LENGTH_MAX};
 use gapless_client::{Client, ClientError, ClientOptions};
 use gapless_log::{MemoryKind, StreamIdentity, Window};
@@ -22,8 +22,8 @@ use gapless_transport::seen::Seen;
 use gapless_transport::tier::Tier;
 use rustix::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -84,7 +84,9 @@ impl Acceptor {
             None => None,
         };
         let (next_connection, stopping) = (AtomicU32::new(1), AtomicBool::new(false));
-        let admission = Arc::new(Admission { description, links, next_connection, stopping, window, history });
+        let failures = OnceLock::new();
+        let admission =
+            Arc::new(Admission { description, links, next_connection, stopping, failures, window, history });
         let mut thread = None;
         if let Some(path) = socket_path {
             let listener = Listener::bind(path, FIRST_MESSAGE_BYTES_MAX)?;
@@ -135,7 +137,13 @@ impl Acceptor {
         let window = admission.window.as_ref().map(|(window, _)| window.clone());
         let (link, ends) = rings.split(welcome, admission.links.ingress_waker.wake_fd(), window)?;
         admission.announce(ends, is_checked);
-        Ok(link)
+        Ok(PublisherLink { failures: admission.failures.get().cloned(), ..link })
+    }
+
+    /// Publishers of this process learn there why the stream has failed.
+    pub(crate) fn watch(&self, failures: &FailureSlot) {
+        // A stream has its threads once.
+        let _ = self.admission.failures.set(failures.clone());
     }
 
     /// Where other processes connect.
@@ -162,6 +170,8 @@ struct Admission {
     links: AcceptorLinks,
     next_connection: AtomicU32,
     stopping: AtomicBool,
+    /// Of the stream's threads, once they run.
+    failures: OnceLock<FailureSlot>,
     /// Readers of an event stream get the window, and a descriptor of it that cannot write.
     window: Option<(Window, OwnedFd)>,
     history: Option<HistoryCheck>,

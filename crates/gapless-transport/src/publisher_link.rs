@@ -4,6 +4,7 @@ use crate::TransportError;
 use crate::handshake::Welcome;
 use crate::pump::Pump;
 use crate::readiness;
+use gapless_agent::FailureSlot;
 use gapless_log::{RingReader, RingWriter, Window};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
 use rustix::fd::OwnedFd;
@@ -25,6 +26,8 @@ pub struct PublisherLink {
     pub socket: Option<OwnedFd>,
     /// The stream's window, for one that reads it.
     pub window: Option<Window>,
+    /// Why the other side has failed, if it has; `None` where it is in another process.
+    pub failures: Option<FailureSlot>,
     /// The pump that carries the rings' frames where the service is elsewhere.
     pub pump: Option<Box<Pump>>,
 }
@@ -37,7 +40,17 @@ impl PublisherLink {
     pub fn of_rings(welcome: Welcome, writer: RingWriter, reader: RingReader) -> Result<Self, TransportError> {
         // Nobody sleeps at the other ends.
         let (wake_service, wake_publisher) = (new_eventfd()?, new_eventfd()?);
-        Ok(Self { welcome, writer, reader, wake_service, wake_publisher, socket: None, window: None, pump: None })
+        Ok(Self {
+            welcome,
+            writer,
+            reader,
+            wake_service,
+            wake_publisher,
+            socket: None,
+            window: None,
+            failures: None,
+            pump: None,
+        })
     }
 
     /// Sleeps until it is woken, the other side hangs up, or `timeout`. The reader is armed, and has nothing.
@@ -69,6 +82,12 @@ impl PublisherLink {
         });
         // A stream or node that has failed gives its rings up while its process may still live.
         hung_up || self.reader.is_writer_closed() || self.pump.as_ref().is_some_and(|pump| pump.is_over())
+    }
+
+    /// Why the other side has failed, if that is known here.
+    #[must_use]
+    pub fn failure(&self) -> Option<String> {
+        Some(self.failures.as_ref()?.failure()?.to_string())
     }
 
     /// Lets the service see what was written; where it is elsewhere, also takes what it has sent.

@@ -72,6 +72,7 @@ impl PublisherRings {
             wake_publisher,
             socket: None,
             window,
+            failures: None,
             pump: None,
         };
         Ok((link, self.service))

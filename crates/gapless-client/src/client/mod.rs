@@ -63,7 +63,7 @@ pub struct ClientOptions {
     /// Sizes of the rings.
     pub link: RingSizes,
     /// How long a service that is reached may take to accept the client, and opening a session may take. Where nobody listens, connecting
-    /// fails at once.
+    /// fails at once. Also how long [`Client::reconnect`] looks for a service.
     pub timeout: Duration,
     /// The stream that must be there; zeros for any.
     pub identity: StreamIdentity,

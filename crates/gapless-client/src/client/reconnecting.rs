@@ -119,7 +119,16 @@ impl Client {
     /// [`ClientError::TimedOut`], or the last refusal; [`ClientError::Disconnected`] inside the
     /// service's own process, where there is nothing to connect to.
     pub fn reconnect(&mut self) -> Result<(), ClientError> {
-        self.reconnect_until(TimeLimit::new(self.now(), self.options.timeout))
+        self.reconnect_within(self.options.timeout)
+    }
+
+    /// As [`Client::reconnect`], for at most `limit`, whatever [`ClientOptions::timeout`](super::ClientOptions::timeout) says. With
+    /// [`Duration::ZERO`] it is one attempt at one address, of some milliseconds, for a caller that does something else between two.
+    ///
+    /// # Errors
+    /// As for [`Client::reconnect`].
+    pub fn reconnect_within(&mut self, limit: Duration) -> Result<(), ClientError> {
+        self.reconnect_until(TimeLimit::new(self.now(), limit))
     }
 
     /// As [`Client::reconnect`], with the last attempt at the end of `limit`.
@@ -199,7 +208,9 @@ impl Client {
     fn go_on(&mut self, deadline: Instant) -> Result<(), ClientError> {
         let peer = self.peer();
         let now = self.now();
-        let Some(addresses) = &self.addresses else { return Err(ClientError::Disconnected { peer }) };
+        let Some(addresses) = &self.addresses else {
+            return Err(ClientError::Disconnected { peer, reason: self.link.failure() });
+        };
         let has_others = addresses.count() > 1;
         let mut options = self.options.connect_options(has_others);
         // A member that accepts and then stands still is left for the next one.
@@ -272,7 +283,7 @@ impl Client {
             let _ = addresses.turned_away(leader, now);
         }
         self.was_turned_away = true;
-        ClientError::Disconnected { peer }
+        ClientError::Disconnected { peer, reason: None }
     }
 
     /// As [`Client::look_for_openings`], for a caller that does not reconnect.

@@ -446,7 +446,7 @@ fn polls_that_find_nothing_notice_that_the_service_is_gone() {
     service.lock().rings = None;
     let outcome = (0..100).map(|_| poll(&mut client)).find(Result::is_err);
     assert!(
-        matches!(&outcome, Some(Err(ClientError::Disconnected { peer })) if peer == "the simulated service"),
+        matches!(&outcome, Some(Err(ClientError::Disconnected { peer, .. })) if peer == "the simulated service"),
         "{outcome:?}"
     );
 }

@@ -201,6 +201,6 @@ impl Client {
             return Ok(());
         }
         self.silence.is_left = is_silent;
-        Err(ClientError::Disconnected { peer: self.peer() })
+        Err(ClientError::Disconnected { peer: self.peer(), reason: self.link.failure() })
     }
 }

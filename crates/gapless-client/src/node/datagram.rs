@@ -255,7 +255,7 @@ impl<S: Datagrams> DatagramLink<S> {
         self.lengths.clear();
         self.answers.clear();
         self.rewinding.stop();
-        ClientError::Disconnected { peer: self.peer() }
+        ClientError::Disconnected { peer: self.peer(), reason: None }
     }
 
     /// Sends the packets that are complete. Whether all went.

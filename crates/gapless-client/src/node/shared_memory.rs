@@ -57,6 +57,8 @@ pub struct SharedMemoryLink {
     progress: Option<Progress>,
     /// Why nobody was reached at the last attempt.
     failure: Option<TransportError>,
+    /// Why the stream of this process has failed.
+    reason: Option<String>,
 }
 
 /// The directory of a stream.
@@ -170,6 +172,7 @@ impl SharedMemoryLink {
             behind_since_ns: None,
             progress: None,
             failure: None,
+            reason: None,
         }
     }
 
@@ -183,7 +186,7 @@ impl SharedMemoryLink {
 
     fn up(&mut self) -> Result<&mut SharedMemoryConnection, ClientError> {
         if self.up.is_none() {
-            return Err(ClientError::Disconnected { peer: self.peer() });
+            return Err(ClientError::Disconnected { peer: self.peer(), reason: self.reason.clone() });
         }
         Ok(self.up.as_mut().expect("looked at above"))
     }
@@ -271,7 +274,7 @@ impl NodeLink for SharedMemoryLink {
             return if self.directories.is_some() {
                 Ok(None)
             } else {
-                Err(ClientError::Disconnected { peer: THIS_PROCESS.to_owned() })
+                Err(ClientError::Disconnected { peer: THIS_PROCESS.to_owned(), reason: self.reason.clone() })
             };
         };
         let released_sequence = up.reader.released_sequence();
@@ -418,16 +421,17 @@ impl NodeLink for SharedMemoryLink {
         let awaits = progress.in_flight > 0 || (up.sent > 0 && up.answers == 0);
         let is_silent = up.silence.look((position, up.answers), awaits) >= SILENCE_MAX;
         let is_gone = up.link.is_gone();
+        let reason = up.link.failure();
         let is_left = is_silent && self.has_others();
         if !is_gone && !is_left {
             return Ok(());
         }
         let peer = self.peer();
-        self.up = None;
+        (self.up, self.reason) = (None, reason.clone());
         if !is_gone {
             self.go_on();
         }
-        Err(ClientError::Disconnected { peer })
+        Err(ClientError::Disconnected { peer, reason })
     }
 
     fn wait(&mut self, timeout: Duration) -> Result<(), ClientError> {
@@ -458,7 +462,7 @@ impl NodeLink for SharedMemoryLink {
         let peer = directories.current().layout.socket().display().to_string();
         self.pause = directories.turned_away(leaders, Instant::now());
         self.up = None;
-        Err(ClientError::Disconnected { peer })
+        Err(ClientError::Disconnected { peer, reason: None })
     }
 
     fn connect_failure(&self) -> Option<String> {

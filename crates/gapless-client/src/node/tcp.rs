@@ -147,7 +147,7 @@ impl TcpLink {
         tracing::debug!(peer = %self.options.command, %why, "the connection to the sequencer is given up");
         self.state = TcpLinkState::Down;
         self.packet.clear();
-        ClientError::Disconnected { peer: self.peer() }
+        ClientError::Disconnected { peer: self.peer(), reason: None }
     }
 
     /// The rewind port does not have what is due. A sequencer that has just been replaced by another says so, too, and

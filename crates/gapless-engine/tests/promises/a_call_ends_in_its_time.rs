@@ -61,9 +61,16 @@ fn a_short_one_while_the_service_is_away() {
     // Half of the client's own patience would be 90 s.
     assert!((Duration::from_millis(200)..PATIENCE).contains(&took), "{took:?}");
 
+    // An attempt to connect takes no longer than it is given, either.
+    let begun = Instant::now();
+    for limit in [Duration::ZERO, Duration::from_millis(20)] {
+        client.reconnect_within(limit).unwrap_err();
+    }
+    assert!(begun.elapsed() < PATIENCE);
+
     // It was kept, and has its effect once the service is back.
     let host = start(directory.path());
-    client.reconnect().unwrap();
+    client.reconnect_within(PATIENCE).unwrap();
     let (mut came, begun) = (None, Instant::now());
     while came.is_none() {
         assert!(begun.elapsed() < PATIENCE, "its reply does not come");

@@ -6,6 +6,7 @@
 
 use crate::attacked::*;
 use gapless_client::ClientError;
+use gapless_client::client::ClientOptions;
 use gapless_engine::interruption::{Interrupted, InterruptedAhead, interrupted_ahead_at, interrupted_at};
 use gapless_engine::store::{Counter, Store};
 use gapless_engine::{OnPanic, OnUnhandled, Policy, ServiceHost, ServiceHostOptions, StateHandlers, StateService};
@@ -77,6 +78,22 @@ fn stops_at(schema: u32) -> String {
 fn a_panic_stops_the_node_until_it_is_skipped() {
     let said = stops_at(PANIC);
     assert!(said.contains("a handler with a bug") && said.contains("schema 1 template 3"), "{said}");
+}
+
+#[test]
+fn its_clients_in_the_process_learn_why() {
+    let host = start(ServiceHostOptions::in_memory());
+    let (mut caller, mut other) =
+        (host.connect(ClientOptions::default()).unwrap(), host.connect(ClientOptions::default()).unwrap());
+    let key = caller.open_session(5, 8).unwrap();
+    for said in [
+        call(&mut caller, key, PANIC, b"?").unwrap_err().to_string(),
+        other.open_session(6, 8).unwrap_err().to_string(),
+        other.reconnect().unwrap_err().to_string(),
+    ] {
+        assert!(said.contains("has stopped: ") && said.contains("a handler with a bug"), "{said}");
+    }
+    host.stop().unwrap_err();
 }
 
 #[test]

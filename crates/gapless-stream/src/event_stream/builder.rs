@@ -406,7 +406,9 @@ impl<'a> StreamBuilder<'a> {
         let waker = self.threads.waker(self.head.role());
         let driver = match clock {
             Some(clock) => {
-                Driver::Threads(ThreadGroup::launch(&self.threads.plan, agents, &clock, self.threads.wakers)?)
+                let threads = ThreadGroup::launch(&self.threads.plan, agents, &clock, self.threads.wakers)?;
+                acceptor.watch(threads.failures());
+                Driver::Threads(threads)
             }
             None => Driver::Caller(Mutex::new(AgentGroup::new(agents.into_iter().map(|(_, agent)| agent).collect()))),
         };

@@ -304,7 +304,7 @@ impl EventStream {
     /// # Errors
     /// So many requests wait already that the sequencer must have stopped.
     pub fn ask(&self, request: SequencerRequest) -> Result<(), StreamError> {
-        let full = |_| ClientError::Disconnected { peer: "this process".to_owned() };
+        let full = |_| ClientError::Disconnected { peer: "this process".to_owned(), reason: None };
         self.requests.push(request).map_err(full)?;
         self.waker.wake();
         Ok(())

@@ -473,7 +473,7 @@ impl Relay {
         if is_dropped {
             self.drop_done();
             // The sequencer takes nothing more from this connection; the others go on over another.
-            return Err(ClientError::Disconnected { peer: self.upstream.peer() }.into());
+            return Err(ClientError::Disconnected { peer: self.upstream.peer(), reason: None }.into());
         }
         Ok(count)
     }

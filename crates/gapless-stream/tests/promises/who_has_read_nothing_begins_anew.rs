@@ -45,7 +45,7 @@ impl NodeLink for Breaking {
 
     fn read(&mut self, now_ns: u64) -> Result<LinkRead<'_>, ClientError> {
         if self.breaks.swap(false, Ordering::Relaxed) {
-            return Err(ClientError::Disconnected { peer: self.peer() });
+            return Err(ClientError::Disconnected { peer: self.peer(), reason: None });
         }
         self.way.read(now_ns)
     }

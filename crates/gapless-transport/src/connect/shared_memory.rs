@@ -224,6 +224,7 @@ impl Dialing {
             wake_publisher,
             socket: Some(self.socket),
             window,
+            failures: None,
             pump: None,
         })))
     }

@@ -260,7 +260,7 @@ impl World {
     fn connect(&mut self) -> Result<PublisherLink, ClientError> {
         self.break_wire();
         self.step(STEP);
-        let gone = || ClientError::Disconnected { peer: "the model's member".to_owned() };
+        let gone = || ClientError::Disconnected { peer: "the model's member".to_owned(), reason: None };
         let far = self.member.as_ref().ok_or_else(gone)?.stream().connect(RINGS)?;
         let identity = far.welcome.identity;
         let (writer, commands) = ring::create(&MemoryKind::Anonymous, RINGS.command_ring_bytes, identity)?;
