@@ -560,8 +560,10 @@ impl Agent for Ingress {
         if let Some(time) = &mut self.manual_time {
             self.now = time.read(self.now);
         }
+        let mut events = 0;
         while let Some(event) = self.links.publishers.pop() {
             self.take_publisher_events(event);
+            events += 1;
         }
         // Acquire: pairs with the thread that stops the input and then looks at the appended frames.
         if self.shared.stopped.load(Ordering::Acquire) {
@@ -614,7 +616,8 @@ impl Agent for Ingress {
         if self.window.last_sequence() != before || self.has_notified {
             self.links.downstream.iter().for_each(Waker::wake);
         }
-        Ok(work)
+        // A thread that is about to sleep has to announce that in the ring of a new publisher, too.
+        Ok(work + events)
     }
 
     fn next_deadline_ns(&self) -> Option<u64> {

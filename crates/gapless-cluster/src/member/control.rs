@@ -244,6 +244,8 @@ impl StatusReport {
     }
 }
 
+/// The socket's file is looked for this often, ns.
+const FILE_CHECK_INTERVAL_NS: u64 = 500_000_000;
 /// The socket in the directory of a member.
 const SOCKET: &str = "cluster.socket";
 
@@ -306,10 +308,11 @@ impl ControlThread {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(error)),
             _ => {}
         }
-        let listener = listen(&path).map_err(failed)?;
+        let mut listener = listen(&path).map_err(failed)?;
         let stopping = Arc::<AtomicBool>::default();
         let waker = Waker::new().map_err(failed)?;
-        let (seen, cluster, own_waker) = (Arc::clone(&stopping), cluster.to_owned(), waker.clone());
+        let (seen, cluster, own_waker, own_path) =
+            (Arc::clone(&stopping), cluster.to_owned(), waker.clone(), path.clone());
         let run = move || {
             // Relaxed: the flag guards no data.
             while !seen.load(Ordering::Relaxed) {
@@ -321,7 +324,10 @@ impl ControlThread {
                         }
                     }
                     Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                        own_waker.wait_watching(u64::MAX, &[listener.as_fd()]);
+                        own_waker.wait_watching(FILE_CHECK_INTERVAL_NS, &[listener.as_fd()]);
+                        if let Some(again) = listen_again(&own_path) {
+                            listener = again;
+                        }
                     }
                     Err(_) => std::thread::sleep(PAUSE),
                 }
@@ -330,6 +336,14 @@ impl ControlThread {
         let thread = spawn_helper("gapless-cluster", run).map_err(ClusterError::Agent)?;
         Ok(Self { path, stopping, waker, thread: Some(thread) })
     }
+}
+
+/// Another socket where somebody has removed the file; `None` where it stands, or cannot be made, as without its directory.
+fn listen_again(path: &Path) -> Option<UnixListener> {
+    let is_missing = matches!(path.symlink_metadata(), Err(error) if error.kind() == ErrorKind::NotFound);
+    let again = is_missing.then(|| listen(path).ok()).flatten()?;
+    tracing::warn!("the socket {} was removed, and was made again", path.display());
+    Some(again)
 }
 
 /// A socket of this user's: nobody connects before it has its mode, because it does not listen until then.

@@ -492,8 +492,11 @@ impl Relay {
         }
     }
 
-    fn look_at_the_door(&mut self) {
+    /// Takes publishers that have come or gone; how many.
+    fn look_at_the_door(&mut self) -> usize {
+        let mut events = 0;
         while let Some(event) = self.links.publishers.pop() {
+            events += 1;
             match event {
                 PublisherEvent::Opened { connection, reader, .. } => {
                     let bucket = self.links.throttle.map(TokenBucket::new);
@@ -514,6 +517,7 @@ impl Relay {
             }
             self.links.counters.publishers.set(self.publishers.len() as u64);
         }
+        events
     }
 
     fn pass_on(&mut self, now: Now) -> Result<usize, StreamError> {
@@ -553,7 +557,7 @@ impl Agent for Relay {
     fn poll(&mut self, now: Now) -> Result<usize, AgentError> {
         self.now_ns = now.monotonic_ns;
         self.links.egress.refresh();
-        self.look_at_the_door();
+        let events = self.look_at_the_door();
         // Acquire: pairs with the thread that stops the input and then looks at the appended frames.
         if self.shared.stopped.load(Ordering::Acquire) {
             // Part of a message that is not here whole was seen by nobody, and comes again.
@@ -595,7 +599,8 @@ impl Agent for Relay {
                 }
             }
         }
-        Ok(work)
+        // A thread that is about to sleep has to announce that in the ring of a new publisher, too.
+        Ok(work + events)
     }
 
     fn arm(&mut self) {

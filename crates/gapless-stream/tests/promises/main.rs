@@ -14,6 +14,7 @@ mod a_foreign_decoder_reads_the_feed;
 mod a_halt_between_feed_sessions_holds;
 mod a_member_follows_and_leads;
 mod a_network_in_memory_repeats_itself;
+mod a_new_publisher_is_heard_at_once;
 mod a_publisher_hears_that_its_session_has_expired;
 mod a_relay_keeps_to_limits;
 mod a_relay_loses_nothing;

@@ -169,6 +169,7 @@ fn illness(directory: &Path, now: &Sample) -> Option<String> {
     }
     match member::control::ask(directory, &Request::Status) {
         Ok(Report::Status(report)) => report.illness().map(str::to_owned),
+        Ok(Report::Refused(reason)) => Some(reason),
         Ok(_) => None,
         // Of another stream than a member's.
         Err(ClusterError::System { source, .. }) if source.kind() == ErrorKind::NotFound => None,

@@ -1,0 +1,17 @@
+//! A publisher that comes is work: the thread that takes from its ring goes to sleep only when the ring says so, too, and is woken by
+//! its first message.
+
+use gapless_agent::Now;
+use gapless_stream::event_stream::EventStream;
+use gapless_stream::options::EventStreamOptions;
+use gapless_transport::RingSizes;
+
+#[test]
+fn the_sequencer_does_not_sleep_yet() {
+    let mut stream = EventStream::start_by_hand(&EventStreamOptions::in_memory()).unwrap();
+    let now = Now { monotonic_ns: 1_000_000_000, epoch_ns: 1_000_000_000_000_000_000 };
+    while stream.turn(now).unwrap() > 0 {}
+    let _publisher = stream.connect(RingSizes::default()).unwrap();
+    assert!(stream.turn(now).unwrap() > 0, "its ring would not be armed");
+    assert_eq!(stream.turn(now).unwrap(), 0);
+}
