@@ -154,6 +154,8 @@ impl Relay {
         links: RelayLinks,
     ) -> Self {
         let shared = Arc::new(IngressShared { feeds: links.feeds.clone(), ..IngressShared::default() });
+        links.counters.connections.set(1);
+        links.counters.connected.set(1);
         Self {
             upstream,
             is_up: true,
