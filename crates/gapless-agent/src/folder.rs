@@ -5,7 +5,7 @@
 //!
 //! Behind a link of an ordinary user follows nothing of anybody else (as `CHASE_SAFE` in systemd, which refuses it behind directories, too).
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Stat, Uid};
 use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -14,6 +14,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
+use std::sync::OnceLock;
 
 /// Links on one way at most, as in the kernel.
 const LINKS_MAX: u32 = 40;
@@ -25,8 +26,9 @@ const TRIES: u32 = 8;
 pub struct Folder {
     fd: OwnedFd,
     owner: u32,
-    /// Others than this process's user may change what it holds.
-    is_shared: bool,
+    group: u32,
+    /// More users than its owner may change what it holds.
+    is_open: bool,
 }
 
 impl Folder {
@@ -35,7 +37,7 @@ impl Folder {
     /// # Errors
     /// The system's. `PermissionDenied` where a link of another user leads to something that is not that user's.
     pub fn open(path: &Path) -> io::Result<Self> {
-        Self::walked(path, false)
+        Self::walked(path, None)
     }
 
     /// Opens a folder, and creates what is missing of its path with mode 0777 less the mask of this process.
@@ -43,20 +45,29 @@ impl Folder {
     /// # Errors
     /// As [`Folder::open`].
     pub fn create(path: &Path) -> io::Result<Self> {
-        Self::walked(path, true)
+        Self::walked(path, Some(Missing { mode: 0o777, is_given: false }))
     }
 
-    fn walked(path: &Path, creates_missing: bool) -> io::Result<Self> {
-        let (fd, found) = walk(path, creates_missing, Users::of_this_process())?;
+    /// As [`Folder::create`], with mode 0700. What another user's folder gets is that user's, where this process may give it away.
+    ///
+    /// # Errors
+    /// As [`Folder::open`].
+    pub fn create_private(path: &Path) -> io::Result<Self> {
+        Self::walked(path, Some(Missing { mode: 0o700, is_given: true }))
+    }
+
+    fn walked(path: &Path, missing: Option<Missing>) -> io::Result<Self> {
+        let (fd, found) = walk(path, missing, Users::of_this_process())?;
         // Write permission of the group or of all.
-        let is_shared = found.st_uid != rustix::process::geteuid().as_raw() || found.st_mode & 0o022 != 0;
-        Ok(Self { fd, owner: found.st_uid, is_shared })
+        let is_open = found.st_mode & 0o022 != 0;
+        Ok(Self { fd, owner: found.st_uid, group: found.st_gid, is_open })
     }
 
     /// Opens a file; `None` if there is none. `flags` say whether for reading or for writing; it is not waited for.
     ///
     /// # Errors
-    /// The system's. Another user's file, one of several names in a folder that others may write, a link, and what is no file are refused.
+    /// The system's. A link, and what is no file, are refused; in a folder that another user may write also the file of a third user, and
+    /// one of several names unless it and the folder are of one user, and nobody else may write there.
     pub fn open_file(&self, name: impl AsRef<OsStr>, flags: OFlags) -> io::Result<Option<File>> {
         self.try_open(name.as_ref(), flags, Mode::empty())
     }
@@ -66,8 +77,9 @@ impl Folder {
     /// # Errors
     /// As [`Folder::open_file`].
     pub fn open_or_create_file(&self, name: impl AsRef<OsStr>, flags: OFlags, mode: Mode) -> io::Result<File> {
+        let name = name.as_ref();
         for _ in 0..TRIES {
-            if let Some(file) = self.try_open(name.as_ref(), flags | OFlags::CREATE, mode)? {
+            if let Some(file) = self.try_open(name, flags | OFlags::CREATE, mode)? {
                 return Ok(file);
             }
         }
@@ -79,10 +91,46 @@ impl Folder {
     /// # Errors
     /// The system's.
     pub fn create_file(&self, name: impl AsRef<OsStr>, mode: Mode) -> io::Result<File> {
-        let name = name.as_ref();
-        self.remove(name)?;
+        self.remove(name.as_ref())?;
+        self.create_new_file(name, mode)
+    }
+
+    /// Creates a file for reading and writing, where nothing has that name.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn create_new_file(&self, name: impl AsRef<OsStr>, mode: Mode) -> io::Result<File> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        Ok(rustix::fs::openat(&self.fd, name, flags, mode)?.into())
+        Ok(rustix::fs::openat(&self.fd, name.as_ref(), flags, mode)?.into())
+    }
+
+    /// Puts the names of its files on the device.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn sync(&self) -> io::Result<()> {
+        // A descriptor of `O_PATH` cannot.
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(rustix::fs::fsync(rustix::fs::openat(&self.fd, ".", flags, Mode::empty())?)?)
+    }
+
+    /// Gives a file that was created here to the folder's owner, where this process may: a process of root takes no file from the user
+    /// of the folder.
+    pub fn give(&self, file: &File) {
+        give(file, (self.owner, self.group));
+    }
+
+    /// Whether this open file has that name.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn holds(&self, name: impl AsRef<OsStr>, file: &File) -> io::Result<bool> {
+        let ours = rustix::fs::fstat(file)?;
+        match rustix::fs::statat(&self.fd, name.as_ref(), AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(there) => Ok((there.st_dev, there.st_ino) == (ours.st_dev, ours.st_ino)),
+            Err(Errno::NOENT) => Ok(false),
+            Err(errno) => Err(errno.into()),
+        }
     }
 
     /// Whether something has that name.
@@ -121,22 +169,25 @@ impl Folder {
         let file = match rustix::fs::openat(&self.fd, name, flags, mode) {
             Ok(file) => file,
             Err(Errno::NOENT) => return Ok(None),
-            Err(Errno::LOOP) => return Err(refused("it is a link")),
+            Err(Errno::LOOP) => return Err(refused("it is a link, which is not followed")),
             Err(errno) => return Err(errno.into()),
         };
         let found = rustix::fs::fstat(&file)?;
         if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
-            return Err(refused("it is no file"));
+            return Err(refused("it is no regular file"));
         }
-        if self.is_shared {
+        let users = Users::of_this_process();
+        if self.is_open || self.owner != users.own {
             if found.st_nlink == 0 {
                 return Ok(None);
             }
-            if found.st_nlink > 1 {
-                return Err(refused(&format!("it has {} names", found.st_nlink)));
+            // A user's file in a folder of that user alone leads nowhere that this user has no rights.
+            let is_own = found.st_uid == self.owner && !self.is_open;
+            if found.st_nlink > 1 && !is_own {
+                return Err(refused(&format!("it has {} names in a folder that others may write", found.st_nlink)));
             }
-            if !Users::of_this_process().trusts(found.st_uid) && found.st_uid != self.owner {
-                return Err(refused(&format!("it is of user {}", found.st_uid)));
+            if !users.trusts(found.st_uid) && found.st_uid != self.owner {
+                return Err(refused(&format!("it is of user {}, and its folder of user {}", found.st_uid, self.owner)));
             }
         }
         Ok(Some(file.into()))
@@ -151,6 +202,21 @@ impl AsFd for Folder {
 
 fn refused(reason: &str) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, reason)
+}
+
+/// What is given stays this process's where that is not permitted.
+fn give(file: impl AsFd, (owner, group): (u32, u32)) {
+    if owner != rustix::process::geteuid().as_raw() {
+        let _ = rustix::fs::fchown(file, Some(Uid::from_raw(owner)), Some(Gid::from_raw(group)));
+    }
+}
+
+/// How what is missing of a way is created.
+#[derive(Clone, Copy, Debug)]
+struct Missing {
+    mode: u32,
+    /// To the owner of the folder above.
+    is_given: bool,
 }
 
 /// Users whose directories, links and files are believed.
@@ -173,32 +239,33 @@ impl Users {
 
 /// The number of users that this namespace does not have; `None` where it has all.
 fn unmapped_user() -> Option<u32> {
-    let map = std::fs::read_to_string("/proc/self/uid_map").ok()?;
-    if map.split_whitespace().eq(["0", "0", "4294967295"]) {
-        return None;
-    }
-    std::fs::read_to_string("/proc/sys/kernel/overflowuid").ok()?.trim().parse().ok()
+    static UNMAPPED: OnceLock<Option<u32>> = OnceLock::new();
+    *UNMAPPED.get_or_init(|| {
+        let map = std::fs::read_to_string("/proc/self/uid_map").ok()?;
+        if map.split_whitespace().eq(["0", "0", "4294967295"]) {
+            return None;
+        }
+        std::fs::read_to_string("/proc/sys/kernel/overflowuid").ok()?.trim().parse().ok()
+    })
 }
 
 /// Walks to a folder.
-fn walk(path: &Path, creates_missing: bool, users: Users) -> io::Result<(OwnedFd, Stat)> {
+fn walk(path: &Path, missing: Option<Missing>, users: Users) -> io::Result<(OwnedFd, Stat)> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let mut here = rustix::fs::open(".", flags | OFlags::DIRECTORY, Mode::empty())?;
     let mut found = rustix::fs::fstat(&here)?;
     // Whose link has led here.
     let mut guide = None;
     let mut ahead: VecDeque<OsString> = names(path).collect();
+    // As many of them come from a link: of those, nothing is created.
+    let mut of_links = 0_usize;
     let mut links = 0;
     while let Some(name) = ahead.pop_front() {
-        let next = match rustix::fs::openat(&here, &name, flags, Mode::empty()) {
-            Err(Errno::NOENT) if creates_missing => {
-                match rustix::fs::mkdirat(&here, &name, Mode::from_raw_mode(0o777)) {
-                    Ok(()) | Err(Errno::EXIST) => {}
-                    Err(errno) => return Err(errno.into()),
-                }
-                rustix::fs::openat(&here, &name, flags, Mode::empty())?
-            }
-            next => next?,
+        let missing = missing.filter(|_| of_links == 0);
+        of_links = of_links.saturating_sub(1);
+        let next = match (rustix::fs::openat(&here, &name, flags, Mode::empty()), missing) {
+            (Err(Errno::NOENT), Some(missing)) => make(&here, &found, &name, missing)?,
+            (next, _) => next?,
         };
         let at_next = rustix::fs::fstat(&next)?;
         let owner = at_next.st_uid;
@@ -217,6 +284,7 @@ fn walk(path: &Path, creates_missing: bool, users: Users) -> io::Result<(OwnedFd
                 let target = rustix::fs::readlinkat(&next, "", Vec::new())?;
                 for name in names(Path::new(OsStr::from_bytes(target.as_bytes()))).rev() {
                     ahead.push_front(name);
+                    of_links += 1;
                 }
             }
             FileType::Directory => (here, found) = (next, at_next),
@@ -224,6 +292,24 @@ fn walk(path: &Path, creates_missing: bool, users: Users) -> io::Result<(OwnedFd
         }
     }
     Ok((here, found))
+}
+
+/// Makes a folder in the folder `here`, unless another process is faster.
+fn make(here: &OwnedFd, found: &Stat, name: &OsStr, missing: Missing) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let open = |more| rustix::fs::openat(here, name, flags | more, Mode::empty());
+    match rustix::fs::mkdirat(here, name, Mode::from_raw_mode(missing.mode)) {
+        Ok(()) if missing.is_given => {
+            // Not by a descriptor of `O_PATH`, which cannot. What has its name by now may be another's.
+            let made = open(OFlags::RDONLY)?;
+            if rustix::fs::fstat(&made)?.st_uid == rustix::process::geteuid().as_raw() {
+                give(&made, (found.st_uid, found.st_gid));
+            }
+        }
+        Ok(()) | Err(Errno::EXIST) => {}
+        Err(errno) => return Err(errno),
+    }
+    open(OFlags::PATH)
 }
 
 fn names(path: &Path) -> impl DoubleEndedIterator<Item = OsString> {
@@ -234,9 +320,9 @@ fn names(path: &Path) -> impl DoubleEndedIterator<Item = OsString> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rustix::fs::{Gid, Uid, chownat};
+    use rustix::fs::chownat;
     use std::io::{Read, Write};
-    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
     const READ: OFlags = OFlags::RDONLY;
     const OTHER: u32 = 12_345;
@@ -281,7 +367,9 @@ mod tests {
         symlink("nothing", root.path().join("dangling")).unwrap();
         rustix::fs::mknodat(&folder, "pipe", FileType::Fifo, Mode::RWXU, 0).unwrap();
         std::fs::create_dir(root.path().join("folder")).unwrap();
-        for (wrong, expected) in [("link", "link"), ("dangling", "link"), ("pipe", "no file"), ("folder", "no file")] {
+        for (wrong, expected) in
+            [("link", "link"), ("dangling", "link"), ("pipe", "no regular file"), ("folder", "no regular file")]
+        {
             let error = folder.open_file(wrong, READ).unwrap_err();
             assert!(reason(&error).contains(expected), "{wrong}: {error}");
         }
@@ -301,7 +389,31 @@ mod tests {
         let open = || Folder::open(root.path()).unwrap().open_file("file", READ);
         assert!(open().unwrap().is_some(), "its user alone writes here");
         std::fs::set_permissions(root.path(), std::fs::Permissions::from_mode(0o770)).unwrap();
-        assert_eq!(reason(&open().unwrap_err()), "it has 2 names");
+        let expected = "it has 2 names in a folder that others may write";
+        assert_eq!(reason(&open().unwrap_err()), expected);
+        std::fs::set_permissions(root.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+        if !give(root.path()) {
+            return println!("SKIPPED: only root can give files away");
+        }
+        assert_eq!(reason(&open().unwrap_err()), expected, "another user may have put a file of this one there");
+        assert!(give(&file));
+        assert!(open().unwrap().is_some(), "a backup of the folder's owner by hard links");
+    }
+
+    #[test]
+    fn given_files_are_of_the_folders_owner() {
+        let root = tempfile::tempdir().unwrap();
+        let home = root.path().join("home");
+        std::fs::create_dir(&home).unwrap();
+        if !give(&home) {
+            return println!("SKIPPED: only root can give files away");
+        }
+        let folder = Folder::create_private(&home.join("a/b")).unwrap();
+        folder.give(&folder.create_file("file", Mode::RUSR).unwrap());
+        Folder::create(&home.join("c")).unwrap();
+        let owner = |name: &str| std::fs::metadata(home.join(name)).unwrap().uid();
+        assert_eq!(["a", "a/b", "a/b/file"].map(owner), [OTHER; 3]);
+        assert_eq!(owner("c"), rustix::process::geteuid().as_raw());
     }
 
     #[test]
@@ -314,7 +426,7 @@ mod tests {
             return println!("SKIPPED: only root can give files away");
         }
         std::fs::set_permissions(root.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
-        assert_eq!(reason(&open().unwrap_err()), format!("it is of user {OTHER}"));
+        assert_eq!(reason(&open().unwrap_err()), format!("it is of user {OTHER}, and its folder of user 0"));
         assert!(give(root.path()));
         assert!(open().unwrap().is_some(), "it is of the folder's owner");
     }
@@ -346,6 +458,12 @@ mod tests {
             assert!(reason(&error).contains(&format!("a link of user {OTHER} leads to")), "{wrong}: {error}");
         }
         assert_eq!(Folder::open(&at("home/round")).unwrap_err().raw_os_error(), Some(Errno::LOOP.raw_os_error()));
+        // Nothing is created where a link leads.
+        symlink(at("private/none"), at("dangling")).unwrap();
+        for missing in ["dangling", "dangling/below"] {
+            let error = Folder::create(&at(missing)).unwrap_err();
+            assert!(error.kind() == io::ErrorKind::NotFound && !at("private/none").exists(), "{missing}: {error}");
+        }
         // A new folder, too, would be made in a place that somebody else has chosen.
         assert!(Folder::create(&at("home/absolute/new")).is_err() && !at("private/new").exists());
     }

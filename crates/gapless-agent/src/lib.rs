@@ -30,10 +30,11 @@
 //! | [`process_mark`] | [`ProcessMark`](process_mark::ProcessMark): whether this is the process that made something, or a child of it |
 //! | [`fault`] | crash points and mutants, for tests |
 //! | [`file_lock`] | locks of files, and whether one is held |
+//! | [`private_folder`] | folders of this process's user alone |
+//! | [`checked_file`] | files by their path, opened and read as [`Folder`](folder::Folder) does it, with a limit |
 //! | [`folder`] | [`Folder`](folder::Folder): files in a folder that another user may write into |
 //! | [`wait_notices`] | [`WaitNotices`](wait_notices::WaitNotices): when one who waits says for whom |
 //! | [`lost_mappings`] | a file that was made shorter under its mapping ends the program with the file's name |
-//! | [`private_folder`] | folders of this process's user alone |
 //! | [`random`] | random bytes of the operating system |
 //! | [`progress`] | [`Progress`](progress::Progress): a number that only grows, and the threads that wait for it |
 //! | [`monotonic`] | the clock of deadlines |
@@ -45,6 +46,7 @@ pub mod agent;
 pub mod assignment;
 pub mod atomic_word;
 pub mod block_on;
+pub mod checked_file;
 pub mod clock;
 pub mod counters;
 pub mod cpu_mask;

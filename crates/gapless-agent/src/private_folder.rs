@@ -1,17 +1,16 @@
 //! [`create`]: a folder of this process's user alone.
 
-use std::fs::DirBuilder;
+use crate::folder::Folder;
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
-/// Creates a folder, and what is missing of its path, with mode 0700 whatever the umask. One that is there stays as it is.
+/// Creates a folder, and what is missing of its path, with mode 0700 whatever the umask. One that is there stays as it is. In another
+/// user's folder it is that user's, where this process may give it away.
 ///
 /// # Errors
-/// The system's; that a link leads nowhere.
+/// As [`Folder::open`]; that a link leads nowhere.
 pub fn create(path: &Path) -> io::Result<()> {
-    let created = DirBuilder::new().recursive(true).mode(0o700).create(path);
-    created.map_err(|error| {
+    Folder::create_private(path).map(drop).map_err(|error| {
         let mut ways = path.ancestors().filter(|way| !way.as_os_str().is_empty());
         match ways.find(|way| way.is_symlink() && !way.exists()) {
             Some(link) => io::Error::new(error.kind(), format!("{} is a link that leads nowhere", link.display())),

@@ -12,6 +12,7 @@
 use crate::error::TypesError;
 use crate::identity::{IdForm, TypeKey};
 use crate::transaction::RecordedEvent;
+use gapless_agent::checked_file;
 use gapless_journal::replace_file;
 use gapless_message::difference::difference;
 use gapless_message::shape::fingerprint;
@@ -207,12 +208,8 @@ impl TypeNames {
     pub fn read(path: &Path) -> io::Result<Self> {
         let damaged = |what: String| io::Error::new(io::ErrorKind::InvalidData, format!("{}: {what}", path.display()));
         let failed = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
-        let length = std::fs::metadata(path).map_err(failed)?.len();
-        if length > LENGTH_MAX {
-            return Err(damaged(format!("it has {length} bytes; names of types have {LENGTH_MAX} at most")));
-        }
-        let value: Value = serde_json::from_slice(&std::fs::read(path).map_err(failed)?)
-            .map_err(|error| damaged(error.to_string()))?;
+        let text = checked_file::read(path, LENGTH_MAX).map_err(failed)?;
+        let value: Value = serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))?;
         match value["format"].as_u64() {
             Some(found) if found > FORMAT => {
                 let newer = TypesError::Newer { path: path.to_owned(), found, known: FORMAT };

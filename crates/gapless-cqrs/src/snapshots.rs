@@ -15,14 +15,13 @@
 //! if all of that is as expected and the stream has that frame with that time stamp. None is synced: one that a power failure cuts is not believed.
 
 use crate::identity::{ID_LENGTH_MAX, TypeKey};
+use gapless_agent::{checked_file, private_folder};
 use gapless_log::StreamIdentity;
 use gapless_wire::checksum::crc32c;
 use gapless_wire::fields::{u32_at, u64_at, u128_at};
 use std::fmt::Write as _;
-use std::fs::DirBuilder;
-use std::io::{self, Write as _};
-use std::os::unix::fs::DirBuilderExt as _;
-use std::path::PathBuf;
+use std::io::{self, Read as _, Seek as _, Write as _};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The folder of the files, beside the journal.
@@ -97,7 +96,7 @@ impl Snapshots {
     pub fn read(&self, of: Of<'_>) -> Result<Option<Snapshot>, String> {
         let path = self.path(of);
         let unusable = |reason: &str| format!("the snapshot {} cannot be used: {reason}", path.display());
-        let bytes = match std::fs::read(&path) {
+        let bytes = match read_said_length(&path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(unusable(&error.to_string())),
@@ -109,13 +108,13 @@ impl Snapshots {
         if head[7] != FORMAT {
             return Err(unusable(&format!("it has format {}, and this program reads {FORMAT}", head[7])));
         }
+        if rest.len() != length_said(head) {
+            return Err(unusable("it is cut, or longer than it says"));
+        }
         if u32_at(head, SUM_AT) != sum(head, rest) {
             return Err(unusable("it is damaged"));
         }
-        let (id_length, length) = (usize::from(head[68]), u32_at(head, 64) as usize);
-        if rest.len() != id_length + length {
-            return Err(unusable("it is cut"));
-        }
+        let id_length = usize::from(head[68]);
         let is_own = (u128_at(head, 8), u64_at(head, 24)) == (self.identity.stream_id, self.identity.incarnation)
             && (u32_at(head, 32), u32_at(head, 36)) == (of.aggregate.0, of.state_version)
             && u32_at(head, STATE_LAYOUT_AT) == of.state_layout
@@ -152,13 +151,31 @@ impl Snapshots {
         let rest = [of.id, &snapshot.state].concat();
         let checksum = sum(&head, &rest);
         head[SUM_AT..].copy_from_slice(&checksum.to_le_bytes());
-        DirBuilder::new().recursive(true).mode(0o700).create(&self.directory)?;
+        private_folder::create(&self.directory)?;
         let path = self.path(of);
         let unnamed = path.with_extension("new");
-        let file = gapless_journal::new_file(&unnamed, 0o600);
+        let file = checked_file::create(&unnamed, 0o600);
         file.and_then(|mut file| file.write_all(&[&head[..], &rest].concat()))?;
         std::fs::rename(unnamed, path)
     }
+}
+
+/// Reads a file; no more than its first bytes, where they say that it has another length.
+fn read_said_length(path: &Path) -> io::Result<Vec<u8>> {
+    let mut file = checked_file::open(path)?;
+    let mut head = Vec::new();
+    (&file).take(HEAD_LENGTH as u64).read_to_end(&mut head)?;
+    let said = head.first_chunk::<HEAD_LENGTH>().map_or(0, |head| length_said(head) + HEAD_LENGTH) as u64;
+    if file.metadata()?.len() != said {
+        return Ok(head);
+    }
+    file.rewind()?;
+    checked_file::read_from(&file, said)
+}
+
+/// Bytes behind the head: the identifier and the state.
+fn length_said(head: &[u8; HEAD_LENGTH]) -> usize {
+    usize::from(head[68]) + u32_at(head, 64) as usize
 }
 
 fn sum(head: &[u8; HEAD_LENGTH], rest: &[u8]) -> u32 {

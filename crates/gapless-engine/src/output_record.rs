@@ -33,11 +33,12 @@ use program::program;
 
 use crate::fold::{Fold, OnOtherProgram};
 use crate::{EngineError, snapshot};
+use gapless_agent::checked_file;
 use gapless_log::StreamIdentity;
 use gapless_wire::checksum::crc32c;
 use gapless_wire::fields::{u32_at, u64_at};
 use std::fs::File;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{BufReader, ErrorKind, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -110,12 +111,14 @@ impl RecordedOutputs {
     /// The file cannot be read.
     pub fn read(directory: &Path, identity: StreamIdentity) -> Result<Self, EngineError> {
         let mut recorded = Self::nothing(directory, identity);
-        let mut bytes = Vec::new();
-        match File::open(&recorded.path).and_then(|mut file| file.read_to_end(&mut bytes)) {
-            Ok(_) => {}
+        let failed = |error| EngineError::system(format!("reading {}", recorded.path.display()))(error);
+        let mut file = match checked_file::open(&recorded.path) {
+            Ok(file) => BufReader::new(file),
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(recorded),
-            Err(error) => return Err(EngineError::system(format!("reading {}", recorded.path.display()))(error)),
-        }
+            Err(error) => return Err(failed(error)),
+        };
+        let mut bytes = Vec::new();
+        file.by_ref().take(HEADER_LENGTH as u64).read_to_end(&mut bytes).map_err(failed)?;
         let is_whole = bytes.len() >= HEADER_LENGTH
             && bytes[..8] == MAGIC
             && bytes[60..HEADER_LENGTH] == crc32c(&bytes[..60]).to_le_bytes();
@@ -130,15 +133,21 @@ impl RecordedOutputs {
             return Ok(recorded);
         }
         recorded.program = Some(u64_at(&bytes, 32));
-        let records = bytes[HEADER_LENGTH..].chunks_exact(RECORD_LENGTH).map(Record::from_bytes);
-        let mut last = 0;
-        for record in records.map_while(|record| record) {
-            if record.first <= last {
-                break;
+        // One after the other: what is behind the last whole one takes no memory, however much it is.
+        let (mut records, mut last) = (Vec::new(), 0);
+        loop {
+            bytes.clear();
+            file.by_ref().take(RECORD_LENGTH as u64).read_to_end(&mut bytes).map_err(failed)?;
+            let record = Some(&bytes).filter(|bytes| bytes.len() == RECORD_LENGTH);
+            match record.and_then(|bytes| Record::from_bytes(bytes)) {
+                Some(record) if record.first > last => {
+                    last = record.last;
+                    records.push(record);
+                }
+                _ => break,
             }
-            last = record.last;
-            recorded.records.push(record);
         }
+        recorded.records = records;
         Ok(recorded)
     }
 
@@ -204,7 +213,7 @@ impl RecordedOutputs {
         records.retain(|record| record.last >= needed_from && record.last <= last_sequence);
         let temporary = path.with_extension("new");
         let write = || {
-            let mut file = gapless_journal::new_file(&temporary, 0o600)?;
+            let mut file = checked_file::create(&temporary, 0o600)?;
             let mut bytes = header(identity, program).to_vec();
             records.iter().for_each(|record| bytes.extend_from_slice(&record.to_bytes()));
             file.write_all(&bytes)?;

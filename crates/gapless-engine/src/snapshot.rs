@@ -26,7 +26,7 @@ use crate::EngineError;
 use crate::fold::Fold;
 use crate::sessions::{Notice, SessionEntry, StoredReply};
 use gapless_agent::fault::{crash_point, mutant};
-use gapless_agent::private_folder;
+use gapless_agent::{checked_file, private_folder};
 use gapless_client::client::WINDOW_COMMANDS_MAX;
 use gapless_journal::{FilePoint, FileReplacement};
 use gapless_log::StreamIdentity;
@@ -36,7 +36,7 @@ use gapless_wire::fields::{FieldError, FieldReader, FieldWriter};
 use gapless_wire::mark::FaultRules;
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"GAPSNAP\x04");
@@ -171,8 +171,8 @@ fn session(fields: &mut FieldReader) -> Result<SessionEntry, FieldError> {
 /// # Errors
 /// It cannot be read, or does not begin as a snapshot does.
 pub fn identity_of(path: &Path) -> Result<StreamIdentity, EngineError> {
-    let bytes = std::fs::read(path).map_err(EngineError::system(format!("reading {}", path.display())))?;
-    let mut fields = FieldReader::new(&bytes);
+    let head = head_of(path)?;
+    let mut fields = FieldReader::new(&head);
     let found = magic(&mut fields).and_then(|_| identity(&mut fields).map_err(|error| error.to_string()));
     found.map_err(|reason| EngineError::Snapshot { path: path.to_owned(), reason })
 }
@@ -182,7 +182,6 @@ pub fn identity_of(path: &Path) -> Result<StreamIdentity, EngineError> {
 /// # Errors
 /// [`EngineError::Snapshot`]: another stream's, damaged, or refused by the service.
 pub fn restore(fold: &mut Fold, path: &Path, identity: StreamIdentity) -> Result<(), EngineError> {
-    let bytes = std::fs::read(path).map_err(EngineError::system(format!("reading {}", path.display())))?;
     let unusable = |reason: String| EngineError::Snapshot { path: path.to_owned(), reason };
     let damaged = || {
         unusable(
@@ -191,11 +190,8 @@ pub fn restore(fold: &mut Fold, path: &Path, identity: StreamIdentity) -> Result
                 .to_owned(),
         )
     };
-    let (body, sum) = bytes.split_last_chunk::<4>().ok_or_else(damaged)?;
-    let mut fields = FieldReader::new(body);
-    if crc32c(body) != u32::from_le_bytes(*sum) {
-        return Err(damaged());
-    }
+    let body = whole_body(path)?.ok_or_else(damaged)?;
+    let mut fields = FieldReader::new(&body);
     let format = magic(&mut fields).map_err(unusable)?;
     let found = self::identity(&mut fields).map_err(|_| damaged())?;
     if found != identity {
@@ -261,34 +257,69 @@ const POINT_LENGTH: u64 = 48;
 /// # Errors
 /// It cannot be read, or what is wrong with it.
 pub fn check(path: &Path, identity: StreamIdentity, sequence: u64) -> Result<(), EngineError> {
-    let unreadable = |source| EngineError::system(format!("reading {}", path.display()))(source);
     let unusable = |reason: &str| EngineError::Snapshot { path: path.to_owned(), reason: reason.to_owned() };
-    let mut file = File::open(path).map_err(unreadable)?;
-    let length = file.metadata().map_err(unreadable)?.len();
-    let Some(mut left) = length.checked_sub(4).filter(|body| *body >= HEAD_LENGTH as u64) else {
-        return Err(unusable("it is too short for a snapshot"));
-    };
+    let is_whole = is_whole(&mut open(path)?, path, |head| {
+        let mut fields = FieldReader::new(head);
+        magic(&mut fields).map_err(|reason| unusable(&reason))?;
+        if self::identity(&mut fields) != Ok(identity) {
+            return Err(unusable("it belongs to another stream or incarnation"));
+        }
+        if fields.u64("the sequence") != Ok(sequence) {
+            return Err(unusable("it stands at another sequence than is said"));
+        }
+        Ok(())
+    });
+    if is_whole? { Ok(()) } else { Err(unusable("it is damaged")) }
+}
+
+fn open(path: &Path) -> Result<File, EngineError> {
+    checked_file::open(path).map_err(unreadable(path))
+}
+
+fn unreadable(path: &Path) -> impl FnOnce(std::io::Error) -> EngineError {
+    EngineError::system(format!("reading {}", path.display()))
+}
+
+/// The first bytes, up to the time stamp.
+fn head_of(path: &Path) -> Result<Vec<u8>, EngineError> {
+    let mut head = Vec::new();
+    open(path)?.take(POINT_LENGTH).read_to_end(&mut head).map_err(unreadable(path))?;
+    Ok(head)
+}
+
+/// Whether an open snapshot has its checksum; it is read piece by piece, and `head` is given the first.
+fn is_whole(
+    file: &mut File,
+    path: &Path,
+    head: impl FnOnce(&[u8]) -> Result<(), EngineError>,
+) -> Result<bool, EngineError> {
+    let length = file.metadata().map_err(unreadable(path))?.len();
+    let Some(mut left) = length.checked_sub(4).filter(|body| *body >= HEAD_LENGTH as u64) else { return Ok(false) };
     let mut piece = vec![0; CHECKED_BYTES];
-    let (mut sum, mut is_first) = (0, true);
+    let (mut sum, mut head) = (0, Some(head));
     while left > 0 {
         let piece = &mut piece[..left.min(CHECKED_BYTES as u64) as usize];
-        file.read_exact(piece).map_err(unreadable)?;
+        file.read_exact(piece).map_err(unreadable(path))?;
         sum = crc32c_append(sum, piece);
         left -= piece.len() as u64;
-        if std::mem::take(&mut is_first) {
-            let mut fields = FieldReader::new(piece);
-            magic(&mut fields).map_err(|reason| unusable(&reason))?;
-            if self::identity(&mut fields) != Ok(identity) {
-                return Err(unusable("it belongs to another stream or incarnation"));
-            }
-            if fields.u64("the sequence") != Ok(sequence) {
-                return Err(unusable("it stands at another sequence than is said"));
-            }
-        }
+        head.take().map_or(Ok(()), |head| head(piece))?;
     }
     let mut found = [0; 4];
-    file.read_exact(&mut found).map_err(unreadable)?;
-    if u32::from_le_bytes(found) == sum { Ok(()) } else { Err(unusable("it is damaged")) }
+    file.read_exact(&mut found).map_err(unreadable(path))?;
+    Ok(u32::from_le_bytes(found) == sum)
+}
+
+/// All but the checksum; `None` where that does not hold. A snapshot may be of any length: memory is taken for one that was found whole.
+fn whole_body(path: &Path) -> Result<Option<Vec<u8>>, EngineError> {
+    let mut file = open(path)?;
+    if !is_whole(&mut file, path, |_| Ok(()))? {
+        return Ok(None);
+    }
+    let length = file.stream_position().map_err(unreadable(path))?;
+    file.rewind().map_err(unreadable(path))?;
+    let mut body = checked_file::read_from(&file, length).map_err(unreadable(path))?;
+    body.truncate(body.len().saturating_sub(4));
+    Ok(Some(body))
 }
 
 /// What the snapshots in `directory` say of the journal beside them, oldest first. Of one whose first bytes are not a
@@ -298,9 +329,7 @@ pub fn check(path: &Path, identity: StreamIdentity, sequence: u64) -> Result<(),
 /// The directory or a snapshot cannot be read.
 pub fn points(directory: &Path) -> Result<Vec<FilePoint>, EngineError> {
     let point = |(sequence, path): (u64, PathBuf)| {
-        let mut head = Vec::new();
-        let read = File::open(&path).and_then(|file| file.take(POINT_LENGTH).read_to_end(&mut head));
-        read.map_err(EngineError::system(format!("reading {}", path.display())))?;
+        let head = head_of(&path)?;
         let mut fields = FieldReader::new(&head);
         let found = magic(&mut fields).ok().and_then(|_| identity(&mut fields).ok());
         let identity = found.filter(|_| fields.u64("the sequence") == Ok(sequence));
@@ -322,8 +351,8 @@ pub fn adopt(directory: &Path, identity: StreamIdentity) -> Result<(), EngineErr
         if found == identity {
             continue;
         }
-        let mut bytes = std::fs::read(&path).map_err(EngineError::system(format!("reading {}", path.display())))?;
-        bytes.truncate(bytes.len() - 4);
+        let damaged = || EngineError::Snapshot { path: path.clone(), reason: "it is damaged".to_owned() };
+        let mut bytes = whole_body(&path)?.ok_or_else(damaged)?;
         bytes[8..24].copy_from_slice(&identity.stream_id.to_le_bytes());
         bytes[24..32].copy_from_slice(&identity.incarnation.to_le_bytes());
         bytes.extend_from_slice(&crc32c(&bytes).to_le_bytes());

@@ -13,8 +13,9 @@
 
 use crate::compressed::decompress;
 use crate::descriptor::{FIXED_LENGTH, FixedHeader};
-use crate::disk::{open_regular, unpoisoned};
+use crate::disk::unpoisoned;
 use crate::error::JournalError;
+use gapless_agent::checked_file;
 use gapless_wire::checksum::crc32c;
 use gapless_wire::fields::{u32_at, u64_at};
 use std::ffi::OsStr;
@@ -109,7 +110,7 @@ impl Archived {
     /// It is not there, or is not this segment.
     pub(crate) fn open(&self, ours: &FixedHeader) -> Result<Arc<File>, String> {
         let failed = |error: io::Error| error.to_string();
-        let file = open_regular(&self.place).map_err(failed)?;
+        let file = checked_file::open(&self.place).map_err(failed)?;
         let length = file.metadata().map_err(failed)?.len();
         if length != self.stored_bytes {
             return Err(format!("it has {length} bytes, and had {}", self.stored_bytes));

@@ -9,10 +9,11 @@ use crate::archived::{ArchiveForm, Archived};
 use crate::compressed::{compress, decompress};
 use crate::descriptor::{ARCHIVE_LOCK_NAME, archived_name};
 use crate::directory::{DirectoryLock, Found, Survey, survey};
-use crate::disk::{open_regular, sync_directory};
+use crate::disk::sync_directory;
 use crate::durable_file::FileReplacement;
 use crate::error::JournalError;
 use crate::reader::JournalReader;
+use gapless_agent::checked_file;
 use gapless_agent::fault::crash_point;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -134,7 +135,7 @@ fn end_of(survey: &Survey, index: usize, before_sequence: Option<u64>) -> Result
 fn sync_mark(survey: &Survey) -> Result<(), JournalError> {
     let sequence = |found: &&Found| found.synced.map_or(0, |mark| mark.first);
     let Some(holder) = survey.segments.iter().max_by_key(sequence) else { return Ok(()) };
-    let synced = open_regular(&holder.path).and_then(|file| file.sync_data());
+    let synced = checked_file::open(&holder.path).and_then(|file| file.sync_data());
     synced.map_err(|error| JournalError::io("sync", &holder.path, error))
 }
 
@@ -154,9 +155,9 @@ fn check_frames(reader: &JournalReader, found: &Found, last_sequence: u64) -> Re
 /// Copies a segment, compares the copy, and writes the stub; nothing of this where a death has left all of it.
 fn put_into_place(directory: &Path, place: &Path, form: ArchiveForm, found: &Found) -> Result<Archived, JournalError> {
     let failed = |error| JournalError::io("read", &found.path, error);
-    let segment = open_regular(&found.path).map_err(failed)?;
+    let segment = checked_file::open(&found.path).map_err(failed)?;
     let stub_path = directory.join(archived_name(found.first_sequence));
-    if let Ok(stub) = open_regular(&stub_path)
+    if let Ok(stub) = checked_file::open(&stub_path)
         && let Ok(before) = Archived::read(&stub, &stub_path, found.header.frames_offset)
         && is_same(&segment, &before).unwrap_or(false)
     {
@@ -178,6 +179,8 @@ fn put_into_place(directory: &Path, place: &Path, form: ArchiveForm, found: &Fou
     .map_err(not_written)?;
     crash_point("archive_in_copy");
     let mut copy = out.into_inner().map_err(|error| not_written(error.into_error()))?;
+    // Its journal's user is to read it, not whoever archives. Some file systems know no users.
+    let _kept = segment.metadata().and_then(|segment| copy.give(&segment));
     copy.sync().map_err(not_written)?;
     let stored = copy.put_in_place().map_err(not_written)?;
     crash_point("archive_after_copy");
@@ -205,7 +208,7 @@ fn copy_bytes(segment: &File, length: u64, out: &mut impl Write) -> io::Result<(
 
 /// Whether what lies in the archive is what the segment has.
 fn is_same(segment: &File, archived: &Archived) -> io::Result<bool> {
-    let stored = BufReader::with_capacity(PIECE_LENGTH, open_regular(&archived.place)?);
+    let stored = BufReader::with_capacity(PIECE_LENGTH, checked_file::open(&archived.place)?);
     let (mut ours, mut is_same) = (vec![0; PIECE_LENGTH], true);
     let compare = |position, piece: &[u8]| {
         let ours = &mut ours[..piece.len()];

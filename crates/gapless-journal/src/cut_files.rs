@@ -4,8 +4,9 @@
 //! Of a segment that goes as a whole that is the file itself; of one that stays, a file with the bytes that were cut at
 //! their old positions and a hole before them. Nothing here ever deletes one: that is for the operator.
 
-use std::fs::{File, OpenOptions};
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use gapless_agent::checked_file;
+use std::fs::File;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use crate::descriptor::{CUT_INFIX, segment_name};
@@ -35,7 +36,7 @@ pub(crate) fn copy_tail(
 ) -> Result<PathBuf, JournalError> {
     let cut = free_name(directory, first_sequence);
     let copy = || -> std::io::Result<()> {
-        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&cut)?;
+        let file = checked_file::create_new(&cut, 0o600)?;
         let mut buffer = vec![0; (to - from).min(1 << 20) as usize];
         let mut position = from;
         while position < to {

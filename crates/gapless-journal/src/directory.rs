@@ -3,20 +3,18 @@
 //! Recovery and the reader both begin with a survey, which checks that the segments belong together.
 //! It changes nothing.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use gapless_agent::file_lock;
-use rustix::fs::OFlags;
+use gapless_agent::{checked_file, file_lock};
 
 use crate::archived::Archived;
 use crate::boot::BootId;
 use crate::descriptor::{self as d, FixedFault, FixedHeader, NameMeaning};
-use crate::disk::open_regular;
 use crate::error::JournalError;
 use crate::history::{self, History};
 use crate::lock_holder::holder_in;
@@ -68,7 +66,9 @@ impl DirectoryLock {
         let path = directory.join(name);
         let until = Instant::now() + DYING_MAX;
         let mut file = loop {
-            let file = open_lock(&path, false)?;
+            // The name of its holder is written there: not into a file that a link leads to, and nobody waits for a pipe.
+            let opened = checked_file::open_or_create(&path, 0o600);
+            let file = opened.map_err(|error| JournalError::io("create", &path, error))?;
             let identity = identity(&file, &path)?;
             let is_taken = file_lock::try_lock(&file).map_err(|error| JournalError::io("lock", &path, error))?;
             let found = std::fs::symlink_metadata(&path);
@@ -96,21 +96,6 @@ impl DirectoryLock {
     }
 }
 
-fn open_lock(path: &Path, is_new: bool) -> Result<File, JournalError> {
-    let mut options = OpenOptions::new();
-    let opened = options
-        .read(true)
-        .write(true)
-        .create(true)
-        .create_new(is_new)
-        .truncate(false)
-        .mode(0o600)
-        // The name of its holder is written there: not into a file that a link leads to, and nobody waits for a pipe.
-        .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32)
-        .open(path);
-    opened.map_err(|error| JournalError::io("create", path, error))
-}
-
 fn identity(file: &File, path: &Path) -> Result<FileIdentity, JournalError> {
     let found = file.metadata().map_err(|error| JournalError::io("look at", path, error))?;
     Ok((found.dev(), found.ino()))
@@ -120,9 +105,8 @@ fn identity(file: &File, path: &Path) -> Result<FileIdentity, JournalError> {
 /// that has the lock of the old one.
 fn apart(path: &Path) -> Result<File, JournalError> {
     let new = path.with_extension("new");
-    // Of one who has died here.
-    let _ = std::fs::remove_file(&new);
-    let file = open_lock(&new, true)?;
+    // In the place of one that a process has left when it died here.
+    let file = checked_file::create(&new, 0o600).map_err(|error| JournalError::io("create", &new, error))?;
     file_lock::try_lock(&file).map_err(|error| JournalError::io("lock", &new, error))?;
     std::fs::rename(&new, path).map_err(|error| JournalError::io("rename", &new, error))?;
     Ok(file)
@@ -292,7 +276,7 @@ fn survey_once(directory: &Path, expected_stream: Option<u128>) -> Result<Option
             }
             continue;
         };
-        let file = match open_regular(&path) {
+        let file = match checked_file::open(&path) {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(JournalError::io("open", path, error)),
@@ -314,7 +298,7 @@ fn survey_once(directory: &Path, expected_stream: Option<u128>) -> Result<Option
 /// Where the segment from that sequence on lies in an archive; `None` if it has no stub.
 pub(crate) fn archive_of(directory: &Path, first_sequence: u64) -> Result<Option<PathBuf>, JournalError> {
     let path = directory.join(d::archived_name(first_sequence));
-    let stub = match open_regular(&path) {
+    let stub = match checked_file::open(&path) {
         Ok(stub) => stub,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(JournalError::io("open", path, error)),

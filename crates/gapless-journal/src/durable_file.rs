@@ -11,19 +11,24 @@
 //! `in_snapshot_write` before the sync, `before_snapshot_rename` before the new name. [`replace_file`] does all of them.
 //! Segments get their names elsewhere: they replace nothing, and their marks decide what of them counts.
 
-use std::fs::{File, Permissions};
+use std::ffi::OsString;
+use std::fs::{File, Metadata, Permissions};
 use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, fchown};
 use std::path::{Path, PathBuf};
+
+use gapless_agent::folder::Folder;
+use rustix::fs::Mode;
 
 use crate::disk::DiskWork;
 use crate::options::Environment;
-use crate::own_file::new_file;
 
 /// A file with the new content. Dropped before it is put in place, it is removed.
 #[derive(Debug)]
 pub struct FileReplacement {
-    path: PathBuf,
-    temporary: PathBuf,
+    folder: Folder,
+    name: OsString,
+    temporary: OsString,
     file: File,
     environment: Option<Environment>,
     is_synced: bool,
@@ -31,15 +36,19 @@ pub struct FileReplacement {
 }
 
 impl FileReplacement {
-    /// Makes the file `temporary`, in the place of one that a crash has left there. Both paths are in one directory. `mode` are its
-    /// permissions, from which the process's mask is taken.
+    /// Makes the file `temporary`, in the place of one that a crash has left there. Both paths are in one directory, whose user gets the
+    /// file where this process may give it away. `mode` are its permissions, from which the process's mask is taken.
     ///
     /// # Errors
     /// The file cannot be made.
     pub fn begin(path: &Path, temporary: PathBuf, mode: u32) -> io::Result<Self> {
         debug_assert_eq!(path.parent(), temporary.parent(), "a name is changed inside one directory");
-        let file = new_file(&temporary, mode)?;
-        Ok(Self { path: path.to_owned(), temporary, file, environment: None, is_synced: false, is_in_place: false })
+        let name = |path: &Path| path.file_name().map(ToOwned::to_owned).ok_or(io::ErrorKind::IsADirectory);
+        let (name, temporary) = (name(path)?, name(&temporary)?);
+        let folder = Folder::open(path.parent().unwrap_or(Path::new("")))?;
+        let file = folder.create_file(&temporary, Mode::from_raw_mode(mode))?;
+        folder.give(&file);
+        Ok(Self { folder, name, temporary, file, environment: None, is_synced: false, is_in_place: false })
     }
 
     /// The same on a disk that may refuse.
@@ -59,6 +68,30 @@ impl FileReplacement {
     /// The system's.
     pub fn set_permissions(&self, permissions: Permissions) -> io::Result<()> {
         self.file.set_permissions(permissions)
+    }
+
+    /// Gives it the user and the group of another file.
+    ///
+    /// # Errors
+    /// This process may not.
+    pub fn give(&self, to: &Metadata) -> io::Result<()> {
+        let own = self.file.metadata()?;
+        if (own.uid(), own.gid()) == (to.uid(), to.gid()) {
+            return Ok(());
+        }
+        fchown(&self.file, Some(to.uid()), Some(to.gid())).map_err(|error| {
+            let reason = format!("only user {} of group {}, and root, may replace it: {error}", to.uid(), to.gid());
+            io::Error::new(error.kind(), reason)
+        })
+    }
+
+    /// Appends what there is of another file.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn copy_from(&mut self, mut file: &File) -> io::Result<u64> {
+        self.is_synced = false;
+        io::copy(&mut file, &mut self.file)
     }
 
     /// Puts what was written on the device.
@@ -83,10 +116,13 @@ impl FileReplacement {
     pub fn put_in_place(mut self) -> io::Result<File> {
         assert!(self.is_synced, "a file is synced before it gets its name");
         let file = self.file.try_clone()?;
-        std::fs::rename(&self.temporary, &self.path)?;
+        if !self.folder.rename(&self.temporary, &self.name)? {
+            return Err(io::Error::new(io::ErrorKind::NotFound, "the new file has gone"));
+        }
         self.is_in_place = true;
-        let directory = self.path.parent().filter(|directory| !directory.as_os_str().is_empty());
-        sync_directory(directory.unwrap_or(Path::new(".")))?;
+        self.folder
+            .sync()
+            .map_err(|error| io::Error::new(error.kind(), format!("its directory cannot be synced: {error}")))?;
         Ok(file)
     }
 }
@@ -106,7 +142,7 @@ impl Drop for FileReplacement {
     fn drop(&mut self) {
         if !self.is_in_place {
             // The unfinished file is of no use; where it cannot be removed the next attempt writes over it.
-            let _removed = std::fs::remove_file(&self.temporary);
+            let _removed = self.folder.remove(&self.temporary);
         }
     }
 }
@@ -116,7 +152,7 @@ impl Drop for FileReplacement {
 /// # Errors
 /// The system's, with the directory's path.
 pub fn sync_directory(directory: &Path) -> io::Result<()> {
-    File::open(directory).and_then(|opened| opened.sync_all()).map_err(|error| {
+    Folder::open(directory).and_then(|folder| folder.sync()).map_err(|error| {
         io::Error::new(error.kind(), format!("the directory {} cannot be synced: {error}", directory.display()))
     })
 }

@@ -4,6 +4,7 @@
 
 use std::fs::File;
 
+use gapless_agent::checked_file;
 use gapless_wire::Frame;
 
 use crate::descriptor::{self as d, INDEX_STRIDE};
@@ -327,7 +328,7 @@ fn has_index(found: &Found) -> Result<bool, JournalError> {
 }
 
 fn open(found: &Found) -> Result<File, JournalError> {
-    File::open(&found.path).map_err(|error| JournalError::io("open", &found.path, error))
+    checked_file::open(&found.path).map_err(|error| JournalError::io("open", &found.path, error))
 }
 
 /// Maps what there is of the first `length` bytes.

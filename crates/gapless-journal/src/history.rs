@@ -30,15 +30,17 @@ use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use gapless_agent::checked_file;
 use gapless_wire::checksum::crc32c;
 use gapless_wire::fields::{u32_at, u64_at, u128_at};
 
 use crate::descriptor::{HISTORY_NAME, PAGE_LENGTH};
-use crate::disk::{DiskWork, open_regular, open_to_write};
+use crate::disk::DiskWork;
 use crate::durable_file::FileReplacement;
 use crate::error::{FileLoss, JournalError};
 use crate::file_check::{check_place, lost};
 use crate::options::Environment;
+use crate::own_file::open_to_write;
 
 const MAGIC: [u8; 8] = *b"GAPHIST\x01";
 const SLOT_LENGTH: usize = 128;
@@ -161,7 +163,7 @@ impl HistoryFile {
 /// The contents of the file in `directory`; `None` where there is none.
 pub(crate) fn read(directory: &Path) -> Result<Option<History>, JournalError> {
     let path = directory.join(HISTORY_NAME);
-    match open_regular(&path) {
+    match checked_file::open(&path) {
         Ok(file) => read_slots(&file, &path).map(|(_, history)| Some(history)),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(JournalError::io("open", path, error)),

@@ -29,6 +29,7 @@
 //! | `archived` | the stub of a segment that lies elsewhere |
 //! | `compressed` | a segment compressed by LZ4 |
 //! | `history` | the file that names the journal and the segments which must be there |
+//! | `own_file` | what is written in place has one name |
 //! | [`durable_file`] | [`FileReplacement`]: a small file's content is replaced as a whole |
 //! | `file_check` | whether the files that are being written are still there |
 //! | `segment` | one segment file as its writer holds it |
@@ -43,7 +44,6 @@
 //! | `scan` | checking frames one after the other |
 //! | `wake` | waking the helper thread |
 //! | [`disk`] | [`Disk`]: one that may refuse, for simulations |
-//! | `own_file` | what is written in place has one name |
 //! | [`error`] | [`JournalError`] |
 //! | `write_buffer` | collects frames for `pwrite` |
 //!
@@ -106,7 +106,7 @@ pub use archived::ArchiveForm;
 pub use archiving::{ArchiveOptions, ArchiveReport, ArchivedSegment, archive};
 pub use boot::BootId;
 pub use directory::DirectoryLock;
-pub use disk::{Disk, DiskWork, open_regular, read_small_file};
+pub use disk::{Disk, DiskWork};
 pub use durable_file::{FileReplacement, replace_file};
 pub use error::{FileLoss, FrameFault, JournalError, MarkName, PointFault};
 pub use frame_batch::FrameBatch;
@@ -114,7 +114,7 @@ pub use inspect::{JournalInfo, SegmentInfo, Verdict, VerifyReport, info, verify}
 pub use journal::Journal;
 pub use lock_holder::lock_holder;
 pub use options::{Environment, FilePoint, Flush, JournalOptions, RecoveryCheck, Retention, Zeroing};
-pub use own_file::{new_file, own_file};
+pub use own_file::own_file;
 pub use reader::JournalReader;
 pub use records::{Record, Records, ReplayStop};
 pub use recovery_report::{Cut, MendedMark, RecoveryReport};

@@ -1,8 +1,7 @@
 //! The holder of a journal's lock, found out without taking part: for programs that look at a directory from outside.
 
 use crate::descriptor::LOCK_NAME;
-use crate::disk::open_regular;
-use gapless_agent::file_lock;
+use gapless_agent::{checked_file, file_lock};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -10,7 +9,7 @@ use std::path::Path;
 /// The holder of a journal's lock, as it wrote itself there; `None` if nobody holds it.
 pub fn lock_holder(journal: &Path) -> std::io::Result<Option<String>> {
     let path = journal.join(LOCK_NAME);
-    let mut file = match open_regular(&path) {
+    let mut file = match checked_file::open(&path) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(std::io::Error::new(error.kind(), format!("opening {}: {error}", path.display()))),

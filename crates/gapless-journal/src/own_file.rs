@@ -1,67 +1,48 @@
-//! [`own_file`] and [`new_file`]: what is written has one name, so that a copy made of hard links stays what it is, and no link is followed.
+//! [`own_file`] and [`open_to_write`]: what is written in place has one name, so that a copy made of hard links stays what it is.
 
+use crate::durable_file::FileReplacement;
+use crate::error::JournalError;
+use gapless_agent::checked_file;
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Gives a file with several names, as `cp -al` and backups by hard links make them, contents of its own, on the device; the other
-/// names keep what they have. A file with one name, and one that is missing, is left alone. To be called before it is opened for
-/// writing, by whoever has the lock of its directory.
+/// names keep what they have, and the file its user, its group and its mode. A file with one name, and one that is missing, is left
+/// alone. To be called before it is opened for writing, by whoever has the lock of its directory.
 ///
 /// # Errors
-/// The system's, as that there is no room for the copy.
+/// The system's, as that there is no room for the copy, or that it cannot be the user's who has the file.
 pub fn own_file(path: &Path) -> io::Result<()> {
-    match std::fs::metadata(path) {
-        Ok(found) if found.is_file() && found.nlink() > 1 => {}
-        Ok(_) => return Ok(()),
+    let shared = match checked_file::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(error),
+        opened => opened?,
+    };
+    let found = shared.metadata()?;
+    if found.nlink() <= 1 {
+        return Ok(());
     }
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".copy");
-    let copy = path.with_file_name(name);
-    // What a crash has left here may be another name of something.
-    let _ = std::fs::remove_file(&copy);
-    let copied = std::fs::copy(path, &copy)
-        .and_then(|_| File::open(&copy)?.sync_all())
-        .and_then(|()| std::fs::rename(&copy, path));
-    if copied.is_err() {
-        let _ = std::fs::remove_file(&copy);
-    }
-    copied.and_then(|()| File::open(path.parent().unwrap_or_else(|| Path::new(".")))?.sync_all())
+    let mut copy = FileReplacement::begin(path, path.with_file_name(name), 0o600)?;
+    copy.copy_from(&shared)?;
+    copy.give(&found)?;
+    copy.set_permissions(found.permissions())?;
+    copy.sync()?;
+    copy.put_in_place().map(drop)
 }
 
-/// Creates a file for reading and writing in the place of what has that name: nothing that a link leads to is opened, and another name
-/// of what was there keeps it.
-///
-/// # Errors
-/// The system's.
-pub fn new_file(path: &Path, mode: u32) -> io::Result<File> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        Ok(()) | Err(_) => {}
-    }
-    File::options().read(true).write(true).create_new(true).mode(mode).open(path)
+/// Opens a file to change it in place: a copy of its own, if it has several names.
+pub(crate) fn open_to_write(path: &Path) -> Result<File, JournalError> {
+    own_file(path).map_err(|error| JournalError::io("copy, because it has several names,", path, error))?;
+    checked_file::open_to_write(path).map_err(|error| JournalError::io("open for writing", path, error))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_new_file_touches_nothing_else() {
-        let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name);
-        std::fs::write(at("kept"), "kept").unwrap();
-        std::os::unix::fs::symlink(at("kept"), at("link")).unwrap();
-        std::fs::hard_link(at("kept"), at("name")).unwrap();
-        for name in ["link", "name", "none"] {
-            let file = new_file(&at(name), 0o600).unwrap();
-            assert_eq!(file.metadata().unwrap().len(), 0, "{name}");
-            assert!(at(name).symlink_metadata().unwrap().is_file() && std::fs::read(at("kept")).unwrap() == b"kept");
-        }
-    }
+    use std::os::unix::fs::{PermissionsExt, chown};
 
     #[test]
     fn other_names_keep_what_they_have() {
@@ -79,5 +60,21 @@ mod tests {
         std::fs::write(at("one"), "after").unwrap();
         assert_eq!(std::fs::read(at("other")).unwrap(), b"before");
         assert!(inode() != first && !at("one.copy").exists());
+    }
+
+    #[test]
+    fn a_copy_keeps_user_and_mode() {
+        let folder = tempfile::tempdir().unwrap();
+        let [one, other] = ["one", "other"].map(|name| folder.path().join(name));
+        std::fs::write(&one, "x").unwrap();
+        std::fs::hard_link(&one, &other).unwrap();
+        std::fs::set_permissions(&one, std::fs::Permissions::from_mode(0o640)).unwrap();
+        if chown(&one, Some(12_345), Some(54_321)).is_err() {
+            return println!("SKIPPED: only root can give files away");
+        }
+        own_file(&one).unwrap();
+        let of = |path: &Path| std::fs::metadata(path).map(|found| (found.uid(), found.gid(), found.mode() & 0o7777));
+        assert_eq!(of(&one).unwrap(), (12_345, 54_321, 0o640));
+        assert_eq!((of(&other).unwrap(), std::fs::metadata(&one).unwrap().nlink()), (of(&one).unwrap(), 1));
     }
 }

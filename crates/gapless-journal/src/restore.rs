@@ -10,13 +10,13 @@ use std::path::Path;
 use crate::boot::BootId;
 use crate::descriptor::{BOOT_MARK_OFFSET, FixedHeader, HEADER_PAGE_LENGTH, HISTORY_NAME, SYNCED_MARK_OFFSET};
 use crate::directory::{DirectoryLock, survey};
-use crate::disk::open_to_write;
 use crate::error::JournalError;
 use crate::evaluation::evaluate;
 use crate::history::{History, HistoryFile};
 use crate::mapping::Mapping;
 use crate::mark::MarkWriter;
 use crate::options::{Environment, RecoveryCheck};
+use crate::own_file::open_to_write;
 use crate::reader::JournalReader;
 use crate::recovery::draw_incarnation;
 

@@ -2,13 +2,14 @@
 //!
 //! Called by the journal, its recovery and its helper thread. The layout is in `descriptor`.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::{Arc, Mutex};
 
+use gapless_agent::checked_file;
 use rustix::fs::{FallocateFlags, SeekFrom};
 
 use crate::boot::BootId;
@@ -135,14 +136,7 @@ impl Preparation {
     /// Creates and allocates the file. A full disk is an error here and nowhere later.
     pub(crate) fn begin(options: &JournalOptions, header: FixedHeader) -> Result<Self, JournalError> {
         let path = options.directory.join(d::prepared_name(header.number));
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(&path)
-            .map_err(|error| JournalError::io("create", &path, error))?;
+        let file = checked_file::create(&path, 0o600).map_err(|error| JournalError::io("create", &path, error))?;
         let room = options.environment.ask(DiskWork::Allocate);
         match room.and_then(|()| allocate(&file, header.segment_length)) {
             Ok(is_allocated) => {

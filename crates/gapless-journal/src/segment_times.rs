@@ -3,7 +3,7 @@
 //! Two journals that were one once, and went on apart, have the same stream, incarnation and sequences; the time stamps
 //! of their frames differ. Called where a segment gets its final name, by the helper thread or by recovery.
 
-use crate::disk::open_to_write;
+use crate::own_file::open_to_write;
 use std::fs::File;
 use std::path::Path;
 

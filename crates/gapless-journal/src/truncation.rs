@@ -1,6 +1,6 @@
 //! `truncate_after`: takes back frames that nobody has acted on yet (decision 2).
 
-use crate::disk::open_to_write;
+use crate::own_file::open_to_write;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 

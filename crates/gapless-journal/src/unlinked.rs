@@ -5,13 +5,14 @@
 //! keeps in memory where each run of frames lies. Bytes go in by `pwrite` and come out by `pread`, so a disk that is
 //! full or fails is an error and never a signal.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use gapless_agent::checked_file;
 use gapless_wire::aligned_length;
 use gapless_wire::descriptor::FRAME_LENGTH_MAX;
 use rustix::fs::{Mode, OFlags};
@@ -125,7 +126,7 @@ fn unlinked(directory: &Path) -> io::Result<File> {
         // Relaxed: only that no two are equal counts.
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = directory.join(format!(".unlinked-{}-{number}.segment", std::process::id()));
-        match OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path) {
+        match checked_file::create_new(&path, 0o600) {
             Ok(file) => return std::fs::remove_file(&path).map(|()| file),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),

@@ -8,8 +8,9 @@
 //! A directory of before has none, and gets one at its next start.
 
 use crate::StreamError;
+use gapless_agent::checked_file;
 use gapless_client::stream_layout::StreamLayout;
-use gapless_journal::{read_small_file, replace_file};
+use gapless_journal::replace_file;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
@@ -26,6 +27,9 @@ pub struct DirectoryRecord {
     /// Name and version of the program that has started there last.
     pub program: String,
 }
+
+/// Bytes of the file at most.
+const LENGTH_MAX: u64 = 64 << 10;
 
 impl DirectoryRecord {
     /// That of this program, for a directory of that kind.
@@ -51,7 +55,7 @@ impl DirectoryRecord {
     pub fn read(layout: &StreamLayout) -> Result<Option<Self>, StreamError> {
         let path = Self::path(layout);
         let refused = |reason: String| StreamError::State { path: path.clone(), reason };
-        let text = match read_small_file(&path) {
+        let text = match checked_file::read_to_string(&path, LENGTH_MAX) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(refused(error.to_string())),

@@ -15,11 +15,14 @@
 //! ```
 
 use crate::sequencer::{Sequencer, SequencerRules, Timer};
+use gapless_agent::checked_file;
 use gapless_client::feed_sessions::{Feed, Feeds};
 use gapless_log::StreamIdentity;
 use gapless_wire::checksum::crc32c;
 use gapless_wire::feed_session::FeedSession;
 use gapless_wire::fields::{FieldWriter, u32_at, u64_at, u128_at};
+use std::io::{self, Read as _, Seek as _};
+use std::path::Path;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"GAPSEQS\x01");
 const FIXED_LENGTH: usize = 64;
@@ -128,6 +131,32 @@ impl SequencerState {
         bytes
     }
 
+    /// The length of the file that has these first bytes, of which there are [`FIXED_LENGTH`] at least.
+    fn length_said(head: &[u8]) -> usize {
+        let [feeds, sessions, timers] = [52, 56, 60].map(|offset| u32_at(head, offset) as usize);
+        FIXED_LENGTH + feeds * FEED_LENGTH + sessions * SESSION_LENGTH + timers * TIMER_LENGTH + 4
+    }
+
+    /// Reads the file at `path`; no more than its first bytes, where they say that it has another length.
+    ///
+    /// # Errors
+    /// The system's; and the fault of the bytes.
+    pub fn read(path: &Path) -> io::Result<Result<Self, String>> {
+        let mut file = checked_file::open(path)?;
+        let mut head = Vec::new();
+        (&file).take(FIXED_LENGTH as u64).read_to_end(&mut head)?;
+        let length = file.metadata()?.len();
+        if head.len() == FIXED_LENGTH && u64_at(&head, 0) == MAGIC {
+            let said = Self::length_said(&head) as u64;
+            if length != said {
+                return Ok(Err(format!("it has {length} bytes, and its first bytes say {said}")));
+            }
+            file.rewind()?;
+            head = checked_file::read_from(&file, length)?;
+        }
+        Ok(Self::from_bytes(&head))
+    }
+
     /// Reads a file's content.
     ///
     /// # Errors
@@ -142,8 +171,8 @@ impl SequencerState {
             return Err(format!("its checksum is {found:#010x}, its bytes give {computed:#010x}"));
         }
         let count_at = |offset| u32_at(content, offset) as usize;
-        let (feeds, sessions, timers) = (count_at(52), count_at(56), count_at(60));
-        let expected = FIXED_LENGTH + feeds * FEED_LENGTH + sessions * SESSION_LENGTH + timers * TIMER_LENGTH;
+        let (feeds, sessions) = (count_at(52), count_at(56));
+        let expected = Self::length_said(content) - 4;
         let flags = u32_at(content, 48);
         if content.len() != expected || flags & !HALTED_FLAG != 0 {
             return Err(format!("{} bytes and flags {flags:#x}, {expected} bytes are expected", content.len()));

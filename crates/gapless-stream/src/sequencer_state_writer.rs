@@ -271,8 +271,7 @@ fn list(directory: &Path) -> Result<Vec<(u64, PathBuf)>, StreamError> {
 /// The directory cannot be read or written, or holds another stream's states.
 pub fn adopt(directory: &Path, identity: StreamIdentity) -> Result<(), StreamError> {
     for (_, path) in list(directory)? {
-        let bytes = std::fs::read(&path).map_err(system("reading", &path))?;
-        match SequencerState::from_bytes(&bytes) {
+        match SequencerState::read(&path).map_err(system("reading", &path))? {
             Ok(state) if state.identity.stream_id != identity.stream_id => {
                 let reason = "it belongs to another stream than the journal beside it".to_owned();
                 return Err(StreamError::State { path, reason });
@@ -294,8 +293,10 @@ pub fn adopt(directory: &Path, identity: StreamIdentity) -> Result<(), StreamErr
 /// The directory cannot be read.
 pub fn points(directory: &Path) -> Result<Vec<FilePoint>, StreamError> {
     let point = |(sequence, path): (u64, PathBuf)| {
-        let bytes = std::fs::read(&path).map_err(system("reading", &path))?;
-        let state = SequencerState::from_bytes(&bytes).ok().filter(|state| state.sequence == sequence);
+        let state = SequencerState::read(&path)
+            .map_err(system("reading", &path))?
+            .ok()
+            .filter(|state| state.sequence == sequence);
         let identity = state.as_ref().map(|state| (state.identity.stream_id, state.identity.incarnation));
         let timestamp_ns = state.map(|state| state.timestamp_ns);
         Ok(FilePoint { path, identity, sequence, timestamp_ns })
@@ -322,8 +323,7 @@ pub fn file_name(sequence: u64) -> String {
 /// # Errors
 /// It cannot be read, or is something else.
 pub fn check(path: &Path, identity: StreamIdentity, sequence: u64) -> Result<(), StreamError> {
-    let bytes = std::fs::read(path).map_err(system("reading", path))?;
-    let state = SequencerState::from_bytes(&bytes).and_then(|state| {
+    let state = SequencerState::read(path).map_err(system("reading", path))?.and_then(|state| {
         let is_it = state.identity == identity && state.sequence == sequence;
         let why = "it is of another stream, or stands at another sequence, than is said";
         if is_it { Ok(()) } else { Err(why.to_owned()) }
@@ -342,8 +342,7 @@ pub fn newest(
     last_sequence: u64,
 ) -> Result<Option<SequencerState>, StreamError> {
     for (sequence, path) in list(directory)?.into_iter().rev().filter(|(sequence, _)| *sequence <= last_sequence) {
-        let bytes = std::fs::read(&path).map_err(system("reading", &path))?;
-        let state = SequencerState::from_bytes(&bytes).and_then(|state| {
+        let state = SequencerState::read(&path).map_err(system("reading", &path))?.and_then(|state| {
             let is_named = state.sequence == sequence;
             if is_named { Ok(state) } else { Err(format!("it stands at sequence {}, not {sequence}", state.sequence)) }
         });

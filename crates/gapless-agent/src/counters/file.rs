@@ -4,19 +4,21 @@
 //! kernel drops when the process dies, however it dies; so a file without a lock is stale. A new
 //! file is made complete under another name and then put in place, so no reader sees half of one.
 
-use std::fs::{File, Metadata, OpenOptions, Permissions};
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::{AtFlags, CWD, RenameFlags, linkat, renameat_with, unlinkat};
+use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, linkat, renameat_with, unlinkat};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
 use super::descriptor;
 use crate::error::Error;
 use crate::file_lock;
+use crate::folder::Folder;
 
 /// Others who create and remove the same file at the same time can make us try again so often.
 const TRIES_MAX: usize = 64;
@@ -39,16 +41,18 @@ pub(crate) enum Place {
 impl OwnedFile {
     /// Puts a file with these contents at `path`.
     pub(crate) fn create(path: &Path, contents: &[u8]) -> Result<Self, Error> {
-        let draft = Draft::write(path, contents)?;
+        let folder = folder_of(path).map_err(|source| io_error(path, "create it", source))?;
+        let name = path.file_name().unwrap_or_default();
+        let draft = Draft::write(&folder, path, contents)?;
         for _ in 0..TRIES_MAX {
-            match place_if_free(&draft.path, path) {
+            match place_if_free(&folder, &draft.name, name) {
                 Ok(()) => return Ok(draft.placed(path)),
                 Err(Errno::EXIST) => {}
                 Err(errno) => return Err(io_error(path, "put it in place", errno.into())),
             }
-            let Some(stale) = lock_stale(path)? else { continue };
+            let Some(stale) = lock_stale(&folder, path)? else { continue };
             // We hold the lock of the stale file, so nobody else is replacing it.
-            std::fs::rename(&draft.path, path).map_err(|source| io_error(path, "replace it", source))?;
+            folder.rename(&draft.name, name).map_err(|source| io_error(path, "replace it", source))?;
             drop(stale);
             return Ok(draft.placed(path));
         }
@@ -75,7 +79,9 @@ impl OwnedFile {
     pub(crate) fn place(&self) -> Result<Place, Error> {
         let ours = self.file.metadata().map_err(|source| self.error("look at it", source))?;
         match std::fs::symlink_metadata(&self.path) {
-            Ok(there) if is_same(&there, &ours) => Ok(Place::There { length: ours.len() }),
+            Ok(there) if (there.dev(), there.ino()) == (ours.dev(), ours.ino()) => {
+                Ok(Place::There { length: ours.len() })
+            }
             Ok(_) => Err(self.error("write it", io::Error::other("something else is in its place"))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Place::Gone),
             Err(source) => Err(self.error("look at it", source)),
@@ -97,8 +103,11 @@ impl OwnedFile {
 impl Drop for OwnedFile {
     fn drop(&mut self) {
         // Only our own: somebody may have removed it and put another there.
-        if is_at(&self.file, &self.path).unwrap_or(false) {
-            let _ = std::fs::remove_file(&self.path);
+        let name = self.path.file_name().unwrap_or_default();
+        if let Ok(folder) = folder_of(&self.path)
+            && folder.holds(name, &self.file).unwrap_or(false)
+        {
+            let _ = folder.remove(name);
         }
     }
 }
@@ -115,29 +124,23 @@ fn check_length(path: &Path, length: u64) -> Result<(), Error> {
 const MODE: u32 = 0o600;
 
 /// The complete file under its temporary name, locked; removed if it is not put in place.
-struct Draft {
-    path: PathBuf,
+struct Draft<'a> {
+    folder: &'a Folder,
+    name: OsString,
     file: Option<File>,
 }
 
-impl Draft {
-    fn write(target: &Path, contents: &[u8]) -> Result<Self, Error> {
+impl<'a> Draft<'a> {
+    fn write(folder: &'a Folder, target: &Path, contents: &[u8]) -> Result<Self, Error> {
         check_length(target, contents.len() as u64)?;
         static DRAFTS: AtomicU64 = AtomicU64::new(0);
         let mut name = target.file_name().unwrap_or_default().to_owned();
         let number = DRAFTS.fetch_add(1, Ordering::SeqCst);
         name.push(format!(".{}.{number}.new", std::process::id()));
-        let path = target.with_file_name(name);
-        // A process with our identifier may have died here.
-        let _ = std::fs::remove_file(&path);
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .mode(MODE)
-            .open(&path)
-            .map_err(|source| io_error(target, "create it", source))?;
-        let mut draft = Self { path, file: None };
+        // In the place of one that a process with our identifier has left when it died.
+        let file = folder.create_file(&name, Mode::from_raw_mode(MODE));
+        let mut file = file.map_err(|source| io_error(target, "create it", source))?;
+        let mut draft = Self { folder, name, file: None };
         // Whatever the umask: others of this user read it.
         file.set_permissions(Permissions::from_mode(MODE))
             .map_err(|source| io_error(target, "set its mode", source))?;
@@ -150,30 +153,26 @@ impl Draft {
 
     fn placed(mut self, path: &Path) -> OwnedFile {
         let file = self.file.take().expect("a draft holds its file until it is placed");
-        self.path = PathBuf::new();
+        self.name = OsString::new();
         OwnedFile { path: path.to_owned(), file }
     }
 }
 
-impl Drop for Draft {
+impl Drop for Draft<'_> {
     fn drop(&mut self) {
-        if !self.path.as_os_str().is_empty() {
-            let _ = std::fs::remove_file(&self.path);
+        if !self.name.is_empty() {
+            let _ = self.folder.remove(&self.name);
         }
     }
 }
 
 /// The file at `path`, locked, if its owner is dead; `None` if it is gone meanwhile.
-fn lock_stale(path: &Path) -> Result<Option<File>, Error> {
-    let file = match OpenOptions::new().read(true).custom_flags(open_flags()).open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(source) => return Err(io_error(path, "open the file that is there", source)),
+fn lock_stale(folder: &Folder, path: &Path) -> Result<Option<File>, Error> {
+    let name = path.file_name().unwrap_or_default();
+    let opened = folder.open_file(name, OFlags::RDONLY);
+    let Some(file) = opened.map_err(|source| io_error(path, "open the file that is there", source))? else {
+        return Ok(None);
     };
-    let metadata = file.metadata().map_err(|source| io_error(path, "look at the file that is there", source))?;
-    if !metadata.is_file() {
-        return Err(io_error(path, "replace what is there", io::Error::other("it is not a file")));
-    }
     let mut header = [0; descriptor::HEADER_LENGTH];
     let length = rustix::io::pread(&file, &mut header, 0)
         .map_err(|errno| io_error(path, "read the file that is there", errno.into()))?;
@@ -193,41 +192,27 @@ fn lock_stale(path: &Path) -> Result<Option<File>, Error> {
         return Err(Error::CountersInUse { path: path.to_owned(), pid });
     }
     // Locked, but is it still the one at this path, or was it replaced before we had the lock?
-    match is_at(&file, path) {
+    match folder.holds(name, &file) {
         Ok(true) => Ok(Some(file)),
         Ok(false) => Ok(None),
         Err(source) => Err(io_error(path, "look at the file that is there", source)),
     }
 }
 
-/// Moves the file to `path` unless something is there.
-fn place_if_free(draft: &Path, path: &Path) -> Result<(), Errno> {
-    match renameat_with(CWD, draft, CWD, path, RenameFlags::NOREPLACE) {
+/// Gives the draft its name unless something has it.
+fn place_if_free(folder: &Folder, draft: &OsStr, name: &OsStr) -> Result<(), Errno> {
+    match renameat_with(folder, draft, folder, name, RenameFlags::NOREPLACE) {
         // A file system without this kind of renaming has links.
         Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
-            linkat(CWD, draft, CWD, path, AtFlags::empty())?;
-            unlinkat(CWD, draft, AtFlags::empty())
+            linkat(folder, draft, folder, name, AtFlags::empty())?;
+            unlinkat(folder, draft, AtFlags::empty())
         }
         result => result,
     }
 }
 
-/// So that a pipe at the path does not block the opening.
-fn open_flags() -> i32 {
-    rustix::fs::OFlags::NONBLOCK.bits() as i32
-}
-
-fn is_at(file: &File, path: &Path) -> io::Result<bool> {
-    let ours = file.metadata()?;
-    match std::fs::symlink_metadata(path) {
-        Ok(there) => Ok(is_same(&there, &ours)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error),
-    }
-}
-
-fn is_same(one: &Metadata, other: &Metadata) -> bool {
-    (one.dev(), one.ino()) == (other.dev(), other.ino())
+fn folder_of(path: &Path) -> io::Result<Folder> {
+    Folder::open(path.parent().unwrap_or(Path::new("")))
 }
 
 fn io_error(path: &Path, action: &'static str, source: io::Error) -> Error {

@@ -3,15 +3,16 @@
 //! It trusts nothing in the file and never maps it: a file that shrinks under a mapping is a
 //! signal, under a read it is an error.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use super::descriptor::{
     CAPACITY_MAX, CAPACITY_OFFSET, HEADER_LENGTH, MAGIC, NAMESPACE_OFFSET, PID_OFFSET, RECORD_LENGTH, USED_OFFSET,
     VERSION, VERSION_OFFSET, check_label, file_length, label_offset, process_namespace, value_offset,
 };
+use crate::checked_file;
 use crate::error::Error;
 use crate::file_lock;
 
@@ -38,16 +39,8 @@ impl CountersReader {
     /// [`Error::CountersIo`]; [`Error::CountersDamaged`], with the position, if it is no counters file.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref().to_owned();
-        let io = |action| {
-            let path = path.clone();
-            move |source| Error::CountersIo { path, action, source }
-        };
-        // Not blocking: a pipe at the path would block the opening.
-        let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
-        let file = OpenOptions::new().read(true).custom_flags(flags).open(&path).map_err(io("open it"))?;
-        if !file.metadata().map_err(io("look at it"))?.is_file() {
-            return Err(io("read it")(io::Error::other("it is not a file")));
-        }
+        let file = checked_file::open(&path);
+        let file = file.map_err(|source| Error::CountersIo { path: path.clone(), action: "open it", source })?;
         let mut reader = Self { path, file, header: Header { capacity: 0, used: 0, pid: 0, namespace: 0 } };
         reader.header = reader.read_header()?;
         Ok(reader)

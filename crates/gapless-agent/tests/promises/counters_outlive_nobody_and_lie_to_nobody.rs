@@ -107,10 +107,24 @@ fn a_file_that_is_something_else_is_left_alone() {
     assert!(error.contains("left alone") && error.contains("precious"), "{error}");
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "not counters");
     let error = Counters::create(directory.path(), 4).unwrap_err().to_string();
-    assert!(error.contains("not a file"), "{error}");
+    assert!(error.contains("no regular file"), "{error}");
     let error = Counters::create(directory.path().join("missing/counters"), 4).unwrap_err().to_string();
     assert!(error.contains("missing/counters") && error.contains("create it"), "{error}");
     assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "no draft is left");
+}
+
+#[test]
+fn a_link_to_counters_is_not_followed() {
+    let directory = tempfile::tempdir().unwrap();
+    let [real, link] = ["real", "link"].map(|name| directory.path().join(name));
+    let _counters = Counters::create(&real, 4).unwrap();
+    std::os::unix::fs::symlink(&real, &link).unwrap();
+    let read = CountersReader::open(&link).unwrap_err().to_string();
+    let made = Counters::create(&link, 4).unwrap_err().to_string();
+    for error in [read, made] {
+        assert!(error.contains("it is a link, which is not followed"), "{error}");
+    }
+    assert_eq!(CountersReader::open(&real).unwrap().read().unwrap(), []);
 }
 
 #[test]

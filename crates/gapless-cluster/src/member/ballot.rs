@@ -20,10 +20,12 @@
 //! there.
 
 use crate::ClusterError;
+use gapless_agent::checked_file;
+use gapless_journal::durable_file::sync_directory;
 use gapless_journal::{DiskWork, Environment};
 use gapless_wire::checksum::crc32c;
 use gapless_wire::fields::{u32_at, u64_at};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -51,7 +53,7 @@ impl FoundBallot {
     /// Reads the ballot of the member in `directory`, whose file `instance` holds this number. Changes nothing.
     pub fn read(directory: &Path, instance: u64) -> Result<Self, ClusterError> {
         let path = directory.join("ballot");
-        let mut bytes = match std::fs::read(&path) {
+        let mut bytes = match checked_file::read(&path, FILE_LENGTH as u64) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
             Err(source) => {
@@ -108,17 +110,15 @@ impl Ballot {
     ) -> Result<Self, ClusterError> {
         let path = directory.join("ballot");
         let failed = |source| ClusterError::System { action: format!("opening {}", path.display()), source };
-        let options = || OpenOptions::new().write(true).create(true).truncate(false).open(&path);
         gapless_journal::own_file(&path).map_err(failed)?;
-        let file = options().map_err(failed)?;
+        let file = checked_file::open_or_create(&path, 0o600).map_err(failed)?;
         let length = file.metadata().map_err(failed)?.len().min(FILE_LENGTH as u64);
         if length < FILE_LENGTH as u64 {
             // Allocates the file with zeros, so that later a sync is of data alone. A crash before the end leaves it
             // short.
-            let parent = File::open(directory).map_err(failed)?;
             let zeros = vec![0; FILE_LENGTH - length as usize];
             file.write_all_at(&zeros, length).and_then(|()| file.sync_all()).map_err(failed)?;
-            parent.sync_all().map_err(failed)?;
+            sync_directory(directory).map_err(failed)?;
         }
         let mut ballot = Self { path, file, instance, starts, number: found.number, disk };
         ballot.write(found.record.as_deref().unwrap_or_default())?;
@@ -205,9 +205,9 @@ mod tests {
         let mut ballot = begin(&directory, 1);
         ballot.write(b"one").unwrap();
         for (before, now) in [("one", "two"), ("two", "three"), ("three", "four")] {
-            let old = std::fs::read(&path).unwrap();
+            let old = checked_file::read(&path, FILE_LENGTH as u64).unwrap();
             ballot.write(now.as_bytes()).unwrap();
-            let whole = std::fs::read(&path).unwrap();
+            let whole = checked_file::read(&path, FILE_LENGTH as u64).unwrap();
             let at = (ballot.number % 2) as usize * SLOT_LENGTH;
             let slot = at..at + SLOT_LENGTH;
             for byte in 0..HEADER_LENGTH + MARK_LENGTH + now.len() {
@@ -224,7 +224,7 @@ mod tests {
             }
             std::fs::write(&path, &whole).unwrap();
         }
-        let whole = std::fs::read(&path).unwrap();
+        let whole = checked_file::read(&path, FILE_LENGTH as u64).unwrap();
         is_read(&whole[..SLOT_LENGTH + 3], "four", "cut off, and what is there counts");
         assert_eq!(begin(&directory, 2).number(), 6);
         std::fs::write(&path, &whole[..20]).unwrap();

@@ -2,9 +2,11 @@
 //! are removed.
 
 use crate::ClusterError;
+use gapless_agent::checked_file;
 use gapless_journal::Environment;
 use gapless_journal::durable_file::{FileReplacement, sync_directory};
 use gapless_wire::checksum::crc32c;
+use gapless_wire::descriptor::FRAME_LENGTH_MAX;
 use gapless_wire::fields::u32_at;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -12,6 +14,8 @@ use std::path::{Path, PathBuf};
 /// The header: the rest's CRC-32C and its length, little-endian. The rest is the number in the file `instance`, if the
 /// length says so, and the payload.
 const HEADER_LENGTH: usize = 8;
+/// A checkpoint is shorter than a frame may be.
+const LENGTH_MAX: u64 = (HEADER_LENGTH + FRAME_LENGTH_MAX) as u64;
 /// Set in the length if the number is there; an earlier version did not write it.
 const NUMBERED: u32 = 1 << 31;
 
@@ -65,7 +69,7 @@ impl PendingCheckpoint {
     /// # Errors
     /// It is damaged, or belongs to another directory.
     pub fn read(&self) -> Result<Option<Vec<u8>>, ClusterError> {
-        let bytes = match std::fs::read(&self.path) {
+        let bytes = match checked_file::read(&self.path, LENGTH_MAX) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(self.failed("reading")(error)),

@@ -18,6 +18,7 @@ use crate::ClusterError;
 use crate::config::ClusterConfig;
 use crate::consensus::{MemberId, Recovered};
 use gapless_client::stream_layout::StreamLayout;
+use gapless_journal::durable_file::sync_directory;
 use gapless_journal::{FilePoint, JournalReader};
 use gapless_log::StreamIdentity;
 use gapless_stream::locked_directory::{LockedDirectory, Owner};
@@ -27,7 +28,6 @@ use gapless_stream::sequencer_state_writer;
 use gapless_transport::Tier;
 use gapless_transport::token::random_token;
 use gapless_wire::descriptor::FRAME_LENGTH_MAX;
-use std::fs::File;
 use std::io::ErrorKind;
 use std::path::Path;
 
@@ -217,6 +217,6 @@ fn keep_old(root: &Path, name: &str) -> Result<(), ClusterError> {
         renamed => renamed,
     };
     renamed
-        .and_then(|()| File::open(root)?.sync_all())
+        .and_then(|()| sync_directory(root))
         .map_err(|source| ClusterError::System { action: format!("renaming {}", path.display()), source })
 }

@@ -14,17 +14,15 @@ use crate::released::Handover;
 use crate::snapshots::SNAPSHOTS_FOLDER;
 use crate::store::{INDEX_FOLDER, Index};
 use crate::writer::{Cache, DecisionModels, Failure, Ran, Stamp, Writer};
-use gapless_agent::Waker;
 use gapless_agent::fault::{crash_point, mutant};
+use gapless_agent::{Waker, private_folder};
 use gapless_engine::transaction_service::{WriterParts, write_done, write_refusal};
 use gapless_stream::Sequencer;
 use gapless_stream::transactions::{Execution, Transactions};
 use gapless_wire::FrameHeader;
 use gapless_wire::control::{RefusalCode, TimerFired};
 use gapless_wire::fields::FieldReader;
-use std::fs::DirBuilder;
 use std::io;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -196,7 +194,7 @@ impl BusTransactions {
 
 /// What cannot be a folder is told at the start: commands to aggregates that are not in memory would wait for it.
 fn make_folder(folder: &Path) -> io::Result<()> {
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    let made = private_folder::create(folder);
     made.map_err(|error| {
         io::Error::new(error.kind(), format!("the index of the events, {}: {error}", folder.display()))
     })

@@ -23,12 +23,13 @@ use super::key::IndexKey;
 use crate::error::BaseFileError;
 use crate::identity::TypeKey;
 use gapless_agent::fault::crash_point;
+use gapless_agent::{checked_file, private_folder};
 use gapless_journal::{FilePoint, FileReplacement, JournalError, JournalReader};
 use gapless_wire::checksum::crc32c;
 use gapless_wire::fields::{FieldReader, u32_at, u64_at, u128_at};
-use std::fs::{DirBuilder, File};
+use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, FileExt as _};
+use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -222,7 +223,7 @@ impl Base {
     fn open(path: &Path, stream_id: Option<u128>) -> Result<Self, BaseFileError> {
         let unusable = |reason: String| BaseFileError { path: path.to_owned(), reason };
         let failed = |error: io::Error| unusable(error.to_string());
-        let file = File::open(path).map_err(failed)?;
+        let file = checked_file::open(path).map_err(failed)?;
         let length = file.metadata().map_err(failed)?.len();
         let summary_at = length.checked_sub(SUMMARY_LENGTH as u64);
         let summary_at = summary_at.ok_or_else(|| unusable(format!("it has {length} bytes")))?;
@@ -375,7 +376,7 @@ pub(crate) struct BaseWriter {
 impl BaseWriter {
     /// Begins the one of all events before a sequence; the last frame before it has that time stamp.
     pub fn begin(folder: &Path, stream_id: u128, before: u64, last_time_ns: u64) -> io::Result<Self> {
-        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        private_folder::create(folder)?;
         // The folder's own name is on the device before anything depends on what is in it.
         gapless_journal::durable_file::sync_directory(folder.parent().unwrap_or(Path::new(".")))?;
         let name = name_of(before);

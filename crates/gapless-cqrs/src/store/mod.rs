@@ -46,13 +46,12 @@ use crate::events::{EventReader, ReadError};
 use crate::identity::Position;
 use crate::transaction::RecordedEvent;
 use gapless_agent::fault::crash_point;
+use gapless_agent::private_folder;
 use gapless_log::StreamIdentity;
 use merging::MergeError;
 use recent::Recent;
 use run::{Extent, Run, RunWriter};
-use std::fs::DirBuilder;
 use std::io;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -263,7 +262,7 @@ impl IndexBuilder {
         postings_max: usize,
     ) -> io::Result<Self> {
         let postings_max = postings_max.clamp(1, POSTINGS_MAX);
-        DirBuilder::new().recursive(true).mode(0o700).create(&directory)?;
+        private_folder::create(&directory)?;
         let first = index.first_sequence(reader);
         let runs = believed(&directory, identity, first, reader)?;
         let first_sequence = runs.last().map_or(first, |run| run.extent.last_sequence + 1);

@@ -21,6 +21,7 @@ use super::key::IndexKey;
 use super::postings::{put_entry, take_entry};
 use crate::error::IndexFileError;
 use crate::identity::Position;
+use gapless_agent::checked_file;
 use gapless_agent::fault::crash_point;
 use gapless_journal::FileReplacement;
 use gapless_log::StreamIdentity;
@@ -85,7 +86,7 @@ impl Run {
     pub fn open(path: &Path, identity: Option<StreamIdentity>) -> Result<Self, IndexFileError> {
         let unusable = |reason: String| IndexFileError { path: path.to_owned(), reason };
         let failed = |error: io::Error| unusable(error.to_string());
-        let file = File::open(path).map_err(failed)?;
+        let file = checked_file::open(path).map_err(failed)?;
         let length = file.metadata().map_err(failed)?.len();
         let mut summary = [0; SUMMARY_LENGTH];
         let summary_at = length.checked_sub(SUMMARY_LENGTH as u64);

@@ -4,10 +4,10 @@ use super::view::View;
 use crate::archived::{ArchiveForm, Archived};
 use crate::descriptor as d;
 use crate::directory::Found;
-use crate::disk::open_regular;
 use crate::error::JournalError;
 use crate::mapping::Mapping;
 use crate::scan::check_frame;
+use gapless_agent::checked_file;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -29,17 +29,17 @@ impl Current {
             return Self::open_archived(found, archived);
         }
         let mut path = found.path.clone();
-        let mut opened = open_regular(&path);
+        let mut opened = checked_file::open(&path);
         if !found.has_final_name && matches!(&opened, Err(error) if error.kind() == io::ErrorKind::NotFound) {
             // It has got its final name since it was listed.
             path = directory.join(d::segment_name(found.first_sequence));
-            opened = open_regular(&path);
+            opened = checked_file::open(&path);
         }
         let file = match opened {
             Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let stub = directory.join(d::archived_name(found.first_sequence));
-                return match open_regular(&stub) {
+                return match checked_file::open(&stub) {
                     // It was archived since it was listed.
                     Ok(file) => {
                         let archived = Archived::read(&file, &stub, found.header.frames_offset)?;

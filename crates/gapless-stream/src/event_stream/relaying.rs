@@ -10,8 +10,8 @@ use crate::relay::feeds::KeptFeeds;
 use crate::relay::limits::RelayLimits;
 use crate::relay::{Relay, RelayCounters, RelayLinks, tell_absence};
 use crate::{AgentRole, StreamError};
-use gapless_agent::Clock;
 use gapless_agent::wait_notices::WaitNotices;
+use gapless_agent::{Clock, checked_file};
 use gapless_client::ClientError;
 use gapless_client::feed_sessions::{Feeds, SharedFeeds};
 use gapless_client::node::link::Connected;
@@ -216,6 +216,9 @@ fn fold(
     Ok((feeds, seen))
 }
 
+/// Bytes of that file at most.
+const ORIGIN_LENGTH_MAX: u64 = 1 << 10;
+
 /// The file that names the stream whose part a directory holds: a small text file beside the journal.
 struct Origin {
     identity: StreamIdentity,
@@ -224,7 +227,7 @@ struct Origin {
 impl Origin {
     fn read(layout: &StreamLayout) -> Result<Option<Self>, StreamError> {
         let path = layout.origin();
-        let text = match std::fs::read_to_string(&path) {
+        let text = match checked_file::read_to_string(&path, ORIGIN_LENGTH_MAX) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
             Err(source) => {

@@ -11,6 +11,7 @@
 //! stream tells is an older copy, and counts as little as a damaged one. A version before wrote no first line.
 
 use crate::StreamError;
+use gapless_agent::checked_file;
 use gapless_client::feed_sessions::{Feed, Feeds};
 use gapless_log::StreamIdentity;
 use gapless_wire::checksum::crc32c;
@@ -19,6 +20,8 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 const SEAL: &str = "sealed ";
+/// Bytes of the file at most.
+const LENGTH_MAX: u64 = 16 << 20;
 
 pub(crate) struct KeptFeeds {
     path: PathBuf,
@@ -47,7 +50,10 @@ impl KeptFeeds {
 
     /// Whether the file lacks a feed session of these that begins at `first_sequence` or later: then it is an older copy.
     pub fn is_older(&self, feeds: &Feeds, first_sequence: u64) -> bool {
-        let known = std::fs::read_to_string(&self.path).ok().and_then(|text| self.parse(&text)).unwrap_or_default();
+        let known = checked_file::read_to_string(&self.path, LENGTH_MAX)
+            .ok()
+            .and_then(|text| self.parse(&text))
+            .unwrap_or_default();
         let is_known =
             |feed: &Feed| known.iter().any(|it| (it.name, it.first_sequence) == (feed.name, feed.first_sequence));
         feeds.all().iter().filter(|feed| feed.first_sequence >= first_sequence).any(|feed| !is_known(feed))
@@ -56,7 +62,7 @@ impl KeptFeeds {
     /// The feed session that the frame before `first_sequence` belongs to and those before it, as they stood there: the
     /// journal names the later ones.
     pub fn before(&self, first_sequence: u64) -> Feeds {
-        let text = match std::fs::read_to_string(&self.path) {
+        let text = match checked_file::read_to_string(&self.path, LENGTH_MAX) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Feeds::default(),
             Err(error) => {
@@ -88,7 +94,7 @@ impl KeptFeeds {
         let text = format!("{SEAL}{}\n{lines}", self.seal(&lines));
         let beside = self.path.with_extension("new");
         // Not synced: a file that a power failure damages counts as little as an older copy.
-        let written = gapless_journal::new_file(&beside, 0o600)
+        let written = checked_file::create(&beside, 0o600)
             .and_then(|mut file| file.write_all(text.as_bytes()))
             .and_then(|()| std::fs::rename(&beside, &self.path));
         written.map_err(|source| StreamError::System { action: format!("writing {}", self.path.display()), source })

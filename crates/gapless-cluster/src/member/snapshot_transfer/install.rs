@@ -8,7 +8,7 @@ use gapless_agent::fault::crash_point;
 use gapless_agent::private_folder;
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::DirectoryLock;
-use std::fs::File;
+use gapless_journal::durable_file::sync_directory;
 use std::path::Path;
 
 fn failed<'a>(action: &'static str, path: &'a Path) -> impl Fn(std::io::Error) -> ClusterError + 'a {
@@ -16,7 +16,7 @@ fn failed<'a>(action: &'static str, path: &'a Path) -> impl Fn(std::io::Error) -
 }
 
 fn sync(directory: &Path) -> Result<(), ClusterError> {
-    File::open(directory).and_then(|opened| opened.sync_all()).map_err(failed("syncing", directory))
+    sync_directory(directory).map_err(failed("syncing", directory))
 }
 
 fn rename(from: &Path, to: &Path) -> Result<(), ClusterError> {

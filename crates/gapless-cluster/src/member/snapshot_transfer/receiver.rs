@@ -13,8 +13,8 @@ use crate::consensus::{Consensus, MemberId};
 use crate::link::{Content, Links};
 use crate::member::frame_fetch::{FetchedFrames, PieceRequests};
 use gapless_agent::fault::crash_point;
-use gapless_agent::private_folder;
 use gapless_agent::thread::spawn_helper;
+use gapless_agent::{checked_file, private_folder};
 use gapless_journal::Journal;
 use gapless_journal::durable_file::sync_directory;
 use gapless_stream::sequencer_state_writer;
@@ -180,7 +180,7 @@ impl TransferReceiver {
         let directory = path.parent().expect("it stands in a directory");
         private_folder::create(directory).map_err(failed("making", directory))?;
         // The state contains the sessions' tokens.
-        let file = gapless_journal::new_file(&path, 0o600).map_err(failed("making", &path))?;
+        let file = checked_file::create(&path, 0o600).map_err(failed("making", &path))?;
         self.stage = TransferStage::File { offer, part, file, offset: 0 };
         self.requests.end_waiting();
         Ok(())
@@ -199,7 +199,7 @@ impl TransferReceiver {
         let snapshots = context.shared.snapshots().cloned();
         let check = move || {
             let sync = |path: &Path| {
-                let synced = File::open(path).and_then(|file| file.sync_all());
+                let synced = checked_file::open(path).and_then(|file| file.sync_all());
                 synced.map_err(|error| format!("syncing {}: {error}", path.display()))?;
                 sync_directory(path.parent().expect("it is in a directory")).map_err(|error| error.to_string())
             };

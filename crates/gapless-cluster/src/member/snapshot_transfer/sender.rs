@@ -8,6 +8,7 @@ use crate::consensus::record::RecordContent;
 use crate::consensus::types::MEMBERS_MAX;
 use crate::consensus::{Consensus, LogPosition, MemberId};
 use crate::link::{Content, Links};
+use gapless_agent::checked_file;
 use gapless_journal::JournalReader;
 use gapless_stream::sequencer_state_writer;
 use gapless_wire::checksum::crc32c;
@@ -114,7 +115,7 @@ impl TransferSender {
             ));
         };
         let open = |path: &std::path::Path, sequence| -> std::io::Result<(File, FileOf)> {
-            let file = File::open(path)?;
+            let file = checked_file::open(path)?;
             let length = file.metadata()?.len();
             Ok((file, FileOf { sequence, length }))
         };

@@ -1,0 +1,164 @@
+//! [`open`], [`read`], [`create`]: files by their path, as [`Folder`] opens them. Nothing is followed or believed that another user may have
+//! put there, nothing is waited for, and nothing is read without a limit.
+
+use crate::folder::Folder;
+use rustix::fs::{Mode, OFlags};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// Attempts at a file that others create and remove meanwhile.
+const TRIES: u32 = 8;
+
+/// Opens a file for reading.
+///
+/// # Errors
+/// As [`Folder::open_file`]; `NotFound` if there is none.
+pub fn open(path: &Path) -> io::Result<File> {
+    open_with(path, OFlags::RDONLY)
+}
+
+/// Opens a file for reading and writing.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_to_write(path: &Path) -> io::Result<File> {
+    open_with(path, OFlags::RDWR)
+}
+
+/// Opens a file for reading and writing, and creates one that is missing with this mode, as [`create`] does.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_or_create(path: &Path, mode: u32) -> io::Result<File> {
+    let (folder, name) = folder_of(path)?;
+    for _ in 0..TRIES {
+        if let Some(file) = folder.open_file(name, OFlags::RDWR)? {
+            return Ok(file);
+        }
+        match folder.create_new_file(name, Mode::from_raw_mode(mode)) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            created => return created.inspect(|file| folder.give(file)),
+        }
+    }
+    Err(io::Error::other("others remove it again and again"))
+}
+
+/// Creates a file for reading and writing in the place of what has that name: nothing that a link leads to is opened, and another name
+/// of what was there keeps it. In another user's folder it is that user's, where this process may give it away.
+///
+/// # Errors
+/// The system's.
+pub fn create(path: &Path, mode: u32) -> io::Result<File> {
+    let (folder, name) = folder_of(path)?;
+    folder.create_file(name, Mode::from_raw_mode(mode)).inspect(|file| folder.give(file))
+}
+
+/// As [`create`], where nothing has that name.
+///
+/// # Errors
+/// As [`create`].
+pub fn create_new(path: &Path, mode: u32) -> io::Result<File> {
+    let (folder, name) = folder_of(path)?;
+    folder.create_new_file(name, Mode::from_raw_mode(mode)).inspect(|file| folder.give(file))
+}
+
+/// Reads a file of at most `bytes_max` bytes.
+///
+/// # Errors
+/// As [`open`]; `FileTooLarge` with both lengths.
+pub fn read(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    read_from(&open(path)?, bytes_max)
+}
+
+/// Reads a file of text of at most `bytes_max` bytes.
+///
+/// # Errors
+/// As [`read`]; `InvalidData` if it is not UTF-8.
+pub fn read_to_string(path: &Path, bytes_max: u64) -> io::Result<String> {
+    String::from_utf8(read(path, bytes_max)?).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is no UTF-8"))
+}
+
+/// Reads the rest of an open file, which may have `bytes_max` bytes at most.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_from(file: &File, bytes_max: u64) -> io::Result<Vec<u8>> {
+    let too_long = |length: u64| {
+        let text = format!("it has {length} bytes or more, and {bytes_max} at most are read");
+        Err(io::Error::new(io::ErrorKind::FileTooLarge, text))
+    };
+    let length = file.metadata()?.len();
+    if length > bytes_max {
+        return too_long(length);
+    }
+    let mut bytes = Vec::new();
+    // It may grow meanwhile.
+    let read = file.take(bytes_max + 1).read_to_end(&mut bytes)? as u64;
+    if read > bytes_max { too_long(read) } else { Ok(bytes) }
+}
+
+fn open_with(path: &Path, flags: OFlags) -> io::Result<File> {
+    let (folder, name) = folder_of(path)?;
+    folder.open_file(name, flags)?.ok_or_else(|| io::ErrorKind::NotFound.into())
+}
+
+fn folder_of(path: &Path) -> io::Result<(Folder, &OsStr)> {
+    let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
+    Ok((Folder::open(path.parent().unwrap_or(Path::new("")))?, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn files_are_read_up_to_their_limit() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        assert_eq!(read(&path, 3).unwrap_err().kind(), io::ErrorKind::NotFound);
+        std::fs::write(&path, "abc").unwrap();
+        assert_eq!(read_to_string(&path, 3).unwrap(), "abc");
+        let error = read(&path, 2).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
+        assert_eq!(error.to_string(), "it has 3 bytes or more, and 2 at most are read");
+        // Nothing is read of one without end.
+        File::create(&path).unwrap().set_len(1 << 40).unwrap();
+        assert_eq!(read(&path, 1 << 20).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+        std::fs::write(&path, [0xff]).unwrap();
+        assert_eq!(read_to_string(&path, 3).unwrap_err().kind(), io::ErrorKind::InvalidData);
+        // The length of such a file is not told before.
+        let told = read_from(&File::open("/dev/zero").unwrap(), 1000).unwrap_err().to_string();
+        assert!(told.contains("1000 at most"), "{told}");
+    }
+
+    #[test]
+    fn created_files_touch_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::write(at("kept"), "kept").unwrap();
+        symlink(at("kept"), at("link")).unwrap();
+        std::fs::hard_link(at("kept"), at("name")).unwrap();
+        assert!(open(&at("link")).is_err() && open_to_write(&at("link")).is_err());
+        assert!(open_or_create(&at("link"), 0o600).is_err());
+        for name in ["link", "name", "none"] {
+            let mut file = create(&at(name), 0o600).unwrap();
+            file.write_all(b"new").unwrap();
+            assert!(at(name).symlink_metadata().unwrap().is_file() && std::fs::read(at("kept")).unwrap() == b"kept");
+            assert_eq!(read(&at(name), 3).unwrap(), b"new", "{name}");
+        }
+        assert_eq!(open_or_create(&at("kept"), 0o600).unwrap().metadata().unwrap().len(), 4);
+        assert_eq!(open_or_create(&at("fresh"), 0o600).unwrap().metadata().unwrap().len(), 0);
+        assert_eq!(create_new(&at("kept"), 0o600).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(open(Path::new("/")).unwrap_err().kind(), io::ErrorKind::IsADirectory);
+    }
+
+    #[test]
+    fn paths_may_be_relative() {
+        assert!(open(Path::new("Cargo.toml")).is_ok(), "tests run in the folder of their crate");
+        assert!(open(Path::new("./src/../Cargo.toml")).is_ok());
+    }
+}
