@@ -200,6 +200,12 @@ impl AsFd for Folder {
     }
 }
 
+impl From<Folder> for OwnedFd {
+    fn from(folder: Folder) -> Self {
+        folder.fd
+    }
+}
+
 fn refused(reason: &str) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, reason)
 }

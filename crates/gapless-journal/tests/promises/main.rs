@@ -15,6 +15,7 @@ mod a_look_at_a_journal;
 mod a_reader_goes_on_over_a_cut;
 mod a_start_judges_exactly;
 mod a_start_leaves_all_in_order;
+mod another_users_files_are_not_touched;
 mod archived_segments_stay_readable;
 mod damage_in_a_record_is_an_error_or_a_reported_cut;
 mod damage_is_an_error_or_a_reported_cut;

@@ -5,10 +5,11 @@ use crate::error::SupervisorError;
 use crate::packets::{CANNOT_BE_READ, Packets};
 use crate::state_directory::{Socket, files};
 use crate::supervision::event::Command;
+use gapless_agent::folder::Folder;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd};
-use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::SocketAddrUnix;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -50,15 +51,14 @@ impl ControlClient {
 
     /// As [`connect`](Self::connect), where one that listens takes no connection before this time.
     pub(super) fn connect_until(directory: &Path, deadline: Instant) -> Result<Option<Self>, SupervisorError> {
-        let failed = || SupervisorError::system(format!("connecting to the supervisor of {}", directory.display()));
+        let what = format!("connecting to the supervisor of {}", directory.display());
+        let failed = || SupervisorError::system(what.clone());
         // Not by its path: that may be longer than an address; and it may be another user's, whose group this is.
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let opened = match rustix::fs::open(directory, flags, Mode::empty()) {
-            Ok(opened) => opened,
-            Err(Errno::NOENT) => return Ok(None),
-            Err(errno) => return Err(failed()(errno)),
+        let folder = match Folder::open(directory) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            opened => opened.map_err(|error| SupervisorError::System { what: what.clone(), source: error })?,
         };
-        let name = format!("/proc/self/fd/{}/{}", opened.as_raw_fd(), Socket::Control.file());
+        let name = format!("/proc/self/fd/{}/{}", folder.as_fd().as_raw_fd(), Socket::Control.file());
         let address = SocketAddrUnix::new(name).map_err(failed())?;
         let connected = Packets::connect(&address, deadline).map_err(failed())?;
         Ok(connected.map(|mut packets| {

@@ -2,13 +2,15 @@
 //! machine.
 
 use crate::error::SupervisorError;
+use gapless_agent::checked_file;
 use gapless_agent::fault::crash_point;
-use rustix::fs::{FileType, Gid, Mode, OFlags};
-use rustix::io::Errno;
+use gapless_agent::folder::Folder;
+use rustix::fs::{Gid, Mode, OFlags};
+use rustix::io::{Errno, FdFlags};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::{self, ErrorKind, Write};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
@@ -21,45 +23,33 @@ pub const NEW: &str = ".new";
 
 /// Opens a file for reading: no link, and not what could hold up its reader. `None` if there is none.
 pub fn open(path: &Path) -> Result<Option<File>, SupervisorError> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let opened = match rustix::fs::open(path, flags, Mode::empty()) {
-        Ok(opened) => opened,
-        Err(Errno::NOENT) => return Ok(None),
-        Err(errno) => return Err(SupervisorError::system(format!("opening {}", path.display()))(errno)),
-    };
-    demand_file(&opened, path)?;
-    Ok(Some(opened.into()))
+    match checked_file::open(path) {
+        Ok(opened) => Ok(Some(opened)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(SupervisorError::io(format!("opening {}", path.display()))(error)),
+    }
 }
 
 /// Opens a file for writing, and makes it if need be; its mode is exact. What the file holds stays.
 pub fn open_to_write(path: &Path, flags: OFlags, mode: Mode) -> Result<OwnedFd, SupervisorError> {
-    let failed = || SupervisorError::system(format!("opening {} for writing", path.display()));
-    let flags = flags | OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let opened = rustix::fs::open(path, flags, mode).map_err(failed())?;
-    demand_file(&opened, path)?;
-    // Whatever the mask of this process is.
-    rustix::fs::fchmod(&opened, mode).map_err(failed())?;
-    Ok(opened)
-}
-
-fn demand_file(opened: &OwnedFd, path: &Path) -> Result<(), SupervisorError> {
-    let failed = SupervisorError::system(format!("looking at {}", path.display()));
-    match FileType::from_raw_mode(rustix::fs::fstat(opened).map_err(failed)?.st_mode) {
-        FileType::RegularFile => Ok(()),
-        other => Err(SupervisorError::damaged(path, format!("expected a file, found {other:?}"))),
-    }
+    let open = || -> io::Result<OwnedFd> {
+        let folder = Folder::open(path.parent().unwrap_or(Path::new("")))?;
+        let file = folder.open_or_create_file(path.file_name().unwrap_or_default(), flags | OFlags::RDWR, mode)?;
+        // Whatever the mask of this process is.
+        rustix::fs::fchmod(&file, mode)?;
+        if !flags.contains(OFlags::CLOEXEC) {
+            rustix::io::fcntl_setfd(&file, FdFlags::empty())?;
+        }
+        Ok(file.into())
+    };
+    open().map_err(SupervisorError::io(format!("opening {} for writing", path.display())))
 }
 
 /// What a file holds; `None` if there is none.
 pub fn read(path: &Path) -> Result<Option<Vec<u8>>, SupervisorError> {
     let Some(file) = open(path)? else { return Ok(None) };
-    let mut bytes = Vec::new();
     let failed = SupervisorError::io(format!("reading {}", path.display()));
-    file.take(LENGTH_MAX + 1).read_to_end(&mut bytes).map_err(failed)?;
-    if bytes.len() as u64 > LENGTH_MAX {
-        return Err(SupervisorError::damaged(path, format!("it has more than {LENGTH_MAX} bytes")));
-    }
-    Ok(Some(bytes))
+    checked_file::read_from(&file, LENGTH_MAX).map(Some).map_err(failed)
 }
 
 /// What a file of JSON holds; `None` if there is none.
@@ -113,6 +103,10 @@ pub fn make_directory(path: &Path, mode: Mode, group: Option<Gid>) -> Result<(),
     }
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let opened = rustix::fs::open(path, flags, Mode::empty()).map_err(failed())?;
+    let owner = rustix::fs::fstat(&opened).map_err(failed())?.st_uid;
+    if owner != rustix::process::geteuid().as_raw() {
+        return Err(SupervisorError::damaged(path, format!("it is of user {owner}")));
+    }
     if group.is_some() {
         rustix::fs::fchown(&opened, None, group).map_err(failed())?;
     }
@@ -122,14 +116,14 @@ pub fn make_directory(path: &Path, mode: Mode, group: Option<Gid>) -> Result<(),
 /// Gives the files of a directory whose names begin so to a group, which may read them then.
 pub fn give_to_group(directory: &Path, name: &str, group: Gid) -> Result<(), SupervisorError> {
     let failed = || SupervisorError::io(format!("listing {}", directory.display()));
+    let folder = Folder::open(directory).map_err(failed())?;
     for entry in std::fs::read_dir(directory).map_err(failed())?.flatten() {
         let is_meant = entry.file_name().as_encoded_bytes().starts_with(name.as_bytes());
         if !is_meant || !entry.file_type().is_ok_and(|kind| kind.is_file()) {
             continue;
         }
         // One that has gone meanwhile, as rotated logs do, needs no group.
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        if let Ok(opened) = rustix::fs::open(entry.path(), flags, Mode::empty()) {
+        if let Ok(Some(opened)) = folder.open_file(entry.file_name(), OFlags::RDONLY) {
             let failed = || SupervisorError::system(format!("giving {} to its group", entry.path().display()));
             rustix::fs::fchown(&opened, None, Some(group)).map_err(failed())?;
             rustix::fs::fchmod(&opened, Mode::from_raw_mode(0o640)).map_err(failed())?;
@@ -141,6 +135,7 @@ pub fn give_to_group(directory: &Path, name: &str, group: Gid) -> Result<(), Sup
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::fs::FileType;
     use std::os::unix::fs::PermissionsExt;
 
     #[test]

@@ -46,6 +46,7 @@ pub use singleton::SingletonLock;
 use crate::copy_name::CopyName;
 use crate::error::SupervisorError;
 use gapless_agent::fault::crash_point;
+use gapless_agent::folder::Folder;
 use lock::Inherited;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Gid, Mode, OFlags, Stat};
@@ -204,10 +205,9 @@ impl StateDirectory {
     fn look_with_stat(path: &Path) -> Result<(Self, Stat), SupervisorError> {
         let absolute = std::path::absolute(path);
         let path = absolute.map_err(SupervisorError::io(format!("finding {}", path.display())))?;
-        let failed = || SupervisorError::system(format!("opening the state directory {}", path.display()));
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let fd = rustix::fs::open(&path, flags, Mode::empty()).map_err(failed())?;
-        let stat = rustix::fs::fstat(&fd).map_err(failed())?;
+        let action = format!("opening the state directory {}", path.display());
+        let fd = OwnedFd::from(Folder::open(&path).map_err(SupervisorError::io(action.clone()))?);
+        let stat = rustix::fs::fstat(&fd).map_err(SupervisorError::system(action))?;
         Ok((Self { path, fd: Arc::new(fd) }, stat))
     }
 

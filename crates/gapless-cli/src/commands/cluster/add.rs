@@ -5,10 +5,10 @@ use super::leading::{change, leading};
 use super::member::Member;
 use crate::commands::{Outcome, Usage, interrupt, print};
 use clap::{Args, ValueEnum};
+use gapless_agent::checked_file;
 use gapless_client::stream_file::read_text;
 use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::member::control::{MemberReport, Request, StatusReport};
-use std::fs::OpenOptions;
 use std::io::Write;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::{Path, PathBuf};
@@ -141,7 +141,7 @@ fn file(
 
 fn write(path: &Path, text: &str) -> Result<(), String> {
     let failed = |error| format!("the member is added, and its file cannot be written to {}: {error}", path.display());
-    let mut file = OpenOptions::new().write(true).create_new(true).open(path).map_err(failed)?;
+    let mut file = checked_file::create_new(path, 0o666).map_err(failed)?;
     file.write_all(text.as_bytes()).map_err(failed)
 }
 

@@ -2,9 +2,9 @@
 
 use crate::commands::{Outcome, Usage, print};
 use clap::Args;
+use gapless_agent::checked_file;
 use gapless_cluster::config::{ClusterConfig, MEMBERS_MAX, NAME_LENGTH_MAX};
 use std::fmt::Write;
-use std::fs::OpenOptions;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::PathBuf;
 
@@ -47,7 +47,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         let text = file(name, member, &ports, arguments.witness);
         let path = arguments.directory.join(format!("member-{member}.toml"));
         ClusterConfig::parse(&text, &path.display().to_string())?;
-        let opened = OpenOptions::new().write(true).create_new(true).open(&path);
+        let opened = checked_file::create_new(&path, 0o666);
         let mut file = opened.map_err(|error| match error.kind() {
             std::io::ErrorKind::AlreadyExists => format!(
                 "{} is there already: a cluster was made here; start its members (`gapless cluster start {}`), or choose \

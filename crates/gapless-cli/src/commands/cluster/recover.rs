@@ -4,6 +4,7 @@ use super::file::{Own, rewritten};
 use super::member::Member;
 use crate::commands::{Outcome, Usage, print};
 use clap::Args;
+use gapless_agent::checked_file;
 use gapless_client::stream_file::read_text;
 use gapless_client::stream_layout::StreamLayout;
 use gapless_cluster::config::{ClusterConfig, MemberKind};
@@ -102,8 +103,17 @@ fn replace(path: &Path, text: &str) -> Result<(), String> {
     let named = names.map(|number| PathBuf::from(format!("{}.old{number}", path.display())));
     let old = named.into_iter().find(|path| !path.exists()).expect("a directory has fewer files");
     let new = PathBuf::from(format!("{}.new", path.display()));
-    let mut file = FileReplacement::begin(path, new, 0o666).map_err(failed)?;
-    file.write_all(text.as_bytes()).and_then(|()| file.sync()).map_err(failed)?;
-    std::fs::copy(path, &old).map_err(failed)?;
-    file.put_in_place().map(drop).map_err(failed)
+    let replace = || {
+        // The passwords of clients may be in both.
+        let permissions = std::fs::metadata(path)?.permissions();
+        let mut file = FileReplacement::begin(path, new, 0o600)?;
+        file.write_all(text.as_bytes())?;
+        file.set_permissions(permissions.clone())?;
+        file.sync()?;
+        let mut kept = checked_file::create_new(&old, 0o600)?;
+        kept.write_all(read_text(path)?.as_bytes())?;
+        kept.set_permissions(permissions)?;
+        file.put_in_place().map(drop)
+    };
+    replace().map_err(failed)
 }

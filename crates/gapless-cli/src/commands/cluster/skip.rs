@@ -2,6 +2,7 @@
 
 use crate::commands::{Outcome, print};
 use clap::Args;
+use gapless_client::stream_file::read_text;
 use gapless_client::stream_layout::StreamLayout;
 use gapless_cluster::config::{ClusterConfig, MemberKind, service};
 use gapless_journal::{FileReplacement, JournalError, JournalReader};
@@ -26,7 +27,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     // All are looked at before one is written.
     for file in &arguments.files {
         let name = file.display().to_string();
-        let text = std::fs::read_to_string(file).map_err(|error| format!("reading {name}: {error}"))?;
+        let text = read_text(file).map_err(|error| format!("reading {name}: {error}"))?;
         let new = service::with_skip(&text, &name, sequence)?;
         let config = ClusterConfig::parse(&new, &name)?;
         if let Some((other, ..)) = changed.iter().find(|(_, each, _)| each.member == config.member) {

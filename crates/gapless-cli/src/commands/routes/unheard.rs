@@ -1,12 +1,12 @@
 //! Processes that serve in a domain and let nobody in: they close a connection before a word is said on it, and nobody learns what they serve.
 
+use gapless_agent::folder::Folder;
 use gapless_transport::peer_process::PeerProcess;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SocketAddrUnix, SocketFlags, SocketType};
 use rustix::net::{connect, recv, socket_with};
-use std::fs::File;
-use std::os::fd::AsRawFd as _;
+use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::path::Path;
 
 /// One that lets in others waits for their first word; so long it has to close a connection.
@@ -16,9 +16,9 @@ const SOCKETS_MAX: usize = 64;
 
 /// Their process ids. What cannot be looked at is none of them: what is wrong with it is said where it is asked.
 pub(super) fn closed_to_all(directory: &Path) -> Vec<u32> {
-    let Ok(folder) = File::open(directory) else { return Vec::new() };
+    let Ok(folder) = Folder::open(directory) else { return Vec::new() };
     // A long path has no room in a socket's address.
-    let folder_path = format!("/proc/self/fd/{}", folder.as_raw_fd());
+    let folder_path = format!("/proc/self/fd/{}", folder.as_fd().as_raw_fd());
     let names = std::fs::read_dir(directory).into_iter().flatten().flatten();
     let names = names.filter_map(|entry| entry.file_name().into_string().ok());
     let sockets = names.filter(|name| name.starts_with("copy-") && name.ends_with(".sock"));

@@ -2,10 +2,13 @@
 
 use crate::commands::Usage;
 use clap::Args;
+use gapless_agent::checked_file;
 use gapless_client::StreamConfig;
 use gapless_stream::options::EventStreamOptions;
 use gapless_wire::soup::Field;
-use std::path::PathBuf;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
 
 /// Names the file where `--config` does not.
 const VARIABLE: &str = "GAPLESS_STREAM";
@@ -49,7 +52,7 @@ impl NodeLocation {
         let mut config = config(self.config.as_ref(), &self.directory)?;
         if let (Some(user), Some(file)) = (&self.username, &self.password_file) {
             let name = file.display();
-            let text = std::fs::read_to_string(file).map_err(|error| format!("reading {name}: {error}"))?;
+            let text = password_text(file).map_err(|error| format!("reading {name}: {error}"))?;
             let password = text.lines().next().unwrap_or_default();
             config.node.username = Field::new(user).map_err(|error| Usage(format!("--username {user}: {error}")))?;
             // The password itself is nobody's to see.
@@ -57,6 +60,13 @@ impl NodeLocation {
         }
         Ok(config)
     }
+}
+
+/// What a file says; a pipe, too, as shells make it of a command.
+fn password_text(file: &Path) -> io::Result<String> {
+    const LENGTH_MAX: u64 = 4096;
+    let bytes = checked_file::read_from(&File::open(file)?, LENGTH_MAX)?;
+    String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is no UTF-8"))
 }
 
 fn config(file: Option<&PathBuf>, directories: &[PathBuf]) -> Result<StreamConfig, Box<dyn std::error::Error>> {

@@ -5,11 +5,11 @@ use super::lines::Lines;
 use crate::commands::{Ended, Outcome, interrupt, is_printed};
 use crate::printable::escaped;
 use clap::Args;
+use gapless_agent::checked_file;
 use gapless_supervisor::control::protocol::{EventRecord, Recorded};
 use gapless_supervisor::state_directory::StateDirectory;
 use gapless_supervisor::supervision::event::{Happening, What};
 use std::collections::VecDeque;
-use std::fs::File;
 use std::io::ErrorKind;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let directory = StateDirectory::look(&arguments.at.directory()?)?;
     let log = directory.events();
-    match File::open(&log) {
+    match checked_file::open(&log) {
         Ok(_) => {}
         Err(error) if error.kind() == ErrorKind::NotFound => {
             if !arguments.follow {

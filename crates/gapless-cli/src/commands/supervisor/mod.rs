@@ -17,6 +17,7 @@ mod waiting;
 
 use super::{Ended, Usage};
 use clap::Args;
+use gapless_client::stream_file::read_text;
 use gapless_supervisor::SupervisorConfig;
 use gapless_supervisor::SupervisorError;
 use gapless_supervisor::control::{ControlClient, connect_if_any};
@@ -43,7 +44,7 @@ impl At {
             Some(path) if path.is_dir() => Ok(path.clone()),
             Some(path) => {
                 let failed = |error| Usage(format!("--at {}: {error}", path.display()));
-                let text = std::fs::read_to_string(path).map_err(failed)?;
+                let text = read_text(path).map_err(failed)?;
                 // Whatever is wrong in it by now: what runs is found all the same.
                 Ok(SupervisorConfig::parse_in_force(&text, &std::path::absolute(path)?)?.directory)
             }
