@@ -228,6 +228,9 @@ mod tests {
             std::fs::write(&path, &whole[..at]).unwrap();
             assert!(snapshots.read(OF).unwrap_err().contains("cannot be used"), "cut at {at}");
         }
+        std::fs::write(&path, &whole).unwrap();
+        std::fs::File::options().write(true).open(&path).unwrap().set_len(1 << 40).unwrap();
+        assert!(snapshots.read(OF).unwrap_err().contains("longer than it says"));
         let mut newer = whole.clone();
         newer[7] = 2;
         std::fs::write(&path, newer).unwrap();

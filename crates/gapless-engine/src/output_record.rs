@@ -428,6 +428,9 @@ mod tests {
             assert_eq!(records(directory.path()).len(), length.saturating_sub(HEADER_LENGTH) / RECORD_LENGTH);
         }
         std::fs::write(&path, &whole).unwrap();
+        File::options().write(true).open(&path).unwrap().set_len(1 << 40).unwrap();
+        assert_eq!(records(directory.path()).len(), 3, "nothing behind them is read");
+        std::fs::write(&path, &whole).unwrap();
         for other in [StreamIdentity { incarnation: 6, ..IDENTITY }, StreamIdentity { stream_id: 7, ..IDENTITY }] {
             let recorded = RecordedOutputs::read(directory.path(), other).unwrap();
             assert!(recorded.records.is_empty() && recorded.program.is_none());

@@ -116,5 +116,8 @@ mod tests {
             let error = DirectoryRecord::read(&layout).unwrap_err().to_string();
             assert!(error.contains("damaged") && error.contains("directory"), "{error}");
         }
+        std::fs::File::create(DirectoryRecord::path(&layout)).unwrap().set_len(1 << 40).unwrap();
+        let error = DirectoryRecord::read(&layout).unwrap_err().to_string();
+        assert!(error.contains("65536 at most are read"), "{error}");
     }
 }

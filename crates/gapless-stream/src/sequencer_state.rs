@@ -249,6 +249,21 @@ mod tests {
     }
 
     #[test]
+    fn a_file_of_another_length_is_not_read() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let bytes = sample().to_bytes();
+        std::fs::write(file.path(), &bytes).unwrap();
+        assert_eq!(SequencerState::read(file.path()).unwrap(), Ok(sample()));
+        for length in [0, 63, bytes.len() as u64 - 1, 1 << 40] {
+            file.as_file().set_len(length).unwrap();
+            let reason = SequencerState::read(file.path()).unwrap().unwrap_err();
+            let expected = if length < 64 { "begin" } else { &format!("it has {length} bytes") };
+            assert!(reason.contains(expected) || length == 0, "{reason}");
+            std::fs::write(file.path(), &bytes).unwrap();
+        }
+    }
+
+    #[test]
     fn no_damage_goes_unnoticed() {
         let bytes = sample().to_bytes();
         for position in 0..bytes.len() {

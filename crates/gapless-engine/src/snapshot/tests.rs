@@ -260,6 +260,9 @@ fn the_newest_two_are_kept_and_their_first_bytes_say_what_they_are() {
     // Of one that has another's bytes, or too few, only the name counts.
     std::fs::copy(path(100), path(101)).unwrap();
     std::fs::write(path(102), &encode(&full_fold(102), HERE)[..HEAD_LENGTH]).unwrap();
+    // Only the first bytes are read.
+    std::fs::File::options().write(true).open(path(10)).unwrap().set_len(1 << 40).unwrap();
+    assert_eq!(identity_of(&path(10)).unwrap(), HERE);
     let found = points(&here).unwrap();
     assert_eq!(found.iter().map(|point| point.sequence).collect::<Vec<_>>(), [10, 100, 101, 102]);
     assert!(found[2].identity.is_none() && found[3].identity.is_none(), "{found:?}");

@@ -9,11 +9,10 @@ use crate::error::RpcError;
 use crate::remote::table::CallStatistics;
 use crate::route_counters::{Side, process_name_of, route_of};
 use crate::served::counters::CopyStatistics;
-use gapless_agent::{CountersReader, Error, file_lock};
+use gapless_agent::{CountersReader, Error, checked_file, file_lock};
 use rustix::process::geteuid;
-use std::fs::File;
 use std::io;
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -180,12 +179,9 @@ fn read(path: &Path, side: Side) -> Result<Option<Found>, String> {
 /// Removes the files of the dead.
 pub(super) fn sweep(directory: &Path) -> Result<(), RpcError> {
     for path in files(directory)? {
-        let Ok(file) = open(&path) else { continue };
+        let Ok(file) = checked_file::open(&path) else { continue };
         let is_draft = !path.to_string_lossy().ends_with(ENDING);
         let Ok(metadata) = file.metadata() else { continue };
-        if !metadata.is_file() {
-            continue;
-        }
         let is_old = metadata.modified().is_ok_and(|at| at.elapsed().is_ok_and(|age| age >= DRAFT_AGE));
         // Its owner locks a draft a moment after it has made it, and would find it locked.
         let may_look = is_old || !is_draft;
@@ -210,17 +206,12 @@ fn files(directory: &Path) -> Result<Vec<PathBuf>, RpcError> {
     Ok(files)
 }
 
-fn open(path: &Path) -> io::Result<File> {
-    let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOFOLLOW;
-    File::options().read(true).custom_flags(flags.bits() as i32).open(path)
-}
-
 /// Whether the process of a file is dead.
 ///
 /// # Errors
 /// A file that has gone, or cannot be opened.
 fn is_unlocked(path: &Path) -> io::Result<bool> {
-    let file = open(path)?;
+    let file = checked_file::open(path)?;
     let is_unlocked = !file_lock::is_locked(&file)?;
     if file.metadata()?.nlink() == 0 { Err(io::ErrorKind::NotFound.into()) } else { Ok(is_unlocked) }
 }
@@ -232,6 +223,7 @@ mod tests {
     use crate::served::counters::CopyCounters;
     use gapless_agent::CountersWriter;
     use rustix::fs::{CWD, FileType, Mode, mknodat};
+    use std::fs::File;
     use std::os::unix::fs::FileExt as _;
     use std::sync::atomic::{AtomicBool, Ordering};
 
