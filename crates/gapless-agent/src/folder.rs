@@ -210,9 +210,10 @@ fn refused(reason: &str) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, reason)
 }
 
-/// What is given stays this process's where that is not permitted.
+/// What is given stays this process's where that is not permitted, and where the owner has no number here.
 fn give(file: impl AsFd, (owner, group): (u32, u32)) {
-    if owner != rustix::process::geteuid().as_raw() {
+    let users = Users::of_this_process();
+    if owner != users.own && Some(owner) != users.unmapped {
         let _ = rustix::fs::fchown(file, Some(Uid::from_raw(owner)), Some(Gid::from_raw(group)));
     }
 }

@@ -32,6 +32,7 @@
 //! | [`file_lock`] | locks of files, and whether one is held |
 //! | [`private_folder`] | folders of this process's user alone |
 //! | [`checked_file`] | files by their path, opened and read as [`Folder`](folder::Folder) does it, with a limit |
+//! | [`socket_file`] | who may connect to a socket that was just bound |
 //! | [`folder`] | [`Folder`](folder::Folder): files in a folder that another user may write into |
 //! | [`wait_notices`] | [`WaitNotices`](wait_notices::WaitNotices): when one who waits says for whom |
 //! | [`lost_mappings`] | a file that was made shorter under its mapping ends the program with the file's name |
@@ -69,6 +70,7 @@ pub mod private_folder;
 pub mod process_mark;
 pub mod progress;
 pub mod random;
+pub mod socket_file;
 pub mod thread;
 pub mod thread_group;
 pub mod time_buckets;

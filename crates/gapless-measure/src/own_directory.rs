@@ -1,9 +1,10 @@
 //! A directory that a benchmark makes for itself, and removes or leaves to the user.
 
 use crate::{BenchError, Result};
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{FlockOperation, OFlags, flock};
 use std::fs::File;
 use std::io::ErrorKind;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// A directory; removed with this value, unless it is kept.
@@ -21,7 +22,7 @@ impl OwnDirectory {
     /// Another process uses it; it cannot be made.
     pub fn create(parent: &Path, name: &str) -> Result<Self> {
         let path = parent.join(name);
-        if let Ok(earlier) = File::open(&path) {
+        if let Ok(earlier) = open(&path) {
             let in_use = |errno: rustix::io::Errno| BenchError::io("clear, as another run uses it,", &path, errno);
             flock(&earlier, FlockOperation::NonBlockingLockExclusive).map_err(in_use)?;
         }
@@ -31,7 +32,7 @@ impl OwnDirectory {
         }
         std::fs::create_dir(&path).map_err(|source| BenchError::io("create", &path, source))?;
         let failed = |source| BenchError::io("lock", &path, source);
-        let lock = File::open(&path).map_err(failed)?;
+        let lock = open(&path).map_err(failed)?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|errno| failed(errno.into()))?;
         Ok(Self { path, is_kept: false, _lock: lock })
     }
@@ -51,7 +52,7 @@ impl OwnDirectory {
             let lives = number.is_empty() || Path::new("/proc").join(&number).exists();
             // The process may be one of another container, whose number says nothing here.
             let is_free = |lock| flock(lock, FlockOperation::NonBlockingLockExclusive).is_ok();
-            if !lives && File::open(entry.path()).is_ok_and(is_free) {
+            if !lives && open(&entry.path()).is_ok_and(is_free) {
                 // What cannot be removed is left for the user to see.
                 let _ = std::fs::remove_dir_all(entry.path());
             }
@@ -91,6 +92,12 @@ pub fn settle(directory: &Path) -> Result<()> {
     let failed = |source| BenchError::io("write out the file system of", directory, source);
     let opened = std::fs::File::open(directory).map_err(failed)?;
     rustix::fs::syncfs(&opened).map_err(|errno| failed(errno.into()))
+}
+
+/// Opens a directory, and neither what a link leads to nor a pipe: others may write where it is.
+fn open(path: &Path) -> std::io::Result<File> {
+    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW;
+    File::options().read(true).custom_flags(flags.bits() as i32).open(path)
 }
 
 #[cfg(test)]

@@ -13,10 +13,12 @@
 use super::directory::{CopyId, DomainDirectory, FileKind};
 use crate::error::RegistryError;
 use gapless_agent::fault::crash_point;
+use gapless_agent::socket_file;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, flock};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use std::path::Path;
 use std::sync::Arc;
 
 /// This user's alone.
@@ -77,11 +79,8 @@ impl CopyFiles {
         let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None);
         let socket = socket.map_err(failed())?;
         rustix::net::bind(&socket, &address).map_err(failed())?;
-        if let Some(group) = directory.group() {
-            rustix::fs::chownat(directory.fd(), &*new, None, Some(group), AtFlags::SYMLINK_NOFOLLOW)
-                .map_err(failed())?;
-        }
-        rustix::fs::chmodat(directory.fd(), &*new, directory.socket_mode(), AtFlags::empty()).map_err(failed())?;
+        socket_file::limit(directory.fd(), Path::new(&new), directory.socket_mode(), directory.group())
+            .map_err(failed())?;
         // Before it appears: who is refused at a socket knows that its process is dead.
         rustix::net::listen(&socket, BACKLOG).map_err(failed())?;
         crash_point("serve_before_rename");

@@ -208,7 +208,7 @@ impl LockedDirectory {
 }
 
 /// Refuses files that no program puts here, and those that an open would wait for or write to: pipes, devices, and
-/// links that lead nowhere. Links to files and folders are followed. Nothing is opened.
+/// links that lead nowhere. Links to folders are followed; those to files are refused where one is opened. Nothing is opened here.
 ///
 /// # Errors
 /// [`StreamError::State`], with the path; a folder cannot be listed.

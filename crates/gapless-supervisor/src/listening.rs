@@ -2,11 +2,13 @@
 
 use crate::error::SupervisorError;
 use crate::state_directory::{Socket, StateDirectory};
+use gapless_agent::socket_file;
 use nix::sys::socket::{setsockopt, sockopt};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, Gid, Mode};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use std::path::Path;
 
 /// Connections that may wait to be taken.
 const BACKLOG: i32 = 64;
@@ -48,11 +50,7 @@ impl OpenSocket {
             is_set.map_err(|errno| failed()(Errno::from_raw_os_error(errno as i32)))?;
         }
         rustix::net::bind(&opened, &directory.socket_address(&new).map_err(failed())?).map_err(failed())?;
-        if let Some(group) = group {
-            let group = Some(Gid::from_raw(group));
-            rustix::fs::chownat(directory.fd(), &*new, None, group, AtFlags::empty()).map_err(failed())?;
-        }
-        rustix::fs::chmodat(directory.fd(), &*new, mode, AtFlags::empty()).map_err(failed())?;
+        socket_file::limit(directory.fd(), Path::new(&new), mode, group.map(Gid::from_raw)).map_err(failed())?;
         if kind != SocketType::DGRAM {
             rustix::net::listen(&opened, BACKLOG).map_err(failed())?;
         }

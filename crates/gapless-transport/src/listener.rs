@@ -13,6 +13,7 @@ use crate::publisher_rings::{PublisherRings, ServiceEnds};
 use crate::readiness;
 use crate::socket_path::socket_address;
 use crate::warnings::Warnings;
+use gapless_agent::socket_file;
 use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::io::Errno;
@@ -338,8 +339,8 @@ fn listen(path: &Path) -> Result<OwnedFd, TransportError> {
         }
     }
     let listener = socket().map_err(failed())?;
-    rustix::net::bind(&listener, &address).map_err(failed())?;
-    rustix::fs::chmod(path, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).map_err(failed())?;
+    socket_file::bind_for_user(&listener, path, &address)
+        .map_err(|source| TransportError::System { action: format!("listening on {}", path.display()), source })?;
     rustix::net::listen(&listener, 128).map_err(failed())?;
     Ok(listener)
 }

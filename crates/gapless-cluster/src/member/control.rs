@@ -6,11 +6,10 @@ use super::shared::{MemberShared, MemberStatus};
 use crate::ClusterError;
 use crate::config::MemberKind;
 use crate::consensus::{MemberId, Parting, Role};
-use gapless_agent::Waker;
 use gapless_agent::thread::spawn_helper;
+use gapless_agent::{Waker, socket_file};
 use gapless_transport::Tier;
 use gapless_transport::peer_process::PeerProcess;
-use rustix::fs::Mode;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
@@ -350,8 +349,7 @@ fn listen_again(path: &Path) -> Option<UnixListener> {
 fn listen(path: &Path) -> std::io::Result<UnixListener> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-    rustix::net::bind(&socket, &SocketAddrUnix::new(path)?)?;
-    rustix::fs::chmod(path, Mode::RUSR | Mode::WUSR)?;
+    socket_file::bind_for_user(&socket, path, &SocketAddrUnix::new(path)?)?;
     rustix::net::listen(&socket, 128)?;
     Ok(socket.into())
 }

@@ -109,10 +109,15 @@ fn nothing_waits_at_a_pipe_in_the_place_of_a_file() {
             std::fs::write(&target, bytes).unwrap();
         }
     }
-    // A link to what was there is fine.
+    // A link to a folder is fine, and one to a file may be another user's.
     let history = layout.journal().join("history");
     std::fs::rename(&history, directory.path().join("elsewhere")).unwrap();
     std::os::unix::fs::symlink("../elsewhere", &history).unwrap();
+    let refused = ServiceHost::start(Adder::default(), options(place)).err().unwrap().to_string();
+    assert!(refused.contains("history: it is a link, which is not followed"), "{refused}");
+    std::fs::rename(directory.path().join("elsewhere"), &history).unwrap();
+    std::fs::rename(layout.journal(), directory.path().join("moved")).unwrap();
+    std::os::unix::fs::symlink("moved", layout.journal()).unwrap();
     start(options(place)).stop().unwrap();
 }
 

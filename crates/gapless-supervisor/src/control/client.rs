@@ -7,7 +7,6 @@ use crate::state_directory::{Socket, files};
 use crate::supervision::event::Command;
 use gapless_agent::folder::Folder;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd};
-use rustix::io::Errno;
 use rustix::net::SocketAddrUnix;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};

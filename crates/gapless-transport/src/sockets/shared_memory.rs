@@ -18,6 +18,7 @@
 use super::bytes::{SocketRead, check_connecting};
 use crate::peer_process::PeerCredentials;
 use crate::socket_path::socket_address;
+use gapless_agent::socket_file;
 use gapless_log::{LogError, MemoryKind, RingReader, RingWriter, StreamIdentity, ring};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
@@ -315,10 +316,9 @@ impl SharedListener {
             Err(errno) => return Err(errno.into()),
         }
         let socket = unix_socket()?;
-        rustix::net::bind(&socket, &address)?;
+        // Nobody is let in before it has its mode: nothing listens yet.
+        socket_file::bind_for_user(&socket, path, &address)?;
         let listener = Self { socket, path: path.to_owned() };
-        // Nobody is let in before this: nothing listens yet.
-        rustix::fs::chmod(path, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR)?;
         rustix::net::listen(&listener.socket, BACKLOG)?;
         Ok(listener)
     }

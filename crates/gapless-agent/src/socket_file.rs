@@ -1,0 +1,77 @@
+//! [`bind_for_user`] and [`limit`]: who may connect to a socket that this process has just bound, whatever its mask, and whatever another user has put into
+//! its place meanwhile.
+
+use crate::folder::Folder;
+use rustix::fd::{AsFd, AsRawFd};
+use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags};
+use rustix::io::Errno;
+use rustix::net::SocketAddrUnix;
+use rustix::process::geteuid;
+use std::io;
+use std::path::Path;
+
+/// Gives the socket of this name, which does not listen yet, a mode, and a group where one is given.
+///
+/// # Errors
+/// The system's; `ENOTSOCK` where something else has that name by now.
+pub fn limit(folder: impl AsFd, name: &Path, mode: Mode, group: Option<Gid>) -> Result<(), Errno> {
+    // Not by its name: that may be a link by now.
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let found = rustix::fs::openat(folder, name, flags, Mode::empty())?;
+    let stat = rustix::fs::fstat(&found)?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::Socket || stat.st_uid != geteuid().as_raw() {
+        return Err(Errno::NOTSOCK);
+    }
+    if group.is_some() {
+        rustix::fs::chownat(&found, "", None, group, AtFlags::EMPTY_PATH)?;
+    }
+    if Mode::from_raw_mode(stat.st_mode) == mode {
+        return Ok(());
+    }
+    // One that was opened so takes no mode itself.
+    rustix::fs::chmod(format!("/proc/self/fd/{}", found.as_raw_fd()), mode)
+}
+
+/// Binds a socket to a path, for this process's user alone.
+///
+/// # Errors
+/// As [`limit`], and as [`Folder::open`].
+pub fn bind_for_user(socket: impl AsFd, path: &Path, address: &SocketAddrUnix) -> io::Result<()> {
+    let mode = Mode::RUSR | Mode::WUSR;
+    // Its file gets the mode less the mask, with which nothing is left to do as a rule.
+    rustix::fs::fchmod(&socket, mode)?;
+    rustix::net::bind(&socket, address)?;
+    let folder = Folder::open(path.parent().unwrap_or(Path::new("")))?;
+    Ok(limit(&folder, Path::new(path.file_name().unwrap_or_default()), mode, None)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{MetadataExt, symlink};
+    use std::os::unix::net::UnixListener;
+
+    #[test]
+    fn only_a_socket_gets_the_mode() {
+        let folder = tempfile::tempdir().unwrap();
+        let [socket, bound, link, file] = ["socket", "bound", "link", "file"].map(|name| folder.path().join(name));
+        let _listens = UnixListener::bind(&socket).unwrap();
+        let limit = |path: &Path| {
+            let folder = Folder::open(folder.path()).unwrap();
+            limit(&folder, Path::new(path.file_name().unwrap()), Mode::RUSR | Mode::WUSR, None)
+        };
+        limit(&socket).unwrap();
+        let (family, kind) = (rustix::net::AddressFamily::UNIX, rustix::net::SocketType::STREAM);
+        let unnamed = rustix::net::socket(family, kind, None).unwrap();
+        bind_for_user(&unnamed, &bound, &SocketAddrUnix::new(&bound).unwrap()).unwrap();
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().mode() & 0o7777;
+        assert_eq!([mode(&socket), mode(&bound)], [0o600; 2]);
+        std::fs::write(&file, "").unwrap();
+        let before = mode(&file);
+        symlink(&file, &link).unwrap();
+        for wrong in [&link, &file] {
+            assert_eq!(limit(wrong), Err(Errno::NOTSOCK));
+        }
+        assert_eq!(mode(&file), before);
+    }
+}
