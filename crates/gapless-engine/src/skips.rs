@@ -9,10 +9,10 @@
 
 use crate::output_record::RecordedOutputs;
 use crate::{EngineError, snapshot};
-use gapless_agent::Clock;
+use gapless_agent::{Clock, checked_file};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::inspect::{holds_journal, info};
-use gapless_journal::{Journal, JournalReader, read_small_file, replace_file};
+use gapless_journal::{Journal, JournalReader, replace_file};
 use gapless_stream::Persistence;
 use gapless_stream::directory_record::DirectoryRecord;
 use gapless_stream::locked_directory::{LockedDirectory, Owner};
@@ -24,6 +24,9 @@ use gapless_wire::{Fragment, Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kin
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::Path;
+
+/// The longest file that is read, bytes.
+const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// A command that is skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -208,7 +211,7 @@ pub fn read(layout: &StreamLayout, reader: &JournalReader) -> Result<Vec<u64>, E
 /// It cannot be read, or is damaged.
 pub fn lines(layout: &StreamLayout) -> Result<BTreeMap<u64, u64>, EngineError> {
     let path = layout.skips();
-    let text = match read_small_file(&path) {
+    let text = match checked_file::read_to_string(&path, FILE_BYTES_MAX) {
         Ok(text) => text,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(BTreeMap::new()),
         Err(error) => return Err(EngineError::system(format!("reading {}", path.display()))(error)),

@@ -25,18 +25,23 @@ pub fn own_file(path: &Path) -> io::Result<()> {
     }
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".copy");
-    let mut copy = FileReplacement::begin(path, path.with_file_name(name), 0o600)?;
-    copy.copy_from(&shared)?;
-    copy.give(&found)?;
-    copy.set_permissions(found.permissions())?;
-    copy.sync()?;
-    copy.put_in_place().map(drop)
+    let copied = || {
+        let mut copy = FileReplacement::begin(path, path.with_file_name(name), 0o600)?;
+        copy.copy_from(&shared)?;
+        copy.give(&found)?;
+        copy.set_permissions(found.permissions())?;
+        copy.sync()?;
+        copy.put_in_place().map(drop)
+    };
+    copied().map_err(|error: io::Error| {
+        io::Error::new(error.kind(), format!("it is copied, because it has several names: {error}"))
+    })
 }
 
 /// Opens a file to change it in place: a copy of its own, if it has several names.
 pub(crate) fn open_to_write(path: &Path) -> Result<File, JournalError> {
-    own_file(path).map_err(|error| JournalError::io("copy, because it has several names,", path, error))?;
-    checked_file::open_to_write(path).map_err(|error| JournalError::io("open for writing", path, error))
+    let opened = own_file(path).and_then(|()| checked_file::open_to_write(path));
+    opened.map_err(|error| JournalError::io("open for writing", path, error))
 }
 
 #[cfg(test)]

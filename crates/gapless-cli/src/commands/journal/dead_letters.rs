@@ -4,6 +4,7 @@ use super::directory::{journal_of, layout_of};
 use crate::commands::{Outcome, print};
 use crate::printable::escaped;
 use clap::Args;
+use gapless_agent::checked_file;
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::JournalReader;
 use gapless_stream::logger::utc;
@@ -38,7 +39,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     let layout =
         layout_of(&journal_of(&arguments.directory)).unwrap_or_else(|| StreamLayout::new(&arguments.directory));
     let path = layout.dead_letters();
-    let file = match gapless_journal::open_regular(&path) {
+    let file = match checked_file::open(&path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound && layout.journal().is_dir() => return Ok(()),
         Err(error) => return Err(format!("reading {}: {error}", path.display()).into()),
