@@ -3,7 +3,7 @@
 
 use super::connection::{BUFFER_BYTES, Connection, Received};
 use super::copy_files;
-use super::directory::{CopyId, DomainDirectory, FileKind};
+use super::directory::{CopyId, DomainDirectory};
 use super::packets::{Hello, Packet, Role};
 use super::peer;
 use crate::error::RegistryError;
@@ -11,8 +11,12 @@ use gapless_agent::monotonic::monotonic_ns;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::time::Timespec;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+/// Between two looks for the socket of a process that has none.
+const WITHOUT_SOCKET_PAUSE: Duration = Duration::from_millis(10);
 
 /// The process ids of those who serve in a domain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,35 +39,45 @@ impl Answers {
             Hello { role: Role::Caller, process_id: std::process::id(), started_ns: monotonic_ns(), process_name };
         let hello = Packet::Hello(hello).encode();
         let hello: Arc<[u8]> = hello.map_err(|reason| RegistryError::Option { option: "process name", reason })?.into();
-        let sockets = directory.list()?.into_iter().filter(|(id, kind)| *kind == FileKind::Socket && Some(*id) != own);
+        let files = directory.list()?.into_iter();
+        let mut unasked: BTreeSet<CopyId> = files.map(|(id, _)| id).filter(|id| Some(*id) != own).collect();
         let (mut asked, mut full): (Vec<(u32, Connection)>, Vec<u32>) = Default::default();
-        for (id, _) in sockets {
-            // Who refuses is dead.
-            let mut connection = match Connection::connect(directory, id) {
-                Ok(connection) => connection,
-                // It has no room for this, and its lock says who it is.
-                Err(Errno::AGAIN) => {
-                    full.extend(copy_files::holder(directory, id));
-                    continue;
-                }
-                Err(errno) => {
-                    let error = RegistryError::system("asking who serves")(errno);
-                    if peer::lacks_descriptors(&error) {
-                        return Err(error);
-                    }
-                    continue;
-                }
-            };
-            match peer::identify(&connection) {
-                Ok((identity, _pidfd)) if connection.send(Arc::clone(&hello), Vec::new()).is_ok() => {
-                    asked.push((identity.process_id, connection));
-                }
-                Err(error) if peer::lacks_descriptors(&error) => return Err(error),
-                Ok(_) | Err(_) => {}
-            }
-        }
         let (mut answers, mut buffer) = (Self::default(), vec![0; BUFFER_BYTES]);
-        while !asked.is_empty() {
+        loop {
+            for id in std::mem::take(&mut unasked) {
+                // Who refuses is dead.
+                let mut connection = match Connection::connect(directory, id) {
+                    Ok(connection) => connection,
+                    // It has no room for this, and its lock says who it is.
+                    Err(Errno::AGAIN) => {
+                        full.extend(copy_files::holder(directory, id));
+                        continue;
+                    }
+                    // One that is just starting has its socket soon.
+                    Err(Errno::NOENT) => {
+                        match copy_files::without_socket(directory, id) {
+                            Some(process_id) if Instant::now() >= until => full.push(process_id),
+                            Some(_) => drop(unasked.insert(id)),
+                            None => {}
+                        }
+                        continue;
+                    }
+                    Err(errno) => {
+                        let error = RegistryError::system("asking who serves")(errno);
+                        if peer::lacks_descriptors(&error) {
+                            return Err(error);
+                        }
+                        continue;
+                    }
+                };
+                match peer::identify(&connection) {
+                    Ok((identity, _pidfd)) if connection.send(Arc::clone(&hello), Vec::new()).is_ok() => {
+                        asked.push((identity.process_id, connection));
+                    }
+                    Err(error) if peer::lacks_descriptors(&error) => return Err(error),
+                    Ok(_) | Err(_) => {}
+                }
+            }
             asked.retain(|(process_id, connection)| {
                 // All that it says, so that it meets no end while it speaks.
                 loop {
@@ -80,17 +94,18 @@ impl Answers {
                     }
                 }
             });
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            let mut left = until.saturating_duration_since(Instant::now());
+            if unasked.is_empty() && (asked.is_empty() || left.is_zero()) {
                 break;
             }
             let mut waiting: Vec<_> =
                 asked.iter().map(|(_, connection)| PollFd::new(connection, PollFlags::IN)).collect();
-            if !waiting.is_empty() {
-                let time = Timespec::try_from(left.max(Duration::from_millis(1))).ok();
-                // A signal ends it early, and then it is looked once more.
-                let _ = poll(&mut waiting, time.as_ref());
+            if !unasked.is_empty() {
+                left = left.min(WITHOUT_SOCKET_PAUSE);
             }
+            let time = Timespec::try_from(left.max(Duration::from_millis(1))).ok();
+            // A signal ends it early, and then it is looked once more.
+            let _ = poll(&mut waiting, time.as_ref());
         }
         answers.silent = asked.into_iter().map(|(process_id, _)| process_id).chain(full).collect();
         answers.answering.sort_unstable();

@@ -3,7 +3,7 @@
 //! Nothing here waits. What the peer does not take yet is queued, and a peer whose queue is full is given up: it slows nobody.
 //! What the peer sends is checked before anybody sees it, and its descriptors are closed with it.
 
-use super::directory::{CopyId, DomainDirectory, FileKind};
+use super::directory::{CopyId, DomainDirectory, FileKind, path_in};
 use super::packets::{self, DESCRIPTORS_MAX, PACKET_LENGTH_MAX, Packet};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
@@ -67,7 +67,8 @@ impl Connection {
     /// Connects to a serving process. `AGAIN`: it has not taken so many others yet; `CONNREFUSED`: it is dead; `NOENT`: it
     /// has gone.
     pub fn connect(directory: &DomainDirectory, id: CopyId) -> Result<Self, Errno> {
-        let address = SocketAddrUnix::new(directory.path_of(&id.file(FileKind::Socket)))?;
+        let folder = directory.fd();
+        let address = SocketAddrUnix::new(path_in(&folder, &id.file(FileKind::Socket)))?;
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
         rustix::net::connect(&socket, &address)?;

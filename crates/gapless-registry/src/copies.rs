@@ -118,18 +118,35 @@ impl Copies {
         self.look_settled(now_ns);
     }
 
+    /// Looks by another watch, of the directory that has taken the place of the one before, in which `there` stand. `own` is this
+    /// process's socket.
+    pub fn watch(
+        &mut self,
+        reactor: &mut Reactor,
+        watch: DirectoryWatch,
+        there: Vec<CopyId>,
+        own: Option<CopyId>,
+        now_ns: u64,
+    ) {
+        self.watch = Some(watch);
+        self.try_new(reactor, there, own, now_ns);
+    }
+
     /// Something has appeared in the directory. `own` is this process's socket.
     pub fn appeared(&mut self, reactor: &mut Reactor, own: Option<CopyId>, now_ns: u64) {
         let Some(watch) = &self.watch else { return };
         match watch.appeared() {
-            Ok(appeared) => {
-                for id in appeared.into_iter().filter(|id| Some(*id) != own) {
-                    if !self.candidates.contains_key(&id) {
-                        self.try_socket(reactor, id, now_ns);
-                    }
-                }
-            }
+            Ok(appeared) => self.try_new(reactor, appeared, own, now_ns),
             Err(error) => reactor.warnings.warn_now(|| format!("new copies may be missed: {error}")),
+        }
+    }
+
+    /// Tries sockets that are not connected.
+    fn try_new(&mut self, reactor: &mut Reactor, there: Vec<CopyId>, own: Option<CopyId>, now_ns: u64) {
+        for id in there.into_iter().filter(|id| Some(*id) != own) {
+            if self.candidates.get(&id).is_none_or(|candidate| candidate.number.is_none()) {
+                self.try_socket(reactor, id, now_ns);
+            }
         }
     }
 
@@ -158,6 +175,11 @@ impl Copies {
         }
         let connection = match Connection::connect(&self.directory, id) {
             Ok(connection) => connection,
+            Err(Errno::NOENT) if let Some(process_id) = copy_files::without_socket(&self.directory, id) => {
+                self.side.unheard(id, Some(Unheard { process_id, version: None }));
+                self.full_at = Some(id);
+                return false;
+            }
             Err(errno @ (Errno::NOENT | Errno::CONNREFUSED)) => {
                 // Who listens listened before its socket appeared: one that refuses is dead.
                 if errno == Errno::CONNREFUSED {

@@ -10,15 +10,17 @@
 //! cannot lock or that the file has no name any more, and takes another name. A name is never used again, so whoever removes
 //! one removes nothing of anybody else.
 
-use super::directory::{CopyId, DomainDirectory, FileKind};
+use super::directory::{CopyId, DomainDirectory, FileKind, path_in};
 use crate::error::RegistryError;
 use gapless_agent::fault::crash_point;
 use gapless_agent::socket_file;
+use gapless_agent::file_lock;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, flock};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use std::path::Path;
+use rustix::process::{Pid, test_kill_process};
 use std::sync::Arc;
 
 /// This user's alone.
@@ -56,12 +58,19 @@ impl CopyFiles {
     /// Whether both still stand in the directory.
     pub fn are_there(&self) -> bool {
         let has_socket = rustix::fs::statat(self.directory.fd(), &*self.id.file(FileKind::Socket), AtFlags::empty());
-        has_socket.is_ok() && has_name(&self.lock).unwrap_or(false)
+        has_socket.is_ok() && self.has_lock()
+    }
+
+    /// Whether the lock stands in the directory, which may be another one by now.
+    fn has_lock(&self) -> bool {
+        let there = rustix::fs::statat(self.directory.fd(), &*self.id.file(FileKind::Lock), AtFlags::SYMLINK_NOFOLLOW);
+        matches!((there, rustix::fs::fstat(&self.lock)), (Ok(there), Ok(own))
+            if (there.st_dev, there.st_ino) == (own.st_dev, own.st_ino))
     }
 
     /// Makes both anew where somebody has removed them, under the name that callers know. Returns another socket, which listens.
     pub fn mend(&mut self) -> Result<OwnedFd, RegistryError> {
-        if !has_name(&self.lock)? {
+        if !self.has_lock() {
             let lock = lock_named(&self.directory, self.id)?;
             let failed = RegistryError::system(format!("locking in the domain {}", self.directory.path().display()));
             self.lock = lock.ok_or_else(|| failed(Errno::AGAIN))?;
@@ -74,18 +83,18 @@ impl CopyFiles {
         let (directory, id) = (&self.directory, self.id);
         let failed = || RegistryError::system(format!("serving in the domain {}", directory.path().display()));
         let new = id.file(FileKind::NewSocket);
-        let address = SocketAddrUnix::new(directory.path_of(&new)).map_err(failed())?;
+        let folder = directory.fd();
+        let address = SocketAddrUnix::new(path_in(&folder, &new)).map_err(failed())?;
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None);
         let socket = socket.map_err(failed())?;
         rustix::net::bind(&socket, &address).map_err(failed())?;
-        socket_file::limit(directory.fd(), Path::new(&new), directory.socket_mode(), directory.group())
-            .map_err(failed())?;
+        socket_file::limit(&folder, Path::new(&new), directory.socket_mode(), directory.group()).map_err(failed())?;
         // Before it appears: who is refused at a socket knows that its process is dead.
         rustix::net::listen(&socket, BACKLOG).map_err(failed())?;
         crash_point("serve_before_rename");
         let name = id.file(FileKind::Socket);
-        rustix::fs::renameat(directory.fd(), &*new, directory.fd(), &*name).map_err(failed())?;
+        rustix::fs::renameat(&folder, &*new, &folder, &*name).map_err(failed())?;
         crash_point("serve_listening");
         Ok(socket)
     }
@@ -139,6 +148,17 @@ pub fn holder(directory: &DomainDirectory, id: CopyId) -> Option<u32> {
     let mut text = [0; 10];
     let length = rustix::io::pread(&lock, &mut text, 0).ok()?;
     std::str::from_utf8(&text[..length]).ok()?.parse().ok()
+}
+
+/// The process whose lock is there and whose socket somebody has removed: it lives, as one that is stopped, and opens another when it goes
+/// on. `None` too where that cannot be seen, as of a process in another container.
+pub fn without_socket(directory: &DomainDirectory, id: CopyId) -> Option<u32> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let lock = rustix::fs::openat(directory.fd(), &*id.file(FileKind::Lock), flags, Mode::empty()).ok()?;
+    let process_id = holder(directory, id)?;
+    let process = Pid::from_raw(process_id.try_into().ok()?)?;
+    let lives = matches!(test_kill_process(process), Ok(()) | Err(Errno::PERM));
+    (lives && file_lock::is_locked(&lock.into()).ok()?).then_some(process_id)
 }
 
 /// Removes what dead processes have left: how many there were. What cannot be removed is logged.
@@ -250,6 +270,10 @@ mod tests {
             drop(Connection::connect(&directory, id).unwrap());
             assert_eq!(sweep(&directory).unwrap(), 0, "it is locked");
         }
+        std::fs::remove_dir_all(directory.path()).unwrap();
+        assert!(!files.are_there() && directory.renew().unwrap());
+        let _socket = files.mend().unwrap();
+        assert!(files.are_there() && names(&directory).len() == 2);
         drop(first);
     }
 

@@ -1,7 +1,8 @@
 //! [`DomainDirectory`]: the directory where the processes of a domain meet: where it is, and who may come in.
 //!
 //! It is opened once, checked by its descriptor, and everything in it is reached through that descriptor: what is checked is
-//! what is used, and a long path is no trouble for sockets, whose addresses have at most 107 bytes.
+//! what is used, and a long path is no trouble for sockets, whose addresses have at most 107 bytes. Where another one has its path, or
+//! none, [`DomainDirectory::renew`] opens that one.
 
 use crate::error::RegistryError;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -10,6 +11,7 @@ use rustix::io::Errno;
 use rustix::process::{Gid, geteuid};
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
 
 /// Bytes of a domain's name at most.
 pub const DOMAIN_NAME_LENGTH_MAX: usize = 64;
@@ -53,8 +55,10 @@ impl Place {
 /// The directory where the processes of a domain meet.
 #[derive(Debug)]
 pub struct DomainDirectory {
-    fd: OwnedFd,
+    fd: RwLock<Arc<OwnedFd>>,
     path: PathBuf,
+    /// From the root on, whatever folder this process works in later.
+    absolute: PathBuf,
     owner: u32,
     group: Option<u32>,
 }
@@ -95,7 +99,7 @@ impl DomainDirectory {
         let parent = Self::parent_of(name, runtime, temporary)?;
         // With the same demands: below a directory that others may write, they could put another in the place of this one.
         let parent = Self::open_at(CWD, &parent, parent.clone(), None)?;
-        Self::open_at(parent.fd.as_fd(), Path::new(name), parent.path.join(name), None)
+        Self::open_at(parent.fd().as_fd(), Path::new(name), parent.path.join(name), None)
     }
 
     /// Where the domains of this user are, if one may have this name.
@@ -146,7 +150,29 @@ impl DomainDirectory {
             stat = rustix::fs::fstat(&fd).map_err(failed())?;
         }
         check(&stat, own, group).map_err(refused)?;
-        Ok(Self { fd, path, owner: stat.st_uid, group })
+        let absolute = std::path::absolute(&path).unwrap_or_else(|_| path.clone());
+        Ok(Self { fd: RwLock::new(Arc::new(fd)), path, absolute, owner: stat.st_uid, group })
+    }
+
+    /// Opens the directory again, or makes it, where this one was removed or another one has its path: whether it was so.
+    ///
+    /// # Errors
+    /// As [`DomainDirectory::open`]; its parent was removed, too, or it is of another user than before.
+    pub(crate) fn renew(&self) -> Result<bool, RegistryError> {
+        let failed = || RegistryError::system(format!("looking at the domain {}", self.path.display()));
+        let here = rustix::fs::fstat(self.fd()).map_err(failed())?;
+        match rustix::fs::lstat(&self.absolute) {
+            Ok(there) if (there.st_dev, there.st_ino) == (here.st_dev, here.st_ino) => return Ok(false),
+            Ok(_) | Err(Errno::NOENT) => {}
+            Err(errno) => return Err(failed()(errno)),
+        }
+        let new = Self::open_at(CWD, &self.absolute, self.path.clone(), self.group)?;
+        if new.owner != self.owner {
+            let reason = format!("it belongs to the user {} now, and belonged to {}", new.owner, self.owner);
+            return Err(RegistryError::Domain { path: self.path.clone(), reason });
+        }
+        *self.fd.write().unwrap_or_else(PoisonError::into_inner) = new.fd();
+        Ok(true)
     }
 
     /// Its path, for people.
@@ -178,29 +204,24 @@ impl DomainDirectory {
     }
 
     /// Its descriptor, for calls that take one and a name.
-    pub(crate) fn fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
-    }
-
-    /// A short path of itself, good in this process as long as this is.
-    pub(crate) fn own_path(&self) -> String {
-        format!("/proc/self/fd/{}", self.fd.as_raw_fd())
-    }
-
-    /// A short path of what has this name in it, for calls that take paths only.
-    pub(crate) fn path_of(&self, name: &str) -> String {
-        format!("{}/{name}", self.own_path())
+    pub(crate) fn fd(&self) -> Arc<OwnedFd> {
+        Arc::clone(&self.fd.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Everything in it that is named after a copy.
     pub(crate) fn list(&self) -> Result<Vec<(CopyId, FileKind)>, RegistryError> {
         let failed = || RegistryError::system(format!("listing the domain {}", self.path.display()));
         let mut found = Vec::new();
-        for entry in Dir::read_from(&self.fd).map_err(failed())? {
+        for entry in Dir::read_from(self.fd()).map_err(failed())? {
             found.extend(CopyId::of_file(entry.map_err(failed())?.file_name().to_bytes()));
         }
         Ok(found)
     }
+}
+
+/// A short path of what has this name in a directory, for calls that take paths only: good in this process as long as the descriptor.
+pub fn path_in(directory: &OwnedFd, name: &str) -> String {
+    format!("/proc/self/fd/{}/{name}", directory.as_raw_fd())
 }
 
 /// Gives this user what the umask of the process that made the directory has taken from him. What else it is, opening says.
@@ -332,6 +353,22 @@ mod tests {
         std::fs::write(&file, "").unwrap();
         assert!(open(&file).unwrap_err().to_string().contains("it is no directory"));
         assert!(matches!(open(&parent.path().join("no/such")), Err(RegistryError::System { .. })));
+    }
+
+    #[test]
+    fn a_removed_directory_is_made_again() {
+        let parent = tempfile::tempdir().unwrap();
+        let path = parent.path().join("domain");
+        let domain = open(&path).unwrap();
+        assert!(!domain.renew().unwrap());
+        std::fs::remove_dir(&path).unwrap();
+        assert!(domain.renew().unwrap() && !domain.renew().unwrap() && mode(&path) == 0o700);
+        std::fs::rename(&path, parent.path().join("before")).unwrap();
+        drop(open(&path).unwrap());
+        assert!(domain.renew().unwrap() && !domain.renew().unwrap(), "another has its path");
+        std::fs::remove_dir(&path).unwrap();
+        std::fs::write(&path, "").unwrap();
+        assert!(domain.renew().unwrap_err().to_string().contains("it is no directory"));
     }
 
     #[test]

@@ -121,6 +121,7 @@ impl IoThread {
             numbers: HashMap::new(),
             last_number: 0,
             look_ns: None,
+            is_watch_old: false,
         };
         let thread = std::thread::Builder::new().name("gapless-rpc-io".to_owned()).spawn(move || {
             gapless_agent::foreign::own_this_thread();
@@ -380,8 +381,10 @@ struct Turns {
     /// The number of each token.
     numbers: HashMap<u64, u64>,
     last_number: u64,
-    /// When it is looked next whether this process's files are still there, if it has any.
+    /// When it is looked next whether the directory and this process's files are still there, if it serves or looks for copies.
     look_ns: Option<u64>,
+    /// The watch is on a directory of before.
+    is_watch_old: bool,
 }
 
 struct Completion {
@@ -435,6 +438,12 @@ impl Turns {
 
     fn look(&mut self, now_ns: u64) {
         self.look_ns = Some(now_ns + LOOK_NS);
+        if let Err(error) = self.look_at_directory(now_ns) {
+            return self
+                .reactor
+                .warnings
+                .warn_now(|| format!("this process and others do not find each other: {error}"));
+        }
         match self.shared.mend_files() {
             Ok(None) => {}
             Ok(Some(listener)) => {
@@ -446,6 +455,26 @@ impl Turns {
             }
             Err(error) => self.reactor.warnings.warn_now(|| format!("new callers do not find this process: {error}")),
         }
+    }
+
+    /// Goes on in another directory where this one was removed or replaced.
+    fn look_at_directory(&mut self, now_ns: u64) -> Result<(), RegistryError> {
+        let directory = &self.shared.directory;
+        if directory.renew()? {
+            let path = directory.path().display();
+            tracing::warn!(
+                "the directory of the domain {path} was removed or replaced; this process goes on in the one there now"
+            );
+            self.is_watch_old = lock(&self.shared.open).is_discovering;
+        }
+        if self.is_watch_old {
+            let (watch, there) = DirectoryWatch::begin(directory)?;
+            self.shared.watched.watch(&watch, Source::Watch, EventFlags::IN)?;
+            let own = *lock(&self.shared.own);
+            self.copies.watch(&mut self.reactor, watch, there, own, now_ns);
+            self.is_watch_old = false;
+        }
+        Ok(())
     }
 
     /// False: the thread is to end.
@@ -460,7 +489,10 @@ impl Turns {
                     self.look_ns = Some(monotonic_ns() + LOOK_NS);
                 }
                 Command::Announce { route, bytes, is_gone } => self.callers.announce(reactor, route, bytes, is_gone),
-                Command::Discover(watch, there) => self.copies.discover(reactor, watch, there, monotonic_ns()),
+                Command::Discover(watch, there) => {
+                    self.copies.discover(reactor, watch, there, monotonic_ns());
+                    self.look_ns.get_or_insert(monotonic_ns() + LOOK_NS);
+                }
                 Command::Attach { copy, attachment, bytes, descriptors } => {
                     self.copies.attach(reactor, copy, attachment, bytes, descriptors);
                 }

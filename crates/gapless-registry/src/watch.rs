@@ -7,12 +7,13 @@
 //! The kernel allows a user few watches (128 on many machines), of all their processes together. Who gets none lists the directory
 //! ten times a second instead.
 
-use super::directory::{CopyId, DomainDirectory, FileKind};
+use super::directory::{CopyId, DomainDirectory, FileKind, path_in};
 use crate::error::RegistryError;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use rustix::io::Errno;
 use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec};
+use std::collections::BTreeSet;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
@@ -38,11 +39,11 @@ enum Signs {
 }
 
 impl DirectoryWatch {
-    /// Begins to watch. Also returns the sockets that are there.
+    /// Begins to watch. Also returns the processes that are there; the sockets of some may be missing.
     pub fn begin(directory: &Arc<DomainDirectory>) -> Result<(Self, Vec<CopyId>), RegistryError> {
         let failed = || RegistryError::system(format!("watching the domain {}", directory.path().display()));
         let watched = inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC).and_then(|inotify| {
-            inotify::add_watch(&inotify, directory.own_path(), WatchFlags::MOVED_TO | WatchFlags::ONLYDIR)?;
+            inotify::add_watch(&inotify, path_in(&directory.fd(), "."), WatchFlags::MOVED_TO | WatchFlags::ONLYDIR)?;
             Ok(inotify)
         });
         let signs = match watched {
@@ -51,7 +52,8 @@ impl DirectoryWatch {
             Err(Errno::MFILE | Errno::NOSPC) => Signs::Timer(timer().map_err(failed())?),
             Err(errno) => return Err(failed()(errno)),
         };
-        let there = sockets(directory)?;
+        let there: BTreeSet<_> = directory.list()?.into_iter().map(|(id, _)| id).collect();
+        let there = there.into_iter().collect();
         Ok((Self { directory: Arc::clone(directory), signs }, there))
     }
 
@@ -79,12 +81,7 @@ impl DirectoryWatch {
                 Err(Errno::INTR) => continue,
                 Err(errno) => return Err(failed()(errno)),
             };
-            if event.events().contains(ReadFlags::QUEUE_OVERFLOW) {
-                is_incomplete = true;
-            } else if event.events().contains(ReadFlags::IGNORED) {
-                let path = self.directory.path().display();
-                tracing::error!("the domain's directory {path} was removed: processes that open it anew are not found");
-            }
+            is_incomplete |= event.events().contains(ReadFlags::QUEUE_OVERFLOW);
             let named = event.file_name().and_then(|name| CopyId::of_file(name.to_bytes()));
             found.extend(named.filter(|(_, kind)| *kind == FileKind::Socket).map(|(id, _)| id));
         }

@@ -4,7 +4,7 @@ use super::member::{attach, memory};
 use super::{Domain, Member};
 use crate::connection::{Connection, Received};
 use crate::copy_files::CopyFiles;
-use crate::directory::{CopyId, FileKind};
+use crate::directory::{CopyId, FileKind, path_in};
 use crate::packets::{
     Hello, PACKET_LENGTH_MAX, PROTOCOL_VERSION, Packet, Refused, RefusedReason, Role, RouteDescription,
 };
@@ -30,7 +30,7 @@ impl Raw {
     fn connect(domain: &Domain) -> Self {
         let there = domain.directory.list().unwrap();
         let (id, _) = *there.iter().find(|(_, kind)| *kind == FileKind::Socket).unwrap();
-        let address = SocketAddrUnix::new(domain.directory.path_of(&id.file(FileKind::Socket))).unwrap();
+        let address = SocketAddrUnix::new(path_in(&domain.directory.fd(), &id.file(FileKind::Socket))).unwrap();
         let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None);
         let socket = socket.unwrap();
         rustix::net::connect(&socket, &address).unwrap();

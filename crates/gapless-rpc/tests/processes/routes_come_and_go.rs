@@ -1,14 +1,15 @@
 //! Routes are withdrawn and served again, and calls that find no copy end in their time.
 
 use super::AT_A_TIME;
-use super::copy_process::{Ask, Told, start_as};
+use super::copy_process::{Ask, Told, start, start_as};
 use gapless_rpc::domain::KnownRouteState;
 use gapless_rpc::message::{Encoding, MessageError};
 use gapless_rpc::{CallError, CallOptions, Caller, Domain, DomainOptions, Message};
 use gapless_testkit::process::{Process, started_as, this_program};
 use gapless_testkit::random::rounds;
 use gapless_testkit::scenarios::Module;
-use gapless_testkit::wait::PATIENCE;
+use gapless_testkit::wait::{PATIENCE, until};
+use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::Path;
@@ -25,6 +26,8 @@ pub fn module() -> Module {
         .scenario("a_task_that_waits_for_a_route_waits_no_longer_than_it_may", a_task_waits_no_longer_than_it_may)
         .scenario("old_and_new_copies_of_a_route_both_read_its_requests", old_and_new_copies_read_its_requests)
         .scenario("a_route_that_comes_and_goes_under_calls_loses_none", comes_and_goes_under_calls)
+        .scenario("a_removed_domain_is_made_again", a_removed_domain_is_made_again)
+        .scenario("a_stopped_copy_opens_its_socket_again", a_stopped_copy_opens_its_socket_again)
         .scenario("a_umask_takes_nothing_from_a_domain", a_umask_takes_nothing)
         .scenario("a_call_that_no_copy_takes_ends_with_the_last_copy", a_call_ends_with_the_last_copy)
         .scenario("what_a_copy_had_taken_is_told_from_what_found_none", taken_is_told_from_what_found_none)
@@ -54,6 +57,56 @@ fn served_again_as_often_as_one_likes() {
         }
         drop(route);
     }
+}
+
+/// Those of before find each other, and new ones.
+fn a_removed_domain_is_made_again() {
+    let (folder, server, client) = pair();
+    let path = folder.path().join("domain");
+    let caller: Caller<u64, u64> = client.caller("route").unwrap();
+    let _route = server.serve("route").handle(|number: u64, _| Ok(number + 1)).unwrap();
+    assert_eq!(caller.call_with(1, &patient()), Ok(2));
+    for round in 0..2 {
+        // They may just make files there.
+        until("it is removed", || std::fs::remove_dir_all(&path).is_ok());
+        if round > 0 {
+            // Those who are there may be faster.
+            let _there = std::fs::DirBuilder::new().mode(0o700).create(&path);
+        }
+        until("the server is there again", || path.read_dir().is_ok_and(|mut files| files.next().is_some()));
+        assert_eq!(caller.call_with(1, &patient()), Ok(2));
+        let later = Domain::open_directory(&path, DomainOptions::default()).unwrap();
+        let from_later: Caller<u64, u64> = later.caller("route").unwrap();
+        assert_eq!(from_later.call_with(1, &patient()), Ok(2));
+        let name = format!("later{round}");
+        let _other = later.serve(&name).handle(|number: u64, _| Ok(number + 2)).unwrap();
+        let to_later: Caller<u64, u64> = client.caller(&name).unwrap();
+        assert_eq!(to_later.call_with(1, &patient()), Ok(3));
+    }
+}
+
+fn a_stopped_copy_opens_its_socket_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("domain");
+    let copy = start(&path, 1, &["route"]);
+    copy.stop();
+    for entry in path.read_dir().unwrap() {
+        let file = entry.unwrap().path();
+        if file.extension().is_some_and(|ending| ending == "sock") {
+            std::fs::remove_file(file).unwrap();
+        }
+    }
+    let client = Domain::open_directory(&path, DomainOptions::default()).unwrap();
+    let caller: Caller<Ask, Told> = client.caller("route").unwrap();
+    let silent = copy.pid().as_raw_nonzero().to_string();
+    match caller.call_with(Ask::Who, &CallOptions { timeout: Some(PATIENCE), ..CallOptions::default() }) {
+        Err(CallError::Unavailable { reason, .. }) => assert!(reason.contains(&silent), "{reason}"),
+        other => panic!("{other:?}"),
+    }
+    let silent = Domain::silent_processes(&path, Duration::from_millis(10)).unwrap();
+    assert_eq!(silent, [copy.pid().as_raw_nonzero().get() as u32]);
+    copy.signal(Signal::CONT);
+    assert!(matches!(caller.call_with(Ask::Who, &patient()), Ok(Told::Number(_))));
 }
 
 /// A route that comes and goes as fast as it can, dropped or drained, under calls that wait for it: here and elsewhere.
