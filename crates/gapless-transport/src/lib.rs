@@ -17,6 +17,7 @@
 //! | [`peer_process`] | [`PeerProcess`](peer_process::PeerProcess): the process at the other side of a socket, and whether it stands still |
 //! | [`socket_path`] | the address of a socket by its path, and a connection to it |
 //! | `readiness` | sleeping until a descriptor is ready |
+//! | `descriptors` | that this process can take no more of them, in words |
 //! | [`error`] | [`TransportError`] |
 //! | [`handshake`] | the messages of both sides over the Unix socket before the rings |
 //! | [`seen`] | [`Seen`](seen::Seen): the last frame that somebody has seen of a stream |
@@ -31,6 +32,7 @@ pub mod addresses;
 pub mod catch_up_budget;
 pub mod connect;
 pub mod credentials;
+mod descriptors;
 pub mod error;
 pub mod handshake;
 pub mod link;

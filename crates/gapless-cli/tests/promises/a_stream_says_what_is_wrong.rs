@@ -204,6 +204,25 @@ fn limited(directory: &Path, before: &str, words: &str) -> program::Ended {
 }
 
 #[test]
+fn ones_own_lack_of_descriptors_is_told() {
+    let directory = configured("shared-memory");
+    let here = directory.path();
+    let _running = sequencer(here);
+    let told: Vec<String> = std::thread::scope(|scope| {
+        let tail = |limit| {
+            move || {
+                limited(here, &format!("ulimit -n {limit}"), "stream tail --config stream.toml --no-follow --timeout 1")
+                    .stderr
+            }
+        };
+        let tails: Vec<_> = (4..14).map(|limit| scope.spawn(tail(limit))).collect();
+        tails.into_iter().map(|tail| tail.join().unwrap()).collect()
+    });
+    assert!(told.iter().any(|told| told.contains("no room for the descriptors that were sent to it")), "{told:?}");
+    assert!(!told.iter().any(|told| told.contains("a welcome without")), "{told:?}");
+}
+
+#[test]
 fn a_closed_input_is_no_empty_one() {
     let directory = tempfile::tempdir().unwrap();
     let publish = "stream publish --directory d <&-";

@@ -164,7 +164,7 @@ impl Controller {
         let action = || format!("connecting to {}", self.peer());
         match rustix::net::send(socket, request, SendFlags::NOSIGNAL) {
             Ok(_) => {}
-            Err(rustix::io::Errno::PIPE | rustix::io::Errno::CONNRESET) => return Err(self.hung_up(name)),
+            Err(rustix::io::Errno::PIPE | rustix::io::Errno::CONNRESET) => return Err(self.hung_up(socket, name)),
             Err(errno) => return Err(TransportError::system(action())(errno).into()),
         }
         loop {
@@ -177,17 +177,17 @@ impl Controller {
             }
         }
         match rustix::net::recv(socket, answer, RecvFlags::empty()) {
-            Ok((0, _)) | Err(rustix::io::Errno::CONNRESET) => Err(self.hung_up(name)),
+            Ok((0, _)) | Err(rustix::io::Errno::CONNRESET) => Err(self.hung_up(socket, name)),
             Ok((length, _)) => Ok(length),
             Err(errno) => Err(TransportError::system(action())(errno).into()),
         }
     }
 
-    fn hung_up(&self, name: &str) -> ClientError {
-        self.refused(
-            None,
-            format!("the sequencer hung up before it answered {name}; it was stopped, or is an older one"),
-        )
+    fn hung_up(&self, socket: &OwnedFd, name: &str) -> ClientError {
+        let process = PeerProcess::of(socket).map(|process| format!(" ({process})")).unwrap_or_default();
+        let reason =
+            format!("the sequencer{process} hung up before it answered {name}; it was stopped, or is an older one");
+        self.refused(None, reason)
     }
 
     /// How long to sleep until the wait for an answer to `name` is to be told again, or is over.

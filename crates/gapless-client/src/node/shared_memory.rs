@@ -215,8 +215,9 @@ impl SharedMemoryLink {
                     self.failure = Some(pending.timed_out());
                 } else {
                     self.dialing = Some(pending);
-                    // Somebody is there.
-                    self.failure = self.failure.take().filter(|_| self.has_others());
+                    // Somebody is there; the last answer is the reason for this attempt.
+                    let is_answer = |failure: &TransportError| matches!(failure, TransportError::Handshake { .. });
+                    self.failure = self.failure.take().filter(|failure| self.has_others() || is_answer(failure));
                 }
                 return Ok(None);
             }

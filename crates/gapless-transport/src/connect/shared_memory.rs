@@ -2,6 +2,7 @@
 
 use super::ConnectOptions;
 use crate::TransportError;
+use crate::descriptors::none_left;
 use crate::handshake::{Hello, Status, WELCOME_DESCRIPTORS_MAX, WELCOME_LENGTH, Welcome};
 use crate::link::ring_size_reason;
 use crate::peer_process::PeerProcess;
@@ -14,7 +15,7 @@ use gapless_log::{RingReader, RingWriter, Window};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fd::OwnedFd;
 use rustix::io::{Errno, retry_on_intr};
-use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags};
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendFlags};
 use std::io::{ErrorKind, IoSliceMut};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -158,7 +159,7 @@ impl Dialing {
     /// A refusal, or the service has hung up.
     pub fn finish(self) -> Result<Dialed, TransportError> {
         let Self { socket, peer, options, .. } = &self;
-        let refused = |reason: String| TransportError::Handshake { peer: peer.clone(), status: None, reason };
+        let refused = |reason: String| TransportError::Handshake { peer: self.whom(), status: None, reason };
         let mut bytes = [0; WELCOME_LENGTH];
         let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(WELCOME_DESCRIPTORS_MAX))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
@@ -203,8 +204,11 @@ impl Dialing {
             Status::Unavailable => {
                 let (status, reason) =
                     (Some(Status::Unavailable), "it takes no more publishers; its log says why".to_owned());
-                return Err(TransportError::Handshake { peer: peer.clone(), status, reason });
+                return Err(TransportError::Handshake { peer: self.whom(), status, reason });
             }
+        }
+        if received.flags.contains(ReturnFlags::CTRUNC) && descriptors.len() < WELCOME_DESCRIPTORS_MAX {
+            return Err(refused(none_left()));
         }
         let mut descriptors = descriptors.into_iter();
         let (Some(commands), Some(replies), Some(wake_service), Some(wake_publisher)) =

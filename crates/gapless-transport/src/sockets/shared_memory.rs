@@ -16,6 +16,7 @@
 //! positions and lengths are checked, and bytes are looked at in a copy only.
 
 use super::bytes::{SocketRead, check_connecting};
+use crate::descriptors::none_left;
 use crate::peer_process::PeerCredentials;
 use crate::socket_path::socket_address;
 use gapless_agent::socket_file;
@@ -181,6 +182,9 @@ impl SharedSocket {
             .collect();
         if came.bytes == 0 {
             return Ok(SocketRead::End);
+        }
+        if came.flags.contains(ReturnFlags::CTRUNC) && descriptors.len() < RINGS {
+            return Err(io::Error::other(none_left()));
         }
         let is_whole = !came.flags.intersects(ReturnFlags::TRUNC | ReturnFlags::CTRUNC);
         if !is_whole || bytes[..came.bytes] != RINGS_MAGIC {
