@@ -34,6 +34,7 @@
 //! | [`checked_file`] | files by their path, opened and read as [`Folder`](folder::Folder) does it, with a limit |
 //! | [`socket_file`] | who may connect to a socket that was just bound |
 //! | [`folder`] | [`Folder`](folder::Folder): files in a folder that another user may write into |
+//! | [`regular_file`] | files that a program reads by name |
 //! | [`wait_notices`] | [`WaitNotices`](wait_notices::WaitNotices): when one who waits says for whom |
 //! | [`lost_mappings`] | a file that was made shorter under its mapping ends the program with the file's name |
 //! | [`random`] | random bytes of the operating system |
@@ -70,6 +71,7 @@ pub mod private_folder;
 pub mod process_mark;
 pub mod progress;
 pub mod random;
+pub mod regular_file;
 pub mod socket_file;
 pub mod thread;
 pub mod thread_group;

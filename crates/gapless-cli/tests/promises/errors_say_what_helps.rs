@@ -1,10 +1,17 @@
 //! An error in what somebody has asked for ends soon, and says what is wrong and what helps.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-use crate::program::{Ended, run};
+use crate::program::{Ended, gapless, run};
 use crate::stream_process::{configured, sequencer, some_lines, stream, stream_command, write_lines};
+use gapless_testkit::process::Process;
+use gapless_testkit::wait::until;
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::{Signal, kill_process};
+use serde_json::Value;
+use std::fs::File;
+use std::io::Write as _;
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 fn start_is_refused(here: &Path, words: &str) {
@@ -80,6 +87,43 @@ fn a_configuration_that_is_none() {
     std::fs::write(here.join("long.toml"), vec![b'#'; (1 << 20) + 1]).unwrap();
     let told = run(here, &["stream", "status", "--config", "long.toml"]).error(1);
     assert!(told.contains("more than 1 MiB"), "{told}");
+}
+
+#[test]
+fn pipes_in_the_place_of_files() {
+    let directory = configured("shared-memory");
+    let here = directory.path();
+    mknodat(CWD, here.join("pipe"), FileType::Fifo, Mode::RWXU, 0).unwrap();
+    for (words, code) in [
+        (&["cluster", "start", "pipe"][..], 1),
+        (&["cluster", "skip", "--sequence", "1", "pipe"], 1),
+        (&["up", "pipe"], 1),
+        (&["ps", "--at", "pipe"], 2),
+        (&["bench", "rpc", "curve", "--compare", "pipe"], 1),
+    ] {
+        let told = ended(gapless(here, words)).error(code);
+        assert!(told.contains("pipe: it is a pipe, no regular file"), "{words:?}: {told}");
+    }
+    let told = ended(stream_command(here, "publish --username anna --password-file pipe")).error(1);
+    assert!(told.contains("the password in pipe: it is empty"), "{told}");
+
+    // Lines may come by a pipe, whose writer is waited for.
+    let _running = sequencer(here);
+    let mut publish = Process::start(stream_command(here, "publish pipe").stderr(Stdio::piped()));
+    File::options().write(true).open(here.join("pipe")).unwrap().write_all(b"a line\n").unwrap();
+    assert!(publish.wait_end("a line is published").success());
+    let mut publish = Process::start(stream_command(here, "publish pipe").stderr(Stdio::piped()));
+    let status = || serde_json::from_str::<Value>(&stream(here, "status --json").good()).unwrap();
+    until("a session is open", || status()["sequencer.sessions"] == 1);
+    publish.interrupt();
+    assert_eq!(publish.wait_end("Ctrl-C ends it").code(), Some(1));
+}
+
+/// Waits for the end with a limit.
+fn ended(mut command: Command) -> Ended {
+    let mut process = Process::start(command.stderr(Stdio::piped()));
+    let code = process.wait_end(&format!("{command:?} ends")).code();
+    Ended { code, stdout: process.rest().concat(), stderr: process.errors() }
 }
 
 #[test]

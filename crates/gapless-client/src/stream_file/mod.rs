@@ -38,8 +38,6 @@ pub mod key_lines;
 #[cfg(feature = "toml")]
 mod reading;
 #[cfg(feature = "toml")]
-pub use reading::read_text;
-#[cfg(feature = "toml")]
 mod tables;
 #[cfg(feature = "toml")]
 mod units;

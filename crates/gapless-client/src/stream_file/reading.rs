@@ -3,9 +3,7 @@
 use super::document::{Document, Table};
 use super::{StreamConfig, checks, tables};
 use crate::ClientError;
-use std::fs::File;
-use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
+use gapless_agent::regular_file::read_text;
 use std::path::Path;
 
 #[cfg(test)]
@@ -67,24 +65,4 @@ impl StreamConfig {
         config.lines = Some(lines);
         Ok((config, found))
     }
-}
-
-/// A file that configures a stream or a member has at most so many bytes; a longer one is something else.
-const FILE_LENGTH_MAX: u64 = 1 << 20;
-
-/// The text of a file that configures something. Nothing is waited for, and nothing is read without end.
-///
-/// # Errors
-/// It cannot be read, is no regular file, or is longer than 1 MiB.
-pub fn read_text(path: &Path) -> io::Result<String> {
-    let flags = rustix::fs::OFlags::NONBLOCK.bits() as i32;
-    let file = File::options().read(true).custom_flags(flags).open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::other("it is no regular file"));
-    }
-    let mut text = String::new();
-    if file.take(FILE_LENGTH_MAX + 1).read_to_string(&mut text)? as u64 > FILE_LENGTH_MAX {
-        return Err(io::Error::other("it has more than 1 MiB, which no configuration has"));
-    }
-    Ok(text)
 }

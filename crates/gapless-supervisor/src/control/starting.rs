@@ -7,7 +7,7 @@ use crate::error::SupervisorError;
 use crate::guardian;
 use crate::role::RoleCommand;
 use crate::state_directory::{ConfigInForce, Holder, RoleLock, StateDirectory};
-use gapless_client::stream_file::read_text;
+use gapless_agent::regular_file::read_text;
 use std::path::Path;
 use std::time::{Duration, Instant};
 

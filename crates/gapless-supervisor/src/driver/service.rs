@@ -18,7 +18,7 @@ use crate::silence::Silence;
 use crate::state_directory::{HeldLock, RoleLock, Socket, StateDirectory};
 use crate::supervision::Supervision;
 use crate::supervision::event::{Action, Command, Event};
-use gapless_client::stream_file::read_text;
+use gapless_agent::regular_file::read_text;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::AtFlags;
 use rustix::time::Timespec;

@@ -8,7 +8,7 @@ use crate::clock::now_ns;
 use crate::config::SupervisorConfig;
 use crate::control::protocol::SupervisorEvent;
 use crate::state_directory::{ConfigInForce, StateDirectory};
-use gapless_client::stream_file::read_text;
+use gapless_agent::regular_file::read_text;
 use std::path::{Path, PathBuf};
 
 impl Driver {

@@ -3,6 +3,7 @@
 use super::refused;
 use super::rows::curve;
 use crate::{BenchError, Result};
+use gapless_agent::regular_file;
 use gapless_measure::{Report, Row};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -16,7 +17,8 @@ pub(super) const RATIO: &str = "earlier_ratio";
 /// # Errors
 /// A file that is not there, or holds something else.
 pub(super) fn read(path: &Path) -> Result<Report> {
-    let text = std::fs::read_to_string(path).map_err(|source| BenchError::io("read", path, source))?;
+    let text = regular_file::open(path).and_then(std::io::read_to_string);
+    let text = text.map_err(|source| BenchError::io("read", path, source))?;
     let report = Report::from_json(&text)?;
     if report.benchmark != "rpc curve" {
         let found = &report.benchmark;

@@ -6,7 +6,7 @@ use super::member::Member;
 use crate::commands::{Outcome, Usage, interrupt, print};
 use clap::{Args, ValueEnum};
 use gapless_agent::checked_file;
-use gapless_client::stream_file::read_text;
+use gapless_agent::regular_file::read_text;
 use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::member::control::{MemberReport, Request, StatusReport};
 use std::io::Write;

@@ -5,7 +5,7 @@ use super::member::Member;
 use crate::commands::{Outcome, Usage, print};
 use clap::Args;
 use gapless_agent::checked_file;
-use gapless_client::stream_file::read_text;
+use gapless_agent::regular_file::read_text;
 use gapless_client::stream_layout::StreamLayout;
 use gapless_cluster::config::{ClusterConfig, MemberKind};
 use gapless_cluster::member::recover::ForcedRecovery;

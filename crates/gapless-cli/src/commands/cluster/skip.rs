@@ -2,7 +2,7 @@
 
 use crate::commands::{Outcome, print};
 use clap::Args;
-use gapless_client::stream_file::read_text;
+use gapless_agent::regular_file::read_text;
 use gapless_client::stream_layout::StreamLayout;
 use gapless_cluster::config::{ClusterConfig, MemberKind, service};
 use gapless_journal::{FileReplacement, JournalError, JournalReader};

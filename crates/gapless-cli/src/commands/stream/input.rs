@@ -3,6 +3,7 @@
 use crate::standard_streams;
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync_channel};
 use std::thread::Builder;
@@ -12,6 +13,9 @@ use std::time::Duration;
 const BLOCKS: usize = 16;
 /// Bytes asked for at once.
 const BLOCK_BYTES: usize = 64 << 10;
+
+/// Opens the input, on the thread that reads it.
+type Open = Box<dyn FnOnce() -> io::Result<Box<dyn Read + Send>> + Send>;
 
 /// Whole lines, the last one of the input perhaps without its line feed.
 type Block = Result<Vec<u8>, String>;
@@ -40,23 +44,29 @@ impl Lines {
     /// The lines of `file`, or of standard input; `-` is standard input, too. None may have more than
     /// `length_max` bytes.
     pub(super) fn open(file: Option<&Path>, length_max: usize) -> Result<Self, String> {
-        let (name, reader): (String, Box<dyn Read + Send>) = match file.filter(|file| *file != Path::new("-")) {
+        let (name, open): (String, Open) = match file.filter(|file| *file != Path::new("-")) {
             Some(file) => {
-                let name = file.display().to_string();
-                let opened = File::open(file).map_err(|error| format!("reading {name}: {error}"))?;
-                (name, Box::new(opened))
+                let (name, file) = (file.display().to_string(), file.to_owned());
+                if std::fs::metadata(&file).is_ok_and(|found| found.file_type().is_fifo()) {
+                    // It waits for somebody who writes.
+                    (name, Box::new(move || Ok(Box::new(File::open(file)?))))
+                } else {
+                    let opened = File::open(file).map_err(|error| format!("reading {name}: {error}"))?;
+                    (name, Box::new(move || Ok(Box::new(opened))))
+                }
             }
             None => {
                 standard_streams::check_input().map_err(|error| format!("standard input: {error}"))?;
-                ("standard input".to_owned(), Box::new(io::stdin()))
+                ("standard input".to_owned(), Box::new(|| Ok(Box::new(io::stdin()))))
             }
         };
         let (sender, blocks) = sync_channel(BLOCKS);
         let thread = Builder::new().name("input".to_owned());
-        // Not joined: it may wait for a terminal for ever.
+        // Not joined: it may wait for a terminal, or for the writer of a pipe, for ever.
         thread
             .spawn(move || {
-                if let Err(reason) = read_ahead(reader, &sender, length_max) {
+                let opened = open().map_err(|error| error.to_string());
+                if let Err(reason) = opened.and_then(|reader| read_ahead(reader, &sender, length_max)) {
                     let _ = sender.send(Err(format!("reading {name}: {reason}")));
                 }
             })

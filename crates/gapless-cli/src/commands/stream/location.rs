@@ -2,7 +2,7 @@
 
 use crate::commands::Usage;
 use clap::Args;
-use gapless_agent::checked_file;
+use gapless_agent::regular_file::read_piped_text;
 use gapless_client::StreamConfig;
 use gapless_stream::options::EventStreamOptions;
 use gapless_wire::soup::Field;
@@ -52,21 +52,14 @@ impl NodeLocation {
         let mut config = config(self.config.as_ref(), &self.directory)?;
         if let (Some(user), Some(file)) = (&self.username, &self.password_file) {
             let name = file.display();
-            let text = password_text(file).map_err(|error| format!("reading {name}: {error}"))?;
-            let password = text.lines().next().unwrap_or_default();
+            let text = read_piped_text(file).map_err(|error| format!("reading {name}: {error}"))?;
+            let password = text.lines().next().ok_or_else(|| format!("the password in {name}: it is empty"))?;
             config.node.username = Field::new(user).map_err(|error| Usage(format!("--username {user}: {error}")))?;
             // The password itself is nobody's to see.
             config.node.password = Field::new(password).map_err(|error| format!("the password in {name}: {error}"))?;
         }
         Ok(config)
     }
-}
-
-/// What a file says; a pipe, too, as shells make it of a command.
-fn password_text(file: &Path) -> io::Result<String> {
-    const LENGTH_MAX: u64 = 4096;
-    let bytes = checked_file::read_from(&File::open(file)?, LENGTH_MAX)?;
-    String::from_utf8(bytes).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is no UTF-8"))
 }
 
 fn config(file: Option<&PathBuf>, directories: &[PathBuf]) -> Result<StreamConfig, Box<dyn std::error::Error>> {

@@ -17,7 +17,7 @@ mod waiting;
 
 use super::{Ended, Usage};
 use clap::Args;
-use gapless_client::stream_file::read_text;
+use gapless_agent::regular_file::read_text;
 use gapless_supervisor::SupervisorConfig;
 use gapless_supervisor::SupervisorError;
 use gapless_supervisor::control::{ControlClient, connect_if_any};

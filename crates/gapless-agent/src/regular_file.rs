@@ -1,0 +1,106 @@
+//! Files that a program reads by name. Nothing else is waited for: the open of a pipe that nobody writes into would never end.
+
+use rustix::fs::OFlags;
+use std::fs::{File, FileType};
+use std::io::{self, Read};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::Path;
+
+/// Bytes of a text at most; a longer one is something else than a person has written.
+const TEXT_BYTES_MAX: u64 = 1 << 20;
+
+/// Opens a regular file for reading.
+///
+/// # Errors
+/// The system's. Anything else than a regular file is refused.
+pub fn open(path: &Path) -> io::Result<File> {
+    let (file, kind) = open_at_once(path)?;
+    if kind.is_file() { Ok(file) } else { Err(io::Error::other(format!("it is {}, no regular file", name(kind)))) }
+}
+
+/// Reads a regular file of text.
+///
+/// # Errors
+/// Those of [`open`] and of a read; a file of more than 1 MiB.
+pub fn read_text(path: &Path) -> io::Result<String> {
+    text_of(open(path)?)
+}
+
+/// As [`read_text`], also from a pipe, such as `<(COMMAND)` of a shell, as long as somebody writes into it; of one that nobody has open
+/// for writing the text is empty.
+///
+/// # Errors
+/// As [`read_text`].
+pub fn read_piped_text(path: &Path) -> io::Result<String> {
+    let (file, kind) = open_at_once(path)?;
+    if kind.is_dir() {
+        return Err(io::Error::other("it is a folder, no regular file"));
+    }
+    rustix::fs::fcntl_setfl(&file, OFlags::empty())?;
+    text_of(file)
+}
+
+fn open_at_once(path: &Path) -> io::Result<(File, FileType)> {
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = File::options().read(true).custom_flags(flags.bits() as i32).open(path)?;
+    let kind = file.metadata()?.file_type();
+    Ok((file, kind))
+}
+
+fn text_of(file: File) -> io::Result<String> {
+    let mut text = String::new();
+    if file.take(TEXT_BYTES_MAX + 1).read_to_string(&mut text)? as u64 > TEXT_BYTES_MAX {
+        return Err(io::Error::other("it has more than 1 MiB"));
+    }
+    Ok(text)
+}
+
+fn name(kind: FileType) -> &'static str {
+    if kind.is_fifo() {
+        "a pipe"
+    } else if kind.is_dir() {
+        "a folder"
+    } else {
+        "a device"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::{CWD, Mode, mknodat};
+    use std::io::Write;
+
+    #[test]
+    fn only_regular_files_of_text_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name);
+        std::fs::write(path("file"), "text").unwrap();
+        assert_eq!(read_text(&path("file")).unwrap(), "text");
+        std::fs::write(path("long"), vec![b' '; TEXT_BYTES_MAX as usize + 1]).unwrap();
+        assert_eq!(read_text(&path("long")).unwrap_err().to_string(), "it has more than 1 MiB");
+        mknodat(CWD, path("pipe"), rustix::fs::FileType::Fifo, Mode::RWXU, 0).unwrap();
+        for (wrong, expected) in
+            [(path("pipe"), "a pipe"), (folder.path().to_owned(), "a folder"), ("/dev/zero".into(), "a device")]
+        {
+            let told = open(&wrong).unwrap_err().to_string();
+            assert_eq!(told, format!("it is {expected}, no regular file"));
+        }
+        assert_eq!(open(&path("none")).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn a_pipe_is_read_while_it_is_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pipe");
+        mknodat(CWD, &path, rustix::fs::FileType::Fifo, Mode::RWXU, 0).unwrap();
+        assert_eq!(read_piped_text(&path).unwrap(), "", "nobody writes");
+        let _reader = File::options().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(&path).unwrap();
+        let mut writer = File::options().write(true).open(&path).unwrap();
+        let reading = std::thread::spawn(move || read_piped_text(&path).unwrap());
+        writer.write_all(b"text").unwrap();
+        drop(writer);
+        // It may have opened the pipe only when the writer had gone; what was written stays while somebody reads.
+        assert_eq!(reading.join().unwrap(), "text");
+    }
+}
