@@ -2,11 +2,14 @@
 //! are gone on with after a kill.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-use crate::program::run;
+use crate::program::{gapless, run};
 use crate::stream_process::{configured, sequencer, some_lines, started, stream, write_lines};
+use gapless_testkit::folder::SmallDisk;
 use gapless_testkit::process::Process;
 use gapless_testkit::wait::until;
 use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 fn archive(here: &Path) -> Process {
     let words = ["stream", "archive", "--config", "stream.toml", "--to", "copy", "--text", "copy.log"];
@@ -71,6 +74,34 @@ fn over_multicast() {
 #[test]
 fn over_tcp() {
     is_archived_over("tcp");
+}
+
+#[test]
+fn a_full_disk_delays_only_the_text() {
+    let Some(disk) = SmallDisk::new(64) else { return };
+    let directory = configured("shared-memory");
+    let here = directory.path();
+    let running = sequencer(here);
+    let text = disk.path.join("text");
+    let mut command = gapless(
+        here,
+        &["stream", "archive", "--config", "stream.toml", "--to", "copy", "--text", text.to_str().unwrap()],
+    );
+    let mut archiving = Process::start(command.stderr(Stdio::piped()));
+    let said = archiving.error_lines();
+    let begun = Instant::now();
+    write_lines(here, "lines", &some_lines(2_000));
+    stream(here, "publish lines").good();
+    let lacking = |line: &String| line.contains("No space left on device") && line.contains("behind the stream");
+    let told: Vec<String> = said.iter().filter(lacking).take(2).collect();
+    assert!(begun.elapsed() >= Duration::from_secs(1), "{told:?}");
+    disk.remount("size=8m");
+    let whole = stream(here, "replay").good();
+    until("the text is whole", || std::fs::read_to_string(&text).unwrap() == whole);
+    archiving.interrupt();
+    assert_eq!(archiving.wait().code(), Some(0));
+    assert!(said.iter().any(|line| line.ends_with("is written again")), "{told:?}");
+    drop(running);
 }
 
 #[test]

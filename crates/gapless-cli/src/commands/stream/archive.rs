@@ -2,7 +2,7 @@
 
 use super::location::StreamLocation;
 use super::relaying;
-use super::text_file::TextFile;
+use super::text_archive::TextArchive;
 use crate::commands::Outcome;
 use clap::Args;
 use gapless_transport::Tier;
@@ -28,6 +28,6 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     let (ours, mut options) = relaying::options(&upstream, &arguments.to, ", which keeps its journal already")?;
     options.tier = if arguments.sync { Tier::Sync } else { Tier::Journal };
     options.persistence.segment_length_bytes = ours.persistence.segment_length_bytes;
-    let mut text = arguments.text.as_deref().map(TextFile::open).transpose()?;
+    let mut text = arguments.text.as_deref().map(TextArchive::open).transpose()?;
     relaying::run(&upstream, &options, text.as_mut())
 }

@@ -4,7 +4,8 @@
 //! |---|---|
 //! | [`sequencer`], [`node`], [`tail`], [`publish`], [`replay`], [`dispatch`], [`bridge`], [`archive`], [`status`], [`control`] | the subcommands |
 //! | `relaying` | the shared part of `dispatch`, `bridge` and `archive` |
-//! | `text_file` | a stream as readable text in a file, for `archive` |
+//! | `text_archive` | the text of an archive, which goes on after a full disk |
+//! | `text_file` | a stream as readable text in a file |
 //! | `nodes` | who is connected, for `status` |
 //! | `location` | which stream: `--config` or `--directory` |
 //! | `output` | a node's events, on standard output |
@@ -30,6 +31,7 @@ mod replay;
 mod sequencer;
 mod status;
 mod tail;
+mod text_archive;
 mod text_file;
 mod waiting;
 
@@ -81,7 +83,7 @@ enum Action {
     Bridge(bridge::Arguments),
     /// Keep a journal of a stream elsewhere, until Ctrl-C
     #[command(
-        after_help = "Examples:\n  gapless stream archive --config orders.toml --to /backup/orders\n  gapless stream archive --config orders.toml --to /backup/orders --text /backup/orders.log\n  gapless stream replay --directory /backup/orders --from 1000 --to 1010\n  gapless journal verify /backup/orders\n\nIt follows the stream over whichever transport the file says, and keeps every frame under its sequence. Started again it goes on at its position, the text behind its last whole line. It is a dispatcher that is there for its journal: nodes of its machine may read from its directory as well. Old segments are never deleted."
+        after_help = "Examples:\n  gapless stream archive --config orders.toml --to /backup/orders\n  gapless stream archive --config orders.toml --to /backup/orders --text /backup/orders.log\n  gapless stream replay --directory /backup/orders --from 1000 --to 1010\n  gapless journal verify /backup/orders\n\nIt follows the stream over whichever transport the file says, and keeps every frame under its sequence. Started again it goes on at its position, the text behind its last whole line; so does a text whose disk was full. It is a dispatcher that is there for its journal: nodes of its machine may read from its directory as well. Old segments are never deleted."
     )]
     Archive(archive::Arguments),
     /// Say whether a stream runs, how far it is, and who is connected and how far each is

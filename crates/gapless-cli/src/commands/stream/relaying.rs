@@ -1,7 +1,7 @@
 //! Passes a stream on until Ctrl-C, for `dispatch`, `bridge` and `archive`.
 
 use super::sequencer::{PAUSE, addresses, recovered};
-use super::text_file::TextFile;
+use super::text_archive::TextArchive;
 use crate::commands::{Outcome, Usage, announce, interrupt};
 use gapless_client::ClientError;
 use gapless_client::StreamConfig;
@@ -39,7 +39,11 @@ pub(super) fn options(
 }
 
 /// Passes the stream of `upstream` on as `options` say, and writes it down in `text`.
-pub(super) fn run(upstream: &StreamConfig, options: &EventStreamOptions, mut text: Option<&mut TextFile>) -> Outcome {
+pub(super) fn run(
+    upstream: &StreamConfig,
+    options: &EventStreamOptions,
+    mut text: Option<&mut TextArchive>,
+) -> Outcome {
     let interrupted = interrupt()?;
     let link = upstream.link()?;
     announce(&format!("looking for the stream at {}", link.peer()));
@@ -60,16 +64,19 @@ pub(super) fn run(upstream: &StreamConfig, options: &EventStreamOptions, mut tex
         if let Some(failure) = stream.failure() {
             return Err(failure.into());
         }
-        let is_busy = text.as_mut().map_or(Ok(false), |text| text.follow(&stream))?;
+        let is_busy = text.as_mut().is_some_and(|text| text.follow(&stream));
         if !is_busy {
             std::thread::park_timeout(PAUSE);
         }
     }
+    let mut written = Ok(true);
     if let Some(text) = &mut text {
         let until = Instant::now() + WRITING_PATIENCE;
-        while text.follow(&stream)? && Instant::now() < until {}
+        while matches!(written, Ok(true)) && Instant::now() < until {
+            written = text.attempt(&stream);
+        }
     }
     let last_sequence = stream.stop()?;
     announce(&format!("stopped at sequence {last_sequence}"));
-    Ok(())
+    written.map(drop)
 }

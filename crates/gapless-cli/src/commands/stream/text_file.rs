@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 /// Bytes looked at once, from the end of the file backwards.
 const BLOCK_BYTES: u64 = 64 << 10;
 /// Frames written down between two looks at anything else.
-const FRAMES_PER_POLL: usize = 4096;
+pub(super) const FRAMES_PER_POLL: usize = 4096;
 
-type Failure = Box<dyn std::error::Error>;
+pub(super) type Failure = Box<dyn std::error::Error>;
 
 /// A file that a stream is written down in.
 pub(super) struct TextFile {
@@ -45,17 +45,17 @@ impl TextFile {
         Ok(Self { path: path.to_owned(), file: BufWriter::new(file), start, line: Vec::new(), node: None })
     }
 
-    /// Writes down what `stream` has now and the file has not; whether there may be more already.
-    pub(super) fn follow(&mut self, stream: &EventStream) -> Result<bool, Failure> {
+    /// Writes down what `stream` has now and the file has not: how many frames. After an error it is of no more use.
+    pub(super) fn follow(&mut self, stream: &EventStream) -> Result<usize, Failure> {
         if self.node.is_none() {
             // A copy that has lost its end, or was begun anew, gets these frames again.
             if matches!(self.start, Start::Sequence(next) if next > stream.released_sequence() + 1) {
-                return Ok(false);
+                return Ok(0);
             }
             let link = stream.local_link(SharedMemoryOptions::default())?;
             self.node = Some(StreamNode::new(link, StreamNodeOptions::reading(self.start)));
         }
-        let Self { file, line, node: Some(node), path, .. } = self else { return Ok(false) };
+        let Self { file, line, node: Some(node), path, .. } = self else { return Ok(0) };
         let mut written = Ok(());
         let polled = node.poll(FRAMES_PER_POLL, |event| {
             line.clear();
@@ -64,7 +64,12 @@ impl TextFile {
             }
         });
         written.and_then(|()| file.flush()).map_err(|error| format!("{}: {error}", path.display()))?;
-        Ok(polled? == FRAMES_PER_POLL)
+        Ok(polled?)
+    }
+
+    /// Closes the file without another attempt at what could not be written.
+    pub(super) fn discard(self) {
+        let _unwritten = self.file.into_parts();
     }
 }
 
@@ -121,7 +126,7 @@ mod tests {
         let ahead = stream.released_sequence() + 2;
         std::fs::write(&path, format!("{ahead} from before\n")).unwrap();
         let mut text = TextFile::open(&path).unwrap();
-        assert!(!text.follow(&stream).unwrap());
+        assert_eq!(text.follow(&stream).unwrap(), 0);
         let message = MessageType { schema: 0, encoding: Encoding::Opaque };
         for payload in [&b"before"[..], b"from before", b"behind it"] {
             node.publish(message, payload).unwrap();
