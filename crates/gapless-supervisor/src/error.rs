@@ -66,17 +66,8 @@ impl SupervisorError {
     /// Whether the machine lacks something: room, memory, descriptors. It may have it again later.
     #[must_use]
     pub fn is_shortage(&self) -> bool {
-        let short = [
-            Errno::NOSPC,
-            Errno::DQUOT,
-            Errno::FBIG,
-            Errno::MFILE,
-            Errno::NFILE,
-            Errno::NOMEM,
-            Errno::NOBUFS,
-            Errno::AGAIN,
-        ];
-        self.errno().is_some_and(|errno| short.contains(&errno))
+        let short = [Errno::NOSPC, Errno::DQUOT, Errno::FBIG, Errno::AGAIN];
+        self.errno().is_some_and(|errno| short.contains(&errno) || is_shortage_here(errno))
     }
 
     /// The kind of the system's refusal, if that is what it was.
@@ -87,4 +78,9 @@ impl SupervisorError {
             _ => None,
         }
     }
+}
+
+/// Whether a call has failed for what this process or its machine lacks, descriptors or memory, whatever it was about.
+pub fn is_shortage_here(errno: Errno) -> bool {
+    [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::NOBUFS].contains(&errno)
 }

@@ -158,6 +158,11 @@ impl ChangedFiles {
         self.next_ns = 0;
     }
 
+    /// The file in force at this path could not be taken, for reasons that may pass: the next look finds another one again.
+    pub fn look_again(&mut self, path: &Path) {
+        self.file.iter_mut().filter(|looked| looked.path == path).for_each(|looked| looked.acted = None);
+    }
+
     /// What the next supervisor is to know of programs and inputs.
     pub fn known(&self) -> StartedWith {
         StartedWith { programs: self.programs.known(), inputs: self.inputs.known() }
@@ -233,6 +238,19 @@ mod tests {
         assert!(!look(10 * second, file(3)));
         assert!(!look(10 * second + 1, file(2)), "it is the old one again");
         assert!(!look(12 * second, file(2)));
+    }
+
+    #[test]
+    fn a_file_that_was_not_taken_is_said_again() {
+        let path = Path::new("/file");
+        let mut files = ChangedFiles { file: Some(Looked::new(path.into(), file(10))), ..ChangedFiles::default() };
+        let second = 1_000_000_000;
+        let look = |files: &mut ChangedFiles, at| files.file.as_mut().unwrap().look(at, file(2), |_| false);
+        assert!(!look(&mut files, 0) && look(&mut files, second) && !look(&mut files, 5 * second));
+        files.look_again(Path::new("/other"));
+        assert!(!look(&mut files, 6 * second) && !look(&mut files, 8 * second));
+        files.look_again(path);
+        assert!(!look(&mut files, 9 * second) && look(&mut files, 10 * second) && !look(&mut files, 12 * second));
     }
 
     #[test]

@@ -28,7 +28,8 @@ impl Driver {
         let full =
             self.full_disks.iter().map(|folder| SupervisorEvent::DiskFull { folder: folder.clone() }.to_string());
         let of_routes = self.routes.as_ref().and_then(|routes| routes.problem.clone());
-        let all: Vec<String> = self.problem.iter().cloned().chain(of_routes).chain(full).collect();
+        let here = [&self.problem, &self.refused_file, &self.looks.reason].into_iter().flatten().cloned();
+        let all: Vec<String> = here.chain(of_routes).chain(full).collect();
         (!all.is_empty()).then(|| all.join("\n"))
     }
 }

@@ -20,6 +20,7 @@
 //! | `draining` | copies finish what they serve before they are stopped |
 //! | `tending` | what is to be found out of routes, and what was |
 //! | `routes` | what copies serve, and whether they answer |
+//! | `complaint` | `Complaint`: what fails at each look, logged once a second |
 //! | `hearing` | what copies say of themselves |
 //! | `notices` | `Notices`: the socket on which they do |
 //! | `changed_files` | whether the file in force, a program or an input is another one |
@@ -30,6 +31,7 @@
 
 mod acting;
 mod changed_files;
+mod complaint;
 mod connections;
 mod draining;
 mod growing_pause;

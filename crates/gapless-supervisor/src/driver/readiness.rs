@@ -3,9 +3,11 @@
 use super::growing_pause::GrowingPause;
 use crate::config::process::Readiness;
 use crate::copy_name::CopyName;
+use crate::error::is_shortage_here;
 use crate::logs::{LogFollower, Piece};
-use rustix::fd::OwnedFd;
+use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use std::io;
 use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -48,34 +50,53 @@ impl Probe {
 
     /// Looks, if it is time: whether the copy is ready. Whatever it waits for, its launcher must have become it: until
     /// then what answers is another one's.
-    pub fn look(&mut self, now_ns: u64, copy: &CopyName, process_id: u32) -> bool {
-        self.pause.is_over(now_ns)
-            && has_become_itself(copy, process_id)
-            && match &mut self.kind {
-                Kind::Runs => true,
-                Kind::Address(address) => TcpStream::connect_timeout(address, CONNECT_WITHIN).is_ok(),
-                Kind::Socket(path) => takes_connection(path),
-                Kind::Line(line) => line.is_there(),
-            }
+    ///
+    /// # Errors
+    /// This process lacks what it needs for a look, which says nothing of the copy.
+    pub fn look(&mut self, now_ns: u64, copy: &CopyName, process_id: u32) -> io::Result<bool> {
+        if !self.pause.is_over(now_ns) || !has_become_itself(copy, process_id)? {
+            return Ok(false);
+        }
+        match &mut self.kind {
+            Kind::Runs => Ok(true),
+            Kind::Address(address) => Ok(seen(TcpStream::connect_timeout(address, CONNECT_WITHIN))?.is_some()),
+            Kind::Socket(path) => takes_connection(path),
+            Kind::Line(line) => line.is_there(),
+        }
+    }
+}
+
+/// What a look has shown, if it was possible; an error if it was not for what this process lacks.
+pub fn seen<T>(looked: io::Result<T>) -> io::Result<Option<T>> {
+    match looked {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if Errno::from_io_error(&error).is_some_and(is_shortage_here) => Err(error),
+        Err(_) => Ok(None),
     }
 }
 
 /// Whether the launcher has become the program of the file.
-pub fn has_become_itself(copy: &CopyName, process_id: u32) -> bool {
-    let Ok(arguments) = std::fs::read(format!("/proc/{process_id}/cmdline")) else { return false };
+///
+/// # Errors
+/// As [`Probe::look`].
+pub fn has_become_itself(copy: &CopyName, process_id: u32) -> io::Result<bool> {
+    let Some(arguments) = seen(std::fs::read(format!("/proc/{process_id}/cmdline")))? else { return Ok(false) };
     let mut words = arguments.split(|byte| *byte == 0);
     let is_launcher = words.any(|word| word == b"launch") && words.any(|word| word == copy.to_string().as_bytes());
     // Of a dead one there is nothing.
-    !arguments.is_empty() && !is_launcher
+    Ok(!arguments.is_empty() && !is_launcher)
 }
 
-fn takes_connection(path: &Path) -> bool {
-    let Ok(address) = SocketAddrUnix::new(path) else { return false };
+fn takes_connection(path: &Path) -> io::Result<bool> {
+    let Ok(address) = SocketAddrUnix::new(path) else { return Ok(false) };
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    [SocketType::STREAM, SocketType::SEQPACKET].into_iter().any(|kind| {
+    for kind in [SocketType::STREAM, SocketType::SEQPACKET] {
         let socket = rustix::net::socket_with(AddressFamily::UNIX, kind, flags, None);
-        socket.is_ok_and(|socket: OwnedFd| rustix::net::connect(&socket, &address).is_ok())
-    })
+        if seen(socket.map_err(Into::into))?.is_some_and(|socket| rustix::net::connect(&socket, &address).is_ok()) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// A text that is to come in a log.
@@ -90,15 +111,15 @@ impl LineInLog {
         Self { log: LogFollower::at(log, begin), text: text.as_bytes().to_vec() }
     }
 
-    fn is_there(&mut self) -> bool {
-        let Ok(Piece { bytes, .. }) = self.log.read(READ_BYTES_MAX) else { return false };
+    fn is_there(&mut self) -> io::Result<bool> {
+        let Some(Piece { bytes, .. }) = seen(self.log.read(READ_BYTES_MAX))? else { return Ok(false) };
         if bytes.windows(self.text.len()).any(|part| part == self.text) {
-            return true;
+            return Ok(true);
         }
         // The beginning of the text may stand at the end.
         let again = (self.text.len() - 1).min(bytes.len());
         self.log.go_to(self.log.position() - again as u64);
-        false
+        Ok(false)
     }
 }
 
@@ -113,30 +134,30 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
         let mut line = LineInLog::new(&path, 10, "listening");
-        assert!(!line.is_there(), "there is no log yet");
+        assert!(!line.is_there().unwrap(), "there is no log yet");
         let mut log = File::create(&path).unwrap();
         log.write_all(b"listening\n").unwrap();
-        assert!(!line.is_there(), "it is of the start before");
+        assert!(!line.is_there().unwrap(), "it is of the start before");
         log.write_all(b"now lis").unwrap();
-        assert!(!line.is_there());
+        assert!(!line.is_there().unwrap());
         log.write_all(b"tening").unwrap();
-        assert!(line.is_there());
+        assert!(line.is_there().unwrap());
     }
 
     #[test]
     fn a_socket_is_ready_when_it_takes_connections() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("socket");
-        assert!(!takes_connection(&path));
+        assert!(!takes_connection(&path).unwrap());
         let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
-        assert!(takes_connection(&path));
+        assert!(takes_connection(&path).unwrap());
         drop(listener);
-        assert!(!takes_connection(&path));
+        assert!(!takes_connection(&path).unwrap());
         std::fs::remove_file(&path).unwrap();
         let packets = rustix::net::socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
         rustix::net::bind(&packets, &SocketAddrUnix::new(&path).unwrap()).unwrap();
-        assert!(!takes_connection(&path), "nobody listens yet");
+        assert!(!takes_connection(&path).unwrap(), "nobody listens yet");
         rustix::net::listen(&packets, 1).unwrap();
-        assert!(takes_connection(&path));
+        assert!(takes_connection(&path).unwrap());
     }
 }

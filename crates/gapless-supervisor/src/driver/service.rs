@@ -1,6 +1,7 @@
 //! [`run`]: the role of the supervisor. One thread.
 
 use super::changed_files::{ChangedFiles, FileIdentity};
+use super::complaint::Complaint;
 use super::connections::Connections;
 use super::journal::{CopyNotes, DriverMemory, EventLog};
 use super::notices::Notices;
@@ -86,6 +87,12 @@ pub(super) struct Driver {
     pub is_unwritten: bool,
     pub is_ending: bool,
     pub problem: Option<String>,
+    /// Why another file than the one in force is not taken.
+    pub refused_file: Option<String>,
+    /// Looks at copies that fail.
+    pub looks: Complaint,
+    /// Attempts to reach a guardian that fail.
+    unreachable: Complaint,
     /// What the last sleep has ended by.
     pub woken: Woken,
 }
@@ -151,6 +158,9 @@ impl Driver {
             is_dirty: false,
             is_unwritten: false,
             problem: None,
+            refused_file: None,
+            looks: Complaint::default(),
+            unreachable: Complaint::default(),
             woken: Woken { has_notices: true, has_routes: true, has_commands: true, ended: Vec::new() },
         })
     }
@@ -162,13 +172,16 @@ impl Driver {
             if !self.directory.is_in_role(RoleLock::Supervisor, &role_lock) {
                 return Ok(Outcome::Over);
             }
-            if self.guardian.is_none()
-                && let Err(error) = self.connect(&mut has_taken_over)
-            {
-                tracing::error!("{error}");
-                self.guardian = None;
-                self.note_unreachable_guardian();
-                std::thread::sleep(PAUSE);
+            if self.guardian.is_none() {
+                match self.connect(&mut has_taken_over) {
+                    Ok(()) => self.unreachable.end(),
+                    Err(error) => {
+                        self.unreachable.again(error.to_string());
+                        self.guardian = None;
+                        self.note_unreachable_guardian();
+                        std::thread::sleep(PAUSE);
+                    }
+                }
             }
             if let Err(error) = self.hear_guardian() {
                 tracing::warn!("{error}");

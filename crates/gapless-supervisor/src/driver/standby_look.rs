@@ -2,9 +2,10 @@
 //! lock on, and here it is only seen.
 
 use super::growing_pause::GrowingPause;
-use super::readiness::has_become_itself;
+use super::readiness::{has_become_itself, seen};
 use crate::copy_name::CopyName;
 use crate::launch::STANDBY_NAME;
+use std::io;
 
 /// Between two looks at one that stands by, ns.
 const PAUSE_MAX_NS: u64 = 500_000_000;
@@ -44,20 +45,23 @@ impl StandbyLook {
     }
 
     /// Looks, if it is time: what has changed.
-    pub fn look(&mut self, now_ns: u64, copy: &CopyName, process_id: u32) -> Option<Seen> {
+    ///
+    /// # Errors
+    /// As [`Probe::look`](super::readiness::Probe::look).
+    pub fn look(&mut self, now_ns: u64, copy: &CopyName, process_id: u32) -> io::Result<Option<Seen>> {
         if !self.pause.is_over(now_ns) {
-            return None;
+            return Ok(None);
         }
-        if has_become_itself(copy, process_id) {
-            return Some(Seen::Itself { was_standby: self.is_standby });
+        if has_become_itself(copy, process_id)? {
+            return Ok(Some(Seen::Itself { was_standby: self.is_standby }));
         }
-        let name = std::fs::read(format!("/proc/{process_id}/comm")).ok()?;
+        let Some(name) = seen(std::fs::read(format!("/proc/{process_id}/comm")))? else { return Ok(None) };
         let is_standby = name.strip_suffix(b"\n") == Some(STANDBY_NAME.to_bytes());
         let was_standby = std::mem::replace(&mut self.is_standby, is_standby);
-        match (was_standby, is_standby) {
+        Ok(match (was_standby, is_standby) {
             (false, true) => Some(Seen::Standby),
             (true, false) => Some(Seen::Active),
             _ => None,
-        }
+        })
     }
 }

@@ -37,7 +37,7 @@ impl Driver {
         let in_force = self.directory.read_config_in_force().ok().flatten().map(|in_force| in_force.text);
         if read_text(&path).ok() == in_force {
             // It is the old one again.
-            self.problem = None;
+            self.refused_file = None;
         } else {
             // What is wrong is told.
             let _ = self.take_changed_file(path);
@@ -49,41 +49,48 @@ impl Driver {
         if self.is_ending {
             return Err("everything is being stopped; begin again when it has ended".to_owned());
         }
-        let taken = self.try_take_file(&path);
-        let taken = taken.map_err(|reason| reason.chars().take(REASON_CHARACTERS_MAX).collect::<String>());
-        match &taken {
-            Ok(false) => self.problem = None,
-            Ok(true) => {
-                self.problem = None;
-                self.tell_of_supervisor(SupervisorEvent::FileTaken { path });
+        match self.try_take_file(&path) {
+            Ok(is_other) => {
+                self.refused_file = None;
+                if is_other {
+                    self.tell_of_supervisor(SupervisorEvent::FileTaken { path });
+                }
+                Ok(())
             }
-            Err(reason) => {
+            Err(refusal) => {
+                if refusal.may_pass {
+                    self.changed_files.look_again(&path);
+                }
+                let reason: String = refusal.reason.chars().take(REASON_CHARACTERS_MAX).collect();
                 let event = SupervisorEvent::FileRefused { reason: reason.clone() };
-                let is_new = self.problem.replace(event.to_string()).as_ref() != self.problem.as_ref();
-                if is_new {
+                let before = self.refused_file.replace(event.to_string());
+                if before != self.refused_file {
                     self.tell_of_supervisor(event);
                 }
+                Err(reason)
             }
         }
-        taken.map(drop)
     }
 
     /// Whether it says something else.
-    fn try_take_file(&mut self, path: &Path) -> Result<bool, String> {
+    fn try_take_file(&mut self, path: &Path) -> Result<bool, Refusal> {
         // Before it is read: one that comes meanwhile is another one.
         let identity = FileIdentity::of(path);
-        let text = read_text(path).map_err(|error| format!("{}: {error}", path.display()))?;
+        let text = read_text(path).map_err(|error| Refusal::passing(format!("{}: {error}", path.display())))?;
         let config = SupervisorConfig::parse(&text, &path.display().to_string(), path);
-        let config = config.map_err(|error| error.to_string())?;
+        let config = config.map_err(|error| Refusal::of_text(error.to_string()))?;
         if !is_same_directory(&config.directory, self.directory.path()) {
             let (found, own) = (config.directory.display(), self.directory.path().display());
-            return Err(format!("{}: its state directory is {found}, and this supervisor's is {own}", path.display()));
+            let path = path.display();
+            let reason = format!("{path}: its state directory is {found}, and this supervisor's is {own}");
+            return Err(Refusal::of_text(reason));
         }
         if config.group != self.config.group {
-            self.take_group(&config)?;
+            self.take_group(&config).map_err(Refusal::passing)?;
         }
         let in_force = ConfigInForce { path: path.to_owned(), text };
-        self.directory.write_config_in_force(&in_force).map_err(|error| error.to_string())?;
+        let written = self.directory.write_config_in_force(&in_force);
+        written.map_err(|error| Refusal::passing(error.to_string()))?;
         self.file = Some(path.to_owned());
         let is_other = config != self.config;
         if is_other {
@@ -103,6 +110,24 @@ impl Driver {
         let taken = StateDirectory::create(self.directory.path(), group);
         let taken = taken.and_then(|_| self.connections.listen_anew(&self.directory, config));
         taken.map_err(|error| error.to_string())
+    }
+}
+
+/// Why a file is not taken.
+struct Refusal {
+    reason: String,
+    /// At another moment the same file may be taken: it could not be read, or what follows from it not be written.
+    may_pass: bool,
+}
+
+impl Refusal {
+    const fn passing(reason: String) -> Self {
+        Self { reason, may_pass: true }
+    }
+
+    /// Of a text that has to change.
+    const fn of_text(reason: String) -> Self {
+        Self { reason, may_pass: false }
     }
 }
 

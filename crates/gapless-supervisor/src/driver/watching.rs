@@ -19,6 +19,10 @@ use rustix::process::{Signal, pidfd_send_signal};
 const ORPHANS_PAUSE_NS: u64 = 5_000_000;
 /// The same while it has time to end by itself, ns.
 const REST_PAUSE_NS: u64 = 20_000_000;
+/// The same where it cannot be seen, ns.
+const FAILED_PAUSE_NS: u64 = 200_000_000;
+/// Looks that fail no more for so long are well again, ns: longer than any pause between two of them.
+const QUIET_NS: u64 = 1_000_000_000;
 /// What is kept of the reason for a failure, characters.
 const REASON_CHARACTERS_MAX: usize = 500;
 
@@ -101,7 +105,7 @@ impl Driver {
                 watched.end(End::Unseen);
             }
         }
-        let mut over = Vec::new();
+        let (mut over, mut failure) = (Vec::new(), None);
         for (copy, watched) in &mut self.watched {
             if watched.ended.is_some() {
                 if watched.next_orphans_ns <= now {
@@ -113,8 +117,16 @@ impl Driver {
             if watched.draining.is_some_and(|draining| draining.until_ns <= now) {
                 watched.signal_drained();
             }
-            let seen = watched.standby.as_mut().and_then(|standby| standby.look(now, copy, process_id));
             let incarnation = watched.incarnation;
+            let mut failed = |error: std::io::Error| {
+                failure = Some(format!("whether {copy} is ready is not known: {error}"));
+                Event::Unknown { copy: copy.clone(), incarnation }
+            };
+            let seen = watched.standby.as_mut().map_or(Ok(None), |standby| standby.look(now, copy, process_id));
+            let seen = seen.unwrap_or_else(|error| {
+                self.happened.push_back(failed(error));
+                None
+            });
             match seen {
                 None => {}
                 Some(Seen::Standby) => self.happened.push_back(Event::Standby { copy: copy.clone(), incarnation }),
@@ -128,33 +140,47 @@ impl Driver {
             if watched.is_standby() {
                 continue;
             }
-            if let Some(probe) = &mut watched.probe
-                && probe.look(now, copy, process_id)
-            {
-                watched.probe = None;
-                self.happened.push_back(Event::Ready { copy: copy.clone(), incarnation: watched.incarnation });
+            match watched.probe.as_mut().map_or(Ok(false), |probe| probe.look(now, copy, process_id)) {
+                Ok(false) => {}
+                Ok(true) => {
+                    watched.probe = None;
+                    self.happened.push_back(Event::Ready { copy: copy.clone(), incarnation });
+                }
+                Err(error) => self.happened.push_back(failed(error)),
             }
         }
-        over.into_iter().for_each(|copy| self.look_for_orphans(copy));
+        for copy in over {
+            if let Err(error) = self.look_for_orphans(copy) {
+                failure = Some(error.to_string());
+            }
+        }
+        match failure {
+            Some(failure) => self.looks.again(failure),
+            None => self.looks.end_after(QUIET_NS),
+        }
     }
 
     /// Its process has ended; it has ended when nobody holds its lock.
-    fn look_for_orphans(&mut self, copy: CopyName) {
+    ///
+    /// # Errors
+    /// Who holds it cannot be seen.
+    fn look_for_orphans(&mut self, copy: CopyName) -> Result<(), SupervisorError> {
         let holder = self.directory.copy(&copy).holder();
-        let Some(watched) = self.watched.get_mut(&copy) else { return };
+        let Some(watched) = self.watched.get_mut(&copy) else { return Ok(()) };
         let incarnation = watched.incarnation;
         watched.next_orphans_ns = now_ns() + ORPHANS_PAUSE_NS;
         let is_time = watched.kill_rest_at_ns <= now_ns();
         if !is_time {
             watched.next_orphans_ns = now_ns() + REST_PAUSE_NS;
         }
+        let holder = holder.inspect_err(|_| watched.next_orphans_ns = now_ns() + FAILED_PAUSE_NS)?;
         match holder {
-            Ok(Holder::Nobody { .. }) if watched.has_left_somebody() => {
+            Holder::Nobody { .. } if watched.has_left_somebody() => {
                 if is_time {
                     watched.kill_group();
                 }
             }
-            Ok(Holder::Nobody { .. }) => {
+            Holder::Nobody { .. } => {
                 let end = watched.ended.take().unwrap_or(End::Unseen);
                 self.watched.remove(&copy);
                 let others = self.watched.iter_mut().filter(|(other, _)| other.process() == copy.process());
@@ -163,21 +189,21 @@ impl Driver {
                 self.to_forget.push((copy.clone(), incarnation));
                 self.happened.push_back(Event::Ended { copy, incarnation, end });
             }
-            Ok(Holder::Recorded { record, pidfd }) => {
+            Holder::Recorded { record, pidfd } => {
                 watched.ended = None;
                 watched.runs_as(record.process.process_id, Some(pidfd), false);
                 let process_id = record.process.process_id;
                 self.happened.push_back(Event::Started { copy, incarnation, process_id });
             }
-            Ok(Holder::Others(_)) if !is_time => {}
-            Ok(Holder::Others(orphans)) => {
+            Holder::Others(_) if !is_time => {}
+            Holder::Others(orphans) => {
                 for orphan in orphans {
                     // It may have died meanwhile.
                     let _ = pidfd_send_signal(&orphan.pidfd, Signal::KILL);
                 }
             }
-            Err(error) => tracing::warn!("{error}"),
         }
+        Ok(())
     }
 
     /// What it said last, if it did not end well.

@@ -46,6 +46,13 @@ pub enum Event {
         /// Which start of it.
         incarnation: u64,
     },
+    /// Whether it is ready cannot be seen, because the supervisor lacks what it needs for a look.
+    Unknown {
+        /// The copy.
+        copy: CopyName,
+        /// Which start of it.
+        incarnation: u64,
+    },
     /// It runs and does nothing.
     Stuck {
         /// The copy.
@@ -76,6 +83,7 @@ impl Event {
             | Self::Active { copy, .. }
             | Self::Initialised { copy, .. }
             | Self::Ready { copy, .. }
+            | Self::Unknown { copy, .. }
             | Self::Stuck { copy, .. }
             | Self::Ended { copy, .. } => copy,
         }
@@ -90,6 +98,7 @@ impl Event {
             | Self::Active { incarnation, .. }
             | Self::Initialised { incarnation, .. }
             | Self::Ready { incarnation, .. }
+            | Self::Unknown { incarnation, .. }
             | Self::Stuck { incarnation, .. }
             | Self::Ended { incarnation, .. } => *incarnation,
         }

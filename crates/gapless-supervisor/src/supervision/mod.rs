@@ -200,6 +200,14 @@ fn happen(now_ns: u64, process: &mut ProcessState, name: &CopyName, event: Event
             copy.change(now_ns, Progress::Ready { since_ns: now_ns });
             vec![happening(What::Ready), Action::Remember]
         }
+        Event::Unknown { .. } => {
+            let Progress::Starting { until_ns, .. } = &mut copy.memory.progress else { return Vec::new() };
+            // It gets its whole time once it can be seen; one that is killed already stays so.
+            if *until_ns != u64::MAX {
+                *until_ns = now_ns.saturating_add(nanoseconds(process.config.ready_within));
+            }
+            Vec::new()
+        }
         Event::Stuck { reason, .. } => {
             let (Progress::Starting { .. } | Progress::Ready { .. }) = copy.memory.progress else { return Vec::new() };
             copy.memory.reason = Some(reason.clone());

@@ -507,3 +507,19 @@ fn what_the_machine_lacks_counts_against_nobody() {
     let copies = &world.supervision.processes()[0].copies;
     assert_eq!(copies[&1].memory.restarts, 0);
 }
+
+#[test]
+fn a_start_that_is_not_seen_has_more_time() {
+    let mut world = World::new(&process("a", "ready = \"notify\"\nready_within = \"2 s\""));
+    world.runs("a.1");
+    let unseen = || Event::Unknown { copy: copy("a.1"), incarnation: 1 };
+    for _ in 0..10 {
+        world.say(unseen());
+        world.passes(SECOND);
+    }
+    assert_eq!(world.is_asked("a.1"), Asked::Nothing);
+    world.passes(SECOND);
+    assert_eq!(world.is_asked("a.1"), Asked::Kill, "it was seen, and was not ready");
+    world.say(unseen());
+    assert_eq!(world.supervision.next_deadline_ns(), Some(u64::MAX), "it is killed once");
+}

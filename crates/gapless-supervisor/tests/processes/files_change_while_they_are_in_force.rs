@@ -21,6 +21,7 @@ pub fn module() -> Module {
         .scenario("a_changed_file_is_taken_by_itself", a_changed_file_is_taken_by_itself)
         .scenario("a_file_that_becomes_wrong_leaves_the_old_one", a_file_that_becomes_wrong_leaves_the_old_one)
         .scenario("what_is_no_file_leaves_the_old_one", what_is_no_file_leaves_the_old_one)
+        .scenario("a_file_that_cannot_be_taken_is_tried_again", a_file_that_cannot_be_taken_is_tried_again)
         .scenario("a_file_is_read_again_by_hand", a_file_is_read_again_by_hand)
         .scenario("copies_start_anew_with_a_replaced_program", copies_start_anew_with_a_replaced_program)
         .scenario("a_program_that_is_written_slowly_is_waited_for", a_program_that_is_written_slowly_is_waited_for)
@@ -109,6 +110,25 @@ fn what_is_no_file_leaves_the_old_one() {
         std::fs::write(&file, &kept).unwrap();
         wait_for(&place, "nothing is wrong", |status| status.supervisor.problem.is_none());
     }
+    down(&place);
+}
+
+fn a_file_that_cannot_be_taken_is_tried_again() {
+    let place = place();
+    up(&place, &[process(&place, "a", STAY, "")]);
+    let before = wait_for(&place, "it is ready", |status| are_ready(status, 1));
+    // What is put in force is written under this name first.
+    let supervisor = before.supervisor.supervisor_process_id.unwrap();
+    let hindrance = place.directory.path().join(format!("config-in-force.{supervisor}.new"));
+    std::fs::create_dir(&hindrance).unwrap();
+    write(&place, &[process(&place, "a", STAY, ""), process(&place, "b", STAY, "")]);
+    wait_for(&place, "it says why not", |status| {
+        status.supervisor.problem.as_ref().is_some_and(|problem| problem.contains("Is a directory"))
+    });
+    std::fs::remove_dir(&hindrance).unwrap();
+    let after = wait_for(&place, "the new one is in force", |status| are_ready(status, 2));
+    assert_eq!((after.supervisor.problem, events(&place, "file_refused"), events(&place, "file_taken")), (None, 1, 1));
+    assert_eq!(after.supervisor.supervisor_process_id, Some(supervisor));
     down(&place);
 }
 
