@@ -52,9 +52,8 @@ impl ControlGroups {
     }
 
     fn below(base: &Path, directory: &StateDirectory) -> Result<Self, String> {
-        let path = directory.path();
-        let found = std::fs::metadata(path).map_err(|error| format!("{}: {error}", path.display()))?;
-        Ok(Self { root: base.join(format!("gapless-{:x}-{:x}", found.dev(), found.ino())) })
+        let failed = |error| format!("{}: {error}", directory.path().display());
+        Ok(Self { root: base.join(root_name(directory).map_err(failed)?) })
     }
 
     /// The group of a copy, which its launcher makes.
@@ -79,6 +78,19 @@ impl ControlGroups {
         }
         let _ = std::fs::remove_dir(&self.root);
     }
+}
+
+/// The name of the group in which those of a directory's copies lie, wherever that is.
+fn root_name(directory: &StateDirectory) -> std::io::Result<String> {
+    let found = std::fs::metadata(directory.path())?;
+    Ok(format!("gapless-{:x}-{:x}", found.dev(), found.ino()))
+}
+
+/// Whether a group is that of a copy of this directory.
+#[must_use]
+pub fn is_of(directory: &StateDirectory, group: &Path) -> bool {
+    let root = group.parent().and_then(Path::file_name);
+    root_name(directory).is_ok_and(|name| root == Some(name.as_ref()))
 }
 
 /// Brings this process into the group of a copy, which it makes if need be: whether the group limits its memory, too.

@@ -65,7 +65,9 @@ impl Driver {
 
     fn adopt(&mut self, name: &CopyName, known: &[ChildReport]) -> Result<(), SupervisorError> {
         let intent = self.directory.copy(name).read_launch().ok().flatten();
-        let group = intent.as_ref().and_then(|plan| plan.cgroup.clone());
+        // In a copy of the directory it is one of the original's, whose copies live.
+        let is_own = |group: &PathBuf| control_groups::is_of(&self.directory, group);
+        let group = intent.as_ref().and_then(|plan| plan.cgroup.clone()).filter(is_own);
         let living = |child: &&ChildReport| {
             child.copy == *name
                 && child.ended.is_none()

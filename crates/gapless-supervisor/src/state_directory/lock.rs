@@ -35,6 +35,16 @@ pub struct LockRecord {
     pub unix_time_ms: u64,
 }
 
+/// A record as it stands in its file.
+#[derive(Serialize, Deserialize)]
+struct Written {
+    #[serde(flatten)]
+    record: LockRecord,
+    /// Device and inode of the file: in a copy of the directory it is of the one that was copied. Earlier programs write none.
+    #[serde(default)]
+    file: Option<(u64, u64)>,
+}
+
 impl LockRecord {
     /// Of the process that asks, now.
     ///
@@ -46,17 +56,20 @@ impl LockRecord {
 
     /// Writes it over the one before.
     pub(super) fn write(&self, file: &File) -> Result<(), SupervisorError> {
-        let mut bytes = serde_json::to_vec(self).expect("a record has nothing that JSON has not");
+        let written = Written { record: self.clone(), file: identity(file) };
+        let mut bytes = serde_json::to_vec(&written).expect("a record has nothing that JSON has not");
         assert!(bytes.len() <= RECORD_BYTES, "a boot's identifier has some dozen bytes");
         bytes.resize(RECORD_BYTES, b' ');
         file.write_all_at(&bytes, 0).map_err(SupervisorError::io("writing who has a lock"))
     }
 
-    /// What stands in this file; `None` of a new or damaged one, and while another is written.
+    /// What stands in this file; `None` of a new or damaged one, of the copy of another one, and while another is written.
     pub(super) fn read(file: &File) -> Option<Self> {
         let mut bytes = [0; RECORD_BYTES];
         let length = file.read_at(&mut bytes, 0).ok()?;
-        serde_json::from_slice(&bytes[..length]).ok()
+        let written: Written = serde_json::from_slice(&bytes[..length]).ok()?;
+        let is_own = written.file.is_none() || written.file == identity(file);
+        is_own.then_some(written.record)
     }
 }
 
@@ -126,6 +139,11 @@ impl AsFd for HeldLock {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
+}
+
+/// Device and inode.
+fn identity(file: &File) -> Option<(u64, u64)> {
+    file.metadata().ok().map(|found| (found.dev(), found.ino()))
 }
 
 fn is_at(opened: &OwnedFd, path: &Path) -> bool {

@@ -2,7 +2,7 @@
 //! nothing about how long something runs.
 
 use super::copy_program::STAY;
-use super::floor::{are_ready, down, find, lives, place, process, up, wait_for};
+use super::floor::{are_ready, down, find, lives, pids, place, process, up, wait_for};
 use super::place::{lines, name};
 use gapless_supervisor::EndStatus;
 use gapless_supervisor::control::protocol::CopyCondition;
@@ -10,13 +10,15 @@ use gapless_supervisor::control::status_of_files;
 use gapless_supervisor::state_directory::{Holder, RoleLock};
 use gapless_supervisor::supervision::copy::End;
 use gapless_testkit::scenarios::Module;
-use gapless_testkit::wait::until;
-use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
+use gapless_testkit::wait::{until, until_some};
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, prlimit};
 use std::os::unix::fs::FileExt;
 
 pub fn module() -> Module {
     Module::new(module_path!())
         .scenario("a_launcher_that_cannot_be_forked_is_tried_again", a_launcher_that_cannot_be_forked_is_tried_again)
+        .scenario("a_copied_directory_is_its_own", a_copied_directory_is_its_own)
+        .scenario("a_blind_supervisor_blames_no_copy", a_blind_supervisor_blames_no_copy)
         .scenario("a_copy_that_forks_itself_away_is_found", a_copy_that_forks_itself_away_is_found)
         .scenario("a_wall_clock_that_was_set_says_nothing", a_wall_clock_that_was_set_says_nothing)
 }
@@ -42,6 +44,66 @@ fn a_launcher_that_cannot_be_forked_is_tried_again() {
     let after = wait_for(&place, "it runs", |status| are_ready(status, 2));
     assert_eq!([find(&after, "a.1").restarts, find(&after, "b.1").restarts], [0, 0]);
     down(&place);
+}
+
+fn a_copied_directory_is_its_own() {
+    let (first, second) = (place(), place());
+    up(&first, &[process(&first, "a", STAY, "")]);
+    let before = wait_for(&first, "it is ready", |status| are_ready(status, 1));
+    let all = format!("{}/.", first.directory.path().display());
+    let copied = std::process::Command::new("cp").args(["-a", &all]).arg(second.directory.path()).status();
+    assert!(copied.unwrap().success());
+    up(&second, &[process(&second, "a", STAY, "")]);
+    let other = wait_for(&second, "another is ready", |status| are_ready(status, 1));
+    assert_ne!(pids(&other), pids(&before));
+    assert_ne!(other.supervisor.guardian_process_id, before.supervisor.guardian_process_id);
+    down(&second);
+    let after = wait_for(&first, "it still runs", |status| are_ready(status, 1));
+    assert_eq!((pids(&after), after.supervisor), (pids(&before), before.supervisor));
+    down(&first);
+}
+
+fn a_blind_supervisor_blames_no_copy() {
+    let place = place();
+    let go = place.folder().join("go");
+    let script = format!("until [ -e {} ]; do sleep 0.02; done; echo here; exec sleep 300", go.display());
+    let ready = "ready = { line = \"here\" }\nready_within = \"500 ms\"";
+    let copy = format!("[process.a]\ncommand = {:?}\n{ready}\n", ["sh", "-c", &script]);
+    std::fs::write(&go, "").unwrap();
+    let mut client = up(&place, &[copy]);
+    let before = wait_for(&place, "it is ready", |status| are_ready(status, 1));
+    std::fs::remove_file(&go).unwrap();
+    // What is not written yet has its time: the limit is lowered once the copy has begun.
+    super::place::kill(find(&before, "a.1").process_id.unwrap(), Signal::KILL);
+    let begun = until_some("another begins", || {
+        let status = client.status().unwrap();
+        let process = find(&status, "a.1").process_id.filter(|pid| find(&before, "a.1").process_id != Some(*pid))?;
+        (find(&status, "a.1").state == CopyCondition::Starting).then_some(process)
+    });
+    let supervisor = before.supervisor.supervisor_process_id.unwrap();
+    let open: Vec<u64> = descriptor_numbers(supervisor);
+    let free = (0..).find(|number| !open.contains(number)).unwrap();
+    let supervisor = Pid::from_raw(supervisor as i32);
+    let old =
+        prlimit(supervisor, Resource::Nofile, Rlimit { current: Some(free), ..getrlimit(Resource::Nofile) }).unwrap();
+    let blind = until_some("it says what it lacks for longer than the copy has", || {
+        let status = client.status().unwrap();
+        let says = status.supervisor.problem.as_ref().is_some_and(|problem| problem.contains("Too many open files"));
+        (says && find(&status, "a.1").since_ms > 1_000).then_some(status)
+    });
+    assert_eq!((find(&blind, "a.1").state, find(&blind, "a.1").process_id), (CopyCondition::Starting, Some(begun)));
+    std::fs::write(&go, "").unwrap();
+    prlimit(supervisor, Resource::Nofile, old).unwrap();
+    let after = wait_for(&place, "it is ready, and nothing is lacking", |status| {
+        are_ready(status, 1) && status.supervisor.problem.is_none()
+    });
+    assert_eq!((find(&after, "a.1").process_id, find(&after, "a.1").restarts), (Some(begun), 1));
+    down(&place);
+}
+
+fn descriptor_numbers(pid: u32) -> Vec<u64> {
+    let listed = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap();
+    listed.map(|entry| entry.unwrap().file_name().to_str().unwrap().parse().unwrap()).collect()
 }
 
 fn a_copy_that_forks_itself_away_is_found() {
