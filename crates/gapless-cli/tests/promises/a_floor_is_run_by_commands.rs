@@ -5,8 +5,12 @@ use crate::floor::Floor;
 use crate::program::{Ended, gapless, run};
 use gapless_testkit::process::Process;
 use gapless_testkit::wait::until;
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 fn is(states: &[(String, String)], expected: &[(&str, &str)]) -> bool {
     states.iter().map(|(copy, state)| (copy.as_str(), state.as_str())).eq(expected.iter().copied())
@@ -222,6 +226,53 @@ fn health_is_told_by_exit_codes() {
     until("it has failed", || code() == Some(1));
     run(floor.path(), &["down"]).good();
     assert_eq!(code(), Some(3));
+}
+
+#[test]
+fn looks_that_fail_are_logged_seldom() {
+    let floor = Floor::new("[process.a]\ncommand = [\"sleep\", \"300\"]\n");
+    run(floor.path(), &["up", "floor.toml"]).good();
+    let process = floor.copies()[0]["process_id"].as_i64().unwrap();
+    let lock = floor.path().join("floor.state/copies/a.1/lock");
+    std::fs::remove_file(&lock).unwrap();
+    mknodat(CWD, &lock, FileType::Fifo, Mode::RWXU, 0).unwrap();
+    let begun = Instant::now();
+    kill_process(Pid::from_raw(process as i32).unwrap(), Signal::KILL).unwrap();
+    let said = |text: &str| {
+        let log = std::fs::read_to_string(floor.path().join("floor.state/guardian.log")).unwrap();
+        log.lines().filter(|line| line.contains("found Fifo") && line.contains(text)).count()
+    };
+    until("it is said twice", || said("") >= 2);
+    let elapsed = begun.elapsed();
+    std::fs::remove_file(&lock).unwrap();
+    assert!(elapsed >= Duration::from_secs(1), "{elapsed:?}");
+    until("that it is over is said", || said("no more: ") == 1);
+    until("it runs again", || is(&floor.states(), &[("a.1", "ready")]));
+}
+
+#[test]
+fn what_does_not_run_is_told_from_what_is_not_there() {
+    let one = "[process.a]\ncommand = [\"sleep\", \"300\"]\n";
+    let floor = Floor::new(one);
+    std::fs::write(floor.path().join("other.toml"), one).unwrap();
+    for file in ["floor.toml", "other.toml"] {
+        run(floor.path(), &["up", file]).good();
+        run(floor.path(), &["down", "--at", file]).good();
+        assert_eq!(run(floor.path(), &["ps"]).code, Some(3), "{file}");
+        assert_eq!(run(floor.path(), &["down"]).good(), "nothing runs\n", "{file}");
+    }
+    for command in ["down", "ps", "logs"] {
+        let told = run(floor.path(), &[command, "--at", "."]).error(2);
+        assert!(told.contains(". is no state directory of a supervisor"), "{told}");
+    }
+    let events = floor.path().join("floor.state/events.log");
+    std::fs::remove_file(&events).unwrap();
+    mknodat(CWD, &events, FileType::Fifo, Mode::RWXU, 0).unwrap();
+    let mut following =
+        Process::start(gapless(floor.path(), &["events", "-f", "--at", "floor.state"]).stderr(Stdio::piped()));
+    assert_eq!(following.wait_end("it ends").code(), Some(1));
+    let told = following.errors();
+    assert!(told.contains("events.log: it is a pipe, no regular file"), "{told}");
 }
 
 #[test]

@@ -67,6 +67,8 @@ fn a_group_looks_and_steers_as_long_as_the_file_says_so() {
         let said = as_member(&floor, id, &words).error(1);
         assert!(said.contains("ermission denied"), "{words:?}: {said}");
     }
+    let said = as_member(&floor, id, &["ps"]).error(2);
+    assert!(said.contains("that can be read (./floor.state: Permission denied"), "{said}");
 
     write(&floor, &format!("group = {group:?}"));
     run(floor.path(), &["reload"]).good();

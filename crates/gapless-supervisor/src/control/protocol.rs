@@ -143,6 +143,8 @@ pub enum CopyCondition {
     Failed,
     /// It runs, and nobody watches it.
     Unwatched,
+    /// Nobody watches it, and whether it runs cannot be seen.
+    Unreadable,
 }
 
 impl CopyCondition {
@@ -173,6 +175,7 @@ impl fmt::Display for CopyCondition {
             Self::Done => "done",
             Self::Failed => "failed",
             Self::Unwatched => "unwatched",
+            Self::Unreadable => "unreadable",
         })
     }
 }

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 
 /// What the files of a state directory say, without a supervisor: which copies run, and of those and of the others that the file
-/// names what the last supervisor remembered.
+/// names what the last supervisor remembered. A copy whose lock cannot be read is one of them, with the reason.
 ///
 /// # Errors
 /// The directory cannot be read.
@@ -25,13 +25,20 @@ pub fn status_of_files(directory: &StateDirectory) -> Result<Status, SupervisorE
     let remembered = Remembered::read(directory);
     let mut copies = Vec::new();
     for (name, holder) in current(directory, config.as_ref(), &remembered)? {
-        let (process_id, since_ms) = match holder {
-            Holder::Recorded { record, .. } => (Some(record.process.process_id), record.process.age_ms()),
-            Holder::Others(others) => (others.first().map(|other| other.process_id), None),
-            Holder::Nobody { .. } => (None, None),
+        let mut memory = remembered.copy(&name);
+        let (process_id, since_ms) = match &holder {
+            Ok(Holder::Recorded { record, .. }) => (Some(record.process.process_id), record.process.age_ms()),
+            Ok(Holder::Others(others)) => (others.first().map(|other| other.process_id), None),
+            Ok(Holder::Nobody { .. }) | Err(_) => (None, None),
         };
-        let memory = remembered.copy(&name);
-        let state = if process_id.is_some() { CopyCondition::Unwatched } else { at_rest(&memory) };
+        let state = match holder {
+            Err(error) => {
+                memory.last_reason = Some(error.to_string());
+                CopyCondition::Unreadable
+            }
+            Ok(_) if process_id.is_some() => CopyCondition::Unwatched,
+            Ok(_) => at_rest(&memory),
+        };
         let times = process_id.and_then(ProcessTimes::of);
         let notes = remembered.copies.get(&name.to_string());
         copies.push(CopyStatus {
@@ -56,28 +63,25 @@ pub fn status_of_files(directory: &StateDirectory) -> Result<Status, SupervisorE
 }
 
 /// The copies that are asked for, in the order of the file, and behind them others that run all the same; who holds the lock of each.
-/// Not those of earlier scales and reloads that have ended.
+/// Not those of earlier scales and reloads that have ended. An error is that of one copy, unless no copies can be found.
 fn current(
     directory: &StateDirectory,
     config: Option<&SupervisorConfig>,
     remembered: &Remembered,
-) -> Result<Vec<(CopyName, Holder)>, SupervisorError> {
-    let mut started = BTreeMap::new();
-    for name in directory.copies()? {
-        let holder = directory.copy(&name).holder()?;
-        started.insert(name, holder);
-    }
+) -> Result<Vec<(CopyName, Result<Holder, SupervisorError>)>, SupervisorError> {
+    let of = |name: CopyName| (name.clone(), directory.copy(&name).holder());
+    let mut started: BTreeMap<_, _> = directory.copies()?.into_iter().map(of).collect();
     let mut found = Vec::new();
     // The rules say how many copies are asked for.
     let supervision = config.map(|config| Supervision::new(config, remembered.supervision.clone()));
     for process in supervision.iter().flat_map(Supervision::processes) {
         for number in 1..=process.scale() {
             let Ok(name) = CopyName::new(&process.config.name, number) else { continue };
-            let holder = started.remove(&name).unwrap_or(Holder::Nobody { last: None });
+            let holder = started.remove(&name).unwrap_or(Ok(Holder::Nobody { last: None }));
             found.push((name, holder));
         }
     }
-    found.extend(started.into_iter().filter(|(_, holder)| !matches!(holder, Holder::Nobody { .. })));
+    found.extend(started.into_iter().filter(|(_, holder)| !matches!(holder, Ok(Holder::Nobody { .. }))));
     Ok(found)
 }
 
@@ -124,5 +128,27 @@ impl Remembered {
     fn copy(&self, name: &CopyName) -> CopyMemory {
         let process = self.supervision.processes.get(name.process());
         process.and_then(|process| process.copies.get(&name.number()).cloned()).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state_directory::ConfigInForce;
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+    #[test]
+    fn an_unreadable_lock_hides_no_other_copy() {
+        let folder = tempfile::tempdir().unwrap();
+        let directory = StateDirectory::create(&folder.path().join("state"), None).unwrap();
+        let text = "[process.a]\ncommand = [\"/bin/true\"]\n[process.b]\ncommand = [\"/bin/true\"]\n".to_owned();
+        directory.write_config_in_force(&ConfigInForce { path: folder.path().join("floor.toml"), text }).unwrap();
+        let copy = directory.copy(&"a.1".parse().unwrap());
+        copy.prepare().unwrap();
+        mknodat(CWD, copy.path().join("lock"), FileType::Fifo, Mode::RWXU, 0).unwrap();
+        let copies = status_of_files(&directory).unwrap().copies;
+        assert_eq!([copies[0].state, copies[1].state], [CopyCondition::Unreadable, CopyCondition::Stopped]);
+        let reason = copies[0].last_reason.as_deref().unwrap_or_default();
+        assert!(reason.contains("a.1/lock: expected a file, found Fifo"), "{reason}");
     }
 }

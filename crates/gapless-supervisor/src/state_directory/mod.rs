@@ -54,6 +54,7 @@ use rustix::io::Errno;
 use rustix::net::SocketAddrUnix;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use std::io::ErrorKind;
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -164,9 +165,23 @@ impl StateDirectory {
         }
         // What cannot be read, the start says.
         let is_empty = std::fs::read_dir(path).ok()?.next().is_none();
-        let is_one = OWN_FILES.iter().any(|name| path.join(name).symlink_metadata().is_ok());
-        (!is_empty && !is_one)
+        (!is_empty && !Self::is_one(path).ok()?)
             .then_some("is no state directory and holds other files; an empty or a new one is expected")
+    }
+
+    /// Whether a supervisor has, or had, its files in the directory at this path.
+    ///
+    /// # Errors
+    /// That cannot be seen.
+    pub fn is_one(path: &Path) -> std::io::Result<bool> {
+        for name in OWN_FILES {
+            match path.join(name).symlink_metadata() {
+                Ok(_) => return Ok(true),
+                Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(false)
     }
 
     /// Opens one that is there.
@@ -334,7 +349,7 @@ impl StateDirectory {
     pub fn remove_singleton_locks(&self) -> Result<(), SupervisorError> {
         let folder = self.path.join(SINGLETONS);
         match std::fs::remove_dir_all(&folder) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
                 Err(SupervisorError::io(format!("removing {}", folder.display()))(error))
             }
             _ => Ok(()),
@@ -364,7 +379,7 @@ impl StateDirectory {
     pub fn remove_config_in_force(&self) -> Result<(), SupervisorError> {
         let path = self.path.join(CONFIG_IN_FORCE);
         match std::fs::remove_file(&path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
                 Err(SupervisorError::io(format!("removing {}", path.display()))(error))
             }
             _ => Ok(()),

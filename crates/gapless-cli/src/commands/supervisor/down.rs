@@ -15,6 +15,9 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    if arguments.at.is_any_of_several_at_rest() {
+        return print("nothing runs\n");
+    }
     end(&arguments.at.directory()?)
 }
 

@@ -38,18 +38,30 @@ pub(crate) struct At {
 }
 
 impl At {
-    /// Its state directory.
+    /// Its state directory, which need not be there.
     pub(crate) fn directory(&self) -> Result<PathBuf, Box<dyn std::error::Error>> {
-        match &self.at {
-            Some(path) if path.is_dir() => Ok(path.clone()),
-            Some(path) => {
-                let failed = |error| Usage(format!("--at {}: {error}", path.display()));
-                let text = read_text(path).map_err(failed)?;
-                // Whatever is wrong in it by now: what runs is found all the same.
-                Ok(SupervisorConfig::parse_in_force(&text, &std::path::absolute(path)?)?.directory)
-            }
-            None => Ok(only_one_in(Path::new("."))?),
+        let Some(path) = &self.at else { return Ok(only_one_in(Path::new("."))?) };
+        let failed = |error| Usage(format!("--at {}: {error}", path.display()));
+        let directory = if path.is_dir() {
+            path.clone()
+        } else {
+            let text = read_text(path).map_err(failed)?;
+            // Whatever is wrong in it by now: what runs is found all the same.
+            SupervisorConfig::parse_in_force(&text, &std::path::absolute(path)?)?.directory
+        };
+        // What cannot be seen is said where it is opened.
+        if directory.is_dir() && matches!(StateDirectory::is_one(&directory), Ok(false)) {
+            let reason =
+                format!("--at {}: {} is no state directory of a supervisor", path.display(), directory.display());
+            return Err(Box::new(Usage(reason)));
         }
+        Ok(directory)
+    }
+
+    /// Whether several state directories are in this folder, none is named, and no file is in force in any.
+    pub(crate) fn is_any_of_several_at_rest(&self) -> bool {
+        let found = if self.at.is_none() { all_in(Path::new(".")).unwrap_or_default() } else { Vec::new() };
+        found.len() > 1 && !found.iter().any(|path| is_in_force(path))
     }
 
     /// Asks it for something, also one that is being started; while it does not answer, it is said who is waited for.
@@ -77,19 +89,38 @@ pub(crate) fn connect(directory: &Path) -> Result<ControlClient, Box<dyn std::er
 
 /// The state directory in a folder; one whose file is in force before others.
 fn only_one_in(folder: &Path) -> Result<PathBuf, Usage> {
-    let listed = std::fs::read_dir(folder).map_err(|error| Usage(format!("{}: {error}", folder.display())))?;
-    let is_one = |path: &PathBuf| path.join("guardian.lock").exists() && path.join("copies").is_dir();
-    let mut found: Vec<PathBuf> = listed.flatten().map(|entry| entry.path()).filter(is_one).collect();
-    let in_force: Vec<PathBuf> = found.iter().filter(|path| path.join("config-in-force").exists()).cloned().collect();
+    let mut found = all_in(folder)?;
+    let in_force: Vec<PathBuf> = found.iter().filter(|path| is_in_force(path)).cloned().collect();
     if !in_force.is_empty() {
         found = in_force;
     }
     match &found[..] {
         [one] => Ok(one.clone()),
-        [] => Err(Usage("no supervisor has its state directory in this folder; --at names its file".to_owned())),
+        [] => {
+            let unreadable = unreadable_in(folder).map(|reason| format!(" that can be read ({reason})"));
+            let unreadable = unreadable.unwrap_or_default();
+            Err(Usage(format!("no supervisor has its state directory in this folder{unreadable}; --at names its file")))
+        }
         several => {
             let names: Vec<String> = several.iter().map(|path| path.display().to_string()).collect();
             Err(Usage(format!("several supervisors have their state here, {}: --at names one", names.join(", "))))
         }
     }
+}
+
+/// The state directories in a folder.
+fn all_in(folder: &Path) -> Result<Vec<PathBuf>, Usage> {
+    let listed = std::fs::read_dir(folder).map_err(|error| Usage(format!("{}: {error}", folder.display())))?;
+    let is_one = |path: &PathBuf| path.join("guardian.lock").exists() && path.join("copies").is_dir();
+    Ok(listed.flatten().map(|entry| entry.path()).filter(is_one).collect())
+}
+
+fn is_in_force(directory: &Path) -> bool {
+    directory.join("config-in-force").exists()
+}
+
+/// A folder there that may be a state directory and cannot be read, with the reason.
+fn unreadable_in(folder: &Path) -> Option<String> {
+    let mut folders = std::fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path()).filter(|path| path.is_dir());
+    folders.find_map(|path| Some(format!("{}: {}", path.display(), StateDirectory::is_one(&path).err()?)))
 }

@@ -30,6 +30,10 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    if arguments.at.is_any_of_several_at_rest() {
+        let reason = "nothing runs: no file is in force in the state directories of this folder".to_owned();
+        return Err(Ended { code: NOT_RUNNING, reason }.into());
+    }
     let directory = arguments.at.directory()?;
     let interrupted = arguments.watch.map(|_| interrupt()).transpose()?;
     let mut is_again = false;
