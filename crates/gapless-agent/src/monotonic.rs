@@ -1,5 +1,7 @@
-//! The clock of deadlines: the machine's monotonic clock, the same in all of its processes, whatever time namespaces they are in.
+//! The clock of deadlines: the machine's monotonic clock, the same in all of its processes, whatever time namespaces they are in; and
+//! [`boottime_ns`], which goes on while the machine sleeps.
 
+use rustix::time::{ClockId, clock_gettime};
 use std::sync::OnceLock;
 use std::time::Duration;
 
@@ -8,19 +10,35 @@ use std::time::Duration;
 #[must_use]
 pub fn monotonic_ns() -> u64 {
     static OFFSET_NS: OnceLock<i64> = OnceLock::new();
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    let shown_ns = now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64;
-    shown_ns.wrapping_sub_signed(*OFFSET_NS.get_or_init(offset_ns))
+    shown_ns(ClockId::Monotonic).wrapping_sub_signed(*OFFSET_NS.get_or_init(|| offset_ns("monotonic")))
+}
+
+/// Nanoseconds since the machine's start, with the time in which it slept.
+#[must_use]
+pub fn boottime_ns() -> u64 {
+    shown_ns(ClockId::Boottime).wrapping_sub_signed(boottime_offset_ns())
+}
+
+/// Nanoseconds by which this process's time namespace shows a later [`boottime_ns`], also in `/proc`.
+#[must_use]
+pub fn boottime_offset_ns() -> i64 {
+    static OFFSET_NS: OnceLock<i64> = OnceLock::new();
+    *OFFSET_NS.get_or_init(|| offset_ns("boottime"))
+}
+
+fn shown_ns(clock: ClockId) -> u64 {
+    let now = clock_gettime(clock);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
 /// How far the clock that this process's time namespace shows is ahead of the machine's (`time_namespaces(7)`).
 #[cold]
-fn offset_ns() -> i64 {
-    std::fs::read_to_string("/proc/self/timens_offsets").ok().and_then(|text| offset_in(&text)).unwrap_or(0)
+fn offset_ns(clock: &str) -> i64 {
+    std::fs::read_to_string("/proc/self/timens_offsets").ok().and_then(|text| offset_in(&text, clock)).unwrap_or(0)
 }
 
-fn offset_in(offsets: &str) -> Option<i64> {
-    let mut words = offsets.lines().find_map(|line| line.strip_prefix("monotonic"))?.split_whitespace();
+fn offset_in(offsets: &str, clock: &str) -> Option<i64> {
+    let mut words = offsets.lines().find_map(|line| line.strip_prefix(clock))?.split_whitespace();
     let (seconds, nanoseconds) = (words.next()?.parse::<i64>().ok()?, words.next()?.parse::<i64>().ok()?);
     seconds.checked_mul(1_000_000_000)?.checked_add(nanoseconds)
 }
@@ -38,10 +56,12 @@ mod tests {
 
     #[test]
     fn offsets_of_namespaces_are_read() {
-        assert_eq!(offset_in("monotonic           0         0\nboottime            0         0\n"), Some(0));
-        assert_eq!(offset_in("boottime 3 3\nmonotonic     86400   5\n"), Some(86_400_000_000_005));
-        assert_eq!(offset_in("monotonic -2 500000000\n"), Some(-1_500_000_000));
-        assert_eq!((offset_in(""), offset_in("monotonic x 0\n")), (None, None));
+        let monotonic = |offsets| offset_in(offsets, "monotonic");
+        assert_eq!(monotonic("monotonic           0         0\nboottime            0         0\n"), Some(0));
+        assert_eq!(monotonic("boottime 3 3\nmonotonic     86400   5\n"), Some(86_400_000_000_005));
+        assert_eq!(offset_in("monotonic     86400   5\nboottime 3 3\n", "boottime"), Some(3_000_000_003));
+        assert_eq!(monotonic("monotonic -2 500000000\n"), Some(-1_500_000_000));
+        assert_eq!((monotonic(""), monotonic("monotonic x 0\n")), (None, None));
     }
 
     #[test]

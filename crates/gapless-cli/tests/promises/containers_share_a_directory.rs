@@ -1,29 +1,43 @@
-//! Processes of one user that share a directory, and neither a process nor a user namespace: as the containers of one volume.
+//! Processes of one user that share a directory, and neither a process nor a user namespace, or not their clocks: as the containers of
+//! one volume.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
+use crate::floor::Floor;
 use crate::program::{Ended, gapless};
 use gapless_testkit::process::Process;
 use gapless_testkit::wait::until;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 const UNSHARE: [&str; 6] = ["--user", "--map-root-user", "--pid", "--fork", "--kill-child", "--mount-proc"];
+/// With clocks that are a day ahead.
+const LATER: [&str; 9] =
+    ["--user", "--map-root-user", "--time", "--monotonic", "90000", "--boottime", "90000", "--fork", "--kill-child"];
 
 /// The program in namespaces of its own.
 fn contained(directory: &Path, words: &[&str]) -> Command {
+    within(&UNSHARE, directory, words)
+}
+
+fn within(namespaces: &[&str], directory: &Path, words: &[&str]) -> Command {
     let program = gapless(directory, words);
     let mut command = Command::new("unshare");
-    command.args(UNSHARE).arg(program.get_program()).args(program.get_args());
+    command.args(namespaces).arg(program.get_program()).args(program.get_args());
     command.current_dir(directory).stdin(Stdio::null());
     command
 }
 
 fn has_namespaces() -> bool {
-    let trial = Command::new("unshare").args(UNSHARE).arg("true").output();
+    can_make(&UNSHARE)
+}
+
+fn can_make(namespaces: &[&str]) -> bool {
+    let trial = Command::new("unshare").args(namespaces).arg("true").output();
     let has = trial.as_ref().is_ok_and(|ended| ended.status.success());
     if !has {
-        println!("SKIPPED: namespaces of processes cannot be made with unshare: {trial:?}");
+        println!("SKIPPED: unshare {namespaces:?}: {trial:?}");
     }
     has
 }
@@ -103,4 +117,27 @@ fn members_meet_by_shared_memory() {
         members.push(Process::start(&mut contained(here, &["cluster", "start", &file])));
     }
     until("they have a leader", || ran(gapless(here, &["cluster", "status", "trio/member-1.toml"])).code == Some(0));
+}
+
+#[test]
+fn copies_are_taken_over_from_later_clocks() {
+    if !can_make(&LATER) {
+        return;
+    }
+    let floor = Floor::new("[process.worker]\ncommand = [\"sleep\", \"300\"]\n");
+    ran(within(&LATER, floor.path(), &["up", "floor.toml"])).good();
+    // Each is taken over by the next one, which has other clocks.
+    for command in [gapless, |directory: &Path, words: &[&str]| within(&LATER, directory, words)] {
+        let before = floor.status();
+        for role in ["guardian_process_id", "supervisor_process_id"] {
+            let pid = Pid::from_raw(i32::try_from(before[role].as_i64().unwrap()).unwrap()).unwrap();
+            kill_process(pid, Signal::STOP).unwrap();
+            kill_process(pid, Signal::KILL).unwrap();
+        }
+        ran(command(floor.path(), &["up", "floor.toml"])).good();
+        let (before, after) = (&before["copies"][0], &floor.copies()[0]);
+        assert_eq!((&after["process_id"], &after["restarts"]), (&before["process_id"], &0.into()));
+        let (since_ms, running_ms) = (after["since_ms"].as_u64().unwrap(), after["running_ms"].as_u64().unwrap());
+        assert!(since_ms < 3_600_000 && running_ms < 3_600_000, "{after}");
+    }
 }

@@ -1,6 +1,7 @@
 //! [`ProcessIdentity`]: one process of one boot, and no other that has its number later.
 
 use crate::error::SupervisorError;
+use gapless_agent::monotonic::{boottime_ns, boottime_offset_ns};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
@@ -12,6 +13,8 @@ use std::sync::OnceLock;
 
 /// The field of `/proc/PID/stat` that says when the process began, counted from the one behind the program's name.
 const STARTED_FIELD: usize = 22 - 3;
+/// An offset that is no whole number of ticks moves a start time by one. No number is given again so soon.
+const ROUNDING_TICKS: u64 = 1;
 
 /// One process of one boot, and no other that has its number later.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,7 +22,7 @@ pub struct ProcessIdentity {
     /// Its number; `pid` in what earlier programs have written.
     #[serde(alias = "pid")]
     pub process_id: u32,
-    /// When it began, in clock ticks since the boot: field 22 of `/proc/PID/stat`.
+    /// When it began, in clock ticks since the boot: field 22 of `/proc/PID/stat`, without the offset of the reader's time namespace.
     pub started_ticks: u64,
     /// `/proc/sys/kernel/random/boot_id`.
     pub boot: String,
@@ -53,10 +56,8 @@ impl ProcessIdentity {
         if self.boot != boot_id() {
             return None;
         }
-        let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
-        let now_ms = now.tv_sec.unsigned_abs() * 1000 + now.tv_nsec.unsigned_abs() / 1_000_000;
-        let ticks_per_second = rustix::param::clock_ticks_per_second().max(1);
-        Some(now_ms.saturating_sub(self.started_ticks * 1000 / ticks_per_second))
+        let age_ns = boottime_ns().saturating_sub(self.started_ticks.saturating_mul(tick_ns()));
+        Some(age_ns / 1_000_000)
     }
 
     /// A pidfd of it, readable when it is dead; `None` if it is dead already.
@@ -78,7 +79,9 @@ impl ProcessIdentity {
         };
         // The number cannot pass to another process while this one lives: what is read is its own if it is alive
         // afterwards.
-        let is_it = started_ticks(self.process_id)? == Some(self.started_ticks) && !is_dead(&pidfd);
+        let started_ticks = started_ticks(self.process_id)?;
+        let is_it = started_ticks.is_some_and(|ticks| ticks.abs_diff(self.started_ticks) <= ROUNDING_TICKS);
+        let is_it = is_it && !is_dead(&pidfd);
         Ok(is_it.then_some(pidfd))
     }
 }
@@ -97,13 +100,19 @@ fn started_ticks(process_id: u32) -> Result<Option<u64>, SupervisorError> {
         Ok(bytes) => {
             let started = parse_started(&String::from_utf8_lossy(&bytes));
             let missing = || SupervisorError::damaged(path.as_ref(), "it has no start time in field 22");
-            started.ok_or_else(missing).map(Some)
+            let offset_ticks = boottime_offset_ns().div_euclid(tick_ns() as i64);
+            started.map(|shown| Some(shown.wrapping_sub_signed(offset_ticks))).ok_or_else(missing)
         }
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         // It died between opening and reading.
         Err(error) if Errno::from_io_error(&error) == Some(Errno::SRCH) => Ok(None),
         Err(error) => Err(SupervisorError::io(format!("reading {path}"))(error)),
     }
+}
+
+/// Nanoseconds of a clock tick.
+fn tick_ns() -> u64 {
+    1_000_000_000 / rustix::param::clock_ticks_per_second().max(1)
 }
 
 /// The program's name may have anything in it, parentheses too.
@@ -132,7 +141,7 @@ mod tests {
         let identity = ProcessIdentity::of(child.id()).unwrap().unwrap();
         let pidfd = identity.open().unwrap().unwrap();
         assert!(!is_dead(&pidfd));
-        let younger = ProcessIdentity { started_ticks: identity.started_ticks + 1, ..identity.clone() };
+        let younger = ProcessIdentity { started_ticks: identity.started_ticks + 2, ..identity.clone() };
         assert!(younger.open().unwrap().is_none());
         let elsewhere = ProcessIdentity { boot: "another".to_owned(), ..identity.clone() };
         assert!(elsewhere.open().unwrap().is_none());
