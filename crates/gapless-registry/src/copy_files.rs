@@ -13,14 +13,14 @@
 use super::directory::{CopyId, DomainDirectory, FileKind, path_in};
 use crate::error::RegistryError;
 use gapless_agent::fault::crash_point;
-use gapless_agent::socket_file;
 use gapless_agent::file_lock;
+use gapless_agent::socket_file;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{AtFlags, FlockOperation, Mode, OFlags, flock};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
-use std::path::Path;
 use rustix::process::{Pid, test_kill_process};
+use std::path::Path;
 use std::sync::Arc;
 
 /// This user's alone.

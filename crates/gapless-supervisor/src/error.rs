@@ -3,6 +3,7 @@
 use rustix::io::Errno;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// What fails around the state directory and the guardian.
 #[derive(Debug, thiserror::Error)]
@@ -39,6 +40,16 @@ pub enum SupervisorError {
         directory: PathBuf,
         /// What was waited for, and what came.
         reason: String,
+    },
+    /// The supervisor runs and does not answer.
+    #[error("the supervisor of {} does not answer within {} s{more}", directory.display(), within.as_secs_f32())]
+    Silent {
+        /// Its state directory.
+        directory: PathBuf,
+        /// How long it was waited for.
+        within: Duration,
+        /// What that means, and which of it and its guardian stand still; each behind a semicolon.
+        more: String,
     },
     /// What was asked for is refused.
     #[error("{0}")]

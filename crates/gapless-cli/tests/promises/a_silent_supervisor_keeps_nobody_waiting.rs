@@ -4,10 +4,11 @@
 
 use crate::floor::Floor;
 use crate::program::{gapless, run};
+use gapless_testkit::folder::SmallDisk;
 use gapless_testkit::wait::until;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, ErrorKind};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::process::Stdio;
 
@@ -102,6 +103,21 @@ fn down_says_for_whom_it_waits() {
     let ended = run(floor.path(), &["down"]);
     assert!(ended.stderr.contains("gapless: waiting for worker.1 (stopping)\n"), "{}", ended.stderr);
     assert_eq!(ended.good(), "all has ended\n");
+}
+
+#[test]
+fn down_ends_on_a_full_disk() {
+    let floor = Floor::new("[process.worker]\ncommand = [\"sleep\", \"300\"]\n");
+    let Some(disk) = SmallDisk::mount(&floor.path().join("floor.state"), 300) else { return };
+    run(floor.path(), &["up", "floor.toml"]).good();
+    let filling = std::fs::write(disk.path.join("filling"), vec![0; 400 << 10]).unwrap_err();
+    assert_eq!(filling.kind(), ErrorKind::StorageFull);
+    assert_eq!(run(floor.path(), &["down"]).good(), "all has ended\n");
+    assert!(floor.copies().is_empty() && floor.status()["file"].is_null());
+    std::fs::remove_file(disk.path.join("filling")).unwrap();
+    assert_eq!(run(floor.path(), &["down"]).good(), "nothing runs\n");
+    run(floor.path(), &["up", "floor.toml"]).good();
+    run(floor.path(), &["down"]).good();
 }
 
 /// What cannot be written to its log is lost, and nothing else.

@@ -3,9 +3,10 @@
 use super::protocol::{Answer, CopyStatus, Request, SupervisorStatus, VERSION};
 use crate::error::SupervisorError;
 use crate::packets::{CANNOT_BE_READ, Packets};
-use crate::state_directory::{Socket, files};
+use crate::state_directory::{Holder, RoleLock, Socket, StateDirectory, files};
 use crate::supervision::event::Command;
 use gapless_agent::folder::Folder;
+use gapless_transport::peer_process::PeerProcess;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd};
 use rustix::net::SocketAddrUnix;
 use std::io::ErrorKind;
@@ -139,8 +140,20 @@ impl ControlClient {
         Ok(None)
     }
 
-    fn does_not_answer(&self) -> SupervisorError {
-        self.error(format!("it does not answer within {} s", ANSWER_WITHIN.as_secs()))
+    /// It has not answered a request within this time; with those that are stopped, where this user may see them.
+    pub(super) fn silence(&self, request: &Request, within: Duration) -> SupervisorError {
+        let directory = StateDirectory::open(&self.directory).ok();
+        let stopped = [(RoleLock::Supervisor, "it"), (RoleLock::Guardian, "its guardian")].map(|(role_lock, name)| {
+            let Holder::Recorded { record, .. } = directory.as_ref()?.role_holder(role_lock).ok()? else { return None };
+            let process_id = record.process.process_id;
+            let why = PeerProcess::numbered(process_id).standstill()?;
+            Some(format!("{name}, process {process_id}, {why}"))
+        });
+        let may_follow = (!matches!(request, Request::Status))
+            .then(|| "what was asked for may still be done, as `gapless ps` shows".to_owned());
+        let more = may_follow.into_iter().chain(stopped.into_iter().flatten());
+        let more = more.map(|words| format!("; {words}")).collect();
+        SupervisorError::Silent { directory: self.directory.clone(), within, more }
     }
 
     /// Has it done, or begun.
@@ -150,8 +163,7 @@ impl ControlClient {
     pub fn request(&mut self, request: &Request) -> Result<(), SupervisorError> {
         self.ask(request)?;
         let answer = self.answer_until(Instant::now() + ANSWER_WITHIN)?;
-        let reason = "it does not answer; what was asked for may still be done, as `gapless ps` shows";
-        match answer.ok_or_else(|| self.error(reason))? {
+        match answer.ok_or_else(|| self.silence(request, ANSWER_WITHIN))? {
             Answer::Done => Ok(()),
             other => Err(self.error(format!("it was to say that it is done, and says {other:?}"))),
         }
@@ -170,7 +182,7 @@ impl ControlClient {
     /// # Errors
     /// As [`request`](Self::request).
     pub fn status(&mut self) -> Result<Status, SupervisorError> {
-        self.status_within(ANSWER_WITHIN)?.ok_or_else(|| self.does_not_answer())
+        self.status_within(ANSWER_WITHIN)?.ok_or_else(|| self.silence(&Request::Status, ANSWER_WITHIN))
     }
 
     /// As [`status`](Self::status); `None` if the whole answer does not come within this time.

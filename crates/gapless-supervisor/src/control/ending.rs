@@ -12,6 +12,10 @@ use std::time::{Duration, Instant};
 
 /// How long one look waits.
 const LOOK: Duration = Duration::from_millis(200);
+/// Between two questions whether the supervisor still answers.
+const ASK_INTERVAL: Duration = Duration::from_secs(1);
+/// Supervisors that are lost one after the other before everything has ended.
+const LOST_MAX: usize = 100;
 /// Between two looks whether the last two have ended.
 const PAUSE: Duration = Duration::from_millis(2);
 
@@ -19,28 +23,33 @@ const PAUSE: Duration = Duration::from_millis(2);
 /// nothing ran. Copies may take the time that their file gives them; `within` is that of a supervisor to answer, and to end.
 ///
 /// # Errors
-/// It is refused; none starts, or stays, within this time; the state directory cannot be read.
+/// It is refused; all has ended and that cannot be written down; a copy does not end though it was killed; no supervisor starts,
+/// answers, or ends within this time; the state directory cannot be read.
 pub fn end_all(path: &Path, roles: &RoleCommand, within: Duration) -> Result<bool, SupervisorError> {
     let directory = StateDirectory::look(path)?;
     if !directory.is_own() {
         // Of a group that may steer: it can only ask.
-        return ask(ControlClient::connect_within(path, within)?).map(|()| true);
+        return ask(path, within).map(|()| true);
     }
     let directory = StateDirectory::open(path)?;
-    if directory.read_config_in_force()?.is_none() && !is_any_role_running(&directory)? {
+    // One that cannot be read is one.
+    let has_file = || !matches!(directory.read_config_in_force(), Ok(None));
+    if !has_file() && !is_any_role_running(&directory)? {
         return Ok(false);
     }
     // Without a supervisor, one is started that ends the copies.
     guardian::start_if_missing(&directory, roles, within)?;
-    while let Err(error) = ask(ControlClient::connect_within(path, within)?) {
-        if matches!(error, SupervisorError::Refused(_)) {
+    let mut lost = 0;
+    while let Err(error) = ask(path, within) {
+        if matches!(error, SupervisorError::Refused(_) | SupervisorError::Silent { .. }) {
             return Err(error);
         }
-        if directory.read_config_in_force()?.is_none() {
+        if !has_file() {
             break;
         }
         // It was killed meanwhile; the next one goes on.
-        if !is_any_role_running(&directory)? {
+        lost += 1;
+        if lost == LOST_MAX || !is_any_role_running(&directory)? {
             return Err(error);
         }
         std::thread::sleep(PAUSE);
@@ -56,11 +65,25 @@ pub fn end_all(path: &Path, roles: &RoleCommand, within: Duration) -> Result<boo
     Ok(true)
 }
 
-fn ask(mut client: ControlClient) -> Result<(), SupervisorError> {
+/// Asks a supervisor to end everything, and waits for that as long as it answers others.
+fn ask(path: &Path, within: Duration) -> Result<(), SupervisorError> {
+    let mut client = ControlClient::connect_within(path, within)?;
     client.ask(&Request::Down)?;
+    let (mut heard, mut asked) = (Instant::now(), Instant::now());
     loop {
         if let Some(Answer::Done) = client.next(LOOK)? {
             return Ok(());
+        }
+        if asked.elapsed() >= ASK_INTERVAL.min(within) {
+            // This connection is silent until the end.
+            let answers = |mut other: ControlClient| other.status_within(LOOK).is_ok_and(|status| status.is_some());
+            if ControlClient::connect_until(path, Instant::now() + LOOK).is_ok_and(|other| other.is_some_and(answers)) {
+                heard = Instant::now();
+            }
+            asked = Instant::now();
+        }
+        if heard.elapsed() >= within {
+            return Err(client.silence(&Request::Down, within));
         }
     }
 }

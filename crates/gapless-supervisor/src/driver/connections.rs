@@ -247,11 +247,14 @@ impl Connections {
         self.all.retain_mut(|connection| !connection.wants_events || connection.packets.send(answer).is_ok());
     }
 
-    /// Tells those that wait for it that all has ended.
-    pub fn tell_end(&mut self) {
-        for connection in self.all.iter_mut().filter(|connection| connection.waits_for_end) {
-            // It may be gone.
-            let _ = connection.packets.send(&Answer::Done);
+    /// Tells those that wait for it that all has ended, or why it is not as they wanted it.
+    pub fn tell_end(&mut self, failure: Option<String>) {
+        let answer = failure.map_or(Answer::Done, |reason| Answer::Refused { reason });
+        for connection in &mut self.all {
+            if std::mem::take(&mut connection.waits_for_end) {
+                // It may be gone.
+                let _ = connection.packets.send(&answer);
+            }
         }
     }
 }

@@ -17,8 +17,8 @@ use crate::logs::LogKeeper;
 use crate::role::{Outcome, RoleCommand};
 use crate::silence::Silence;
 use crate::state_directory::{HeldLock, RoleLock, Socket, StateDirectory};
-use crate::supervision::Supervision;
 use crate::supervision::event::{Action, Command, Event};
+use crate::supervision::{KILLED_ENDS_WITHIN, Supervision};
 use gapless_agent::regular_file::read_text;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::AtFlags;
@@ -204,9 +204,12 @@ impl Driver {
                 }
                 self.work();
                 self.tend_routes();
+                if self.is_ending {
+                    self.tell_of_unkillable();
+                }
             }
             if has_taken_over && self.is_ending && self.supervision.is_over() && self.watched.is_empty() {
-                self.end()?;
+                self.end();
                 drop(role_lock);
                 return Ok(Outcome::Over);
             }
@@ -244,15 +247,27 @@ impl Driver {
         stopped.expect("it names nothing that could be missing");
     }
 
-    /// Nothing runs any more: guardian and supervisor end.
-    fn end(&mut self) -> Result<(), SupervisorError> {
-        self.forget_all()?;
-        self.directory.remove_config_in_force()?;
-        for copy in self.directory.copies()? {
-            // What cannot be removed is as good: the next start has another number.
-            if let Err(error) = self.directory.copy(&copy).remove() {
-                tracing::warn!("{error}");
-            }
+    /// Those that wait for the end are told if it does not come.
+    fn tell_of_unkillable(&mut self) {
+        if let Some(copy) = self.supervision.find_unkillable(now_ns()) {
+            let within = KILLED_ENDS_WITHIN.as_secs();
+            self.connections.tell_end(Some(format!(
+                "{copy} has not ended within {within} s after it was killed, as a process that waits for a device or is kept by \
+                 another namespace; the rest ends after it, as `gapless ps` shows"
+            )));
+        }
+    }
+
+    /// Nothing runs any more: guardian and supervisor end, whatever cannot be written down.
+    fn end(&mut self) {
+        // First: without a file nothing starts again.
+        let removed = self.directory.remove_config_in_force();
+        if let Err(error) = self.forget_all() {
+            tracing::warn!("{error}");
+            // The numbers that were given stand in the folders of the copies, too.
+            self.directory.remove_memory().unwrap_or_else(|error| tracing::warn!("{error}"));
+        } else {
+            self.remove_copies();
         }
         self.groups.iter().for_each(ControlGroups::remove);
         if let Err(error) = self.directory.remove_singleton_locks() {
@@ -270,8 +285,27 @@ impl Driver {
             // Nobody hears there any more. It is replaced anyhow.
             let _ = rustix::fs::unlinkat(self.directory.fd(), socket.file(), AtFlags::empty());
         }
-        self.connections.tell_end();
-        Ok(())
+        let unwritten = removed.err().map(|error| {
+            tracing::error!("{error}");
+            format!(
+                "all copies have ended, and it cannot be written down ({error}): the file stays in force, and the next supervisor \
+                 starts them again"
+            )
+        });
+        self.connections.tell_end(unwritten);
+    }
+
+    fn remove_copies(&self) {
+        let copies = self.directory.copies().unwrap_or_else(|error| {
+            tracing::warn!("{error}");
+            Vec::new()
+        });
+        for copy in copies {
+            // What cannot be removed is as good: the next start has another number.
+            if let Err(error) = self.directory.copy(&copy).remove() {
+                tracing::warn!("{error}");
+            }
+        }
     }
 
     /// Sleeps until there is something to do, and notes what.

@@ -8,7 +8,6 @@ use crate::copy_name::CopyName;
 use crate::error::SupervisorError;
 use rustix::fs::{Mode, OFlags};
 use std::fs::File;
-use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -50,7 +49,7 @@ impl CopyDirectory {
         for entry in std::fs::read_dir(&self.path).map_err(failed())? {
             let entry = entry.map_err(failed())?;
             if entry.file_name().to_string_lossy().ends_with(files::NEW) {
-                remove(&entry.path())?;
+                files::remove(&entry.path())?;
             }
         }
         Ok(())
@@ -140,7 +139,7 @@ impl CopyDirectory {
         self.prepare()?;
         // The lock is the last: while it is there, nobody makes another one beside it.
         for name in [LAUNCH, LAUNCH_ERROR, LOCK] {
-            remove(&self.path.join(name))?;
+            files::remove(&self.path.join(name))?;
         }
         let failed = SupervisorError::io(format!("removing {}", self.path.display()));
         std::fs::remove_dir(&self.path).map(|()| true).map_err(failed)
@@ -163,14 +162,5 @@ impl LaunchFailureFile {
         let text = serde_json::to_vec(failure).expect("a reason has nothing that JSON has not");
         let written = self.file.write_all_at(&text, 0).and_then(|()| self.file.set_len(text.len() as u64));
         written.map_err(SupervisorError::io(format!("writing {}", self.path.display())))
-    }
-}
-
-fn remove(path: &Path) -> Result<(), SupervisorError> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            Err(SupervisorError::io(format!("removing {}", path.display()))(error))
-        }
-        _ => Ok(()),
     }
 }

@@ -87,6 +87,16 @@ pub fn write_json(path: &Path, value: &impl Serialize) -> Result<(), SupervisorE
     write(path, &text)
 }
 
+/// Removes a file, which need not be there.
+pub fn remove(path: &Path) -> Result<(), SupervisorError> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(SupervisorError::io(format!("removing {}", path.display()))(error))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn new_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".{}{NEW}", std::process::id()));

@@ -377,13 +377,7 @@ impl StateDirectory {
     /// # Errors
     /// The system's.
     pub fn remove_config_in_force(&self) -> Result<(), SupervisorError> {
-        let path = self.path.join(CONFIG_IN_FORCE);
-        match std::fs::remove_file(&path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                Err(SupervisorError::io(format!("removing {}", path.display()))(error))
-            }
-            _ => Ok(()),
-        }
+        files::remove(&self.path.join(CONFIG_IN_FORCE))
     }
 
     /// Writes what the next supervisor is to know.
@@ -392,6 +386,14 @@ impl StateDirectory {
     /// The system's; what was there before is still there.
     pub fn write_memory(&self, memory: &impl Serialize) -> Result<(), SupervisorError> {
         files::write_json(&self.path.join(MEMORY), memory)
+    }
+
+    /// The next supervisor is to know nothing.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn remove_memory(&self) -> Result<(), SupervisorError> {
+        files::remove(&self.path.join(MEMORY))
     }
 
     /// What the supervisor before knew, if anything.

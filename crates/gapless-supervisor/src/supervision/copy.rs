@@ -31,7 +31,7 @@ pub enum Progress {
     },
     /// It has been asked to end, and is killed then.
     Stopping {
-        /// Monotonic, ns.
+        /// Monotonic, ns; of one that has been killed, when.
         kill_at_ns: u64,
         /// It has been.
         is_killed: bool,

@@ -21,11 +21,15 @@ mod tests;
 use crate::config::SupervisorConfig;
 use crate::config::process::Readiness;
 use crate::copy_name::CopyName;
-use copy::{End, Progress, nanoseconds};
+use copy::{CopyState, End, Progress, nanoseconds};
 use event::{Action, Event, Happening, What};
 use process::{ProcessMemory, ProcessState};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// A copy that is killed ends within this time, unless the kernel or another namespace keeps it.
+pub const KILLED_ENDS_WITHIN: Duration = Duration::from_secs(30);
 
 /// What shall run, what does, and what is to be done about it.
 #[derive(Debug)]
@@ -147,6 +151,19 @@ impl Supervision {
     pub fn is_over(&self) -> bool {
         let is_over = |process: &ProcessState| !process.memory.is_wanted && !process.is_running();
         self.processes.iter().all(is_over)
+    }
+
+    /// A copy that was killed [`KILLED_ENDS_WITHIN`] ago or earlier and has not ended.
+    #[must_use]
+    pub fn find_unkillable(&self, now_ns: u64) -> Option<CopyName> {
+        let is_unkillable = |copy: &CopyState| {
+            matches!(copy.memory.progress, Progress::Stopping { kill_at_ns, is_killed: true }
+                if kill_at_ns.saturating_add(nanoseconds(KILLED_ENDS_WITHIN)) <= now_ns)
+        };
+        self.processes.iter().find_map(|process| {
+            let (number, _) = process.copies.iter().find(|(_, copy)| is_unkillable(copy))?;
+            CopyName::new(&process.config.name, *number).ok()
+        })
     }
 
     /// The process, or one that is only there to end.

@@ -227,7 +227,7 @@ impl Turn<'_> {
     fn hurry(&mut self, copy: &mut CopyState) {
         let Progress::Stopping { kill_at_ns, is_killed: false } = copy.memory.progress else { return };
         if kill_at_ns <= self.now_ns {
-            copy.memory.progress = Progress::Stopping { kill_at_ns, is_killed: true };
+            copy.memory.progress = Progress::Stopping { kill_at_ns: self.now_ns, is_killed: true };
             let reason = "it did not end when it was asked to".to_owned();
             copy.memory.reason = Some(reason.clone());
             self.tell(What::Killed { reason });

@@ -297,6 +297,13 @@ fn who_is_not_ready_in_time_or_does_not_end_is_killed() {
     world.passes(1);
     assert_eq!(world.is_asked("a.1"), Asked::Kill);
     assert_eq!(world.supervision.next_deadline_ns(), None);
+    // Its grace is no part of the time that a kill has.
+    world.passes(30 * SECOND - 1);
+    assert_eq!(world.supervision.find_unkillable(world.now_ns), None);
+    world.passes(1);
+    assert_eq!(world.supervision.find_unkillable(world.now_ns), Some(copy("a.1")));
+    world.ends("a.1", End::Status(EndStatus::Signaled { signal: 9, has_core: false }));
+    assert_eq!(world.supervision.find_unkillable(world.now_ns), None);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::floor::{are_ready, down, find, lives, pids, place, process, up, wait_
 use super::place::{Place, kill, kill_if_there, roles};
 use gapless_supervisor::SupervisorConfig;
 use gapless_supervisor::control::protocol::{Answer, Request};
-use gapless_supervisor::control::{ControlClient, take_charge};
+use gapless_supervisor::control::{ControlClient, end_all, take_charge};
 use gapless_supervisor::state_directory::RoleLock;
 use gapless_supervisor::supervision::event::Command;
 use gapless_testkit::scenarios::Module;
@@ -22,6 +22,8 @@ pub fn module() -> Module {
         .scenario("a_stopped_guardian_is_replaced", || a_stopped_role_is_replaced(RoleLock::Guardian))
         .scenario("one_stopped_at_its_start_is_replaced", one_stopped_at_its_start_is_replaced)
         .scenario("a_pipe_as_log_of_events_holds_up_nobody", a_pipe_as_log_of_events_holds_up_nobody)
+        .scenario("an_end_is_not_awaited_from_the_silent", an_end_is_not_awaited_from_the_silent)
+        .scenario("a_stop_that_is_not_written_down_is_told", a_stop_that_is_not_written_down_is_told)
         .scenario("a_removed_socket_is_there_again", a_removed_socket_is_there_again)
         .scenario("a_copy_whose_files_were_removed_does_not_run_twice", a_copy_whose_files_were_removed)
         .scenario("a_removed_directory_is_not_made_anew_while_copies_run", a_removed_directory)
@@ -86,6 +88,42 @@ fn a_pipe_as_log_of_events_holds_up_nobody() {
     up(&place, &[process(&place, "a", STAY, "")]);
     wait_for(&place, "a.1 is back", |status| pids(status) != pids(&before) && are_ready(status, 1));
     down(&place);
+}
+
+fn an_end_is_not_awaited_from_the_silent() {
+    let place = place();
+    up(&place, &[process(&place, "a", STAY, "")]);
+    wait_for(&place, "it is ready", |status| are_ready(status, 1));
+    let both = [RoleLock::Supervisor, RoleLock::Guardian].map(|role_lock| place.wait_for_role(role_lock));
+    both.into_iter().for_each(|pid| kill(pid, Signal::STOP));
+    let error = end_all(place.directory.path(), &roles(), Duration::from_millis(500)).unwrap_err().to_string();
+    let stopped = "is stopped by a signal; SIGCONT lets it go on";
+    let ends_with = format!("; it, process {}, {stopped}; its guardian, process {}, {stopped}", both[0], both[1]);
+    assert!(error.contains("does not answer within 0.5 s; what was asked for may still be done"), "{error}");
+    assert!(error.ends_with(&ends_with), "{error}");
+    both.into_iter().for_each(|pid| kill(pid, Signal::CONT));
+    // It was asked.
+    until("nobody runs", || both.into_iter().all(|pid| !lives(pid)));
+    assert_eq!(place.directory.read_config_in_force().unwrap(), None);
+}
+
+fn a_stop_that_is_not_written_down_is_told() {
+    let place = place();
+    up(&place, &[process(&place, "a", STAY, "")]);
+    wait_for(&place, "it is ready", |status| are_ready(status, 1));
+    // Neither is replaced nor removed as a file is.
+    for file in ["config-in-force", "memory"].map(|name| place.directory.path().join(name)) {
+        std::fs::remove_file(&file).unwrap();
+        std::fs::create_dir_all(file.join("inside")).unwrap();
+    }
+    let error = end_all(place.directory.path(), &roles(), PATIENCE).unwrap_err().to_string();
+    assert!(error.starts_with("all copies have ended, and it cannot be written down (removing "), "{error}");
+    assert!(error.contains("config-in-force") && error.ends_with("starts them again"), "{error}");
+    until("nobody runs", || {
+        [RoleLock::Guardian, RoleLock::Supervisor].into_iter().all(|role_lock| place.running_as(role_lock).is_none())
+    });
+    let left: Vec<u32> = place.starts().into_values().filter(|pid| lives(*pid)).collect();
+    assert_eq!(left, [] as [u32; 0], "copies that live");
 }
 
 fn a_removed_socket_is_there_again() {

@@ -6,9 +6,7 @@ use gapless_agent::regular_file::read_piped_text;
 use gapless_client::StreamConfig;
 use gapless_stream::options::EventStreamOptions;
 use gapless_wire::soup::Field;
-use std::fs::File;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Names the file where `--config` does not.
 const VARIABLE: &str = "GAPLESS_STREAM";

@@ -39,7 +39,8 @@ pub(super) fn status(path: &Path) -> Result<Status, Box<dyn std::error::Error>> 
 
 /// Whether nobody has answered, or too many others wait for an answer.
 fn is_silence(error: &SupervisorError) -> bool {
-    matches!(error, SupervisorError::Supervisor { .. }) || error.errno() == Some(Errno::AGAIN)
+    matches!(error, SupervisorError::Supervisor { .. } | SupervisorError::Silent { .. })
+        || error.errno() == Some(Errno::AGAIN)
 }
 
 /// What the files say while a supervisor runs that does not answer.

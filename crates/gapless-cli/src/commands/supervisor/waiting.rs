@@ -1,7 +1,7 @@
 //! [`WaitNotice`]: a command that waits says for whom.
 
 use super::status::{status, supervisor};
-use gapless_supervisor::control::protocol::CopyStatus;
+use gapless_supervisor::control::protocol::{CopyCondition, CopyStatus};
 use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
@@ -29,6 +29,10 @@ impl WaitNotice {
         let directory = directory.to_owned();
         Self::begin(Some(AGAIN_AFTER), move || {
             let status = status(&directory).ok()?;
+            // Its files say what runs, not what is being stopped.
+            if status.copies.iter().any(|copy| copy.state == CopyCondition::Unwatched) {
+                return Some(supervisor(&directory));
+            }
             let is_at_rest = |copy: &CopyStatus| copy.process_id.is_none();
             let living = status.copies.iter().filter(|copy| !is_at_rest(copy));
             let names: Vec<String> = living.map(|copy| format!("{} ({})", copy.copy, copy.state)).collect();
