@@ -77,7 +77,8 @@ pub(crate) fn blank(capacity: usize) -> Vec<u8> {
 }
 
 /// The inode number of this process's process namespace; 0 without `/proc`.
-pub(crate) fn process_namespace() -> u64 {
+#[must_use]
+pub fn process_namespace() -> u64 {
     std::fs::metadata("/proc/self/ns/pid").map_or(0, |metadata| metadata.ino())
 }
 

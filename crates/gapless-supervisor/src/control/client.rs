@@ -5,6 +5,7 @@ use crate::error::SupervisorError;
 use crate::packets::{CANNOT_BE_READ, Packets};
 use crate::state_directory::{Holder, RoleLock, Socket, StateDirectory, files};
 use crate::supervision::event::Command;
+use gapless_agent::counters::descriptor::process_namespace;
 use gapless_agent::folder::Folder;
 use gapless_transport::peer_process::PeerProcess;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd};
@@ -38,6 +39,20 @@ pub struct Status {
     pub supervisor: SupervisorStatus,
     /// In the order of the file.
     pub copies: Vec<CopyStatus>,
+}
+
+impl Status {
+    /// Whether the numbers of guardian and supervisor are those of another process namespace.
+    #[must_use]
+    pub fn is_of_other_namespace(&self) -> bool {
+        self.supervisor.process_namespace.is_some_and(|namespace| namespace != process_namespace())
+    }
+
+    /// The copies that a supervisor tells of are in its own namespace.
+    fn mark_other_namespace(&mut self) {
+        let is_other = self.is_of_other_namespace();
+        self.copies.iter_mut().for_each(|copy| copy.process_in_other_namespace = is_other && copy.process_id.is_some());
+    }
 }
 
 impl ControlClient {
@@ -198,7 +213,10 @@ impl ControlClient {
             match answer {
                 Answer::Supervisor { supervisor } => status.supervisor = supervisor,
                 Answer::Copy { copy } => status.copies.push(copy),
-                Answer::Done => return Ok(Some(status)),
+                Answer::Done => {
+                    status.mark_other_namespace();
+                    return Ok(Some(status));
+                }
                 other => return Err(self.error(format!("it was to say how it stands, and says {other:?}"))),
             }
         }

@@ -88,10 +88,11 @@ impl FigureReader {
             let look = Look::at(&copy);
             let before = self.before.get(&copy.copy);
             now.extend(look.map(|look| (copy.copy.clone(), look)));
-            let served = copy.process_id.and_then(|process_id| routes.remove(&process_id));
+            let process_id = copy.process_id.filter(|_| !copy.process_in_other_namespace);
+            let served = process_id.and_then(|process_id| routes.remove(&process_id));
             CopyFigures {
                 cpu_percent: look.and_then(|look| look.cpu_percent(before)),
-                standstill: copy.process_id.and_then(|process_id| PeerProcess::numbered(process_id).standstill()),
+                standstill: process_id.and_then(|process_id| PeerProcess::numbered(process_id).standstill()),
                 routes: served.unwrap_or_default(),
                 copy,
             }
@@ -167,6 +168,7 @@ mod tests {
             copy: "a.1".parse().unwrap(),
             state: CopyCondition::Ready,
             process_id: Some(process_id),
+            process_in_other_namespace: false,
             since_ms: 0,
             restarts: 0,
             last_end: None,

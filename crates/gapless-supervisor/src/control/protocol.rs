@@ -76,6 +76,9 @@ pub struct SupervisorStatus {
     pub supervisor_process_id: Option<u32>,
     /// The guardian, if there is one.
     pub guardian_process_id: Option<u32>,
+    /// The inode number of the process namespace of these and of the copies' numbers, if it is known.
+    #[serde(default)]
+    pub process_namespace: Option<u64>,
     /// Why copies have no control groups, if they have none.
     pub without_control_groups: Option<String>,
     /// It is going down.
@@ -95,6 +98,9 @@ pub struct CopyStatus {
     pub state: CopyCondition,
     /// Its process, if it has one.
     pub process_id: Option<u32>,
+    /// That number is one of another process namespace than the reader's, as of a container, or the process is another user's.
+    #[serde(default)]
+    pub process_in_other_namespace: bool,
     /// How long it has been in its state, ms.
     pub since_ms: u64,
     /// How often it was started again.

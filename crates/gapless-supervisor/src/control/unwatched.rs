@@ -25,21 +25,26 @@ pub fn status_of_files(directory: &StateDirectory) -> Result<Status, SupervisorE
     let remembered = Remembered::read(directory);
     let mut copies = Vec::new();
     for (name, holder) in current(directory, config.as_ref(), &remembered)? {
+        let process_in_other_namespace = matches!(holder, Ok(Holder::Hidden { .. }));
         let mut memory = remembered.copy(&name);
+        let is_running = !matches!(holder, Ok(Holder::Nobody { .. }));
         let (process_id, since_ms) = match &holder {
-            Ok(Holder::Recorded { record, .. }) => (Some(record.process.process_id), record.process.age_ms()),
+            Ok(Holder::Recorded { record, .. } | Holder::Hidden { record: Some(record) }) => {
+                (Some(record.process.process_id), record.process.age_ms())
+            }
             Ok(Holder::Others(others)) => (others.first().map(|other| other.process_id), None),
-            Ok(Holder::Nobody { .. }) | Err(_) => (None, None),
+            Ok(Holder::Hidden { record: None } | Holder::Nobody { .. }) | Err(_) => (None, None),
         };
         let state = match holder {
             Err(error) => {
                 memory.last_reason = Some(error.to_string());
                 CopyCondition::Unreadable
             }
-            Ok(_) if process_id.is_some() => CopyCondition::Unwatched,
+            Ok(_) if is_running => CopyCondition::Unwatched,
             Ok(_) => at_rest(&memory),
         };
-        let times = process_id.and_then(ProcessTimes::of);
+        let seen_here = process_id.filter(|_| !process_in_other_namespace);
+        let times = seen_here.and_then(ProcessTimes::of);
         let notes = remembered.copies.get(&name.to_string());
         copies.push(CopyStatus {
             state,
@@ -53,7 +58,8 @@ pub fn status_of_files(directory: &StateDirectory) -> Result<Status, SupervisorE
             log: None,
             cpu_ms: times.map(|times| times.cpu_ms),
             running_ms: times.map(|times| times.running_ms),
-            memory_bytes: process_id.and_then(memory_bytes),
+            memory_bytes: seen_here.and_then(memory_bytes),
+            process_in_other_namespace,
             copy: name,
         });
     }

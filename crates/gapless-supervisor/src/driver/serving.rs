@@ -12,6 +12,7 @@ use crate::process_facts::{ProcessTimes, memory_bytes};
 use crate::supervision::copy::{CopyState, End, Progress};
 use crate::supervision::event::Command;
 use crate::supervision::process::ProcessState;
+use gapless_agent::counters::descriptor::process_namespace;
 use std::path::PathBuf;
 
 impl Driver {
@@ -91,6 +92,7 @@ impl Driver {
             file: self.file.clone(),
             supervisor_process_id: Some(std::process::id()),
             guardian_process_id: self.guardian.as_ref().map(Client::guardian_process_id),
+            process_namespace: Some(process_namespace()).filter(|namespace| *namespace != 0),
             without_control_groups: self.groups.as_ref().err().cloned(),
             is_ending: self.is_ending,
             domain: self.file.is_some().then(|| self.config.domain.clone()),
@@ -118,6 +120,7 @@ impl Driver {
         CopyStatus {
             state: condition(copy),
             process_id: copy.process_id,
+            process_in_other_namespace: false,
             since_ms: since_ns(copy, notes) / 1_000_000,
             restarts: copy.memory.restarts,
             last_end: copy.memory.last_end.clone(),

@@ -111,10 +111,12 @@ impl Driver {
                     }
                     std::thread::sleep(PAUSE);
                 }
+                Holder::Hidden { .. } => std::thread::sleep(PAUSE),
             }
         }
         tracing::error!(
-            "{name}: its lock is held by processes that cannot be killed; it is not started until they end"
+            "{name}: its lock is held by processes that cannot be killed, or seen from this process namespace; it is not started \
+             until they end"
         );
         Ok(())
     }

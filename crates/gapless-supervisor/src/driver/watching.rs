@@ -23,6 +23,8 @@ const REST_PAUSE_NS: u64 = 20_000_000;
 const FAILED_PAUSE_NS: u64 = 200_000_000;
 /// Looks that fail no more for so long are well again, ns: longer than any pause between two of them.
 const QUIET_NS: u64 = 1_000_000_000;
+/// The same of what cannot be seen, and so not be killed.
+const HIDDEN_PAUSE_NS: u64 = 1_000_000_000;
 /// What is kept of the reason for a failure, characters.
 const REASON_CHARACTERS_MAX: usize = 500;
 
@@ -195,6 +197,7 @@ impl Driver {
                 let process_id = record.process.process_id;
                 self.happened.push_back(Event::Started { copy, incarnation, process_id });
             }
+            Holder::Hidden { .. } => watched.next_orphans_ns = now_ns() + HIDDEN_PAUSE_NS,
             Holder::Others(_) if !is_time => {}
             Holder::Others(orphans) => {
                 for orphan in orphans {

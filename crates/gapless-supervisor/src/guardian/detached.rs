@@ -68,8 +68,8 @@ fn close_inherited() -> Result<(), SupervisorError> {
     Ok(())
 }
 
-/// Sees to it that there is a guardian, which then sees to it that there is a supervisor: its process. For those who are no
-/// supervisor, and so do not connect to it.
+/// Sees to it that there is a guardian, which then sees to it that there is a supervisor. For those who are no supervisor, and so
+/// do not connect to it.
 ///
 /// # Errors
 /// None can be started, or none takes its lock within this time.
@@ -77,12 +77,12 @@ pub fn start_if_missing(
     directory: &StateDirectory,
     roles: &RoleCommand,
     within: Duration,
-) -> Result<u32, SupervisorError> {
+) -> Result<(), SupervisorError> {
     let deadline = Instant::now() + within;
     let mut starter = Starter::new();
     loop {
-        if let Some(pid) = starter.look(directory, roles, deadline)? {
-            return Ok(pid);
+        if starter.look(directory, roles, deadline)? {
+            return Ok(());
         }
         if Instant::now() >= deadline {
             return Err(late(directory, within));
@@ -108,7 +108,12 @@ pub fn find_lost(directory: &Path) -> Option<u32> {
 }
 
 pub(super) fn late(directory: &StateDirectory, within: Duration) -> SupervisorError {
-    let reason = format!("none has started within {} ms", within.as_millis());
+    let what = match directory.role_holder(RoleLock::Guardian) {
+        Ok(Holder::Nobody { .. }) => "none has started",
+        Ok(Holder::Hidden { .. }) => "one of another process namespace or user holds its lock and does not answer",
+        _ => "one runs and does not answer",
+    };
+    let reason = format!("{what} within {} ms", within.as_millis());
     SupervisorError::Guardian { directory: directory.path().to_owned(), reason }
 }
 
@@ -122,17 +127,16 @@ impl Starter {
         Self { start_at: Instant::now() }
     }
 
-    /// The guardian that runs; starts one if there is none, and none was started just now.
+    /// Whether a guardian runs; starts one if there is none, and none was started just now.
     pub(super) fn look(
         &mut self,
         directory: &StateDirectory,
         roles: &RoleCommand,
         deadline: Instant,
-    ) -> Result<Option<u32>, SupervisorError> {
-        match directory.role_holder(RoleLock::Guardian)? {
-            Holder::Recorded { record, .. } => return Ok(Some(record.process.process_id)),
-            Holder::Others(found) => return Ok(found.first().map(|process| process.process_id)),
-            Holder::Nobody { .. } => {}
+    ) -> Result<bool, SupervisorError> {
+        // Also one of another container, which listens at the same socket.
+        if !matches!(directory.role_holder(RoleLock::Guardian)?, Holder::Nobody { .. }) {
+            return Ok(true);
         }
         let now = Instant::now();
         if now >= self.start_at {
@@ -141,7 +145,7 @@ impl Starter {
             crash_point("supervisor_guardian_started");
             self.start_at = now + START_INTERVAL;
         }
-        Ok(None)
+        Ok(false)
     }
 }
 

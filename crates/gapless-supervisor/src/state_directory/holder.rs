@@ -1,4 +1,5 @@
-//! [`Holder`]: who holds a lock: nobody, the process of its record, or others that have inherited it from one that is dead.
+//! [`Holder`]: who holds a lock: nobody, the process of its record, others that have inherited it from one that is dead, or processes
+//! that cannot be seen from here.
 
 use super::files;
 use super::lock::{LockRecord, is_held};
@@ -37,6 +38,11 @@ pub enum Holder {
     /// The process of the record is dead, and the lock is held: by what it has forked. Also a launcher that was stopped
     /// before it wrote its record, of which nothing is lost if it is killed.
     Others(Vec<Orphan>),
+    /// Processes that cannot be seen from here: of another process namespace, as of another container, or of another user.
+    Hidden {
+        /// What the process of the record wrote, which may be dead.
+        record: Option<LockRecord>,
+    },
 }
 
 /// A process that has inherited a lock from one that is dead.
@@ -60,9 +66,10 @@ impl Holder {
         loop {
             let record = LockRecord::read(&file);
             if let Some(record) = &record
-                && let Some(pidfd) = record.process.open()?
+                && let Some(process) = record.process.here()?
+                && let Some(pidfd) = process.open()?
             {
-                return Ok(Self::Recorded { record: record.clone(), pidfd });
+                return Ok(Self::Recorded { record: LockRecord { process, ..record.clone() }, pidfd });
             }
             looks += 1;
             if !is_held(&file)? {
@@ -71,7 +78,13 @@ impl Holder {
                     return Ok(Self::Nobody { last: record });
                 }
             } else if looks >= LOOKS {
-                return find(&file, path).map(Self::Others);
+                let found = find(&file, path)?;
+                if !found.is_empty() {
+                    return Ok(Self::Others(found));
+                }
+                if is_held(&file)? {
+                    return Ok(Self::Hidden { record });
+                }
             }
             std::thread::sleep(PAUSE);
         }

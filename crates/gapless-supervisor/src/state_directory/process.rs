@@ -1,6 +1,7 @@
 //! [`ProcessIdentity`]: one process of one boot, and no other that has its number later.
 
 use crate::error::SupervisorError;
+use gapless_agent::counters::descriptor::process_namespace;
 use gapless_agent::monotonic::{boottime_ns, boottime_offset_ns};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, OwnedFd};
@@ -9,6 +10,8 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::time::Timespec;
 use serde::{Deserialize, Serialize};
 use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::sync::OnceLock;
 
 /// The field of `/proc/PID/stat` that says when the process began, counted from the one behind the program's name.
@@ -26,6 +29,9 @@ pub struct ProcessIdentity {
     pub started_ticks: u64,
     /// `/proc/sys/kernel/random/boot_id`.
     pub boot: String,
+    /// The inode number of the process namespace that numbers it so; 0 in what earlier programs have written, and without `/proc`.
+    #[serde(default)]
+    pub namespace: u64,
 }
 
 impl ProcessIdentity {
@@ -47,7 +53,28 @@ impl ProcessIdentity {
             process_id,
             started_ticks,
             boot: boot_id().to_owned(),
+            namespace: process_namespace(),
         }))
+    }
+
+    /// Whether its number is one of this process namespace; elsewhere it names another process, or none.
+    #[must_use]
+    pub fn is_of_this_namespace(&self) -> bool {
+        [0, process_namespace()].contains(&self.namespace)
+    }
+
+    /// The same process by its number in this process namespace; `None` of one that cannot be seen here, or is dead.
+    ///
+    /// # Errors
+    /// `/proc` cannot be read.
+    pub fn here(&self) -> Result<Option<Self>, SupervisorError> {
+        if self.is_of_this_namespace() {
+            return Ok(Some(self.clone()));
+        }
+        let listed = std::fs::read_dir("/proc").map_err(SupervisorError::io("listing processes"))?.flatten();
+        let mut numbers = listed.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+        let found = numbers.find(|number| number_inside(*number, self.namespace) == Some(self.process_id));
+        Ok(found.map(|process_id| Self { process_id, namespace: process_namespace(), ..self.clone() }))
     }
 
     /// How long ago it began, ms, whatever became of the wall clock since; `None` of another boot.
@@ -60,7 +87,7 @@ impl ProcessIdentity {
         Some(age_ns / 1_000_000)
     }
 
-    /// A pidfd of it, readable when it is dead; `None` if it is dead already.
+    /// A pidfd of it, readable when it is dead; `None` if it is dead already, or cannot be seen from this namespace.
     ///
     /// # Errors
     /// The system's: this process has no descriptor left, or `/proc` cannot be read.
@@ -68,7 +95,8 @@ impl ProcessIdentity {
         if self.boot != boot_id() {
             return Ok(None);
         }
-        let Some(pid) = i32::try_from(self.process_id).ok().filter(|pid| *pid > 0).and_then(Pid::from_raw) else {
+        let Some(Self { process_id, .. }) = self.here()? else { return Ok(None) };
+        let Some(pid) = i32::try_from(process_id).ok().filter(|pid| *pid > 0).and_then(Pid::from_raw) else {
             return Ok(None);
         };
         let pidfd = match pidfd_open(pid, PidfdFlags::empty()) {
@@ -79,8 +107,8 @@ impl ProcessIdentity {
         };
         // The number cannot pass to another process while this one lives: what is read is its own if it is alive
         // afterwards.
-        let started_ticks = started_ticks(self.process_id)?;
-        let is_it = started_ticks.is_some_and(|ticks| ticks.abs_diff(self.started_ticks) <= ROUNDING_TICKS);
+        let ticks = started_ticks(process_id)?;
+        let is_it = ticks.is_some_and(|ticks| ticks.abs_diff(self.started_ticks) <= ROUNDING_TICKS);
         let is_it = is_it && !is_dead(&pidfd);
         Ok(is_it.then_some(pidfd))
     }
@@ -92,6 +120,16 @@ pub fn is_dead(pidfd: impl AsFd) -> bool {
     // It does not sleep, so no signal ends it.
     let _ = poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
     !fds[0].revents().is_empty()
+}
+
+/// The number that a process has in another namespace, which is the one that it lives in.
+fn number_inside(process_id: u32, namespace: u64) -> Option<u32> {
+    let process = Path::new("/proc").join(process_id.to_string());
+    if std::fs::metadata(process.join("ns/pid")).ok()?.ino() != namespace {
+        return None;
+    }
+    let status = std::fs::read_to_string(process.join("status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("NSpid:"))?.split_ascii_whitespace().next_back()?.parse().ok()
 }
 
 fn started_ticks(process_id: u32) -> Result<Option<u64>, SupervisorError> {

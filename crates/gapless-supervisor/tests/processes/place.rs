@@ -81,7 +81,8 @@ impl Place {
 
     /// What `gapless up` does.
     pub fn start_guardian(&self) -> u32 {
-        guardian::start_if_missing(&self.directory, &roles(), PATIENCE).unwrap()
+        guardian::start_if_missing(&self.directory, &roles(), PATIENCE).unwrap();
+        self.wait_for_role(RoleLock::Guardian)
     }
 
     /// What a supervisor does. Where there is another one, it is heard when that one is gone.
@@ -135,7 +136,7 @@ impl Place {
         match self.directory.role_holder(role_lock).unwrap() {
             Holder::Recorded { record, .. } => Some(record.process.process_id),
             Holder::Others(found) => found.first().map(|process| process.process_id),
-            Holder::Nobody { .. } => None,
+            Holder::Nobody { .. } | Holder::Hidden { .. } => None,
         }
     }
 
@@ -173,7 +174,7 @@ impl Drop for Place {
             let mut held = 0;
             let mut kill = |holder: Holder| {
                 let pidfds = match holder {
-                    Holder::Nobody { .. } => Vec::new(),
+                    Holder::Nobody { .. } | Holder::Hidden { .. } => Vec::new(),
                     Holder::Recorded { pidfd, .. } => vec![pidfd],
                     Holder::Others(found) => found.into_iter().map(|process| process.pidfd).collect(),
                 };

@@ -94,6 +94,9 @@ fn in_text(figures: &Figures) -> String {
             None => "no file is in force: `gapless up FILE` starts what it names\n",
         };
     }
+    if figures.copies.iter().any(|figures| figures.copy.process_in_other_namespace) {
+        text += "* of another process namespace, as of a container, or another user's: here the number means another process\n";
+    }
     for CopyFigures { copy, standstill, .. } in &figures.copies {
         if let (Some(process_id), Some(why)) = (copy.process_id, standstill) {
             text += &format!("{}: its process {process_id} {why}\n", copy.copy);

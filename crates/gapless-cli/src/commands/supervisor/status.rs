@@ -2,7 +2,7 @@
 
 use gapless_supervisor::SupervisorError;
 use gapless_supervisor::control::{ControlClient, Status, connect_if_any, status_of_files};
-use gapless_supervisor::state_directory::{Holder, RoleLock, StateDirectory};
+use gapless_supervisor::state_directory::{Holder, LockRecord, RoleLock, StateDirectory};
 use rustix::io::Errno;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -46,7 +46,9 @@ fn is_silence(error: &SupervisorError) -> bool {
 /// What the files say while a supervisor runs that does not answer.
 fn without_answer(directory: &StateDirectory) -> Result<Status, Box<dyn std::error::Error>> {
     let mut status = status_of_files(directory)?;
-    status.supervisor.supervisor_process_id = supervisor_process_id(directory.path());
+    let record = supervisor_record(directory.path());
+    status.supervisor.supervisor_process_id = record.as_ref().map(|record| record.process.process_id);
+    status.supervisor.process_namespace = record.map(|record| record.process.namespace).filter(|number| *number != 0);
     let who = supervisor(directory.path());
     let problem = format!("{who} does not answer within {} s; this is what its files say", SOON.as_secs());
     status.supervisor.problem = Some(problem);
@@ -55,16 +57,18 @@ fn without_answer(directory: &StateDirectory) -> Result<Status, Box<dyn std::err
 
 /// The supervisor with the number of its process, where this user sees it.
 pub(super) fn supervisor(directory: &Path) -> String {
-    match supervisor_process_id(directory) {
-        Some(process_id) => format!("the supervisor (process {process_id})"),
+    match supervisor_record(directory).map(|record| record.process) {
+        Some(process) if process.is_of_this_namespace() => format!("the supervisor (process {})", process.process_id),
+        Some(process) => format!("the supervisor (process {} of another process namespace)", process.process_id),
         None => "a supervisor".to_owned(),
     }
 }
 
-/// The process that holds the supervisor's lock.
-pub(super) fn supervisor_process_id(directory: &Path) -> Option<u32> {
+/// The record of the process that holds the supervisor's lock.
+fn supervisor_record(directory: &Path) -> Option<LockRecord> {
     match StateDirectory::open(directory).ok()?.role_holder(RoleLock::Supervisor).ok()? {
-        Holder::Recorded { record, .. } => Some(record.process.process_id),
+        Holder::Recorded { record, .. } => Some(record),
+        Holder::Hidden { record } => record,
         _ => None,
     }
 }

@@ -51,7 +51,7 @@ fn row(figures: &CopyFigures) -> [String; 8] {
     [
         copy.copy.to_string(),
         copy.state.to_string(),
-        figure(copy.process_id.map(|pid| pid.to_string())),
+        figure(copy.process_id.map(|pid| format!("{pid}{}", if copy.process_in_other_namespace { "*" } else { "" }))),
         duration(copy.since_ms),
         copy.restarts.to_string(),
         figure(figures.cpu_percent.map(|percent| format!("{percent:.1} %"))),
@@ -114,6 +114,7 @@ mod tests {
             copy: "chatty.1".parse().unwrap(),
             state: CopyCondition::Ready,
             process_id: Some(4711),
+            process_in_other_namespace: false,
             since_ms: 1,
             restarts: 2,
             last_end: Some(End::Status(EndStatus::Exited(7))),
