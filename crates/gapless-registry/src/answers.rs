@@ -50,7 +50,8 @@ impl Answers {
                     Ok(connection) => connection,
                     // It has no room for this, and its lock says who it is.
                     Err(Errno::AGAIN) => {
-                        full.extend(copy_files::holder(directory, id));
+                        let holder = copy_files::holder(directory, id).filter(|holder| holder.is_of_this_namespace());
+                        full.extend(holder.map(|holder| holder.process_id));
                         continue;
                     }
                     // One that is just starting has its socket soon.

@@ -190,8 +190,11 @@ impl Copies {
             }
             // It has not taken others yet.
             Err(Errno::AGAIN) => {
-                let holder = copy_files::holder(&self.directory, id);
-                self.side.unheard(id, Some(Unheard { process_id: holder.unwrap_or(0), version: None }));
+                let unheard = match copy_files::holder(&self.directory, id) {
+                    Some(holder) if holder.is_of_this_namespace() => Unheard::asked(holder.process_id, None),
+                    holder => Unheard::unnumbered(holder.is_some()),
+                };
+                self.side.unheard(id, Some(unheard));
                 self.full_at = Some(id);
                 return false;
             }
@@ -210,11 +213,14 @@ impl Copies {
             Ok(identity) => identity,
             Err(error) => {
                 reactor.warnings.warn_now(|| format!("{id} cannot be called: {error}"));
-                if matches!(error, RegistryError::Dead { .. }) {
+                let unheard = match error {
                     // A child that it has forked keeps its socket and its lock: nobody will answer.
-                    self.side.unheard(id, None);
-                    self.settle(id);
-                }
+                    RegistryError::Dead { .. } => None,
+                    RegistryError::OtherNamespace => Some(Unheard::unnumbered(true)),
+                    _ => return false,
+                };
+                self.side.unheard(id, unheard);
+                self.settle(id);
                 return false;
             }
         };
@@ -230,7 +236,7 @@ impl Copies {
             self.close(reactor, number, Some(&format!("it belongs to the user {}", identity.user_id)));
             return true;
         }
-        self.side.unheard(id, Some(Unheard { process_id: identity.process_id, version: None }));
+        self.side.unheard(id, Some(Unheard::asked(identity.process_id, None)));
         self.send(reactor, number, Arc::clone(&self.hello), Vec::new());
         true
     }
@@ -407,16 +413,17 @@ impl Copies {
     /// Closes a connection of a process that lives, and of which it is not known what it serves.
     fn give_up(&mut self, reactor: &mut Reactor, number: u32, version: Option<u16>, reason: &str) {
         let copy = self.copies.get(&number).filter(|copy| copy.stage != Stage::Listed);
-        let unheard = copy.map(|copy| Unheard { process_id: copy.identity.process_id, version });
+        let unheard = copy.map(|copy| Unheard::asked(copy.identity.process_id, version));
         self.end(reactor, number, Some(reason), unheard);
     }
 
-    /// The other side has closed. One that lives, and has not said who it is, may serve what it does not say: it had no room for this one.
+    /// The other side has closed. One that lives, and has not said who it is, may serve what it does not say: it had no room for this one,
+    /// or cannot see it from its process namespace.
     fn ended(&mut self, reactor: &mut Reactor, number: u32) {
         let pending = self.copies.get(&number).filter(|copy| copy.stage == Stage::Pending);
         let process_id = pending.map(|copy| copy.identity.process_id);
         let alive = process_id.filter(|process_id| !reactor.is_dead(*process_id));
-        self.end(reactor, number, None, alive.map(|process_id| Unheard { process_id, version: None }));
+        self.end(reactor, number, None, alive.map(|process_id| Unheard::asked(process_id, None)));
     }
 
     /// Closes a connection; with a reason if that is to be logged. It is tried again after a pause.

@@ -12,6 +12,7 @@
 
 use super::directory::{CopyId, DomainDirectory, FileKind, path_in};
 use crate::error::RegistryError;
+use gapless_agent::counters::descriptor::process_namespace;
 use gapless_agent::fault::crash_point;
 use gapless_agent::file_lock;
 use gapless_agent::socket_file;
@@ -137,17 +138,36 @@ fn lock_named(directory: &DomainDirectory, id: CopyId) -> Result<Option<OwnedFd>
         Err(errno) => return Err(failed()(errno)),
     }
     // Only for [`holder`]: on a full disk it stays empty.
-    let _ = rustix::io::pwrite(&lock, std::process::id().to_string().as_bytes(), 0);
+    let _ = rustix::io::pwrite(&lock, format!("{} {}", std::process::id(), process_namespace()).as_bytes(), 0);
     Ok(Some(lock))
 }
 
-/// The process that has a lock, as it has written itself there; `None` where that cannot be read.
-pub fn holder(directory: &DomainDirectory, id: CopyId) -> Option<u32> {
+/// A process that has a lock, as it has written itself there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LockHolder {
+    /// Its number in its own process namespace.
+    pub process_id: u32,
+    /// The inode number of that; 0 of an earlier program, and without `/proc`.
+    namespace: u64,
+}
+
+impl LockHolder {
+    /// Whether its number is one of this process's namespace; elsewhere it means another process, or none.
+    pub fn is_of_this_namespace(self) -> bool {
+        [0, process_namespace()].contains(&self.namespace)
+    }
+}
+
+/// The process that has a lock; `None` where that cannot be read.
+pub fn holder(directory: &DomainDirectory, id: CopyId) -> Option<LockHolder> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let lock = rustix::fs::openat(directory.fd(), &*id.file(FileKind::Lock), flags, Mode::empty()).ok()?;
-    let mut text = [0; 10];
+    let mut text = [0; 32];
     let length = rustix::io::pread(&lock, &mut text, 0).ok()?;
-    std::str::from_utf8(&text[..length]).ok()?.parse().ok()
+    let mut words = std::str::from_utf8(&text[..length]).ok()?.split(' ');
+    let process_id = words.next()?.parse().ok()?;
+    let namespace = words.next().map_or(Ok(0), str::parse).ok()?;
+    Some(LockHolder { process_id, namespace })
 }
 
 /// The process whose lock is there and whose socket somebody has removed: it lives, as one that is stopped, and opens another when it goes
@@ -155,7 +175,7 @@ pub fn holder(directory: &DomainDirectory, id: CopyId) -> Option<u32> {
 pub fn without_socket(directory: &DomainDirectory, id: CopyId) -> Option<u32> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let lock = rustix::fs::openat(directory.fd(), &*id.file(FileKind::Lock), flags, Mode::empty()).ok()?;
-    let process_id = holder(directory, id)?;
+    let LockHolder { process_id, .. } = holder(directory, id).filter(|holder| holder.is_of_this_namespace())?;
     let process = Pid::from_raw(process_id.try_into().ok()?)?;
     let lives = matches!(test_kill_process(process), Ok(()) | Err(Errno::PERM));
     (lives && file_lock::is_locked(&lock.into()).ok()?).then_some(process_id)
@@ -259,7 +279,15 @@ mod tests {
         let (_parent, directory) = domain();
         let (mut files, first) = CopyFiles::create(&directory, |_| ()).unwrap();
         let id = files.id();
-        assert_eq!((files.are_there(), holder(&directory, id)), (true, Some(std::process::id())));
+        let own = holder(&directory, id).unwrap();
+        assert!(files.are_there() && own.process_id == std::process::id() && own.is_of_this_namespace());
+        // As an earlier program, and as one of another container.
+        let lock = directory.path().join(id.file(FileKind::Lock));
+        for (text, is_of_this_namespace) in [("7", true), ("7 8", false)] {
+            std::fs::write(&lock, text).unwrap();
+            let found = holder(&directory, id).unwrap();
+            assert_eq!((found.process_id, found.is_of_this_namespace()), (7, is_of_this_namespace));
+        }
         for removed in [&[FileKind::Socket][..], &[FileKind::Lock], &[FileKind::Socket, FileKind::Lock]] {
             for kind in removed {
                 std::fs::remove_file(directory.path().join(id.file(*kind))).unwrap();

@@ -46,7 +46,14 @@ pub enum RegistryError {
         /// Its number.
         process_id: u32,
     },
+    /// A process at the other end has no number here.
+    #[error("{}", OTHER_NAMESPACE)]
+    OtherNamespace,
 }
+
+/// Why a process of another process namespace is neither called nor let in: nobody would see its death.
+const OTHER_NAMESPACE: &str =
+    "it lives in another process namespace, as of another container, and such processes do not call each other";
 
 impl RegistryError {
     /// For `map_err`: what the operating system refused.

@@ -24,8 +24,7 @@ pub fn identify(socket: impl AsFd) -> Result<(PeerIdentity, OwnedFd), RegistryEr
     let credentials =
         getsockopt(&socket, sockopt::PeerCredentials).map_err(RegistryError::system("asking who connects"))?;
     let Some(pid) = Pid::from_raw(credentials.pid()).filter(|_| credentials.pid() > 0) else {
-        let reason = "it lives in another process namespace, so its death could not be seen".to_owned();
-        return Err(RegistryError::Protocol { process_id: 0, reason });
+        return Err(RegistryError::OtherNamespace);
     };
     let process_id = pid.as_raw_nonzero().get() as u32;
     let dead = || RegistryError::Dead { process_id };

@@ -6,6 +6,7 @@
 use super::directory::CopyId;
 use super::packets::{Attach, Hello, Refused, RouteDescription, RouteState};
 use super::peer::PeerIdentity;
+use gapless_transport::peer_process;
 use rustix::fd::OwnedFd;
 use std::sync::Arc;
 
@@ -42,10 +43,27 @@ impl PeerProcess {
 /// A process that serves in the domain, and of which it is not known what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unheard {
-    /// Its process id, as the operating system says, or, where it lets nobody in, as its lock does; 0 where neither can be read.
-    pub process_id: u32,
+    /// Its process id, as the operating system says, or, where it lets nobody in, as its lock does; `None` where neither says one of
+    /// this process namespace.
+    pub process_id: Option<u32>,
+    /// It lives in another process namespace, as of another container: neither calls the other.
+    pub is_of_other_namespace: bool,
     /// The version of the protocol that it speaks, if that is known to be another; `None`: it has not answered yet.
     pub version: Option<u16>,
+}
+
+impl Unheard {
+    /// One that was asked or is about to be.
+    pub(crate) fn asked(process_id: u32, version: Option<u16>) -> Self {
+        // Outside of a container its processes have numbers, and see nobody.
+        let is_of_other_namespace = peer_process::PeerProcess::numbered(process_id).is_of_other_namespace();
+        Self { process_id: Some(process_id), is_of_other_namespace, version }
+    }
+
+    /// One that nothing is known of but this.
+    pub(crate) const fn unnumbered(is_of_other_namespace: bool) -> Self {
+        Self { process_id: None, is_of_other_namespace, version: None }
+    }
 }
 
 /// The memory of a call table. Nothing of it has been checked.

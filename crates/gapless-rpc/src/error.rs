@@ -79,6 +79,10 @@ impl From<RegistryError> for RpcError {
             RegistryError::Dead { process_id } => {
                 Self::Protocol { process_id, reason: "it is dead already".to_owned() }
             }
+            RegistryError::OtherNamespace => {
+                let action = "identifying a process of the domain".to_owned();
+                Self::System { action, source: std::io::Error::other(error) }
+            }
         }
     }
 }

@@ -1,7 +1,9 @@
 //! [`PeerCredentials`] and [`PeerProcess`]: the user and the process at the other side of a Unix socket, and whether it stands still, for those who wait for it.
 
+use gapless_agent::counters::descriptor::process_namespace;
 use nix::sys::socket::{getsockopt, sockopt};
 use rustix::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
 use std::{fmt, io};
 
 /// The user at the other side of a Unix socket, and its process.
@@ -56,6 +58,13 @@ impl PeerProcess {
         PeerCredentials::of(socket).ok()?.process
     }
 
+    /// Whether it lives in another process namespace than this one, as in a container; false where that cannot be seen.
+    #[must_use]
+    pub fn is_of_other_namespace(self) -> bool {
+        let found = std::fs::metadata(format!("/proc/{}/ns/pid", self.0));
+        found.is_ok_and(|found| found.ino() != process_namespace())
+    }
+
     /// Why it does nothing whatever comes, as far as the kernel says: something has stopped it. `None` of one that may run, also
     /// if it has nothing to do, and where there is no `/proc`.
     #[must_use]
@@ -102,6 +111,7 @@ mod tests {
         assert!(credentials.is_trusted() && credentials.process == PeerProcess::of(&here));
         let process = PeerProcess::of(&here).unwrap();
         assert_eq!(process, PeerProcess::numbered(std::process::id()));
+        assert!(!process.is_of_other_namespace());
         assert_eq!((process.standstill(), process.to_string()), (None, format!("process {}", std::process::id())));
     }
 

@@ -141,3 +141,63 @@ fn copies_are_taken_over_from_later_clocks() {
         assert!(since_ms < 3_600_000 && running_ms < 3_600_000, "{after}");
     }
 }
+
+/// Process 1 of a container: has the floor up, and at a word of the test kills guardian and supervisor.
+const CONTAINER: &str = r#""$0" up floor.toml && echo up
+until [ -e go ]; do sleep 0.02; done
+kill -9 $(sed 's/.*"process_id":\([0-9]*\).*/\1/' floor.state/guardian.lock floor.state/supervisor.lock)
+echo killed
+exec sleep 300"#;
+
+#[test]
+fn copies_of_a_container_are_seen_as_such() {
+    if !has_namespaces() {
+        return;
+    }
+    let floor = Floor::new("[process.worker]\ncommand = [\"sleep\", \"300\"]\n");
+    let program = gapless(floor.path(), &[]).get_program().to_owned();
+    let mut command = Command::new("unshare");
+    command.args(UNSHARE).args(["sh", "-c", CONTAINER]).arg(program).current_dir(floor.path());
+    let mut container = Process::start(&mut command);
+    while container.line() != "up" {}
+    let is_marked = |shown: &str| shown.contains("*  ") && shown.contains("\n* of another process namespace");
+    let shown_to = |command: fn(&Path, &[&str]) -> Command| ran(command(floor.path(), &["ps"])).shown();
+    // Told by its supervisor, to a sibling and outside.
+    for shown in [shown_to(contained), shown_to(gapless)] {
+        assert!(shown.contains("ready") && is_marked(&shown), "{shown}");
+    }
+    std::fs::write(floor.path().join("go"), "").unwrap();
+    while container.line() != "killed" {}
+    until("nobody watches", || shown_to(contained).contains("nobody watches"));
+    let shown = shown_to(contained);
+    assert!(shown.contains("unwatched") && is_marked(&shown), "{shown}");
+    // From outside it is seen, and taken over.
+    let before = floor.copies();
+    let pid = before[0]["process_id"].as_u64().unwrap();
+    assert!(std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap().contains("sleep"), "{before:?}");
+    assert_eq!(before[0]["process_in_other_namespace"], false);
+    ran(gapless(floor.path(), &["up", "floor.toml"])).good();
+    let after = floor.copies();
+    assert_eq!((&after[0]["process_id"], &after[0]["restarts"]), (&pid.into(), &0.into()));
+}
+
+#[test]
+fn a_route_of_another_container_is_explained() {
+    if !has_namespaces() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let here = directory.path();
+    let mut serving = Process::start(&mut contained(here, &["serve", "--directory", "domain", "echo", "--", "cat"]));
+    assert!(serving.line().contains(" is served"));
+    // To a sibling it has no number, outside it has one.
+    for command in [contained, gapless] {
+        let call = ran(command(here, &["call", "--directory", "domain", "echo", "1"])).error(1);
+        let routes = ran(command(here, &["routes", "--directory", "domain"]));
+        assert_eq!(routes.code, Some(1));
+        for said in [call, routes.stderr] {
+            assert!(said.contains("another process namespace"), "{said}");
+            assert!(!said.contains("process 0") && !said.contains("process 1 "), "{said}");
+        }
+    }
+}

@@ -74,7 +74,9 @@ impl ServingSide for Teller {
 impl CallingSide for Teller {
     fn unheard(&self, _id: CopyId, unheard: Option<Unheard>) {
         match unheard {
-            Some(Unheard { process_id, version }) => say(&format!("unheard {process_id} {version:?}")),
+            Some(Unheard { process_id, version, .. }) => {
+                say(&format!("unheard {} {version:?}", process_id.unwrap_or(0)));
+            }
             None => say("heard"),
         }
     }

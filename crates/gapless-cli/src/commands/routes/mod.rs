@@ -168,13 +168,7 @@ impl Unheard {
     fn of(directory: &Path, is_in_doubt: bool) -> Self {
         let mut reasons = warnings::take();
         if is_in_doubt && reasons.is_empty() {
-            let closed = unheard::closed_to_all(directory);
-            let reason = |process_id| {
-                format!(
-                    "process {process_id} serves and lets nobody in: it may have no descriptors left, or too many connections"
-                )
-            };
-            reasons.extend(closed.into_iter().map(reason));
+            reasons.extend(unheard::closed(directory));
         }
         Self { reasons }
     }

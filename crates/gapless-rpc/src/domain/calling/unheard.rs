@@ -22,14 +22,14 @@ impl UnheardProcesses {
         }
     }
 
-    /// Their process ids.
+    /// Their process ids, as far as they are known.
     pub(super) fn process_ids(&self) -> impl Iterator<Item = u32> {
-        self.0.values().map(|unheard| unheard.process_id)
+        self.0.values().filter_map(|unheard| unheard.process_id)
     }
 
     /// Why it is not known whether anybody serves the route, if it is not.
     pub(super) fn why_unknown(&self, route: &str) -> Option<CallError> {
-        let of_other_version = self.0.values().find_map(|unheard| Some((unheard.process_id, unheard.version?)));
+        let of_other_version = self.0.values().find_map(|unheard| Some((unheard.process_id?, unheard.version?)));
         if let Some((process_id, found)) = of_other_version {
             return Some(CallError::OtherProtocol {
                 route: route.to_owned(),
@@ -38,10 +38,19 @@ impl UnheardProcesses {
                 found,
             });
         }
-        let process_id = self.process_ids().next()?;
-        let reason = match process_id {
-            0 => "a process whose number cannot be read lets nobody in, and does not say what it serves".to_owned(),
-            _ => format!("process {process_id} does not say what it serves"),
+        // One that a caller can wait for is named before those that it cannot call.
+        let unheard = self.0.values().min_by_key(|unheard| unheard.is_of_other_namespace)?;
+        let which = unheard.process_id.map(|process_id| format!("process {process_id}"));
+        let reason = match (which, unheard.is_of_other_namespace) {
+            (Some(process), false) => format!("{process} does not say what it serves"),
+            (None, false) => {
+                "a process whose number cannot be read lets nobody in, and does not say what it serves".to_owned()
+            }
+            (process, true) => format!(
+                "{} lives in another process namespace, as of another container, and does not say what it serves: such processes do \
+                 not call each other",
+                process.as_deref().unwrap_or("a process that serves in this domain")
+            ),
         };
         Some(CallError::Unavailable { route: route.to_owned(), reason })
     }
