@@ -176,7 +176,7 @@ impl Copies {
         let connection = match Connection::connect(&self.directory, id) {
             Ok(connection) => connection,
             Err(Errno::NOENT) if let Some(process_id) = copy_files::without_socket(&self.directory, id) => {
-                self.side.unheard(id, Some(Unheard { process_id, version: None }));
+                self.side.unheard(id, Some(Unheard::asked(process_id, None)));
                 self.full_at = Some(id);
                 return false;
             }
