@@ -116,7 +116,9 @@ impl CommandMember {
 mod tests {
     use super::*;
     use crate::directory::EventDirectory;
-    use crate::host::version_tests::{LampCommand, SecondLamp, lamp};
+    use crate::host::version_tests::{
+        LampCommand, SecondLamp, each_has_its_outcome, lamp, model_that_sets_apart, write_what_sets_apart,
+    };
     use crate::samples::{Account, AccountCommand, AccountRefusal, Transfer, TransferHandler};
     use crate::{
         Accepted, Aggregate, BusError, CommandError, CommandHandler, CommandHost, HandlerInterceptor, Intercepted,
@@ -127,6 +129,7 @@ mod tests {
     use gapless_cluster::member::requests::{AdminCommand, Outcome};
     use gapless_engine::ServiceHostOptions;
     use gapless_testkit::ports::free_ports;
+    use gapless_testkit::random::{Random, printed_seed};
     use gapless_testkit::wait;
     use std::collections::VecDeque;
     use std::path::PathBuf;
@@ -194,7 +197,22 @@ mod tests {
         }
 
         fn bus(&self) -> CommandBus {
-            CommandMember::bus_of(&self.sockets(), &BusOptions::default()).unwrap()
+            self.bus_with(&BusOptions::default())
+        }
+
+        fn bus_with(&self, options: &BusOptions) -> CommandBus {
+            CommandMember::bus_of(&self.sockets(), options).unwrap()
+        }
+
+        fn stop(&mut self) {
+            self.members.iter_mut().for_each(|member| _ = member.take().unwrap().stop().unwrap());
+        }
+
+        fn begin_version(&self, version: u32) {
+            wait::until("the members have said that they have the version", || {
+                let member = self.members[self.leader()].as_ref().unwrap().replica().member();
+                matches!(member.ask(AdminCommand::Upgrade(version), Duration::from_secs(10)), Some(Outcome::Begun))
+            });
         }
 
         fn sockets(&self) -> Vec<PathBuf> {
@@ -332,7 +350,7 @@ mod tests {
             RetryPolicy { attempts_max: 10_000, delay_max: Duration::from_millis(50), ..RetryPolicy::default() };
         let retrying = bus.clone().with_retry(retry);
         retrying.call(Account::command(&1, &AccountCommand::Open)).unwrap();
-        cluster.members.iter_mut().for_each(|member| _ = member.take().unwrap().stop().unwrap());
+        cluster.stop();
         let deposit = AccountCommand::Deposit(5);
         wait::until("a handle alone gives up", || {
             bus.call(Account::command(&1, &deposit)) == Err(CommandError::Bus(BusError::Disconnected))
@@ -354,10 +372,7 @@ mod tests {
         bus.call(lamp(1, &LampCommand::Switch(true))).unwrap();
         let failed = bus.call(lamp(1, &LampCommand::Dim(30)));
         assert!(matches!(failed, Err(CommandError::Failed(_))), "{failed:?}");
-        wait::until("the members have said that they have the version", || {
-            let member = cluster.members[cluster.leader()].as_ref().unwrap().replica().member();
-            matches!(member.ask(AdminCommand::Upgrade(2), Duration::from_secs(10)), Some(Outcome::Begun))
-        });
+        cluster.begin_version(2);
         let dims = |percent| bus.call(lamp(1, &LampCommand::Dim(percent)));
         wait::until("the new version has begun", || dims(30).is_ok());
         for percent in 0..3 {
@@ -368,12 +383,45 @@ mod tests {
         }
         cluster.members.into_iter().flatten().for_each(|member| _ = member.stop().unwrap());
     }
+
+    /// As on one host, and another member leads in the middle of it.
+    #[test]
+    fn aggregates_set_apart_hold_up_no_member() {
+        let seed = printed_seed();
+        let mut cluster = Cluster::start(|| CommandModel::new().aggregate::<SecondLamp>().versions(1..=2));
+        write_what_sets_apart(&cluster.bus(), || cluster.begin_version(2));
+        cluster.model = model_that_sets_apart;
+        for (aggregates_max, in_flight_max, handles) in [(2, 128, 1), (8, 1024, 2), (30, 256, 3)] {
+            cluster.stop();
+            cluster.options.aggregates_max = aggregates_max;
+            (0..3).for_each(|member| cluster.start_member(member));
+            let leader = cluster.leader();
+            let case = format!("{aggregates_max} in memory, {in_flight_max} in flight, {handles} handles");
+            std::thread::scope(|scope| {
+                for handle in 0..handles {
+                    let (bus, case) = (cluster.bus_with(&BusOptions { in_flight_max }), &case);
+                    let random = Random::of(seed, &format!("{case}, {handle}"));
+                    scope.spawn(move || each_has_its_outcome(&bus, in_flight_max, random, case));
+                }
+                let decided = || cluster.members[leader].as_ref().unwrap().counters().quarantined;
+                wait::until("some were set apart", || decided() > 0);
+                cluster.transfer((leader + 1) % 3);
+            });
+        }
+        cluster.stop();
+    }
+
     impl Cluster {
+        /// Asks the leader to let another member lead.
+        fn transfer(&self, to: usize) {
+            let leader = self.members[self.leader()].as_ref().unwrap().replica().member();
+            leader.shared().post(AdminCommand::Transfer(MemberId::new(to as u64 + 1).unwrap())).unwrap();
+        }
+
         /// Lets another member lead. How long nobody was answered meanwhile.
         fn hand_over(&self, bus: &CommandBus, to: usize) -> Duration {
-            let leader = self.members[self.leader()].as_ref().unwrap().replica().member();
             let (begun, mut silence) = (Instant::now(), Duration::ZERO);
-            leader.shared().post(AdminCommand::Transfer(MemberId::new(to as u64 + 1).unwrap())).unwrap();
+            self.transfer(to);
             loop {
                 let asked = Instant::now();
                 bus.call(Account::command(&1, &AccountCommand::Deposit(1))).unwrap();

@@ -372,60 +372,75 @@ fn a_model_that_the_stream_cannot_tell_apart_does_not_start() {
     assert_eq!(refused(beyond), ModelError::Version { name: "lamp", version: 3 });
 }
 
-/// Aggregates set apart × cache × sessions × handles: whatever waits for what, each command has its outcome.
-#[test]
-fn aggregates_set_apart_hold_up_nobody() {
-    const LAMPS: u64 = 60;
-    const APART: u64 = 40;
-    let seed = printed_seed();
-    let directory = tempfile::tempdir().unwrap();
-    let (host, bus) = start::<SecondLamp>(directory.path(), 2).unwrap();
+/// Lamps, and how many of them are set apart.
+const LAMPS: u64 = 60;
+const APART: u64 = 40;
+
+/// Gives some lamps events that the first program cannot read. `begin_second` begins the version of the second one.
+pub(crate) fn write_what_sets_apart(bus: &CommandBus, begin_second: impl FnOnce()) {
     for id in 0..LAMPS {
         bus.call(lamp(id, &LampCommand::Switch(true))).unwrap();
     }
-    host.service().begin_version(2).unwrap();
+    begin_second();
     gapless_testkit::wait::until("the new version has begun", || bus.call(lamp(0, &LampCommand::Dim(30))).is_ok());
     for id in 1..APART {
         bus.call(lamp(id, &LampCommand::Dim(30))).unwrap();
     }
+}
+
+/// A program that says that it has the second version, and does not know its events.
+pub(crate) fn model_that_sets_apart() -> CommandModel {
+    CommandModel::new().aggregate::<FirstLamp>().versions(1..=2)
+}
+
+/// Sends by one handle, so many in flight: each command has its outcome, and those of a lamp are decided in their order.
+pub(crate) fn each_has_its_outcome(bus: &CommandBus, in_flight_max: usize, mut random: Random, case: &str) {
+    let (mut pending, mut versions) = (VecDeque::new(), [0; LAMPS as usize]);
+    let mut take =
+        |(id, pending): (u64, Pending<(), Shines>), sent| match pending.wait_within(gapless_testkit::wait::PATIENCE) {
+            Err(CommandError::Quarantined(_)) => assert!(id < APART, "{id}"),
+            Ok(accepted) => {
+                let before = std::mem::replace(&mut versions[id as usize], accepted.version);
+                assert!(id >= APART && before < accepted.version, "lamp {id}: {} behind {before}", accepted.version);
+            }
+            Err(error) => panic!("lamp {id}, behind {sent} others, {case}: {error}"),
+        };
+    for sent in 0..rounds(20_000, 3_000) {
+        // Some are asked for more often than others.
+        let most = 1 + random.below(LAMPS);
+        let id = random.below(most);
+        let is_on = random.below(2) == 0;
+        pending.push_back((id, bus.send(lamp(id, &LampCommand::Switch(is_on)))));
+        if pending.len() >= in_flight_max {
+            take(pending.pop_front().unwrap(), sent);
+        }
+    }
+    pending.into_iter().for_each(|one| take(one, u64::MAX));
+}
+
+/// Aggregates set apart × cache × sessions × handles: whatever waits for what, each command has its outcome.
+#[test]
+fn aggregates_set_apart_hold_up_nobody() {
+    let seed = printed_seed();
+    let directory = tempfile::tempdir().unwrap();
+    let (host, bus) = start::<SecondLamp>(directory.path(), 2).unwrap();
+    write_what_sets_apart(&bus, || host.service().begin_version(2).unwrap());
     host.stop().unwrap();
 
     for (aggregates_max, in_flight_max, handles) in
         [(2, 128, 1), (8, 128, 2), (8, 1024, 1), (30, 256, 2), (2, 64, 3), (100, 4096, 1)]
     {
-        // A program that says that it has the version, and does not know its events.
-        let model = CommandModel::new().aggregate::<FirstLamp>().versions(1..=2);
         let options = CommandHostOptions { aggregates_max, ..CommandHostOptions::default() };
-        let host = CommandHost::start(model, options, ServiceHostOptions::in_directory(directory.path())).unwrap();
+        let stream = ServiceHostOptions::in_directory(directory.path());
+        let host = CommandHost::start(model_that_sets_apart(), options, stream).unwrap();
         let case = format!("{aggregates_max} in memory, {in_flight_max} in flight, {handles} handles");
         std::thread::scope(|scope| {
             for handle in 0..handles {
                 let (bus, case) = (host.bus(&BusOptions { in_flight_max }).unwrap(), &case);
-                let mut random = Random::of(seed, &format!("{case}, {handle}"));
-                scope.spawn(move || {
-                    let mut pending = VecDeque::new();
-                    for sent in 0..rounds(20_000, 3_000) {
-                        // Some are asked for more often than others.
-                        let most = 1 + random.below(LAMPS);
-                        let id = random.below(most);
-                        let is_on = random.below(2) == 0;
-                        pending.push_back((id, bus.send(lamp(id, &LampCommand::Switch(is_on)))));
-                        if pending.len() >= in_flight_max {
-                            check(pending.pop_front().unwrap(), sent, case);
-                        }
-                    }
-                    pending.into_iter().for_each(|one| check(one, u64::MAX, case));
-                });
+                let random = Random::of(seed, &format!("{case}, {handle}"));
+                scope.spawn(move || each_has_its_outcome(&bus, in_flight_max, random, case));
             }
         });
         host.stop().unwrap();
-    }
-
-    fn check((id, pending): (u64, Pending<(), Shines>), sent: u64, case: &str) {
-        match pending.wait_within(gapless_testkit::wait::PATIENCE) {
-            Err(CommandError::Quarantined(_)) => assert!(id < APART, "{id}, behind {sent} others, {case}"),
-            Ok(accepted) => assert!(id >= APART, "{id}, behind {sent} others, {case}: {accepted:?}"),
-            Err(error) => panic!("lamp {id}, behind {sent} others, {case}: {error}"),
-        }
     }
 }
