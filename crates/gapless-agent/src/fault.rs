@@ -202,7 +202,7 @@ pub const SUPERVISOR_CRASH_POINTS: [&str; 6] = [
 
 /// Every mutant there is; a test must catch each.
 /// The last six are a client's.
-pub const MUTANTS: [&str; 18] = [
+pub const MUTANTS: [&str; 19] = [
     "acknowledge_before_journal",
     "skip_truncation",
     "drop_session_table",
@@ -213,6 +213,7 @@ pub const MUTANTS: [&str; 18] = [
     "believe_own_clock",
     "released_frames_may_differ",
     "keep_cut_overlay",
+    "forget_session_order",
     "drop_identifiers",
     "believe_stale_index",
     "drop_notice",

@@ -1,5 +1,6 @@
 //! The simulator's own command bus: accounts, and transfers between two of them. Few are in memory and files of the index are soon full, so that
-//! what a member has decided in vain, what it has made of events, and what it has found by the index all come together in a short run.
+//! what a member has decided in vain, what it has made of events, and what it has found by the index all come together in a short run. By the seed
+//! some accounts get an event that nobody can read: once they are let go they are set apart, more of them than are in memory.
 
 use crate::checker::Broken;
 use crate::options::Offer;
@@ -15,20 +16,23 @@ use gapless_cqrs::{
     Aggregate, CommandHandler, CommandHostOptions, CommandModel, Creation, Decision as Deciding, Headers, Message,
     Stop, Work,
 };
-use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use serde::{Deserialize, Deserializer, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
 
 const ACCOUNTS: u64 = 10;
 /// Each so manieth command is the one before once more, under the same identifier.
 const REPEATED_EACH: u64 = 6;
 /// The header that says which account a command asks.
 const ACCOUNT: &str = "account";
+/// The header that says to which account a transfer goes.
+const TARGET: &str = "target";
 
 #[derive(Clone, Debug, Serialize, Deserialize, Message)]
 enum Ask {
     Open,
     Deposit(u64),
     Withdraw(u64),
+    Blur,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize, Message)]
@@ -36,6 +40,18 @@ enum Happened {
     Opened,
     Deposited(u64),
     Withdrawn(u64),
+    /// An event that an account cannot be made of, as one of an unknown type.
+    Blurred(#[message(shape = "unreadable")] Unreadable),
+}
+
+/// Bytes that are written and never read.
+#[derive(Clone, Debug, Serialize)]
+struct Unreadable;
+
+impl<'de> Deserialize<'de> for Unreadable {
+    fn deserialize<D: Deserializer<'de>>(_: D) -> Result<Self, D::Error> {
+        Err(serde::de::Error::custom("nobody can read it"))
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
@@ -83,13 +99,14 @@ impl Aggregate for Account {
             Ask::Deposit(amount) => Happened::Deposited(amount + planted()),
             Ask::Withdraw(amount) if amount > self.balance => return Err(Overdrawn { balance: self.balance }),
             Ask::Withdraw(amount) => Happened::Withdrawn(amount),
+            Ask::Blur => Happened::Blurred(Unreadable),
         });
         Ok(())
     }
 
     fn apply(&mut self, event: &Happened) {
         match event {
-            Happened::Opened => {}
+            Happened::Opened | Happened::Blurred(_) => {}
             Happened::Deposited(amount) => self.balance += amount,
             Happened::Withdrawn(amount) => self.balance -= amount,
         }
@@ -138,8 +155,18 @@ fn options() -> CommandHostOptions {
 }
 
 /// See the head of the file.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct CommandApplication;
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CommandApplication {
+    seed: u64,
+    /// So many commands of 100 make an account unreadable.
+    blurs_of_100: u64,
+}
+
+impl CommandApplication {
+    pub(crate) fn of(seed: u64) -> Self {
+        Self { seed, blurs_of_100: Random::of(seed, &[23]).pick(&[0, 0, 5, 20]) }
+    }
+}
 
 impl SystemUnderTest for CommandApplication {
     const OFFER: Offer = Offer::Commands;
@@ -155,11 +182,16 @@ impl SystemUnderTest for CommandApplication {
     }
 
     fn message(&self, publisher: u64, index: u64, _: &mut Random) -> (MessageType, Vec<u8>) {
-        message(publisher, first_of(index))
+        self.encoded(publisher, first_of(index))
+    }
+
+    /// Many wait for each other where many accounts are set apart.
+    fn crowd(&self) -> Option<u32> {
+        (self.blurs_of_100 > 0).then_some(64)
     }
 
     fn describe_sent(&self, publisher: u64, index: u64) -> Option<String> {
-        let (sent, _) = sent(publisher, first_of(index));
+        let (sent, _) = self.sent(publisher, first_of(index));
         Some(match sent {
             Sent::Transfer(transfer) => format!("{transfer:?}"),
             Sent::Ask(account, ask) => format!("Ask::{ask:?} of account {account}"),
@@ -184,37 +216,43 @@ const fn first_of(index: u64) -> u64 {
     if index % REPEATED_EACH == REPEATED_EACH - 1 { index - 1 } else { index }
 }
 
-/// The command, and the account that it is sent for. Of its own numbers, so that a repeat can be made again.
-fn sent(publisher: u64, index: u64) -> (Sent, u64) {
-    let mut random = Random::of(publisher, &[17, index]);
-    let (account, amount) = (random.below(ACCOUNTS), 1 + random.below(50));
-    if random.percent(35) {
-        return (Sent::Transfer(Transfer { from: account, to: random.below(ACCOUNTS), amount }), account);
+impl CommandApplication {
+    /// The command, and the account that it is sent for. Of its own numbers, so that a repeat can be made again.
+    fn sent(&self, publisher: u64, index: u64) -> (Sent, u64) {
+        let mut random = Random::of(publisher, &[17, index]);
+        let (account, amount) = (random.below(ACCOUNTS), 1 + random.below(50));
+        if Random::of(self.seed, &[24, publisher, index]).percent(self.blurs_of_100) {
+            return (Sent::Ask(account, Ask::Blur), account);
+        }
+        if random.percent(35) {
+            return (Sent::Transfer(Transfer { from: account, to: random.below(ACCOUNTS), amount }), account);
+        }
+        let ask = match random.below(10) {
+            0..=2 => Ask::Open,
+            3..=6 => Ask::Deposit(amount),
+            _ => Ask::Withdraw(amount),
+        };
+        (Sent::Ask(account, ask), account)
     }
-    let ask = match random.below(10) {
-        0..=2 => Ask::Open,
-        3..=6 => Ask::Deposit(amount),
-        _ => Ask::Withdraw(amount),
-    };
-    (Sent::Ask(account, ask), account)
-}
 
-fn message(publisher: u64, index: u64) -> (MessageType, Vec<u8>) {
-    let (sent, account) = sent(publisher, index);
-    let headers = Headers::default().with(ACCOUNT, account.to_le_bytes());
-    let identifier = u128::from(publisher) << 64 | u128::from(index);
-    let is_identified = index.is_multiple_of(2);
-    let bytes = match sent {
-        Sent::Transfer(transfer) => {
-            let draft = TransferHandler::command(&transfer).with(&headers);
-            simulated::message_of(&if is_identified { draft.identified_by(identifier) } else { draft })
-        }
-        Sent::Ask(account, ask) => {
-            let draft = Account::command(&account, &ask).with(&headers);
-            simulated::message_of(&if is_identified { draft.identified_by(identifier) } else { draft })
-        }
-    };
-    bytes.expect("it is short")
+    fn encoded(&self, publisher: u64, index: u64) -> (MessageType, Vec<u8>) {
+        let (sent, account) = self.sent(publisher, index);
+        let headers = Headers::default().with(ACCOUNT, account.to_le_bytes());
+        let identifier = u128::from(publisher) << 64 | u128::from(index);
+        let is_identified = index.is_multiple_of(2);
+        let bytes = match sent {
+            Sent::Transfer(transfer) => {
+                let headers = headers.with(TARGET, transfer.to.to_le_bytes());
+                let draft = TransferHandler::command(&transfer).with(&headers);
+                simulated::message_of(&if is_identified { draft.identified_by(identifier) } else { draft })
+            }
+            Sent::Ask(account, ask) => {
+                let draft = Account::command(&account, &ask).with(&headers);
+                simulated::message_of(&if is_identified { draft.identified_by(identifier) } else { draft })
+            }
+        };
+        bytes.expect("it is short")
+    }
 }
 
 /// Folds what is released, and holds the answers against what the accounts were.
@@ -222,7 +260,14 @@ fn message(publisher: u64, index: u64) -> (MessageType, Vec<u8>) {
 struct Audit {
     history: History,
     checked: usize,
+    accounts: Accounts,
+}
+
+#[derive(Default)]
+struct Accounts {
     balances: BTreeMap<u64, u64>,
+    /// Those that cannot be made of their events any more. The member that decided so has them in memory for a while.
+    unreadable: BTreeSet<u64>,
 }
 
 /// As the bus remembers by default.
@@ -233,9 +278,9 @@ const CHECKED_EACH: usize = 16;
 impl Audit {
     fn follow(&mut self, frame: &gapless_wire::Frame<'_>) -> Result<(), Broken> {
         self.history.take(frame)?;
-        let Self { history, checked, balances } = self;
+        let Self { history, checked, accounts } = self;
         for transaction in &history.transactions()[*checked..] {
-            check(transaction, balances).map_err(|what| format!("transaction {}: {what}", transaction.sequence))?;
+            accounts.check(transaction).map_err(|what| format!("transaction {}: {what}", transaction.sequence))?;
             *checked += 1;
             if checked.is_multiple_of(CHECKED_EACH) {
                 history.check(IDENTIFIERS_MAX)?;
@@ -245,28 +290,53 @@ impl Audit {
     }
 }
 
-fn check(transaction: &Transaction, balances: &mut BTreeMap<u64, u64>) -> Result<(), String> {
-    let Decision::Answered { answer, events, .. } = &transaction.decision else {
-        return Err(format!("it has failed: {:?}", transaction.decision));
-    };
-    if answer.sequence != transaction.sequence {
-        return Ok(());
+impl Accounts {
+    fn check(&mut self, transaction: &Transaction) -> Result<(), String> {
+        let Decision::Answered { answer, events, .. } = &transaction.decision else {
+            return Err(format!("it has failed: {:?}", transaction.decision));
+        };
+        if answer.sequence != transaction.sequence {
+            return Ok(());
+        }
+        for event in events {
+            self.apply(event)?;
+        }
+        let named = |header| transaction.header(header)?.try_into().ok().map(u64::from_le_bytes);
+        let (account, target) = (named(ACCOUNT), named(TARGET));
+        let balance = account.and_then(|account| self.balances.get(&account));
+        match (answer.outcome, balance) {
+            // Of a transfer: an aggregate has no reply.
+            (0, Some(balance)) if !answer.rest.is_empty() => is(&Transferred { left: *balance }, &answer.rest),
+            (0, Some(_)) => Ok(()),
+            // Commands without events and identifiers do not say which accounts they are of.
+            (1..=3, _) if account.is_none() => Ok(()),
+            (6, _) if account.is_none() && !self.unreadable.is_empty() => Ok(()),
+            (1, Some(balance)) if !answer.rest.is_empty() => is(&Overdrawn { balance: *balance }, &answer.rest),
+            (1, _) if answer.rest.is_empty() => Ok(()),
+            (2, None) | (3, Some(_)) => Ok(()),
+            (6, _) if [account, target].iter().flatten().any(|one| self.unreadable.contains(one)) => Ok(()),
+            (outcome, balance) => Err(format!("outcome {outcome} of account {account:?}, which has {balance:?}")),
+        }
     }
-    for event in events {
-        apply(event, balances)?;
-    }
-    let account = transaction.header(ACCOUNT).and_then(|bytes| bytes.try_into().ok()).map(u64::from_le_bytes);
-    let balance = account.and_then(|account| balances.get(&account));
-    match (answer.outcome, balance) {
-        // Of a transfer: an aggregate has no reply.
-        (0, Some(balance)) if !answer.rest.is_empty() => is(&Transferred { left: *balance }, &answer.rest),
-        (0, Some(_)) => Ok(()),
-        // A refused command without an identifier does not say which account it is of.
-        (1..=3, _) if account.is_none() => Ok(()),
-        (1, Some(balance)) if !answer.rest.is_empty() => is(&Overdrawn { balance: *balance }, &answer.rest),
-        (1, _) if answer.rest.is_empty() => Ok(()),
-        (2, None) | (3, Some(_)) => Ok(()),
-        (outcome, balance) => Err(format!("outcome {outcome} of account {account:?}, which has {balance:?}")),
+
+    fn apply(&mut self, event: &Event) -> Result<(), String> {
+        let id =
+            event.id[..].try_into().map(u64::from_be_bytes).map_err(|_| format!("{:?} is no account", event.id))?;
+        let found = self.balances.get(&id);
+        if is(&Happened::Blurred(Unreadable), &event.payload).is_ok() && found.is_some() {
+            self.unreadable.insert(id);
+            return Ok(());
+        }
+        let happened = Happened::decode_as(event.version.into(), &event.payload).map_err(|error| error.to_string())?;
+        let balance = match (&happened, found) {
+            (Happened::Opened, None) => Some(0),
+            (Happened::Deposited(amount), Some(balance)) => balance.checked_add(*amount),
+            (Happened::Withdrawn(amount), Some(balance)) => balance.checked_sub(*amount),
+            _ => None,
+        };
+        let balance = balance.ok_or_else(|| format!("{happened:?} of account {id}, which has {found:?}"))?;
+        self.balances.insert(id, balance);
+        Ok(())
     }
 }
 
@@ -274,20 +344,6 @@ fn is(expected: &(impl Message + std::fmt::Debug), found: &[u8]) -> Result<(), S
     let mut bytes = Vec::new();
     expected.encode(&mut bytes).map_err(|error| error.to_string())?;
     if bytes == found { Ok(()) } else { Err(format!("{expected:?} is due, and it is {found:?}")) }
-}
-
-fn apply(event: &Event, balances: &mut BTreeMap<u64, u64>) -> Result<(), String> {
-    let id = event.id[..].try_into().map(u64::from_be_bytes).map_err(|_| format!("{:?} is no account", event.id))?;
-    let happened = Happened::decode_as(event.version.into(), &event.payload).map_err(|error| error.to_string())?;
-    let balance = match (&happened, balances.get(&id)) {
-        (Happened::Opened, None) => Some(0),
-        (Happened::Deposited(amount), Some(balance)) => balance.checked_add(*amount),
-        (Happened::Withdrawn(amount), Some(balance)) => balance.checked_sub(*amount),
-        _ => None,
-    };
-    let balance = balance.ok_or_else(|| format!("{happened:?} of account {id}, which has {:?}", balances.get(&id)))?;
-    balances.insert(id, balance);
-    Ok(())
 }
 
 #[cfg(test)]

@@ -224,7 +224,7 @@ pub fn simulate_own(offer: Option<Offer>, options: &Options, seed: u64) -> Resul
     let options = &Options { puts_copies_back: true, ..options.clone() };
     match offer.unwrap_or(drawn) {
         Offer::Service => simulate(&Ledger { is_bulky }, options, seed),
-        Offer::Commands => simulate_system(&CommandApplication, options, seed),
+        Offer::Commands => simulate_system(&CommandApplication::of(seed), options, seed),
         Offer::State => simulate_state(&StoreApplication { is_bulky }, options, seed),
         Offer::EventStream => simulate(&Bulletin { is_bulky }, options, seed),
     }

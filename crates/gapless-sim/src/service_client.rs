@@ -34,6 +34,8 @@ pub(crate) struct ServiceClient {
     seed: u64,
     messages: u64,
     window_commands: u32,
+    /// It sends whatever it may at once.
+    is_in_haste: bool,
     /// None before it was let in anywhere, in this life.
     client: Option<(Client, SessionKey)>,
     at: Option<u64>,
@@ -57,12 +59,13 @@ pub(crate) struct ServiceClient {
 }
 
 impl ServiceClient {
-    pub(crate) fn new(seed: u64, number: u64, messages: u64) -> Self {
+    pub(crate) fn new(seed: u64, number: u64, messages: u64, crowd: Option<u32>) -> Self {
         Self {
             number,
             seed,
             messages,
-            window_commands: Random::of(seed, &[9, number]).pick(&WINDOWS),
+            window_commands: crowd.unwrap_or_else(|| Random::of(seed, &[9, number]).pick(&WINDOWS)),
+            is_in_haste: crowd.is_some(),
             client: None,
             at: None,
             is_open: false,
@@ -86,12 +89,13 @@ impl ServiceClient {
         format!("client {}: {what}", self.number)
     }
 
-    fn send(&mut self, application: &impl SystemUnderTest, random: &mut Random) -> Result<(), Broken> {
+    /// Sends the next command, if it may and will. Whether it has.
+    fn send(&mut self, application: &impl SystemUnderTest, random: &mut Random) -> Result<bool, Broken> {
         let index = self.sent.len() as u64;
-        let Some((client, key)) = &mut self.client else { return Ok(()) };
+        let Some((client, key)) = &mut self.client else { return Ok(false) };
         let may_send = self.is_open && self.asked.is_empty() && client.can_send(*key);
-        if index == self.messages || !may_send || !random.happens_per_100_000(30_000) {
-            return Ok(());
+        if index == self.messages || !may_send || !(self.is_in_haste || random.happens_per_100_000(30_000)) {
+            return Ok(false);
         }
         let (message, payload) = message_of(application, self.seed, self.number, index);
         let encode = |room: &mut [u8]| {
@@ -100,10 +104,10 @@ impl ServiceClient {
         };
         match client.send(*key, message, payload.len(), encode) {
             Ok(number) => self.sent.push(number),
-            Err(ClientError::WindowFull { .. } | ClientError::Log(LogError::Full { .. })) => {}
+            Err(ClientError::WindowFull { .. } | ClientError::Log(LogError::Full { .. })) => return Ok(false),
             Err(error) => return Err(self.broken(format_args!("{error}"))),
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Asks for the replies that the window keeps of commands that were sent before this life.
@@ -280,7 +284,7 @@ impl<A: SystemUnderTest> Workload<A> for ServiceClient {
         if self.at.is_none() {
             return Ok(0);
         }
-        self.send(application, random)?;
+        while self.send(application, random)? && self.is_in_haste {}
         self.repeat(random)?;
         let Some((mut client, key)) = self.client.take() else { return Ok(0) };
         let (mut outcome, mut is_opened) = (Ok(()), false);

@@ -34,6 +34,11 @@ pub(crate) trait SystemUnderTest: Sync {
 
     fn check_reply(&self, publisher: u64, index: u64, reply: &Reply<'_>) -> Result<(), String>;
 
+    /// So many commands of each client are in flight, as soon as they may be; `None` leaves it to the seed, and they are sent now and then.
+    fn crowd(&self) -> Option<u32> {
+        None
+    }
+
     /// A message for people: its type and its fields.
     fn describe(&self, message: MessageType, payload: &[u8]) -> String {
         describe_bytes(message.schema, None, payload)

@@ -3,6 +3,7 @@
 //! and the commands of a session have theirs in the order of their numbers, whether they wait for an aggregate or for one before them: the one that
 //! came first of all waits for nobody, so no two wait for each other.
 
+use gapless_agent::fault::mutant;
 use rustc_hash::FxHashMap;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
@@ -78,7 +79,8 @@ impl Lines {
         let of_session = self.arrivals.entry(session).or_default();
         if !of_session.contains_key(&number) {
             // One that was passed over, or its own session's later one was seen first: it comes with that.
-            let later = of_session.range(number..).next().map(|(_, later)| later.arrived);
+            let later = of_session.range(number..).next().filter(|_| !mutant("forget_session_order"));
+            let later = later.map(|(_, later)| later.arrived);
             let arrived = later.unwrap_or_else(|| {
                 self.arrived += 1;
                 self.arrived
@@ -137,7 +139,8 @@ impl Lines {
         let Some(first) = self.lines.get(&place).and_then(|(line, _)| line.0.front()) else { return false };
         // Its own, or that with which it would come.
         let of_session = self.arrivals.get(&session);
-        let arrival = of_session.and_then(|of_session| of_session.range(number..).next());
+        let until = if mutant("forget_session_order") { number } else { u64::MAX };
+        let arrival = of_session.and_then(|of_session| of_session.range(number..=until).next());
         arrival.is_none_or(|(_, arrival)| first.arrived < arrival.arrived)
     }
 

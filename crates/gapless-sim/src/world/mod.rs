@@ -57,10 +57,18 @@ pub(crate) struct World<'a, A: SystemUnderTest> {
     pub(crate) tally: Tally,
 }
 
-fn new_workload<A: SystemUnderTest>(seed: u64, number: u64, options: &Options, clock: &Clock) -> Box<dyn Workload<A>> {
+fn new_workload<A: SystemUnderTest>(
+    application: &A,
+    seed: u64,
+    number: u64,
+    options: &Options,
+    clock: &Clock,
+) -> Box<dyn Workload<A>> {
     match A::OFFER {
         Offer::EventStream => Box::new(PublishingNode::new(seed, number, options.messages, clock.clone())),
-        Offer::Service | Offer::State | Offer::Commands => Box::new(ServiceClient::new(seed, number, options.messages)),
+        Offer::Service | Offer::State | Offer::Commands => {
+            Box::new(ServiceClient::new(seed, number, options.messages, application.crowd()))
+        }
     }
 }
 
@@ -86,7 +94,9 @@ impl<'a, A: SystemUnderTest> World<'a, A> {
             root: root.to_owned(),
             machines,
             change: None,
-            workloads: (1..=profile.publishers).map(|number| new_workload(seed, number, options, &clock)).collect(),
+            workloads: (1..=profile.publishers)
+                .map(|number| new_workload(application, seed, number, options, &clock))
+                .collect(),
             workloads_made: profile.publishers,
             seed,
             came_apart: false,
@@ -234,7 +244,8 @@ impl<'a, A: SystemUnderTest> World<'a, A> {
                     self.tell(format_args!("{said}"));
                     self.workloads_made += 1;
                     let clock = Clock::virtual_time(&self.time);
-                    self.workloads[at] = new_workload(self.seed, self.workloads_made, self.options, &clock);
+                    self.workloads[at] =
+                        new_workload(self.application, self.seed, self.workloads_made, self.options, &clock);
                     continue;
                 }
                 Err(said) => return Err(said),

@@ -9,7 +9,7 @@ type Offers = Option<&'static str>;
 
 /// Every mutant of a cluster's member and its service, the first seed that is tried, within how many it has to be caught,
 /// and with which offers. The rare ones begin where one was caught before.
-const MUTANTS: [(&str, u64, u64, Offers); 10] = [
+const MUTANTS: [(&str, u64, u64, Offers); 11] = [
     ("acknowledge_before_journal", 101, 60, None),
     ("vote_after_power_loss", 241, 60, None),
     ("forget_vote", 271, 60, None),
@@ -18,6 +18,7 @@ const MUTANTS: [(&str, u64, u64, Offers); 10] = [
     ("drop_session_table", 1, 60, None),
     ("keep_cut_state", 1, 60, Some("state")),
     ("keep_cut_overlay", 3101, 60, Some("commands")),
+    ("forget_session_order", 1, 60, Some("commands")),
     ("believe_own_clock", 1, 60, None),
     ("released_frames_may_differ", 931, 60, None),
 ];
