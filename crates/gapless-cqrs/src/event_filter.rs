@@ -12,9 +12,13 @@ use crate::identity::{ID_LENGTH_MAX, TypeKey};
 use crate::transaction::RecordedEvent;
 use gapless_message::Message;
 use gapless_wire::fields::{FieldError, FieldReader};
+use std::collections::BTreeSet;
+use std::ops::Bound;
 
 /// Alternatives of a filter at most, and parts of an alternative.
 const PARTS_MAX: usize = u8::MAX as usize;
+/// So many alternatives are compared one after the other.
+const COMPARED_MAX: usize = 8;
 
 /// Which events are meant: those of an aggregate, with a tag, of a type; and what [`and`](Self::and) and [`or`](Self::or) make of these.
 ///
@@ -31,11 +35,11 @@ const PARTS_MAX: usize = u8::MAX as usize;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventFilter {
-    /// Of one of these all parts.
-    alternatives: Vec<Vec<Part>>,
+    /// Of one of these all parts, which stand in their order.
+    alternatives: BTreeSet<Vec<Part>>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Part {
     Aggregate(TypeKey, Vec<u8>),
     Tag(String, Vec<u8>),
@@ -43,15 +47,15 @@ pub(crate) enum Part {
 }
 
 impl EventFilter {
-    const fn of(part: Vec<Vec<Part>>) -> Self {
-        Self { alternatives: part }
+    fn of(part: Part) -> Self {
+        Self { alternatives: BTreeSet::from([vec![part]]) }
     }
 
     /// Those with a tag. As where an event gets it, what is longer than 255 bytes is cut there.
     #[must_use]
     pub fn tag(name: impl AsRef<str>, value: impl AsRef<[u8]>) -> Self {
         let (name, value) = cut_tag(name.as_ref(), value.as_ref());
-        Self::of(vec![vec![Part::Tag(name.to_owned(), value.to_vec())]])
+        Self::of(Part::Tag(name.to_owned(), value.to_vec()))
     }
 
     /// Those of a type.
@@ -67,24 +71,27 @@ impl EventFilter {
         if id.len() > ID_LENGTH_MAX {
             return Self::of_nothing();
         }
-        Self::of(vec![vec![Part::Aggregate(aggregate, id)]])
+        Self::of(Part::Aggregate(aggregate, id))
     }
 
     /// No events.
     pub(crate) const fn of_nothing() -> Self {
-        Self::of(Vec::new())
+        Self { alternatives: BTreeSet::new() }
     }
 
     /// Those of the type with this number.
     #[must_use]
     pub fn of_type(event: TypeKey) -> Self {
-        Self::of(vec![vec![Part::Type(event)]])
+        Self::of(Part::Type(event))
     }
 
     /// Those that either has.
     #[must_use]
     pub fn or(mut self, mut other: Self) -> Self {
-        self.alternatives.append(&mut other.alternatives);
+        if self.alternatives.len() < other.alternatives.len() {
+            std::mem::swap(&mut self, &mut other);
+        }
+        self.alternatives.extend(other.alternatives);
         self
     }
 
@@ -92,23 +99,40 @@ impl EventFilter {
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         let both = self.alternatives.iter().flat_map(|mine| {
-            other.alternatives.iter().map(move |theirs| {
-                let mut parts = mine.clone();
-                parts.extend(theirs.iter().filter(|part| !mine.contains(part)).cloned());
-                parts
-            })
+            let with = |theirs: &Vec<Part>| in_order(mine.iter().chain(theirs).cloned().collect());
+            other.alternatives.iter().map(with)
         });
-        Self::of(both.collect())
+        Self { alternatives: both.collect() }
     }
 
     /// Whether it has this event: others may have the same key in the index.
     #[must_use]
     pub fn has(&self, event: &RecordedEvent<'_>) -> bool {
-        self.alternatives.iter().any(|parts| parts.iter().all(|part| part.has(event)))
+        if self.alternatives.len() <= COMPARED_MAX {
+            return self.alternatives.iter().any(|parts| parts.iter().all(|part| part.has(event)));
+        }
+        let tags = event.tags().map(|(name, value)| Part::Tag(name.to_owned(), value.to_vec()));
+        let others = [Part::Aggregate(event.aggregate, event.id.to_vec()), Part::Type(event.event)];
+        self.has_behind(&mut Vec::new(), &in_order(tags.chain(others).collect()))
+    }
+
+    /// Whether there is an alternative of `first` and some of these parts. Alternatives with the same first parts stand side by side.
+    fn has_behind(&self, first: &mut Vec<Part>, parts: &[Part]) -> bool {
+        let mut nearest = self.alternatives.range::<[Part], _>((Bound::Included(&first[..]), Bound::Unbounded));
+        match nearest.next() {
+            Some(found) if found == first => true,
+            Some(found) if found.starts_with(first) => parts.iter().enumerate().any(|(at, part)| {
+                first.push(part.clone());
+                let has = self.has_behind(first, &parts[at + 1..]);
+                first.pop();
+                has
+            }),
+            _ => false,
+        }
     }
 
     /// Of one of these all parts.
-    pub(crate) fn alternatives(&self) -> &[Vec<Part>] {
+    pub(crate) const fn alternatives(&self) -> &BTreeSet<Vec<Part>> {
         &self.alternatives
     }
 
@@ -135,19 +159,26 @@ impl EventFilter {
     /// What is wrong with them.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, FieldError> {
         let mut fields = FieldReader::new(bytes);
-        let mut alternatives = Vec::new();
+        let mut alternatives = BTreeSet::new();
         for _ in 0..fields.u8("the alternatives of a filter")? {
             let mut parts = Vec::new();
             for _ in 0..fields.u8("the parts of a filter")? {
                 parts.push(Part::decode(&mut fields)?);
             }
-            alternatives.push(parts);
+            alternatives.insert(in_order(parts));
         }
         match fields.rest() {
             [] => Ok(Self { alternatives }),
             _ => Err(FieldError::Value { what: "what stands behind a filter" }),
         }
     }
+}
+
+/// Each part once.
+fn in_order(mut parts: Vec<Part>) -> Vec<Part> {
+    parts.sort_unstable();
+    parts.dedup();
+    parts
 }
 
 /// As much of a tag's name and value as has room.
@@ -235,7 +266,12 @@ mod tests {
         write_event(&mut bytes, &head, |_| Ok::<_, ()>(())).unwrap();
         write_count(&mut bytes, 1);
         let event = RecordedEvents::read(1, &bytes).unwrap().next_event().unwrap().unwrap();
-        assert_eq!(filters().map(|filter| filter.has(&event)), [true, true, true, true, false]);
+        let expected = [true, true, true, true, false];
+        assert_eq!(filters().map(|filter| filter.has(&event)), expected);
+        // The same among others that it has not.
+        let with_others =
+            |filter| (0..20_000).map(|seat| EventFilter::tag("other", seat.to_string())).fold(filter, EventFilter::or);
+        assert_eq!(filters().map(|filter| with_others(filter).has(&event)), expected);
         assert!(!EventFilter::of_aggregate(TypeKey::of("b"), [0; 65]).has(&event));
         let long = "x".repeat(300);
         assert_eq!(EventFilter::tag(&long, &long), EventFilter::tag(&long[..255], &long[..255]));

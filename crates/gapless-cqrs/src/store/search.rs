@@ -3,7 +3,8 @@
 use super::key::IndexKey;
 use crate::event_filter::{EventFilter, Part};
 use crate::identity::Position;
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 
 /// Positions that are looked up at a time.
 const POSITIONS: usize = 4096;
@@ -12,6 +13,13 @@ const POSITIONS: usize = 4096;
 /// most types there are too many events.
 pub(crate) struct Search {
     alternatives: Vec<Vec<Looked>>,
+    /// The first position of each alternative that has one, and which that is.
+    found: BinaryHeap<Reverse<(Position, usize)>>,
+    /// Alternatives that are to be looked up.
+    due: Vec<usize>,
+    /// Alternatives that have none up to `through`.
+    others: Vec<usize>,
+    through: u64,
 }
 
 /// What was found of a key, and is not passed yet.
@@ -43,7 +51,9 @@ impl Search {
     pub fn new(filter: &EventFilter) -> Self {
         let looked = |key| Looked { key, page: VecDeque::new() };
         let alternatives = filter.alternatives().iter().map(|parts| keys_of(parts).into_iter().map(looked).collect());
-        Self { alternatives: alternatives.collect() }
+        let alternatives: Vec<_> = alternatives.collect();
+        let due = (0..alternatives.len()).collect();
+        Self { alternatives, found: BinaryHeap::new(), due, others: Vec::new(), through: 0 }
     }
 
     /// The first position that the filter may have, from one on, and not behind `through`. `from` never goes back, and everything up to `through`
@@ -57,12 +67,23 @@ impl Search {
         through: u64,
         mut find: impl FnMut(IndexKey, Position, usize) -> Result<Vec<Position>, Error>,
     ) -> Result<Option<Position>, Error> {
-        let mut first = None;
-        for alternative in &mut self.alternatives {
-            let found = joined(alternative, from, through, &mut find)?;
-            first = [first, found].into_iter().flatten().min();
+        if through > self.through {
+            self.through = through;
+            self.due.append(&mut self.others);
         }
-        Ok(first)
+        while let Some(Reverse((_, passed))) = self.found.peek().filter(|Reverse((position, _))| *position < from) {
+            self.due.push(*passed);
+            self.found.pop();
+        }
+        // Behind an error the rest is still due.
+        while let Some(index) = self.due.last().copied() {
+            match joined(&mut self.alternatives[index], from, through, &mut find)? {
+                Some(position) => self.found.push(Reverse((position, index))),
+                None => self.others.push(index),
+            }
+            self.due.pop();
+        }
+        Ok(self.found.peek().map(|Reverse((position, _))| *position))
     }
 }
 
