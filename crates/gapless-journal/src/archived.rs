@@ -11,39 +11,34 @@
 //! ```
 //! Numbers are little-endian. Where segment and stub are both there, the segment counts: it is about to be archived.
 
-use crate::compressed::decompress;
 use crate::descriptor::{FIXED_LENGTH, FixedHeader};
-use crate::disk::unpoisoned;
 use crate::error::JournalError;
 use gapless_agent::checked_file;
 use gapless_wire::checksum::crc32c;
 use gapless_wire::fields::{u32_at, u64_at};
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, BufReader};
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
 
 const MAGIC: [u8; 8] = *b"GAPARCH\x01";
 const SUMMARY_LENGTH: usize = 32;
 const PATH_LENGTH_MAX: usize = 4096;
-/// Compressed segments that a process keeps as they were.
-const KEPT_MAX: usize = 2;
 
 /// How a segment lies in the archive.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ArchiveForm {
     /// As it is in the journal.
     #[default]
     Plain,
-    /// Compressed by LZ4: a third or less for most applications; a segment is decompressed into memory when it is read.
+    /// Compressed by LZ4: a third or less for most applications; what is read of a segment is unpacked into memory.
     Lz4,
 }
 
 /// Where a segment lies.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Archived {
     pub(crate) place: PathBuf,
     pub(crate) form: ArchiveForm,
@@ -104,11 +99,11 @@ impl Archived {
         })
     }
 
-    /// A file with the bytes of the segment whose stub has that header.
+    /// The file in the archive, which is the segment whose stub has that header.
     ///
     /// # Errors
     /// It is not there, or is not this segment.
-    pub(crate) fn open(&self, ours: &FixedHeader) -> Result<Arc<File>, String> {
+    pub(crate) fn open(&self, ours: &FixedHeader) -> Result<File, String> {
         let failed = |error: io::Error| error.to_string();
         let file = checked_file::open(&self.place).map_err(failed)?;
         let length = file.metadata().map_err(failed)?.len();
@@ -119,39 +114,10 @@ impl Archived {
         file.read_exact_at(&mut fixed, 0).map_err(failed)?;
         match FixedHeader::from_bytes(&fixed) {
             // The incarnation of the journal may have become another since.
-            Ok(header) if (header.stream_id, header.number) == (ours.stream_id, ours.number) => {}
-            Ok(_) => return Err("it is of another journal".to_owned()),
-            Err(_) => return Err("its header is damaged".to_owned()),
+            Ok(header) if (header.stream_id, header.number) == (ours.stream_id, ours.number) => Ok(file),
+            Ok(_) => Err("it is of another journal".to_owned()),
+            Err(_) => Err("its header is damaged".to_owned()),
         }
-        match self.form {
-            ArchiveForm::Plain => Ok(Arc::new(file)),
-            ArchiveForm::Lz4 => self.decompressed(&file).map_err(failed),
-        }
-    }
-
-    /// A file in memory with the segment's bytes. The last few stay.
-    fn decompressed(&self, stored: &File) -> io::Result<Arc<File>> {
-        static KEPT: Mutex<Vec<(Archived, Arc<File>)>> = Mutex::new(Vec::new());
-        let mut kept = unpoisoned(KEPT.lock());
-        let at = kept.iter().position(|(archived, _)| archived == self);
-        let entry = match at {
-            Some(at) => kept.remove(at),
-            None => {
-                let flags = rustix::fs::MemfdFlags::CLOEXEC;
-                let file = File::from(rustix::fs::memfd_create("gapless-archived", flags)?);
-                let length = decompress(BufReader::with_capacity(1 << 20, stored), |position, piece| {
-                    file.write_all_at(piece, position)
-                })?;
-                if length != self.segment_bytes {
-                    return Err(io::Error::other(format!("{length} bytes of {} are in it", self.segment_bytes)));
-                }
-                (self.clone(), Arc::new(file))
-            }
-        };
-        let file = Arc::clone(&entry.1);
-        kept.truncate(KEPT_MAX - 1);
-        kept.insert(0, entry);
-        Ok(file)
     }
 }
 

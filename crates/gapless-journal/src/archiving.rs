@@ -16,7 +16,7 @@ use crate::reader::JournalReader;
 use gapless_agent::checked_file;
 use gapless_agent::fault::crash_point;
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -208,7 +208,7 @@ fn copy_bytes(segment: &File, length: u64, out: &mut impl Write) -> io::Result<(
 
 /// Whether what lies in the archive is what the segment has.
 fn is_same(segment: &File, archived: &Archived) -> io::Result<bool> {
-    let stored = BufReader::with_capacity(PIECE_LENGTH, checked_file::open(&archived.place)?);
+    let stored = checked_file::open(&archived.place)?;
     let (mut ours, mut is_same) = (vec![0; PIECE_LENGTH], true);
     let compare = |position, piece: &[u8]| {
         let ours = &mut ours[..piece.len()];
@@ -218,7 +218,7 @@ fn is_same(segment: &File, archived: &Archived) -> io::Result<bool> {
     };
     let length = match archived.form {
         ArchiveForm::Plain => read_pieces(stored, compare)?,
-        ArchiveForm::Lz4 => decompress(stored, compare)?,
+        ArchiveForm::Lz4 => decompress(&stored, compare)?,
     };
     Ok(is_same && length == archived.segment_bytes)
 }

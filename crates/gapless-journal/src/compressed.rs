@@ -8,17 +8,19 @@
 //!   16  its bytes, as an LZ4 block
 //! 16 zeros
 //! ```
-//! Numbers are little-endian.
+//! Numbers are little-endian. Pieces are short: where one frame is read, a whole piece is unpacked.
 
 use crate::descriptor::HEADER_PAGE_LENGTH;
 use gapless_wire::checksum::crc32c;
 use gapless_wire::fields::u32_at;
 use lz4_flex::block::{compress_into, decompress_into, get_maximum_output_size};
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 
-const PIECE_LENGTH: usize = 1 << 20;
+const PIECE_LENGTH: usize = 64 << 10;
+/// Pieces that were written before have this length.
+const PIECE_LENGTH_MAX: usize = 1 << 20;
 const PIECE_HEAD_LENGTH: usize = 16;
 
 fn damaged(reason: impl Into<String>) -> io::Error {
@@ -47,36 +49,83 @@ pub(crate) fn compress(segment: &File, length: u64, out: &mut impl Write) -> io:
     out.write_all(&[0; PIECE_HEAD_LENGTH])
 }
 
+/// Where a part of a segment stands in the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Piece {
+    /// In the segment.
+    pub(crate) position: u64,
+    /// In the file, its head.
+    pub(crate) stored_at: u64,
+    length: u32,
+    stored_length: u32,
+    crc32c: u32,
+}
+
+impl Piece {
+    /// Behind its last byte in the segment.
+    pub(crate) const fn end(&self) -> u64 {
+        self.position + self.length as u64
+    }
+
+    /// Its bytes.
+    ///
+    /// # Errors
+    /// Those of the file; bytes that are none.
+    pub(crate) fn unpack(&self, stored: &File) -> io::Result<Vec<u8>> {
+        let (mut compressed, mut piece) = (vec![0; self.stored_length as usize], vec![0; self.length as usize]);
+        stored.read_exact_at(&mut compressed, self.stored_at + PIECE_HEAD_LENGTH as u64)?;
+        let taken = decompress_into(&compressed, &mut piece);
+        if taken.ok() != Some(piece.len()) || crc32c(&piece) != self.crc32c {
+            let Self { stored_at, position, .. } = self;
+            return Err(damaged(format!(
+                "the piece at byte {stored_at} is damaged, which has the segment's bytes from {position} on"
+            )));
+        }
+        Ok(piece)
+    }
+}
+
+/// The pieces of a segment, one behind the other; the first one begins behind the header page.
+///
+/// # Errors
+/// Those of the file; a head that is none.
+pub(crate) fn pieces_of(stored: &File) -> io::Result<Vec<Piece>> {
+    let (mut position, mut stored_at) = (HEADER_PAGE_LENGTH as u64, HEADER_PAGE_LENGTH as u64);
+    let (mut pieces, stored_length_max) = (Vec::new(), get_maximum_output_size(PIECE_LENGTH_MAX));
+    loop {
+        let mut head = [0; PIECE_HEAD_LENGTH];
+        stored.read_exact_at(&mut head, stored_at)?;
+        let (stored_length, length) = (u32_at(&head, 0), u32_at(&head, 4));
+        if (stored_length, length) == (0, 0) {
+            return Ok(pieces);
+        }
+        if stored_length as usize > stored_length_max || length as usize > PIECE_LENGTH_MAX {
+            return Err(damaged(format!(
+                "the piece at byte {stored_at} says that it has {length} bytes in {stored_length}"
+            )));
+        }
+        pieces.push(Piece { position, length, stored_at, stored_length, crc32c: u32_at(&head, 8) });
+        position += u64::from(length);
+        stored_at += PIECE_HEAD_LENGTH as u64 + u64::from(stored_length);
+    }
+}
+
+/// The header page, which is not compressed.
+pub(crate) fn header_page_of(stored: &File) -> io::Result<Vec<u8>> {
+    let mut page = vec![0; HEADER_PAGE_LENGTH];
+    stored.read_exact_at(&mut page, 0)?;
+    Ok(page)
+}
+
 /// Hands the bytes of a segment to `take`, a piece after the other; how many there were.
 ///
 /// # Errors
 /// Those of `take` and of the file; bytes that are none.
-pub(crate) fn decompress(mut stored: impl Read, mut take: impl FnMut(u64, &[u8]) -> io::Result<()>) -> io::Result<u64> {
-    let mut piece = vec![0; PIECE_LENGTH];
-    stored.read_exact(&mut piece[..HEADER_PAGE_LENGTH])?;
-    take(0, &piece[..HEADER_PAGE_LENGTH])?;
-    let mut position = HEADER_PAGE_LENGTH as u64;
-    let mut compressed = vec![0; get_maximum_output_size(PIECE_LENGTH)];
-    loop {
-        let mut head = [0; PIECE_HEAD_LENGTH];
-        stored.read_exact(&mut head)?;
-        let (length, piece_length) = (u32_at(&head, 0) as usize, u32_at(&head, 4) as usize);
-        if (length, piece_length) == (0, 0) {
-            return Ok(position);
-        }
-        if length > compressed.len() || piece_length > PIECE_LENGTH {
-            return Err(damaged(format!(
-                "the piece for byte {position} says that it has {piece_length} bytes in {length}"
-            )));
-        }
-        stored.read_exact(&mut compressed[..length])?;
-        let taken = decompress_into(&compressed[..length], &mut piece[..piece_length]);
-        if taken.ok() != Some(piece_length) || crc32c(&piece[..piece_length]) != u32_at(&head, 8) {
-            return Err(damaged(format!("the piece for byte {position} is damaged")));
-        }
-        take(position, &piece[..piece_length])?;
-        position += piece_length as u64;
-    }
+pub(crate) fn decompress(stored: &File, mut take: impl FnMut(u64, &[u8]) -> io::Result<()>) -> io::Result<u64> {
+    take(0, &header_page_of(stored)?)?;
+    let pieces = pieces_of(stored)?;
+    pieces.iter().try_for_each(|piece| take(piece.position, &piece.unpack(stored)?))?;
+    Ok(pieces.last().map_or(HEADER_PAGE_LENGTH as u64, Piece::end))
 }
 
 #[cfg(test)]
@@ -88,12 +137,15 @@ mod tests {
     fn a_segment_is_read_as_it_was_and_damage_is_an_error() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("segment");
-        let bytes: Vec<u8> = (0..(2 * PIECE_LENGTH + 5_000) as u32).map(|at| (at / 7) as u8).collect();
+        let bytes: Vec<u8> = (0..(4 * PIECE_LENGTH + 5_000) as u32).map(|at| (at / 7) as u8).collect();
         std::fs::write(&path, &bytes).unwrap();
         let mut stored = Vec::new();
         compress(&File::open(&path).unwrap(), bytes.len() as u64, &mut stored).unwrap();
         assert!(stored.len() < bytes.len() / 3, "{} bytes", stored.len());
+        let stored_path = directory.path().join("stored");
         let read = |stored: &[u8]| {
+            std::fs::write(&stored_path, stored).unwrap();
+            let stored = &File::open(&stored_path).unwrap();
             let mut all = Vec::new();
             let length = decompress(stored, |position, piece| {
                 assert_eq!(position, all.len() as u64);

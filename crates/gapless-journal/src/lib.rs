@@ -26,6 +26,7 @@
 //! | `shared_journal` | the shared state of the writer and its helper threads |
 //! | `directory` | the lock, and the survey of the segments |
 //! | [`records`] | [`Record`]: the records of consensus, among the frames |
+//! | `unpacking` | a compressed segment of an archive, unpacked as it is read |
 //! | `archived` | the stub of a segment that lies elsewhere |
 //! | `compressed` | a segment compressed by LZ4 |
 //! | `history` | the file that names the journal and the segments which must be there |
@@ -99,6 +100,7 @@ pub mod syncer;
 mod test_frames;
 mod truncation;
 mod unlinked;
+mod unpacking;
 mod wake;
 mod write_buffer;
 

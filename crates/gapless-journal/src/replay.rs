@@ -253,7 +253,7 @@ impl Replay {
     /// The segment and the byte where the next frame begins, or where the records before it do.
     #[must_use]
     pub fn position(&self) -> (&Path, u64) {
-        (&self.current.found.path, self.position as u64)
+        self.current.place_of(self.position)
     }
 
     /// Why the replay ended before the bytes of the journal do, if it did.
@@ -351,7 +351,7 @@ impl Replay {
                 let from = self.checked_until / d::PAGE_LENGTH * d::PAGE_LENGTH;
                 let length = self.read_ahead_length.max(READ_AHEAD_LENGTH_MIN);
                 self.read_ahead_until = from + length;
-                if self.read_ahead_length > 0 {
+                if self.read_ahead_length > 0 && !self.current.is_in_memory() {
                     self.current.mapping.read_ahead(from..self.read_ahead_until.min(self.limit));
                 }
                 self.read_ahead_length = (length * 2).min(READ_AHEAD_LENGTH_MAX);
@@ -363,7 +363,13 @@ impl Replay {
             let ahead_length = self.view.ahead_length().min(self.check_ahead_length);
             self.check_ahead_length = ahead_length * 2;
             while offset - records_end < ahead_length && start + offset < self.limit && sequence <= self.until {
-                let bytes = self.view.frame_at(&self.current.mapping, start + offset, self.limit);
+                let readable = match self.current.readable_until(start + offset, self.limit) {
+                    Ok(readable) => readable,
+                    // It is met again when the frames before it are read.
+                    Err(_) if sequence != self.next_unchecked => break,
+                    Err(error) => return Err(error),
+                };
+                let bytes = self.view.frame_at(&self.current.mapping, start + offset, readable);
                 match check_next(bytes, sequence, frame_length_max) {
                     Ok(record) if is_record(&record) => {
                         if sequence != self.next_unchecked {

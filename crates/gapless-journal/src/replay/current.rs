@@ -1,21 +1,46 @@
 //! [`Current`]: the segment that a replay reads, mapped; wherever it lies by now.
 
-use super::view::View;
+use super::view::{View, length_at};
 use crate::archived::{ArchiveForm, Archived};
 use crate::descriptor as d;
 use crate::directory::Found;
 use crate::error::JournalError;
 use crate::mapping::Mapping;
 use crate::scan::check_frame;
+use crate::unpacking::Unpacking;
 use gapless_agent::checked_file;
+use gapless_wire::HEADER_LENGTH;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 #[derive(Debug)]
 pub(super) struct Current {
+    /// Its path is that of the file which is read.
     pub(super) found: Found,
     pub(super) mapping: Mapping,
+    archive: Option<Archive>,
+}
+
+/// Where it lies in the archive.
+#[derive(Debug)]
+struct Archive {
+    archived: Arc<Archived>,
+    stub: PathBuf,
+    /// Where it is compressed.
+    unpacking: Option<Unpacking>,
+}
+
+impl Archive {
+    fn unusable(&self, found: &Found, reason: String) -> JournalError {
+        JournalError::ArchiveUnusable {
+            path: self.archived.place.clone(),
+            stub: self.stub.clone(),
+            first: found.first_sequence,
+            last: found.journaled.map_or(found.first_sequence, |mark| mark.second),
+            reason,
+        }
+    }
 }
 
 impl Current {
@@ -62,33 +87,78 @@ impl Current {
             return Err(JournalError::HeaderDamaged { segment: path, position: length as u64, reason });
         }
         let mapping = Mapping::read_only(&file, length).map_err(|error| JournalError::io("map", &path, error))?;
-        Ok(Self { found: Found { path, file_length, ..found.clone() }, mapping })
+        Ok(Self { found: Found { path, file_length, ..found.clone() }, mapping, archive: None })
     }
 
     fn open_archived(found: &Found, archived: &Arc<Archived>) -> Result<Self, JournalError> {
-        let opened = archived.open(&found.header).and_then(|file| {
-            Mapping::read_only(&file, archived.segment_bytes as usize).map_err(|error| error.to_string())
+        let mut archive = Archive { archived: Arc::clone(archived), stub: found.path.clone(), unpacking: None };
+        let failed = |error: io::Error| error.to_string();
+        let length = archived.segment_bytes as usize;
+        let opened = archived.open(&found.header).and_then(|stored| match archived.form {
+            ArchiveForm::Plain => Mapping::read_only(&stored, length).map_err(failed),
+            ArchiveForm::Lz4 => {
+                let unpacking = Unpacking::begin(archived, stored).map_err(failed)?;
+                unpacking.unpack(0, found.header.frames_offset.min(archived.segment_bytes)).map_err(failed)?;
+                let mapping = Mapping::read_only(unpacking.memory(), length).map_err(failed);
+                archive.unpacking = Some(unpacking);
+                mapping
+            }
         });
-        let mapping = opened.map_err(|reason| JournalError::ArchiveUnusable {
-            path: archived.place.clone(),
-            stub: found.path.clone(),
-            first: found.first_sequence,
-            last: found.journaled.map_or(found.first_sequence, |mark| mark.second),
-            reason,
-        })?;
-        let file_length = archived.segment_bytes;
-        Ok(Self { found: Found { archived: Some(Arc::clone(archived)), file_length, ..found.clone() }, mapping })
+        let mapping = opened.map_err(|reason| archive.unusable(found, reason))?;
+        let (path, file_length) = (archived.place.clone(), archived.segment_bytes);
+        let found = Found { path, archived: Some(Arc::clone(archived)), file_length, ..found.clone() };
+        Ok(Self { found, mapping, archive: Some(archive) })
     }
 
     /// Whether it takes memory as long as it is mapped.
     pub(super) fn is_in_memory(&self) -> bool {
-        self.found.archived.as_ref().is_some_and(|archived| archived.form == ArchiveForm::Lz4)
+        self.unpacking().is_some()
+    }
+
+    fn unpacking(&self) -> Option<&Unpacking> {
+        self.archive.as_ref()?.unpacking.as_ref()
+    }
+
+    /// How far may be read of what stands at `position`, and before `limit`: behind the frame there at least.
+    ///
+    /// # Errors
+    /// It is in an archive that cannot be read.
+    #[inline]
+    pub(super) fn readable_until(&self, position: usize, limit: usize) -> Result<usize, JournalError> {
+        match &self.archive {
+            Some(archive @ Archive { unpacking: Some(unpacking), .. }) => {
+                let unpacked = self.unpack_frame(unpacking, position, limit);
+                unpacked.map_err(|error| archive.unusable(&self.found, error.to_string()))
+            }
+            _ => Ok(limit),
+        }
+    }
+
+    #[cold]
+    fn unpack_frame(&self, unpacking: &Unpacking, position: usize, limit: usize) -> io::Result<usize> {
+        let header_end = limit.min(position + HEADER_LENGTH);
+        let mut end = unpacking.unpack(position as u64, header_end as u64)? as usize;
+        if header_end == position + HEADER_LENGTH {
+            let frame_end = limit.min(position + length_at(&self.mapping, position));
+            if frame_end > end {
+                end = unpacking.unpack(position as u64, frame_end as u64)? as usize;
+            }
+        }
+        Ok(end.min(limit))
+    }
+
+    /// The file that is read, and where in it what stands at a position of the segment is.
+    pub(super) fn place_of(&self, position: usize) -> (&Path, u64) {
+        let position = position as u64;
+        (&self.found.path, self.unpacking().map_or(position, |unpacking| unpacking.stored_at(position)))
     }
 
     /// Looks whether the frame of a sequence stands at a position, a multiple of 8, and whole before `limit`.
     pub(super) fn look(&self, limit: usize) -> impl FnMut(u64, usize) -> bool {
         let mut view = View::copying();
         move |sequence, position| {
+            // What cannot be read is met again by whoever reads there.
+            let Ok(limit) = self.readable_until(position, limit) else { return false };
             view.begin(position);
             let bytes = view.frame_at(&self.mapping, position, limit);
             check_frame(bytes, sequence, self.found.header.frame_length_max as usize).is_ok()

@@ -105,9 +105,10 @@ impl Replay {
     }
 
     pub(super) fn stop_at(&self, fault: FrameFault, at: usize) -> ReplayStop {
+        let (segment, position) = self.current.place_of(at);
         ReplayStop {
-            segment: self.current.found.path.clone(),
-            position: at as u64,
+            segment: segment.to_owned(),
+            position,
             sequence: self.next_unchecked,
             reason: self.end_of_file(at).unwrap_or(fault),
         }
@@ -166,9 +167,10 @@ impl Replay {
 
     pub(super) fn corrupt(&self, reason: FrameFault, mark: MarkName, at: usize) -> JournalError {
         let mark_value = mark::read(self.current.mapping.mark(d::JOURNALED_MARK_OFFSET));
+        let (segment, position) = self.current.place_of(at);
         JournalError::Corrupt {
-            segment: self.current.found.path.clone(),
-            position: at as u64,
+            segment: segment.to_owned(),
+            position,
             sequence: self.next_unchecked,
             reason: self.end_of_file(at).unwrap_or(reason),
             mark,

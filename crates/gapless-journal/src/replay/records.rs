@@ -26,7 +26,8 @@ impl Replay {
             return Ok(false);
         }
         self.view.begin(position);
-        let bytes = self.view.frame_at(&self.current.mapping, position, self.limit);
+        let readable = self.current.readable_until(position, self.limit)?;
+        let bytes = self.view.frame_at(&self.current.mapping, position, readable);
         let found = check_next(bytes, behind_sequence.wrapping_add(1), header.frame_length_max as usize);
         if !found.is_ok_and(|frame| is_record(&frame) && is_checkpoint(&frame)) {
             return Ok(false);
@@ -42,7 +43,8 @@ impl Replay {
             return Ok(None);
         }
         let limit = self.current.found.header.frame_length_max as usize;
-        let bytes = self.view.frame_at(&self.current.mapping, self.position, self.limit);
+        let readable = self.current.readable_until(self.position, self.limit)?;
+        let bytes = self.view.frame_at(&self.current.mapping, self.position, readable);
         let found = check_next(bytes, self.next_sequence, limit);
         let record = |frame: Frame<'_>| Record {
             behind_sequence: frame.session_seq(),
@@ -74,7 +76,8 @@ impl Replay {
                 break None;
             }
             self.view.begin(start + offset);
-            let bytes = self.view.frame_at(&self.current.mapping, start + offset, self.limit);
+            let readable = self.current.readable_until(start + offset, self.limit)?;
+            let bytes = self.view.frame_at(&self.current.mapping, start + offset, readable);
             match check_next(bytes, self.next_unchecked, limit) {
                 Ok(record) if is_record(&record) => {
                     self.passed.note(segment, start + offset, &record);

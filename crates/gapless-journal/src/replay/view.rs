@@ -139,7 +139,7 @@ impl View {
 
 /// The length, padded, that the frame at `position` says it has; no more than any frame has.
 #[inline]
-fn length_at(mapping: &Mapping, position: usize) -> usize {
+pub(super) fn length_at(mapping: &Mapping, position: usize) -> usize {
     // Relaxed: ordered by the journaled mark.
     let length = padded_length(u64::from_le(mapping.words(position, 1)[0].load(Ordering::Relaxed)) as u32);
     length.max(HEADER_LENGTH)

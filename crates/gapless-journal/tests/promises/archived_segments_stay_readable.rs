@@ -6,8 +6,8 @@ use crate::support::*;
 use gapless_journal::descriptor::HISTORY_NAME;
 use gapless_journal::inspect::Verdict;
 use gapless_journal::{
-    ArchiveForm, ArchiveOptions, Environment, Journal, JournalError, JournalOptions, JournalReader, Restore, archive,
-    info, verify,
+    ArchiveForm, ArchiveOptions, Environment, Journal, JournalError, JournalOptions, JournalReader, Replay, Restore,
+    archive, info, verify,
 };
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -123,12 +123,57 @@ fn damage_in_an_archive_is_an_error() {
         let archived = archive(&journal, &to(&place, form), |_| ()).unwrap().archived;
         let length = archived[1].stored_bytes;
         overwrite(&archived[1].path, length - 200, &[0xee; 5]);
-        let frames = read_all(&journal, Environment::default(), 1);
-        assert!(frames.is_err(), "{form:?}");
+        let error = read_all(&journal, Environment::default(), 1).unwrap_err();
+        let (named, at) = match &error {
+            JournalError::Corrupt { segment, position, .. } => (segment, *position),
+            JournalError::ArchiveUnusable { path, reason, .. } => {
+                let at = reason.strip_prefix("the piece at byte ").and_then(|rest| rest.split(' ').next());
+                (path, at.unwrap().parse().unwrap())
+            }
+            _ => panic!("{error}"),
+        };
+        // What is before it is read, and it is found where it lies.
+        assert!(*named == archived[1].path && at < length && at + 70_000 > length, "{error}");
+        let before = JournalReader::open(&journal).unwrap().replay(1).unwrap();
+        assert!(count(before) >= archived[0].last_sequence);
         assert_holds(&journal, Environment::default(), archived[2].first_sequence, 2000, 0);
         let verified = verify(&journal).unwrap();
         assert!(verified.verdict() == Verdict::Damaged && verified.problems.len() == 1, "{:?}", verified.problems);
     }
+}
+
+/// The frames up to the first error.
+fn count(mut replay: Replay) -> u64 {
+    std::iter::from_fn(|| replay.next_frame().ok().flatten().map(|_| ())).count() as u64
+}
+
+#[test]
+#[ignore = "a measurement: cargo test --release -p gapless-journal --test promises -- --ignored --nocapture from_an_archive"]
+fn how_many_frames_are_found_from_an_archive() {
+    let directory = tempfile::tempdir().unwrap();
+    let (journal, place) = (directory.path().join("journal"), directory.path().join("archive"));
+    let length = 64 << 20;
+    let (mut writer, _) = Journal::open(JournalOptions {
+        segment_length_bytes: length,
+        first_segment_length_bytes: length,
+        ..here(&journal)
+    })
+    .unwrap();
+    append(&mut writer, 2_000_000, 500, 0);
+    writer.close().unwrap();
+    let archived = archive(&journal, &to(&place, ArchiveForm::Lz4), |_| ()).unwrap().archived;
+    let frames = archived.last().unwrap().last_sequence;
+    let mut random = gapless_testkit::random::Random::new(7);
+    let mut replay = JournalReader::open(&journal).unwrap().replay_until(1, 1).unwrap();
+    let (begun, mut found) = (std::time::Instant::now(), 0);
+    while begun.elapsed() < std::time::Duration::from_secs(5) {
+        let sequence = 1 + random.below(frames);
+        replay.go_to(sequence, sequence).unwrap();
+        assert_eq!(replay.next_frame().unwrap().unwrap().sequence(), sequence);
+        found += 1;
+    }
+    let (segments, stored): (_, u64) = (archived.len(), archived.iter().map(|segment| segment.stored_bytes).sum());
+    println!("{frames} frames in {segments} segments, {stored} bytes: {} are found in a second", found / 5);
 }
 
 #[test]

@@ -1,0 +1,164 @@
+//! [`Unpacking`]: a compressed segment of an archive, unpacked into memory a piece at a time, as it is read. Where its pieces stand, and those that
+//! are unpacked, stay for the next readers of the process.
+
+use crate::archived::Archived;
+use crate::compressed::{Piece, header_page_of, pieces_of};
+use crate::disk::unpoisoned;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock, Mutex};
+
+/// Segments of which pieces stay in memory, at most: each has a descriptor.
+const UNPACKED_MAX: usize = 64;
+/// Their bytes at most; the segment that is read has as many as it needs.
+const UNPACKED_BYTES_MAX: u64 = 128 << 20;
+/// Pieces of all segments of which is kept where they stand, at most: 32 MiB.
+const KNOWN_PIECES_MAX: usize = 1 << 20;
+
+/// A segment that is read.
+#[derive(Debug)]
+pub(crate) struct Unpacking {
+    stored: File,
+    unpacked: Arc<Unpacked>,
+}
+
+/// What all readers of a segment share.
+#[derive(Debug)]
+struct Unpacked {
+    /// The segment, with holes where it is not unpacked yet.
+    memory: File,
+    pieces: Arc<[Piece]>,
+    /// Of each piece, whether it is in memory.
+    is_there: Box<[AtomicBool]>,
+    /// The bytes of these. Locked while one is unpacked.
+    bytes: Mutex<u64>,
+}
+
+impl Unpacking {
+    /// Of a segment whose file in the archive is `stored`: its header page is in memory then.
+    pub(crate) fn begin(archived: &Archived, stored: File) -> io::Result<Self> {
+        let found = unpoisoned(KEPT.lock()).find(archived);
+        let unpacked = match found {
+            Found { unpacked: Some(unpacked), .. } => unpacked,
+            Found { pieces, .. } => {
+                let pieces = pieces.map_or_else(|| pieces_of(&stored).map(Arc::from), Ok)?;
+                let unpacked = Arc::new(Unpacked::new(archived, &stored, pieces)?);
+                unpoisoned(KEPT.lock()).put(archived, &unpacked);
+                unpacked
+            }
+        };
+        Ok(Self { stored, unpacked })
+    }
+
+    /// The segment in memory, of which only what is unpacked may be read.
+    pub(crate) fn memory(&self) -> &File {
+        &self.unpacked.memory
+    }
+
+    /// Unpacks what is between two positions of the segment, and to where there is more behind.
+    ///
+    /// # Errors
+    /// The archive cannot be read, or is damaged.
+    pub(crate) fn unpack(&self, from: u64, to: u64) -> io::Result<u64> {
+        let Unpacked { memory, pieces, is_there, bytes } = &*self.unpacked;
+        let first = pieces.partition_point(|piece| piece.end() <= from);
+        let mut end = pieces.get(first).map_or(from, |piece| piece.position.max(from));
+        for (piece, is_there) in pieces.iter().zip(is_there).skip(first).take_while(|(piece, _)| piece.position < to) {
+            // Acquire: the piece's bytes stand in memory; pairs with the release below.
+            if !is_there.load(Ordering::Acquire) {
+                let mut bytes = unpoisoned(bytes.lock());
+                let piece_bytes = piece.unpack(&self.stored)?;
+                memory.write_all_at(&piece_bytes, piece.position)?;
+                // Another thread may have been faster, with the same bytes.
+                if !is_there.swap(true, Ordering::Release) {
+                    *bytes += piece_bytes.len() as u64;
+                }
+            }
+            end = piece.end();
+        }
+        Ok(end)
+    }
+
+    /// Where in the file of the archive what stands at a position of the segment is.
+    pub(crate) fn stored_at(&self, position: u64) -> u64 {
+        let pieces = &self.unpacked.pieces;
+        let behind = pieces.partition_point(|piece| piece.position <= position);
+        // The header page is there as it is.
+        behind.checked_sub(1).map_or(position, |at| pieces[at].stored_at)
+    }
+}
+
+impl Unpacked {
+    fn new(archived: &Archived, stored: &File, pieces: Arc<[Piece]>) -> io::Result<Self> {
+        let page = header_page_of(stored)?;
+        let length = pieces.last().map_or(page.len() as u64, Piece::end);
+        if length != archived.segment_bytes {
+            return Err(io::Error::other(format!("{length} bytes of {} are in it", archived.segment_bytes)));
+        }
+        let memory = File::from(rustix::fs::memfd_create("gapless-archived", rustix::fs::MemfdFlags::CLOEXEC)?);
+        memory.set_len(length)?;
+        memory.write_all_at(&page, 0)?;
+        let is_there = pieces.iter().map(|_| AtomicBool::new(false)).collect();
+        Ok(Self { memory, pieces, is_there, bytes: Mutex::new(0) })
+    }
+}
+
+static KEPT: LazyLock<Mutex<Kept>> = LazyLock::new(Mutex::default);
+
+/// What stays for the next readers.
+#[derive(Default)]
+struct Kept {
+    segments: HashMap<Archived, Segment>,
+    uses: u64,
+}
+
+struct Segment {
+    pieces: Arc<[Piece]>,
+    unpacked: Option<Arc<Unpacked>>,
+    /// Greater in those that were used later.
+    used: u64,
+}
+
+#[derive(Default)]
+struct Found {
+    pieces: Option<Arc<[Piece]>>,
+    unpacked: Option<Arc<Unpacked>>,
+}
+
+impl Kept {
+    fn find(&mut self, archived: &Archived) -> Found {
+        self.uses += 1;
+        let Some(segment) = self.segments.get_mut(archived) else { return Found::default() };
+        segment.used = self.uses;
+        Found { pieces: Some(Arc::clone(&segment.pieces)), unpacked: segment.unpacked.clone() }
+    }
+
+    fn put(&mut self, archived: &Archived, unpacked: &Arc<Unpacked>) {
+        let known =
+            |segments: &HashMap<_, Segment>| segments.values().map(|segment| segment.pieces.len()).sum::<usize>();
+        while !self.segments.is_empty() && known(&self.segments) + unpacked.pieces.len() > KNOWN_PIECES_MAX {
+            let oldest = self.segments.iter().min_by_key(|(_, segment)| segment.used);
+            let oldest = oldest.map(|(archived, _)| archived.clone()).expect("there are some");
+            self.segments.remove(&oldest);
+        }
+        self.make_room();
+        let (pieces, unpacked) = (Arc::clone(&unpacked.pieces), Some(Arc::clone(unpacked)));
+        self.segments.insert(archived.clone(), Segment { pieces, unpacked, used: self.uses });
+    }
+
+    /// Lets unpacked pieces go, those first that were not used for longest.
+    fn make_room(&mut self) {
+        let mut unpacked: Vec<_> = self.segments.values_mut().filter(|segment| segment.unpacked.is_some()).collect();
+        unpacked.sort_unstable_by_key(|segment| std::cmp::Reverse(segment.used));
+        let mut bytes = 0;
+        for (count, segment) in unpacked.into_iter().enumerate() {
+            bytes += segment.unpacked.as_ref().map_or(0, |unpacked| *unpoisoned(unpacked.bytes.lock()));
+            if bytes > UNPACKED_BYTES_MAX || count + 1 >= UNPACKED_MAX {
+                segment.unpacked = None;
+            }
+        }
+    }
+}
