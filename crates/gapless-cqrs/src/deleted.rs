@@ -4,6 +4,7 @@ use crate::error::BaseFileError;
 use crate::names::TypeNames;
 use crate::store::{BASE_FOLDER, Base};
 use gapless_client::stream_layout::StreamLayout;
+use gapless_engine::directory_consistency::is_member;
 use std::path::{Path, PathBuf};
 
 /// The file that stands for events that are deleted. It cannot be made anew.
@@ -23,25 +24,17 @@ impl DeletedEvents {
     /// Looks into the directory of a stream; `None` if no events are deleted.
     ///
     /// # Errors
-    /// The file is damaged.
+    /// The file is damaged, or of another stream or history; it is missing, and the journal of a bus begins late.
     pub fn look(directory: &Path) -> Result<Option<Self>, BaseFileError> {
-        Ok(Base::newest(&directory.join(BASE_FOLDER), None)?.map(|base| Self::of(&base)))
+        Ok(base_in(directory)?.as_ref().map(Self::of))
     }
 
-    /// As [`DeletedEvents::look`], and reads all of the file, and whether the journal is the one that it is of, as far as that can be read.
+    /// As [`DeletedEvents::look`], and reads all of the file.
     ///
     /// # Errors
-    /// The file is damaged, or of another stream or history; it is missing, and the journal of a bus begins late.
+    /// As for [`DeletedEvents::look`].
     pub fn check(directory: &Path) -> Result<Option<Self>, BaseFileError> {
-        let newest = Base::newest(&directory.join(BASE_FOLDER), None)?;
-        // The journal of what is no bus may begin anywhere.
-        if (newest.is_some() || directory.join(TypeNames::FILE_NAME).exists())
-            && let Err(error) = Base::beside(&StreamLayout::new(directory).journal(), None)
-            && let Some(error) = error.get_ref().and_then(|error| error.downcast_ref::<BaseFileError>())
-        {
-            return Err(error.clone());
-        }
-        let Some(base) = newest else { return Ok(None) };
+        let Some(base) = base_in(directory)? else { return Ok(None) };
         base.check()?;
         Ok(Some(Self::of(&base)))
     }
@@ -50,6 +43,21 @@ impl DeletedEvents {
         let Base { before, entries, length, .. } = *base;
         Self { before, aggregates: entries, file: base.path.clone(), file_bytes: length }
     }
+}
+
+/// The file, compared with the journal as far as that can be read.
+fn base_in(directory: &Path) -> Result<Option<Base>, BaseFileError> {
+    let layout = StreamLayout::new(directory);
+    let newest = Base::newest(&directory.join(BASE_FOLDER), None)?;
+    // The journal of what is no bus may begin anywhere, and a member's where the state begins that it has fetched.
+    let is_of_bus = || directory.join(TypeNames::FILE_NAME).exists() && !is_member(&layout);
+    if (newest.is_some() || is_of_bus())
+        && let Err(error) = Base::beside(&layout.journal(), None)
+        && let Some(error) = error.get_ref().and_then(|error| error.downcast_ref::<BaseFileError>())
+    {
+        return Err(error.clone());
+    }
+    Ok(newest)
 }
 
 #[cfg(test)]

@@ -50,7 +50,7 @@ impl Aggregate for Flight {
                 let event = BookingEvent::Booked { seat, passenger: passenger.clone() };
                 decision.emit(event).tag("seat", seat.to_string()).tag("passenger", passenger);
             }
-            BookingCommand::Close => _ = decision.emit(BookingEvent::Closed),
+            BookingCommand::Close => _ = decision.emit(BookingEvent::Closed).tag("gate=row", "B=7"),
         }
         Ok(())
     }
@@ -108,7 +108,7 @@ fn check(path: &Path) {
         first.ends_with(r#" BookingEvent flight/LX 38 #seat=17 #passenger=Bo {"Booked":{"seat":17,"passenger":"Bo"}}"#),
         "{first}"
     );
-    assert!(all.lines().last().unwrap().ends_with(" BookingEvent flight/BA 1 \"Closed\""), "{all}");
+    assert!(all.lines().last().unwrap().ends_with(" BookingEvent flight/BA 1 #gate=row=B=7 \"Closed\""), "{all}");
     let position = first.split(' ').next().unwrap();
     let of_seat = run(path, &["events", "read", "flights", "--tag", "seat=17", "--json"]).good();
     let of_seat = lines(&of_seat);
@@ -120,6 +120,10 @@ fn check(path: &Path) {
         (&of_seat[0]["headers"], &of_seat[0]["identifier"]),
         (&json!({ "user": "anna" }), &json!(format!("{:032x}", 0x50011)))
     );
+    for (tag, expected) in [("gate=row=B=7", 1), ("gate=row", 0), ("row=B=7", 0)] {
+        let found = run(path, &["events", "read", "flights", "--tag", tag]).good();
+        assert_eq!(found.lines().count(), expected, "{tag}: {found}");
+    }
     let both = [
         "events",
         "read",
@@ -272,8 +276,10 @@ fn what_is_deleted_is_said_and_what_stands_for_it_is_verified() {
     assert_eq!(serde_json::from_str::<Value>(&report_of_it.stdout).unwrap()["verdict"], "damaged");
     // Without it no host starts.
     std::fs::remove_file(&report.file).unwrap();
-    let error = run(path, &["journal", "verify", "flights"]).error(1);
-    assert!(error.contains("base") && error.contains("missing"), "{error}");
+    for command in [&["journal", "verify", "flights"], &["events", "stats", "flights"], &["events", "ls", "flights"]] {
+        let error = run(path, command).error(1);
+        assert!(error.contains("base") && error.contains("missing"), "{error}");
+    }
     std::fs::write(&report.file, whole).unwrap();
     run(path, &["journal", "verify", "flights"]).good();
 }

@@ -5,6 +5,7 @@ use super::{form, open};
 use crate::commands::{Outcome, print, to_stderr};
 use crate::printable::escaped;
 use clap::Args;
+use gapless_cqrs::DeletedEvents;
 use gapless_stream::logger::utc;
 use serde_json::json;
 use std::path::PathBuf;
@@ -28,6 +29,8 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
     let directory = open(&arguments.directory)?;
+    // Without it there are aggregates of which nothing is left.
+    DeletedEvents::look(directory.path())?;
     let selection = arguments.filters.selection(&directory)?;
     let of_type = arguments.of_type.as_deref().map(|name| directory.aggregate_type(name)).transpose()?;
     let (listed, more) = directory.aggregates(selection, of_type, arguments.limit)?;

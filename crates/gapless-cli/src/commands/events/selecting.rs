@@ -10,9 +10,9 @@ pub(super) struct Filters {
     /// Of this aggregate
     #[arg(long, value_name = "TYPE/ID")]
     aggregate: Option<String>,
-    /// With this tag; several times: with all of them
+    /// With this tag; several times: with all of them. Each = may be the one between name and value: a=b=c is a tag named a or named a=b
     #[arg(long, value_name = "NAME=VALUE", value_parser = tag)]
-    tag: Vec<(String, String)>,
+    tag: Vec<EventFilter>,
     /// Of this type of events
     #[arg(long = "type", value_name = "TYPE")]
     event: Option<String>,
@@ -24,9 +24,10 @@ pub(super) struct Filters {
     until: Option<Position>,
 }
 
-fn tag(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once('=').ok_or("NAME=VALUE is expected")?;
-    Ok((name.to_owned(), value.to_owned()))
+/// A tag as events are shown with it: a name may have a =, too.
+fn tag(text: &str) -> Result<EventFilter, String> {
+    let splits = text.match_indices('=').map(|(at, _)| EventFilter::tag(&text[..at], &text[at + 1..]));
+    splits.reduce(EventFilter::or).ok_or_else(|| "NAME=VALUE is expected".to_owned())
 }
 
 /// A position, or the first one of a sequence number.
@@ -57,7 +58,7 @@ impl Filters {
         if let Some(aggregate) = &self.aggregate {
             filters.push(directory.aggregate_filter(aggregate)?);
         }
-        filters.extend(self.tag.iter().map(|(name, value)| EventFilter::tag(name.clone(), value.clone())));
+        filters.extend(self.tag.iter().cloned());
         if let Some(event) = &self.event {
             filters.push(directory.type_filter(event)?);
         }
