@@ -104,7 +104,7 @@ pub enum ModelError {
 pub enum TypesError {
     /// A newer program has written it.
     #[error(
-        "{} has format {found}, and this program knows {known}: a newer one has written it. Start that one; or remove the file, and then nobody looks \
+        "{} has format {found}, and this program knows {known}: a newer one has written it. Start that one; or move the file away, and then nobody looks \
          whether this program has the layouts of the events in the stream",
         path.display()
     )]
@@ -119,8 +119,8 @@ pub enum TypesError {
     /// Events that the stream may have would be read wrong.
     #[error(
         "the event {name} has another layout than before, and the same version {version}: `{before}` in {}, {now}. What has changed is another version \
-         or has another name, see the guide \"messages over versions\"; if the bytes are the same, as where a field has got another name, remove the \
-         file",
+         or has another name, see the guide \"messages over versions\"; if the bytes are the same, as where a field has got another name, move the \
+         file away",
         path.display()
     )]
     LayoutChanged {

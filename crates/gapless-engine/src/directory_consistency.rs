@@ -105,8 +105,8 @@ pub fn restore(layout: &StreamLayout) -> Result<Restored, EngineError> {
     }
     if layout.origin().exists() {
         return Err(refuse(
-            "it is a relay's: remove the directory, and it fetches again; to make a stream of what it has kept, copy its \
-             folder `journal` into a directory of its own",
+            "it is a relay's, or an archive's: move the directory away, and it fetches again what its stream still holds, which may be less \
+             than what is here; to make a stream of what it has kept, copy its folder `journal` into a directory of its own",
         ));
     }
     check_kinds(layout)?;

@@ -185,7 +185,7 @@ pub fn restore(fold: &mut Fold, path: &Path, identity: StreamIdentity) -> Result
     let unusable = |reason: String| EngineError::Snapshot { path: path.to_owned(), reason };
     let damaged = || {
         unusable(
-            "it is damaged; remove it to recover from an older snapshot or from the journal's first frame, \
+            "it is damaged; move it away to recover from an older snapshot or from the journal's first frame, \
              if that is still there"
                 .to_owned(),
         )

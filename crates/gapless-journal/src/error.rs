@@ -107,7 +107,7 @@ pub enum JournalError {
     NoJournal { directory: PathBuf },
     /// Not a segment, or its first bytes are destroyed.
     #[error(
-        "{segment} is not a segment of a journal: its first bytes are {found:02x?}; remove it if it is foreign, else put it back from a copy of this directory (a member of a cluster: `gapless cluster add --replace` instead)"
+        "{segment} is not a segment of a journal: its first bytes are {found:02x?}; move it away if it is foreign, else put it back from a copy of this directory (a member of a cluster: `gapless cluster add --replace` instead)"
     )]
     NotASegment {
         segment: PathBuf,
@@ -156,7 +156,7 @@ pub enum JournalError {
     },
     /// The segment belongs to another incarnation of the stream.
     #[error(
-        "{segment} belongs to incarnation {found:016x}, the segments before it to {expected:016x}; remove what does not belong here"
+        "{segment} belongs to incarnation {found:016x}, the segments before it to {expected:016x}; move away what does not belong here"
     )]
     ForeignIncarnation {
         segment: PathBuf,
@@ -177,7 +177,7 @@ pub enum JournalError {
         expected_name: String,
     },
     /// Two segments hold the same sequences.
-    #[error("{first} and {second} both hold sequence {sequence}; remove the one that does not belong here")]
+    #[error("{first} and {second} both hold sequence {sequence}; move the one away that does not belong here")]
     Duplicate {
         /// One file.
         first: PathBuf,

@@ -208,7 +208,7 @@ fn what_a_newer_program_has_written_is_left_alone_or_made_anew_and_a_second_proc
     std::fs::write(&types, known.replacen("\"format\": 1", "\"format\": 2", 1)).unwrap();
     let error = source_of(start::<FirstLamp>(directory.path(), 1));
     assert!(matches!(TypesError::of(&error), Some(TypesError::Newer { found: 2, known: 1, .. })), "{error}");
-    assert!(error.to_string().contains("Start that one; or remove the file"), "{error}");
+    assert!(error.to_string().contains("Start that one; or move the file away"), "{error}");
     std::fs::write(&types, known).unwrap();
 
     // The index is made of the journal, by each program as it knows it.

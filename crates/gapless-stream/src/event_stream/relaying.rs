@@ -61,7 +61,8 @@ pub(super) fn start(
     {
         // It is on the device before there is a journal.
         let Some(origin) = &origin else {
-            let reason = "it is missing beside a journal; remove the directory, and the relay fetches the stream again";
+            let reason = "it is missing beside a journal; put it back from a copy of this directory, or move the directory away: the \
+                          relay fetches what its stream still holds";
             return Err(StreamError::State { path: layout.origin(), reason: reason.to_owned() });
         };
         let mut found = open(options, layout, origin.identity, 1)?;
