@@ -44,6 +44,19 @@ pub enum ClusterError {
         NOBODY_ELSE
     )]
     Damaged { path: PathBuf },
+    /// An earlier program has written the directory.
+    #[error(
+        "{directory} is a member's directory of an earlier format, written by {}, which this program does not read: its small files have no \
+         checksums. It is not damaged. If the directories of all members are, the cluster goes on with the frames of one of them, by `gapless cluster \
+         recover --force-single`, and with new members beside it: the guide \"running a cluster\" says which one. If it is this one alone, begin the \
+         member anew with an empty directory and `gapless cluster add --replace`, never with a copy",
+        written_by.as_deref().unwrap_or("a program that does not say its version")
+    )]
+    EarlierFormat {
+        directory: PathBuf,
+        /// Name and version of the program, if the directory says it.
+        written_by: Option<String>,
+    },
     /// A file is missing that the directory has had.
     #[error(
         "{path} is missing, and this directory has had it; begin the member anew with an empty directory and `gapless \

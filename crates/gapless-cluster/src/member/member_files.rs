@@ -18,7 +18,9 @@
 
 use crate::ClusterError;
 use gapless_agent::checked_file;
+use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::durable_file::replace_file;
+use gapless_stream::directory_record::DirectoryRecord;
 use gapless_transport::token::random_token;
 use gapless_wire::checksum::crc32c;
 use std::collections::BTreeMap;
@@ -59,9 +61,25 @@ impl MemberFiles {
     /// The files of `directory`, which has an `instance`. Writes nothing.
     pub fn look(directory: &Path) -> Result<Self, ClusterError> {
         let files = Self { directory: directory.to_owned(), instance: 0 };
-        let text = files.read("instance")?.ok_or_else(|| files.missing("instance"))?;
+        let text = match files.read("instance") {
+            Err(ClusterError::Damaged { .. }) if files.is_of_earlier_format()? => {
+                let record = DirectoryRecord::read(&StreamLayout::new(directory)).ok().flatten();
+                let (directory, written_by) = (directory.to_owned(), record.map(|record| record.program));
+                return Err(ClusterError::EarlierFormat { directory, written_by });
+            }
+            text => text?.ok_or_else(|| files.missing("instance"))?,
+        };
         let number = u64::from_str_radix(text.trim(), 16).ok().filter(|number| *number != 0);
         Ok(Self { instance: number.ok_or_else(|| files.damaged("instance"))?, ..files })
+    }
+
+    /// Whether no file has a seal, as programs of before wrote them: the number alone is all of `instance`.
+    fn is_of_earlier_format(&self) -> Result<bool, ClusterError> {
+        let instance = read_text(&self.path("instance"))?.unwrap_or_default();
+        let digits = instance.strip_suffix('\n').unwrap_or_default();
+        let is_number = digits.len() == 16 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let mut others = SEALED_BEHIND.iter().map(|name| read_text(&self.path(name)));
+        Ok(is_number && others.all(|text| !text.is_ok_and(|text| text.is_some_and(|text| text.starts_with(SEAL)))))
     }
 
     /// Gives the directory this number, durably: before any other member receives the number, because they keep it for
@@ -315,11 +333,26 @@ mod tests {
         let refused = MemberFiles::open(directory.path(), Some(7), true).unwrap_err().to_string();
         assert!(refused.contains("/instance is missing"), "{refused}");
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
-        for text in ["", "00000000000000ab\n", "sealed 00000000\n00000000000000ab\n"] {
+        for text in ["", "00000000000000ab", "00000000000000ag\n", "sealed 00000000\n00000000000000ab\n"] {
             std::fs::write(directory.path().join("instance"), text).unwrap();
             let refused = MemberFiles::open(directory.path(), None, false).unwrap_err().to_string();
             assert!(refused.contains("/instance is damaged"), "{text:?}: {refused}");
         }
+    }
+
+    #[test]
+    fn earlier_format_is_named_with_its_program() {
+        let directory = tempfile::tempdir().unwrap();
+        let refused = || MemberFiles::open(directory.path(), None, true).unwrap_err();
+        std::fs::write(directory.path().join("instance"), "00000000000000ab\n").unwrap();
+        assert!(matches!(refused(), ClusterError::EarlierFormat { written_by: None, .. }));
+        std::fs::write(directory.path().join("voting"), "level 1 synced\n").unwrap();
+        std::fs::write(directory.path().join("directory"), "kind member\nformat 1\nwritten by gapless 0.0.9\n")
+            .unwrap();
+        assert!(refused().to_string().contains("of an earlier format, written by gapless 0.0.9, "), "{}", refused());
+        // Beside one that has a seal it is damage.
+        std::fs::write(directory.path().join("voting"), "sealed 00000000\nlevel 1 synced\n").unwrap();
+        assert!(matches!(refused(), ClusterError::Damaged { .. }));
     }
 
     #[test]

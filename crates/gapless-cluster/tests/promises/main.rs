@@ -8,6 +8,7 @@ mod meeting;
 mod replication_model;
 
 mod a_broken_link_is_made_anew;
+mod a_cluster_of_an_earlier_format_goes_on;
 mod a_member_that_ends_while_it_fetches_starts_again;
 mod a_new_member_sleeps_until_it_meets_the_others;
 mod a_segment_of_many_entries_is_read_again;
