@@ -68,13 +68,16 @@ pub fn status_of_files(directory: &StateDirectory) -> Result<Status, SupervisorE
     Ok(Status { supervisor: SupervisorStatus { file, domain, ..SupervisorStatus::default() }, copies })
 }
 
+/// The holder of a copy's lock, as far as it can be seen.
+type Looked = Result<Holder, SupervisorError>;
+
 /// The copies that are asked for, in the order of the file, and behind them others that run all the same; who holds the lock of each.
 /// Not those of earlier scales and reloads that have ended. An error is that of one copy, unless no copies can be found.
 fn current(
     directory: &StateDirectory,
     config: Option<&SupervisorConfig>,
     remembered: &Remembered,
-) -> Result<Vec<(CopyName, Result<Holder, SupervisorError>)>, SupervisorError> {
+) -> Result<Vec<(CopyName, Looked)>, SupervisorError> {
     let of = |name: CopyName| (name.clone(), directory.copy(&name).holder());
     let mut started: BTreeMap<_, _> = directory.copies()?.into_iter().map(of).collect();
     let mut found = Vec::new();
