@@ -2,7 +2,7 @@
 //!
 //! It is opened once, checked by its descriptor, and everything in it is reached through that descriptor: what is checked is
 //! what is used, and a long path is no trouble for sockets, whose addresses have at most 107 bytes. Where another one has its path, or
-//! none, [`DomainDirectory::renew`] opens that one.
+//! none, that one is opened, or made.
 
 use crate::error::RegistryError;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
