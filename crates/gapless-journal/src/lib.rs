@@ -30,13 +30,13 @@
 //! | `archived` | the stub of a segment that lies elsewhere |
 //! | `compressed` | a segment compressed by LZ4 |
 //! | `history` | the file that names the journal and the segments which must be there |
+//! | `segment_times` | by which time stamps two neighbouring segments know each other |
 //! | `own_file` | what is written in place has one name |
 //! | [`durable_file`] | [`FileReplacement`]: a small file's content is replaced as a whole |
 //! | `file_check` | whether the files that are being written are still there |
 //! | `segment` | one segment file as its writer holds it |
 //! | [`options`] | [`JournalOptions`] and its defaults |
 //! | `boot` | which boot of the machine this is: decides which mark is good |
-//! | `segment_times` | by which time stamps two neighbouring segments know each other |
 //! | `index` | from a sequence to a position near it |
 //! | `mapping` | mapped files |
 //! | `mark` | two values that a crash cannot tear |
