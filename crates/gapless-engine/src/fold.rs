@@ -223,7 +223,10 @@ impl Fold {
     fn mark(&mut self, frame: &Frame<'_>) -> Result<(), EngineError> {
         match Mark::from_bytes(frame.payload()) {
             Some(Mark::ServiceVersion { version }) => self.become_version(version, frame.sequence())?,
-            Some(Mark::FaultRules(rules)) => self.fault_rules = Some(rules),
+            // Of two leaders that have begun with other rules, the first one's hold.
+            Some(Mark::FaultRules(rules)) => {
+                self.fault_rules.get_or_insert(rules);
+            }
             Some(Mark::Skipped { sequence })
                 if sequence > self.restored_sequence && !self.policy.skip_sequences.contains(&sequence) =>
             {

@@ -150,11 +150,14 @@ impl<S: Service, L: NodeLink> StreamService<S, L> {
             if let Some((sequence, path)) = snapshot::list(&directory.join("snapshots"))?.pop() {
                 let identity = snapshot::identity_of(&path)?;
                 snapshot::restore(&mut fold, &path, identity)?;
-                fold.fault_rules_to_write()?;
                 node_options.identity = identity;
                 node_options.start = Start::Sequence(sequence + 1);
                 snapshot_sequence = sequence;
             }
+        }
+        // The stream has no marks of this service; its snapshots keep the rules.
+        if let Some(rules) = fold.fault_rules_to_write()? {
+            fold.fault_rules = Some(rules);
         }
         let mut node = StreamNode::new(link, node_options);
         node.set_next_derived(fold.next_published);
@@ -324,5 +327,58 @@ impl<S: Service, L: NodeLink> StreamService<S, L> {
             }
             std::thread::sleep(Duration::from_millis(1));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
+
+    use super::*;
+    use crate::OnPanic;
+    use crate::fold::Policy;
+    use crate::reject::Reject;
+    use crate::service::Handlers;
+    use gapless_client::node::{SharedMemoryLink, SharedMemoryOptions};
+    use gapless_log::StreamIdentity;
+    use std::path::Path;
+
+    struct Idle;
+
+    impl Service for Idle {
+        fn handlers(_: &mut Handlers<Self>) {}
+
+        fn on_timer(&mut self, _: u64, _: &mut crate::Context<'_>) -> Result<(), Reject> {
+            Ok(())
+        }
+
+        fn snapshot(&self, _: &mut Vec<u8>) {}
+
+        fn restore(&mut self, _: &[u8]) -> Result<(), String> {
+            Ok(())
+        }
+    }
+
+    /// Begins with the newest snapshot below `place`, and leaves the one of `sequence`.
+    fn run(place: &Path, on_panic: OnPanic, sequence: u64) -> Result<(), EngineError> {
+        let mut options = StreamServiceOptions::new(1);
+        options.directory = Some(place.to_owned());
+        options.policy = Policy { on_panic, ..Policy::default() };
+        let link = SharedMemoryLink::new(&place.join("stream"), SharedMemoryOptions::default());
+        let mut service = StreamService::new(Idle, link, options)?;
+        service.fold.last_sequence = sequence;
+        let identity = StreamIdentity { stream_id: 7, incarnation: 1 };
+        snapshot::write(&place.join("snapshots"), sequence, &snapshot::encode(&service.fold, identity))
+    }
+
+    #[test]
+    fn fault_rules_stay_in_its_snapshots() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = directory.path();
+        run(place, OnPanic::Stop, 1).unwrap();
+        run(place, OnPanic::DeadLetter, 2).unwrap();
+        run(place, OnPanic::DeadLetter, 3).unwrap();
+        let said = run(place, OnPanic::Stop, 4).unwrap_err().to_string();
+        assert!(said.contains("for its whole life that a panic is a dead letter"), "{said}");
     }
 }

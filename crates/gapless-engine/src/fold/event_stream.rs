@@ -8,7 +8,6 @@ use crate::fold::{Fold, Sink};
 use crate::outputs::Outcome;
 use gapless_wire::control::TimerFired;
 use gapless_wire::descriptor::REFUSED_FLAG;
-use gapless_wire::mark::FaultRules;
 use gapless_wire::{Fragment, Frame, Kind};
 
 impl Fold {
@@ -16,8 +15,6 @@ impl Fold {
     #[must_use]
     pub fn on_event_stream(mut self) -> Self {
         self.is_on_event_stream = true;
-        // The stream has no marks of this service; its snapshots keep the rules.
-        self.fault_rules = Some(self.policy.fault_rules()).filter(|rules| *rules != FaultRules::default());
         self
     }
 

@@ -373,9 +373,24 @@ fn a_mark_changes_the_version_that_the_service_acts_as() {
     }
 }
 
+#[test]
+fn the_first_rules_for_faults_hold() {
+    let rules = |panic_is_dead_letter, unhandled_stops| FaultRules { panic_is_dead_letter, unhandled_stops };
+    let mut world = World::open(Policy::default());
+    for later in [rules(false, true), rules(true, true)] {
+        world.tell(Kind::Mark, &payload_of(Mark::FaultRules(later)));
+    }
+    // The others: this would be a dead letter.
+    assert!(matches!(world.command(b"p"), Err(EngineError::HandlerPanicked { .. })));
+}
+
 fn mark_of(version: u32) -> Vec<u8> {
+    payload_of(Mark::ServiceVersion { version })
+}
+
+fn payload_of(mark: Mark<'_>) -> Vec<u8> {
     let mut payload = [0; mark::LENGTH_MAX];
-    let length = Mark::ServiceVersion { version }.write_to(&mut payload);
+    let length = mark.write_to(&mut payload);
     payload[..length].to_vec()
 }
 
