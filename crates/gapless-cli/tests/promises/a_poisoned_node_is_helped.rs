@@ -44,10 +44,8 @@ fn journal(arguments: &[&str]) -> (i32, String) {
     (output.status.code().unwrap(), String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
 }
 
-#[test]
-fn a_command_is_skipped_by_command() {
-    let root = tempfile::tempdir().unwrap();
-    let (place, directory) = (root.path(), root.path().to_str().unwrap());
+/// Leaves a service in `place` that has added 4, and stops at sequence 3.
+fn poison(place: &Path) {
     let host = start(place).unwrap();
     let mut client = host.connect(ClientOptions::default()).unwrap();
     let session = client.open_session(5, 8).unwrap();
@@ -58,6 +56,30 @@ fn a_command_is_skipped_by_command() {
         std::thread::yield_now();
     }
     assert!(host.stop().unwrap_err().to_string().contains("`gapless journal skip DIRECTORY 3`"));
+}
+
+#[test]
+fn skips_stand_beside_a_linked_journal() {
+    let root = tempfile::tempdir().unwrap();
+    let (place, other) = (root.path().join("orders"), root.path().join("disk"));
+    poison(&place);
+    std::fs::create_dir(&other).unwrap();
+    std::fs::rename(place.join("journal"), other.join("journal")).unwrap();
+    std::os::unix::fs::symlink(other.join("journal"), place.join("journal")).unwrap();
+    for named in [place.clone(), place.join("journal")] {
+        let (code, said) = journal(&["skip", named.to_str().unwrap(), "3"]);
+        assert!(code == 0 && place.join("skips").exists() && !other.join("skips").exists(), "{code}: {said}");
+    }
+    let (code, said) = journal(&["verify", place.to_str().unwrap()]);
+    assert_eq!(code, 0, "{said}");
+    start(&place).unwrap().stop().unwrap();
+}
+
+#[test]
+fn a_command_is_skipped_by_command() {
+    let root = tempfile::tempdir().unwrap();
+    let (place, directory) = (root.path(), root.path().to_str().unwrap());
+    poison(place);
     let again = start(place).err().unwrap().to_string();
     assert!(again.contains("panicked at sequence 3"), "{again}");
     assert_eq!(journal(&["dead-letters", directory]), (0, String::new()));

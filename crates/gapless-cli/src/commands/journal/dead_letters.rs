@@ -1,6 +1,6 @@
 //! `gapless journal dead-letters`.
 
-use super::directory::{journal_of, layout_of};
+use super::directory::layout_of;
 use crate::commands::{Outcome, print};
 use crate::printable::escaped;
 use clap::Args;
@@ -36,8 +36,7 @@ fn text(letter: &Value) -> Option<String> {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
-    let layout =
-        layout_of(&journal_of(&arguments.directory)).unwrap_or_else(|| StreamLayout::new(&arguments.directory));
+    let layout = layout_of(&arguments.directory).unwrap_or_else(|| StreamLayout::new(&arguments.directory));
     let path = layout.dead_letters();
     let file = match checked_file::open(&path) {
         Ok(file) => file,

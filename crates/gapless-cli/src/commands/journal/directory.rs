@@ -10,16 +10,23 @@ pub(super) fn journal_of(directory: &Path) -> PathBuf {
     if !holds_journal(directory) && inner.is_dir() { inner } else { directory.to_owned() }
 }
 
-/// The directory whose journal this is; `None` if it is one by itself.
-pub(super) fn layout_of(journal: &Path) -> Option<StreamLayout> {
-    let canonical = journal.canonicalize().ok()?;
-    let layout = StreamLayout::new(canonical.parent()?);
-    (layout.journal() == canonical).then_some(layout)
+/// The directory of a service, a stream or a member that `directory` means, which may be its folder `journal` and a link; `None` for a
+/// journal by itself.
+pub(super) fn layout_of(directory: &Path) -> Option<StreamLayout> {
+    let canonical = directory.canonicalize().ok()?;
+    if journal_of(directory) != directory {
+        return Some(StreamLayout::new(canonical));
+    }
+    [directory, &canonical].into_iter().find_map(|journal| {
+        let parent = journal.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let layout = StreamLayout::new(parent.canonicalize().ok()?);
+        (layout.journal().canonicalize().ok()? == canonical).then_some(layout)
+    })
 }
 
-/// The sequences of the snapshots beside a journal, oldest first; none where nobody keeps them.
-pub(super) fn snapshot_sequences(journal: &Path) -> Result<Vec<u64>, gapless_engine::EngineError> {
-    let Some(layout) = layout_of(journal) else { return Ok(Vec::new()) };
+/// The sequences of the snapshots beside the journal of `directory`, oldest first; none where nobody keeps them.
+pub(super) fn snapshot_sequences(directory: &Path) -> Result<Vec<u64>, gapless_engine::EngineError> {
+    let Some(layout) = layout_of(directory) else { return Ok(Vec::new()) };
     let mut sequences: Vec<u64> =
         gapless_engine::snapshot::list(&layout.snapshots())?.into_iter().map(|(sequence, _)| sequence).collect();
     sequences.sort_unstable();

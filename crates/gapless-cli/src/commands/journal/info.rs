@@ -24,7 +24,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     let info = info(&directory)?;
     let root = directory.parent().unwrap_or(&directory);
     let found = Found {
-        snapshots: snapshot_sequences(&directory)?,
+        snapshots: snapshot_sequences(&arguments.directory)?,
         holder: gapless_journal::lock_holder(&directory)?,
         record: DirectoryRecord::read(&StreamLayout::new(root)),
         info,

@@ -1,6 +1,6 @@
 //! `gapless journal restore`.
 
-use super::directory::{journal_of, layout_of};
+use super::directory::layout_of;
 use crate::commands::{Outcome, print};
 use clap::Args;
 use gapless_client::stream_layout::StreamLayout;
@@ -19,8 +19,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
-    let layout =
-        layout_of(&journal_of(&arguments.directory)).unwrap_or_else(|| StreamLayout::new(&arguments.directory));
+    let layout = layout_of(&arguments.directory).unwrap_or_else(|| StreamLayout::new(&arguments.directory));
     let restored = directory_consistency::restore(&layout)?;
     let removed = DerivedFiles::remove(layout.root())?;
     if arguments.json {

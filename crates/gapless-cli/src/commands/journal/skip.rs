@@ -1,6 +1,6 @@
 //! `gapless journal skip`.
 
-use super::directory::{journal_of, layout_of};
+use super::directory::layout_of;
 use crate::commands::{Outcome, print};
 use clap::Args;
 use gapless_client::stream_layout::StreamLayout;
@@ -21,8 +21,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
-    let layout =
-        layout_of(&journal_of(&arguments.directory)).unwrap_or_else(|| StreamLayout::new(&arguments.directory));
+    let layout = layout_of(&arguments.directory).unwrap_or_else(|| StreamLayout::new(&arguments.directory));
     let Skip { sequence, mark, is_repeated } = skips::skip(layout.root(), arguments.sequence)?;
     let directory = layout.root().display().to_string();
     if arguments.json {

@@ -28,16 +28,16 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
     let journal = journal_of(&arguments.directory);
-    let derived = layout_of(&journal).map(|layout| look_beside(layout.root()));
+    let derived = layout_of(&arguments.directory).map(|layout| look_beside(layout.root()));
     let derived = derived.transpose()?.flatten();
-    let deleted = layout_of(&journal).map_or(Ok(None), |layout| DeletedEvents::check(layout.root()));
-    let report = match layout_of(&journal) {
+    let deleted = layout_of(&arguments.directory).map_or(Ok(None), |layout| DeletedEvents::check(layout.root()));
+    let report = match layout_of(&arguments.directory) {
         Some(layout) => directory_consistency::verify(&layout)?,
         None => DirectoryReport { journal: verify(&journal)?, files: Vec::new(), skips: Vec::new() },
     };
     // Who names a journal alone may have a copy of it alone.
     let is_whole_directory = journal != arguments.directory;
-    let of_member = layout_of(&journal).filter(|_| is_whole_directory);
+    let of_member = layout_of(&arguments.directory).filter(|_| is_whole_directory);
     let of_member = of_member.map_or_else(Vec::new, |layout| member_damages(&layout));
     let verdict = if of_member.is_empty() && deleted.is_ok() { report.verdict() } else { Verdict::Damaged };
     let problems: Vec<String> = report.journal.problems.iter().map(ToString::to_string).chain(of_member).collect();
