@@ -7,12 +7,14 @@
 //! One line for each: the sequence of the command, and that of its mark. A start reads each mark in the journal, so the file is
 //! never believed alone; a replay that meets a mark without its line ends with an error.
 
+use crate::interruption::{Interrupted, interrupted_at};
 use crate::output_record::RecordedOutputs;
 use crate::{EngineError, snapshot};
 use gapless_agent::{Clock, checked_file};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::inspect::{holds_journal, info};
 use gapless_journal::{Journal, JournalReader, replace_file};
+use gapless_log::StreamIdentity;
 use gapless_stream::Persistence;
 use gapless_stream::directory_record::DirectoryRecord;
 use gapless_stream::locked_directory::{LockedDirectory, Owner};
@@ -23,6 +25,7 @@ use gapless_wire::mark::{LENGTH_MAX, Mark};
 use gapless_wire::{Fragment, Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length};
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// The longest file that is read, bytes.
@@ -51,9 +54,10 @@ pub fn skip(directory: &Path, sequence: u64) -> Result<Skip, EngineError> {
     if !holds_journal(&layout.journal()) {
         return Err(refused("there is no journal; name the directory of a service".to_owned()));
     }
-    check_kind(&layout).map_err(refused)?;
+    check_kind(&layout).and_then(|()| check_user(&layout)).map_err(refused)?;
     let mut locked = LockedDirectory::lock(layout.clone())?;
     locked.check_owner(Owner::Service)?;
+    let mut skips = lines(&layout)?;
     let points = snapshot::points(&layout.snapshots())?;
     if let Some(point) = points.last().filter(|point| point.sequence >= sequence) {
         let at = point.sequence;
@@ -64,15 +68,14 @@ pub fn skip(directory: &Path, sequence: u64) -> Result<Skip, EngineError> {
     let frame_length_max = info(layout.journal())?.frame_length_max as usize;
     let opening = Opening { points, ..Opening::new(Tier::Sync, frame_length_max) };
     let opened = Persistence::default().open(&layout.journal(), opening)?;
-    let outputs = RecordedOutputs::read(layout.root(), opened.identity)?;
-    if outputs.has(sequence) {
-        let why = "it was handled, and its outputs are recorded: clients may have its reply. Start the program that has handled \
-                   it, stop it in order, so that a snapshot covers it, and start the new one then";
-        return Err(refused(why.to_owned()));
-    }
     let mut journal = opened.journal;
     let found = Found::look(&JournalReader::open(layout.journal())?, sequence)?;
     if let Some(reason) = found.refusal {
+        return Err(refused(reason));
+    }
+    if found.mark.is_none()
+        && let Some(reason) = handled(&layout, opened.identity, sequence)?
+    {
         return Err(refused(reason));
     }
     let skip = match found.mark {
@@ -80,7 +83,6 @@ pub fn skip(directory: &Path, sequence: u64) -> Result<Skip, EngineError> {
         None => Skip { sequence, mark: append(&mut journal, &found, sequence)?, is_repeated: false },
     };
     journal.close()?;
-    let mut skips = lines(&layout)?;
     skips.insert(sequence, skip.mark);
     write(&layout, &skips)?;
     Ok(skip)
@@ -101,6 +103,33 @@ fn check_kind(layout: &StreamLayout) -> Result<(), String> {
         _ => return Ok(()),
     }
     .to_owned())
+}
+
+/// Refuses another user than the service's, which could not read the files that this one makes.
+fn check_user(layout: &StreamLayout) -> Result<(), String> {
+    let path = layout.journal();
+    let owner = path.metadata().map_err(|error| format!("reading {}: {error}", path.display()))?.uid();
+    let user = rustix::process::geteuid().as_raw();
+    if user == owner {
+        return Ok(());
+    }
+    Err(format!(
+        "its files are those of user {owner}, who could not read the ones that user {user} makes: run this as user {owner}"
+    ))
+}
+
+/// The reason why a command counts as handled, if it does.
+fn handled(layout: &StreamLayout, identity: StreamIdentity, sequence: u64) -> Result<Option<String>, EngineError> {
+    if RecordedOutputs::read(layout.root(), identity)?.has(sequence) {
+        let why = "it was handled, and its outputs are recorded: clients may have its reply. Start the program that has handled \
+                   it, stop it in order, so that a snapshot covers it, and start the new one then";
+        return Ok(Some(why.to_owned()));
+    }
+    // The outputs of the last second before that may not be recorded.
+    let interrupted = interrupted_at(layout.root()).filter(|interrupted| interrupted.sequence > sequence);
+    Ok(interrupted.map(|Interrupted { sequence, .. }| {
+        format!("it was handled: the process before was ended at sequence {sequence}. Clients may have its reply")
+    }))
 }
 
 /// The frames from a command to the end of the journal.

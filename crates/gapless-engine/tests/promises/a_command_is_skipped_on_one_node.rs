@@ -166,6 +166,48 @@ fn only_a_command_without_effect_is_skipped() {
 }
 
 #[test]
+fn handled_before_a_kill_is_not_skipped() {
+    let directory = poisoned();
+    let (place, layout) = (directory.path(), StreamLayout::new(directory.path()));
+    // Of a process that was killed at sequence 3, and has recorded no outputs.
+    fs::remove_file(layout.outputs()).unwrap();
+    let counters = gapless_agent::Counters::create(layout.counters(), 1).unwrap();
+    let handling = counters.add("service.handling_sequence").unwrap();
+    handling.set(3);
+    let said = skip(place, 2).unwrap_err().to_string();
+    assert!(said.contains("it was handled: the process before was ended at sequence 3"), "{said}");
+    let mark = skip(place, 3).unwrap().mark;
+    // Behind the mark, too, the file is written again.
+    handling.set(mark + 1);
+    fs::remove_file(layout.skips()).unwrap();
+    assert_eq!(skip(place, 3).unwrap(), Skip { sequence: 3, mark, is_repeated: true });
+    assert!(layout.skips().exists());
+}
+
+#[test]
+fn another_user_is_refused() {
+    let directory = poisoned();
+    let layout = StreamLayout::new(directory.path());
+    if std::os::unix::fs::chown(layout.journal(), Some(12345), None).is_err() {
+        // Only root gives a folder away.
+        return;
+    }
+    let said = skip(directory.path(), 3).unwrap_err().to_string();
+    assert!(said.contains("run this as user 12345") && !layout.skips().exists(), "{said}");
+}
+
+#[test]
+fn a_damaged_file_is_found_before_the_mark() {
+    let directory = poisoned();
+    let layout = StreamLayout::new(directory.path());
+    let last = || gapless_journal::JournalReader::open(layout.journal()).unwrap().last_sequence().unwrap();
+    let before = last();
+    fs::write(layout.skips(), "three\n").unwrap();
+    let said = skip(directory.path(), 3).unwrap_err().to_string();
+    assert!(said.contains("it is damaged") && last() == before, "{said}");
+}
+
+#[test]
 fn rules_for_faults_hold_for_the_streams_life() {
     let directory = tempfile::tempdir().unwrap();
     let place = directory.path();

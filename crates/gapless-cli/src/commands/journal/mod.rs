@@ -50,7 +50,7 @@ enum Action {
     Info(info::Arguments),
     /// Skip a command at which the handlers of a stopped service panic, so that its next start goes on behind it
     #[command(
-        after_help = "Example:\n  gapless journal skip /var/lib/gapless/orders 4711\n\nThe start that stops names the sequence. The journal gets a mark behind its last frame, and the file `skips` beside it tells starts; both are synced. The command has no effect, its client gets a refusal, and it is a dead letter; `gapless journal verify` lists it. A command that was handled before is refused. To have every panic refused instead of stopping the service, set OnPanic::DeadLetter in its policy. For members of a cluster: `gapless cluster skip`."
+        after_help = "Example:\n  gapless journal skip /var/lib/gapless/orders 4711\n\nRun it as the user of the service. The start that stops names the sequence. The journal gets a mark behind its last frame, and the file `skips` beside it tells starts; both are synced. The command has no effect, its client gets a refusal, and it is a dead letter; `gapless journal verify` lists it. A command that was handled before is refused. To have every panic refused instead of stopping the service, set OnPanic::DeadLetter in its policy. For members of a cluster: `gapless cluster skip`."
     )]
     Skip(skip::Arguments),
     /// Print the commands that no handler took, one a line
