@@ -36,7 +36,7 @@ pub struct Interrupted {
     /// Its sequence.
     pub sequence: u64,
     /// Whether the process before that one was ended there, too: the operator may skip the frame
-    /// ([`crate::Policy::skip_sequences`]).
+    /// ([`crate::skips::skip`]).
     pub is_again: bool,
 }
 
@@ -132,7 +132,7 @@ impl ReplayProgress {
             Some(Interrupted { sequence, is_again: true }) => tracing::error!(
                 sequence,
                 "two processes, one behind the other, have ended without a word while they handled this frame. Mend the handler, \
-                 or skip the frame: skip_sequences, or `gapless cluster skip` for all members"
+                 or skip the frame: `gapless journal skip DIRECTORY {sequence}`, or `gapless cluster skip` for all members"
             ),
             Some(Interrupted { sequence, .. }) => {
                 tracing::info!(sequence, "the process before this one was ended while it handled this frame")
