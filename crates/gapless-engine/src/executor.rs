@@ -12,7 +12,7 @@ use crate::sender::{RetryPace, SendQueue};
 use crate::snapshot_schedule::SnapshotSchedule;
 use crate::state_hasher::StateHasher;
 use gapless_agent::progress::Progress;
-use gapless_agent::{Agent, AgentError, Counter, CounterView, Counters, Now};
+use gapless_agent::{Agent, AgentError, Counter, CounterView, Counters, Now, Waker};
 use gapless_log::{GatingCursor, Window};
 use gapless_stream::AgentRole;
 use gapless_stream::egress::Egress;
@@ -76,6 +76,8 @@ pub struct ExecutorLinks {
     pub stop_at: StopAt,
     pub delivery: Delivery,
     pub sequencer: Mailbox<SequencerRequest>,
+    /// Wakes the sequencer's thread.
+    pub sequencer_waker: Waker,
     pub from_sequencer: Mailbox<ResponderMessage>,
     pub dead_letters: DeadLetters,
     pub snapshots: Option<SnapshotSchedule>,
@@ -139,6 +141,7 @@ impl Executor {
                 attached_early: FxHashMap::default(),
                 reopened: BTreeMap::new(),
                 sequencer: links.sequencer,
+                sequencer_waker: links.sequencer_waker,
                 requests: VecDeque::new(),
                 dead_letters: links.dead_letters,
                 record: links.record,

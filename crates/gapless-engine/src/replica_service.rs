@@ -224,6 +224,7 @@ impl MemberService for ReplicaService {
             stop_at: StopAt::Released,
             delivery: Delivery::Direct(parts.egress),
             sequencer: parts.sequencer,
+            sequencer_waker: parts.sequencer_waker,
             from_sequencer: parts.from_sequencer,
             dead_letters: DeadLetters::open(parts.layout.root(), u64::MAX)?,
             snapshots: Some(schedule),

@@ -225,6 +225,7 @@ impl ServiceHost {
                 stop_at: StopAt::Appended,
                 delivery,
                 sequencer: builder.requests.clone(),
+                sequencer_waker: builder.threads.waker(AgentRole::Sequencer),
                 from_sequencer: builder.answers.clone(),
                 dead_letters,
                 snapshots,

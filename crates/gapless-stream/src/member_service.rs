@@ -82,6 +82,8 @@ pub struct ServiceParts<'a> {
     pub from_sequencer: Mailbox<ResponderMessage>,
     /// To the sequencer.
     pub sequencer: Mailbox<SequencerRequest>,
+    /// Wakes the sequencer's thread.
+    pub sequencer_waker: Waker,
     /// The member's counters.
     pub counters: &'a Counters,
     pub layout: &'a StreamLayout,

@@ -6,6 +6,7 @@ use crate::fold::{Fold, Sink};
 use crate::output_record::OutputRecord;
 use crate::sender::{Deferred, DeferredKind, Undelivered};
 use crate::sessions::{Notice, SessionEntry, StoredReply};
+use gapless_agent::Waker;
 use gapless_agent::fault::crash_point;
 use gapless_stream::egress::{Delivered, Payload};
 use gapless_stream::messages::{ResponderMessage, SequencerRequest};
@@ -49,6 +50,8 @@ pub(super) struct Outbox {
     /// Sessions that were opened again and are not answered yet.
     pub(super) reopened: BTreeMap<u64, Reopened>,
     pub(super) sequencer: Mailbox<SequencerRequest>,
+    /// Of the sequencer's thread, which may sleep when a timer is set.
+    pub(super) sequencer_waker: Waker,
     /// Requests that the sequencer's mailbox has no room for yet.
     pub(super) requests: VecDeque<SequencerRequest>,
     pub(super) dead_letters: DeadLetters,
@@ -75,16 +78,23 @@ impl Outbox {
 
     #[inline]
     pub(super) fn flush(&mut self) {
+        if !self.requests.is_empty() {
+            self.flush_requests();
+        }
+        match &mut self.delivery {
+            Delivery::Direct(egress) => egress.flush(),
+            Delivery::Detached(queue) => queue.flush(),
+        }
+    }
+
+    fn flush_requests(&mut self) {
         while let Some(request) = self.requests.pop_front() {
             if let Err(request) = self.sequencer.push(request) {
                 self.requests.push_front(request);
                 break;
             }
         }
-        match &mut self.delivery {
-            Delivery::Direct(egress) => egress.flush(),
-            Delivery::Detached(queue) => queue.flush(),
-        }
+        self.sequencer_waker.wake();
     }
 
     pub(super) fn drop_closed(&mut self) {

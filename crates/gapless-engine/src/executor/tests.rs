@@ -108,6 +108,7 @@ impl World {
             stop_at: StopAt::Released,
             delivery: Delivery::Direct(Egress::new(publishers.clone(), RING_BYTES / 2)),
             sequencer: to_sequencer.clone(),
+            sequencer_waker: Waker::new().unwrap(),
             from_sequencer: from_sequencer.clone(),
             dead_letters: DeadLetters::counting(),
             snapshots: None,

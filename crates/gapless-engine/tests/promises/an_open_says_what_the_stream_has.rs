@@ -87,6 +87,7 @@ impl Member {
             stop_at: StopAt::Released,
             delivery: Delivery::Direct(Egress::new(delivery, 1024)),
             sequencer: requests,
+            sequencer_waker: gapless_agent::Waker::new().unwrap(),
             from_sequencer: answers,
             dead_letters: DeadLetters::counting(),
             snapshots: None,

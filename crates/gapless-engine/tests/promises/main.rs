@@ -40,6 +40,7 @@ mod a_snapshot_lets_the_journal_go;
 mod a_store_is_as_its_model;
 mod a_store_says_what_is_wrong;
 mod a_test_moves_the_time;
+mod a_timer_wakes_the_sequencer;
 mod an_expired_session_is_opened_again;
 mod an_open_says_what_the_stream_has;
 mod another_program_is_noticed;

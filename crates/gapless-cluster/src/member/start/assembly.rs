@@ -173,6 +173,7 @@ impl Assembly<'_> {
                     egress,
                     from_sequencer: builder.answers.clone(),
                     sequencer: builder.requests.clone(),
+                    sequencer_waker: builder.threads.waker(AgentRole::Member),
                     counters: &builder.counters,
                     layout: &member.core.stream.layout,
                     identity,
