@@ -16,9 +16,9 @@
 //! | [`snapshot_schedule`] | when snapshots are taken, and the thread that writes them |
 //! | [`options`] | [`ServiceHostOptions`]: how a host is run |
 //! | [`recovery`] | how a start finds the state again, and a journal replayed for debugging |
-//! | [`interruption`] | which frame was being handled when the process before was killed or aborted |
 //! | [`directory_consistency`] | whether everything in a directory comes from one history, and making it one of its own |
 //! | [`skips`] | commands that an operator has skipped, marks of the stream and a file for starts |
+//! | [`interruption`] | which frame was being handled when the process before was killed or aborted |
 //! | [`output_record`] | a record of the handlers' outputs, so that a replay with other outputs is noticed |
 //! | [`snapshot`] | the file that a snapshot is |
 //! | [`fold`] | [`Fold`]: state, sessions and timers as a fold of the stream; no I/O |
