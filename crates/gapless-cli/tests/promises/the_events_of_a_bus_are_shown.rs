@@ -1,6 +1,6 @@
 //! `gapless events ls|show|read|stats`: of a command bus that runs, that has stopped, and that is none.
 
-use crate::program::{gapless, run};
+use crate::program::{Ended, gapless, run};
 use gapless::cqrs::{
     Aggregate, BusOptions, CommandBus, CommandHost, CommandHostOptions, CommandModel, Creation, Decision, Headers,
     Message, SnapshotPolicy,
@@ -277,8 +277,9 @@ fn what_is_deleted_is_said_and_what_stands_for_it_is_verified() {
     // Without it no host starts.
     std::fs::remove_file(&report.file).unwrap();
     for command in [&["journal", "verify", "flights"], &["events", "stats", "flights"], &["events", "ls", "flights"]] {
-        let error = run(path, command).error(1);
-        assert!(error.contains("base") && error.contains("missing"), "{error}");
+        let Ended { code, stderr, .. } = run(path, command);
+        let error = stderr.lines().last().unwrap_or_default();
+        assert!(code == Some(1) && error.contains("base") && error.contains("missing"), "{error}");
     }
     std::fs::write(&report.file, whole).unwrap();
     run(path, &["journal", "verify", "flights"]).good();

@@ -393,8 +393,13 @@ pub(crate) fn model_that_sets_apart() -> CommandModel {
     CommandModel::new().aggregate::<FirstLamp>().versions(1..=2)
 }
 
-/// Sends by one handle, so many in flight: each command has its outcome, and those of a lamp are decided in their order.
-pub(crate) fn each_has_its_outcome(bus: &CommandBus, in_flight_max: usize, mut random: Random, case: &str) {
+/// Sends so many commands by one handle, so many of them in flight: each command has its outcome, and those of a lamp are decided in their order.
+pub(crate) fn each_has_its_outcome(
+    bus: &CommandBus,
+    (commands, in_flight_max): (u64, usize),
+    mut random: Random,
+    case: &str,
+) {
     let (mut pending, mut versions) = (VecDeque::new(), [0; LAMPS as usize]);
     let mut take =
         |(id, pending): (u64, Pending<(), Shines>), sent| match pending.wait_within(gapless_testkit::wait::PATIENCE) {
@@ -405,7 +410,7 @@ pub(crate) fn each_has_its_outcome(bus: &CommandBus, in_flight_max: usize, mut r
             }
             Err(error) => panic!("lamp {id}, behind {sent} others, {case}: {error}"),
         };
-    for sent in 0..rounds(20_000, 3_000) {
+    for sent in 0..commands {
         // Some are asked for more often than others.
         let most = 1 + random.below(LAMPS);
         let id = random.below(most);
@@ -438,7 +443,7 @@ fn aggregates_set_apart_hold_up_nobody() {
             for handle in 0..handles {
                 let (bus, case) = (host.bus(&BusOptions { in_flight_max }).unwrap(), &case);
                 let random = Random::of(seed, &format!("{case}, {handle}"));
-                scope.spawn(move || each_has_its_outcome(&bus, in_flight_max, random, case));
+                scope.spawn(move || each_has_its_outcome(&bus, (rounds(20_000, 3_000), in_flight_max), random, case));
             }
         });
         host.stop().unwrap();

@@ -159,4 +159,25 @@ mod tests {
             assert_eq!(found, expected);
         }
     }
+
+    /// A look at each alternative for each position would take a minute.
+    #[test]
+    fn many_alternatives_take_no_minute() {
+        const TAGS: u64 = 20_000;
+        let tag = |number: u64| EventFilter::tag("seat", number.to_string());
+        let filter = (0..TAGS).map(tag).reduce(EventFilter::or).unwrap();
+        let key = |number: u64| IndexKey::of_tag("seat", number.to_string().as_bytes());
+        let at = |number| Position { sequence: number + 1, ordinal: 0 };
+        let positions: BTreeMap<_, _> = (0..TAGS).map(|number| (key(number), at(number))).collect();
+        let (mut search, mut looked) = (Search::new(&filter), 0);
+        let mut find = |key: IndexKey, from: Position, _: usize| {
+            looked += 1;
+            Ok::<_, ()>(positions.get(&key).filter(|position| **position >= from).copied().into_iter().collect())
+        };
+        for number in 0..TAGS {
+            assert_eq!(search.next(at(number), TAGS, &mut find), Ok(Some(at(number))));
+        }
+        assert_eq!(search.next(at(TAGS), TAGS, &mut find), Ok(None));
+        assert_eq!(looked, 2 * TAGS);
+    }
 }
