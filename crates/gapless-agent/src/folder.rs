@@ -5,6 +5,7 @@
 //!
 //! Behind a link of an ordinary user follows nothing of anybody else (as `CHASE_SAFE` in systemd, which refuses it behind directories, too).
 
+use crate::regular_file;
 use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Stat, Uid};
 use rustix::io::Errno;
 use std::collections::VecDeque;
@@ -173,8 +174,9 @@ impl Folder {
             Err(errno) => return Err(errno.into()),
         };
         let found = rustix::fs::fstat(&file)?;
-        if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile {
-            return Err(refused("it is no regular file"));
+        let kind = FileType::from_raw_mode(found.st_mode);
+        if kind != FileType::RegularFile {
+            return Err(refused(&regular_file::refusal(kind)));
         }
         let users = Users::of_this_process();
         if self.is_open || self.owner != users.own {

@@ -1,9 +1,9 @@
 //! Files that a program reads by name. Nothing else is waited for: the open of a pipe that nobody writes into would never end.
 
-use rustix::fs::OFlags;
-use std::fs::{File, FileType};
+use rustix::fs::{FileType, OFlags};
+use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 /// Bytes of a text at most; a longer one is something else than a person has written.
@@ -15,7 +15,7 @@ const TEXT_BYTES_MAX: u64 = 1 << 20;
 /// The system's. Anything else than a regular file is refused.
 pub fn open(path: &Path) -> io::Result<File> {
     let (file, kind) = open_at_once(path)?;
-    if kind.is_file() { Ok(file) } else { Err(io::Error::other(format!("it is {}, no regular file", name(kind)))) }
+    if kind == FileType::RegularFile { Ok(file) } else { Err(io::Error::other(refusal(kind))) }
 }
 
 /// Reads a regular file of text.
@@ -33,8 +33,8 @@ pub fn read_text(path: &Path) -> io::Result<String> {
 /// As [`read_text`].
 pub fn read_piped_text(path: &Path) -> io::Result<String> {
     let (file, kind) = open_at_once(path)?;
-    if kind.is_dir() {
-        return Err(io::Error::other("it is a folder, no regular file"));
+    if kind == FileType::Directory {
+        return Err(io::Error::other(refusal(kind)));
     }
     rustix::fs::fcntl_setfl(&file, OFlags::empty())?;
     text_of(file)
@@ -43,7 +43,7 @@ pub fn read_piped_text(path: &Path) -> io::Result<String> {
 fn open_at_once(path: &Path) -> io::Result<(File, FileType)> {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = File::options().read(true).custom_flags(flags.bits() as i32).open(path)?;
-    let kind = file.metadata()?.file_type();
+    let kind = FileType::from_raw_mode(file.metadata()?.mode());
     Ok((file, kind))
 }
 
@@ -55,14 +55,15 @@ fn text_of(file: File) -> io::Result<String> {
     Ok(text)
 }
 
-fn name(kind: FileType) -> &'static str {
-    if kind.is_fifo() {
-        "a pipe"
-    } else if kind.is_dir() {
-        "a folder"
-    } else {
-        "a device"
-    }
+/// The reason why a file of that kind is not read.
+pub(crate) fn refusal(kind: FileType) -> String {
+    let name = match kind {
+        FileType::Fifo => "a pipe",
+        FileType::Directory => "a folder",
+        FileType::Socket => "a socket",
+        _ => "a device",
+    };
+    format!("it is {name}, no regular file")
 }
 
 #[cfg(test)]

@@ -157,8 +157,15 @@ impl<A> Listener<A> {
         let has_pending = self.connections.iter().any(|each| matches!(each.progress, Progress::Pending { .. }));
         let check = has_pending.then_some(PENDING_CHECK_INTERVAL);
         let pause = self.accepts_again.map(|at| at - now);
-        let until = timeout.into_iter().chain(check).chain(pause).chain([FILE_CHECK_INTERVAL]).min();
-        readiness::wait(&mut fds, until)?;
+        let until = timeout.into_iter().chain(check).chain(pause).min().map(|within| now + within);
+        loop {
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            readiness::wait(&mut fds, left.into_iter().chain([FILE_CHECK_INTERVAL]).min())?;
+            let is_over = until.is_some_and(|until| until <= Instant::now());
+            if is_over || fds.iter().any(|fd| !fd.revents().is_empty()) || self.is_removed() {
+                break;
+            }
+        }
         self.has_newcomers = fds[1].revents().contains(PollFlags::IN);
         Ok(fds[2..].iter().map(|fd| !fd.revents().is_empty()).collect())
     }
@@ -205,11 +212,7 @@ impl<A> Listener<A> {
             return;
         }
         self.file_checked = Instant::now();
-        let is_missing =
-            |path: &Path| matches!(path.symlink_metadata(), Err(error) if error.kind() == ErrorKind::NotFound);
-        if !is_missing(&self.path)
-            || self.path.parent().is_some_and(|parent| parent != Path::new("") && is_missing(parent))
-        {
+        if !self.is_removed() {
             return;
         }
         // Nobody else finds the old one.
@@ -222,6 +225,14 @@ impl<A> Listener<A> {
             }
             Err(error) => self.warnings.warn_now(|| format!("the socket {path} was removed: {error}")),
         }
+    }
+
+    /// Whether the socket's file is missing in its directory.
+    fn is_removed(&self) -> bool {
+        let is_missing =
+            |path: &Path| matches!(path.symlink_metadata(), Err(error) if error.kind() == ErrorKind::NotFound);
+        let has_directory = || self.path.parent().is_none_or(|parent| parent == Path::new("") || !is_missing(parent));
+        is_missing(&self.path) && has_directory()
     }
 
     fn take_newcomers(&mut self) {
@@ -419,8 +430,7 @@ mod tests {
         let path = folder.join("socket");
         let mut listener = Listener::<u32>::bind(&path, HELLO_LENGTH).unwrap();
         let mut is_there_again = || {
-            // Each wait ends within the interval.
-            assert!(listener.wait(None).unwrap().is_empty());
+            assert!(listener.wait(Some(FILE_CHECK_INTERVAL)).unwrap().is_empty());
             path.exists()
         };
         std::fs::remove_file(&path).unwrap();

@@ -240,7 +240,7 @@ fn looks_that_fail_are_logged_seldom() {
     kill_process(Pid::from_raw(process as i32).unwrap(), Signal::KILL).unwrap();
     let said = |text: &str| {
         let log = std::fs::read_to_string(floor.path().join("floor.state/guardian.log")).unwrap();
-        log.lines().filter(|line| line.contains("found Fifo") && line.contains(text)).count()
+        log.lines().filter(|line| line.contains("it is a pipe") && line.contains(text)).count()
     };
     until("it is said twice", || said("") >= 2);
     let elapsed = begun.elapsed();
