@@ -25,7 +25,7 @@ use gapless_log::{GatingCursor, Scope, StreamIdentity, WindowWriter};
 use gapless_stream::event_stream::builder::{Head, OwnJournaling, StreamBuilder};
 use gapless_stream::event_stream::{EventStream, StreamRecovery};
 use gapless_stream::ingress::{Ingress, IngressCounters, IngressLinks, IngressOptions};
-use gapless_stream::member_service::{MemberService, ServiceParts, TransactionLinks};
+use gapless_stream::member_service::{MemberService, ServiceParts, StateHash, TransactionLinks};
 use gapless_stream::options::EventStreamOptions;
 use gapless_stream::persistence::Opening;
 use gapless_stream::responder::Responder;
@@ -37,7 +37,6 @@ use gapless_stream::{AgentRole, Sequencer, sequencer_recovery};
 use gapless_transport::mailbox::Mailbox;
 use gapless_wire::aligned_length;
 use gapless_wire::descriptor::FRAME_LENGTH_MAX;
-use std::path::Path;
 use std::sync::Arc;
 
 /// Frames taken in one turn, where a member is tuned for throughput.
@@ -119,7 +118,7 @@ impl Assembly<'_> {
         ingress.follow(None);
         let ingress_shared = ingress.shared();
         let shared = Arc::new(MemberShared::new(waker.clone()));
-        let (hashes, versions) = (Mailbox::new(HASHES_MAX), service.as_ref().map(|service| service.versions()));
+        let hashes = Mailbox::new(HASHES_MAX);
         let transfer_context = TransferContext {
             member: member_id(config.member),
             layout: layout.clone(),
@@ -139,7 +138,7 @@ impl Assembly<'_> {
             releaser,
             consensus,
             transfer_context,
-            divergence: DivergenceCheck::new(member_id(config.member), versions, hashes.clone()),
+            divergence: divergence_check(config, service.as_deref(), &hashes),
             stream: ReplicatedStream {
                 layout,
                 identity,
@@ -157,8 +156,7 @@ impl Assembly<'_> {
             retention_watermark,
         };
         let mut core = Core::new(parts);
-        let journal_directory = core.stream.layout.journal();
-        take_uncommitted(&mut core, &journal_directory, committed, last_sequence)?;
+        take_uncommitted(&mut core, committed, last_sequence)?;
         // A message takes at most half of the window.
         let message_bytes_max = member_environment.message_bytes_max.unwrap_or(MESSAGE_BYTES_MAX);
         let mut member = Member::new(core, links, peers, Arc::clone(&shared), message_bytes_max);
@@ -315,11 +313,12 @@ fn open_journal(options: &EventStreamOptions, member_environment: &MemberEnviron
 }
 
 /// Puts frames back into the window that are journaled and not known to be committed.
-fn take_uncommitted(core: &mut Core, journal: &Path, committed: u64, last: u64) -> Result<(), ClusterError> {
+fn take_uncommitted(core: &mut Core, committed: u64, last: u64) -> Result<(), ClusterError> {
+    let journal = core.stream.layout.journal();
     if committed >= last {
         return Ok(());
     }
-    let mut replay = JournalReader::open(journal)?.replay_until(committed + 1, last)?;
+    let mut replay = JournalReader::open(&journal)?.replay_until(committed + 1, last)?;
     let mut bytes = Vec::new();
     let mut length = 0;
     while let Some(frame) = replay.next_frame()?.filter(|frame| frame.sequence() <= last) {
@@ -332,7 +331,7 @@ fn take_uncommitted(core: &mut Core, journal: &Path, committed: u64, last: u64) 
                  them; make stream.window as large as it was",
                 committed + 1
             );
-            return Err(ClusterError::Foreign { path: journal.to_owned(), reason });
+            return Err(ClusterError::Foreign { path: journal, reason });
         }
         core.append_all(&bytes)?;
         length += bytes.len();
@@ -351,4 +350,13 @@ fn transactions_of(
 ) -> Option<Box<dyn Transactions>> {
     let (window, counters) = (&builder.window, &builder.counters);
     service?.transactions(&TransactionLinks { member, service: service_waker, window, layout, counters })
+}
+
+/// The check of a member's state and versions, if it runs a service.
+fn divergence_check(
+    config: &ClusterConfig,
+    service: Option<&dyn MemberService>,
+    hashes: &Mailbox<StateHash>,
+) -> DivergenceCheck {
+    DivergenceCheck::new(member_id(config.member), service.map(MemberService::versions), hashes.clone())
 }
