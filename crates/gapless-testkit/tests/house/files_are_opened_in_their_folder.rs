@@ -11,16 +11,12 @@ use super::workspace;
 const CRATES: [&str; 4] = ["gapless-cli", "gapless-journal", "gapless-registry", "gapless-supervisor"];
 
 /// Modules that open by other means, and why they may.
-const REASONS: [(&str, &str); 13] = [
+const REASONS: [(&str, &str); 12] = [
     (
         "gapless-cli/src/commands/request.rs",
         "an argument of the command line: `@FILE`, which may be a pipe; with a limit",
     ),
     ("gapless-cli/src/commands/stream/input.rs", "an argument of the command line, which may be a pipe; read by lines"),
-    (
-        "gapless-cli/src/commands/stream/location.rs",
-        "an argument: the password file, which may be a pipe; with a limit",
-    ),
     (
         "gapless-cli/src/commands/stream/text_file.rs",
         "an argument of the command line, which may be a link of its user",
