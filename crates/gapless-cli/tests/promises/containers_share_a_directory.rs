@@ -145,7 +145,8 @@ fn copies_are_taken_over_from_later_clocks() {
 /// Process 1 of a container: has the floor up, and at a word of the test kills guardian and supervisor.
 const CONTAINER: &str = r#""$0" up floor.toml && echo up
 until [ -e go ]; do sleep 0.02; done
-kill -9 $(sed 's/.*"process_id":\([0-9]*\).*/\1/' floor.state/guardian.lock floor.state/supervisor.lock)
+roles=$(sed 's/.*"process_id":\([0-9]*\).*/\1/' floor.state/guardian.lock floor.state/supervisor.lock)
+kill -STOP $roles && kill -9 $roles
 echo killed
 exec sleep 300"#;
 

@@ -15,7 +15,7 @@ const COMMAND_SEEDS: u64 = 30;
 
 /// The number of seeds of a run with every change.
 const FEWER_SEEDS: u64 = 20;
-const FEWER_COMMAND_SEEDS: u64 = 3;
+const FEWER_COMMAND_SEEDS: u64 = 8;
 
 /// Each kind of accident occurs more than so often in a hundred seeds; a few seeds alone may have none of a kind.
 #[track_caller]

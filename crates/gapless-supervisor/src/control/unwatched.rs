@@ -158,6 +158,6 @@ mod tests {
         let copies = status_of_files(&directory).unwrap().copies;
         assert_eq!([copies[0].state, copies[1].state], [CopyCondition::Unreadable, CopyCondition::Stopped]);
         let reason = copies[0].last_reason.as_deref().unwrap_or_default();
-        assert!(reason.contains("a.1/lock: expected a file, found Fifo"), "{reason}");
+        assert!(reason.contains("a.1/lock: it is a pipe, no regular file"), "{reason}");
     }
 }
