@@ -41,7 +41,8 @@ fn without_its_lock_file() {
     place.wait_for_start("a.1", 1);
     std::fs::remove_file(place.directory.path().join("guardian.lock")).unwrap();
     drop(client);
-    assert_ne!(place.start_guardian(), guardian, "nobody was found");
+    place.start_guardian();
+    assert_ne!(place.wait_for_role(RoleLock::Guardian), guardian, "nobody was found");
     // The first one hears whoever finds its socket, until the second one has put its own in the place.
     let mut other = until_some("another guardian", || {
         Some(place.connect()).filter(|other| other.guardian_process_id() != guardian)
@@ -106,7 +107,8 @@ fn a_start_is_done_once() {
 fn a_killed_supervisor_is_started_again() {
     let place = Place::new();
     std::fs::write(place.folder().join(WANTED), "a.1\na.2\n").unwrap();
-    let guardian = place.start_guardian();
+    place.start_guardian();
+    let guardian = place.wait_for_role(RoleLock::Guardian);
     let copies = ["a.1", "a.2"].map(|copy| place.wait_for_start(copy, 1));
     let mut before = place.wait_for_role(RoleLock::Supervisor);
     let open = descriptors(guardian);
