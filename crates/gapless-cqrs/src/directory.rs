@@ -12,6 +12,7 @@ use gapless_client::stream_layout::StreamLayout;
 use gapless_engine::directory_consistency::is_member;
 use gapless_engine::snapshot;
 use gapless_journal::{ArchiveOptions, ArchiveReport, ArchivedSegment, JournalError, JournalReader, inspect};
+use gapless_stream::directory_record::DirectoryRecord;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
 use std::io;
@@ -35,6 +36,14 @@ pub enum EventDirectoryError {
         directory: PathBuf,
         /// Who holds it.
         holder: String,
+    },
+    /// It is not the directory of a command bus, or of another format.
+    #[error("{}: {reason}", directory.display())]
+    NotOfBus {
+        /// The directory.
+        directory: PathBuf,
+        /// The kind that it has, and the next step.
+        reason: String,
     },
     /// Nothing may be archived yet.
     #[error(
@@ -106,12 +115,18 @@ impl EventDirectory {
     /// Looks at a directory, or at the folder `journal` in it. Waits a few seconds for a host that is starting there.
     ///
     /// # Errors
-    /// There is no journal; parts of it are missing or damaged; who writes it does not say what is released.
+    /// There is no journal; parts of it are missing or damaged; it is of another kind or format; the process that writes it does not say
+    /// how far it is released.
     pub fn open(directory: &Path) -> Result<Self, EventDirectoryError> {
         let is_journal = inspect::holds_journal(directory);
         let canonical = if is_journal { directory.canonicalize().ok() } else { None };
         let parent = canonical.as_deref().and_then(Path::parent);
         let layout = parent.map_or_else(|| StreamLayout::new(directory), StreamLayout::new);
+        let not_of_bus = |reason| EventDirectoryError::NotOfBus { directory: directory.to_owned(), reason };
+        let record = DirectoryRecord::read(&layout).map_err(|error| not_of_bus(error.to_string()))?;
+        if let Some(reason) = record.and_then(|record| record.refusal(&["bus", "member"])) {
+            return Err(not_of_bus(reason));
+        }
         let is_empty = JournalReader::open_complete(layout.journal())?.last_sequence()? == 0;
         let until = Instant::now() + START_AWAITED;
         loop {
@@ -120,10 +135,13 @@ impl EventDirectory {
                 Writing::Nobody | Writing::Released(1..) => break,
                 // Nothing is released yet, or what was released before is just being read.
                 Writing::Released(0) if is_empty || Instant::now() >= until => break,
+                Writing::Silent(holder) if Instant::now() >= until => {
+                    return Err(not_of_bus(format!("{holder} runs there, and has no command bus")));
+                }
                 Writing::Unknown(holder) if Instant::now() >= until => {
                     return Err(EventDirectoryError::NotStarted { directory: directory.to_owned(), holder });
                 }
-                Writing::Released(0) | Writing::Unknown(_) => std::thread::sleep(PAUSE),
+                Writing::Released(0) | Writing::Unknown(_) | Writing::Silent(_) => std::thread::sleep(PAUSE),
             }
         }
         let (names, names_error) = match TypeNames::read(&layout.root().join(TypeNames::FILE_NAME)) {

@@ -20,6 +20,8 @@ pub(crate) enum Writing {
     Released(u64),
     /// This process holds the journal, and has not said yet how far it is.
     Unknown(String),
+    /// This process holds the journal and counts, but not how far a service is.
+    Silent(String),
 }
 
 impl Writing {
@@ -27,9 +29,12 @@ impl Writing {
     /// The lock or the counters cannot be read.
     pub fn look(layout: &StreamLayout) -> io::Result<Self> {
         let Some(holder) = lock_holder(&layout.journal())? else { return Ok(Self::Nobody) };
-        let counters = CountersReader::open(layout.counters()).and_then(|reader| reader.read());
-        let released = counters.ok().into_iter().flatten().find(|(label, _)| label == RELEASED_COUNTER);
-        Ok(released.map_or(Self::Unknown(holder), |(_, sequence)| Self::Released(sequence)))
+        let reader = CountersReader::open(layout.counters());
+        let Some(counters) = reader.ok().filter(CountersReader::is_owned).and_then(|reader| reader.read().ok()) else {
+            return Ok(Self::Unknown(holder));
+        };
+        let released = counters.into_iter().find(|(label, _)| label == RELEASED_COUNTER);
+        Ok(released.map_or(Self::Silent(holder), |(_, sequence)| Self::Released(sequence)))
     }
 }
 
@@ -115,7 +120,7 @@ impl StoredFrames {
         self.released = match writing.map_err(|error| JournalError::io("examine", journal, error))? {
             Writing::Nobody => u64::MAX,
             Writing::Released(sequence) => sequence,
-            Writing::Unknown(_) => 0,
+            Writing::Unknown(_) | Writing::Silent(_) => 0,
         };
         Ok(self.sequence <= self.released)
     }

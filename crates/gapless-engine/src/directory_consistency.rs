@@ -8,7 +8,7 @@ use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::inspect::{Verdict, VerifyReport};
 use gapless_journal::{Environment, FilePoint, JournalError, JournalReader, Restore, inspect};
 use gapless_log::StreamIdentity;
-use gapless_stream::directory_record::{DirectoryRecord, FORMAT};
+use gapless_stream::directory_record::DirectoryRecord;
 use gapless_stream::locked_directory::check_kinds;
 use gapless_stream::{StreamError, sequencer_state_writer};
 use std::path::{Path, PathBuf};
@@ -22,6 +22,8 @@ pub struct DirectoryReport {
     pub files: Vec<FileReport>,
     /// Commands that the stream says are skipped, each with the sequence of its mark.
     pub skips: Vec<(u64, u64)>,
+    /// Why a start of this program refuses the directory though nothing in it is damaged: it has a newer format.
+    pub foreign: Option<String>,
 }
 
 /// A state or a snapshot.
@@ -57,8 +59,11 @@ pub fn verify(layout: &StreamLayout) -> Result<DirectoryReport, EngineError> {
         let damage = damage_of(point, check);
         files.push(FileReport { path: point.path.clone(), sequence: point.sequence, damage });
     }
-    if let Err(StreamError::State { path, reason }) = DirectoryRecord::read(layout) {
-        files.push(FileReport { path, sequence: 0, damage: Some(reason) });
+    let mut foreign = None;
+    match DirectoryRecord::read(layout) {
+        Ok(record) => foreign = record.and_then(|record| record.refusal(&[&record.kind])),
+        Err(StreamError::State { path, reason }) => files.push(FileReport { path, sequence: 0, damage: Some(reason) }),
+        Err(error) => return Err(error.into()),
     }
     let is_member = is_member(layout);
     // A member's journal has an incarnation of its own, states and snapshots have the cluster's.
@@ -72,7 +77,7 @@ pub fn verify(layout: &StreamLayout) -> Result<DirectoryReport, EngineError> {
     let damage = skips::damage(layout, &marks, (journal.info.first_sequence(), covered));
     let file = |damage| FileReport { path: layout.skips(), sequence: 0, damage: Some(damage) };
     files.extend(damage.map(file));
-    Ok(DirectoryReport { journal, files, skips: marks })
+    Ok(DirectoryReport { journal, files, skips: marks, foreign })
 }
 
 /// What a restore has done.
@@ -110,11 +115,10 @@ pub fn restore(layout: &StreamLayout) -> Result<Restored, EngineError> {
         ));
     }
     check_kinds(layout)?;
-    if let Some(record) = DirectoryRecord::read(layout)?.filter(|record| record.format > FORMAT) {
-        let DirectoryRecord { format, program, .. } = record;
-        return Err(refuse(&format!(
-            "it has format {format}, and this program reads formats up to {FORMAT}: take the newer program that has written it ({program})"
-        )));
+    let record = DirectoryRecord::read(layout)?;
+    // Any kind: what cannot be restored is refused above.
+    if let Some(reason) = record.and_then(|record| record.refusal(&[&record.kind])) {
+        return Err(refuse(&reason));
     }
     let mut restoring = Restore::begin(&layout.journal())?;
     let (before, incarnation) = restoring.incarnations();

@@ -399,7 +399,7 @@ pub enum JournalError {
     },
     /// Somebody has removed, exchanged, cut or overwritten a file that this process writes. Found by a look at it, once a second.
     #[error(
-        "{path} {loss} while this process was writing it, and what it held may be lost: nothing may write to, cut or move the files of a running program. Move it back where it was moved; else an older copy of the directory goes on with `gapless journal restore` (a member of a cluster: never a copy, but `gapless cluster add --replace`)"
+        "{path} {loss} while this process was writing it, and what it held may be lost: nothing may write to, cut or move the files of a running program. Move it back where it was moved; else an older copy of the directory goes on with `gapless journal restore` (a member of a cluster: never a copy, but `gapless cluster add --replace`; a relay or an archive: move its directory away, and it fetches again what its stream holds)"
     )]
     FileLost { path: PathBuf, loss: FileLoss },
     /// The device refused to take data; its contents are unknown from here on.

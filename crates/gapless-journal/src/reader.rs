@@ -29,7 +29,7 @@ impl JournalReader {
     /// Opens the journal of `directory` as it is now; a [`Replay`] follows what is appended later.
     ///
     /// # Errors
-    /// [`JournalError::NoJournal`] for a directory without a segment, and the errors in the headers of its segments.
+    /// [`JournalError::NoJournal`] for a directory without a segment or that is not there, and the errors in the headers of its segments.
     pub fn open(directory: impl Into<PathBuf>) -> Result<Self, JournalError> {
         Self::open_in(directory, Environment::default())
     }
@@ -40,6 +40,9 @@ impl JournalReader {
     /// As [`JournalReader::open`].
     pub fn open_in(directory: impl Into<PathBuf>, environment: Environment) -> Result<Self, JournalError> {
         let directory = directory.into();
+        if directory.symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
+            return Err(JournalError::NoJournal { directory });
+        }
         let survey = survey(&directory, None)?;
         if survey.segments.is_empty() {
             survey.check_complete(&directory)?;

@@ -4,13 +4,15 @@
 //! kind bus
 //! format 1
 //! written by gapless 0.1.0
+//! check 0f3c8a51        CRC-32C of the three lines above, hexadecimal
 //! ```
-//! A directory of before has none, and gets one at its next start.
+//! A directory of before has none, or one without the last line, and gets it at its next start.
 
 use crate::StreamError;
 use gapless_agent::checked_file;
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::replace_file;
+use gapless_wire::checksum::crc32c;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
@@ -27,6 +29,11 @@ pub struct DirectoryRecord {
     /// Name and version of the program that has started there last.
     pub program: String,
 }
+
+/// Every kind of this format.
+const KINDS: [&str; 5] = ["stream", "service", "bus", "relay", "member"];
+/// Begins the last line.
+const CHECK: &str = "check ";
 
 /// Bytes of the file at most.
 const LENGTH_MAX: u64 = 64 << 10;
@@ -70,11 +77,54 @@ impl DirectoryRecord {
     }
 
     fn parse(text: &str) -> Option<Self> {
-        let mut lines = text.lines();
+        let mut lines = text.split_inclusive('\n').map(|line| line.strip_suffix('\n').unwrap_or(line));
         let kind = lines.next()?.strip_prefix("kind ")?.to_owned();
         let format = lines.next()?.strip_prefix("format ")?.parse().ok()?;
         let program = lines.next()?.strip_prefix("written by ")?.to_owned();
-        Some(Self { kind, format, program })
+        let record = Self { kind, format, program };
+        let is_whole = match lines.next() {
+            Some(_) => text == record.sealed(),
+            // Without a checksum, as it was written before.
+            None => text == format!("{record}\n") && !record.program.contains(CHECK),
+        };
+        // A newer format may have kinds that are not known here.
+        let is_kind = KINDS.contains(&&*record.kind) || record.format > FORMAT;
+        (is_whole && is_kind).then_some(record)
+    }
+
+    /// The text of the file.
+    fn sealed(&self) -> String {
+        let text = format!("{self}\n");
+        format!("{text}{CHECK}{:08x}\n", crc32c(text.as_bytes()))
+    }
+
+    /// Why a program for directories of these kinds must not open it; `None` if it may. Nothing is changed.
+    #[must_use]
+    pub fn refusal(&self, own: &[&str]) -> Option<String> {
+        let Self { kind, format, program } = self;
+        if *format > FORMAT {
+            return Some(format!(
+                "the directory has format {format}, and this program reads formats up to {FORMAT}: take the newer program that has \
+                 written it ({program})"
+            ));
+        }
+        if own.contains(&&**kind) {
+            return None;
+        }
+        let start = match kind.as_str() {
+            "stream" => "its sequencer (`gapless stream sequencer`)",
+            "relay" => "the relay (`gapless stream archive`, `dispatch` or `bridge`)",
+            "member" => "the member (`gapless cluster start`, or the program of its service)",
+            _ => "its program",
+        };
+        Some(match own {
+            [own] => format!(
+                "the directory is that of a {kind}, and this is a {own}: start {start}, and give the {own} a directory of its own"
+            ),
+            _ => format!(
+                "the directory is that of a {kind}, which has no events of a command bus; `gapless journal dump` shows its messages"
+            ),
+        })
     }
 
     /// Writes it, unless it is there already.
@@ -82,11 +132,10 @@ impl DirectoryRecord {
     /// # Errors
     /// [`StreamError::System`].
     pub(crate) fn write(&self, layout: &StreamLayout) -> Result<(), StreamError> {
-        if Self::read(layout)?.as_ref() == Some(self) {
+        let (path, text) = (Self::path(layout), self.sealed());
+        if checked_file::read_to_string(&path, LENGTH_MAX).is_ok_and(|found| found == text) {
             return Ok(());
         }
-        let path = Self::path(layout);
-        let text = format!("{self}\n");
         replace_file(&path, path.with_extension("new"), text.as_bytes())
             .map_err(|source| StreamError::System { action: format!("writing {}", path.display()), source })
     }
@@ -111,7 +160,8 @@ mod tests {
         record.write(&layout).unwrap();
         record.write(&layout).unwrap();
         assert_eq!(DirectoryRecord::read(&layout).unwrap(), Some(record));
-        for damaged in ["", "kind bus\n", "kind bus\nformat x\nwritten by y\n", "\u{0}\u{0}"] {
+        let unknown = "kind buz\nformat 1\nwritten by gapless 0.1.0\n";
+        for damaged in ["", "kind bus\n", "kind bus\nformat x\nwritten by y\n", "\u{0}\u{0}", unknown] {
             std::fs::write(DirectoryRecord::path(&layout), damaged).unwrap();
             let error = DirectoryRecord::read(&layout).unwrap_err().to_string();
             assert!(error.contains("damaged") && error.contains("directory"), "{error}");
@@ -119,5 +169,39 @@ mod tests {
         std::fs::File::create(DirectoryRecord::path(&layout)).unwrap().set_len(1 << 40).unwrap();
         let error = DirectoryRecord::read(&layout).unwrap_err().to_string();
         assert!(error.contains("65536 at most are read"), "{error}");
+    }
+
+    #[test]
+    fn each_changed_bit_is_seen() {
+        let directory = tempfile::tempdir().unwrap();
+        let layout = StreamLayout::new(directory.path());
+        DirectoryRecord::of("service").write(&layout).unwrap();
+        let path = DirectoryRecord::path(&layout);
+        let bytes = std::fs::read(&path).unwrap();
+        for bit in 0..bytes.len() * 8 {
+            let mut changed = bytes.clone();
+            changed[bit / 8] ^= 1 << (bit % 8);
+            std::fs::write(&path, changed).unwrap();
+            assert!(DirectoryRecord::read(&layout).is_err(), "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn a_record_without_checksum_gets_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let layout = StreamLayout::new(directory.path());
+        let record = DirectoryRecord::of("stream");
+        let path = DirectoryRecord::path(&layout);
+        std::fs::write(&path, format!("{record}\n")).unwrap();
+        assert_eq!(DirectoryRecord::read(&layout).unwrap().as_ref(), Some(&record));
+        record.write(&layout).unwrap();
+        assert!(std::fs::read_to_string(&path).unwrap().contains("\ncheck "));
+        assert_eq!(DirectoryRecord::read(&layout).unwrap(), Some(record));
+    }
+
+    #[test]
+    fn a_newer_format_may_have_other_kinds() {
+        let record = DirectoryRecord::parse("kind queue\nformat 2\nwritten by gapless 9.0.0\n").unwrap();
+        assert!(record.refusal(&["stream"]).unwrap().contains("gapless 9.0.0"));
     }
 }

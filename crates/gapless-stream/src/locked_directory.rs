@@ -1,7 +1,7 @@
 //! [`LockedDirectory`]: a stream's directory, locked against other processes.
 
 use crate::StreamError;
-use crate::directory_record::{DirectoryRecord, FORMAT};
+use crate::directory_record::DirectoryRecord;
 use gapless_agent::private_folder;
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::DirectoryLock;
@@ -78,29 +78,10 @@ impl LockedDirectory {
     }
 
     fn check_record(&self, owner: Owner) -> Result<(), StreamError> {
-        let Some(DirectoryRecord { kind, format, program }) = DirectoryRecord::read(&self.layout)? else {
-            return Ok(());
-        };
-        let own = owner.kind();
-        let reason = if format > FORMAT {
-            format!(
-                "the directory has format {format}, and this program reads formats up to {FORMAT}: start the newer program that has \
-                 written it ({program})"
-            )
-        } else if kind != own {
-            let start = match kind.as_str() {
-                "stream" => "its sequencer (`gapless stream sequencer`)",
-                "relay" => "the relay (`gapless stream archive`, `dispatch` or `bridge`)",
-                "member" => "the member (`gapless cluster start`, or the program of its service)",
-                _ => "its program",
-            };
-            format!(
-                "the directory is that of a {kind}, and this is a {own}: start {start}, and give the {own} a directory of its own"
-            )
-        } else {
-            return Ok(());
-        };
-        Err(StreamError::State { path: DirectoryRecord::path(&self.layout), reason })
+        let record = DirectoryRecord::read(&self.layout)?;
+        let refusal = record.and_then(|record| record.refusal(&[owner.kind()]));
+        let path = DirectoryRecord::path(&self.layout);
+        refusal.map_or(Ok(()), |reason| Err(StreamError::State { path, reason }))
     }
 
     fn check_files(&self, owner: Owner) -> Result<(), StreamError> {

@@ -27,7 +27,8 @@ impl Seen {
         format!(
             "{peer} serves another history of its stream: the frame of sequence {sequence} with the time stamp {timestamp_ns} ns, \
              which was seen, is not in it; it is released up to sequence {released_sequence}. Put back the directory that belongs \
-             to the stream, or make this one a history of its own with `gapless journal restore`"
+             to the stream, or make this one a history of its own with `gapless journal restore` (a member of a cluster: \
+             `gapless cluster add --replace`; a relay or an archive: move its directory away, and it is fetched again)"
         )
     }
 

@@ -46,6 +46,14 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         .into());
     }
     let reader = CountersReader::open(&path)?;
+    // A process that was killed leaves its file behind.
+    if !reader.is_owned() {
+        let (path, process) = (path.display(), reader.owner_pid());
+        return Err(format!(
+            "{path}: the process that counted there, {process}, is gone; its last values mean nothing now"
+        )
+        .into());
+    }
     let mut before: Option<(Instant, Vec<(String, u64)>)> = None;
     let interrupted = arguments.watch.map(|_| interrupt()).transpose()?;
     loop {

@@ -47,6 +47,7 @@ mod routes_are_changed_from_a_shell;
 mod serving_ends_with_its_processes;
 mod the_events_of_a_bus_are_shown;
 mod the_program_explains_itself;
+mod tools_say_what_a_directory_is;
 mod what_is_gone_from_a_journal_is_missed;
 mod who_is_not_allowed_sees_nothing;
 mod who_waits_says_for_whom;

@@ -291,6 +291,11 @@ impl NodeLink for SharedMemoryLink {
                 self.go_on();
                 return Ok(None);
             }
+            let found = up.link.welcome.identity;
+            // Its sequences are of another life of the stream: compared with these they say nothing.
+            if seen.sequence > 0 && seen.identity != found {
+                return Err(ClientError::OtherStream { peer: self.peer(), expected: seen.identity, found });
+            }
             let lost =
                 if seen.sequence > released_sequence { "; it has lost frames that this node has read" } else { "" };
             let reason = format!("the stream ends at {released_sequence}{lost}");

@@ -73,15 +73,15 @@ pub(super) fn start(
     }
     let opened_before = opened.is_some();
     let start = if opened_before { Start::Sequence(recovery.last_sequence + 1) } else { start };
-    let connected = connect(&mut *upstream, (start, seen), &clock, stopped)?;
+    let connected = connect(&mut *upstream, (start, seen), &clock, stopped).map_err(|error| match (error, layout) {
+        (StreamError::Client(other @ ClientError::OtherStream { .. }), Some(layout)) => other_origin(layout, &other),
+        (error, _) => error,
+    })?;
     if let (Some(layout), Some(origin)) = (layout, &origin)
         && origin.identity != connected.identity
     {
         let (peer, expected, found) = (upstream.peer(), origin.identity, connected.identity);
-        let other = ClientError::OtherStream { peer, expected, found };
-        let reason =
-            format!("the directory is of another stream than it is to pass on, or this file is damaged: {other}");
-        return Err(StreamError::State { path: layout.origin(), reason });
+        return Err(other_origin(layout, &ClientError::OtherStream { peer, expected, found }));
     }
     let limits = RelayLimits::agree(options, &connected, &upstream.peer())?;
     if let (Some(layout), true) = (layout, options.tier != Tier::Memory) {
@@ -140,6 +140,20 @@ pub(super) fn start(
     let relay = Relay::new(upstream, seen, identity, builder.take_writer(), releaser, links);
     let shared = relay.shared();
     builder.start(Box::new(relay), Vec::new(), shared, recovery, Some(clock))
+}
+
+/// The refusal of a stream that is not the one whose part the directory holds.
+fn other_origin(layout: &StreamLayout, other: &ClientError) -> StreamError {
+    let next = "move the directory away: what the stream holds is fetched again into a new one";
+    let reason = match other {
+        ClientError::OtherStream { expected, found, .. } if expected.stream_id == found.stream_id => format!(
+            "the stream was restored or recovered since, and is in another incarnation than the part of it here: {other}; {next}"
+        ),
+        _ => format!(
+            "the directory is of another stream than it is to pass on, or this file is damaged: {other}; take its own stream, or {next}"
+        ),
+    };
+    StreamError::State { path: layout.origin(), reason }
 }
 
 fn connect(

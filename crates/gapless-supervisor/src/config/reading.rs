@@ -61,6 +61,16 @@ impl SupervisorConfig {
         refusals.or(config)
     }
 
+    /// The state directory that a text names, whatever else is wrong in it; `None` if that cannot be read, or where it names none.
+    #[must_use]
+    pub fn directory_in(text: &str, path: &Path) -> Option<PathBuf> {
+        let document = Document::new(&path.display().to_string(), text);
+        let mut tables = document.tables().ok()?;
+        let mut table = tables.take("supervisor")?.table().ok()?;
+        let directory = table.get("directory", |value| value.text().map(|text| path.with_file_name(text)));
+        directory.ok()?
+    }
+
     /// What the text says, as far as nothing is wrong with it, and the processes that something is wrong with.
     fn read(document: &Document<'_>, path: &Path, refusals: &mut Refusals) -> Result<(Self, Vec<Unread>), ClientError> {
         let base = path.parent().unwrap_or(Path::new("/"));

@@ -59,6 +59,9 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
             }
         };
     }
+    if text.is_empty() && more == 0 {
+        to_stderr!("note: no aggregate has such events");
+    }
     print(&text)?;
     if more > 0 {
         to_stderr!("note: {more} more; --limit lists more of them");

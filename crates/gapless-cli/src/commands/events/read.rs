@@ -3,7 +3,7 @@
 use super::selecting::Filters;
 use super::{form, open};
 use crate::commands::pipe::{gone, is_reader_gone};
-use crate::commands::{Outcome, closed_is_fine, interrupt};
+use crate::commands::{Outcome, closed_is_fine, interrupt, to_stderr};
 use clap::Args;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
@@ -80,6 +80,9 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         }
         let is_done = left == 0 || transactions.is_over() || !arguments.follow;
         if is_done || interrupted.load(Ordering::Relaxed) {
+            if left == arguments.limit && left > 0 && !arguments.follow {
+                to_stderr!("note: there are no such events");
+            }
             return Ok(());
         }
         if is_reader_gone(PAUSE)? {

@@ -1,7 +1,7 @@
 //! `gapless journal dead-letters`.
 
 use super::directory::layout_of;
-use crate::commands::{Outcome, print};
+use crate::commands::{Outcome, print, to_stderr};
 use crate::printable::escaped;
 use clap::Args;
 use gapless_agent::checked_file;
@@ -40,7 +40,10 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     let path = layout.dead_letters();
     let file = match checked_file::open(&path) {
         Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound && layout.journal().is_dir() => return Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotFound && layout.journal().is_dir() => {
+            to_stderr!("note: no dead letters");
+            return Ok(());
+        }
         Err(error) => return Err(format!("reading {}: {error}", path.display()).into()),
     };
     // Without a journal there are no times.

@@ -4,6 +4,7 @@ use super::directory::{journal_of, layout_of};
 use crate::commands::{Ended, Outcome, print};
 use clap::Args;
 use gapless_client::stream_layout::StreamLayout;
+use gapless_cluster::ClusterError;
 use gapless_cluster::member::member_check::check_member_files;
 use gapless_cqrs::{BaseFileError, DeletedEvents, DerivedFiles, EventDirectory};
 use gapless_engine::directory_consistency::{self, DirectoryReport};
@@ -33,19 +34,28 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     let deleted = layout_of(&arguments.directory).map_or(Ok(None), |layout| DeletedEvents::check(layout.root()));
     let report = match layout_of(&arguments.directory) {
         Some(layout) => directory_consistency::verify(&layout)?,
-        None => DirectoryReport { journal: verify(&journal)?, files: Vec::new(), skips: Vec::new() },
+        None => DirectoryReport { journal: verify(&journal)?, files: Vec::new(), skips: Vec::new(), foreign: None },
     };
     // Who names a journal alone may have a copy of it alone.
     let is_whole_directory = journal != arguments.directory;
     let of_member = layout_of(&arguments.directory).filter(|_| is_whole_directory);
-    let of_member = of_member.map_or_else(Vec::new, |layout| member_damages(&layout));
-    let verdict = if of_member.is_empty() && deleted.is_ok() { report.verdict() } else { Verdict::Damaged };
+    let of_member = of_member.map_or_else(Vec::new, |layout| member_errors(&layout));
+    let (foreign, of_member): (Vec<_>, Vec<_>) =
+        of_member.into_iter().partition(|error| matches!(error, ClusterError::EarlierFormat { .. }));
+    let foreign = report.foreign.clone().or_else(|| foreign.first().map(ToString::to_string));
+    let of_member = of_member.iter().map(ToString::to_string);
     let problems: Vec<String> = report.journal.problems.iter().map(ToString::to_string).chain(of_member).collect();
+    let is_damaged = problems.len() > report.journal.problems.len() || deleted.is_err();
+    let verdict = if is_damaged { Verdict::Damaged } else { report.verdict() };
+    let seen = Seen { report: &report, verdict, foreign: foreign.as_deref(), problems: &problems };
     if arguments.json {
-        let object = object(&report, verdict, &problems, derived.as_ref(), &deleted);
+        let object = object(&seen, derived.as_ref(), &deleted);
         print(&format!("{}\n", serde_json::to_string_pretty(&object)?))?;
     } else {
-        print(&text(&report, verdict, &problems, derived.as_ref(), &deleted))?;
+        print(&text(&seen, derived.as_ref(), &deleted))?;
+    }
+    if let Some(foreign) = foreign.filter(|_| verdict != Verdict::Damaged) {
+        return Err(foreign.into());
     }
     let damages = report.files.iter().filter_map(|file| {
         let reason = file.damage.as_ref()?;
@@ -78,17 +88,26 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     }
 }
 
-/// What is wrong with the small files of a member, without which its start is refused.
-fn member_damages(layout: &StreamLayout) -> Vec<String> {
-    let is_member = directory_consistency::is_member(layout);
-    let found = if is_member { check_member_files(layout.root()) } else { Vec::new() };
-    found.iter().map(ToString::to_string).collect()
+/// Errors of the small files of a member, without which its start is refused.
+fn member_errors(layout: &StreamLayout) -> Vec<ClusterError> {
+    if directory_consistency::is_member(layout) { check_member_files(layout.root()) } else { Vec::new() }
 }
 
-const fn word(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Whole => "whole",
+/// The findings of a whole directory.
+#[derive(Clone, Copy)]
+struct Seen<'a> {
+    report: &'a DirectoryReport,
+    verdict: Verdict,
+    /// The reason of a refusal though nothing is damaged: another format.
+    foreign: Option<&'a str>,
+    problems: &'a [String],
+}
+
+const fn word(seen: &Seen<'_>) -> &'static str {
+    match seen.verdict {
         Verdict::Damaged => "damaged",
+        _ if seen.foreign.is_some() => "another format",
+        Verdict::Whole => "whole",
         Verdict::FramesBeyondEnd => "frames beyond the end",
         Verdict::NothingVouchesForEnd => "nothing vouches for the end",
     }
@@ -121,13 +140,8 @@ fn derived_text(derived: &DerivedFiles) -> String {
     text
 }
 
-fn text(
-    report: &DirectoryReport,
-    verdict: Verdict,
-    problems: &[String],
-    derived: Option<&DerivedFiles>,
-    deleted: &Deleted,
-) -> String {
+fn text(seen: &Seen<'_>, derived: Option<&DerivedFiles>, deleted: &Deleted) -> String {
+    let Seen { report, verdict, foreign, problems } = *seen;
     let mut text = journal_text(&report.journal);
     text += &derived.map(derived_text).unwrap_or_default();
     text += &match deleted {
@@ -148,7 +162,10 @@ fn text(
     for problem in problems {
         text += &format!("damage: {problem}\n");
     }
-    text += &if verdict == Verdict::Damaged { "DAMAGED\n".to_owned() } else { format!("{}\n", word(verdict)) };
+    if let Some(foreign) = foreign {
+        text += &format!("note: {foreign}\n");
+    }
+    text += &if verdict == Verdict::Damaged { "DAMAGED\n".to_owned() } else { format!("{}\n", word(seen)) };
     text
 }
 
@@ -204,13 +221,8 @@ fn derived_object(derived: &DerivedFiles) -> Value {
     })
 }
 
-fn object(
-    report: &DirectoryReport,
-    verdict: Verdict,
-    problems: &[String],
-    derived: Option<&DerivedFiles>,
-    deleted: &Deleted,
-) -> Value {
+fn object(seen: &Seen<'_>, derived: Option<&DerivedFiles>, deleted: &Deleted) -> Value {
+    let Seen { report, foreign, problems, .. } = *seen;
     let deleted = match deleted {
         Ok(deleted) => deleted.as_ref().map(|deleted| {
             let file = deleted.file.display().to_string();
@@ -231,7 +243,8 @@ fn object(
     let cuts: Vec<Value> =
         info.cuts.iter().map(|(path, bytes)| json!({ "path": path.display().to_string(), "bytes": bytes })).collect();
     json!({
-        "verdict": word(verdict),
+        "verdict": word(seen),
+        "refused": foreign,
         "directory": info.directory.display().to_string(),
         "first_sequence": info.first_sequence(),
         "last_sequence": journal.last_sequence,

@@ -19,6 +19,7 @@ use gapless_cluster::member::{
     control::{Answer as Report, Request},
 };
 use gapless_journal::{JournalError, JournalReader};
+use gapless_stream::directory_record::DirectoryRecord;
 use gapless_transport::peer_process::PeerProcess;
 use serde_json::{Map, Value, json};
 use std::io::ErrorKind;
@@ -75,7 +76,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     let clear = clear(arguments.watch.is_some() && !arguments.json);
     let mut before = sample(&layout)?;
     // A fault is reported at the second read; who says nothing is not asked again by a single look.
-    let mut first = before.as_ref().map(|before| Answer::ask(&mut feed, before));
+    let mut first = before.as_ref().map(|before| Answer::ask(&layout, &mut feed, before));
     loop {
         let silent = first.take_if(|answer| matches!(answer, Answer::Silent(_)) && arguments.watch.is_none());
         let interval = arguments.watch.unwrap_or(SAMPLE);
@@ -86,7 +87,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         }
         let now = sample(&layout)?;
         let mut status = status(&layout, before.as_ref(), now.as_ref())?;
-        let answer = now.as_ref().map(|now| silent.unwrap_or_else(|| Answer::ask(&mut feed, now)));
+        let answer = now.as_ref().map(|now| silent.unwrap_or_else(|| Answer::ask(&layout, &mut feed, now)));
         let nodes = answer.as_ref().map(|answer| answer.tell(&mut status)).unwrap_or_default();
         let illness =
             now.as_ref().filter(|_| matches!(answer, Some(Answer::Read(_)))).and_then(|now| illness(directory, now));
@@ -106,6 +107,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
             return match answer.ok_or_else(absent)? {
                 Answer::Silent(why) => Err(Ended { code: UNHEALTHY, reason: format!("{place}: {why}") }.into()),
                 Answer::Failed(error) => Err(Ended { code: UNHEALTHY, reason: format!("{place}: {error}") }.into()),
+                Answer::Closed => Ok(()),
                 Answer::Read(_) => illness.map_or(Ok(()), |illness| {
                     Err(Ended { code: UNHEALTHY, reason: format!("{place}: {illness}") }.into())
                 }),
@@ -126,10 +128,18 @@ enum Answer {
     Silent(String),
     /// It ends nothing: the counters are of use, too.
     Failed(ClientError),
+    /// A service or a command bus that no other process reaches: it has no socket.
+    Closed,
 }
 
 impl Answer {
-    fn ask(feed: &mut StatusFeed, sample: &Sample) -> Self {
+    fn ask(layout: &StreamLayout, feed: &mut StatusFeed, sample: &Sample) -> Self {
+        if !layout.socket().exists() {
+            let record = DirectoryRecord::read(layout).ok().flatten();
+            if record.is_some_and(|record| ["service", "bus"].contains(&&*record.kind)) {
+                return Self::Closed;
+            }
+        }
         let process = sample.is_visible.then(|| PeerProcess::numbered(sample.process));
         if let Some(process) = process.filter(|process| process.standstill().is_some()) {
             // There is nothing to wait for.
@@ -156,6 +166,7 @@ impl Answer {
             Self::Silent(why) => {
                 status.insert("silence".to_owned(), json!(why));
             }
+            Self::Closed => {}
             Self::Failed(error) => _ = status.insert("silence".to_owned(), json!(error.to_string())),
         }
         &[]

@@ -15,7 +15,7 @@ pub(crate) mod text;
 pub(crate) mod up;
 mod waiting;
 
-use super::{Ended, Usage};
+use super::{Ended, Usage, to_stderr};
 use clap::Args;
 use gapless_agent::regular_file::read_text;
 use gapless_supervisor::SupervisorConfig;
@@ -41,14 +41,7 @@ impl At {
     /// Its state directory, which need not be there.
     pub(crate) fn directory(&self) -> Result<PathBuf, Box<dyn std::error::Error>> {
         let Some(path) = &self.at else { return Ok(only_one_in(Path::new("."))?) };
-        let failed = |error| Usage(format!("--at {}: {error}", path.display()));
-        let directory = if path.is_dir() {
-            path.clone()
-        } else {
-            let text = read_text(path).map_err(failed)?;
-            // Whatever is wrong in it by now: what runs is found all the same.
-            SupervisorConfig::parse_in_force(&text, &std::path::absolute(path)?)?.directory
-        };
+        let directory = if path.is_dir() { path.clone() } else { directory_of_file(path)? };
         // What cannot be seen is said where it is opened.
         if directory.is_dir() && matches!(StateDirectory::is_one(&directory), Ok(false)) {
             let reason =
@@ -85,6 +78,28 @@ pub(crate) fn connect(directory: &Path) -> Result<ControlClient, Box<dyn std::er
     }
     let reason = format!("nobody supervises {}: `gapless up FILE` does", directory.display());
     Err(Box::new(Ended { code: 1, reason }))
+}
+
+/// The state directory of the supervisor of a file. Where the file is gone or has errors, it is the one in which it is in force;
+/// then its errors are a note.
+fn directory_of_file(path: &Path) -> Result<PathBuf, Box<dyn std::error::Error>> {
+    let absolute = std::path::absolute(path)?;
+    let (error, named): (Box<dyn std::error::Error>, _) = match read_text(path) {
+        Ok(text) => match SupervisorConfig::parse_in_force(&text, &absolute) {
+            Ok(config) => return Ok(config.directory),
+            Err(errors) => (Box::new(errors), SupervisorConfig::directory_in(&text, &absolute)),
+        },
+        Err(error) => (Box::new(Usage(format!("--at {}: {error}", path.display()))), None),
+    };
+    let named = named.filter(|directory| matches!(StateDirectory::is_one(directory), Ok(true)));
+    let is_in_force = |directory: &PathBuf| {
+        let in_force = StateDirectory::open(directory).and_then(|directory| directory.read_config_in_force());
+        in_force.ok().flatten().is_some_and(|in_force| in_force.path == absolute)
+    };
+    let beside = absolute.parent().map(all_in).transpose().ok().flatten().unwrap_or_default();
+    let Some(directory) = named.or_else(|| beside.into_iter().find(is_in_force)) else { return Err(error) };
+    to_stderr!("note: {error}");
+    Ok(directory)
 }
 
 /// The state directory in a folder; one whose file is in force before others.

@@ -8,6 +8,7 @@ use gapless_client::stream_layout::StreamLayout;
 use gapless_cluster::member::control::{Answer, Request, StatusReport, ask};
 use gapless_rpc::Domain;
 use gapless_rpc::domain::{CallReading, CopyReading, DomainReading, UnreadableCounters, read_domain};
+use gapless_stream::directory_record::DirectoryRecord;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -244,7 +245,11 @@ impl Source {
 
 /// Whether a service, a stream or a member runs or ran in a directory.
 pub(super) fn is_of_a_node(layout: &StreamLayout, directory: &Path) -> bool {
-    layout.counters().exists() || layout.journal().is_dir() || directory.join(MEMBER_SOCKET).exists()
+    // A stream in memory that has ended leaves its record alone.
+    layout.counters().exists()
+        || layout.journal().is_dir()
+        || DirectoryRecord::path(layout).exists()
+        || directory.join(MEMBER_SOCKET).exists()
 }
 
 /// Readings, each with a rate if there was one before of the same route and process.
