@@ -284,6 +284,7 @@ impl NodeLink for SharedMemoryLink {
             _ => start.position(released_sequence),
         };
         if position > released_sequence + 1 {
+            let found = up.link.welcome.identity;
             // Another member may have more, and one that has just begun to lead soon has.
             let since_ns = *self.behind_since_ns.get_or_insert(now_ns);
             if self.has_others() && now_ns.saturating_sub(since_ns) < self.options.timeout.as_nanos() as u64 {
@@ -291,7 +292,6 @@ impl NodeLink for SharedMemoryLink {
                 self.go_on();
                 return Ok(None);
             }
-            let found = up.link.welcome.identity;
             // Its sequences are of another life of the stream: compared with these they say nothing.
             if seen.sequence > 0 && seen.identity != found {
                 return Err(ClientError::OtherStream { peer: self.peer(), expected: seen.identity, found });

@@ -64,7 +64,8 @@ impl SupervisorConfig {
     /// The state directory that a text names, whatever else is wrong in it; `None` if that cannot be read, or where it names none.
     #[must_use]
     pub fn directory_in(text: &str, path: &Path) -> Option<PathBuf> {
-        let document = Document::new(&path.display().to_string(), text);
+        let name = path.display().to_string();
+        let document = Document::new(&name, text);
         let mut tables = document.tables().ok()?;
         let mut table = tables.take("supervisor")?.table().ok()?;
         let directory = table.get("directory", |value| value.text().map(|text| path.with_file_name(text)));
