@@ -31,8 +31,20 @@ pub fn socket_address(path: &Path) -> io::Result<SocketAddrUnix> {
 /// Nobody listens there; [`io::ErrorKind::WouldBlock`] where as many wait to be accepted as may wait, because the one who listens
 /// accepts none.
 pub fn connect_packets(path: &Path) -> io::Result<OwnedFd> {
+    connect(path, SocketType::SEQPACKET)
+}
+
+/// As [`connect_packets`], of a stream of bytes.
+///
+/// # Errors
+/// As [`connect_packets`].
+pub fn connect_stream(path: &Path) -> io::Result<OwnedFd> {
+    connect(path, SocketType::STREAM)
+}
+
+fn connect(path: &Path, kind: SocketType) -> io::Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, kind, flags, None)?;
     let address = socket_address(path)?;
     match retry_on_intr(|| rustix::net::connect(&socket, &address)) {
         Ok(()) => Ok(socket),

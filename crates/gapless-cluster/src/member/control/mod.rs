@@ -1,31 +1,37 @@
 //! A member's control socket, `cluster.socket` in its directory: a request is one line of JSON, and so is the answer.
 //! For `gapless cluster …` and for scripts; the directory's permissions decide who may connect.
 
+mod line_stream;
+mod status_report;
+
+pub use status_report::{MemberReport, PartedReport, StatusReport};
+
 use super::requests::{AdminCommand, NewMember, Outcome};
-use super::shared::{MemberShared, MemberStatus};
+use super::shared::MemberShared;
 use crate::ClusterError;
 use crate::config::MemberKind;
-use crate::consensus::{MemberId, Parting, Role};
+use crate::consensus::MemberId;
 use gapless_agent::thread::spawn_helper;
 use gapless_agent::{Waker, socket_file};
 use gapless_transport::Tier;
 use gapless_transport::peer_process::PeerProcess;
+use line_stream::LineStream;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use serde::{Deserialize, Serialize};
-use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::io::ErrorKind;
 use std::os::fd::AsFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The longest request, bytes.
-const REQUEST_LENGTH_MAX: u64 = 4096;
+const REQUEST_LENGTH_MAX: usize = 4096;
 /// The longest answer that is read, bytes.
-const ANSWER_LENGTH_MAX: u64 = 1 << 20;
-/// The time for a connected client to send its request, and for the agent to answer.
+const ANSWER_LENGTH_MAX: usize = 1 << 20;
+/// The time for a connected client to send its request, for the agent to answer, and for the client to take the answer.
 const TIMEOUT: Duration = Duration::from_secs(2);
 /// The pause before the next look at a socket that is readable and gives no connection: the system has no descriptor
 /// left.
@@ -77,172 +83,6 @@ pub enum Answer {
     Refused(String),
 }
 
-/// The state of a member, for people and programs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct StatusReport {
-    pub cluster: String,
-    pub member: u64,
-    /// `leader`, `follower` or `candidate`.
-    pub role: String,
-    /// The newest term that it knows.
-    pub term: u64,
-    /// The leader, as far as it knows.
-    pub leader: Option<u64>,
-    /// How durable a message is before any member releases it.
-    pub tier: String,
-    /// The last sequence that readers here see.
-    pub released_sequence: u64,
-    /// The last sequence that is journaled here.
-    pub journaled_sequence: u64,
-    /// Open sessions.
-    pub sessions: u64,
-    /// The sequence up to which frames are being fetched from the leader's journal.
-    pub fetching_to: Option<u64>,
-    /// Refused messages of other members, since the start.
-    pub messages_refused: u64,
-    /// Messages of the leader for which the window had no room, since the start.
-    pub messages_dropped: u64,
-    /// On a new member: the voters from which it has not received a message yet. It takes part once it has received one
-    /// from each.
-    #[serde(default)]
-    pub waits_for: Vec<u64>,
-    /// Whether its machine has lost power and it has not caught up since, so that its vote counts only with
-    /// everybody's.
-    #[serde(default)]
-    pub is_behind: bool,
-    /// The newest sequence at which the states of the full members were compared here, while this member led.
-    #[serde(default)]
-    pub compared_sequence: Option<u64>,
-    /// The members whose logs diverge from this one's: one of the directories was replaced by an older copy, or
-    /// exchanged.
-    #[serde(default)]
-    pub parted: Vec<PartedReport>,
-    /// How often such a log was found, since the start.
-    #[serde(default)]
-    pub partings: u64,
-    /// How far the stream's time is ahead of this machine's clock, ms; `None` as long as it is not known.
-    #[serde(default)]
-    pub time_ahead_ms: Option<i64>,
-    pub members: Vec<MemberReport>,
-}
-
-impl StatusReport {
-    /// Why the member cannot do its part, if it cannot.
-    #[must_use]
-    pub fn illness(&self) -> Option<&'static str> {
-        if !self.parted.is_empty() {
-            Some("its log and that of another member are not of one history")
-        } else if !self.waits_for.is_empty() {
-            Some("it does not take part yet")
-        } else if self.leader.is_none() {
-            Some("no leader is known")
-        } else if self.is_behind {
-            Some("it has not caught up since its machine lost power")
-        } else {
-            None
-        }
-    }
-}
-
-/// A member, as another one sees it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct MemberReport {
-    pub member: u64,
-    /// `voter`, `witness`, `learner`, or `joining`: a learner that becomes a voter or a witness.
-    pub kind: String,
-    /// The addresses that the members have agreed on.
-    #[serde(default)]
-    pub addresses: Vec<String>,
-    /// Whether there is a connection to it; for the reporting member itself, always true.
-    pub is_connected: bool,
-    /// The sequence that it has, as its leader knows; `None` on a member that does not lead, and until a new leader knows it.
-    pub matched_sequence: Option<u64>,
-    /// How many frames it lags, as its leader knows; `None` likewise.
-    pub lag_frames: Option<u64>,
-    /// Why it was refused at its last connection, if it was.
-    #[serde(default)]
-    pub refused: Option<String>,
-}
-
-/// Where the log of a member diverges from that of the reporting member.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PartedReport {
-    pub member: u64,
-    /// The newest sequence up to which both are known to be equal.
-    pub same_sequence: Option<u64>,
-    /// The oldest entry at which they are known to differ.
-    pub index: u64,
-    /// The last sequence up to there, as this member has it.
-    pub sequence: u64,
-}
-
-impl PartedReport {
-    fn new(member: MemberId, Parting { same, other }: &Parting) -> Self {
-        let same_sequence = same.map(|position| position.sequence);
-        Self { member: member.get(), same_sequence, index: other.index, sequence: other.sequence }
-    }
-}
-
-impl StatusReport {
-    fn new(cluster: &str, tier: Tier, status: &MemberStatus) -> Self {
-        let consensus = &status.consensus;
-        let members = &status.members;
-        let report = |member: MemberId| {
-            let details = members.details_of(member);
-            let kind = if details.is_some_and(|details| details.joining.is_some()) {
-                "joining"
-            } else if members.witnesses.contains(&member) {
-                "witness"
-            } else if members.votes(member) {
-                "voter"
-            } else {
-                "learner"
-            };
-            // Every log has a first entry: at 0 a new leader does not know yet how much that member has.
-            let peer = consensus.peers.iter().find(|peer| peer.member == member && peer.matched_index > 0);
-            let is_self = member == status.member;
-            let leads = consensus.role == Role::Leader;
-            let own = (is_self && leads).then_some((consensus.end.sequence, 0));
-            let seen = peer.map(|peer| (peer.matched_sequence, peer.lag_frames)).or(own);
-            MemberReport {
-                member: member.get(),
-                kind: kind.to_owned(),
-                addresses: details.map(|details| details.addresses.clone()).unwrap_or_default(),
-                is_connected: is_self || status.links.iter().any(|(other, is, _)| *other == member && *is),
-                matched_sequence: seen.map(|(sequence, _)| sequence),
-                lag_frames: seen.map(|(_, lag)| lag),
-                refused: status.refused.iter().find(|(other, _)| *other == member).map(|(_, why)| why.clone()),
-            }
-        };
-        let role = match consensus.role {
-            Role::Leader => "leader",
-            Role::Follower => "follower",
-            Role::Candidate => "candidate",
-        };
-        Self {
-            cluster: cluster.to_owned(),
-            member: status.member.get(),
-            role: role.to_owned(),
-            term: consensus.term,
-            leader: consensus.leader.map(MemberId::get),
-            tier: tier.name().to_owned(),
-            released_sequence: status.released_sequence,
-            journaled_sequence: status.journaled_sequence,
-            sessions: status.sessions,
-            fetching_to: status.fetching_to,
-            messages_refused: consensus.refused_messages,
-            messages_dropped: status.dropped_full,
-            waits_for: status.waits_for.iter().map(|member| member.get()).collect(),
-            is_behind: consensus.is_behind,
-            compared_sequence: status.compared_sequence,
-            parted: status.parted.iter().map(|(member, parting)| PartedReport::new(*member, parting)).collect(),
-            partings: status.partings,
-            time_ahead_ms: status.time_ahead_ns.map(|ahead_ns| ahead_ns / 1_000_000),
-            members: members.all().into_iter().map(report).collect(),
-        }
-    }
-}
-
 /// The socket's file is looked for this often, ns.
 const FILE_CHECK_INTERVAL_NS: u64 = 500_000_000;
 /// The socket in the directory of a member.
@@ -263,31 +103,38 @@ pub fn ask(directory: &Path, request: &Request) -> Result<Answer, ClusterError> 
 pub fn ask_within(directory: &Path, request: &Request, timeout: Duration) -> Result<Answer, ClusterError> {
     let path = directory.join(SOCKET);
     let error = |source| ClusterError::System { action: format!("asking the member at {}", path.display()), source };
-    let mut stream = UnixStream::connect(&path).map_err(|source| match source.kind() {
+    let silent = |process: Option<PeerProcess>| {
+        let standstill =
+            process.and_then(|process| Some(format!("process {} {}", process.id(), process.standstill()?)));
+        let why = standstill.unwrap_or_else(|| match process {
+            Some(process) => format!("is process {} stopped, or stuck?", process.id()),
+            None => "is it stopped, or stuck?".to_owned(),
+        });
+        let what = format!("it does not answer within {} s; {why}", timeout.as_secs_f64());
+        error(std::io::Error::new(ErrorKind::TimedOut, what))
+    };
+    let stream = LineStream::connect(&path, Instant::now() + timeout).map_err(|source| match source.kind() {
         ErrorKind::ConnectionRefused | ErrorKind::NotFound => {
             error(std::io::Error::new(source.kind(), "it does not run"))
         }
+        ErrorKind::TimedOut => silent(lock_holder_process(directory)),
         _ => error(source),
     })?;
-    let process = PeerProcess::of(&stream);
     let failed = |source: std::io::Error| match source.kind() {
-        ErrorKind::WouldBlock | ErrorKind::TimedOut => {
-            let standstill =
-                process.and_then(|process| Some(format!("process {} {}", process.id(), process.standstill()?)));
-            let why = standstill.unwrap_or_else(|| "is it stopped, or stuck?".to_owned());
-            let what = format!("it does not answer within {} s; {why}", timeout.as_secs_f64());
-            error(std::io::Error::new(ErrorKind::TimedOut, what))
-        }
+        ErrorKind::TimedOut => silent(PeerProcess::of(stream.stream())),
         _ => error(source),
     };
-    stream.set_read_timeout(Some(timeout)).map_err(failed)?;
-    stream.set_write_timeout(Some(timeout)).map_err(failed)?;
-    let mut line = serde_json::to_string(request).map_err(|error| failed(error.into()))?;
-    line.push('\n');
-    stream.write_all(line.as_bytes()).map_err(failed)?;
-    let mut answer = String::new();
-    BufReader::new(stream.take(ANSWER_LENGTH_MAX)).read_line(&mut answer).map_err(failed)?;
+    let line = serde_json::to_string(request).map_err(|error| failed(error.into()))?;
+    stream.write_line(&line).map_err(failed)?;
+    let answer = stream.read_line(ANSWER_LENGTH_MAX).map_err(failed)?;
     serde_json::from_str(&answer).map_err(|error| failed(error.into()))
+}
+
+/// The process of the member, while its socket lets nobody in: the holder of its directory's lock has written its number there.
+fn lock_holder_process(directory: &Path) -> Option<PeerProcess> {
+    let holder = gapless_journal::lock_holder(directory).ok()??;
+    let (number, _) = holder.strip_prefix("process ")?.split_once(' ')?;
+    number.parse().ok().map(PeerProcess::numbered)
 }
 
 /// The thread that answers; dropping it ends it and removes the socket.
@@ -372,11 +219,8 @@ fn answer(
     shared: &Arc<MemberShared>,
     stopping: &Arc<AtomicBool>,
 ) -> std::io::Result<()> {
-    stream.set_nonblocking(false)?;
-    stream.set_read_timeout(Some(TIMEOUT))?;
-    stream.set_write_timeout(Some(TIMEOUT))?;
-    let mut line = String::new();
-    BufReader::new((&stream).take(REQUEST_LENGTH_MAX)).read_line(&mut line)?;
+    let stream = LineStream::accepted(stream, Instant::now() + TIMEOUT, Arc::clone(stopping))?;
+    let line = stream.read_line(REQUEST_LENGTH_MAX)?;
     let answer = match serde_json::from_str(&line) {
         Ok(Request::Status) => match shared.status() {
             Some(status) => Answer::Status(Box::new(StatusReport::new(cluster, tier, &status))),
@@ -400,17 +244,15 @@ fn answer(
         },
         Err(error) => Answer::Refused(format!("that is no request: {error}")),
     };
-    write(&stream, &answer)
+    write(stream, &answer)
 }
 
-fn write(mut stream: &UnixStream, answer: &Answer) -> std::io::Result<()> {
-    let mut text = serde_json::to_string(answer)?;
-    text.push('\n');
-    stream.write_all(text.as_bytes())
+fn write(stream: LineStream, answer: &Answer) -> std::io::Result<()> {
+    stream.until(Instant::now() + TIMEOUT).write_line(&serde_json::to_string(answer)?)
 }
 
 /// On a thread of its own: a large state takes a while, and other clients ask for the status meanwhile.
-fn answer_snapshot(stream: UnixStream, shared: &Arc<MemberShared>, stopping: &Arc<AtomicBool>) -> std::io::Result<()> {
+fn answer_snapshot(stream: LineStream, shared: &Arc<MemberShared>, stopping: &Arc<AtomicBool>) -> std::io::Result<()> {
     let (shared, stopping) = (Arc::clone(shared), Arc::clone(stopping));
     let run = move || {
         // Relaxed: the flag guards no data.
@@ -422,7 +264,7 @@ fn answer_snapshot(stream: UnixStream, shared: &Arc<MemberShared>, stopping: &Ar
             Err(reason) => Answer::Refused(reason),
         };
         // The client may have disconnected.
-        if let Err(error) = write(&stream, &answer) {
+        if let Err(error) = write(stream, &answer) {
             tracing::debug!(%error, "a request was not answered");
         }
     };
@@ -449,6 +291,9 @@ fn command(shared: &MemberShared, command: AdminCommand) -> Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gapless_journal::DirectoryLock;
+    use gapless_transport::socket_path::connect_stream;
+    use std::io::Write;
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
@@ -460,5 +305,72 @@ mod tests {
         assert_eq!(listener.accept().unwrap_err().kind(), ErrorKind::WouldBlock);
         let _client = UnixStream::connect(&path).unwrap();
         assert!(listener.accept().is_ok());
+    }
+
+    /// Sends bytes of a line that never ends, until the peer hangs up; how many it has taken.
+    fn trickle(mut stream: UnixStream) -> usize {
+        let mut sent = 0;
+        while stream.write_all(b" ").is_ok() {
+            sent += 1;
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        sent
+    }
+
+    #[test]
+    fn a_full_backlog_ends_a_request_in_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let _lock = DirectoryLock::take(folder.path()).unwrap();
+        let _listener = listen(&folder.path().join(SOCKET)).unwrap();
+        let mut waiting = Vec::new();
+        while let Ok(socket) = connect_stream(&folder.path().join(SOCKET)) {
+            waiting.push(socket);
+        }
+        let told = ask_within(folder.path(), &Request::Status, Duration::from_millis(20)).unwrap_err().to_string();
+        let expected = format!("within 0.02 s; is process {} stopped, or stuck?", std::process::id());
+        assert!(told.ends_with(&expected), "{told}");
+    }
+
+    #[test]
+    fn a_trickled_answer_ends_in_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let listener = UnixListener::bind(folder.path().join(SOCKET)).unwrap();
+        let trickling = std::thread::spawn(move || trickle(listener.accept().unwrap().0));
+        let told = ask_within(folder.path(), &Request::Status, Duration::from_millis(200)).unwrap_err().to_string();
+        assert!(told.contains("within 0.2 s"), "{told}");
+        assert!(trickling.join().unwrap() <= 200);
+    }
+
+    #[test]
+    fn a_trickled_request_ends_in_time() {
+        let (folder, _control) = answering();
+        let sent = trickle(UnixStream::connect(folder.path().join(SOCKET)).unwrap());
+        assert!(sent < REQUEST_LENGTH_MAX, "{sent}");
+        assert!(matches!(ask(folder.path(), &Request::Status), Ok(Answer::Refused(_))));
+    }
+
+    #[test]
+    fn a_trickled_request_holds_up_no_stop() {
+        let (client, server) = UnixStream::pair().unwrap();
+        let stopping = Arc::<AtomicBool>::default();
+        let shared = Arc::new(MemberShared::new(Waker::new().unwrap()));
+        let asking = std::thread::spawn({
+            let stopping = Arc::clone(&stopping);
+            move || {
+                (&client).write_all(b" ").unwrap();
+                stopping.store(true, Ordering::Relaxed);
+                trickle(client)
+            }
+        });
+        let ended = answer(server, "cluster", Tier::Quorum, &shared, &stopping).unwrap_err().to_string();
+        assert_eq!(ended, "the member stops");
+        assert!(asking.join().unwrap() < REQUEST_LENGTH_MAX);
+    }
+
+    fn answering() -> (tempfile::TempDir, ControlThread) {
+        let folder = tempfile::tempdir().unwrap();
+        let shared = Arc::new(MemberShared::new(Waker::new().unwrap()));
+        let control = ControlThread::start(folder.path(), "cluster", Tier::Quorum, shared).unwrap();
+        (folder, control)
     }
 }

@@ -1,0 +1,172 @@
+//! [`StatusReport`]: the state of a member, for people and programs.
+
+use crate::consensus::{MemberId, Parting, Role};
+use crate::member::MemberStatus;
+use gapless_transport::Tier;
+use serde::{Deserialize, Serialize};
+
+/// The state of a member, for people and programs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct StatusReport {
+    pub cluster: String,
+    pub member: u64,
+    /// `leader`, `follower` or `candidate`.
+    pub role: String,
+    /// The newest term that it knows.
+    pub term: u64,
+    /// The leader, as far as it knows.
+    pub leader: Option<u64>,
+    /// How durable a message is before any member releases it.
+    pub tier: String,
+    /// The last sequence that readers here see.
+    pub released_sequence: u64,
+    /// The last sequence that is journaled here.
+    pub journaled_sequence: u64,
+    /// Open sessions.
+    pub sessions: u64,
+    /// The sequence up to which frames are being fetched from the leader's journal.
+    pub fetching_to: Option<u64>,
+    /// Refused messages of other members, since the start.
+    pub messages_refused: u64,
+    /// Messages of the leader for which the window had no room, since the start.
+    pub messages_dropped: u64,
+    /// On a new member: the voters from which it has not received a message yet. It takes part once it has received one
+    /// from each.
+    #[serde(default)]
+    pub waits_for: Vec<u64>,
+    /// Whether its machine has lost power and it has not caught up since, so that its vote counts only with
+    /// everybody's.
+    #[serde(default)]
+    pub is_behind: bool,
+    /// The newest sequence at which the states of the full members were compared here, while this member led.
+    #[serde(default)]
+    pub compared_sequence: Option<u64>,
+    /// The members whose logs diverge from this one's: one of the directories was replaced by an older copy, or
+    /// exchanged.
+    #[serde(default)]
+    pub parted: Vec<PartedReport>,
+    /// How often such a log was found, since the start.
+    #[serde(default)]
+    pub partings: u64,
+    /// How far the stream's time is ahead of this machine's clock, ms; `None` as long as it is not known.
+    #[serde(default)]
+    pub time_ahead_ms: Option<i64>,
+    pub members: Vec<MemberReport>,
+}
+
+impl StatusReport {
+    /// Why the member cannot do its part, if it cannot.
+    #[must_use]
+    pub fn illness(&self) -> Option<&'static str> {
+        if !self.parted.is_empty() {
+            Some("its log and that of another member are not of one history")
+        } else if !self.waits_for.is_empty() {
+            Some("it does not take part yet")
+        } else if self.leader.is_none() {
+            Some("no leader is known")
+        } else if self.is_behind {
+            Some("it has not caught up since its machine lost power")
+        } else {
+            None
+        }
+    }
+}
+
+/// A member, as another one sees it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MemberReport {
+    pub member: u64,
+    /// `voter`, `witness`, `learner`, or `joining`: a learner that becomes a voter or a witness.
+    pub kind: String,
+    /// The addresses that the members have agreed on.
+    #[serde(default)]
+    pub addresses: Vec<String>,
+    /// Whether there is a connection to it; for the reporting member itself, always true.
+    pub is_connected: bool,
+    /// The sequence that it has, as its leader knows; `None` on a member that does not lead, and until a new leader knows it.
+    pub matched_sequence: Option<u64>,
+    /// How many frames it lags, as its leader knows; `None` likewise.
+    pub lag_frames: Option<u64>,
+    /// Why it was refused at its last connection, if it was.
+    #[serde(default)]
+    pub refused: Option<String>,
+}
+
+/// Where the log of a member diverges from that of the reporting member.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PartedReport {
+    pub member: u64,
+    /// The newest sequence up to which both are known to be equal.
+    pub same_sequence: Option<u64>,
+    /// The oldest entry at which they are known to differ.
+    pub index: u64,
+    /// The last sequence up to there, as this member has it.
+    pub sequence: u64,
+}
+
+impl PartedReport {
+    fn new(member: MemberId, Parting { same, other }: &Parting) -> Self {
+        let same_sequence = same.map(|position| position.sequence);
+        Self { member: member.get(), same_sequence, index: other.index, sequence: other.sequence }
+    }
+}
+
+impl StatusReport {
+    pub(super) fn new(cluster: &str, tier: Tier, status: &MemberStatus) -> Self {
+        let consensus = &status.consensus;
+        let members = &status.members;
+        let report = |member: MemberId| {
+            let details = members.details_of(member);
+            let kind = if details.is_some_and(|details| details.joining.is_some()) {
+                "joining"
+            } else if members.witnesses.contains(&member) {
+                "witness"
+            } else if members.votes(member) {
+                "voter"
+            } else {
+                "learner"
+            };
+            // Every log has a first entry: at 0 a new leader does not know yet how much that member has.
+            let peer = consensus.peers.iter().find(|peer| peer.member == member && peer.matched_index > 0);
+            let is_self = member == status.member;
+            let leads = consensus.role == Role::Leader;
+            let own = (is_self && leads).then_some((consensus.end.sequence, 0));
+            let seen = peer.map(|peer| (peer.matched_sequence, peer.lag_frames)).or(own);
+            MemberReport {
+                member: member.get(),
+                kind: kind.to_owned(),
+                addresses: details.map(|details| details.addresses.clone()).unwrap_or_default(),
+                is_connected: is_self || status.links.iter().any(|(other, is, _)| *other == member && *is),
+                matched_sequence: seen.map(|(sequence, _)| sequence),
+                lag_frames: seen.map(|(_, lag)| lag),
+                refused: status.refused.iter().find(|(other, _)| *other == member).map(|(_, why)| why.clone()),
+            }
+        };
+        let role = match consensus.role {
+            Role::Leader => "leader",
+            Role::Follower => "follower",
+            Role::Candidate => "candidate",
+        };
+        Self {
+            cluster: cluster.to_owned(),
+            member: status.member.get(),
+            role: role.to_owned(),
+            term: consensus.term,
+            leader: consensus.leader.map(MemberId::get),
+            tier: tier.name().to_owned(),
+            released_sequence: status.released_sequence,
+            journaled_sequence: status.journaled_sequence,
+            sessions: status.sessions,
+            fetching_to: status.fetching_to,
+            messages_refused: consensus.refused_messages,
+            messages_dropped: status.dropped_full,
+            waits_for: status.waits_for.iter().map(|member| member.get()).collect(),
+            is_behind: consensus.is_behind,
+            compared_sequence: status.compared_sequence,
+            parted: status.parted.iter().map(|(member, parting)| PartedReport::new(*member, parting)).collect(),
+            partings: status.partings,
+            time_ahead_ms: status.time_ahead_ns.map(|ahead_ns| ahead_ns / 1_000_000),
+            members: members.all().into_iter().map(report).collect(),
+        }
+    }
+}
