@@ -13,9 +13,10 @@
 
 use crate::descriptor::{FIXED_LENGTH, FixedHeader};
 use crate::error::JournalError;
-use gapless_agent::checked_file;
+use gapless_agent::folder::Folder;
 use gapless_wire::checksum::crc32c;
 use gapless_wire::fields::{u32_at, u64_at};
+use rustix::fs::OFlags;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
@@ -104,8 +105,18 @@ impl Archived {
     /// # Errors
     /// It is not there, or is not this segment.
     pub(crate) fn open(&self, ours: &FixedHeader) -> Result<File, String> {
+        let found = self.find(ours)?;
+        found.map(|(_, file)| file).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound).to_string())
+    }
+
+    /// As [`Archived::open`], with its folder; `None` if the file is gone from there.
+    ///
+    /// # Errors
+    /// The folder is not there, or the file is not this segment.
+    pub(crate) fn find(&self, ours: &FixedHeader) -> Result<Option<(Folder, File)>, String> {
         let failed = |error: io::Error| error.to_string();
-        let file = checked_file::open(&self.place).map_err(failed)?;
+        let folder = Folder::open(self.place.parent().unwrap_or(Path::new(""))).map_err(failed)?;
+        let Some(file) = folder.open_file(self.name(), OFlags::RDONLY).map_err(failed)? else { return Ok(None) };
         let length = file.metadata().map_err(failed)?.len();
         if length != self.stored_bytes {
             return Err(format!("it has {length} bytes, and had {}", self.stored_bytes));
@@ -114,10 +125,17 @@ impl Archived {
         file.read_exact_at(&mut fixed, 0).map_err(failed)?;
         match FixedHeader::from_bytes(&fixed) {
             // The incarnation of the journal may have become another since.
-            Ok(header) if (header.stream_id, header.number) == (ours.stream_id, ours.number) => Ok(file),
+            Ok(header) if (header.stream_id, header.number) == (ours.stream_id, ours.number) => {
+                Ok(Some((folder, file)))
+            }
             Ok(_) => Err("it is of another journal".to_owned()),
             Err(_) => Err("its header is damaged".to_owned()),
         }
+    }
+
+    /// Its name in its folder.
+    pub(crate) fn name(&self) -> &OsStr {
+        self.place.file_name().unwrap_or_default()
     }
 }
 

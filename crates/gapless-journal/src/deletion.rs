@@ -7,13 +7,16 @@
 //! history ─▶ segment ─▶ file in the archive ─▶ stub ─▶ sync of the folder ─▶ the next segment
 //! ```
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io;
 use std::sync::atomic::Ordering;
 
 use gapless_agent::fault::crash_point;
+use gapless_agent::folder::Folder;
 
+use crate::archived::Archived;
 use crate::descriptor::{ARCHIVE_LOCK_NAME, archived_name};
-use crate::directory::{DirectoryLock, archive_of};
+use crate::directory::{DirectoryLock, stub_of};
 use crate::error::JournalError;
 use crate::records::SegmentRecords;
 use crate::retention::remove_if_there;
@@ -45,7 +48,7 @@ impl SharedJournal {
             }
             (oldest.first_sequence, next)
         };
-        let (_lock, archive) = match self.reach(first_sequence) {
+        let (_lock, stub) = match self.reach(first_sequence, next - 1) {
             Ok(reached) => reached,
             Err(error) => {
                 waits(maintenance, first_sequence, &error);
@@ -56,9 +59,9 @@ impl SharedJournal {
         crash_point("deletion_after_history");
         remove_if_there(&self.segment_path(first_sequence))?;
         crash_point("deletion_after_segment");
-        if let Some(archive) = archive {
+        if let Some(stub) = stub {
             // It may be on a place that cannot be written now.
-            if let Err(error) = remove_if_there(&archive) {
+            if let Err(error) = stub.remove_segment() {
                 waits(maintenance, first_sequence, &error);
                 return Ok(false);
             }
@@ -70,16 +73,38 @@ impl SharedJournal {
         Ok(true)
     }
 
-    /// Keeps others from archiving meanwhile, and says where the segment lies in an archive, if it does.
-    fn reach(&self, first_sequence: u64) -> Result<(DirectoryLock, Option<PathBuf>), JournalError> {
+    /// Keeps others from archiving meanwhile, and finds the segment in its archive, if it lies in one.
+    fn reach(&self, first: u64, last: u64) -> Result<(DirectoryLock, Option<Stub>), JournalError> {
         let directory = &self.options.directory;
         let lock = DirectoryLock::take_named(directory, ARCHIVE_LOCK_NAME)?;
-        let archive = archive_of(directory, first_sequence)?;
-        // Where the file alone is gone, a deletion was killed.
-        if let Some(folder) = archive.as_deref().and_then(std::path::Path::parent) {
-            std::fs::read_dir(folder).map_err(|error| JournalError::io("list", folder, error))?;
+        let Some((header, archived)) = stub_of(directory, first)? else { return Ok((lock, None)) };
+        let foreign = (header.stream_id != self.options.stream_id).then(|| "the stub is of another journal".to_owned());
+        match foreign.map_or_else(|| archived.find(&header), Err) {
+            Ok(segment) => Ok((lock, Some(Stub { archived, segment }))),
+            Err(reason) => {
+                let stub = directory.join(archived_name(first));
+                Err(JournalError::ArchiveUnusable { path: archived.place, stub, first, last, reason })
+            }
         }
-        Ok((lock, archive))
+    }
+}
+
+/// What is archived of a segment. A stub is believed only where it names a file that is the segment.
+struct Stub {
+    archived: Archived,
+    /// The segment and its folder; `None` where a deletion was killed after it had removed the segment.
+    segment: Option<(Folder, File)>,
+}
+
+impl Stub {
+    fn remove_segment(&self) -> Result<(), JournalError> {
+        let Some((folder, segment)) = &self.segment else { return Ok(()) };
+        let name = self.archived.name();
+        let remove = || match folder.holds(name, segment)? {
+            true => folder.remove(name),
+            false => Err(io::Error::other("another file has taken its place")),
+        };
+        remove().map(drop).map_err(|error| JournalError::io("delete", &self.archived.place, error))
     }
 }
 

@@ -295,8 +295,8 @@ fn survey_once(directory: &Path, expected_stream: Option<u128>) -> Result<Option
     Ok(Some(survey))
 }
 
-/// Where the segment from that sequence on lies in an archive; `None` if it has no stub.
-pub(crate) fn archive_of(directory: &Path, first_sequence: u64) -> Result<Option<PathBuf>, JournalError> {
+/// The stub of the segment from that sequence on: its header, and where the segment lies; `None` if it has no stub.
+pub(crate) fn stub_of(directory: &Path, first_sequence: u64) -> Result<Option<(FixedHeader, Archived)>, JournalError> {
     let path = directory.join(d::archived_name(first_sequence));
     let stub = match checked_file::open(&path) {
         Ok(stub) => stub,
@@ -305,7 +305,8 @@ pub(crate) fn archive_of(directory: &Path, first_sequence: u64) -> Result<Option
     };
     let length = stub.metadata().map_err(|error| JournalError::io("examine", &path, error))?.len();
     let header = read_fixed_header(&stub, length).map_err(|fault| fault.into_error(path.clone()))?;
-    Ok(Some(Archived::read(&stub, &path, header.frames_offset)?.place))
+    let archived = Archived::read(&stub, &path, header.frames_offset)?;
+    Ok(Some((header, archived)))
 }
 
 enum Examined {

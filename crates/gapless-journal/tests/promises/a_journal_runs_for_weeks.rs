@@ -3,13 +3,16 @@
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::support::*;
+use gapless_journal::descriptor::archived_name;
 use gapless_journal::{
     ArchiveForm, ArchiveOptions, Environment, Flush, Journal, JournalError, JournalOptions, JournalReader, Zeroing,
     archive,
 };
+use gapless_wire::checksum::crc32c;
 
 fn first_held(directory: &std::path::Path) -> u64 {
     JournalReader::open_in(directory, boot(1)).unwrap().first_sequence()
@@ -223,4 +226,52 @@ fn what_is_archived_and_to_be_deleted_goes_from_its_archive_when_that_is_there()
     let left = std::fs::read_dir(&place).unwrap().count();
     assert_eq!(left, archived.len() - 2);
     assert_holds(&path, Environment::default(), boundary, 2000, 0);
+}
+
+/// Has the stub at `path` name another file.
+fn name_in_stub(path: &Path, place: &Path, stored_bytes: u64) {
+    let bytes = std::fs::read(path).unwrap();
+    let begin = bytes.windows(8).rposition(|window| window == b"GAPARCH\x01").unwrap();
+    let place = place.as_os_str().as_encoded_bytes();
+    let mut summary = bytes[begin..begin + 32].to_vec();
+    summary[12..16].copy_from_slice(&(place.len() as u32).to_le_bytes());
+    summary[16..24].copy_from_slice(&stored_bytes.to_le_bytes());
+    summary.extend_from_slice(place);
+    let sum = crc32c(&summary).to_le_bytes();
+    std::fs::write(path, [&bytes[..begin], &summary, &sum].concat()).unwrap();
+}
+
+#[test]
+fn a_stub_deletes_its_own_segment_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let archived = |name: &str, stream_id| {
+        let path = directory.path().join(name);
+        let options = JournalOptions { environment: Environment::default(), stream_id, ..options(&path) };
+        let (mut journal, _) = Journal::open(options.clone()).unwrap();
+        append(&mut journal, 2000, 10, 0);
+        work_off(&journal);
+        journal.close().unwrap();
+        let place = directory.path().join("archive");
+        let into = ArchiveOptions { place, form: ArchiveForm::Plain, before_sequence: Some(1000) };
+        (options, archive(&path, &into, |_| ()).unwrap().archived)
+    };
+    let (options, ours) = archived("journal", 7);
+    let (_, others) = archived("other", 8);
+    let (journal, _) = Journal::open(options.clone()).unwrap();
+    journal.set_snapshot_sequence(2000);
+    let boundary = ours[0].last_sequence + 1;
+    journal.preparer().delete_before(boundary);
+    let stub = options.directory.join(archived_name(1));
+    let before = std::fs::read(&stub).unwrap();
+    let notes = directory.path().join("notes");
+    std::fs::write(&notes, vec![b'x'; 10_000]).unwrap();
+    for foreign in [&notes, &others[0].path, &ours[1].path] {
+        name_in_stub(&stub, foreign, foreign.metadata().unwrap().len());
+        work_off(&journal);
+        assert!(foreign.exists() && journal.first_sequence() == 1, "{}", foreign.display());
+    }
+    std::fs::write(&stub, before).unwrap();
+    work_off(&journal);
+    assert_eq!(journal.first_sequence(), boundary);
+    assert!(!ours[0].path.exists() && !stub.exists());
 }
