@@ -2,9 +2,10 @@
 //! command itself is in the journal, at the sequence that the record names.
 
 use crate::EngineError;
-use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use gapless_agent::checked_file;
+use rustix::fs::OFlags;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
 /// The file's name in a service's directory.
@@ -34,15 +35,7 @@ impl DeadLetters {
     pub fn open(directory: &Path, last_journaled: u64) -> Result<Self, EngineError> {
         let path = directory.join(FILE_NAME);
         let action = || format!("opening {}", path.display());
-        gapless_journal::own_file(&path).map_err(EngineError::system(action()))?;
-        let mut options = OpenOptions::new();
-        let file = options
-            .create(true)
-            .append(true)
-            .read(true)
-            .mode(0o600)
-            .open(&path)
-            .map_err(EngineError::system(action()))?;
+        let file = open_to_append(&path).map_err(EngineError::system(action()))?;
         let (mut last_sequence, mut torn) = (0, false);
         let mut lines = BufReader::new(&file);
         let mut line = Vec::new();
@@ -88,6 +81,14 @@ impl DeadLetters {
     }
 }
 
+/// The file is the user's whose the directory is, also where a process of root makes it.
+fn open_to_append(path: &Path) -> io::Result<File> {
+    gapless_journal::own_file(path)?;
+    let file = checked_file::open_or_create(path, 0o600)?;
+    rustix::fs::fcntl_setfl(&file, OFlags::APPEND)?;
+    Ok(file)
+}
+
 /// The sequence that a line of the record names.
 fn sequence_of(line: &[u8]) -> Option<u64> {
     let rest = line.strip_prefix(b"{\"sequence\":")?;
@@ -119,4 +120,47 @@ pub struct DeadLetter {
     pub schema: u32,
     /// Why.
     pub reason: String,
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test")]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{MetadataExt, chown, symlink};
+
+    const OTHER: u32 = 12_345;
+
+    fn letter(sequence: u64) -> DeadLetter {
+        DeadLetter { sequence, session: 1, session_seq: 1, schema: 1, reason: "unknown".to_owned() }
+    }
+
+    #[test]
+    fn a_record_is_appended_to() {
+        let directory = tempfile::tempdir().unwrap();
+        for sequence in [1, 2] {
+            DeadLetters::open(directory.path(), 9).unwrap().record(&letter(sequence));
+        }
+        let text = std::fs::read_to_string(directory.path().join(FILE_NAME)).unwrap();
+        let sequences = text.lines().map(|line| sequence_of(line.as_bytes()).unwrap()).collect::<Vec<_>>();
+        assert_eq!(sequences, [1, 2]);
+    }
+
+    #[test]
+    fn no_link_is_a_record() {
+        let directory = tempfile::tempdir().unwrap();
+        let victim = directory.path().join("victim");
+        symlink(&victim, directory.path().join(FILE_NAME)).unwrap();
+        let refused = DeadLetters::open(directory.path(), 9).err().unwrap().to_string();
+        assert!(refused.contains("it is a link") && !victim.exists(), "{refused}");
+    }
+
+    #[test]
+    fn a_record_is_its_folders_users() {
+        let directory = tempfile::tempdir().unwrap();
+        if chown(directory.path(), Some(OTHER), Some(OTHER)).is_err() {
+            return println!("SKIPPED: only root can give files away");
+        }
+        DeadLetters::open(directory.path(), 9).unwrap();
+        assert_eq!(directory.path().join(FILE_NAME).metadata().unwrap().uid(), OTHER);
+    }
 }
