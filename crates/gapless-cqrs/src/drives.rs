@@ -398,6 +398,7 @@ fn an_outcome_is_awaited_or_left_to_a_function<H: Handles>() {
         let draft = Account::command(&1, &deposit);
         let pending = match number % 5 {
             0 => bus.send(draft),
+            1 => bus.send_within(&draft, Duration::from_secs(60)).unwrap(),
             _ => gapless_testkit::wait::until_some("there is room", || bus.try_send(&draft)),
         };
         sent.push_back(pending);
@@ -559,5 +560,32 @@ fn a_direct_bus_outlives_its_session_and_keeps_the_outcomes_that_it_says() {
     gapless_testkit::wait::until("there is nothing to do", || bus.turn() == 0);
     assert_eq!(tells.recv().unwrap(), Err(CommandError::Refused(AccountRefusal::Overdrawn { balance: 6 })));
     assert_eq!(bus.call(Account::command(&1, &AccountCommand::Deposit(1))).unwrap().version, 9);
+    bus.stop().unwrap();
+}
+
+#[test]
+fn send_within_ends_while_there_is_no_room() {
+    let (options, stream) = (CommandHostOptions::default(), ServiceHostOptions::in_memory());
+    let mut bus = DirectBus::start(model(), options, stream, &BusOptions { in_flight_max: 4 }).unwrap();
+    bus.call(Account::command(&1, &AccountCommand::Open)).unwrap();
+    let handle = bus.handle();
+    let send = move |within| handle.send_within(&Account::command(&1, &AccountCommand::Deposit(1)), within);
+    let (send, sent) = std::thread::spawn(move || {
+        let sent: Vec<_> = (0..4).map(|_| send(Duration::ZERO).unwrap()).collect();
+        assert!(send(Duration::from_millis(10)).is_none(), "its owner does not turn");
+        (send, sent)
+    })
+    .join()
+    .unwrap();
+    assert!(send(Duration::from_secs(600)).is_none(), "its owner would wait for itself");
+    let waiting = std::thread::spawn(move || send(Duration::from_secs(600)).unwrap());
+    gapless_testkit::wait::until("there is room", || {
+        bus.turn();
+        waiting.is_finished()
+    });
+    let last = waiting.join().unwrap();
+    gapless_testkit::wait::until("there is nothing to do", || bus.turn() == 0);
+    let versions: Vec<u64> = sent.into_iter().chain([last]).map(|pending| pending.wait().unwrap().version).collect();
+    assert_eq!(versions, [2, 3, 4, 5, 6]);
     bus.stop().unwrap();
 }

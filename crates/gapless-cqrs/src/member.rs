@@ -340,6 +340,35 @@ mod tests {
     }
 
     #[test]
+    fn a_lost_host_holds_up_no_look() {
+        let directory = tempfile::tempdir().unwrap();
+        let (model, stream) =
+            (CommandModel::new().aggregate::<Account>(), ServiceHostOptions::in_directory(directory.path()));
+        let host = CommandHost::start(model, CommandHostOptions::default(), stream).unwrap();
+        let sockets = [StreamLayout::new(directory.path()).node_socket()];
+        let options = ClientOptions { timeout: Duration::from_millis(500), ..ClientOptions::default() };
+        let bus = CommandBus::over(Client::connect_any(&sockets, options).unwrap(), &BusOptions::default()).unwrap();
+        bus.call(Account::command(&1, &AccountCommand::Open)).unwrap();
+        host.stop().unwrap();
+        let send = || bus.try_send(&Account::command(&1, &AccountCommand::Deposit(1)));
+        let mut pending = send().unwrap();
+        let short = send().unwrap().wait_within(Duration::from_millis(1));
+        assert_eq!(short, Err(CommandError::Bus(BusError::TimedOut)));
+        // Each would take the client's time if it looked for a host.
+        let mut looks = 0;
+        let outcome = loop {
+            match pending.try_wait() {
+                Ok(outcome) => break outcome,
+                Err(left) => pending = left,
+            }
+            looks += 1;
+            std::thread::sleep(Duration::from_millis(1));
+        };
+        assert_eq!(outcome, Err(CommandError::Bus(BusError::Disconnected)));
+        assert!(looks > 10, "{looks}");
+    }
+
+    #[test]
     fn a_command_that_is_sent_again_outlives_the_whole_cluster() {
         let mut cluster = Cluster::start(|| CommandModel::new().aggregate::<Account>());
         let options = ClientOptions { timeout: Duration::from_millis(200), ..ClientOptions::default() };

@@ -131,6 +131,12 @@ impl Client {
         self.reconnect_until(TimeLimit::new(self.now(), limit))
     }
 
+    /// Whether [`Client::reconnect`] never sleeps: inside the service's own process, where there is nothing to connect to, and in a simulation.
+    #[must_use]
+    pub const fn reconnects_at_once(&self) -> bool {
+        self.addresses.is_none() || self.environment.is_some()
+    }
+
     /// As [`Client::reconnect`], with the last attempt at the end of `limit`.
     pub(super) fn reconnect_until(&mut self, limit: TimeLimit) -> Result<(), ClientError> {
         let deadline = limit.end;

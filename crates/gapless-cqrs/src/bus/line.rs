@@ -39,12 +39,16 @@ const SESSION_COMMANDS_MAX: u32 = 64;
 const ANSWERS_MAX: usize = 256;
 /// The longest sleep of whoever looks for answers; it is woken before.
 const SLEEP_MAX: Duration = Duration::from_millis(100);
+/// Between two looks whether the connection has been made again, of whoever does not make it.
+const RECONNECTING_PAUSE: Duration = Duration::from_millis(5);
 
 /// See the head of the file.
 pub(crate) struct Line {
     inner: Mutex<Inner>,
     /// Threads that want `inner` while its owner may sleep.
     wanted: AtomicU32,
+    /// The owner of `inner` looks for a service, which may take seconds.
+    is_reconnecting: AtomicBool,
     waker: Arc<Mutex<ClientWaker>>,
     /// Threads that wait for an outcome while another one looks for answers. When that one leaves, one of them does.
     waiters: Mutex<VecDeque<Arc<Completion>>>,
@@ -68,6 +72,8 @@ struct Inner {
     sessions_max: usize,
     bytes: Vec<u8>,
     is_gone: bool,
+    /// The connection is lost, and another one is to be made by a thread that may sleep.
+    is_lost: bool,
     waits: WaitNotices,
     /// The line's.
     waker: Arc<Mutex<ClientWaker>>,
@@ -93,12 +99,14 @@ impl Line {
             sessions_max,
             bytes: Vec::new(),
             is_gone: false,
+            is_lost: false,
             waits: WaitNotices::after_a_second(),
             waker: Arc::clone(&waker),
         };
         Ok(Arc::new_cyclic(|this| Self {
             inner: Mutex::new(inner),
             wanted: AtomicU32::new(0),
+            is_reconnecting: AtomicBool::new(false),
             waker,
             waiters: Mutex::default(),
             waiting: AtomicUsize::new(0),
@@ -137,7 +145,8 @@ impl Line {
                 Ok(false) => {
                     let mut called = Called::new();
                     self.look(&mut inner, SLEEP_MAX, &mut called);
-                    if !called.is_empty() {
+                    // One that is still lost is left to those who want the lock.
+                    if inner.is_lost || !called.is_empty() {
                         self.leave(inner, called);
                         inner = self.lock();
                     }
@@ -157,7 +166,7 @@ impl Line {
         write: impl FnOnce(&mut Vec<u8>) -> Result<(), String>,
         completion: &Arc<Completion>,
     ) -> bool {
-        let (mut inner, mut called) = (self.lock(), Called::new());
+        let (Some(mut inner), mut called) = (self.lock_now(), Called::new()) else { return false };
         let mut bytes = std::mem::take(&mut inner.bytes);
         bytes.clear();
         let sent = match write(&mut bytes) {
@@ -169,7 +178,7 @@ impl Line {
         if sent == Ok(false) {
             inner.poll(&mut called);
         }
-        self.leave(inner, called);
+        self.leave_at_once(inner, called);
         sent.unwrap_or_else(|error| {
             completion.arrive_now(Err(error));
             true
@@ -178,13 +187,28 @@ impl Line {
 
     /// Whether a command has room. Takes what has come, and asks for another session if there is none.
     pub fn has_room(&self) -> bool {
-        let (mut inner, mut called) = (self.lock(), Called::new());
+        let (Some(mut inner), mut called) = (self.lock_now(), Called::new()) else { return false };
         let has_room = inner.find_room().is_some() || {
             inner.poll(&mut called);
             inner.is_gone || inner.find_room().is_some()
         };
-        self.leave(inner, called);
+        self.leave_at_once(inner, called);
         has_room
+    }
+
+    /// Takes what has come, and sleeps for it, but not for longer.
+    pub fn wait_for_room(&self, until: Instant) {
+        let left = until.saturating_duration_since(Instant::now());
+        let mut called = Called::new();
+        match self.lock_now() {
+            Some(mut inner) if !inner.is_lost => {
+                self.look(&mut inner, left.min(SLEEP_MAX), &mut called);
+                return self.leave(inner, called);
+            }
+            Some(inner) => self.leave_at_once(inner, called),
+            None => {}
+        }
+        std::thread::sleep(left.min(RECONNECTING_PAUSE));
     }
 
     /// Takes what has come, if nobody else does.
@@ -192,7 +216,7 @@ impl Line {
         if let Some(mut inner) = self.try_lock() {
             let mut called = Called::new();
             inner.poll(&mut called);
-            self.leave(inner, called);
+            self.leave_at_once(inner, called);
         }
     }
 
@@ -207,6 +231,11 @@ impl Line {
                 return Err(BusError::TimedOut);
             }
             if let Some(mut inner) = self.try_lock() {
+                if inner.is_lost && until.is_some() {
+                    self.leave_at_once(inner, Called::new());
+                    completion.sleep_for(left);
+                    continue;
+                }
                 let mut called = Called::new();
                 self.look(&mut inner, left, &mut called);
                 let is_gone = inner.is_gone;
@@ -255,11 +284,28 @@ impl Line {
     /// Tries to go on where everything was given up, for a command that is sent again.
     #[cold]
     pub fn revive(&self) {
-        let mut inner = self.lock();
-        if inner.is_gone && inner.connect_again().is_ok() {
-            inner.is_gone = false;
+        loop {
+            let (mut inner, mut called) = (self.lock(), Called::new());
+            let has_tried = !inner.is_gone || self.reconnect(&mut inner, &mut called);
+            self.leave(inner, called);
+            if has_tried {
+                return;
+            }
         }
-        self.leave(inner, Called::new());
+    }
+
+    /// Goes to who serves now: a member that leads. What has no answer is sent again there, and is recognised. That may take seconds, so
+    /// those who want the lock get it before, and those who never sleep do without it meanwhile. Whether it was tried.
+    #[cold]
+    fn reconnect(&self, inner: &mut Inner, called: &mut Called) -> bool {
+        // SeqCst: pairs with `lock_now`, where the one who wants it says so before it looks here.
+        self.is_reconnecting.store(true, Ordering::SeqCst);
+        let is_free = self.wanted.load(Ordering::SeqCst) == 0;
+        if is_free {
+            inner.reconnect(called);
+        }
+        self.is_reconnecting.store(false, Ordering::SeqCst);
+        is_free
     }
 
     /// Sends a command without waiting for room, which may be that of the thread that calls this.
@@ -286,7 +332,9 @@ impl Line {
 
     /// Takes what has come; sleeps for something if nothing has, and as long as nobody else wants to send.
     fn look(&self, inner: &mut Inner, most: Duration, called: &mut Called) {
-        if inner.poll(called) == 0 && !inner.is_gone && self.wanted.load(Ordering::SeqCst) == 0 {
+        if inner.is_lost {
+            self.reconnect(inner, called);
+        } else if inner.poll(called) == 0 && !inner.is_gone && self.wanted.load(Ordering::SeqCst) == 0 {
             inner.sleep(most);
             match inner.poll(called) {
                 0 => inner.tell_wait(),
@@ -303,6 +351,23 @@ impl Line {
         self.wanted.fetch_add(1, Ordering::SeqCst);
         lock(&self.waker).wake();
         let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        self.wanted.fetch_sub(1, Ordering::SeqCst);
+        inner
+    }
+
+    /// As [`Line::lock`], for those who never sleep: `None` while its owner looks for a service.
+    fn lock_now(&self) -> Option<MutexGuard<'_, Inner>> {
+        self.try_lock().or_else(|| self.lock_unless_reconnecting())
+    }
+
+    #[cold]
+    fn lock_unless_reconnecting(&self) -> Option<MutexGuard<'_, Inner>> {
+        self.wanted.fetch_add(1, Ordering::SeqCst);
+        // SeqCst: pairs with `reconnect`, which lets go of the lock where it sees that somebody wants it.
+        let inner = (!self.is_reconnecting.load(Ordering::SeqCst)).then(|| {
+            lock(&self.waker).wake();
+            self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        });
         self.wanted.fetch_sub(1, Ordering::SeqCst);
         inner
     }
@@ -328,6 +393,15 @@ impl Line {
         }
     }
 
+    /// As [`Line::leave`], of one who does not sleep: where the connection is lost, the thread of the line makes another.
+    fn leave_at_once(&self, inner: MutexGuard<'_, Inner>, called: Called) {
+        let is_lost = inner.is_lost;
+        self.leave(inner, called);
+        if is_lost {
+            self.attend();
+        }
+    }
+
     /// Gives the lock back. One of those that wait looks for answers from now on.
     fn leave(&self, inner: MutexGuard<'_, Inner>, called: Called) {
         drop(inner);
@@ -347,14 +421,14 @@ fn attend(line: &Weak<Line>) {
         let mut called = Called::new();
         let mut inner = line.lock();
         line.look(&mut inner, SLEEP_MAX, &mut called);
-        let is_awaited = inner.sessions.iter().any(|session| !session.in_flight.is_empty());
+        let is_awaited = inner.is_awaited();
         line.leave(inner, called);
         if is_awaited {
             continue;
         }
         line.is_attended.store(false, Ordering::SeqCst);
         // Whoever came meanwhile took it for attended.
-        let is_awaited = line.lock().sessions.iter().any(|session| !session.in_flight.is_empty());
+        let is_awaited = line.lock().is_awaited();
         if is_awaited || !lock(&line.behind).is_empty() {
             line.is_attended.store(true, Ordering::SeqCst);
             continue;
@@ -372,6 +446,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Inner {
     /// Sends it, if there is room. An error says why it can never be sent.
     fn try_send(&mut self, command: TypeKey, bytes: &[u8], completion: &Arc<Completion>) -> Result<bool, String> {
+        if self.is_lost {
+            return Ok(false);
+        }
         let Some(index) = self.find_room() else { return Ok(false) };
         let Self { client, sessions, .. } = self;
         let session = &mut sessions[index];
@@ -415,7 +492,7 @@ impl Inner {
 
     /// Takes what has come, and says how much it was.
     fn poll(&mut self, called: &mut Called) -> usize {
-        if self.is_gone {
+        if self.is_gone || self.is_lost {
             return 0;
         }
         let Self { client, sessions, .. } = self;
@@ -457,9 +534,7 @@ impl Inner {
         match polled {
             Ok(count) => count,
             Err(error) => {
-                if let Err(error) = self.go_on_behind(error) {
-                    self.end(&error, called);
-                }
+                self.failed(&error, called);
                 0
             }
         }
@@ -491,20 +566,33 @@ impl Inner {
         }
     }
 
-    /// Goes to who serves now: a member that leads. What has no answer is sent again there, and is recognised.
     #[cold]
-    fn go_on_behind(&mut self, error: ClientError) -> Result<(), ClientError> {
+    fn failed(&mut self, error: &ClientError, called: &mut Called) {
         match error {
-            ClientError::Disconnected { .. } => self.connect_again(),
-            other => Err(other),
+            ClientError::Disconnected { .. } if self.client.reconnects_at_once() => self.reconnect(called),
+            ClientError::Disconnected { .. } => self.is_lost = true,
+            other => self.end(other, called),
         }
     }
 
     #[cold]
+    fn reconnect(&mut self, called: &mut Called) {
+        self.is_lost = false;
+        match self.connect_again() {
+            Ok(()) => self.is_gone = false,
+            Err(error) => self.end(&error, called),
+        }
+    }
+
     fn connect_again(&mut self) -> Result<(), ClientError> {
         self.client.reconnect()?;
         *lock(&self.waker) = self.client.waker()?;
         Ok(())
+    }
+
+    /// Whether the thread of the line has something to do.
+    fn is_awaited(&self) -> bool {
+        self.is_lost || self.sessions.iter().any(|session| !session.in_flight.is_empty())
     }
 
     fn sleep(&mut self, most: Duration) {

@@ -39,6 +39,9 @@ pub(crate) use queue::{Queue, Queued};
 pub use send_policy::RetryPolicy;
 pub(crate) use send_policy::{Attempts, SendPolicy, ending_of};
 
+/// The longest wait for room with a limit.
+const WITHIN_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
+
 /// A handle of the bus. Clones are handles of the same bus, for any thread.
 #[derive(Clone)]
 pub struct CommandBus {
@@ -108,7 +111,8 @@ impl CommandBus {
     }
 
     /// Sends a command if there is room for it now: for who has to do something before there is any, as one who turns a member by hand. `None`, and
-    /// nothing is sent, while the bus has as many commands in flight as it may, or a session is being opened for more. In a handler it is as [`CommandBus::send`].
+    /// nothing is sent, while the bus has as many commands in flight as it may, a session is being opened for more, or the connection is being made
+    /// again. In a handler it is as [`CommandBus::send`].
     pub fn try_send<Command: Message, Reply: Message, Refusal: Message>(
         &self,
         draft: &Draft<'_, Command, Reply, Refusal>,
@@ -129,6 +133,24 @@ impl CommandBus {
             }
         };
         Some(self.pending(draft, completion))
+    }
+
+    /// As [`CommandBus::send`], which waits for room as long as there is none, but not for longer: `None`, and nothing is sent, where there is
+    /// none until then.
+    pub fn send_within<Command: Message, Reply: Message, Refusal: Message>(
+        &self,
+        draft: &Draft<'_, Command, Reply, Refusal>,
+        within: Duration,
+    ) -> Option<Pending<Reply, Refusal>> {
+        let until = Instant::now() + within.min(WITHIN_MAX);
+        loop {
+            if let Some(pending) = self.try_send(draft) {
+                return Some(pending);
+            }
+            if Instant::now() >= until || !self.way.wait_for_room(until) {
+                return None;
+            }
+        }
     }
 
     /// Sends a command. Its outcome can be awaited, waited for, or left to a function; who does none of it has still sent it. Waits while the
@@ -254,6 +276,17 @@ impl Way {
         match self {
             Self::Line(line) => line.has_room(),
             Self::Queue(queue) => queue.has_room(),
+        }
+    }
+
+    /// False where it makes no sense.
+    fn wait_for_room(&self, until: Instant) -> bool {
+        match self {
+            Self::Line(line) => {
+                line.wait_for_room(until);
+                true
+            }
+            Self::Queue(queue) => queue.wait_for_room(until),
         }
     }
 

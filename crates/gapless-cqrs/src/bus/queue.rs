@@ -61,6 +61,22 @@ impl Queue {
         self.owner.wake();
     }
 
+    /// Waits until there may be room, but not for longer; false for who would wait for itself.
+    pub fn wait_for_room(&self, until: Instant) -> bool {
+        let mut inner = self.lock();
+        while !inner.is_gone && inner.commands.len() >= self.length_max {
+            let left = until.saturating_duration_since(Instant::now());
+            if inner.polled_by == Some(std::thread::current().id()) || left.is_zero() {
+                return false;
+            }
+            inner = self.room.wait_timeout(inner, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        drop(inner);
+        // It may have been woken in the place of another one, and another may take this room before it.
+        self.room.notify_one();
+        true
+    }
+
     /// Whether fewer wait than may.
     pub fn has_room(&self) -> bool {
         self.length() < self.length_max
