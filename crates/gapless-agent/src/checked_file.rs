@@ -1,11 +1,12 @@
-//! [`open`], [`read`], [`create`]: files by their path, as [`Folder`] opens them. Nothing is followed or believed that another user may have
+//! [`open`], [`read`], [`create`], [`remove`], [`rename`]: files by their path, as [`Folder`] opens them. Nothing is followed or believed that another user may have
 //! put there, nothing is waited for, and nothing is read without a limit.
 
 use crate::folder::Folder;
 use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::path::Path;
 
 /// Attempts at a file that others create and remove meanwhile.
@@ -99,6 +100,52 @@ pub fn read_from(file: &File, bytes_max: u64) -> io::Result<Vec<u8>> {
     if read > bytes_max { too_long(read) } else { Ok(bytes) }
 }
 
+/// Puts a file with these bytes in the place of what has that name; until it is whole its name ends in `.new`. Nothing is put on the
+/// device.
+///
+/// # Errors
+/// As [`create`].
+pub fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
+    let (folder, name) = folder_of(path)?;
+    let mut unfinished = name.to_owned();
+    unfinished.push(".new");
+    let mut file = folder.create_file(&unfinished, Mode::from_raw_mode(mode))?;
+    folder.give(&file);
+    file.write_all(bytes)?;
+    found(folder.rename(unfinished, name)?)
+}
+
+/// Removes a file or a link.
+///
+/// # Errors
+/// As [`Folder::open`] of its folder; `NotFound` if there is none.
+pub fn remove(path: impl AsRef<Path>) -> io::Result<()> {
+    let (folder, name) = folder_of(path.as_ref())?;
+    found(folder.remove(name)?)
+}
+
+/// Removes a folder with all that it holds, a file or a link.
+///
+/// # Errors
+/// As [`Folder::remove_tree`] and [`remove`].
+pub fn remove_tree(path: impl AsRef<Path>) -> io::Result<()> {
+    let (folder, name) = folder_of(path.as_ref())?;
+    found(folder.remove_tree(name)?)
+}
+
+/// Gives a file or a folder another name, in the place of a file that has it.
+///
+/// # Errors
+/// As [`Folder::open`] of both folders; `NotFound` if there is no such file.
+pub fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
+    let (from, to) = (folder_of(from.as_ref())?, folder_of(to.as_ref())?);
+    Ok(rustix::fs::renameat(&from.0, from.1, &to.0, to.1)?)
+}
+
+fn found(was_there: bool) -> io::Result<()> {
+    if was_there { Ok(()) } else { Err(Errno::NOENT.into()) }
+}
+
 fn open_with(path: &Path, flags: OFlags) -> io::Result<File> {
     let (folder, name) = folder_of(path)?;
     folder.open_file(name, flags)?.ok_or_else(|| io::ErrorKind::NotFound.into())
@@ -112,7 +159,6 @@ fn folder_of(path: &Path) -> io::Result<(Folder, &OsStr)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write;
     use std::os::unix::fs::symlink;
 
     #[test]
@@ -150,10 +196,47 @@ mod tests {
             assert!(at(name).symlink_metadata().unwrap().is_file() && std::fs::read(at("kept")).unwrap() == b"kept");
             assert_eq!(read(&at(name), 3).unwrap(), b"new", "{name}");
         }
+        replace(&at("link"), b"whole", 0o600).unwrap();
+        assert!(read(&at("link"), 5).unwrap() == b"whole" && !at("link.new").exists());
         assert_eq!(open_or_create(&at("kept"), 0o600).unwrap().metadata().unwrap().len(), 4);
         assert_eq!(open_or_create(&at("fresh"), 0o600).unwrap().metadata().unwrap().len(), 0);
         assert_eq!(create_new(&at("kept"), 0o600).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(open(Path::new("/")).unwrap_err().kind(), io::ErrorKind::IsADirectory);
+    }
+
+    #[test]
+    fn names_change_in_their_folder_alone() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |name: &str| root.path().join(name);
+        for folder in ["home/index", "home/b", "private/index"] {
+            std::fs::create_dir_all(at(folder)).unwrap();
+        }
+        std::fs::write(at("private/file"), "kept").unwrap();
+        std::fs::write(at("home/file"), "new").unwrap();
+        rename(at("home/file"), at("home/b/other")).unwrap();
+        remove(at("home/b/other")).unwrap();
+        for gone in [remove(at("home/file")), rename(at("home/file"), at("home/x")), remove_tree(at("home/file"))] {
+            assert_eq!(gone.unwrap_err().kind(), io::ErrorKind::NotFound);
+        }
+        remove_tree(at("home/b")).unwrap();
+        symlink(at("private"), at("home/link")).unwrap();
+        let (user, group) = (rustix::fs::Uid::from_raw(12_345), rustix::fs::Gid::from_raw(12_345));
+        let flags = rustix::fs::AtFlags::SYMLINK_NOFOLLOW;
+        for given in ["home", "home/index", "home/link"] {
+            if rustix::fs::chownat(rustix::fs::CWD, at(given), Some(user), Some(group), flags).is_err() {
+                return println!("SKIPPED: only root can give files away");
+            }
+        }
+        let refused = [
+            remove(at("home/link/file")),
+            rename(at("home/link/file"), at("home/x")),
+            rename(at("home/index"), at("home/link/x")),
+            remove_tree(at("home/link/index")),
+        ];
+        for refused in refused {
+            assert_eq!(refused.unwrap_err().kind(), io::ErrorKind::PermissionDenied);
+        }
+        assert!(at("private/index").is_dir() && std::fs::read(at("private/file")).unwrap() == b"kept");
     }
 
     #[test]

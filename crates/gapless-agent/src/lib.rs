@@ -33,6 +33,7 @@
 //! | [`private_folder`] | folders of this process's user alone |
 //! | [`checked_file`] | files by their path, opened and read as [`Folder`](folder::Folder) does it, with a limit |
 //! | [`socket_file`] | who may connect to a socket that was just bound |
+//! | `folder_tree` | removing a folder with all that it holds |
 //! | [`folder`] | [`Folder`](folder::Folder): files in a folder that another user may write into |
 //! | [`regular_file`] | files that a program reads by name |
 //! | [`wait_notices`] | [`WaitNotices`](wait_notices::WaitNotices): when one who waits says for whom |
@@ -58,6 +59,7 @@ pub mod failure;
 pub mod fault;
 pub mod file_lock;
 pub mod folder;
+mod folder_tree;
 pub mod foreign;
 pub mod group;
 pub mod idle;
