@@ -4,8 +4,12 @@
 use crate::directory::{EventDirectory, EventDirectoryError};
 use crate::snapshots::SNAPSHOTS_FOLDER;
 use crate::store::INDEX_FOLDER;
+use gapless_agent::folder::Folder;
 use std::io;
 use std::path::{Path, PathBuf};
+
+/// Beside the journal.
+const FOLDERS: [&str; 2] = [INDEX_FOLDER, SNAPSHOTS_FOLDER];
 
 /// The findings of a look.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -57,14 +61,46 @@ impl DerivedFiles {
     /// # Errors
     /// A folder that cannot be removed.
     pub fn remove(directory: &Path) -> Result<Vec<PathBuf>, EventDirectoryError> {
-        let folders = folders(directory);
-        for path in &folders {
-            std::fs::remove_dir_all(path).map_err(|error| EventDirectoryError::System { path: path.clone(), error })?;
+        let mut removed = Vec::new();
+        // By one handle: what another user puts into the place of the directory meanwhile stays.
+        let failed = |path: PathBuf| move |error| EventDirectoryError::System { path, error };
+        let folder = Folder::open(directory).map_err(failed(directory.to_owned()))?;
+        for name in FOLDERS {
+            let path = directory.join(name);
+            if folder.remove_tree(name).map_err(failed(path.clone()))? {
+                removed.push(path);
+            }
         }
-        Ok(folders)
+        Ok(removed)
     }
 }
 
 fn folders(directory: &Path) -> Vec<PathBuf> {
-    [INDEX_FOLDER, SNAPSHOTS_FOLDER].map(|name| directory.join(name)).into_iter().filter(|path| path.is_dir()).collect()
+    FOLDERS.map(|name| directory.join(name)).into_iter().filter(|path| path.is_dir()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{chown, lchown, symlink};
+
+    #[test]
+    fn nothing_behind_a_users_link_is_removed() {
+        let root = tempfile::tempdir().unwrap();
+        let at = |name: &str| root.path().join(name);
+        for folder in ["home/bank/index", "home/bank/aggregates", "private/bank/index"] {
+            std::fs::create_dir_all(at(folder)).unwrap();
+            std::fs::write(at(folder).join("file"), "").unwrap();
+        }
+        let own = [at("home/bank/index"), at("home/bank/aggregates")];
+        assert_eq!(DerivedFiles::remove(&at("home/bank")).unwrap(), own);
+        assert!(DerivedFiles::remove(&at("home/bank")).unwrap().is_empty() && own.iter().all(|path| !path.exists()));
+        symlink(at("private/bank"), at("home/link")).unwrap();
+        if chown(at("home"), Some(12_345), Some(12_345)).is_err() {
+            return println!("SKIPPED: only root can give files away");
+        }
+        lchown(at("home/link"), Some(12_345), Some(12_345)).unwrap();
+        DerivedFiles::remove(&at("home/link")).unwrap_err();
+        assert!(at("private/bank/index/file").exists());
+    }
 }

@@ -20,7 +20,7 @@ use gapless_log::StreamIdentity;
 use gapless_wire::checksum::crc32c;
 use gapless_wire::fields::{u32_at, u64_at, u128_at};
 use std::fmt::Write as _;
-use std::io::{self, Read as _, Seek as _, Write as _};
+use std::io::{self, Read as _, Seek as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -152,11 +152,7 @@ impl Snapshots {
         let checksum = sum(&head, &rest);
         head[SUM_AT..].copy_from_slice(&checksum.to_le_bytes());
         private_folder::create(&self.directory)?;
-        let path = self.path(of);
-        let unnamed = path.with_extension("new");
-        let file = checked_file::create(&unnamed, 0o600);
-        file.and_then(|mut file| file.write_all(&[&head[..], &rest].concat()))?;
-        std::fs::rename(unnamed, path)
+        checked_file::replace(&self.path(of), &[&head[..], &rest].concat(), 0o600)
     }
 }
 

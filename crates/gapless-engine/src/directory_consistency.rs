@@ -4,6 +4,7 @@
 //! For commands, while no process runs on the directory: [`verify`] changes nothing, [`restore`] takes the journal's lock.
 
 use crate::{EngineError, skips, snapshot};
+use gapless_agent::checked_file;
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::inspect::{Verdict, VerifyReport};
 use gapless_journal::{Environment, FilePoint, JournalError, JournalReader, Restore, inspect};
@@ -211,6 +212,6 @@ fn rename_foreign_file(path: &Path) -> Result<PathBuf, EngineError> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let candidates = (1..).map(|number: u64| path.with_file_name(format!("{name}.cut-{number}")));
     let free = candidates.into_iter().find(|candidate| !candidate.exists()).expect("a directory has fewer files");
-    std::fs::rename(path, &free).map_err(EngineError::system(format!("renaming {}", path.display())))?;
+    checked_file::rename(path, &free).map_err(EngineError::system(format!("renaming {}", path.display())))?;
     Ok(free)
 }

@@ -218,7 +218,7 @@ impl RecordedOutputs {
             records.iter().for_each(|record| bytes.extend_from_slice(&record.to_bytes()));
             file.write_all(&bytes)?;
             // Not synced, as no record is: a file that a power failure damages is begun anew.
-            std::fs::rename(&temporary, &path)?;
+            checked_file::rename(&temporary, &path)?;
             Ok(file)
         };
         let file = write().map_err(EngineError::system(format!("writing {}", path.display())))?;

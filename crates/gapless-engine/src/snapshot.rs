@@ -407,7 +407,7 @@ pub fn write(directory: &Path, sequence: u64, bytes: &[u8]) -> Result<(), Engine
     let mut snapshots = list(directory)?;
     snapshots.truncate(snapshots.len().saturating_sub(SNAPSHOTS_RETAINED));
     for (_, old) in snapshots {
-        std::fs::remove_file(&old).map_err(EngineError::system(format!("removing {}", old.display())))?;
+        checked_file::remove(&old).map_err(EngineError::system(format!("removing {}", old.display())))?;
     }
     Ok(())
 }

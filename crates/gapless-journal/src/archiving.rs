@@ -93,7 +93,7 @@ pub fn archive(
         check_frames(&reader, found, last_sequence)?;
         let archived = put_into_place(directory, &place, options.form, found)?;
         crash_point("archive_before_removal");
-        std::fs::remove_file(&found.path).map_err(|error| JournalError::io("remove", &found.path, error))?;
+        checked_file::remove(&found.path).map_err(|error| JournalError::io("remove", &found.path, error))?;
         sync_directory(directory)?;
         crash_point("archive_after_removal");
         let segment = ArchivedSegment {

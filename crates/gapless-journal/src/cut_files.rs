@@ -22,7 +22,7 @@ fn free_name(directory: &Path, first_sequence: u64) -> PathBuf {
 /// Takes the segment at `path` out of the journal.
 pub(crate) fn take_out(directory: &Path, path: &Path, first_sequence: u64) -> Result<PathBuf, JournalError> {
     let cut = free_name(directory, first_sequence);
-    std::fs::rename(path, &cut).map_err(|error| JournalError::io("rename", path, error))?;
+    checked_file::rename(path, &cut).map_err(|error| JournalError::io("rename", path, error))?;
     sync_directory(directory)?;
     Ok(cut)
 }
@@ -49,7 +49,7 @@ pub(crate) fn copy_tail(
     };
     copy().map_err(|error| {
         // Half a copy says nothing; its source is still in its place.
-        let _removed = std::fs::remove_file(&cut);
+        let _removed = checked_file::remove(&cut);
         JournalError::io("copy what is cut into", &cut, error)
     })?;
     sync_directory(directory)?;

@@ -108,7 +108,7 @@ fn apart(path: &Path) -> Result<File, JournalError> {
     // In the place of one that a process has left when it died here.
     let file = checked_file::create(&new, 0o600).map_err(|error| JournalError::io("create", &new, error))?;
     file_lock::try_lock(&file).map_err(|error| JournalError::io("lock", &new, error))?;
-    std::fs::rename(&new, path).map_err(|error| JournalError::io("rename", &new, error))?;
+    checked_file::rename(&new, path).map_err(|error| JournalError::io("rename", &new, error))?;
     Ok(file)
 }
 

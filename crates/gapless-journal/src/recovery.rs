@@ -3,6 +3,7 @@
 //! `evaluation` judges; this module acts on it: cuts, cleans, moves the marks. Every step leaves a directory that
 //! recovers to the same end if the process dies after it.
 
+use gapless_agent::checked_file;
 use gapless_agent::private_folder;
 use std::collections::VecDeque;
 use std::fs::File;
@@ -474,14 +475,14 @@ fn give_final_name(options: &JournalOptions, segment: &Segment, first_sequence: 
     let (from, to) = (segment.path(), options.directory.join(d::segment_name(first_sequence)));
     let synced = segment.sync_header();
     synced.map_err(|source| JournalError::SyncFailed { segment: from.clone(), source })?;
-    std::fs::rename(&from, &to).map_err(|error| JournalError::io("rename", &from, error))?;
+    checked_file::rename(&from, &to).map_err(|error| JournalError::io("rename", &from, error))?;
     segment.set_path(to);
     sync_directory(&options.directory)
 }
 
 fn remove_all(paths: Vec<PathBuf>) -> Result<Vec<PathBuf>, JournalError> {
     for path in &paths {
-        std::fs::remove_file(path).map_err(|error| JournalError::io("remove", path, error))?;
+        checked_file::remove(path).map_err(|error| JournalError::io("remove", path, error))?;
     }
     Ok(paths)
 }

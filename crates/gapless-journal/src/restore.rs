@@ -4,6 +4,7 @@
 //! a journal that has forgotten something. Begun again after an interruption, it goes on where it was; until it is
 //! finished nobody opens the journal.
 
+use gapless_agent::checked_file;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -55,7 +56,7 @@ impl Restore {
         if let Err(JournalError::ForeignHistory { .. }) = found {
             // It was put back beside segments that it does not know, or the other way round; the segments count.
             let (path, foreign) = (directory.join(HISTORY_NAME), directory.join(format!("{HISTORY_NAME}.foreign")));
-            std::fs::rename(&path, &foreign).map_err(|error| JournalError::io("rename", &path, error))?;
+            checked_file::rename(&path, &foreign).map_err(|error| JournalError::io("rename", &path, error))?;
             found = survey(directory, None);
         }
         let survey = found?;

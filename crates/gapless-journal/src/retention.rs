@@ -4,6 +4,7 @@
 //! newest checkpoint of consensus; and where there are records without a checkpoint that stands before the snapshot's
 //! frame, nothing. Files cut by recovery count as part of the journal's length, and stay.
 
+use gapless_agent::checked_file;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -107,7 +108,7 @@ impl SharedJournal {
 
 /// Removes a file; it may be gone already.
 pub(crate) fn remove_if_there(path: &Path) -> Result<(), JournalError> {
-    match std::fs::remove_file(path) {
+    match checked_file::remove(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(JournalError::io("delete", path, error)),
         _ => Ok(()),
     }

@@ -147,7 +147,7 @@ impl Preparation {
             }
             Err(error) => {
                 // Space allocated before the disk was full is given back.
-                let _removed = std::fs::remove_file(&path);
+                let _removed = checked_file::remove(&path);
                 Err(JournalError::allocation(path, header.segment_length, error))
             }
         }
@@ -163,7 +163,7 @@ impl Preparation {
                 .and_then(|()| write_zeros(&self.file, self.zeroed_until.max(mapped_until), until))
                 .and_then(|()| self.file.sync_data());
             if let Err(error) = written {
-                let _removed = std::fs::remove_file(&self.path);
+                let _removed = checked_file::remove(&self.path);
                 return Err(JournalError::allocation(&self.path, end, error));
             }
             self.zeroed_until = until;

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use gapless_agent::checked_file;
 use gapless_agent::fault;
 
 use crate::descriptor::{JOURNALED_MARK_OFFSET, PAGE_LENGTH, SEALED_BIT, TIMES_MARK_OFFSET};
@@ -133,7 +134,7 @@ impl SharedJournal {
             }
             // Frames are in it already: they are lost with it.
             self.check_unnamed(&segment)?;
-            std::fs::rename(&from, &to).map_err(|error| JournalError::io("rename", &from, error))?;
+            checked_file::rename(&from, &to).map_err(|error| JournalError::io("rename", &from, error))?;
             segment.set_path(to);
             sync_directory(&self.options.directory)?;
             fault::crash_point("after_segment_name");

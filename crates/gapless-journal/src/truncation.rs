@@ -1,6 +1,7 @@
 //! `truncate_after`: takes back frames that nobody has acted on yet (decision 2).
 
 use crate::own_file::open_to_write;
+use gapless_agent::checked_file;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -143,7 +144,7 @@ impl Journal {
                 segment.write_mark(JOURNALED_MARK_OFFSET, mark.first & !SEALED_BIT, mark.second);
             }
             let path = self.shared.segment_path(last.first_sequence);
-            std::fs::remove_file(&path).map_err(|error| JournalError::io("remove", &path, error))?;
+            checked_file::remove(&path).map_err(|error| JournalError::io("remove", &path, error))?;
             sync_directory(self.directory())?;
         }
         Ok(())

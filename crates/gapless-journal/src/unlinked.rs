@@ -127,7 +127,7 @@ fn unlinked(directory: &Path) -> io::Result<File> {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = directory.join(format!(".unlinked-{}-{number}.segment", std::process::id()));
         match checked_file::create_new(&path, 0o600) {
-            Ok(file) => return std::fs::remove_file(&path).map(|()| file),
+            Ok(file) => return checked_file::remove(&path).map(|()| file),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
         }

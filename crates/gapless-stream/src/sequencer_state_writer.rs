@@ -4,6 +4,7 @@
 use crate::StreamError;
 use crate::retention_watermark::RetentionWatermark;
 use crate::sequencer_state::SequencerState;
+use gapless_agent::checked_file;
 use gapless_agent::fault::crash_point;
 use gapless_agent::private_folder;
 use gapless_agent::thread::spawn_helper;
@@ -241,7 +242,7 @@ fn write(directory: &Path, state: &SequencerState) -> Result<(), StreamError> {
     file.put_in_place().map_err(system("renaming", &unfinished))?;
     let states = list(directory)?;
     for (_, old) in &states[..states.len().saturating_sub(STATES_KEPT)] {
-        std::fs::remove_file(old).map_err(system("removing", old))?;
+        checked_file::remove(old).map_err(system("removing", old))?;
     }
     Ok(())
 }
@@ -279,7 +280,7 @@ pub fn adopt(directory: &Path, identity: StreamIdentity) -> Result<(), StreamErr
             Ok(state) => write(directory, &SequencerState { identity, ..state })?,
             Err(reason) => {
                 tracing::warn!(path = %path.display(), reason, "a state is damaged and removed");
-                std::fs::remove_file(&path).map_err(system("removing", &path))?;
+                checked_file::remove(&path).map_err(system("removing", &path))?;
             }
         }
     }

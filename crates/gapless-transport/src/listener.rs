@@ -13,7 +13,7 @@ use crate::publisher_rings::{PublisherRings, ServiceEnds};
 use crate::readiness;
 use crate::socket_path::socket_address;
 use crate::warnings::Warnings;
-use gapless_agent::socket_file;
+use gapless_agent::{checked_file, socket_file};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::io::Errno;
@@ -268,7 +268,7 @@ impl<A> Listener<A> {
 impl<A> Drop for Listener<A> {
     fn drop(&mut self) {
         // A socket file that is gone already is what we want.
-        let _ = std::fs::remove_file(&self.path);
+        let _ = checked_file::remove(&self.path);
     }
 }
 
@@ -339,7 +339,7 @@ fn listen(path: &Path) -> Result<OwnedFd, TransportError> {
         match rustix::net::connect(&probe, &address) {
             Err(Errno::CONNREFUSED) => {
                 let action = format!("listening on {}", path.display());
-                std::fs::remove_file(path).map_err(|source| TransportError::System { action, source })?;
+                checked_file::remove(path).map_err(|source| TransportError::System { action, source })?;
             }
             // One that accepts nobody listens, too.
             Ok(()) | Err(Errno::AGAIN) => {

@@ -98,7 +98,7 @@ impl PendingCheckpoint {
 
     /// Removes the file, when the journal holds the same checkpoint.
     pub fn remove(&self) -> Result<(), ClusterError> {
-        match std::fs::remove_file(&self.path) {
+        match checked_file::remove(&self.path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(self.failed("removing")(error)),
             Ok(()) => {

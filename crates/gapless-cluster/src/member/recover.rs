@@ -17,6 +17,7 @@ use super::voting::Voting;
 use crate::ClusterError;
 use crate::config::ClusterConfig;
 use crate::consensus::{MemberId, Recovered};
+use gapless_agent::checked_file;
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::durable_file::sync_directory;
 use gapless_journal::{FilePoint, JournalReader};
@@ -212,7 +213,7 @@ fn keep_old(root: &Path, name: &str) -> Result<(), ClusterError> {
     // A file that an earlier recovery has kept stays.
     let names = std::iter::once(format!("{name}.old")).chain((1..).map(|number: u64| format!("{name}.old-{number}")));
     let free = names.map(|name| root.join(name)).find(|path| !path.exists()).expect("a directory has fewer files");
-    let renamed = match std::fs::rename(&path, free) {
+    let renamed = match checked_file::rename(&path, free) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         renamed => renamed,
     };

@@ -15,6 +15,7 @@ use crate::found_events::Positions as _;
 use crate::model::Model;
 use crate::open_readers::OpenReaders;
 use crate::store::{BASE_FOLDER, Base, Index};
+use gapless_agent::checked_file;
 use gapless_agent::fault::crash_point;
 use gapless_engine::EngineError;
 use gapless_engine::transaction_service::WriterParts;
@@ -107,7 +108,7 @@ impl Deleting {
             // One has come meanwhile: the base is not in use yet.
             let folder = journal.with_file_name(BASE_FOLDER);
             let removed =
-                std::fs::remove_file(&base.path).and_then(|()| gapless_journal::durable_file::sync_directory(&folder));
+                checked_file::remove(&base.path).and_then(|()| gapless_journal::durable_file::sync_directory(&folder));
             removed.map_err(|error| DeletionError::Write { path: base.path.clone(), error })?;
             return Err(error);
         }

@@ -215,7 +215,7 @@ impl Base {
         let Files { named, unfinished } = list(folder)?;
         let older = named.into_iter().filter(|(before, _)| *before < self.before).map(|(_, path)| path);
         for path in older.chain(unfinished) {
-            std::fs::remove_file(&path).map_err(|error| BaseFileError { path, reason: error.to_string() })?;
+            checked_file::remove(&path).map_err(|error| BaseFileError { path, reason: error.to_string() })?;
         }
         Ok(())
     }
@@ -431,7 +431,7 @@ impl BaseWriter {
         let path = self.path.clone();
         self.put_in_place().inspect_err(|_| {
             // A start would go by it. It may not be there.
-            let _removed = std::fs::remove_file(path);
+            let _removed = checked_file::remove(path);
         })
     }
 

@@ -45,6 +45,7 @@ use crate::error::IndexFileError;
 use crate::events::{EventReader, ReadError};
 use crate::identity::Position;
 use crate::transaction::RecordedEvent;
+use gapless_agent::checked_file;
 use gapless_agent::fault::crash_point;
 use gapless_agent::private_folder;
 use gapless_log::StreamIdentity;
@@ -300,7 +301,7 @@ impl IndexBuilder {
         let runs = Arc::clone(&self.index.0.runs.lock().unwrap_or_else(PoisonError::into_inner));
         self.index.reset(Vec::new(), first_sequence, self.postings_max);
         reader.seek(Position { sequence: first_sequence, ordinal: 0 });
-        runs.iter().try_for_each(|run| match std::fs::remove_file(&run.path) {
+        runs.iter().try_for_each(|run| match checked_file::remove(&run.path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
         })
@@ -442,7 +443,7 @@ impl IndexBuilder {
         crash_point("index_merge_placed");
         // Who reads them has them open.
         for run in gone.iter().filter(|run| run.path != merged.path) {
-            if let Err(error) = std::fs::remove_file(&run.path) {
+            if let Err(error) = checked_file::remove(&run.path) {
                 tracing::warn!("the index file {}, which was merged, is still there: {error}", run.path.display());
             }
             crash_point("index_merge_removed");
@@ -492,7 +493,7 @@ fn believed(
             tracing::warn!("the index file {} is made anew: {reason}", path.display());
         }
         crash_point("index_opening");
-        std::fs::remove_file(&path)?;
+        checked_file::remove(&path)?;
     }
     Ok(found.runs.into_iter().map(Arc::new).collect())
 }

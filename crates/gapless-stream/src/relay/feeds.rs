@@ -16,7 +16,6 @@ use gapless_client::feed_sessions::{Feed, Feeds};
 use gapless_log::StreamIdentity;
 use gapless_wire::checksum::crc32c;
 use gapless_wire::feed_session::FeedSession;
-use std::io::Write as _;
 use std::path::PathBuf;
 
 const SEAL: &str = "sealed ";
@@ -92,11 +91,8 @@ impl KeptFeeds {
         };
         let lines: String = feeds.all().iter().map(line).collect();
         let text = format!("{SEAL}{}\n{lines}", self.seal(&lines));
-        let beside = self.path.with_extension("new");
         // Not synced: a file that a power failure damages counts as little as an older copy.
-        let written = checked_file::create(&beside, 0o600)
-            .and_then(|mut file| file.write_all(text.as_bytes()))
-            .and_then(|()| std::fs::rename(&beside, &self.path));
+        let written = checked_file::replace(&self.path, text.as_bytes(), 0o600);
         written.map_err(|source| StreamError::System { action: format!("writing {}", self.path.display()), source })
     }
 }

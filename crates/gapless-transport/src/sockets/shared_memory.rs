@@ -19,7 +19,7 @@ use super::bytes::{SocketRead, check_connecting};
 use crate::descriptors::none_left;
 use crate::peer_process::PeerCredentials;
 use crate::socket_path::socket_address;
-use gapless_agent::socket_file;
+use gapless_agent::{checked_file, socket_file};
 use gapless_log::{LogError, MemoryKind, RingReader, RingWriter, StreamIdentity, ring};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
@@ -314,7 +314,7 @@ impl SharedListener {
             Err(Errno::NOENT) => {}
             // The answer for a file that is no socket, too, and that is somebody's.
             Err(Errno::CONNREFUSED) if std::fs::symlink_metadata(path)?.file_type().is_socket() => {
-                std::fs::remove_file(path)?;
+                checked_file::remove(path)?;
             }
             Ok(()) | Err(Errno::AGAIN) => return Err(io::Error::other("another process listens there")),
             Err(errno) => return Err(errno.into()),
@@ -358,7 +358,7 @@ impl AsFd for SharedListener {
 impl Drop for SharedListener {
     fn drop(&mut self) {
         // A file that is gone already is what we want.
-        let _ = std::fs::remove_file(&self.path);
+        let _ = checked_file::remove(&self.path);
     }
 }
 

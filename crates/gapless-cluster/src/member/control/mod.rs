@@ -11,6 +11,7 @@ use super::shared::MemberShared;
 use crate::ClusterError;
 use crate::config::MemberKind;
 use crate::consensus::MemberId;
+use gapless_agent::checked_file;
 use gapless_agent::thread::spawn_helper;
 use gapless_agent::{Waker, socket_file};
 use gapless_transport::Tier;
@@ -150,7 +151,7 @@ impl ControlThread {
     pub fn start(directory: &Path, cluster: &str, tier: Tier, shared: Arc<MemberShared>) -> Result<Self, ClusterError> {
         let path = directory.join(SOCKET);
         let failed = |source| ClusterError::System { action: format!("listening at {}", path.display()), source };
-        match std::fs::remove_file(&path) {
+        match checked_file::remove(&path) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(error)),
             _ => {}
         }
@@ -208,7 +209,7 @@ impl Drop for ControlThread {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
-        let _ = std::fs::remove_file(&self.path);
+        let _ = checked_file::remove(&self.path);
     }
 }
 

@@ -4,6 +4,7 @@
 use super::{complete_file, incoming, remove};
 use crate::ClusterError;
 use crate::member::pending_checkpoint::PendingCheckpoint;
+use gapless_agent::checked_file;
 use gapless_agent::fault::crash_point;
 use gapless_agent::private_folder;
 use gapless_client::stream_layout::StreamLayout;
@@ -20,7 +21,7 @@ fn sync(directory: &Path) -> Result<(), ClusterError> {
 }
 
 fn rename(from: &Path, to: &Path) -> Result<(), ClusterError> {
-    std::fs::rename(from, to).map_err(failed("renaming", from))
+    checked_file::rename(from, to).map_err(failed("renaming", from))
 }
 
 /// Installs a complete snapshot transfer, and removes an incomplete one.

@@ -31,6 +31,7 @@ use super::shared::MemberShared;
 use crate::ClusterError;
 use crate::consensus::{Consensus, MemberId};
 use crate::link::Links;
+use gapless_agent::checked_file;
 use gapless_agent::{Now, Waker};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::Journal;
@@ -186,7 +187,7 @@ pub(super) fn is_complete(root: &Path) -> bool {
 
 /// Removes a directory with everything in it, if it is there.
 fn remove(directory: &Path) -> Result<(), ClusterError> {
-    match std::fs::remove_dir_all(directory) {
+    match checked_file::remove_tree(directory) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             Err(ClusterError::System { action: format!("removing {}", directory.display()), source: error })
         }
