@@ -1,5 +1,6 @@
 //! Files by their path are opened by `gapless_agent::checked_file` or a `Folder`: a link, a pipe or a file without end that another
-//! user has put there harms nobody. Opens of another kind stand in a list, with their reasons.
+//! user has put there harms nobody. So are names changed and removed: by a link on the way to them another user's would go. Opens of another kind
+//! stand in a list, with their reasons.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -8,10 +9,21 @@ use super::rust_tokens::{self, Token, TokenKind};
 use super::workspace;
 
 /// Crates whose processes may have more rights than the owner of a folder.
-const CRATES: [&str; 4] = ["gapless-cli", "gapless-journal", "gapless-registry", "gapless-supervisor"];
+const CRATES: [&str; 10] = [
+    "gapless-cli",
+    "gapless-client",
+    "gapless-cluster",
+    "gapless-cqrs",
+    "gapless-engine",
+    "gapless-journal",
+    "gapless-registry",
+    "gapless-stream",
+    "gapless-supervisor",
+    "gapless-transport",
+];
 
 /// Modules that open by other means, and why they may.
-const REASONS: [(&str, &str); 12] = [
+const REASONS: [(&str, &str); 13] = [
     (
         "gapless-cli/src/commands/request.rs",
         "an argument of the command line: `@FILE`, which may be a pipe; with a limit",
@@ -21,6 +33,7 @@ const REASONS: [(&str, &str); 12] = [
         "gapless-cli/src/commands/stream/text_file.rs",
         "an argument of the command line, which may be a link of its user",
     ),
+    ("gapless-engine/src/output_record/program.rs", "the program's own executable: `/proc/self/exe`"),
     ("gapless-journal/src/unlinked.rs", "a file that never has a name: `O_TMPFILE`"),
     ("gapless-registry/src/copy_files.rs", "by the descriptor of the domain's directory, without following links"),
     ("gapless-registry/src/directory.rs", "the domain's directory itself, which is checked by its descriptor"),
@@ -38,11 +51,26 @@ const REASONS: [(&str, &str); 12] = [
     ),
 ];
 
-/// Functions that open what their path leads to, each behind the name that it is called by.
+/// Functions that open, rename or remove what their path leads to, each behind the name that it is called by.
 const OPENS: [(&str, &[&str]); 4] = [
     ("File", &["open", "create", "create_new", "options"]),
     ("OpenOptions", &["new"]),
-    ("fs", &["read", "read_to_string", "write", "copy", "open", "openat", "openat2"]),
+    (
+        "fs",
+        &[
+            "read",
+            "read_to_string",
+            "write",
+            "copy",
+            "open",
+            "openat",
+            "openat2",
+            "remove_file",
+            "remove_dir",
+            "remove_dir_all",
+            "rename",
+        ],
+    ),
     ("libc", &["open", "open64", "openat", "fopen", "creat"]),
 ];
 
@@ -136,7 +164,8 @@ fn direct_opens_are_found() {
     let found = |text: &str| opens_in(text).into_iter().map(|(_, open)| open).collect::<Vec<_>>();
     assert_eq!(found("fn a() { std::fs::read(&path)?; }"), ["fs::read"]);
     assert_eq!(found("impl A { fn a() { if b { let f = File::options().read(true); } } }"), ["File::options"]);
-    assert_eq!(found("use std::fs::{self, read_to_string, remove_file};"), ["fs::read_to_string"]);
+    assert_eq!(found("use std::fs::{self, read_to_string, read_dir};"), ["fs::read_to_string"]);
+    assert_eq!(found("fn a() { std::fs::remove_dir_all(b); fs::rename(c, d) }"), ["fs::remove_dir_all", "fs::rename"]);
     assert_eq!(found("use rustix::fs::open;"), ["fs::open"]);
     assert_eq!(found("fn a() { OpenOptions::new().append(true) }"), ["OpenOptions::new"]);
     for none in [
