@@ -1,7 +1,8 @@
 //! Deletion: the segments before a sequence go because somebody has asked for it, whatever retention says.
 //!
 //! A step of the helper thread. A segment goes when a snapshot covers it. What of it is archived goes, too: first the file in the archive, then the
-//! stub, so that a deletion that was killed goes on. While the archive cannot be reached, or somebody archives, it waits.
+//! stub, so that a deletion that was killed goes on. While the archive cannot be
+//! reached, holds another file in its place, or somebody archives, it waits.
 //!
 //! ```text
 //! history ─▶ segment ─▶ file in the archive ─▶ stub ─▶ sync of the folder ─▶ the next segment
