@@ -3,20 +3,18 @@
 //! It is inherited over exec and fork as the lock of a copy is, so it ends with the active copy and all that it has started,
 //! and the kernel hands it to one that waits: neither supervisor nor guardian need live for that.
 
-use super::files::{self, PRIVATE_FILE};
-use super::lock::LockRecord;
+use super::lock::{Inherited, LockFile, LockRecord};
 use crate::error::SupervisorError;
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::fs::{FlockOperation, OFlags, flock};
+use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
-use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// The lock of a singleton: opened, and held once it has been waited for.
 #[derive(Debug)]
 pub struct SingletonLock {
-    file: File,
+    file: LockFile,
 }
 
 impl SingletonLock {
@@ -25,8 +23,7 @@ impl SingletonLock {
     /// # Errors
     /// The system's.
     pub fn open(path: &Path) -> Result<Self, SupervisorError> {
-        let opened = files::open_to_write(path, OFlags::empty(), PRIVATE_FILE)?;
-        Ok(Self { file: opened.into() })
+        Ok(Self { file: LockFile::open(path, Inherited::Yes)? })
     }
 
     /// Takes it if nobody has it: whether it was taken.
@@ -35,10 +32,12 @@ impl SingletonLock {
     /// The system's.
     pub fn try_take(&self) -> Result<bool, SupervisorError> {
         loop {
-            match flock(&self.file, FlockOperation::NonBlockingLockExclusive) {
+            match flock(&self.file.lock, FlockOperation::NonBlockingLockExclusive) {
                 // One that was given up by a process that lives.
                 Ok(()) => {
-                    return Ok(LockRecord::read(&self.file).is_none_or(|last| matches!(last.process.open(), Ok(None))));
+                    return Ok(
+                        LockRecord::read(&self.file.lock).is_none_or(|last| matches!(last.process.open(), Ok(None)))
+                    );
                 }
                 Err(Errno::WOULDBLOCK) => return Ok(false),
                 Err(Errno::INTR) => {}
@@ -54,17 +53,18 @@ impl SingletonLock {
     /// The system's; the file was removed meanwhile.
     pub fn wait(&self) -> Result<(), SupervisorError> {
         loop {
-            match flock(&self.file, FlockOperation::LockExclusive) {
+            match flock(&self.file.lock, FlockOperation::LockExclusive) {
                 Ok(()) => break,
                 Err(Errno::INTR) => {}
                 Err(errno) => return Err(SupervisorError::system("waiting for the lock of a singleton")(errno)),
             }
         }
-        let links = self.file.metadata().map_err(SupervisorError::io("looking at the lock of a singleton"))?.nlink();
+        let links =
+            self.file.lock.metadata().map_err(SupervisorError::io("looking at the lock of a singleton"))?.nlink();
         if links == 0 {
             return Err(SupervisorError::Refused("the lock of its singleton was removed".to_owned()));
         }
-        while let Some(last) = LockRecord::read(&self.file)
+        while let Some(last) = LockRecord::read(&self.file.lock)
             && let Some(pidfd) = last.process.open()?
         {
             // Ended by a signal, it looks again.
@@ -78,7 +78,7 @@ impl SingletonLock {
     /// # Errors
     /// As [`HeldLock::record`](super::HeldLock::record).
     pub fn record(&self, record: &LockRecord) -> Result<(), SupervisorError> {
-        record.write(&self.file)
+        self.file.write(record)
     }
 }
 
@@ -94,7 +94,7 @@ mod tests {
         let path = folder.path().join("a");
         let first = SingletonLock::open(&path).unwrap();
         assert!(first.try_take().unwrap());
-        let inherited = rustix::io::dup(&first.file).unwrap();
+        let inherited = rustix::io::dup(&first.file.lock).unwrap();
         let mut heir =
             Process::start_as(Command::new("sleep").arg("1000").stdin(Stdio::from(inherited)).stdout(Stdio::null()));
         let second = SingletonLock::open(&path).unwrap();
