@@ -1,4 +1,4 @@
-//! What the kernel tells of a process: its processor time, its age, its memory, its session.
+//! What the kernel tells of a process: its processor time, its age, its memory, its session, its users.
 
 use rustix::time::{ClockId, clock_gettime};
 
@@ -46,6 +46,14 @@ pub fn session(pid: u32) -> Option<u32> {
     u32::try_from(session).ok().filter(|session| *session != 0)
 }
 
+/// Its real and its saved user: of these it takes signals. `None` if there is no such process.
+pub fn users(pid: u32) -> Option<[u32; 2]> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let mut users = status.lines().find_map(|line| line.strip_prefix("Uid:"))?.split_ascii_whitespace();
+    let (real, saved) = (users.next()?.parse().ok()?, users.nth(1)?.parse().ok()?);
+    Some([real, saved])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -60,7 +68,9 @@ mod tests {
         assert!(memory_bytes(this).unwrap() > 100_000);
         // The session of who began it outside of this namespace is 0 to the kernel.
         assert_ne!(session(this), Some(0));
+        assert_eq!(users(this), Some([rustix::process::getuid().as_raw(); 2]));
         assert_eq!((ProcessTimes::of(u32::MAX), memory_bytes(u32::MAX), session(u32::MAX)), (None, None, None));
+        assert_eq!(users(u32::MAX), None);
     }
 
     #[test]

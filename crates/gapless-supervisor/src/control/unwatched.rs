@@ -32,6 +32,7 @@ pub fn status_of_files(directory: &StateDirectory) -> Result<Status, SupervisorE
             Ok(Holder::Recorded { record, .. } | Holder::Hidden { record: Some(record) }) => {
                 (Some(record.process.process_id), record.process.age_ms())
             }
+            Ok(Holder::Foreign { process_id }) => (Some(*process_id), None),
             Ok(Holder::Others(others)) => (others.first().map(|other| other.process_id), None),
             Ok(Holder::Hidden { record: None } | Holder::Nobody { .. }) | Err(_) => (None, None),
         };

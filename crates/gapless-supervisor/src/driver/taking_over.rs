@@ -111,7 +111,7 @@ impl Driver {
                     }
                     std::thread::sleep(PAUSE);
                 }
-                Holder::Hidden { .. } => std::thread::sleep(PAUSE),
+                Holder::Foreign { .. } | Holder::Hidden { .. } => std::thread::sleep(PAUSE),
             }
         }
         tracing::error!(

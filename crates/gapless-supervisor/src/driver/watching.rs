@@ -197,6 +197,13 @@ impl Driver {
                 let process_id = record.process.process_id;
                 self.happened.push_back(Event::Started { copy, incarnation, process_id });
             }
+            Holder::Foreign { process_id } => {
+                watched.next_orphans_ns = now_ns() + FAILED_PAUSE_NS;
+                return Err(SupervisorError::Refused(format!(
+                    "{copy} has ended, and process {process_id} has its lock, which is none of its own: it is not killed, and \
+                     {copy} does not start while it lives"
+                )));
+            }
             Holder::Hidden { .. } => watched.next_orphans_ns = now_ns() + HIDDEN_PAUSE_NS,
             Holder::Others(_) if !is_time => {}
             Holder::Others(orphans) => {

@@ -84,7 +84,7 @@ impl Keeper {
             Holder::Recorded { pidfd, .. } => Ok(Some(pidfd)),
             // It could not write its record; or is one that a supervisor has forked, for the moment before its exec.
             Holder::Others(found) => Ok(found.into_iter().next().map(|process| process.pidfd)),
-            Holder::Hidden { .. } => Ok(None),
+            Holder::Foreign { .. } | Holder::Hidden { .. } => Ok(None),
             Holder::Nobody { .. } => self.start().map(Some),
         }
     }

@@ -106,9 +106,11 @@ impl CopyDirectory {
     /// The process that holds the lock, and is thus this copy.
     ///
     /// # Errors
-    /// As [`Holder::of`].
+    /// The lock or `/proc` cannot be read, or this process has no descriptor left.
     pub fn holder(&self) -> Result<Holder, SupervisorError> {
-        Holder::of(&self.path.join(LOCK))
+        // An intent that cannot be read names nobody else: what runs was believed when it was written.
+        let heirs = files::read_json(&self.path.join(LAUNCH)).ok().flatten().unwrap_or_default();
+        Holder::of(&self.path.join(LOCK), &heirs)
     }
 
     /// Takes the lock, for as long as this process or anything that it becomes or forks lives. `None`: this copy runs.

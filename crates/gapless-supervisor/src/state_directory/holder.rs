@@ -1,17 +1,23 @@
-//! [`Holder`]: who holds a lock: nobody, the process of its record, others that have inherited it from one that is dead, or processes
-//! that cannot be seen from here.
+//! [`Holder`]: who holds a lock: nobody, the process of its record, others that have inherited it from one that is dead, a process that
+//! has only been passed it, or processes that cannot be seen from here.
+//!
+//! A holder is adopted and killed with the rights of the supervisor, and it is a program of perhaps another user that passes the lock on.
+//! So of a copy of another user only processes of that user or of the copy's control group are believed to be its own ([`Heirs`]).
 
 use super::files;
 use super::lock::{LockRecord, is_held};
 use super::process::is_dead;
+use crate::control_groups;
 use crate::error::SupervisorError;
+use crate::process_facts::users;
 use rustix::fd::OwnedFd;
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, geteuid, pidfd_open};
+use serde::Deserialize;
 use std::ffi::OsStr;
 use std::fs::{File, Metadata};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// How often it is looked again while a lock is held and its record names a dead process: who has just taken it has not
@@ -38,6 +44,12 @@ pub enum Holder {
     /// The process of the record is dead, and the lock is held: by what it has forked. Also a launcher that was stopped
     /// before it wrote its record, of which nothing is lost if it is killed.
     Others(Vec<Orphan>),
+    /// A process that lives and is none of the copy: it is not killed, and while it lives the copy is not started. A program has
+    /// passed its lock to it; or it is a launcher that has not become its user yet.
+    Foreign {
+        /// Its number.
+        process_id: u32,
+    },
     /// Processes that cannot be seen from here: of another process namespace, as of another container, or of another user.
     Hidden {
         /// What the process of the record wrote, which may be dead.
@@ -54,13 +66,38 @@ pub struct Orphan {
     pub pidfd: OwnedFd,
 }
 
+/// The processes that may have a lock, from the intent of a copy; of every user without one, as of the locks of roles, which nobody
+/// inherits. Whatever else stands in the intent is no matter here.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct Heirs {
+    #[serde(default)]
+    identity: Option<HeirsUser>,
+    #[serde(default)]
+    cgroup: Option<PathBuf>,
+}
+
+#[derive(Debug, Deserialize)]
+struct HeirsUser {
+    user: u32,
+}
+
+impl Heirs {
+    /// Whether a process is one of them. A user's programs can signal those whose real or saved user it is, so they gain nothing.
+    fn include(&self, process_id: u32) -> bool {
+        let Some(HeirsUser { user }) = self.identity else { return true };
+        user == geteuid().as_raw()
+            || users(process_id).is_some_and(|users| users.contains(&user))
+            || self.cgroup.as_ref().is_some_and(|group| control_groups::contains(group, process_id))
+    }
+}
+
 impl Holder {
     /// Of the lock of this file. Waits some milliseconds where one has just been taken. Those of other users are not found
     /// without privileges: then [`Others`](Self::Others) lacks them.
     ///
     /// # Errors
     /// The file or `/proc` cannot be read, or this process has no descriptor left.
-    pub fn of(path: &Path) -> Result<Self, SupervisorError> {
+    pub(super) fn of(path: &Path, heirs: &Heirs) -> Result<Self, SupervisorError> {
         let Some(file) = files::open(path)? else { return Ok(Self::Nobody { last: None }) };
         let mut looks = 0;
         loop {
@@ -69,7 +106,12 @@ impl Holder {
                 && let Some(process) = record.process.here()?
                 && let Some(pidfd) = process.open()?
             {
-                return Ok(Self::Recorded { record: LockRecord { process, ..record.clone() }, pidfd });
+                if heirs.include(process.process_id) {
+                    return Ok(Self::Recorded { record: LockRecord { process, ..record.clone() }, pidfd });
+                }
+                if !is_dead(&pidfd) {
+                    return Ok(Self::Foreign { process_id: process.process_id });
+                }
             }
             looks += 1;
             if !is_held(&file)? {
@@ -78,9 +120,12 @@ impl Holder {
                     return Ok(Self::Nobody { last: record });
                 }
             } else if looks >= LOOKS {
-                let found = find(&file, path)?;
+                let (found, foreign) = find(&file, path, heirs, record.as_ref())?;
                 if !found.is_empty() {
                     return Ok(Self::Others(found));
+                }
+                if let Some(process_id) = foreign {
+                    return Ok(Self::Foreign { process_id });
                 }
                 if is_held(&file)? {
                     return Ok(Self::Hidden { record });
@@ -91,12 +136,17 @@ impl Holder {
     }
 }
 
-/// The processes that hold the lock of this file.
-fn find(file: &File, path: &Path) -> Result<Vec<Orphan>, SupervisorError> {
+/// The processes that hold the lock of this file, and one that holds it and is not among those that may.
+fn find(
+    file: &File,
+    path: &Path,
+    heirs: &Heirs,
+    record: Option<&LockRecord>,
+) -> Result<(Vec<Orphan>, Option<u32>), SupervisorError> {
     let failed = |what: &str| SupervisorError::io(format!("{what} {}", path.display()));
     let wanted = file.metadata().map_err(failed("looking at"))?;
     let name = path.file_name().unwrap_or_default();
-    let mut found = Vec::new();
+    let (mut found, mut foreign) = (Vec::new(), None);
     for entry in std::fs::read_dir("/proc").map_err(failed("listing processes for"))?.flatten() {
         let Some(pid) = entry.file_name().to_str().and_then(|text| text.parse::<i32>().ok()).and_then(Pid::from_raw)
         else {
@@ -106,12 +156,19 @@ fn find(file: &File, path: &Path) -> Result<Vec<Orphan>, SupervisorError> {
             continue;
         }
         let Ok(pidfd) = pidfd_open(pid, PidfdFlags::empty()) else { continue };
-        // That it still holds it says that it is the one whose pidfd this is.
+        let process_id = pid.as_raw_nonzero().get().unsigned_abs();
+        // It was there before the process that has taken the lock, which has not forked it then.
+        let is_older = record.is_some_and(|record| record.process.is_younger_than(process_id));
+        let is_heir = !is_older && heirs.include(process_id);
+        // That it still holds it, and lives, says that all this is of the one whose pidfd this is.
         if holds(&entry.path(), &wanted, name) && !is_dead(&pidfd) {
-            found.push(Orphan { process_id: pid.as_raw_nonzero().get().unsigned_abs(), pidfd });
+            match is_heir {
+                true => found.push(Orphan { process_id, pidfd }),
+                false => foreign = Some(process_id),
+            }
         }
     }
-    Ok(found)
+    Ok((found, foreign))
 }
 
 /// Whether a process, by its directory in `/proc`, has inherited the lock of this file.
@@ -157,16 +214,20 @@ mod tests {
     fn nobody_then_the_recorded_one_then_its_orphans() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lock");
-        assert!(matches!(Holder::of(&path).unwrap(), Holder::Nobody { last: None }));
+        assert!(matches!(Holder::of(&path, &Heirs::default()).unwrap(), Holder::Nobody { last: None }));
         let held = HeldLock::take(&path, Inherited::No).unwrap().unwrap();
         assert!(HeldLock::take(&path, Inherited::No).unwrap().is_none());
         // One that was stopped before it wrote.
-        let Holder::Others(unnamed) = Holder::of(&path).unwrap() else { panic!("it is held by no record") };
+        let Holder::Others(unnamed) = Holder::of(&path, &Heirs::default()).unwrap() else {
+            panic!("it is held by no record")
+        };
         // What another test starts holds it, too, until it is another program.
         assert!(unnamed.iter().any(|orphan| orphan.process_id == std::process::id()));
         let record = LockRecord::of_this(3).unwrap();
         held.record(&record).unwrap();
-        let Holder::Recorded { record: found, .. } = Holder::of(&path).unwrap() else { panic!("it is recorded") };
+        let Holder::Recorded { record: found, .. } = Holder::of(&path, &Heirs::default()).unwrap() else {
+            panic!("it is recorded")
+        };
         assert_eq!(found, record);
 
         let mut heir = heir(&held);
@@ -179,12 +240,14 @@ mod tests {
         drop(held);
         // It has the file open, and not the lock.
         let _onlooker = File::open(&path).unwrap();
-        let Holder::Others(orphans) = Holder::of(&path).unwrap() else { panic!("an orphan holds it") };
+        let Holder::Others(orphans) = Holder::of(&path, &Heirs::default()).unwrap() else {
+            panic!("an orphan holds it")
+        };
         let heir_id = heir.pid().as_raw_pid() as u32;
         let orphan = orphans.iter().find(|orphan| orphan.process_id == heir_id).unwrap();
         pidfd_send_signal(&orphan.pidfd, Signal::KILL).unwrap();
         heir.wait();
-        let last = until_some("the orphan is dead", || match Holder::of(&path).unwrap() {
+        let last = until_some("the orphan is dead", || match Holder::of(&path, &Heirs::default()).unwrap() {
             Holder::Nobody { last } => Some(last),
             _ => None,
         });
@@ -199,7 +262,7 @@ mod tests {
         let held = HeldLock::take(&path, Inherited::No).unwrap().unwrap();
         held.record(&LockRecord::of_this(1).unwrap()).unwrap();
         drop(held);
-        assert!(matches!(Holder::of(&path).unwrap(), Holder::Recorded { .. }));
+        assert!(matches!(Holder::of(&path, &Heirs::default()).unwrap(), Holder::Recorded { .. }));
     }
 
     /// Its copies are taken over by the program that comes after it.
@@ -211,7 +274,9 @@ mod tests {
         let text = serde_json::to_string(&record).unwrap();
         assert!(text.contains("\"process_id\":"), "{text}");
         std::fs::write(&path, text.replace("process_id", "pid")).unwrap();
-        let Holder::Recorded { record: found, .. } = Holder::of(&path).unwrap() else { panic!("it is recorded") };
+        let Holder::Recorded { record: found, .. } = Holder::of(&path, &Heirs::default()).unwrap() else {
+            panic!("it is recorded")
+        };
         assert_eq!(found, record);
     }
 
@@ -225,7 +290,7 @@ mod tests {
             ["", "{", &record[..record.len() / 2], &wrong_boot, "[1,2]", &"9".repeat(4096), "{\"process_id\":-1}"]
         {
             std::fs::write(&path, text).unwrap();
-            assert!(matches!(Holder::of(&path).unwrap(), Holder::Nobody { .. }), "{text}");
+            assert!(matches!(Holder::of(&path, &Heirs::default()).unwrap(), Holder::Nobody { .. }), "{text}");
         }
     }
 

@@ -47,6 +47,7 @@ use crate::copy_name::CopyName;
 use crate::error::SupervisorError;
 use gapless_agent::fault::crash_point;
 use gapless_agent::folder::Folder;
+use holder::Heirs;
 use lock::Inherited;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Gid, Mode, OFlags, Stat};
@@ -295,9 +296,9 @@ impl StateDirectory {
     /// Which process holds the lock of a role.
     ///
     /// # Errors
-    /// As [`Holder::of`].
+    /// As [`CopyDirectory::holder`].
     pub fn role_holder(&self, role_lock: RoleLock) -> Result<Holder, SupervisorError> {
-        Holder::of(&self.path.join(role_lock.lock()))
+        Holder::of(&self.path.join(role_lock.lock()), &Heirs::default())
     }
 
     /// The files of one copy, which need not be there.

@@ -77,6 +77,12 @@ impl ProcessIdentity {
         Ok(found.map(|process_id| Self { process_id, namespace: process_namespace(), ..self.clone() }))
     }
 
+    /// Whether a process of this boot began before this one.
+    pub(super) fn is_younger_than(&self, process_id: u32) -> bool {
+        let ticks = started_ticks(process_id).ok().flatten();
+        self.boot == boot_id() && ticks.is_some_and(|ticks| ticks.saturating_add(ROUNDING_TICKS) < self.started_ticks)
+    }
+
     /// How long ago it began, ms, whatever became of the wall clock since; `None` of another boot.
     #[must_use]
     pub fn age_ms(&self) -> Option<u64> {

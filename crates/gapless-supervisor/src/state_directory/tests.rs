@@ -1,8 +1,12 @@
 //! The directory as a whole: its modes, its locks, its copies.
 
 use super::*;
+use gapless_testkit::process::Process;
+use gapless_testkit::wait::{until, until_some};
 use proptest::prelude::*;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
 
 fn directory() -> (tempfile::TempDir, StateDirectory) {
     let parent = tempfile::tempdir().unwrap();
@@ -140,6 +144,119 @@ fn copies_are_listed_and_removed_only_when_they_are_dead() {
     assert!(copy.remove().unwrap());
     assert!(!copy.path().exists());
     assert!(copy.remove().unwrap(), "it was not there");
+}
+
+/// A user that this process is not.
+const OTHER: u32 = 65_534;
+
+/// A copy that runs as another user.
+fn of_another_user(directory: &StateDirectory) -> CopyDirectory {
+    let copy = directory.copy(&"a.1".parse().unwrap());
+    copy.prepare().unwrap();
+    let identity = Some(Identity { user: OTHER, group: OTHER, groups: Vec::new() });
+    copy.write_launch(&LaunchPlan { identity, ..plan(1) }).unwrap();
+    copy
+}
+
+/// Starts a process that has this file open, and with it its lock; as another user where one is named.
+fn sleeper(input: impl Into<Stdio>, user: Option<u32>) -> Process {
+    let mut command = Command::new("sleep");
+    command.arg("1000").stdin(input).stdout(Stdio::null());
+    user.map(|user| command.uid(user));
+    Process::start_as(&mut command)
+}
+
+/// Takes the lock of a copy for this process, and no program of another test.
+fn lock_alone(copy: &CopyDirectory) -> HeldLock {
+    HeldLock::take(&copy.path().join("lock"), Inherited::No).unwrap().unwrap()
+}
+
+fn record_of(process: u32) -> LockRecord {
+    let process = ProcessIdentity::of(process).unwrap().unwrap();
+    LockRecord { process, ..LockRecord::of_this(1).unwrap() }
+}
+
+/// A record of a process that is dead.
+fn record_of_the_dead() -> LockRecord {
+    let process = sleeper(Stdio::null(), None);
+    record_of(process.pid().as_raw_pid() as u32)
+}
+
+fn number(process: &Process) -> u32 {
+    process.pid().as_raw_pid() as u32
+}
+
+/// A program of another user from before locks were lent for reading only may have written the record.
+#[test]
+fn records_name_no_process_of_others() {
+    let (_parent, directory) = directory();
+    let copy = of_another_user(&directory);
+    let victim = sleeper(Stdio::null(), None);
+    let lock = copy.lock().unwrap().unwrap();
+    lock.record(&record_of(number(&victim))).unwrap();
+    let is_foreign = |holder| matches!(holder, Holder::Foreign { process_id } if process_id == number(&victim));
+    assert!(is_foreign(copy.holder().unwrap()), "{:?}", copy.holder());
+    drop(lock);
+    assert!(is_foreign(copy.holder().unwrap()), "{:?}", copy.holder());
+    assert!(copy.lock().unwrap().is_none(), "whoever it is, it is not started while that one lives");
+}
+
+/// A descriptor can be sent to any process that takes it.
+#[test]
+fn a_passed_lock_makes_no_heir() {
+    let (_parent, directory) = directory();
+    let copy = of_another_user(&directory);
+    let lock = lock_alone(&copy);
+    lock.record(&record_of_the_dead()).unwrap();
+    let victim = sleeper(rustix::io::dup(&lock).unwrap(), None);
+    drop(lock);
+    // What another test starts holds it, too, until it is another program.
+    until("the victim alone holds it", || match copy.holder().unwrap() {
+        Holder::Foreign { process_id } => process_id == number(&victim),
+        other => panic!("{other:?}"),
+    });
+}
+
+#[test]
+fn copies_of_another_user_are_found() {
+    if !rustix::process::geteuid().is_root() {
+        return println!("SKIPPED: only root starts processes as somebody else");
+    }
+    let (_parent, directory) = directory();
+    let copy = of_another_user(&directory);
+    let lock = lock_alone(&copy);
+    let first = sleeper(Stdio::null(), Some(OTHER));
+    lock.record(&record_of(number(&first))).unwrap();
+    let found = copy.holder().unwrap();
+    assert!(
+        matches!(&found, Holder::Recorded { record, .. } if record.process.process_id == number(&first)),
+        "{found:?}"
+    );
+    lock.record(&record_of_the_dead()).unwrap();
+    let heir = sleeper(rustix::io::dup(&lock).unwrap(), Some(OTHER));
+    let _victim = sleeper(rustix::io::dup(&lock).unwrap(), None);
+    drop(lock);
+    let Holder::Others(found) = copy.holder().unwrap() else { panic!("{:?}", copy.holder()) };
+    assert_eq!(found.iter().map(|orphan| orphan.process_id).collect::<Vec<_>>(), [number(&heir)]);
+}
+
+/// It began before the copy, so the copy has not forked it.
+#[test]
+fn older_processes_are_no_heirs() {
+    let (_parent, directory) = directory();
+    let copy = directory.copy(&"a.1".parse().unwrap());
+    copy.prepare().unwrap();
+    copy.write_launch(&plan(1)).unwrap();
+    let lock = lock_alone(&copy);
+    let older = sleeper(rustix::io::dup(&lock).unwrap(), None);
+    let begun = record_of(number(&older)).process.started_ticks;
+    let record = until_some("another one is younger by more than a tick", || {
+        Some(record_of_the_dead()).filter(|record| record.process.started_ticks > begun + 1)
+    });
+    lock.record(&record).unwrap();
+    drop(lock);
+    let is_older = |found| matches!(found, Holder::Foreign { process_id } if process_id == number(&older));
+    until("the older one alone holds it", || is_older(copy.holder().unwrap()));
 }
 
 #[test]

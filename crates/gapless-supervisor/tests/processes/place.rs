@@ -135,7 +135,7 @@ impl Place {
         match self.directory.role_holder(role_lock).unwrap() {
             Holder::Recorded { record, .. } => Some(record.process.process_id),
             Holder::Others(found) => found.first().map(|process| process.process_id),
-            Holder::Nobody { .. } | Holder::Hidden { .. } => None,
+            Holder::Nobody { .. } | Holder::Foreign { .. } | Holder::Hidden { .. } => None,
         }
     }
 
@@ -173,7 +173,7 @@ impl Drop for Place {
             let mut held = 0;
             let mut kill = |holder: Holder| {
                 let pidfds = match holder {
-                    Holder::Nobody { .. } | Holder::Hidden { .. } => Vec::new(),
+                    Holder::Nobody { .. } | Holder::Foreign { .. } | Holder::Hidden { .. } => Vec::new(),
                     Holder::Recorded { pidfd, .. } => vec![pidfd],
                     Holder::Others(found) => found.into_iter().map(|process| process.pidfd).collect(),
                 };

@@ -203,7 +203,7 @@ impl StandIn {
                     }
                     return Ok(());
                 }
-                Holder::Hidden { .. } => {}
+                Holder::Foreign { .. } | Holder::Hidden { .. } => {}
                 Holder::Others(orphans) => {
                     for orphan in &orphans {
                         // It may have died meanwhile.
