@@ -125,7 +125,7 @@ impl EventLog {
 
     fn try_append(&mut self, record: &EventRecord) -> io::Result<()> {
         if self.file.is_none() {
-            let opened = files::open_to_write(&self.path, OFlags::APPEND | OFlags::CLOEXEC, Mode::from_raw_mode(0o640));
+            let opened = files::open_to_write(&self.path, OFlags::APPEND, Mode::from_raw_mode(0o640));
             self.file = Some(opened.map_err(io::Error::other)?.into());
         }
         let mut line = serde_json::to_vec(record)?;

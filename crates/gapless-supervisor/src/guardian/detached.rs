@@ -33,7 +33,7 @@ pub fn start_detached(directory: &Path, roles: &RoleCommand) -> Result<(), Super
     let mut command = roles.command(&Role::Guardian { directory: directory.path().to_owned() });
     command.stdin(Stdio::null()).current_dir("/");
     // Without a log it is as good.
-    let flags = OFlags::APPEND | OFlags::CLOEXEC;
+    let flags = OFlags::APPEND;
     let log = files::open_to_write(&directory.guardian_log(), flags, files::PRIVATE_FILE);
     let copy = log.as_ref().ok().and_then(|log| log.try_clone().ok());
     command.stdout(log.map_or_else(|_| Stdio::null(), Stdio::from)).stderr(copy.map_or_else(Stdio::null, Stdio::from));

@@ -85,7 +85,7 @@ impl CopyDirectory {
     /// The system's.
     pub fn open_launch_failure(&self) -> Result<LaunchFailureFile, SupervisorError> {
         let path = self.path.join(LAUNCH_ERROR);
-        let file = files::open_to_write(&path, OFlags::CLOEXEC, PRIVATE_FILE)?;
+        let file = files::open_to_write(&path, OFlags::empty(), PRIVATE_FILE)?;
         Ok(LaunchFailureFile { file: file.into(), path })
     }
 
@@ -143,8 +143,7 @@ impl CopyDirectory {
         for name in [LAUNCH, LAUNCH_ERROR, LOCK] {
             files::remove(&self.path.join(name))?;
         }
-        let failed = SupervisorError::io(format!("removing {}", self.path.display()));
-        std::fs::remove_dir(&self.path).map(|()| true).map_err(failed)
+        files::remove_directory(&self.path).map(|()| true)
     }
 }
 

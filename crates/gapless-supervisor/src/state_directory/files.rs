@@ -5,14 +5,15 @@ use crate::error::SupervisorError;
 use gapless_agent::checked_file;
 use gapless_agent::fault::crash_point;
 use gapless_agent::folder::Folder;
-use rustix::fs::{Gid, Mode, OFlags};
-use rustix::io::{Errno, FdFlags};
+use rustix::fs::{AtFlags, Gid, Mode, OFlags};
+use rustix::io::Errno;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The mode of everything that nobody else may read.
 pub const PRIVATE_FILE: Mode = Mode::from_raw_mode(0o600);
@@ -32,17 +33,15 @@ pub fn open(path: &Path) -> Result<Option<File>, SupervisorError> {
 
 /// Opens a file for writing, and makes it if need be; its mode is exact. What the file holds stays.
 pub fn open_to_write(path: &Path, flags: OFlags, mode: Mode) -> Result<OwnedFd, SupervisorError> {
-    let open = || -> io::Result<OwnedFd> {
-        let folder = Folder::open(path.parent().unwrap_or(Path::new("")))?;
-        let file = folder.open_or_create_file(path.file_name().unwrap_or_default(), flags | OFlags::RDWR, mode)?;
-        // Whatever the mask of this process is.
-        rustix::fs::fchmod(&file, mode)?;
-        if !flags.contains(OFlags::CLOEXEC) {
-            rustix::io::fcntl_setfd(&file, FdFlags::empty())?;
-        }
-        Ok(file.into())
-    };
-    open().map_err(SupervisorError::io(format!("opening {} for writing", path.display())))
+    let opened = folder_of(path).and_then(|(folder, name)| open_in(&folder, name, flags, mode));
+    opened.map(OwnedFd::from).map_err(SupervisorError::io(format!("opening {} for writing", path.display())))
+}
+
+fn open_in(folder: &Folder, name: &OsStr, flags: OFlags, mode: Mode) -> io::Result<File> {
+    let file = folder.open_or_create_file(name, flags | OFlags::RDWR, mode)?;
+    // Whatever the mask of this process is.
+    rustix::fs::fchmod(&file, mode)?;
+    Ok(file)
 }
 
 /// What a file holds; `None` if there is none.
@@ -61,21 +60,26 @@ pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, Supervis
 
 /// Puts a file into the place of the one that is there. Another name meanwhile for each process that writes it.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), SupervisorError> {
-    let new = new_path(path);
-    let written = write_new(&new, path, bytes);
-    if written.is_err() {
-        // A full disk: the beginning of the file takes room from the next attempt.
-        let _absent = std::fs::remove_file(&new);
-    }
-    written
+    let failed = SupervisorError::io(format!("writing {}", path.display()));
+    let write = || {
+        let (folder, name) = folder_of(path)?;
+        let new = new_name(name);
+        let written = write_new(&folder, &new, name, bytes);
+        if written.is_err() {
+            // A full disk: the beginning of the file takes room from the next attempt.
+            let _absent = folder.remove(&new);
+        }
+        written
+    };
+    write().map_err(failed)
 }
 
-fn write_new(new: &Path, path: &Path, bytes: &[u8]) -> Result<(), SupervisorError> {
-    let file = open_to_write(new, OFlags::TRUNC | OFlags::CLOEXEC, PRIVATE_FILE)?;
-    File::from(file).write_all(bytes).map_err(SupervisorError::io(format!("writing {}", new.display())))?;
+fn write_new(folder: &Folder, new: &OsStr, name: &OsStr, bytes: &[u8]) -> io::Result<()> {
+    open_in(folder, new, OFlags::TRUNC, PRIVATE_FILE)?.write_all(bytes)?;
     crash_point("state_before_rename");
-    let failed = SupervisorError::io(format!("giving {} its name", path.display()));
-    std::fs::rename(new, path).map_err(failed)?;
+    if !folder.rename(new, name)? {
+        return Err(ErrorKind::NotFound.into());
+    }
     crash_point("state_renamed");
     Ok(())
 }
@@ -89,30 +93,49 @@ pub fn write_json(path: &Path, value: &impl Serialize) -> Result<(), SupervisorE
 
 /// Removes a file, which need not be there.
 pub fn remove(path: &Path) -> Result<(), SupervisorError> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+    absent(path, folder_of(path).and_then(|(folder, name)| folder.remove(name)))
+}
+
+/// Removes a directory in which there is nothing, and which need not be there.
+pub fn remove_directory(path: &Path) -> Result<(), SupervisorError> {
+    let unlink = |(folder, name): (Folder, &OsStr)| Ok(rustix::fs::unlinkat(&folder, name, AtFlags::REMOVEDIR)?);
+    absent(path, folder_of(path).and_then(unlink))
+}
+
+/// What has gone already is as well removed.
+fn absent<T>(path: &Path, removed: io::Result<T>) -> Result<(), SupervisorError> {
+    match removed {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
             Err(SupervisorError::io(format!("removing {}", path.display()))(error))
         }
         _ => Ok(()),
     }
 }
 
-fn new_path(path: &Path) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{}{NEW}", std::process::id()));
-    name.into()
+fn new_name(name: &OsStr) -> OsString {
+    let mut new = name.to_owned();
+    new.push(format!(".{}{NEW}", std::process::id()));
+    new
+}
+
+/// The folder of a file, and its name there.
+fn folder_of(path: &Path) -> io::Result<(Folder, &OsStr)> {
+    let name = path.file_name().ok_or(ErrorKind::InvalidFilename)?;
+    Ok((Folder::open(path.parent().unwrap_or(Path::new("")))?, name))
 }
 
 /// Makes a directory with exactly this mode and group, whatever the mask of this process is; or gives one that is there
 /// both.
 pub fn make_directory(path: &Path, mode: Mode, group: Option<Gid>) -> Result<(), SupervisorError> {
     let failed = || SupervisorError::system(format!("making the directory {}", path.display()));
-    match rustix::fs::mkdir(path, Mode::RWXU) {
+    let (folder, name) =
+        folder_of(path).map_err(SupervisorError::io(format!("making the directory {}", path.display())))?;
+    match rustix::fs::mkdirat(&folder, name, Mode::RWXU) {
         Ok(()) | Err(Errno::EXIST) => {}
         Err(errno) => return Err(failed()(errno)),
     }
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let opened = rustix::fs::open(path, flags, Mode::empty()).map_err(failed())?;
+    let opened = rustix::fs::openat(&folder, name, flags, Mode::empty()).map_err(failed())?;
     let owner = rustix::fs::fstat(&opened).map_err(failed())?.st_uid;
     if owner != rustix::process::geteuid().as_raw() {
         return Err(SupervisorError::damaged(path, format!("it is of user {owner}")));

@@ -97,7 +97,7 @@ pub(super) struct LockFile {
 impl LockFile {
     /// Opens the file, which it makes if need be.
     pub fn open(path: &Path, inherited: Inherited) -> Result<Self, SupervisorError> {
-        let record = files::open_to_write(path, OFlags::CLOEXEC, PRIVATE_FILE)?;
+        let record = files::open_to_write(path, OFlags::empty(), PRIVATE_FILE)?;
         let failed = || SupervisorError::system(format!("opening {} for its lock", path.display()));
         // The same file, whatever has its name by now.
         let same = format!("/proc/self/fd/{}", record.as_raw_fd());

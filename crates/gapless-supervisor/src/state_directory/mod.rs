@@ -150,7 +150,7 @@ impl StateDirectory {
         let mode = Mode::from_raw_mode(if group.is_some() { 0o2750 } else { 0o700 });
         files::make_directory(&this.path.join(LOGS), mode, group)?;
         if let Some(group) = group {
-            files::open_to_write(&this.events(), OFlags::CLOEXEC, Mode::from_raw_mode(0o640))?;
+            files::open_to_write(&this.events(), OFlags::empty(), Mode::from_raw_mode(0o640))?;
             files::give_to_group(&this.path, EVENTS, group)?;
             files::give_to_group(&this.path.join(LOGS), "", group)?;
         }
@@ -349,12 +349,10 @@ impl StateDirectory {
     /// The system's.
     pub fn remove_singleton_locks(&self) -> Result<(), SupervisorError> {
         let folder = self.path.join(SINGLETONS);
-        match std::fs::remove_dir_all(&folder) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                Err(SupervisorError::io(format!("removing {}", folder.display()))(error))
-            }
-            _ => Ok(()),
+        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            files::remove(&entry.path())?;
         }
+        files::remove_directory(&folder)
     }
 
     /// Writes which file is in force.

@@ -260,6 +260,33 @@ fn older_processes_are_no_heirs() {
 }
 
 #[test]
+fn a_users_link_changes_no_directory() {
+    if !rustix::process::geteuid().is_root() {
+        return println!("SKIPPED: only root can give links away");
+    }
+    let parent = tempfile::tempdir().unwrap();
+    let (secret, home) = (parent.path().join("secret"), parent.path().join("home"));
+    std::fs::create_dir_all(secret.join("state")).unwrap();
+    std::fs::set_permissions(secret.join("state"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    std::fs::create_dir(&home).unwrap();
+    std::os::unix::fs::symlink(&secret, home.join("run")).unwrap();
+    for path in [&home, &home.join("run")] {
+        std::os::unix::fs::lchown(path, Some(OTHER), Some(OTHER)).unwrap();
+    }
+    for name in ["state", "new"] {
+        let error = StateDirectory::create(&home.join("run").join(name), Some(OTHER)).unwrap_err().to_string();
+        assert!(error.contains("a link of user 65534 leads to"), "{error}");
+    }
+    assert_eq!(mode(&secret.join("state")), 0o755);
+    let found = std::fs::read_dir(&secret).unwrap().count() + std::fs::read_dir(secret.join("state")).unwrap().count();
+    assert_eq!(
+        (found, std::fs::metadata(secret.join("state")).unwrap().gid()),
+        (1, 0),
+        "nothing was made or given away"
+    );
+}
+
+#[test]
 fn the_floor_is_kept_with_its_text() {
     let (_parent, directory) = directory();
     assert_eq!(directory.read_config_in_force().unwrap(), None);
