@@ -7,6 +7,7 @@ use super::process::{
 };
 use super::{GroupConfig, SupervisorConfig, checks};
 use crate::copy_name::CopyName;
+use crate::logs::LOGS_KEPT_MAX;
 use crate::variables::Variables;
 use gapless_agent::CpuMask;
 use gapless_agent::regular_file::read_text;
@@ -90,7 +91,7 @@ impl SupervisorConfig {
         }
         let cpus = refusals.optional(table.get("cpus", |value| value.read(str::parse::<CpuMask>)));
         let log_bytes_max = refusals.optional(table.get("log_bytes_max", |value| value.size(4096..=1 << 40)));
-        let logs_kept = refusals.optional(table.get("logs_kept", |value| value.whole(0..=100)));
+        let logs_kept = refusals.optional(table.get("logs_kept", |value| value.whole(0..=u64::from(LOGS_KEPT_MAX))));
         refusals.extend(table.unknown());
         let base = Base { folder: base, log_folder: directory.join("logs") };
         let (mut processes, mut unread) = (Vec::new(), Vec::new());

@@ -1,6 +1,6 @@
 //! [`LogFollower`]: reads a log on from a position, also while it is rotated.
 
-use super::positions::{LockedLog, LogFiles, kept};
+use super::positions::{LOGS_KEPT_MAX, LockedLog, LogFiles, kept};
 use rustix::fs::OFlags;
 use std::fs::File;
 use std::io;
@@ -35,7 +35,7 @@ impl LogFollower {
     pub fn before_end(log: &Path, bytes: u64) -> Self {
         let Ok(Some(files)) = LogFiles::of(log) else { return Self::at(log, 0) };
         let (begin, end) = ends(&files);
-        let kept: u64 = parts(&files).map(|(_, length)| length).sum();
+        let kept = parts(&files).fold(0_u64, |kept, (_, length)| kept.saturating_add(length));
         Self::at(log, end.saturating_sub(bytes).max(begin.saturating_sub(kept)))
     }
 
@@ -69,7 +69,7 @@ impl LogFollower {
             if piece.bytes.is_empty() && piece.skipped == 0 {
                 break;
             }
-            all.skipped += piece.skipped;
+            all.skipped = all.skipped.saturating_add(piece.skipped);
             all.bytes.extend(piece.bytes);
         }
         Ok(all)
@@ -128,7 +128,7 @@ fn parts(log: &LogFiles) -> impl Iterator<Item = (File, u64)> {
         let length = file.metadata().ok()?.len();
         Some((file, length))
     };
-    (1..).map_while(part)
+    (1..=LOGS_KEPT_MAX).map_while(part)
 }
 
 #[cfg(test)]
@@ -158,5 +158,46 @@ mod tests {
         let mut log = File::create(&path).unwrap();
         log.write_all(b"ab").unwrap();
         assert_eq!(follower.read(9).unwrap(), piece("ab", 0));
+    }
+
+    /// Its folder may be another user's, who puts there what is wanted.
+    #[test]
+    fn more_kept_files_than_allowed_are_ignored() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        std::fs::write(&path, "end").unwrap();
+        for number in 1..=LOGS_KEPT_MAX + 1 {
+            std::fs::write(kept(&path, number), "x").unwrap();
+        }
+        LogFiles::of(&path).unwrap().unwrap().write_begin(1_000).unwrap();
+        let oldest = 1_000 - u64::from(LOGS_KEPT_MAX);
+        assert_eq!(LogFollower::before_end(&path, 10_000).position(), oldest);
+        let piece = LogFollower::at(&path, 0).read(1).unwrap();
+        assert_eq!(piece, Piece { bytes: b"x".to_vec(), skipped: oldest });
+    }
+
+    #[test]
+    fn impossible_positions_are_ignored() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        std::fs::write(&path, "end").unwrap();
+        for begin in [u64::MAX, 1 << 63] {
+            LogFiles::of(&path).unwrap().unwrap().write_begin(begin).unwrap();
+            assert_eq!(LogFollower::end_of(&path), 3, "{begin}");
+            for position in [0, 2, u64::MAX] {
+                let piece = LogFollower::at(&path, position).read(9).unwrap();
+                assert!(piece.skipped == 0 && b"end".ends_with(&piece.bytes), "{begin} {position}: {piece:?}");
+            }
+        }
+        // Of the longest file, and older ones as long: as much as a file system can say.
+        let Some(disk) = gapless_testkit::folder::SmallDisk::new(64) else { return };
+        let path = disk.path.join("log");
+        for file in [path.clone(), kept(&path, 1), kept(&path, 2), kept(&path, 3)] {
+            File::create(file).unwrap().set_len(i64::MAX as u64 - 4095).unwrap();
+        }
+        LogFiles::of(&path).unwrap().unwrap().write_begin(i64::MAX as u64).unwrap();
+        assert!(LogFollower::end_of(&path) > i64::MAX as u64);
+        assert_eq!(LogFollower::before_end(&path, u64::MAX).position(), 0);
+        assert_eq!(LogFollower::at(&path, 0).read(3).unwrap(), Piece { bytes: vec![0; 3], skipped: 0 });
     }
 }

@@ -17,3 +17,4 @@ mod rotation;
 
 pub use follower::{LogFollower, Piece};
 pub use keeper::{LogFound, LogKeeper};
+pub use positions::LOGS_KEPT_MAX;

@@ -9,10 +9,14 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// Older files of a log at most, whatever the file in force says; more are another's, and are not looked at.
+pub const LOGS_KEPT_MAX: u32 = 100;
 /// How often a lock is tried: it is held for some microseconds, unless somebody means harm.
 const TRIES: u32 = 100;
 /// Between two of them.
 const PAUSE: Duration = Duration::from_millis(1);
+/// Position at which a file begins at most: as long as a file can be.
+const POSITION_MAX: u64 = i64::MAX as u64;
 /// Digits of a position.
 const DIGITS: usize = 20;
 
@@ -55,13 +59,14 @@ impl LogFiles {
         self.folder.open_file(&self.name, flags)
     }
 
-    /// The position at which the file begins. Whatever stands there: a wrong one shows lines twice, or not.
+    /// The position at which the file begins. Whatever stands there: a wrong one shows lines twice, or not. With the length of a file
+    /// it is still a position.
     pub fn begin(&self) -> u64 {
         let mut text = String::new();
         if let Ok(Some(file)) = self.folder.open_file(behind(&self.name, "begin"), OFlags::RDONLY) {
             let _unreadable = file.take(DIGITS as u64 + 1).read_to_string(&mut text);
         }
-        text.trim().parse().unwrap_or(0)
+        text.trim().parse().ok().filter(|begin| *begin <= POSITION_MAX).unwrap_or(0)
     }
 
     /// Writes the position at which the file begins. In one piece, over the one before: also on a full disk.

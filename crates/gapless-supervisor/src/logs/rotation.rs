@@ -8,7 +8,7 @@
 //!
 //! Killed before the cut, a supervisor leaves lines in both files, never in none.
 
-use super::positions::{LockedLog, LogFiles, behind, kept};
+use super::positions::{LOGS_KEPT_MAX, LockedLog, LogFiles, behind, kept};
 use rustix::fs::{FallocateFlags, Mode, OFlags, fallocate};
 use rustix::io::Errno;
 use std::fs::File;
@@ -183,9 +183,11 @@ fn shift(log: &LogFiles, kept_max: u32) -> io::Result<()> {
 }
 
 /// Removes what is kept from this number on, also of a time in which more was.
-fn remove_from(log: &LogFiles, mut number: u32) -> io::Result<()> {
-    while log.folder.remove(kept(&log.name, number))? {
-        number += 1;
+fn remove_from(log: &LogFiles, number: u32) -> io::Result<()> {
+    for number in number..=LOGS_KEPT_MAX {
+        if !log.folder.remove(kept(&log.name, number))? {
+            break;
+        }
     }
     Ok(())
 }
