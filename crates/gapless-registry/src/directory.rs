@@ -5,8 +5,9 @@
 //! none, that one is opened, or made.
 
 use crate::error::RegistryError;
+use gapless_agent::folder::Folder;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use rustix::fs::{CWD, Dir, Mode, OFlags, Stat};
+use rustix::fs::{Dir, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use rustix::process::{Gid, geteuid};
 use std::fmt;
@@ -73,7 +74,7 @@ impl DomainDirectory {
         let name = match place {
             // Without a slash behind it, with which a link would be followed.
             Place::Path(path) => {
-                return Self::open_at(CWD, &path.components().collect::<PathBuf>(), path.clone(), group);
+                return Self::open_path(&path.components().collect::<PathBuf>(), path.clone(), group);
             }
             Place::Named(name) => name,
         };
@@ -98,7 +99,7 @@ impl DomainDirectory {
     fn open_named(name: &str, runtime: Option<&Path>, temporary: &Path) -> Result<Self, RegistryError> {
         let parent = Self::parent_of(name, runtime, temporary)?;
         // With the same demands: below a directory that others may write, they could put another in the place of this one.
-        let parent = Self::open_at(CWD, &parent, parent.clone(), None)?;
+        let parent = Self::open_path(&parent, parent.clone(), None)?;
         Self::open_at(parent.fd().as_fd(), Path::new(name), parent.path.join(name), None)
     }
 
@@ -121,6 +122,17 @@ impl DomainDirectory {
             Some(runtime) => runtime.join("gapless"),
             None => temporary.join(format!("gapless-{}", geteuid().as_raw())),
         })
+    }
+
+    /// On the way no link of another user is followed to what is not that user's: it would be made, and opened for a group, in a place
+    /// that somebody else has chosen.
+    fn open_path(place: &Path, path: PathBuf, group: Option<u32>) -> Result<Self, RegistryError> {
+        let Some(name) = place.file_name() else {
+            return Err(RegistryError::Domain { path, reason: "it has no name".to_owned() });
+        };
+        let failed = RegistryError::system(format!("opening the domain {}", path.display()));
+        let folder = Folder::open(place.parent().unwrap_or(Path::new(""))).map_err(failed)?;
+        Self::open_at(folder.as_fd(), Path::new(name), path, group)
     }
 
     fn open_at(at: BorrowedFd<'_>, name: &Path, path: PathBuf, group: Option<u32>) -> Result<Self, RegistryError> {
@@ -166,7 +178,7 @@ impl DomainDirectory {
             Ok(_) | Err(Errno::NOENT) => {}
             Err(errno) => return Err(failed()(errno)),
         }
-        let new = Self::open_at(CWD, &self.absolute, self.path.clone(), self.group)?;
+        let new = Self::open_path(&self.absolute, self.path.clone(), self.group)?;
         if new.owner != self.owner {
             let reason = format!("it belongs to the user {} now, and belonged to {}", new.owner, self.owner);
             return Err(RegistryError::Domain { path: self.path.clone(), reason });
@@ -387,6 +399,31 @@ mod tests {
         }
         std::os::unix::fs::chown(&path, Some(12345), None).unwrap();
         assert!(open(&path).unwrap_err().to_string().contains("it belongs to the user 12345"));
+    }
+
+    #[test]
+    fn a_users_link_opens_no_directory() {
+        if !geteuid().is_root() {
+            println!("SKIPPED: only root can give links away");
+            return;
+        }
+        let parent = tempfile::tempdir().unwrap();
+        let (secret, home) = (parent.path().join("secret"), parent.path().join("home"));
+        std::fs::create_dir_all(secret.join("domain")).unwrap();
+        std::fs::set_permissions(secret.join("domain"), std::fs::Permissions::from_mode(0o700)).unwrap();
+        std::fs::create_dir(&home).unwrap();
+        std::os::unix::fs::symlink(&secret, home.join("run")).unwrap();
+        for path in [&home, &home.join("run")] {
+            std::os::unix::fs::lchown(path, Some(12345), Some(12345)).unwrap();
+        }
+        for name in ["domain", "new"] {
+            let place = Place::Path(home.join("run").join(name));
+            for group in [Some(12345), None] {
+                let error = DomainDirectory::open(&place, group).unwrap_err().to_string();
+                assert!(error.contains("a link of user 12345 leads to"), "{error}");
+            }
+        }
+        assert_eq!((mode(&secret.join("domain")), std::fs::read_dir(&secret).unwrap().count()), (0o700, 1));
     }
 
     #[test]

@@ -9,7 +9,9 @@ use crate::error::RpcError;
 use crate::remote::table::CallStatistics;
 use crate::route_counters::{Side, process_name_of, route_of};
 use crate::served::counters::CopyStatistics;
+use gapless_agent::folder::Folder;
 use gapless_agent::{CountersReader, Error, checked_file, file_lock};
+use rustix::fs::OFlags;
 use rustix::process::geteuid;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
@@ -178,8 +180,11 @@ fn read(path: &Path, side: Side) -> Result<Option<Found>, String> {
 
 /// Removes the files of the dead.
 pub(super) fn sweep(directory: &Path) -> Result<(), RpcError> {
-    for path in files(directory)? {
-        let Ok(file) = checked_file::open(&path) else { continue };
+    let files = files(directory)?;
+    let failed = RpcError::system(format!("opening the domain {}", directory.display()));
+    let folder = Folder::open(directory).map_err(failed)?;
+    for path in files {
+        let Ok(Some(file)) = folder.open_file(path.file_name().unwrap_or_default(), OFlags::RDONLY) else { continue };
         let is_draft = !path.to_string_lossy().ends_with(ENDING);
         let Ok(metadata) = file.metadata() else { continue };
         let is_old = metadata.modified().is_ok_and(|at| at.elapsed().is_ok_and(|age| age >= DRAFT_AGE));
@@ -187,7 +192,7 @@ pub(super) fn sweep(directory: &Path) -> Result<(), RpcError> {
         let may_look = is_old || !is_draft;
         if may_look && file_lock::try_lock(&file).is_ok_and(|is_taken| is_taken) {
             // A name is never used again, so nobody else's is removed.
-            let _ = std::fs::remove_file(&path);
+            let _ = path.file_name().map(|name| folder.remove(name));
         }
     }
     Ok(())
