@@ -185,6 +185,29 @@ mod tests {
     }
 
     #[test]
+    fn a_users_link_leads_to_no_file() {
+        const OTHER: u32 = 65_534;
+        let parent = tempfile::tempdir().unwrap();
+        let (secret, home) = (parent.path().join("secret"), parent.path().join("home"));
+        std::fs::create_dir_all(secret.join("empty")).unwrap();
+        std::fs::write(secret.join("file"), "kept").unwrap();
+        std::fs::create_dir(&home).unwrap();
+        std::os::unix::fs::symlink(&secret, home.join("run")).unwrap();
+        for path in [&home, &home.join("run")] {
+            if std::os::unix::fs::lchown(path, Some(OTHER), Some(OTHER)).is_err() {
+                return println!("SKIPPED: only root can give links away");
+            }
+        }
+        let run = home.join("run");
+        let done = [write(&run.join("file"), b"new"), remove(&run.join("file")), remove_directory(&run.join("empty"))];
+        for error in done.map(Result::unwrap_err) {
+            assert!(error.to_string().contains("a link of user 65534 leads to"), "{error}");
+        }
+        assert_eq!(std::fs::read(secret.join("file")).unwrap(), b"kept");
+        assert_eq!(std::fs::read_dir(&secret).unwrap().count(), 2);
+    }
+
+    #[test]
     fn a_full_disk_leaves_the_old_file() {
         let Some(disk) = gapless_testkit::folder::SmallDisk::new(64) else { return };
         let path = disk.path.join("file");
