@@ -251,9 +251,10 @@ impl Driver {
     fn tell_of_unkillable(&mut self) {
         if let Some(copy) = self.supervision.find_unkillable(now_ns()) {
             let within = KILLED_ENDS_WITHIN.as_secs();
+            let usual = "it waits for a device or is kept by another namespace";
+            let reason = self.looks.reason.as_deref().unwrap_or(usual);
             self.connections.tell_end(Some(format!(
-                "{copy} has not ended within {within} s after it was killed, as a process that waits for a device or is kept by \
-                 another namespace; the rest ends after it, as `gapless ps` shows"
+                "{copy} has not ended within {within} s after it was killed: {reason}; the rest ends after it, as `gapless ps` shows"
             )));
         }
     }
