@@ -238,7 +238,8 @@ fn told_when_nobody_is_left() {
     assert!(connect_if_any(path, Duration::from_millis(1)).is_err());
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| connect_if_any(path, PATIENCE));
-        std::thread::sleep(Duration::from_millis(20));
+        // One that has not taken its lock yet would start the other again.
+        [RoleLock::Guardian, RoleLock::Supervisor].map(|role_lock| place.wait_for_role(role_lock));
         kill_both(&place);
         assert!(waiting.join().unwrap().unwrap().is_none(), "it is told, and does not wait on");
     });
