@@ -5,6 +5,7 @@
 
 use crate::copy_name::CopyName;
 use crate::error::SupervisorError;
+use crate::process_facts::{is_in_group, processes_of_group};
 use crate::state_directory::StateDirectory;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::File;
@@ -113,7 +114,7 @@ pub fn kill(group: &Path) {
         Err(error) if group.exists() => {
             tracing::debug!("{}: {error}", group.display());
             // Before Linux 5.14, one by one.
-            for pid in processes(group).into_iter().filter_map(Pid::from_raw) {
+            for pid in processes_of_group(group).into_iter().filter_map(Pid::from_raw) {
                 // It may have died meanwhile.
                 let _ = kill_process(pid, Signal::KILL);
             }
@@ -132,7 +133,7 @@ pub fn is_populated(group: &Path) -> bool {
 /// Whether a process is in a group.
 #[must_use]
 pub fn contains(group: &Path, process_id: u32) -> bool {
-    i32::try_from(process_id).is_ok_and(|pid| processes(group).contains(&pid))
+    is_in_group(process_id, group)
 }
 
 /// Removes a group in which nobody is; what cannot be removed stays.
@@ -141,11 +142,6 @@ pub fn remove(group: &Path) {
         Err(error) if error.kind() != ErrorKind::NotFound => tracing::debug!("{}: {error}", group.display()),
         _ => {}
     }
-}
-
-fn processes(group: &Path) -> Vec<i32> {
-    let text = std::fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
-    text.lines().filter_map(|line| line.parse().ok()).collect()
 }
 
 fn make_folder(path: &Path) -> std::io::Result<()> {

@@ -1,6 +1,7 @@
-//! What the kernel tells of a process: its processor time, its age, its memory, its session, its users.
+//! What the kernel tells of a process: its processor time, its age, its memory, its session, its users, its control group.
 
 use rustix::time::{ClockId, clock_gettime};
+use std::path::Path;
 
 /// Processor time of a process, and since when it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +53,17 @@ pub fn users(pid: u32) -> Option<[u32; 2]> {
     let mut users = status.lines().find_map(|line| line.strip_prefix("Uid:"))?.split_ascii_whitespace();
     let (real, saved) = (users.next()?.parse().ok()?, users.nth(1)?.parse().ok()?);
     Some([real, saved])
+}
+
+/// The processes in a control group (version 2), by its directory.
+pub fn processes_of_group(group: &Path) -> Vec<i32> {
+    let text = std::fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
+    text.lines().filter_map(|line| line.parse().ok()).collect()
+}
+
+/// Whether a process is in a control group.
+pub fn is_in_group(pid: u32, group: &Path) -> bool {
+    i32::try_from(pid).is_ok_and(|pid| processes_of_group(group).contains(&pid))
 }
 
 #[cfg(test)]

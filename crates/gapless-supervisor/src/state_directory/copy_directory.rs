@@ -1,7 +1,7 @@
 //! [`CopyDirectory`]: the files of one copy.
 
 use super::files::{self, PRIVATE_FILE, make_directory};
-use super::holder::Holder;
+use super::holder::{Heirs, Holder};
 use super::launch_plan::{LaunchFailure, LaunchPlan};
 use super::lock::{HeldLock, Inherited};
 use crate::copy_name::CopyName;
@@ -109,8 +109,8 @@ impl CopyDirectory {
     /// The lock or `/proc` cannot be read, or this process has no descriptor left.
     pub fn holder(&self) -> Result<Holder, SupervisorError> {
         // An intent that cannot be read names nobody else: what runs was believed when it was written.
-        let heirs = files::read_json(&self.path.join(LAUNCH)).ok().flatten().unwrap_or_default();
-        Holder::of(&self.path.join(LOCK), &heirs)
+        let heirs = files::read_json::<Heirs>(&self.path.join(LAUNCH)).ok().flatten().unwrap_or_default();
+        Holder::of(&self.path.join(LOCK), Some(&heirs))
     }
 
     /// Takes the lock, for as long as this process or anything that it becomes or forks lives. `None`: this copy runs.

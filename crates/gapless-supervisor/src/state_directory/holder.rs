@@ -7,9 +7,8 @@
 use super::files;
 use super::lock::{LockRecord, is_held};
 use super::process::is_dead;
-use crate::control_groups;
 use crate::error::SupervisorError;
-use crate::process_facts::users;
+use crate::process_facts::{is_in_group, users};
 use rustix::fd::OwnedFd;
 use rustix::process::{Pid, PidfdFlags, geteuid, pidfd_open};
 use serde::Deserialize;
@@ -66,8 +65,7 @@ pub struct Orphan {
     pub pidfd: OwnedFd,
 }
 
-/// The processes that may have a lock, from the intent of a copy; of every user without one, as of the locks of roles, which nobody
-/// inherits. Whatever else stands in the intent is no matter here.
+/// The processes that may have the lock of a copy, from its intent. Whatever else stands there is no matter here.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Heirs {
     #[serde(default)]
@@ -87,17 +85,17 @@ impl Heirs {
         let Some(HeirsUser { user }) = self.identity else { return true };
         user == geteuid().as_raw()
             || users(process_id).is_some_and(|users| users.contains(&user))
-            || self.cgroup.as_ref().is_some_and(|group| control_groups::contains(group, process_id))
+            || self.cgroup.as_ref().is_some_and(|group| is_in_group(process_id, group))
     }
 }
 
 impl Holder {
-    /// Of the lock of this file. Waits some milliseconds where one has just been taken. Those of other users are not found
+    /// Of the lock of this file; without heirs, as of a role, nobody passes it on. Waits some milliseconds where one has just been taken. Those of other users are not found
     /// without privileges: then [`Others`](Self::Others) lacks them.
     ///
     /// # Errors
     /// The file or `/proc` cannot be read, or this process has no descriptor left.
-    pub(super) fn of(path: &Path, heirs: &Heirs) -> Result<Self, SupervisorError> {
+    pub(super) fn of(path: &Path, heirs: Option<&Heirs>) -> Result<Self, SupervisorError> {
         let Some(file) = files::open(path)? else { return Ok(Self::Nobody { last: None }) };
         let mut looks = 0;
         loop {
@@ -106,7 +104,7 @@ impl Holder {
                 && let Some(process) = record.process.here()?
                 && let Some(pidfd) = process.open()?
             {
-                if heirs.include(process.process_id) {
+                if heirs.is_none_or(|heirs| heirs.include(process.process_id)) {
                     return Ok(Self::Recorded { record: LockRecord { process, ..record.clone() }, pidfd });
                 }
                 if !is_dead(&pidfd) {
@@ -140,7 +138,7 @@ impl Holder {
 fn find(
     file: &File,
     path: &Path,
-    heirs: &Heirs,
+    heirs: Option<&Heirs>,
     record: Option<&LockRecord>,
 ) -> Result<(Vec<Orphan>, Option<u32>), SupervisorError> {
     let failed = |what: &str| SupervisorError::io(format!("{what} {}", path.display()));
@@ -159,7 +157,7 @@ fn find(
         let process_id = pid.as_raw_nonzero().get().unsigned_abs();
         // It was there before the process that has taken the lock, which has not forked it then.
         let is_older = record.is_some_and(|record| record.process.is_younger_than(process_id));
-        let is_heir = !is_older && heirs.include(process_id);
+        let is_heir = heirs.is_none_or(|heirs| !is_older && heirs.include(process_id));
         // That it still holds it, and lives, says that all this is of the one whose pidfd this is.
         if holds(&entry.path(), &wanted, name) && !is_dead(&pidfd) {
             match is_heir {
@@ -214,20 +212,16 @@ mod tests {
     fn nobody_then_the_recorded_one_then_its_orphans() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lock");
-        assert!(matches!(Holder::of(&path, &Heirs::default()).unwrap(), Holder::Nobody { last: None }));
+        assert!(matches!(Holder::of(&path, None).unwrap(), Holder::Nobody { last: None }));
         let held = HeldLock::take(&path, Inherited::No).unwrap().unwrap();
         assert!(HeldLock::take(&path, Inherited::No).unwrap().is_none());
         // One that was stopped before it wrote.
-        let Holder::Others(unnamed) = Holder::of(&path, &Heirs::default()).unwrap() else {
-            panic!("it is held by no record")
-        };
+        let Holder::Others(unnamed) = Holder::of(&path, None).unwrap() else { panic!("it is held by no record") };
         // What another test starts holds it, too, until it is another program.
         assert!(unnamed.iter().any(|orphan| orphan.process_id == std::process::id()));
         let record = LockRecord::of_this(3).unwrap();
         held.record(&record).unwrap();
-        let Holder::Recorded { record: found, .. } = Holder::of(&path, &Heirs::default()).unwrap() else {
-            panic!("it is recorded")
-        };
+        let Holder::Recorded { record: found, .. } = Holder::of(&path, None).unwrap() else { panic!("it is recorded") };
         assert_eq!(found, record);
 
         let mut heir = heir(&held);
@@ -240,14 +234,12 @@ mod tests {
         drop(held);
         // It has the file open, and not the lock.
         let _onlooker = File::open(&path).unwrap();
-        let Holder::Others(orphans) = Holder::of(&path, &Heirs::default()).unwrap() else {
-            panic!("an orphan holds it")
-        };
+        let Holder::Others(orphans) = Holder::of(&path, None).unwrap() else { panic!("an orphan holds it") };
         let heir_id = heir.pid().as_raw_pid() as u32;
         let orphan = orphans.iter().find(|orphan| orphan.process_id == heir_id).unwrap();
         pidfd_send_signal(&orphan.pidfd, Signal::KILL).unwrap();
         heir.wait();
-        let last = until_some("the orphan is dead", || match Holder::of(&path, &Heirs::default()).unwrap() {
+        let last = until_some("the orphan is dead", || match Holder::of(&path, None).unwrap() {
             Holder::Nobody { last } => Some(last),
             _ => None,
         });
@@ -262,7 +254,7 @@ mod tests {
         let held = HeldLock::take(&path, Inherited::No).unwrap().unwrap();
         held.record(&LockRecord::of_this(1).unwrap()).unwrap();
         drop(held);
-        assert!(matches!(Holder::of(&path, &Heirs::default()).unwrap(), Holder::Recorded { .. }));
+        assert!(matches!(Holder::of(&path, None).unwrap(), Holder::Recorded { .. }));
     }
 
     /// Its copies are taken over by the program that comes after it.
@@ -274,9 +266,7 @@ mod tests {
         let text = serde_json::to_string(&record).unwrap();
         assert!(text.contains("\"process_id\":"), "{text}");
         std::fs::write(&path, text.replace("process_id", "pid")).unwrap();
-        let Holder::Recorded { record: found, .. } = Holder::of(&path, &Heirs::default()).unwrap() else {
-            panic!("it is recorded")
-        };
+        let Holder::Recorded { record: found, .. } = Holder::of(&path, None).unwrap() else { panic!("it is recorded") };
         assert_eq!(found, record);
     }
 
@@ -290,7 +280,7 @@ mod tests {
             ["", "{", &record[..record.len() / 2], &wrong_boot, "[1,2]", &"9".repeat(4096), "{\"process_id\":-1}"]
         {
             std::fs::write(&path, text).unwrap();
-            assert!(matches!(Holder::of(&path, &Heirs::default()).unwrap(), Holder::Nobody { .. }), "{text}");
+            assert!(matches!(Holder::of(&path, None).unwrap(), Holder::Nobody { .. }), "{text}");
         }
     }
 

@@ -47,7 +47,6 @@ use crate::copy_name::CopyName;
 use crate::error::SupervisorError;
 use gapless_agent::fault::crash_point;
 use gapless_agent::folder::Folder;
-use holder::Heirs;
 use lock::Inherited;
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{Gid, Mode, OFlags, Stat};
@@ -298,7 +297,7 @@ impl StateDirectory {
     /// # Errors
     /// As [`CopyDirectory::holder`].
     pub fn role_holder(&self, role_lock: RoleLock) -> Result<Holder, SupervisorError> {
-        Holder::of(&self.path.join(role_lock.lock()), &Heirs::default())
+        Holder::of(&self.path.join(role_lock.lock()), None)
     }
 
     /// The files of one copy, which need not be there.

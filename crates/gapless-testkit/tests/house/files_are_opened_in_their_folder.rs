@@ -39,6 +39,7 @@ const REASONS: [(&str, &str); 13] = [
     ("gapless-registry/src/directory.rs", "the domain's directory itself, which is checked by its descriptor"),
     ("gapless-supervisor/src/control_groups.rs", "control groups: files of the kernel"),
     ("gapless-supervisor/src/driver/changed_files.rs", "`/proc/PID/fdinfo`"),
+    ("gapless-supervisor/src/process_facts.rs", "`/proc`, and control groups: files of the kernel"),
     ("gapless-supervisor/src/launch/dispositions.rs", "`/proc/self/status`"),
     ("gapless-supervisor/src/launch/input.rs", "the input of a copy, which may be a device; opened as the copy's user"),
     (
