@@ -28,6 +28,7 @@
 //! | [`wake_fd`] | eventfds that wake another process's thread |
 //! | [`foreign`] | the application's functions, whose panics are caught |
 //! | [`process_mark`] | [`ProcessMark`](process_mark::ProcessMark): whether this is the process that made something, or a child of it |
+//! | [`proc_folder`] | whether `/proc` has the processes of this process namespace |
 //! | [`fault`] | crash points and mutants, for tests |
 //! | [`file_lock`] | locks of files, and whether one is held |
 //! | [`private_folder`] | folders of this process's user alone |
@@ -36,6 +37,7 @@
 //! | `folder_tree` | removing a folder with all that it holds |
 //! | [`folder`] | [`Folder`](folder::Folder): files in a folder that another user may write into |
 //! | [`regular_file`] | files that a program reads by name |
+//! | [`shortage`] | whether an error means that this process or its machine lacks something |
 //! | [`wait_notices`] | [`WaitNotices`](wait_notices::WaitNotices): when one who waits says for whom |
 //! | [`lost_mappings`] | a file that was made shorter under its mapping ends the program with the file's name |
 //! | [`random`] | random bytes of the operating system |
@@ -70,10 +72,12 @@ pub mod park_flag;
 pub mod pauses;
 pub mod plan;
 pub mod private_folder;
+pub mod proc_folder;
 pub mod process_mark;
 pub mod progress;
 pub mod random;
 pub mod regular_file;
+pub mod shortage;
 pub mod socket_file;
 pub mod thread;
 pub mod thread_group;
