@@ -133,12 +133,12 @@ impl SoupServer {
     }
 
     /// Visits every client: receives from it, and sends it the frames that it has room for. Returns the work done.
-    fn serve(&mut self, now_ns: u64) -> Result<usize, StreamError> {
+    fn serve(&mut self, now_ns: u64) -> usize {
         let released_sequence = self.source.window.released_sequence();
         let is_timer_due = now_ns >= self.next_deadline_ns;
         let is_ending = self.is_ending();
         let Self { server, source, options, counters, warnings, .. } = self;
-        let (mut work, mut frames, mut outcome, mut gone) = (0, 0, Ok(()), 0);
+        let (mut work, mut frames, mut gone) = (0, 0, 0);
         server.retain(|slot| {
             let received = SoupClient::receive(slot, source, options, now_ns);
             let ending = match received {
@@ -182,7 +182,12 @@ impl SoupServer {
                     counters.overtaken.add(1);
                     warnings.warn(now_ns, || format!("the rewind client at {peer} is dropped: {error}"));
                 }
-                Ending::Failed(error) => outcome = Err(error.into()),
+                // A client must not stop the stream: the journal's writer finds the journal's errors.
+                Ending::Failed(error) => {
+                    warnings.warn(now_ns, || {
+                        format!("the rewind client at {peer} is dropped, its frames cannot be read: {error}")
+                    });
+                }
             }
             false
         });
@@ -195,7 +200,7 @@ impl SoupServer {
         if is_timer_due {
             self.next_deadline_ns = now_ns + TIMER_INTERVAL_NS;
         }
-        outcome.map(|()| work + frames + gone)
+        work + frames + gone
     }
 }
 
@@ -210,7 +215,7 @@ impl Agent for SoupServer {
         if self.server.connections() == 0 {
             return Ok(events);
         }
-        Ok(events + self.serve(now.monotonic_ns)?)
+        Ok(events + self.serve(now.monotonic_ns))
     }
 
     fn arm(&mut self) {

@@ -7,6 +7,7 @@ use gapless_agent::Now;
 use gapless_client::ClientError;
 use gapless_client::client::MessageType;
 use gapless_client::node::{SharedMemoryLink, SharedMemoryOptions, StreamNode, StreamNodeOptions};
+use gapless_client::stream_layout::StreamLayout;
 use gapless_stream::Persistence;
 use gapless_stream::event_stream::EventStream;
 use gapless_stream::messages::SequencerRequest;
@@ -19,6 +20,7 @@ use gapless_wire::{Encoding, FeedSession};
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read};
 use std::net::SocketAddr;
+use std::os::unix::fs::FileExt;
 use std::process::Command;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -45,7 +47,7 @@ fn options(directory: &TempDir) -> EventStreamOptions {
 struct World {
     stream: EventStream,
     node: StreamNode<SharedMemoryLink>,
-    _directory: TempDir,
+    directory: TempDir,
 }
 
 impl World {
@@ -55,7 +57,7 @@ impl World {
         let link = stream.local_link(SharedMemoryOptions::default()).unwrap();
         let mut node = StreamNode::new(link, StreamNodeOptions::default());
         node.wait_open(PATIENCE).unwrap();
-        Self { stream, node, _directory: directory }
+        Self { stream, node, directory }
     }
 
     fn publish(&mut self, payloads: impl IntoIterator<Item = Vec<u8>>) {
@@ -134,6 +136,33 @@ fn everything_comes_in_order_and_then_what_is_new() {
     drop(middle);
     reaches(&world.stream, "rewind.clients", 3);
     assert_eq!((counter(&world.stream, "rewind.logins"), counter(&world.stream, "rewind.logins_refused")), (5, 0));
+}
+
+#[test]
+fn damage_below_a_client_ends_that_client() {
+    let mut world = World::start();
+    world.publish(payloads(5_000, 400));
+    let last = world.stream.released_sequence();
+    let segment = StreamLayout::new(world.directory.path()).journal().join(format!("{:020}.segment", 1));
+    let damaged = payloads(21, 400).pop().unwrap();
+    let bytes = std::fs::read(&segment).unwrap();
+    let at = bytes.windows(400).position(|window| window == damaged).unwrap();
+    let file = std::fs::OpenOptions::new().write(true).open(&segment).unwrap();
+    file.write_all_at(&[!damaged[100]], at as u64 + 100).unwrap();
+    // One meets the damage as it logs in, the other behind good frames.
+    let damaged_sequence = last - 5_000 + 21;
+    let (mut at_it, mut before_it) =
+        (world.logged_in("MONDAY", damaged_sequence), world.logged_in("MONDAY", damaged_sequence - 1));
+    assert_eq!(at_it.next(), None);
+    before_it.accepted("MONDAY", damaged_sequence - 1);
+    while before_it.next().is_some() {}
+    reaches(&world.stream, "rewind.clients", 0);
+    // The stream goes on, and serves the others.
+    let mut good = world.logged_in("MONDAY", damaged_sequence + 1);
+    good.accepted("MONDAY", damaged_sequence + 1);
+    let more = payloads(20, 30);
+    world.publish(more.clone());
+    assert_eq!(good.frames(damaged_sequence + 1, last + 20)[5_000 - 21..], more);
 }
 
 #[test]

@@ -7,6 +7,7 @@
 use super::tcp::{Received, TcpConnection};
 use crate::TransportError;
 use crate::sockets::tcp::accept;
+use crate::warnings::Warnings;
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -72,6 +73,7 @@ pub struct TcpServer<T> {
     /// Somebody may be waiting at the port.
     may_accept: bool,
     next_accept_ns: u64,
+    warnings: Warnings,
 }
 
 /// The port's token; those of connections are indices.
@@ -109,6 +111,7 @@ impl<T> TcpServer<T> {
             next_look_ns: 0,
             may_accept: false,
             next_accept_ns: 0,
+            warnings: Warnings::default(),
         })
     }
 
@@ -156,7 +159,7 @@ impl<T> TcpServer<T> {
             }
         }
         if std::mem::take(&mut self.may_accept) && now_ns >= self.next_accept_ns {
-            came.refused = self.accept(now_ns, make)?;
+            came.refused = self.accept(now_ns, make);
         }
         if came.events == 0 {
             self.next_look_ns = now_ns + LOOK_INTERVAL_NS;
@@ -168,7 +171,7 @@ impl<T> TcpServer<T> {
         &mut self,
         now_ns: u64,
         mut make: impl FnMut(OwnedFd, SocketAddr) -> io::Result<(TcpConnection, T)>,
-    ) -> Result<u64, TransportError> {
+    ) -> u64 {
         let mut refused = 0;
         for _ in 0..ACCEPTS_MAX {
             let (stream, peer) = match accept(&self.listener) {
@@ -179,7 +182,8 @@ impl<T> TcpServer<T> {
                     continue;
                 }
                 Err(error) => {
-                    tracing::warn!(%error, at = %self.local_address, "no connection can be accepted now");
+                    let at = self.local_address;
+                    self.warnings.warn(now_ns, || format!("no connection can be accepted at {at} now: {error}"));
                     self.next_accept_ns = now_ns + ACCEPT_PAUSE_NS;
                     break;
                 }
@@ -195,8 +199,13 @@ impl<T> TcpServer<T> {
             };
             let index = self.slots.iter().position(Option::is_none).unwrap_or(self.slots.len());
             let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
-            epoll::add(&self.epoll, &connection, EventData::new_u64(index as u64), flags)
-                .map_err(TransportError::system("watching a connection"))?;
+            let watched = epoll::add(&self.epoll, &connection, EventData::new_u64(index as u64), flags);
+            if let Err(error) = watched {
+                // For want of memory, or of watches for this user: a caller must not end those that are served.
+                self.warnings.warn(now_ns, || format!("the connection of {peer} cannot be watched: {error}"));
+                refused += 1;
+                continue;
+            }
             let slot = Some(Slot { connection, state, may_read: true, may_write: true });
             if index == self.slots.len() {
                 self.slots.push(slot);
@@ -205,7 +214,7 @@ impl<T> TcpServer<T> {
             }
             self.connections += 1;
         }
-        Ok(refused)
+        refused
     }
 
     /// Visits every connection; those for which `visit` returns `false` are closed.

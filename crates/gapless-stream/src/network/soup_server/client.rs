@@ -64,7 +64,7 @@ pub(super) enum Ending {
     Silent,
     /// The frames that it reads are no longer kept.
     Overtaken(ClientError),
-    /// The stream is damaged.
+    /// The frames that it reads cannot be read now.
     Failed(ClientError),
 }
 
