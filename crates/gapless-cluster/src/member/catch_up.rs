@@ -3,7 +3,6 @@
 
 use super::frame_fetch::{FetchError, FetchedFrames, PieceRequests, header, words};
 use super::journal_readers::{JournalReaders, ReadOutcome};
-use crate::ClusterError;
 use crate::consensus::{Fetch, LogPosition, MemberId};
 use crate::link::{Content, Links};
 use gapless_transport::catch_up_budget::CatchUpBudget;
@@ -164,15 +163,17 @@ impl CatchUp {
         links: &mut Links,
         (readers, budget): (&mut JournalReaders, &mut CatchUpBudget),
         now_ns: u64,
-    ) -> Result<(), ClusterError> {
+    ) {
         if self.asked.is_empty() || !budget.has_some(now_ns) {
-            return Ok(());
+            return;
         }
-        let Some((to, first, last)) = self.asked.pop_front() else { return Ok(()) };
+        let Some((to, first, last)) = self.asked.pop_front() else { return };
         self.bytes.clear();
-        match readers.read(to, (first, last), PIECE_BYTES, (&mut self.bytes, now_ns))? {
+        match readers.read(to, (first, last), PIECE_BYTES, (&mut self.bytes, now_ns)) {
             // A quorum was faster than this journal.
-            ReadOutcome::Until(until) if until < first => return Ok(()),
+            ReadOutcome::Until(until) if until < first => return,
+            // The receiver asks again; an answer without frames would say that they are not held.
+            ReadOutcome::NotNow => return,
             ReadOutcome::Until(until) if until == last => readers.forget(to),
             ReadOutcome::Until(_) => {}
             ReadOutcome::NotHeld => {
@@ -182,7 +183,6 @@ impl CatchUp {
         budget.spend(self.bytes.len());
         // The receiver asks again if the frames do not arrive.
         let _ = links.send(to.get(), Content::CatchUpFrames, &header(first, last), &[&self.bytes]);
-        Ok(())
     }
 
     /// Takes a piece. `held` are this member's own frames from the first requested sequence on, as far as there are

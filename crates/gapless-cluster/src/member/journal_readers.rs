@@ -4,10 +4,12 @@
 //! A reader has read a little ahead. So all readers are dropped when this journal is cut, and when another member
 //! leads: what they have read may not be in the journal any more. Retention may delete the segment of a reader: the
 //! reader reads it to its end, and then gets the answer that the next frame is not held.
+//!
+//! A read is for another member, so no error of one ends this member: the journal's writer finds the journal's errors.
 
-use crate::ClusterError;
 use crate::consensus::MemberId;
 use gapless_journal::{JournalError, JournalReader, Replay};
+use gapless_transport::warnings::Warnings;
 use gapless_wire::aligned_length;
 use std::path::PathBuf;
 
@@ -21,10 +23,13 @@ pub(super) enum ReadOutcome {
     Until(u64),
     /// The journal does not hold the first frame any more.
     NotHeld,
+    /// The journal cannot be read now, for which there was a warning.
+    NotNow,
 }
 
 pub(super) struct JournalReaders {
     journal: PathBuf,
+    warnings: Warnings,
     kept: Vec<KeptReader>,
 }
 
@@ -35,23 +40,20 @@ struct KeptReader {
 }
 
 impl JournalReaders {
-    pub const fn new(journal: PathBuf) -> Self {
-        Self { journal, kept: Vec::new() }
+    pub fn new(journal: PathBuf) -> Self {
+        Self { journal, warnings: Warnings::default(), kept: Vec::new() }
     }
 
     /// Appends frames from `first` on to `frames`, padded: up to `last`, but no further frame once there are
     /// `bytes_max` bytes. Returns the last sequence; one before `first` if the journal ends there.
-    ///
-    /// # Errors
-    /// A damaged journal.
     pub fn read(
         &mut self,
         member: MemberId,
         (first, last): (u64, u64),
         bytes_max: usize,
         (frames, now_ns): (&mut Vec<u8>, u64),
-    ) -> Result<ReadOutcome, ClusterError> {
-        let mut next = first;
+    ) -> ReadOutcome {
+        let (mut next, length_before) = (first, frames.len());
         let outcome = self.stand_at(member, first, now_ns).and_then(|replay| {
             replay.read_until(last);
             while next <= last && frames.len() < bytes_max {
@@ -66,13 +68,15 @@ impl JournalReaders {
         if let Err(error) = outcome {
             self.forget(member);
             if !self.is_cut_off(&error, next) {
-                return Err(error.into());
+                self.warnings.warn(now_ns, || format!("frames for member {member} cannot be read now: {error}"));
+                frames.truncate(length_before);
+                return ReadOutcome::NotNow;
             }
             if next == first {
-                return Ok(ReadOutcome::NotHeld);
+                return ReadOutcome::NotHeld;
             }
         }
-        Ok(ReadOutcome::Until(next - 1))
+        ReadOutcome::Until(next - 1)
     }
 
     /// Whether an error only says that retention has deleted the frame `sequence`, perhaps while a reader was at it.
@@ -123,6 +127,7 @@ mod tests {
     use super::*;
     use gapless_journal::{Journal, JournalOptions};
     use gapless_wire::{Frame, FrameHeader, FrameWriter, HEADER_LENGTH};
+    use std::os::unix::fs::FileExt;
 
     const SEGMENT_LENGTH: u64 = 64 << 10;
 
@@ -166,7 +171,7 @@ mod tests {
     /// The result of a read: its outcome, and the terms of the frames.
     fn read(readers: &mut JournalReaders, number: u64, range: (u64, u64), bytes_max: usize) -> (ReadOutcome, Vec<u64>) {
         let (mut bytes, mut terms, mut start) = (Vec::new(), Vec::new(), 0);
-        let found = readers.read(member(number), range, bytes_max, (&mut bytes, 0)).unwrap();
+        let found = readers.read(member(number), range, bytes_max, (&mut bytes, 0));
         while start < bytes.len() {
             let frame = Frame::parse(&bytes[start..]).unwrap();
             frame.verify().unwrap();
@@ -203,6 +208,32 @@ mod tests {
         assert_eq!(readers.kept.len(), 2);
         readers.forget_idle(IDLE_NS_MAX);
         assert!(readers.kept.is_empty());
+    }
+
+    #[test]
+    fn unreadable_frames_are_read_later() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut journal = journal(directory.path());
+        append(&mut journal, 1, 100);
+        let segment = directory.path().join(format!("{:020}.segment", 1));
+        let bytes = std::fs::read(&segment).unwrap();
+        let at = bytes.windows(100).position(|window| window == [50; 100]).unwrap();
+        let file = std::fs::OpenOptions::new().write(true).open(&segment).unwrap();
+        let mut readers = JournalReaders::new(directory.path().to_owned());
+        file.write_all_at(&[0], at as u64).unwrap();
+        for range in [(50, 60), (1, 100)] {
+            assert_eq!(read(&mut readers, 1, range, usize::MAX), (ReadOutcome::NotNow, Vec::new()));
+        }
+        assert_eq!(read(&mut readers, 1, (1, 49), usize::MAX).0, ReadOutcome::Until(49));
+        file.write_all_at(&[50], at as u64).unwrap();
+        assert_eq!(read(&mut readers, 1, (50, 100), usize::MAX).0, ReadOutcome::Until(100));
+        // A journal that cannot be opened, as by a process without a descriptor, holds its frames all the same.
+        readers.forget_all();
+        let elsewhere = directory.path().with_extension("moved");
+        std::fs::rename(directory.path(), &elsewhere).unwrap();
+        assert_eq!(read(&mut readers, 1, (1, 100), usize::MAX).0, ReadOutcome::NotNow);
+        std::fs::rename(&elsewhere, directory.path()).unwrap();
+        assert_eq!(read(&mut readers, 1, (1, 100), usize::MAX).0, ReadOutcome::Until(100));
     }
 
     #[test]

@@ -3,7 +3,6 @@
 
 use super::journal_readers::ReadOutcome;
 use super::{Member, transmit};
-use crate::ClusterError;
 use crate::consensus::core::lagging::LaggingFollower;
 use crate::consensus::wire::ENTRIES_MAX;
 use crate::consensus::{MemberId, Outgoing};
@@ -59,9 +58,9 @@ impl Pace {
 
 impl Member {
     /// Sends the next piece to one of the members that lag. Returns whether one was sent.
-    pub(super) fn send_to_lagging(&mut self) -> Result<bool, ClusterError> {
+    pub(super) fn send_to_lagging(&mut self) -> bool {
         if !self.core.consensus.has_lagging() || !self.core.catch_up_budget.has_some(self.core.now.monotonic_ns) {
-            return Ok(false);
+            return false;
         }
         self.look_who_lags();
         let all = self.core.consensus.lagging();
@@ -76,11 +75,11 @@ impl Member {
             let queued_bytes = self.links.statistics(number).map_or(0, |link| link.queued_bytes);
             if queued_bytes < PIECE_BYTES as u64 && self.lagging.pace(&follower).has_room() {
                 self.lagging.turn = self.lagging.turn.wrapping_add(at + 1);
-                self.send_piece(&follower)?;
-                return Ok(true);
+                self.send_piece(&follower);
+                return true;
             }
         }
-        Ok(false)
+        false
     }
 
     /// A member lags that needs more than one message takes; the window holds two messages at least, so it does not
@@ -90,16 +89,14 @@ impl Member {
         self.core.consensus.set_lagging_before(first_sequence);
     }
 
-    fn send_piece(&mut self, follower: &LaggingFollower) -> Result<(), ClusterError> {
+    fn send_piece(&mut self, follower: &LaggingFollower) {
         let (mut frames, mut messages) =
             (std::mem::take(&mut self.lagging.frames), std::mem::take(&mut self.lagging.messages));
-        let Some(last_index) = self.read_piece(follower, &mut frames)? else {
-            let reason = format!("an entry that it needs, {}, is not in this journal any more", follower.next_index);
-            self.core.warn(follower.member, &reason);
+        let Some(last_index) = self.read_piece(follower, &mut frames) else {
             self.core.consensus.unreachable(follower.member);
             self.core.consensus.pause_lagging(follower.member);
             self.lagging.frames = frames;
-            return Ok(());
+            return;
         };
         self.core.consensus.append_to_lagging(follower, last_index, &mut messages);
         for outgoing in messages.drain(..) {
@@ -122,12 +119,11 @@ impl Member {
             }
         }
         (self.lagging.frames, self.lagging.messages) = (frames, messages);
-        Ok(())
     }
 
-    /// Reads the frames of the next entries of a lagging member. Returns the last entry's index; `None` if the journal
-    /// does not hold the frames of the first.
-    fn read_piece(&mut self, follower: &LaggingFollower, frames: &mut Vec<u8>) -> Result<Option<u64>, ClusterError> {
+    /// Reads the frames of the next entries of a lagging member. Returns the last entry's index; `None`, and a warning,
+    /// if the journal does not hold the frames of the first, or cannot be read now.
+    fn read_piece(&mut self, follower: &LaggingFollower, frames: &mut Vec<u8>) -> Option<u64> {
         frames.clear();
         self.lagging.ends.clear();
         let Self { core, lagging: LaggingAppends { ends, .. }, .. } = self;
@@ -141,15 +137,19 @@ impl Member {
                 let before = frames.len();
                 let range = (batch.first_sequence, batch.end_sequence);
                 let to = (&mut *frames, core.now.monotonic_ns);
-                if core.readers.read(follower.member, range, usize::MAX, to)? != ReadOutcome::Until(batch.end_sequence)
-                {
+                let outcome = core.readers.read(follower.member, range, usize::MAX, to);
+                if outcome != ReadOutcome::Until(batch.end_sequence) {
                     frames.truncate(before);
+                    if last_index.is_none() && outcome != ReadOutcome::NotNow {
+                        let reason = format!("an entry that it needs, {index}, is not in this journal any more");
+                        core.warn(follower.member, &reason);
+                    }
                     break;
                 }
             }
             ends.push((index, frames.len()));
             last_index = Some(index);
         }
-        Ok(last_index)
+        last_index
     }
 }

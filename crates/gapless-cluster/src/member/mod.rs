@@ -361,7 +361,7 @@ impl Member {
         }
         self.core.advance(&[])?;
         self.send()?;
-        work += usize::from(self.send_to_lagging()?);
+        work += usize::from(self.send_to_lagging());
         self.core.catch_up(&mut self.links)?;
         self.core.release();
         self.check_divergence()?;

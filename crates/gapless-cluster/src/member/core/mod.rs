@@ -595,7 +595,7 @@ impl Core {
             self.ingress.write_state_soon();
         }
         self.readers.forget_idle(self.now.monotonic_ns);
-        self.catch_up.serve(links, (&mut self.readers, &mut self.catch_up_budget), self.now.monotonic_ns)?;
+        self.catch_up.serve(links, (&mut self.readers, &mut self.catch_up_budget), self.now.monotonic_ns);
         self.catch_up.ask(links, self.now.monotonic_ns);
         let Some((position, common_sequence)) = self.catch_up.complete() else { return Ok(()) };
         let replacement_bytes = self.catch_up.replacement_after(0).len();

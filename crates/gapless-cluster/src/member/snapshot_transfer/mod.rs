@@ -162,7 +162,7 @@ impl SnapshotTransfers {
         consensus: &Consensus,
         now: Now,
     ) -> Result<TransferOutcome, ClusterError> {
-        self.sender.serve(&self.context, links, consensus, now.epoch_ns)?;
+        self.sender.serve(&self.context, links, consensus, now.epoch_ns);
         match &mut self.receiver {
             Some(receiver) => receiver.turn(&self.context, links, consensus, now.monotonic_ns),
             None => Ok(Ok(())),

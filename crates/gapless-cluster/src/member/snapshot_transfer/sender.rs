@@ -11,6 +11,7 @@ use crate::link::{Content, Links};
 use gapless_agent::checked_file;
 use gapless_journal::JournalReader;
 use gapless_stream::sequencer_state_writer;
+use gapless_transport::warnings::Warnings;
 use gapless_wire::checksum::crc32c;
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
@@ -31,6 +32,7 @@ pub(super) struct TransferSender {
     bytes: Vec<u8>,
     /// State and snapshot are older than everything that the journal holds of consensus.
     needs_newer: bool,
+    warnings: Warnings,
 }
 
 struct OpenTransfer {
@@ -60,25 +62,21 @@ impl TransferSender {
     }
 
     /// Answers one of the requests.
-    pub fn serve(
-        &mut self,
-        context: &TransferContext,
-        links: &mut Links,
-        consensus: &Consensus,
-        now_ns: u64,
-    ) -> Result<(), ClusterError> {
-        let Some((to, request)) = self.asked.pop_front() else { return Ok(()) };
+    pub fn serve(&mut self, context: &TransferContext, links: &mut Links, consensus: &Consensus, now_ns: u64) {
+        let Some((to, request)) = self.asked.pop_front() else { return };
         self.bytes.clear();
         let answer = match request {
-            Request::Offer { with_snapshot } => self.pack(context, to, with_snapshot, consensus, now_ns)?,
+            Request::Offer { with_snapshot } => self
+                .pack(context, to, with_snapshot, consensus, now_ns)
+                // What another member needs does not end this one.
+                .unwrap_or_else(|error| Answer::no(&format!("this member cannot read it now: {error}"))),
             Request::Piece(piece) => self.cut(to, piece),
         };
         if let Answer::No(reason) = &answer {
-            tracing::warn!(member = %to, reason, "a member that is too far behind gets nothing");
+            self.warnings.warn(now_ns, || format!("member {to}, which is too far behind, gets nothing: {reason}"));
         }
         // The receiver asks again if the answer does not arrive.
         let _ = links.send(to.get(), Content::SnapshotTransfer, &answer.to_bytes(), &[&self.bytes]);
-        Ok(())
     }
 
     fn pack(
@@ -123,8 +121,12 @@ impl TransferSender {
             let snapshot = snapshot.map(|(sequence, path)| open(&path, sequence)).transpose()?;
             Ok((state, snapshot))
         });
-        let Ok(((state_file, state), snapshot)) = opened else {
-            return Ok(Answer::no("state or snapshot has just been replaced"));
+        let ((state_file, state), snapshot) = match opened {
+            Ok(opened) => opened,
+            Err(error) => {
+                let reason = format!("state or snapshot has just been replaced, or cannot be opened now: {error}");
+                return Ok(Answer::no(&reason));
+            }
         };
         // The number must differ from those of this process's former life.
         self.last_transfer = now_ns.max(self.last_transfer + 1);
