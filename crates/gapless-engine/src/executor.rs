@@ -249,6 +249,7 @@ impl Agent for Executor {
         if !self.outbox.deferred.is_empty() {
             moved += self.outbox.retry(&self.fold);
         }
+        self.outbox.dead_letters.write_late();
         self.retries.after_poll(now.monotonic_ns, self.outbox.awaits_room(), moved > 0);
         self.outbox.flush();
         self.count();

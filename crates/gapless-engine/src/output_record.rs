@@ -34,11 +34,13 @@ use program::program;
 use crate::fold::{Fold, OnOtherProgram};
 use crate::{EngineError, snapshot};
 use gapless_agent::checked_file;
+use gapless_agent::wait_notices::WaitNotices;
 use gapless_log::StreamIdentity;
 use gapless_wire::checksum::crc32c;
 use gapless_wire::fields::{u32_at, u64_at};
+use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{BufReader, ErrorKind, Read, Write};
+use std::io::{self, BufReader, ErrorKind, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -56,6 +58,8 @@ pub(crate) const RECORD_LENGTH: usize = CHECKS_AT + CHECKS_MAX * CHECK_LENGTH + 
 const WRITE_INTERVAL_NS: u64 = 1_000_000_000;
 /// And when nothing has come for so long, ns.
 const IDLE_NS: u64 = 20_000_000;
+/// Whole records that wait for room on the disk, at most; of more nothing is recorded.
+const UNWRITTEN_MAX: usize = 1024;
 
 /// What some frames put out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -223,7 +227,7 @@ impl RecordedOutputs {
         };
         let file = write().map_err(EngineError::system(format!("writing {}", path.display())))?;
         Ok(OutputRecord {
-            file: Some(file),
+            file,
             path,
             program,
             number: records.len() as u64,
@@ -236,6 +240,9 @@ impl RecordedOutputs {
             checks: Checks::new(),
             written_ns: 0,
             news_ns: 0,
+            unwritten: VecDeque::new(),
+            is_failing: false,
+            notices: WaitNotices::at_once(),
         })
     }
 }
@@ -253,8 +260,7 @@ fn header(identity: StreamIdentity, program: u64) -> [u8; HEADER_LENGTH] {
 
 /// The record of a service that runs.
 pub struct OutputRecord {
-    /// None once it could not be written.
-    file: Option<File>,
+    file: File,
     path: PathBuf,
     program: u64,
     /// Of the record that grows.
@@ -267,8 +273,14 @@ pub struct OutputRecord {
     pub(crate) hash: OutputHash,
     settled: OutputHash,
     checks: Checks,
+    /// Of the last attempt.
     written_ns: u64,
     news_ns: u64,
+    /// Records before the one that grows which a full disk has not taken yet, and their numbers.
+    unwritten: VecDeque<(u64, Record)>,
+    /// The last attempt has failed.
+    is_failing: bool,
+    notices: WaitNotices,
 }
 
 impl OutputRecord {
@@ -287,39 +299,82 @@ impl OutputRecord {
             if last - self.first < FRAMES_MAX - 1 && now_ns.saturating_sub(self.written_ns) < WRITE_INTERVAL_NS {
                 return;
             }
-        } else if self.written == last || now_ns.saturating_sub(self.news_ns) < IDLE_NS {
+        } else if self.is_written() || now_ns < self.next_write_ns() {
             return;
         }
         self.write(now_ns);
     }
 
+    fn is_written(&self) -> bool {
+        self.written == self.last && self.unwritten.is_empty()
+    }
+
+    /// When it is written although nothing comes.
+    const fn next_write_ns(&self) -> u64 {
+        if self.is_failing { self.written_ns + WRITE_INTERVAL_NS } else { self.news_ns + IDLE_NS }
+    }
+
     /// When the agent is to be polled although nothing comes.
     pub(crate) fn next_deadline_ns(&self) -> Option<u64> {
-        (self.written != self.last && self.file.is_some()).then_some(self.news_ns + IDLE_NS)
+        (!self.is_written()).then(|| self.next_write_ns())
     }
 
     #[cold]
     fn write(&mut self, now_ns: u64) {
-        let Self { first, last, timestamp_ns, program, .. } = *self;
-        if let (Some(file), true) = (&self.file, self.written != last) {
-            let checks = self.checks.of_first(last + 1 - first);
-            let record = Record { first, last, hash: self.settled.0, timestamp_ns, program, checks };
-            let offset = HEADER_LENGTH as u64 + self.number * RECORD_LENGTH as u64;
-            if let Err(error) = file.write_all_at(&record.to_bytes(), offset) {
-                let path = self.path.display();
-                tracing::warn!(%path, %error, "outputs are recorded no more: what a replay puts out is not compared");
-                self.file = None;
+        self.written_ns = now_ns;
+        match self.write_records() {
+            Ok(()) if std::mem::take(&mut self.is_failing) => {
+                self.notices.end();
+                tracing::info!(path = %self.path.display(), "outputs are recorded again");
+            }
+            Ok(()) => {}
+            Err(error) => {
+                self.is_failing = true;
+                if self.notices.take_due(now_ns).is_some() {
+                    let path = self.path.display();
+                    tracing::warn!(%path, %error, "outputs cannot be recorded now; it is tried again each second");
+                }
             }
         }
-        (self.written, self.written_ns) = (last, now_ns);
-        if last >= first && last - first >= FRAMES_MAX - 1 {
+        if self.last >= self.first && self.last - self.first >= FRAMES_MAX - 1 {
             self.begin_another();
         }
     }
 
+    /// Writes what is not written, at the places where an attempt before may have left a part.
+    fn write_records(&mut self) -> io::Result<()> {
+        let write = |(number, record): (u64, Record)| {
+            let offset = HEADER_LENGTH as u64 + number * RECORD_LENGTH as u64;
+            self.file.write_all_at(&record.to_bytes(), offset)
+        };
+        while let Some(unwritten) = self.unwritten.front() {
+            write(*unwritten)?;
+            self.unwritten.pop_front();
+        }
+        if self.written != self.last {
+            write((self.number, self.growing()))?;
+            self.written = self.last;
+        }
+        Ok(())
+    }
+
+    fn growing(&self) -> Record {
+        let Self { first, last, timestamp_ns, program, .. } = *self;
+        let checks = self.checks.of_first(last + 1 - first);
+        Record { first, last, hash: self.settled.0, timestamp_ns, program, checks }
+    }
+
     fn begin_another(&mut self) {
-        self.number += 1;
-        self.first = self.last + 1;
+        if self.written == self.last {
+            self.number += 1;
+        } else if self.unwritten.len() < UNWRITTEN_MAX {
+            self.unwritten.push_back((self.number, self.growing()));
+            self.number += 1;
+        } else {
+            let Self { first, last, .. } = *self;
+            tracing::warn!(first, last, "what these frames have put out is not recorded, nor compared by a replay");
+        }
+        (self.first, self.written) = (self.last + 1, self.last);
         (self.hash, self.settled, self.checks) = (OutputHash::new(), OutputHash::new(), Checks::new());
     }
 
@@ -336,6 +391,14 @@ impl OutputRecord {
 impl Drop for OutputRecord {
     fn drop(&mut self) {
         self.write(self.written_ns);
+        if !self.is_written() {
+            let first = self.unwritten.front().map_or(self.first, |(_, record)| record.first);
+            tracing::warn!(
+                first,
+                last = self.last,
+                "what these frames have put out is not recorded, nor compared by a replay"
+            );
+        }
     }
 }
 
@@ -383,6 +446,39 @@ mod tests {
         // A start takes back what the journal does not have, and what no replay needs.
         drop(RecordedOutputs::read(directory.path(), IDENTITY).unwrap().go_on(9, 21, end - 1).unwrap());
         assert_eq!(records(directory.path()), [(21, end - 1)]);
+    }
+
+    #[test]
+    fn a_full_disk_delays_records() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut written = record(directory.path(), 0);
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        let mut other = std::mem::replace(&mut written.file, full);
+        handle(&mut written, 10, 0);
+        written.cut(0);
+        handle(&mut written, 20, 0);
+        handle(&mut written, 20, IDLE_NS);
+        assert_eq!(written.next_deadline_ns(), Some(WRITE_INTERVAL_NS), "it is tried again in a second");
+        std::mem::swap(&mut written.file, &mut other);
+        handle(&mut written, 20, WRITE_INTERVAL_NS - 1);
+        assert_eq!(records(directory.path()), []);
+        handle(&mut written, 20, WRITE_INTERVAL_NS);
+        assert_eq!((records(directory.path()), written.next_deadline_ns()), (vec![(1, 10), (11, 20)], None));
+        // Records that wait have a bound.
+        std::mem::swap(&mut written.file, &mut other);
+        for last in 21..=21 + UNWRITTEN_MAX as u64 {
+            written.cut(0);
+            handle(&mut written, last, 0);
+        }
+        written.cut(0);
+        handle(&mut written, 2_000, 0);
+        std::mem::swap(&mut written.file, &mut other);
+        drop(written);
+        let records = records(directory.path());
+        let expected = (21..21 + UNWRITTEN_MAX as u64).map(|at| (at, at));
+        let missing = 21 + UNWRITTEN_MAX as u64;
+        let expected: Vec<_> = [(1, 10), (11, 20)].into_iter().chain(expected).chain([(missing + 1, 2_000)]).collect();
+        assert_eq!(records, expected);
     }
 
     #[test]

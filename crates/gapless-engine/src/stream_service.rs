@@ -209,6 +209,7 @@ impl<S: Service, L: NodeLink> StreamService<S, L> {
     /// What the service cannot go on after: what the policy makes an error, another stream, damage, frames that are
     /// no longer held.
     pub fn poll(&mut self, limit: usize) -> Result<usize, EngineError> {
+        self.outputs.dead_letters.write_late();
         self.node.turn(|event| {
             if let NodeEvent::Throttled { until_ns } = event {
                 tracing::warn!(until_ns, "the sequencer takes less of this service than it publishes");
