@@ -1,5 +1,6 @@
 //! [`EndStatus`]: how a process has ended.
 
+use gapless_agent::shortage::EXIT_CODE;
 use rustix::process::WaitStatus;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -36,12 +37,21 @@ impl EndStatus {
     pub const fn is_success(self) -> bool {
         matches!(self, Self::Exited(0))
     }
+
+    /// Whether it exited by itself for want of room, memory or descriptors, which is nobody's fault.
+    #[must_use]
+    pub const fn is_shortage(self) -> bool {
+        matches!(self, Self::Exited(code) if code == EXIT_CODE as i32)
+    }
 }
 
 impl fmt::Display for EndStatus {
     /// `exited with 1`, `killed by signal 9`
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Exited(code) if self.is_shortage() => {
+                write!(f, "exited with {code}, for want of room, memory or descriptors")
+            }
             Self::Exited(code) => write!(f, "exited with {code}"),
             Self::Signaled { signal, has_core: false } => write!(f, "killed by signal {signal}"),
             Self::Signaled { signal, has_core: true } => write!(f, "killed by signal {signal}, core dumped"),

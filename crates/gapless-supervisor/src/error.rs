@@ -1,5 +1,7 @@
 //! [`SupervisorError`]: what fails around the state directory and the guardian.
 
+use gapless_agent::proc_folder;
+use gapless_agent::shortage::is_shortage_errno;
 use rustix::io::Errno;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -56,6 +58,11 @@ pub enum SupervisorError {
     Refused(String),
 }
 
+/// Checks that the numbers of processes here are those of `/proc`, by which it is known who runs.
+pub fn check_proc() -> Result<(), SupervisorError> {
+    proc_folder::check().map_err(SupervisorError::io("looking at processes"))
+}
+
 impl SupervisorError {
     /// The error of a call of the system, behind what was tried.
     pub fn system(what: impl Into<String>) -> impl FnOnce(Errno) -> Self {
@@ -77,8 +84,8 @@ impl SupervisorError {
     /// Whether the machine lacks something: room, memory, descriptors. It may have it again later.
     #[must_use]
     pub fn is_shortage(&self) -> bool {
-        let short = [Errno::NOSPC, Errno::DQUOT, Errno::FBIG, Errno::AGAIN];
-        self.errno().is_some_and(|errno| short.contains(&errno) || is_shortage_here(errno))
+        // A fork says AGAIN where there are too many processes.
+        self.errno().is_some_and(|errno| errno == Errno::AGAIN || is_shortage_errno(errno))
     }
 
     /// The kind of the system's refusal, if that is what it was.

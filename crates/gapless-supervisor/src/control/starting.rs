@@ -3,7 +3,7 @@
 use super::client::ControlClient;
 use super::protocol::Request;
 use crate::config::SupervisorConfig;
-use crate::error::SupervisorError;
+use crate::error::{SupervisorError, check_proc};
 use crate::guardian;
 use crate::role::RoleCommand;
 use crate::state_directory::{ConfigInForce, Holder, RoleLock, StateDirectory};
@@ -25,6 +25,7 @@ pub fn take_charge(
     roles: &RoleCommand,
     within: Duration,
 ) -> Result<ControlClient, SupervisorError> {
+    check_proc()?;
     let path = std::path::absolute(path).map_err(SupervisorError::io(format!("finding {}", path.display())))?;
     let group = config.group.as_ref().map(|group| group.id);
     if !config.directory.exists()

@@ -11,7 +11,7 @@ use crate::clock::now_ns;
 use crate::config::SupervisorConfig;
 use crate::control_groups::ControlGroups;
 use crate::copy_name::CopyName;
-use crate::error::SupervisorError;
+use crate::error::{SupervisorError, check_proc};
 use crate::guardian::Client;
 use crate::logs::LogKeeper;
 use crate::role::{Outcome, RoleCommand};
@@ -41,6 +41,7 @@ const SLEEP_MAX_NS: u64 = 1_000_000_000;
 /// # Errors
 /// It cannot take its lock or listen, or the file in force cannot be read.
 pub fn run(directory: &Path, roles: &RoleCommand) -> Result<Outcome, SupervisorError> {
+    check_proc()?;
     let directory = StateDirectory::open(directory)?;
     // What `ps` shows; it was started as `exe`.
     let _as_it_was = rustix::thread::set_name(c"gapless-superv");

@@ -91,19 +91,23 @@ pub fn start_if_missing(
     }
 }
 
-/// A guardian of a state directory at this path, which was removed: it lives as long as its copies. Of this user, or for root.
+/// A guardian of a state directory at this path, which was removed: it lives as long as its copies. Of this user, or for root, and of this mount
+/// namespace: in another one the path is of another directory.
 #[must_use]
 pub fn find_lost(directory: &Path) -> Option<u32> {
     let path = std::path::absolute(directory).ok()?;
     let role = Role::Guardian { directory: path }.arguments();
     let role: Vec<&[u8]> = role.iter().map(|word| word.as_bytes()).collect();
     let processes = std::fs::read_dir("/proc").ok()?.flatten();
+    let namespace_of = |process: &str| std::fs::read_link(format!("/proc/{process}/ns/mnt")).ok();
+    let own_namespace = namespace_of("self")?;
     let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     numbers.into_iter().find(|pid| {
         let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         let words: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
         // Behind the last word there is a 0, too.
         words.strip_suffix(&[&[][..]]).is_some_and(|words| words.ends_with(&role))
+            && namespace_of(&pid.to_string()).as_ref() == Some(&own_namespace)
     })
 }
 

@@ -8,7 +8,7 @@ use super::protocol::{Ask, ChildReport, Told};
 use super::signals::Signals;
 use crate::copy_name::CopyName;
 use crate::end_status::EndStatus;
-use crate::error::SupervisorError;
+use crate::error::{SupervisorError, check_proc};
 use crate::listening::OpenSocket;
 use crate::role::{Outcome, Role, RoleCommand};
 use crate::silence::{SILENCE_MAX, START_SILENCE_MAX, Silence};
@@ -37,6 +37,7 @@ const ASKS_A_TURN: usize = 64;
 /// # Errors
 /// It cannot take its lock or listen. Later nothing ends it: what fails is logged, and tried again.
 pub fn run(directory: &Path, roles: &RoleCommand) -> Result<Outcome, SupervisorError> {
+    check_proc()?;
     check_limits()?;
     let directory = StateDirectory::open(directory)?;
     // What `ps` shows; it was started as `exe`.

@@ -204,7 +204,12 @@ impl CopyState {
             RestartPolicy::OnFailure => end.is_success(),
             RestartPolicy::Always => is_once && end.is_success(),
         };
-        if matches!(end, End::Lacking(_)) {
+        let is_shortage = match end {
+            End::Lacking(_) => true,
+            End::Status(status) => status.is_shortage() && !is_over,
+            _ => false,
+        };
+        if is_shortage {
             return Progress::BackingOff { until_ns: now_ns.saturating_add(nanoseconds(LACKING_PAUSE)) };
         }
         if is_once && *end == End::Unseen {

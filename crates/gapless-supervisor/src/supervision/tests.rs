@@ -505,14 +505,19 @@ fn in_the_end_everything_is_as_it_shall_be() {
 #[test]
 fn what_the_machine_lacks_counts_against_nobody() {
     let mut world = World::new(&process("a", "restart = { restarts_max = 2 }"));
-    for _ in 0..50 {
-        world.ends("a.1", End::Lacking("no space left".to_owned()));
+    for round in 0..50 {
+        let lacking = End::Lacking("no space left".to_owned());
+        world.ends("a.1", if round % 2 == 0 { lacking } else { End::Status(EndStatus::Exited(75)) });
         assert!(matches!(world.progress("a.1"), Progress::BackingOff { .. }));
         world.passes(SECOND);
     }
     world.is_ready("a.1");
     let copies = &world.supervision.processes()[0].copies;
     assert_eq!(copies[&1].memory.restarts, 0);
+    // One that ran and is not to run again is over.
+    let mut world = World::new(&process("a", "restart = { policy = \"never\" }"));
+    world.ends("a.1", End::Status(EndStatus::Exited(75)));
+    assert_eq!(world.progress("a.1"), Progress::Done);
 }
 
 #[test]
