@@ -6,6 +6,7 @@
 //! | `scenarios` | tests of a program without a harness, whose processes are the program again; behind the feature `scenarios` |
 //! | [`process`] | a process that is started, read, killed, and ends with its test |
 //! | [`folder`] | copies of directories, small file systems |
+//! | [`limits`] | a process that has no descriptor left |
 //! | [`ports`] | ports, addresses and groups that nobody else uses |
 //! | [`random`] | random numbers from a seed that is printed and can be given again |
 //! | [`wait`] | waiting for something, for so long at most |
@@ -19,6 +20,7 @@ pub use rcgen;
 pub mod allocations;
 pub mod documents;
 pub mod folder;
+pub mod limits;
 pub mod ports;
 pub mod process;
 pub mod random;
