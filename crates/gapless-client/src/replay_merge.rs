@@ -124,10 +124,16 @@ impl ReplayMerge {
     }
 
     /// The first sequence that is still kept: the journal's, or without a journal the first of all.
-    #[must_use]
-    pub fn first_held(&self) -> u64 {
-        let reader = self.journal.as_ref().and_then(|journal| JournalReader::open(journal).ok());
-        reader.map_or(1, |reader| reader.first_sequence())
+    ///
+    /// # Errors
+    /// The journal cannot be read now.
+    pub fn first_held(&self) -> Result<u64, ClientError> {
+        let Some(journal) = &self.journal else { return Ok(1) };
+        match JournalReader::open(journal) {
+            Ok(reader) => Ok(reader.first_sequence()),
+            Err(JournalError::NoJournal { .. }) => Ok(1),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// The last sequence that can be read now.

@@ -5,7 +5,7 @@ use crate::event_filter::EventFilter;
 use crate::events::{Advanced, EventReader, ReadError, RecordedTransaction};
 use crate::identity::{AggregateId as _, IdForm, Position, TypeKey};
 use crate::names::{MessageRole, TypeNames};
-use crate::store::{INDEX_FOLDER, IndexKey, Search, StoredIndex};
+use crate::store::{INDEX_FOLDER, IndexKey, LookError, Search, StoredIndex};
 use crate::stored_frames::{StoredFrames, Writing};
 use crate::transaction::RecordedEvent;
 use gapless_client::stream_layout::StreamLayout;
@@ -250,14 +250,19 @@ impl EventDirectory {
     /// The index as it is on the disk.
     pub(crate) fn index(&self, reader: &mut EventReader) -> Result<StoredIndex, EventDirectoryError> {
         let path = self.layout.root().join(INDEX_FOLDER);
-        StoredIndex::open(&path, reader).map_err(|error| EventDirectoryError::System { path, error })
+        StoredIndex::open(&path, reader).map_err(|error| match error {
+            LookError::System(error) => EventDirectoryError::System { path, error },
+            LookError::Stream(error) => error.into(),
+        })
     }
 
     /// The first sequence that can be read, where events before it are deleted; `None` where none are.
-    #[must_use]
-    pub fn first_after_deleted(&self) -> Option<u64> {
-        let first = self.reader().first_held();
-        (first > 1).then_some(first)
+    ///
+    /// # Errors
+    /// The journal cannot be read.
+    pub fn first_after_deleted(&self) -> Result<Option<u64>, EventDirectoryError> {
+        let first = self.reader().first_held()?;
+        Ok((first > 1).then_some(first))
     }
 
     /// Reads the transactions that may have selected events: by the index where there is one and a filter, behind it and without one by reading
@@ -267,7 +272,7 @@ impl EventDirectory {
     /// [`ReadError::Deleted`]; the folder of the index cannot be read; the journal is gone.
     pub fn transactions(&self, selection: Selection) -> Result<SelectedTransactions, EventDirectoryError> {
         let mut reader = self.reader();
-        let (sequence, first) = (selection.from.sequence, reader.first_held());
+        let (sequence, first) = (selection.from.sequence, reader.first_held()?);
         if (1..first).contains(&sequence) {
             return Err(ReadError::Deleted { sequence, first }.into());
         }
@@ -277,7 +282,7 @@ impl EventDirectory {
             found_by = (index.last_sequence() > 0).then(|| (Search::new(&filter), index));
         }
         let begin = match selection.from {
-            Position { sequence: 0, .. } => Position { sequence: reader.first_held(), ordinal: 0 },
+            Position { sequence: 0, .. } => Position { sequence: reader.first_held()?, ordinal: 0 },
             from => from,
         };
         reader.seek(begin);

@@ -235,11 +235,11 @@ impl EventReader {
     }
 
     /// The first sequence that the stream still holds.
-    pub(crate) fn first_held(&self) -> u64 {
-        match &self.frames {
-            Frames::Live(frames) => frames.first_held(),
-            Frames::Stored(frames) => frames.first_held(),
-        }
+    pub(crate) fn first_held(&self) -> Result<u64, ReadError> {
+        Ok(match &self.frames {
+            Frames::Live(frames) => frames.first_held()?,
+            Frames::Stored(frames) => frames.first_held()?,
+        })
     }
 
     /// The last sequence that can be read now.
@@ -388,8 +388,11 @@ impl EventReader {
     /// What has become of a frame that cannot be read.
     #[cold]
     fn unread(&self, error: ClientError) -> ReadError {
-        let (sequence, first) = (self.frames.sequence(), self.first_held());
-        if sequence < first { ReadError::Deleted { sequence, first } } else { error.into() }
+        let sequence = self.frames.sequence();
+        match self.first_held() {
+            Ok(first) if sequence < first => ReadError::Deleted { sequence, first },
+            _ => error.into(),
+        }
     }
 
     /// Goes on over so many frames at most, to a transaction that `take` finds. It is handed the bytes of each: where they lie if they are in one

@@ -67,9 +67,16 @@ impl StoredFrames {
         }
     }
 
-    /// The first sequence that the journal still holds; 1 if nothing can be read of it.
-    pub fn first_held(&self) -> u64 {
-        JournalReader::open(self.layout.journal()).map_or(1, |reader| reader.first_sequence())
+    /// The first sequence that the journal still holds; 1 if there is none.
+    ///
+    /// # Errors
+    /// The journal cannot be read now.
+    pub fn first_held(&self) -> Result<u64, ClientError> {
+        match JournalReader::open(self.layout.journal()) {
+            Ok(reader) => Ok(reader.first_sequence()),
+            Err(JournalError::NoJournal { .. }) => Ok(1),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// The last sequence that could be read when this was asked last.

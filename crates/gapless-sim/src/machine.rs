@@ -286,6 +286,7 @@ impl Machine {
         };
         // From where it still has frames.
         let first = member.stream().reader(1).first_held();
+        let first = first.map_err(|error| format!("the journal of member {number} cannot be read: {error}"))?;
         let reader = member.stream().reader(first);
         self.member = Some(Running { member, reader, copy, released: first - 1 });
         Ok(())

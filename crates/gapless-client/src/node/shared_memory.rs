@@ -280,7 +280,7 @@ impl NodeLink for SharedMemoryLink {
         };
         let released_sequence = up.reader.released_sequence();
         let position = match start {
-            Start::First => up.reader.first_held(),
+            Start::First => up.reader.first_held()?,
             _ => start.position(released_sequence),
         };
         if position > released_sequence + 1 {

@@ -5,10 +5,11 @@ use crate::aggregate::StateFiles;
 use crate::samples::{Account, AccountCommand, AccountRefusal, Transfer, TransferHandler};
 use crate::snapshots::{Of, Snapshot, Snapshots};
 use crate::{Aggregate as _, CommandError, CommandHandler as _, Message as _, SnapshotPolicy, TypeKey};
+use gapless_testkit::limits::{is_alone, leave_files};
 use gapless_testkit::random::{Random, rounds};
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const ACCOUNTS: u64 = 100;
 
@@ -127,6 +128,35 @@ fn commands_of_one_aggregate_keep_their_order_while_it_is_made() {
         }
         host.stop().unwrap();
     }
+}
+
+#[test]
+fn cold_aggregates_wait_for_descriptors() {
+    if !is_alone("host::cold_tests::cold_aggregates_wait_for_descriptors") {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let (host, bus) = start(directory.path(), 10);
+    for id in 0..20_u64 {
+        bus.call(Account::command(&id, &AccountCommand::Open)).unwrap();
+    }
+    host.stop().unwrap();
+    let (host, bus) = start(directory.path(), 10);
+    // The window is empty: what is before the start is read from the journal.
+    let few = leave_files(0);
+    let mut pending: Vec<_> =
+        (0..20_u64).map(|id| bus.send(Account::command(&id, &AccountCommand::Deposit(1)))).collect();
+    let until = Instant::now() + Duration::from_millis(300);
+    while Instant::now() < until {
+        let waiting = pending.into_iter().map(|pending| pending.try_wait().expect_err("it has no descriptor"));
+        pending = waiting.collect();
+        std::thread::yield_now();
+    }
+    drop(few);
+    for pending in pending {
+        assert_eq!(pending.wait().unwrap().version, 2);
+    }
+    host.stop().unwrap();
 }
 
 #[test]

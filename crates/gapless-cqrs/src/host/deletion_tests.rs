@@ -244,7 +244,7 @@ fn who_reads_from_before_what_is_deleted_is_told_where_there_is_something() {
     host.stop().unwrap();
     // From outside, too.
     let outside = EventDirectory::open(path).unwrap();
-    assert_eq!(outside.first_after_deleted(), Some(before));
+    assert_eq!(outside.first_after_deleted().unwrap(), Some(before));
     let selection = |from| crate::directory::Selection { filters: vec![filter()], from: at(from), until: None };
     let error = outside.transactions(selection(before - 1)).err().unwrap().to_string();
     assert!(error.contains(&format!("the events before {before} are deleted")), "{error}");

@@ -11,6 +11,7 @@ use crate::snapshots::{Snapshot, Snapshots};
 use crate::store::{Base, BaseEntry, Index, Search};
 use crate::transaction::RecordedEvent;
 use crate::writer::{DueSnapshot, Load, ModelLoad};
+use gapless_agent::shortage::is_shortage;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
@@ -32,6 +33,8 @@ pub(super) enum LoadError {
     Index(IndexFileError),
     /// The stream cannot be read now, and why.
     Stream(String),
+    /// This process or its machine lacks something that reading takes.
+    Shortage(String),
     /// It never can be, and why.
     Never(String),
 }
@@ -165,6 +168,7 @@ impl Folding<'_> {
     ) -> Result<(), LoadError> {
         let unreadable = |error: ReadError| match error {
             ReadError::Transaction { .. } => LoadError::Never(error.to_string()),
+            other if is_shortage(&other) => LoadError::Shortage(other.to_string()),
             other => LoadError::Stream(other.to_string()),
         };
         let mut has_begun = false;

@@ -3,6 +3,7 @@
 
 use super::Threading;
 use super::folding::{Folding, LoadError};
+use super::loading_failure::{LoadingFailure, PAUSE_AFTER_FAILURE};
 use crate::aggregate::ErasedAggregate;
 use crate::decision_model::ErasedDecisionModel;
 use crate::events::{EventReader, ReadError};
@@ -32,8 +33,6 @@ const PAUSE_AWAITED: Duration = Duration::from_micros(200);
 const PAUSE_WITHOUT_INDEX: Duration = Duration::from_millis(200);
 /// Nothing was made for so long: the segments of the journal are let go, which would take room when they are deleted.
 const IDLE: Duration = Duration::from_secs(1);
-/// After a disk or a stream has failed.
-const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(1);
 /// At the end the index follows so long what is released and not in it.
 const FOLLOWED_AT_END: Duration = Duration::from_millis(200);
 /// Progress is logged this often.
@@ -336,15 +335,19 @@ struct Loading {
     progress_at: Instant,
     /// When something was made last, if the journal may still be open for it.
     made_at: Option<Instant>,
-    /// The last failure that was logged.
-    failure: String,
+    /// An index file cannot be used: all of the index is to be made anew.
+    is_damaged: bool,
+    /// What is asked for was not made in this turn, because this process or its machine lacks something.
+    shortage: Option<String>,
+    failure: LoadingFailure,
 }
 
 impl Loading {
     fn new(shared: Arc<Shared>, parts: LoaderParts, threading: Threading) -> Self {
         let snapshots = parts.snapshots.clone().map(|directory| Snapshots::new(directory, parts.identity));
         let (asked, states, progress_at) = (Vec::new(), Vec::new(), Instant::now());
-        let (builder, made_at, failure, followed_keys) = (None, None, String::new(), Vec::new());
+        let (builder, made_at, followed_keys) = (None, None, Vec::new());
+        let (is_damaged, shortage, failure) = (false, None, LoadingFailure::none());
         Self {
             shared,
             parts,
@@ -356,6 +359,8 @@ impl Loading {
             snapshots,
             progress_at,
             made_at,
+            is_damaged,
+            shortage,
             failure,
         }
     }
@@ -363,29 +368,37 @@ impl Loading {
     /// Everything that is to be done now.
     #[cold]
     fn turns(&mut self) {
-        self.take_asked();
-        loop {
-            match self.turn() {
-                Ok(true) => {}
-                Ok(false) => return,
-                Err(error) => return tracing::error!("aggregates that are not in memory wait: {error}"),
+        let has_news = self.take_asked();
+        if has_news || !self.failure.is_pausing() {
+            while self.attempt() == Some(true) {}
+        }
+    }
+
+    /// A turn. Whether there is more to be done now; `None` if it has failed.
+    fn attempt(&mut self) -> Option<bool> {
+        match self.turn() {
+            Ok(is_more) => {
+                self.failure.end();
+                Some(is_more)
+            }
+            Err(error) => {
+                self.failure.begin(&error);
+                None
             }
         }
     }
 
-    /// Takes what the writer has asked for since.
-    fn take_asked(&mut self) {
+    /// Takes what the writer has asked for since. Whether that is something.
+    fn take_asked(&mut self) -> bool {
         let mut state = self.shared.lock();
+        let has_asked = !state.asked.is_empty();
         self.asked.append(&mut state.asked);
         if std::mem::take(&mut state.is_deposed) {
             self.states.clear();
         }
         self.states.append(&mut state.states);
-        let is_damaged = std::mem::take(&mut state.is_damaged);
-        drop(state);
-        if is_damaged {
-            self.make_anew();
-        }
+        self.is_damaged |= std::mem::take(&mut state.is_damaged);
+        has_asked
     }
 
     fn run(&mut self) {
@@ -393,19 +406,12 @@ impl Loading {
             if self.shared.is_to_wake.swap(false, Ordering::Relaxed) {
                 self.parts.waker.wake();
             }
-            let pause = match self.turn() {
-                Ok(true) => Duration::ZERO,
-                Ok(false) if self.parts.directory.is_none() && self.asked.is_empty() => PAUSE_WITHOUT_INDEX,
-                Ok(false) if !self.asked.is_empty() => PAUSE_AWAITED,
-                Ok(false) => PAUSE,
-                Err(error) => {
-                    let failure = error.to_string();
-                    if failure != self.failure {
-                        tracing::error!("aggregates that are not in memory wait: {failure}");
-                        self.failure = failure;
-                    }
-                    PAUSE_AFTER_FAILURE
-                }
+            let pause = match self.attempt() {
+                Some(true) => Duration::ZERO,
+                Some(false) if self.parts.directory.is_none() && self.asked.is_empty() => PAUSE_WITHOUT_INDEX,
+                Some(false) if !self.asked.is_empty() => PAUSE_AWAITED,
+                Some(false) => PAUSE,
+                None => PAUSE_AFTER_FAILURE,
             };
             let shared = Arc::clone(&self.shared);
             let mut state = shared.lock();
@@ -429,7 +435,7 @@ impl Loading {
         let Some(directory) = self.parts.directory.clone() else {
             let released = self.parts.readers[0].released_sequence();
             self.make_due(released);
-            return Ok(false);
+            return self.shortage.take().map_or(Ok(false), |reason| Err(reason.into()));
         };
         let [follower, _] = &mut self.parts.readers;
         let builder = match &mut self.builder {
@@ -444,6 +450,10 @@ impl Loading {
                 none.insert(builder)
             }
         };
+        if self.is_damaged {
+            builder.make_anew(follower)?;
+            self.is_damaged = false;
+        }
         let mut followed_keys = std::mem::take(&mut self.followed_keys);
         let followed = builder.follow(follower, |key| followed_keys.push(key));
         let last_sequence = self.shared.index.last_sequence();
@@ -455,11 +465,14 @@ impl Loading {
         let is_more = match followed {
             // What is deleted has gone while all was made anew: what stays is enough.
             Err(ReadError::Deleted { .. }) => {
-                self.make_anew();
+                self.is_damaged = true;
                 true
             }
             followed => followed?,
         };
+        if let Some(reason) = self.shortage.take() {
+            return Err(reason.into());
+        }
         if is_more && self.progress_at.elapsed() >= PROGRESS_INTERVAL {
             self.progress_at = Instant::now();
             let released = self.parts.readers[0].released_sequence();
@@ -480,20 +493,9 @@ impl Loading {
         builder.close();
     }
 
-    /// Makes all of the index anew.
-    #[cold]
-    fn make_anew(&mut self) {
-        tracing::warn!("all of the index of the events is made anew");
-        let [follower, _] = &mut self.parts.readers;
-        if let Some(builder) = &mut self.builder
-            && let Err(error) = builder.make_anew(follower)
-        {
-            tracing::error!("an index file cannot be removed: {error}");
-        }
-    }
-
     /// Makes what is asked for up to there.
     fn make_due(&mut self, through: u64) {
+        self.shortage = None;
         let due: Vec<_> = self.asked.extract_if(.., |asked| asked.through() <= through).collect();
         if !due.is_empty() {
             self.made_at = Some(Instant::now());
@@ -502,9 +504,9 @@ impl Loading {
             reader.let_journal_go();
         }
         for asked in due {
-            // One before it may have found that the index is to be made anew.
-            let has_index = self.parts.directory.is_none() || asked.through() <= self.shared.index.last_sequence();
-            match if has_index { self.make(asked) } else { Err(asked) } {
+            // One before it may have found that the index is to be made anew, or that something is lacking.
+            let can_make = !self.is_damaged && self.shortage.is_none();
+            match if can_make { self.make(asked) } else { Err(asked) } {
                 Err(asked) => self.asked.push(asked),
                 Ok(made) => {
                     crash_point("aggregate_loaded");
@@ -532,7 +534,7 @@ impl Loading {
         Folding { index, reader, aggregates, decision_models, names, snapshots: self.snapshots.as_ref() }
     }
 
-    /// Makes one; it is asked for further while the index is made anew.
+    /// Makes one; it is asked for further while the index is made anew, and while something is lacking.
     fn make(&mut self, asked: Asked) -> Result<Made, Asked> {
         crash_point("aggregate_loading");
         match asked {
@@ -547,7 +549,7 @@ impl Loading {
         }
     }
 
-    /// What is made of events, or why it cannot be; `None` while the index is made anew.
+    /// What is made of events, or why it cannot be; `None` while the index is made anew, and while something is lacking.
     fn folded<T>(
         &mut self,
         fold: impl FnOnce(&mut Folding<'_>) -> Result<T, LoadError>,
@@ -563,7 +565,11 @@ impl Loading {
             }
             Ok(Err(LoadError::Index(error))) => {
                 tracing::error!("{error}");
-                self.make_anew();
+                self.is_damaged = true;
+                None
+            }
+            Ok(Err(LoadError::Shortage(reason))) => {
+                self.shortage = Some(reason);
                 None
             }
             Err(_) => never("an event makes it panic".to_owned()),

@@ -202,7 +202,7 @@ fn fold(
     if place.is_none() {
         let made = match old.map(|base| of_base(base, erased, event.id)).transpose() {
             Ok(found) => found.flatten(),
-            Err(LoadError::Never(reason) | LoadError::Stream(reason)) => {
+            Err(LoadError::Never(reason) | LoadError::Stream(reason) | LoadError::Shortage(reason)) => {
                 return Err(not_made(erased, event.id, reason));
             }
             Err(LoadError::Index(error)) => return Err(not_made(erased, event.id, error.to_string())),

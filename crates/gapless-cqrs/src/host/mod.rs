@@ -16,6 +16,7 @@
 //! | `deletion_error` | why none are deleted |
 //! | `transactions` | the writer as the sequencer's thread calls it |
 //! | `loading` | the thread that makes aggregates and decision models of their events, and the index |
+//! | `loading_failure` | when it tries again, and when a failure is logged |
 //! | `folding` | how these are made |
 
 #[cfg(test)]
@@ -33,6 +34,7 @@ mod deletion_error;
 mod deletion_tests;
 mod folding;
 mod loading;
+mod loading_failure;
 mod making_base;
 mod transactions;
 #[cfg(test)]

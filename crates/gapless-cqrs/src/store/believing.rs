@@ -4,6 +4,7 @@
 use super::run::{Extent, Run, extent_of_name};
 use crate::events::{EventReader, ReadError};
 use gapless_agent::fault::mutant;
+use gapless_agent::shortage::errno_of;
 use gapless_client::ClientError;
 use gapless_journal::JournalError;
 use gapless_log::StreamIdentity;
@@ -18,17 +19,28 @@ pub(super) struct Found {
     pub others: Vec<(PathBuf, Option<String>)>,
 }
 
+/// Why it is not known which files are believed; said of no file, so that none is removed for it.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LookError {
+    /// The folder or a file of it cannot be read.
+    #[error(transparent)]
+    System(#[from] io::Error),
+    /// The stream cannot be read.
+    #[error(transparent)]
+    Stream(#[from] ReadError),
+}
+
 /// Looks at the files in `directory`; `identity` is that of the stream, where it is known, and `first_held` is where it begins. `reader` reads the
 /// stream, and is elsewhere afterwards.
 ///
 /// # Errors
-/// A directory that cannot be read.
+/// A directory, a file or a stream that cannot be read, as for want of a descriptor.
 pub(super) fn look(
     directory: &Path,
     identity: Option<StreamIdentity>,
     first_held: u64,
     reader: &mut EventReader,
-) -> io::Result<Found> {
+) -> Result<Found, LookError> {
     let (mut named, mut others) = (Vec::new(), Vec::new());
     for entry in std::fs::read_dir(directory)? {
         let entry = entry?;
@@ -53,11 +65,11 @@ pub(super) fn look(
             Some(next) if last < next => None,
             Some(next) if first != next => Some(format!("what is before it is missing, from {next} on")),
             None if first > first_held => Some(format!("what is before it is missing, from {first_held} on")),
-            _ => match Run::open(&path, identity) {
+            _ => match Run::open(&path, identity)? {
                 Ok(run) if (run.extent.first_sequence, run.extent.last_sequence) != (first, last) => {
                     Some("its name is another's".to_owned())
                 }
-                Ok(run) => match is_of_history(&run, reader) {
+                Ok(run) => match is_of_history(&run, reader)? {
                     true => {
                         runs.push(run);
                         continue;
@@ -73,12 +85,16 @@ pub(super) fn look(
 }
 
 /// Whether the stream has the last frame of a run as the run says, or cannot say: it is in an archive that is not there.
-fn is_of_history(run: &Run, reader: &mut EventReader) -> bool {
+fn is_of_history(run: &Run, reader: &mut EventReader) -> Result<bool, ReadError> {
     let Extent { last_sequence, last_time_ns, .. } = run.extent;
-    mutant("believe_stale_index")
-        || match reader.time_of(last_sequence) {
-            Ok(time_ns) => time_ns == Some(last_time_ns),
-            Err(ReadError::Stream(ClientError::Journal(JournalError::ArchiveUnusable { .. }))) => true,
-            Err(_) => false,
-        }
+    if mutant("believe_stale_index") {
+        return Ok(true);
+    }
+    match reader.time_of(last_sequence) {
+        Ok(time_ns) => Ok(time_ns == Some(last_time_ns)),
+        Err(ReadError::Stream(ClientError::Journal(JournalError::ArchiveUnusable { .. }))) => Ok(true),
+        // The system's refusal says nothing about the stream.
+        Err(error) if errno_of(&error).is_some() => Err(error),
+        Err(_) => Ok(false),
+    }
 }

@@ -35,6 +35,7 @@ mod search;
 mod stored;
 
 pub(crate) use base::{BASE_FOLDER, Base, BaseEntries, BaseEntry, BaseWriter};
+pub(crate) use believing::LookError;
 pub(crate) use filter::Filter;
 pub(crate) use key::{IndexKey, words};
 pub(crate) use postings::keys_of;
@@ -124,8 +125,8 @@ impl Index {
     }
 
     /// Where the stream begins for it: what is deleted may be gone while it is read.
-    fn first_sequence(&self, reader: &EventReader) -> u64 {
-        reader.first_held().max(self.deleted_before())
+    fn first_sequence(&self, reader: &EventReader) -> Result<u64, ReadError> {
+        Ok(reader.first_held()?.max(self.deleted_before()))
     }
 
     /// Puts these in the place of all that is in it.
@@ -254,17 +255,17 @@ impl IndexBuilder {
     /// believed is indexed by [`IndexBuilder::follow`], from where this has put it. So many postings in memory become a run.
     ///
     /// # Errors
-    /// A directory that cannot be read or made.
+    /// A directory or a file of it, or a stream, that cannot be read now; none is removed for that.
     pub fn open(
         index: Index,
         directory: PathBuf,
         identity: StreamIdentity,
         reader: &mut EventReader,
         postings_max: usize,
-    ) -> io::Result<Self> {
+    ) -> Result<Self, LookError> {
         let postings_max = postings_max.clamp(1, POSTINGS_MAX);
         private_folder::create(&directory)?;
-        let first = index.first_sequence(reader);
+        let first = index.first_sequence(reader)?;
         let runs = believed(&directory, identity, first, reader)?;
         let first_sequence = runs.last().map_or(first, |run| run.extent.last_sequence + 1);
         reader.seek(Position { sequence: first_sequence, ordinal: 0 });
@@ -292,19 +293,24 @@ impl IndexBuilder {
     /// Makes all of it anew, because a file of it cannot be used any more.
     ///
     /// # Errors
-    /// A file that cannot be removed.
+    /// The stream cannot be read now, and nothing has changed.
     #[cold]
-    pub fn make_anew(&mut self, reader: &mut EventReader) -> io::Result<()> {
+    pub fn make_anew(&mut self, reader: &mut EventReader) -> Result<(), ReadError> {
+        let first_sequence = self.index.first_sequence(reader)?;
+        tracing::warn!("all of the index of the events is made anew");
         self.end_merge();
         (self.unreadable, self.last) = (None, None);
-        let first_sequence = self.index.first_sequence(reader);
         let runs = Arc::clone(&self.index.0.runs.lock().unwrap_or_else(PoisonError::into_inner));
         self.index.reset(Vec::new(), first_sequence, self.postings_max);
         reader.seek(Position { sequence: first_sequence, ordinal: 0 });
-        runs.iter().try_for_each(|run| match checked_file::remove(&run.path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        })
+        for run in runs.iter() {
+            if let Err(error) = checked_file::remove(&run.path)
+                && error.kind() != io::ErrorKind::NotFound
+            {
+                tracing::error!("the index file {} cannot be removed: {error}", run.path.display());
+            }
+        }
+        Ok(())
     }
 
     /// What finds events in it.
@@ -486,7 +492,7 @@ fn believed(
     identity: StreamIdentity,
     first: u64,
     reader: &mut EventReader,
-) -> io::Result<Vec<Arc<Run>>> {
+) -> Result<Vec<Arc<Run>>, LookError> {
     let found = believing::look(directory, Some(identity), first, reader)?;
     for (path, reason) in found.others {
         if let Some(reason) = reason {

@@ -81,11 +81,42 @@ pub(super) fn extent_of_name(name: &str) -> Option<(u64, u64)> {
     (name_of(first, last) == name && first <= last).then_some((first, last))
 }
 
+/// Why a file is not opened as a run.
+enum NotOpened {
+    /// It is none, or damaged, or gone.
+    Unusable(String),
+    System(io::Error),
+}
+
+impl NotOpened {
+    fn of(error: io::Error) -> Self {
+        match error.raw_os_error() {
+            // What stands there is no file, or ends too soon.
+            None => Self::Unusable(error.to_string()),
+            Some(_) => Self::System(error),
+        }
+    }
+}
+
 impl Run {
-    /// Opens a run of that stream, where it is known: its summary, its table and its filter are checked now, its blocks when they are read.
-    pub fn open(path: &Path, identity: Option<StreamIdentity>) -> Result<Self, IndexFileError> {
-        let unusable = |reason: String| IndexFileError { path: path.to_owned(), reason };
-        let failed = |error: io::Error| unusable(error.to_string());
+    /// Opens a run of that stream, where it is known: its summary, its table and its filter are checked now, its blocks when they are read. The
+    /// inner error is of a file that is another than it should be.
+    ///
+    /// # Errors
+    /// The system has refused, which says nothing about the file.
+    pub fn open(path: &Path, identity: Option<StreamIdentity>) -> io::Result<Result<Self, IndexFileError>> {
+        match Self::opened(path, identity) {
+            Ok(run) => Ok(Ok(run)),
+            Err(NotOpened::Unusable(reason)) => Ok(Err(IndexFileError { path: path.to_owned(), reason })),
+            Err(NotOpened::System(error)) => {
+                Err(io::Error::new(error.kind(), IndexFileError { path: path.to_owned(), reason: error.to_string() }))
+            }
+        }
+    }
+
+    fn opened(path: &Path, identity: Option<StreamIdentity>) -> Result<Self, NotOpened> {
+        let unusable = NotOpened::Unusable;
+        let failed = NotOpened::of;
         let file = checked_file::open(path).map_err(failed)?;
         let length = file.metadata().map_err(failed)?.len();
         let mut summary = [0; SUMMARY_LENGTH];
@@ -331,7 +362,7 @@ impl RunWriter {
         crash_point("index_run_written");
         drop(file.put_in_place()?);
         crash_point("index_run_placed");
-        Run::open(&self.path, Some(self.identity)).map_err(io::Error::other)
+        Run::open(&self.path, Some(self.identity))?.map_err(io::Error::other)
     }
 }
 
@@ -401,17 +432,17 @@ mod tests {
             let mut damaged = whole.clone();
             damaged[at] ^= 1 << (at % 8);
             std::fs::write(&run.path, &damaged).unwrap();
-            if let Ok(found) = Run::open(&run.path, Some(IDENTITY)).and_then(|run| all(&run)) {
+            if let Ok(found) = Run::open(&run.path, Some(IDENTITY)).unwrap().and_then(|run| all(&run)) {
                 panic!("byte {at} is damaged, and {} positions are found", found.len());
             }
         }
         for length in [0, 100, 128, whole.len() - 1] {
             std::fs::write(&run.path, &whole[..length]).unwrap();
-            assert!(Run::open(&run.path, Some(IDENTITY)).is_err(), "cut at {length}");
+            assert!(Run::open(&run.path, Some(IDENTITY)).unwrap().is_err(), "cut at {length}");
         }
         std::fs::write(&run.path, &whole).unwrap();
-        assert_eq!(all(&Run::open(&run.path, Some(IDENTITY)).unwrap()).unwrap(), expected);
-        let other = Run::open(&run.path, Some(StreamIdentity { incarnation: 2, ..IDENTITY })).err().unwrap();
+        assert_eq!(all(&Run::open(&run.path, Some(IDENTITY)).unwrap().unwrap()).unwrap(), expected);
+        let other = Run::open(&run.path, Some(StreamIdentity { incarnation: 2, ..IDENTITY })).unwrap().err().unwrap();
         assert!(other.to_string().ends_with("it is of another stream"), "{other}");
     }
 

@@ -1,6 +1,6 @@
 //! [`StoredIndex`]: the files of an index, read beside the process that makes it or where none does. Nothing is written or removed.
 
-use super::believing;
+use super::believing::{self, LookError};
 use super::key::IndexKey;
 use super::run::Run;
 use crate::error::IndexFileError;
@@ -23,12 +23,13 @@ impl StoredIndex {
     /// Opens what there is in `directory`; nothing if there is no such directory. `reader` reads the stream, and is elsewhere afterwards.
     ///
     /// # Errors
-    /// A directory that cannot be read.
-    pub fn open(directory: &Path, reader: &mut EventReader) -> io::Result<Self> {
+    /// A directory, a file or a stream that cannot be read.
+    pub fn open(directory: &Path, reader: &mut EventReader) -> Result<Self, LookError> {
         let mut looks = 1;
         loop {
-            let found = match believing::look(directory, None, reader.first_held(), reader) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let first_held = reader.first_held()?;
+            let found = match believing::look(directory, None, first_held, reader) {
+                Err(LookError::System(error)) if error.kind() == io::ErrorKind::NotFound => {
                     return Ok(Self { runs: Vec::new(), unusable: Vec::new() });
                 }
                 found => found?,

@@ -13,6 +13,7 @@ use gapless_engine::transaction_service::{ReleasedTransaction, ReleasedTransacti
 use gapless_engine::{ServiceHost, ServiceHostOptions};
 use gapless_stream::Sequencer;
 use gapless_stream::transactions::{Execution, Transactions};
+use gapless_testkit::limits::{is_alone, leave_files};
 use gapless_testkit::random::{Random, rounds};
 use gapless_testkit::wait::PATIENCE;
 use gapless_wire::control::TimerFired;
@@ -123,6 +124,48 @@ fn transactions_of_several_frames_are_indexed_turn_by_turn() {
         assert_eq!(builder.index().last_sequence(), turn * FRAMES_A_TURN as u64 + 1);
     }
     host.stop().unwrap();
+}
+
+#[test]
+fn files_stay_where_none_can_be_opened() {
+    if !is_alone("store::tests::files_stay_where_none_can_be_opened") {
+        return;
+    }
+    let mut random = Random::seeded();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let (host, bus) = start(path);
+    decide(&bus, 1_000, &mut random);
+    build(path, &host).0.close();
+    host.stop().unwrap();
+    // The window is empty: the stream is read from the journal.
+    let (host, _) = start(path);
+    let (before, identity) = (files(path), host.service().identity());
+    assert!(before.len() > 1);
+    let (mut refused, mut count) = (0, 0);
+    let end = loop {
+        let mut reader = host.events(Position::default());
+        let few = leave_files(count);
+        let opened = IndexBuilder::open(Index::empty(), path.join("other-index"), identity, &mut reader, 100);
+        drop(few);
+        assert_eq!(files(path), before, "with {count} descriptors");
+        match opened {
+            Ok(_) => break reader.next_sequence() - 1,
+            Err(_) => (refused, count) = (refused + 1, count + 1),
+        }
+    };
+    assert!(refused > 0 && end == before.iter().filter_map(last_of).max().unwrap(), "{refused} refused, up to {end}");
+    // As little as a look beside a host says so.
+    let mut reader = host.events(Position::default());
+    let few = leave_files(0);
+    let looked = StoredIndex::open(&path.join("other-index"), &mut reader);
+    drop(few);
+    assert!(looked.is_err_and(|error| error.to_string().contains("Too many open files")));
+    host.stop().unwrap();
+}
+
+fn last_of(path: &PathBuf) -> Option<u64> {
+    extent_of_name(path.file_name()?.to_str()?).map(|(_, last)| last)
 }
 
 #[test]

@@ -209,7 +209,7 @@ fn run(upstream: &Path, beside: &Path, tier: Tier, images: [&Path; 3]) -> EventS
     begin_feed(&stream, &mut publisher, "TUESDAY");
     let begun = Instant::now();
     // Until the beginning of the second feed session is gone.
-    while relay.reader(1).first_held() < 200 {
+    while relay.reader(1).first_held().unwrap() < 200 {
         assert!(begun.elapsed() < PATIENCE, "nothing is deleted");
         publish(&mut publisher, 60);
         settle(&stream, &relay);
@@ -275,7 +275,7 @@ impl Trials {
         let upstream = at("stream");
         let relay = relay(&whole, &upstream, (tier, None)).unwrap();
         settle(&stream, &relay);
-        let first_sequence = relay.reader(1).first_held();
+        let first_sequence = relay.reader(1).first_held().unwrap();
         relay.stop().unwrap();
         let feeds = feeds_of(&whole);
         assert!(feeds.contains("TUESDAY") && feeds.contains("WEDNESDAY"), "{feeds}");
@@ -348,7 +348,7 @@ impl Trials {
         };
         settle(&self.stream, &relay);
         let recovery = relay.recovery().clone();
-        assert_eq!(relay.reader(1).first_held(), self.first_sequence, "{case}: it begins elsewhere");
+        assert_eq!(relay.reader(1).first_held().unwrap(), self.first_sequence, "{case}: it begins elsewhere");
         // What is read at its start; an older damage is told to who reads there.
         let last = self.stream.released_sequence();
         let frames = |stream: &EventStream| {

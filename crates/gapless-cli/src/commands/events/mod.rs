@@ -75,7 +75,7 @@ fn open(directory: &Path) -> Result<EventDirectory, Box<dyn std::error::Error>> 
     if let Some(error) = &directory.names_error {
         to_stderr!("note: types are shown by their numbers: {}", crate::printable::escaped(error));
     }
-    if let Some(first) = directory.first_after_deleted() {
+    if let Some(first) = directory.first_after_deleted()? {
         to_stderr!("note: events before {first} are deleted; what is shown begins there");
     }
     Ok(directory)

@@ -1,0 +1,44 @@
+//! [`LoadingFailure`]: the failure for which aggregates wait that are not in memory: when the next attempt is due, and when it is logged.
+
+use gapless_agent::monotonic::monotonic_ns;
+use gapless_agent::wait_notices::WaitNotices;
+use std::fmt::Display;
+use std::time::Duration;
+
+/// Until the next attempt, unless something else is asked for.
+pub(super) const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(1);
+
+/// See the head of the file.
+pub(super) struct LoadingFailure {
+    notices: WaitNotices,
+    retry_at_ns: Option<u64>,
+}
+
+impl LoadingFailure {
+    pub const fn none() -> Self {
+        Self { notices: WaitNotices::at_once(), retry_at_ns: None }
+    }
+
+    /// An attempt has failed.
+    #[cold]
+    pub fn begin(&mut self, error: &dyn Display) {
+        let now_ns = monotonic_ns();
+        self.retry_at_ns = Some(now_ns + PAUSE_AFTER_FAILURE.as_nanos() as u64);
+        if let Some(waited) = self.notices.take_due(now_ns) {
+            tracing::error!(waited_s = waited.as_secs(), "aggregates that are not in memory wait: {error}");
+        }
+    }
+
+    /// Whether the next attempt is not due yet.
+    pub fn is_pausing(&self) -> bool {
+        self.retry_at_ns.is_some_and(|at_ns| monotonic_ns() < at_ns)
+    }
+
+    /// An attempt has not failed.
+    pub fn end(&mut self) {
+        if self.retry_at_ns.take().is_some() {
+            self.notices.end();
+            tracing::info!("aggregates that are not in memory are loaded again");
+        }
+    }
+}
