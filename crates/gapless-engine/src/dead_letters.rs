@@ -1,13 +1,13 @@
 //! The record of commands that no handler took: one JSON object a line in `dead-letters.jsonl`. The
 //! command itself is in the journal, at the sequence that the record names.
 
+mod late_lines;
+
 use crate::EngineError;
 use gapless_agent::checked_file;
-use gapless_agent::monotonic::monotonic_ns;
 use rustix::fs::OFlags;
-use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 /// The file's name in a service's directory.
@@ -20,29 +20,14 @@ pub struct DeadLetters {
     count: u64,
     /// The record ends in the middle of a line.
     torn: bool,
-    late: LateLines,
+    late: late_lines::LateLines,
 }
-
-/// Lines that a full disk has not taken yet.
-#[derive(Default)]
-struct LateLines {
-    lines: VecDeque<String>,
-    bytes: usize,
-    /// Letters for whose lines there was no room here either.
-    left_out: u64,
-    retry_at_ns: u64,
-}
-
-/// Bytes of late lines at most.
-const LATE_BYTES_MAX: usize = 1 << 20;
-/// Between two attempts to write late lines, ns.
-const RETRY_NS: u64 = 1_000_000_000;
 
 impl DeadLetters {
     /// Counts only: a service without a directory.
     #[must_use]
     pub fn counting() -> Self {
-        Self { file: None, last_sequence: 0, count: 0, torn: false, late: LateLines::default() }
+        Self { file: None, last_sequence: 0, count: 0, torn: false, late: Default::default() }
     }
 
     /// Goes on with the record in `directory`, of a journal whose last frame is `last_journaled`. What the record says of
@@ -64,7 +49,7 @@ impl DeadLetters {
             last_sequence = sequence.unwrap_or(0).max(last_sequence);
             line.clear();
         }
-        Ok(Self { file: Some((path, file)), last_sequence, count: 0, torn, late: LateLines::default() })
+        Ok(Self { file: Some((path, file)), last_sequence, count: 0, torn, late: Default::default() })
     }
 
     /// How many were recorded since the start.
@@ -92,58 +77,26 @@ impl DeadLetters {
         );
         push_escaped(&mut line, reason);
         line.push_str("\"}\n");
-        if self.late.bytes + line.len() > LATE_BYTES_MAX {
-            self.late.left_out += 1;
-        } else {
-            self.late.bytes += line.len();
-            self.late.lines.push_back(line);
-        }
+        self.late.push(line);
         self.write_late();
     }
 
     /// Writes late lines, once a second; to be called at each turn.
     #[inline]
     pub fn write_late(&mut self) {
-        if !self.late.lines.is_empty() {
-            self.write_lines(monotonic_ns());
-        }
-    }
-
-    #[cold]
-    fn write_lines(&mut self, now_ns: u64) {
-        let Some((path, file)) = &mut self.file else { return };
-        if now_ns < self.late.retry_at_ns {
-            return;
-        }
-        while let Some(line) = self.late.lines.front() {
-            // What is left of an attempt before is a line of its own, and no record.
-            let ended = if self.torn { file.write_all(b"\n") } else { Ok(()) };
-            if let Err(error) = ended.and_then(|()| {
-                self.torn = true;
-                file.write_all(line.as_bytes())
-            }) {
-                // Late, not lost: the refusal and the journal have it, and a full disk stops the service at its journal.
-                let late = self.late.lines.len();
-                tracing::error!(path = %path.display(), %error, late, "dead letters cannot be recorded now; it is tried again each second");
-                self.late.retry_at_ns = now_ns + RETRY_NS;
-                return;
-            }
-            self.torn = false;
-            self.late.bytes -= line.len();
-            self.late.lines.pop_front();
-        }
-        if std::mem::take(&mut self.late.retry_at_ns) > 0 {
-            let left_out = std::mem::take(&mut self.late.left_out);
-            tracing::info!(path = %path.display(), left_out, "dead letters are recorded again");
+        if !self.late.is_empty()
+            && let Some((path, file)) = &mut self.file
+        {
+            self.late.write(path, file, &mut self.torn);
         }
     }
 }
 
 impl Drop for DeadLetters {
     fn drop(&mut self) {
-        self.late.retry_at_ns = self.late.retry_at_ns.min(1);
+        self.late.hurry();
         self.write_late();
-        let lost = self.late.lines.len() as u64 + self.late.left_out;
+        let lost = self.late.count();
         if lost > 0 {
             tracing::error!(lost, "dead letters are not recorded; the journal has their commands");
         }
@@ -195,10 +148,13 @@ pub struct DeadLetter {
 #[allow(clippy::unwrap_used, reason = "a test")]
 mod tests {
     use super::*;
-    use std::fs::OpenOptions;
     use std::os::unix::fs::{MetadataExt, chown, symlink};
 
     const OTHER: u32 = 12_345;
+
+    fn letter(sequence: u64) -> DeadLetter {
+        DeadLetter { sequence, session: 1, session_seq: 1, schema: 1, reason: "unknown".to_owned() }
+    }
 
     #[test]
     fn a_record_is_appended_to() {
@@ -228,60 +184,5 @@ mod tests {
         }
         DeadLetters::open(directory.path(), 9).unwrap();
         assert_eq!(directory.path().join(FILE_NAME).metadata().unwrap().uid(), OTHER);
-    }
-
-    fn letter(sequence: u64) -> DeadLetter {
-        DeadLetter {
-            sequence,
-            session: 1,
-            session_seq: sequence,
-            schema: 1 << 16 | 2,
-            reason: "no \"room\"".to_owned(),
-        }
-    }
-
-    fn recorded(directory: &Path) -> Vec<u64> {
-        let text = std::fs::read_to_string(directory.join(FILE_NAME)).unwrap();
-        text.lines().filter_map(|line| sequence_of(line.as_bytes())).collect()
-    }
-
-    #[test]
-    fn a_full_disk_delays_letters() {
-        let directory = tempfile::tempdir().unwrap();
-        let mut letters = DeadLetters::open(directory.path(), u64::MAX).unwrap();
-        letters.record(&letter(1));
-        let full = OpenOptions::new().append(true).open("/dev/full").unwrap();
-        let file = std::mem::replace(&mut letters.file.as_mut().unwrap().1, full);
-        (2..=4).for_each(|sequence| letters.record(&letter(sequence)));
-        letters.record(&letter(3));
-        let retry_at_ns = letters.late.retry_at_ns;
-        letters.file.as_mut().unwrap().1 = file;
-        letters.write_lines(retry_at_ns - 1);
-        assert_eq!((recorded(directory.path()), letters.count()), (vec![1], 4), "it is tried again in a second");
-        letters.write_lines(retry_at_ns);
-        assert_eq!(recorded(directory.path()), [1, 2, 3, 4]);
-        assert_eq!((letters.late.bytes, letters.late.retry_at_ns, letters.torn), (0, 0, false));
-        letters.record(&letter(5));
-        assert_eq!(recorded(directory.path()), [1, 2, 3, 4, 5]);
-    }
-
-    #[test]
-    fn late_letters_have_a_bound_and_an_end() {
-        let directory = tempfile::tempdir().unwrap();
-        let mut letters = DeadLetters::open(directory.path(), u64::MAX).unwrap();
-        let full = OpenOptions::new().append(true).open("/dev/full").unwrap();
-        let file = std::mem::replace(&mut letters.file.as_mut().unwrap().1, full);
-        (1..=20_000).for_each(|sequence| letters.record(&letter(sequence)));
-        assert!(letters.late.bytes <= LATE_BYTES_MAX && letters.late.left_out > 0);
-        let kept = letters.late.lines.len() as u64;
-        assert_eq!(kept + letters.late.left_out, 20_000);
-        letters.file.as_mut().unwrap().1 = file;
-        // The end does not wait for the second.
-        drop(letters);
-        assert_eq!(recorded(directory.path()), (1..=kept).collect::<Vec<_>>());
-        // A restart records the others, if it handles them again.
-        let mut letters = DeadLetters::open(directory.path(), u64::MAX).unwrap();
-        letters.record(&letter(kept + 1));
-        assert_eq!(letters.count(), 1);
     }
 }

@@ -4,9 +4,9 @@
 //! | module | what lives there |
 //! |---|---|
 //! | `scenarios` | tests of a program without a harness, whose processes are the program again; behind the feature `scenarios` |
+//! | [`limits`] | a process that has no descriptor left |
 //! | [`process`] | a process that is started, read, killed, and ends with its test |
 //! | [`folder`] | copies of directories, small file systems |
-//! | [`limits`] | a process that has no descriptor left |
 //! | [`ports`] | ports, addresses and groups that nobody else uses |
 //! | [`random`] | random numbers from a seed that is printed and can be given again |
 //! | [`wait`] | waiting for something, for so long at most |
