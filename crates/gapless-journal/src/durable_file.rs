@@ -23,6 +23,10 @@ use rustix::fs::Mode;
 use crate::disk::DiskWork;
 use crate::options::Environment;
 
+#[derive(Debug, thiserror::Error)]
+#[error("its directory cannot be synced: {0}")]
+struct FolderNotSynced(#[source] io::Error);
+
 /// A file with the new content. Dropped before it is put in place, it is removed.
 #[derive(Debug)]
 pub struct FileReplacement {
@@ -120,9 +124,7 @@ impl FileReplacement {
             return Err(io::Error::new(io::ErrorKind::NotFound, "the new file has gone"));
         }
         self.is_in_place = true;
-        self.folder
-            .sync()
-            .map_err(|error| io::Error::new(error.kind(), format!("its directory cannot be synced: {error}")))?;
+        self.folder.sync().map_err(|error| io::Error::new(error.kind(), FolderNotSynced(error)))?;
         Ok(file)
     }
 }

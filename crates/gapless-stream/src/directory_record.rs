@@ -58,13 +58,17 @@ impl DirectoryRecord {
     /// Reads it; `None` where there is none.
     ///
     /// # Errors
-    /// [`StreamError::State`]: it cannot be read, or is damaged.
+    /// [`StreamError::System`]: it cannot be read. [`StreamError::State`]: it is no file, or damaged.
     pub fn read(layout: &StreamLayout) -> Result<Option<Self>, StreamError> {
         let path = Self::path(layout);
         let refused = |reason: String| StreamError::State { path: path.clone(), reason };
         let text = match checked_file::read_to_string(&path, LENGTH_MAX) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            // The system's refusal says nothing about the file.
+            Err(source) if source.raw_os_error().is_some() => {
+                return Err(StreamError::System { action: format!("reading {}", path.display()), source });
+            }
             Err(error) => return Err(refused(error.to_string())),
         };
         let record = Self::parse(&text);
