@@ -101,7 +101,7 @@ enum Command {
     Schema(commands::schema::Arguments),
     /// Serve a route with a program: a process for each request
     #[command(
-        after_help = "Examples:\n  gapless serve upper --workers 4 -- tr a-z A-Z\n  gapless serve lines --route-version 1.0 -- wc -l\n  gapless serve sum --json -- jq add\n\nThe request is the program's standard input, its standard output the reply. Another exit code than 0 is a refusal with that code, and standard error is its text. A request whose caller no longer waits ends its process. Ctrl-C lets what has begun finish; a second one kills it. SIGTERM is as Ctrl-C. Exit codes: 0 after one of them, 130 after two; 1 if it cannot serve; 2 for what is wrong in the command line, also a program that cannot be started."
+        after_help = "Examples:\n  gapless serve upper --workers 4 -- tr a-z A-Z\n  gapless serve lines --route-version 1.0 -- wc -l\n  gapless serve sum --json -- jq add\n\nThe request is the program's standard input, its standard output the reply. Another exit code than 0 is a refusal with that code, and standard error is its text. A request whose caller no longer waits ends its process. Ctrl-C lets what has begun finish; a second one kills it. SIGTERM is as Ctrl-C. Exit codes: 0 after one of them, 130 after two; 1 if it cannot serve, 75 if it lacks room, memory or descriptors; 2 for what is wrong in the command line, also a program that cannot be started."
     )]
     Serve(commands::serve::Arguments),
     /// Start processes of a supervisor that were stopped or are held
@@ -169,7 +169,7 @@ fn main() -> ExitCode {
         Command::Routes(arguments) => commands::routes::run(&arguments),
         Command::Scale(arguments) => commands::supervisor::change::run_scale(&arguments),
         Command::Schema(arguments) => commands::schema::run(&arguments),
-        Command::Serve(arguments) => commands::serve::run(&arguments),
+        Command::Serve(arguments) => commands::of_host(commands::serve::run(&arguments)),
         Command::Start(arguments) => commands::supervisor::change::run(&arguments, Change::Start),
         Command::Stop(arguments) => commands::supervisor::change::run(&arguments, Change::Stop),
         Command::Stream(arguments) => commands::stream::run(&arguments),

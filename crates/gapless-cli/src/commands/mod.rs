@@ -24,6 +24,7 @@ pub(crate) mod validate;
 pub(crate) mod watch;
 
 use crate::{signals, standard_streams};
+use gapless_agent::shortage;
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -74,6 +75,15 @@ impl std::fmt::Display for Ended {
 }
 
 impl std::error::Error for Ended {}
+
+/// The outcome of a command that runs until it is stopped. One that ends for want of room, memory or descriptors has an exit code of its own, by
+/// which a supervisor knows that it is nobody's fault.
+pub(crate) fn of_host(outcome: Outcome) -> Outcome {
+    outcome.map_err(|error| match shortage::is_shortage(&*error) {
+        true => Ended { code: shortage::EXIT_CODE, reason: error.to_string() }.into(),
+        false => error,
+    })
+}
 
 /// How often Ctrl-C has come, or SIGTERM, or SIGHUP: for a command that has something to end at the second one, too. The third one ends
 /// the program at once.

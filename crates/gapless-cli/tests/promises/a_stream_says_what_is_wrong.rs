@@ -235,8 +235,23 @@ fn a_closed_input_is_no_empty_one() {
 fn a_file_size_limit_is_named() {
     let directory = tempfile::tempdir().unwrap();
     // 4 MiB, in blocks of 512 bytes.
-    let said = limited(directory.path(), "ulimit -f 8192", "stream sequencer --directory orders").error(1);
+    let said = limited(directory.path(), "ulimit -f 8192", "stream sequencer --directory orders").error(75);
     assert!(said.contains("orders") && said.contains("File too large"), "{said}");
+}
+
+#[test]
+fn a_host_that_lacks_something_ends_with_75() {
+    let directory = tempfile::tempdir().unwrap();
+    for limit in [6, 10, 14] {
+        let said =
+            limited(directory.path(), &format!("ulimit -n {limit}"), "stream sequencer --directory orders").error(75);
+        assert!(said.contains("Too many open files"), "{said}");
+    }
+    let said = limited(directory.path(), "ulimit -n 6", "serve --directory domain upper -- cat").error(75);
+    assert!(said.contains("Too many open files"), "{said}");
+    // Other commands have nobody who would start them again.
+    let said = limited(directory.path(), "ulimit -n 3", "stream tail --directory orders").error(1);
+    assert!(said.contains("Too many open files"), "{said}");
 }
 
 #[test]

@@ -16,6 +16,11 @@ const UNSHARE: [&str; 6] = ["--user", "--map-root-user", "--pid", "--fork", "--k
 const LATER: [&str; 9] =
     ["--user", "--map-root-user", "--time", "--monotonic", "90000", "--boottime", "90000", "--fork", "--kill-child"];
 
+/// With the processes of the others in `/proc`.
+const FOREIGN_PROC: [&str; 5] = ["--user", "--map-root-user", "--pid", "--fork", "--kill-child"];
+/// With a file system of their own at a path.
+const MOUNTS: [&str; 3] = ["--user", "--map-root-user", "--mount"];
+
 /// The program in namespaces of its own.
 fn contained(directory: &Path, words: &[&str]) -> Command {
     within(&UNSHARE, directory, words)
@@ -200,5 +205,47 @@ fn a_route_of_another_container_is_explained() {
             assert!(said.contains("another process namespace"), "{said}");
             assert!(!said.contains("process 0") && !said.contains("process 1 "), "{said}");
         }
+    }
+}
+
+#[test]
+fn another_mount_at_a_path_is_no_loss() {
+    if !can_make(&MOUNTS) {
+        return;
+    }
+    let floor = Floor::new("[process.worker]\ncommand = [\"sleep\", \"300\"]\n");
+    floor.run(&["up", "floor.toml"]).good();
+    // Another directory at the same path, with a floor of its own.
+    let script =
+        "cp floor.toml /tmp/$$.toml && mount -t tmpfs tmpfs . && cd \"$PWD\" && mv /tmp/$$.toml floor.toml || exit 77
+        \"$0\" up floor.toml && \"$0\" down";
+    let mut command = Command::new("unshare");
+    command.args(MOUNTS).args(["sh", "-c", script, env!("CARGO_BIN_EXE_gapless")]).current_dir(floor.path());
+    let ended = ran(command);
+    if ended.code == Some(77) {
+        println!("SKIPPED: no file system can be mounted: {ended:?}");
+        return;
+    }
+    ended.good();
+    // What runs here is still guarded against its removal.
+    let state = floor.path().join("floor.state");
+    std::fs::rename(&state, floor.path().join("moved")).unwrap();
+    let refused = floor.run(&["up", "floor.toml"]).error(1);
+    assert!(refused.contains("it was removed while process"), "{refused}");
+    std::fs::rename(floor.path().join("moved"), &state).unwrap();
+}
+
+#[test]
+fn a_foreign_proc_is_named() {
+    if !can_make(&FOREIGN_PROC) {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("floor.toml"), "[process.worker]\ncommand = [\"sleep\", \"300\"]\n").unwrap();
+    let up: &[&str] = &["up", "floor.toml"];
+    let foreground: &[&str] = &["up", "floor.toml", "--foreground"];
+    for words in [up, foreground, &["serve", "--directory", "domain", "upper", "--", "cat"]] {
+        let refused = ran(within(&FOREIGN_PROC, directory.path(), words)).error(1);
+        assert!(refused.contains("/proc is that of another process namespace"), "{words:?}: {refused}");
     }
 }

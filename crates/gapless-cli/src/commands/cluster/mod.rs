@@ -21,7 +21,7 @@ mod status;
 mod transfer;
 mod upgrade;
 
-use super::Outcome;
+use super::{Outcome, of_host};
 use clap::{Args, Subcommand};
 
 #[derive(Args)]
@@ -88,7 +88,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         Action::Add(arguments) => add::run(arguments),
         Action::Remove(arguments) => remove::run(arguments),
         Action::New(arguments) => new::run(arguments),
-        Action::Start(arguments) => start::run(arguments),
+        Action::Start(arguments) => of_host(start::run(arguments)),
         Action::Status(arguments) => status::run(arguments),
         Action::Skip(arguments) => skip::run(arguments),
         Action::Snapshot(arguments) => snapshot::run(arguments),

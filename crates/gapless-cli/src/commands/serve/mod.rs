@@ -11,8 +11,10 @@ use super::request::route;
 use super::watch::sleep_until;
 use super::{Ended, INTERRUPTED, Outcome, announce, interrupts};
 use clap::Args;
+use gapless_agent::proc_folder;
 use gapless_rpc::domain::ServeReach;
 use gapless_rpc::{CallContext, Json, Refusal, Rejection};
+use gapless_supervisor::SupervisorError;
 use guarding::Guarding;
 use piped::Piped;
 use std::ffi::OsString;
@@ -63,7 +65,9 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     route(&arguments.route)?;
     program::check(program)?;
     let interrupts = interrupts()?;
-    let guard = Guarding::start().map_err(|error| format!("starting the guard of its programs: {error}"))?;
+    // The guard knows the programs by it.
+    proc_folder::check()?;
+    let guard = Guarding::start().map_err(SupervisorError::io("starting the guard of its programs"))?;
     let guard = Arc::new(guard);
     look_after(&guard, &interrupts)?;
     let domain = arguments.domain.open_or_make()?;

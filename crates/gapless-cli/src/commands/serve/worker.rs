@@ -3,19 +3,27 @@
 //! Nothing here waits for a pipe that the process's own children hold open: when the process has ended, what it has written is
 //! the reply. It has a process group of its own, so that a Ctrl-C on the terminal lets it finish, and so that a request whose
 //! time is over ends it with its children.
+//!
+//! A lack of descriptors, memory or processes is no refusal: the request waits until the program can be started, and once it runs nothing that
+//! it needs takes another descriptor.
 
 use super::guarding::Guarding;
+use crate::commands::to_stderr;
+use gapless_agent::monotonic::monotonic_ns;
+use gapless_agent::shortage::is_shortage;
 use gapless_rpc::Refusal;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
-use rustix::io::ioctl_fionread;
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
+use rustix::io::{Errno, ioctl_fionread};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process_group, pidfd_open, waitid};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 /// Bytes of a reply at most.
 const REPLY_LENGTH_MAX: usize = 16 << 20;
@@ -25,7 +33,12 @@ const ERROR_LENGTH_MAX: usize = 8 << 10;
 const READ_PER_TURN_BYTES: usize = 1 << 20;
 /// Between two looks at whether it is still to run.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
-/// Refusal codes that are no exit code: as shells have them.
+/// Until a program that could not be started for a shortage is tried again.
+const START_AGAIN: Duration = Duration::from_millis(100);
+/// Between two notes about that.
+const NOTE_INTERVAL_NS: u64 = 1_000_000_000;
+/// Refusal codes that are no exit code: as shells, `env` and `timeout` have them.
+const CODE_OUR_FAILURE: u32 = 125;
 const CODE_NOT_STARTED: u32 = 127;
 const CODE_SIGNAL: u32 = 128;
 
@@ -39,10 +52,24 @@ pub(super) fn run(
     request: &[u8],
     reason_to_end: impl Fn() -> Option<&'static str>,
 ) -> Result<Vec<u8>, Refusal> {
-    let failed = |error: io::Error| Refusal::new(CODE_NOT_STARTED, format!("{}: {error}", program.display()));
+    let refused = |code: u32| move |error: io::Error| Refusal::new(code, format!("{}: {error}", program.display()));
+    let failed = refused(CODE_OUR_FAILURE);
+    let killed = |reason: &str| Refusal::new(CODE_SIGNAL + Signal::KILL.as_raw().unsigned_abs(), reason);
     let mut command = Command::new(program);
     command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-    let mut running = Running { child: command.spawn().map_err(failed)?, guard, has_ended: false };
+    let child = loop {
+        match command.spawn() {
+            Err(error) if is_shortage(&error) || error.kind() == io::ErrorKind::WouldBlock => {
+                note_shortage(program, &error);
+                if let Some(reason) = reason_to_end() {
+                    return Err(killed(reason));
+                }
+                std::thread::sleep(START_AGAIN);
+            }
+            started => break started.map_err(refused(CODE_NOT_STARTED))?,
+        }
+    };
+    let mut running = Running { child, guard, has_ended: false };
     guard.begin(running.child.id());
     let mut pipes = Pipes::of(&mut running.child, request).map_err(failed)?;
     loop {
@@ -55,11 +82,24 @@ pub(super) fn run(
         }
         // With this the process is gone.
         if let Some(reason) = reason_to_end() {
-            return Err(Refusal::new(CODE_SIGNAL + Signal::KILL.as_raw().unsigned_abs(), reason));
+            return Err(killed(reason));
         }
     }
     let status = running.wait().map_err(failed)?;
     if status.success() { Ok(pipes.output) } else { Err(refusal(program, status, &pipes.error)) }
+}
+
+/// Says that a request waits, for all workers at most once a second.
+fn note_shortage(program: &OsString, error: &io::Error) {
+    static NEXT_NS: AtomicU64 = AtomicU64::new(0);
+    let now_ns = monotonic_ns();
+    // Relaxed: it guards no data.
+    let next_ns = NEXT_NS.load(Ordering::Relaxed);
+    let is_mine =
+        |at_ns| NEXT_NS.compare_exchange(at_ns, now_ns + NOTE_INTERVAL_NS, Ordering::Relaxed, Ordering::Relaxed);
+    if now_ns >= next_ns && is_mine(next_ns).is_ok() {
+        to_stderr!("note: a request waits, because {} cannot be started now: {error}", program.display());
+    }
 }
 
 fn refusal(program: &OsString, status: ExitStatus, error: &[u8]) -> Refusal {
@@ -103,7 +143,9 @@ impl Drop for Running<'_> {
 
 /// What is written to and read from a process.
 struct Pipes<'a> {
-    exit: OwnedFd,
+    process: Pid,
+    /// Readable at the end of the process; none where there was no descriptor for it, and then the system is asked.
+    exit: Option<OwnedFd>,
     stdin: Option<File>,
     stdout: Option<File>,
     stderr: Option<File>,
@@ -114,14 +156,15 @@ struct Pipes<'a> {
 
 impl<'a> Pipes<'a> {
     fn of(child: &mut Child, request: &'a [u8]) -> io::Result<Self> {
-        let pid = Pid::from_raw(child.id().cast_signed()).ok_or(io::ErrorKind::NotFound)?;
+        let process = Pid::from_raw(child.id().cast_signed()).ok_or(io::ErrorKind::NotFound)?;
         let pipe = |fd: Option<OwnedFd>| {
             let file = File::from(fd.ok_or(io::ErrorKind::BrokenPipe)?);
             fcntl_setfl(&file, fcntl_getfl(&file)? | OFlags::NONBLOCK)?;
             Ok::<_, io::Error>(Some(file))
         };
         Ok(Self {
-            exit: pidfd_open(pid, PidfdFlags::empty())?,
+            process,
+            exit: pidfd_open(process, PidfdFlags::empty()).ok(),
             stdin: pipe(child.stdin.take().map(OwnedFd::from))?,
             stdout: pipe(child.stdout.take().map(OwnedFd::from))?,
             stderr: pipe(child.stderr.take().map(OwnedFd::from))?,
@@ -135,12 +178,16 @@ impl<'a> Pipes<'a> {
     fn turn(&mut self) -> io::Result<bool> {
         // What has been written before the end is there when the end is seen.
         let has_ended = {
-            let mut polled = vec![PollFd::new(&self.exit, PollFlags::IN)];
+            let mut polled: Vec<_> = self.exit.iter().map(|exit| PollFd::new(exit, PollFlags::IN)).collect();
             polled.extend(self.stdin.iter().map(|pipe| PollFd::new(pipe, PollFlags::OUT)));
             polled.extend(self.stdout.iter().chain(&self.stderr).map(|pipe| PollFd::new(pipe, PollFlags::IN)));
             match poll(&mut polled, Some(&LOOK)) {
-                Ok(_) | Err(rustix::io::Errno::INTR) => !polled[0].revents().is_empty(),
+                Ok(_) | Err(Errno::INTR) => {}
                 Err(errno) => return Err(errno.into()),
+            }
+            match self.exit {
+                Some(_) => !polled[0].revents().is_empty(),
+                None => self.has_ended()?,
             }
         };
         write(&mut self.stdin, &mut self.request)?;
@@ -151,6 +198,18 @@ impl<'a> Pipes<'a> {
         // The rest is read all the same: it must not wait for room in the pipe.
         self.error.truncate(ERROR_LENGTH_MAX);
         Ok(has_ended)
+    }
+}
+
+impl Pipes<'_> {
+    /// Whether the process has ended; its status is left for who waits for it.
+    fn has_ended(&self) -> io::Result<bool> {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        match waitid(WaitId::Pid(self.process), options) {
+            Ok(status) => Ok(status.is_some()),
+            Err(Errno::INTR) => Ok(false),
+            Err(errno) => Err(errno.into()),
+        }
     }
 }
 
@@ -201,7 +260,35 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a test")]
 
     use super::*;
+    use gapless_testkit::limits::{is_alone, leave_files};
+    use std::cell::{Cell, RefCell};
     use std::os::fd::AsRawFd as _;
+
+    #[test]
+    fn a_request_waits_for_descriptors() {
+        if !is_alone("commands::serve::worker::tests::a_request_waits_for_descriptors") {
+            return;
+        }
+        let guard = Guarding::start().unwrap();
+        let (cat, words) = (OsString::from("sh"), ["-c", "cat; exit 3"].map(OsString::from));
+        // Too few for its pipes, and then enough for these and for nothing else.
+        for count in 0..12 {
+            let (few, looks) = (RefCell::new(Some(leave_files(count))), Cell::new(0));
+            let refused = run(&guard, (&cat, &words), b"request", || {
+                looks.set(looks.get() + 1);
+                if looks.get() == 2 {
+                    few.take();
+                }
+                None
+            });
+            let refused = refused.expect_err("its exit code is 3");
+            assert_eq!(refused.code, 3, "with {count} descriptors: {refused:?}");
+        }
+        let few = leave_files(0);
+        let refused = run(&guard, (&cat, &words), b"", || Some("it is over")).expect_err("it was over");
+        assert_eq!((refused.code, &*refused.text), (137, "it is over"));
+        drop(few);
+    }
 
     #[test]
     #[expect(unsafe_code, reason = "the length of a pipe is a system call that has no wrapper here")]

@@ -35,7 +35,7 @@ mod text_archive;
 mod text_file;
 mod waiting;
 
-use super::Outcome;
+use super::{Outcome, of_host};
 use clap::{Args, Subcommand};
 
 #[derive(Args)]
@@ -97,14 +97,14 @@ enum Action {
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     match &arguments.action {
-        Action::Sequencer(arguments) => sequencer::run(arguments),
+        Action::Sequencer(arguments) => of_host(sequencer::run(arguments)),
         Action::Node(arguments) => node::run(arguments),
         Action::Tail(arguments) => tail::run(arguments),
         Action::Publish(arguments) => publish::run(arguments),
         Action::Replay(arguments) => replay::run(arguments),
-        Action::Dispatch(arguments) => dispatch::run(arguments),
-        Action::Bridge(arguments) => bridge::run(arguments),
-        Action::Archive(arguments) => archive::run(arguments),
+        Action::Dispatch(arguments) => of_host(dispatch::run(arguments)),
+        Action::Bridge(arguments) => of_host(bridge::run(arguments)),
+        Action::Archive(arguments) => of_host(archive::run(arguments)),
         Action::Status(arguments) => status::run(arguments),
         Action::Control(arguments) => control::run(arguments),
     }
