@@ -239,7 +239,9 @@ fn told_when_nobody_is_left() {
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| connect_if_any(path, PATIENCE));
         // One that has not taken its lock yet would start the other again.
-        [RoleLock::Guardian, RoleLock::Supervisor].map(|role_lock| place.wait_for_role(role_lock));
+        for role_lock in [RoleLock::Guardian, RoleLock::Supervisor] {
+            place.wait_for_role(role_lock);
+        }
         kill_both(&place);
         assert!(waiting.join().unwrap().unwrap().is_none(), "it is told, and does not wait on");
     });
