@@ -23,7 +23,7 @@ const CRATES: [&str; 10] = [
 ];
 
 /// Modules that open by other means, and why they may.
-const REASONS: [(&str, &str); 13] = [
+const REASONS: [(&str, &str); 14] = [
     (
         "gapless-cli/src/commands/request.rs",
         "an argument of the command line: `@FILE`, which may be a pipe; with a limit",
