@@ -6,7 +6,7 @@ use std::io::IsTerminal;
 
 use serde_json::Value;
 
-use crate::published::{self, PublishedLatency};
+use crate::published::rumi::{self, PublishedLatency};
 use crate::report::FAILED;
 use crate::{FloorRow, LatencyNs, Report, Row};
 
@@ -109,7 +109,7 @@ pub fn canonical(report: &Report, style: TableStyle) -> String {
     text += &format!("\n{}\n", legend(&report.rows));
     text += &floor_section(&report.floor, "same run", style);
     if let Some(references) = references(&report.rows, style) {
-        text += &format!("\nReference, on another machine and another wire ({})\n{references}\n", published::SOURCE);
+        text += &format!("\nReference, on another machine and another wire ({})\n{references}\n", rumi::SOURCE);
     }
     text + &notes(report)
 }
@@ -288,9 +288,9 @@ pub fn references(rows: &[Row], style: TableStyle) -> Option<String> {
     };
     let head = ["access", "cpu", "p50 µs", "p99 µs", "p99.9 µs", "msg/s (version)"];
     let mut table = Table::new(style, &head, 2);
-    let shown = published::LATENCIES.iter().filter(|row| occurs(row.access, row.cpu));
+    let shown = rumi::LATENCIES.iter().filter(|row| occurs(row.access, row.cpu));
     for &PublishedLatency { access, cpu, p50_us, p99_us, p99_9_us } in shown {
-        let throughputs: Vec<String> = published::THROUGHPUTS
+        let throughputs: Vec<String> = rumi::THROUGHPUTS
             .iter()
             .filter(|row| row.access == access && row.cpu == cpu)
             .map(|row| format!("{} ({})", grouped(row.messages_per_s), row.version))

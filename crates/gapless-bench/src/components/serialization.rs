@@ -8,7 +8,7 @@ use crate::Result;
 use crate::options::MessageEncoding;
 use gapless_load::components::serialization::{TOGETHER, rows_of};
 use gapless_measure::Report;
-use gapless_measure::published::{DECODE_NS, ENCODE_NS, SOURCE};
+use gapless_measure::published::rumi::{DECODE_NS, ENCODE_NS, SOURCE};
 use std::sync::atomic::AtomicBool;
 
 /// Messages of each row.

@@ -8,7 +8,6 @@
 //! | `stream_under_test` | the sequencer of a row, and its directory |
 //! | `accounting` | whether every node has seen exactly the contents of the journal |
 //! | `slices` | a latency's slices, as they are published |
-//! | `published` | figures of others |
 //! | `table` | the printed table |
 //!
 //! Everything is measured between processes: a node sees a message when it is as durable as the tier says. After each row
@@ -17,7 +16,6 @@
 
 mod arguments;
 mod plan;
-mod published;
 mod slices;
 mod table;
 

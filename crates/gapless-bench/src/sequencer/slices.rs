@@ -3,8 +3,7 @@
 use crate::histogram::LatencyHistogram;
 use serde::{Deserialize, Serialize};
 
-/// The slices that are published, percent.
-pub const PERCENTS: [f64; 6] = [75.0, 90.0, 99.0, 99.9, 99.99, 99.999];
+pub use gapless_measure::published::coralsequencer::PERCENTS;
 
 /// The fastest messages.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -3,8 +3,8 @@
 //! Built from a [`Report`] alone, so that a table can be printed again from a committed JSON file.
 
 use super::RoleFigures;
-use super::published::{self, latency_of, rate_of};
 use super::slices::{PERCENTS, Slice};
+use gapless_measure::published::coralsequencer::{self as published, latency_of, rate_of};
 use gapless_measure::reporting::{config_number, number};
 use gapless_measure::table::{
     Column, Table, TableStyle, absent, bytes, column, driver_cpu, floor_section, grouped, latency, microseconds, notes,
@@ -108,9 +108,11 @@ fn slices(rows: &[&Row], style: TableStyle) -> Table {
     for published in &published::LATENCIES {
         let Some(rest) = published.rest else { continue };
         let mut cells = vec!["udp, published".to_owned(), grouped(published.payload_bytes), microseconds(rest.min_ns)];
-        cells.extend(rest.average_ns.iter().zip(rest.greatest_ns).map(|(average_ns, greatest_ns)| {
-            format!("{} / {}", average_ns.map_or_else(absent, microseconds), microseconds(greatest_ns))
-        }));
+        cells.extend(
+            rest.average_ns.into_iter().zip(rest.greatest_ns).map(|(average_ns, greatest_ns)| {
+                format!("{} / {}", microseconds(average_ns), microseconds(greatest_ns))
+            }),
+        );
         cells.extend([microseconds(rest.max_ns), grouped(1_000_000)]);
         table.add_row(&cells);
     }
@@ -271,7 +273,7 @@ mod tests {
         let rows = vec![batched, latency, row("throughput", "shared-memory", 64)];
         let text = whole(&Report { rows, ..Report::default() }, TableStyle::Markdown);
         for expected in
-            ["2,330,160 (1,641,239)", "2,111,222", "≥ 2,300,000, not reached", "3.24 / 3.43", "– / 5.55", "382 ns"]
+            ["2,330,160 (1,641,239)", "2,111,222", "≥ 2,300,000, not reached", "3.24 / 3.43", "3.38 / 5.55", "382 ns"]
         {
             assert!(text.contains(expected), "{expected} is missing in {text}");
         }

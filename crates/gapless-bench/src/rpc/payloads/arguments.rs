@@ -6,48 +6,11 @@ use std::time::Duration;
 
 use gapless_measure::reporting::OutputArguments;
 
-/// What others have published, and the sizes of it, bytes.
-pub(super) const SIZES: [Published; 4] = [
-    Published {
-        one_way: 72,
-        two_way: 69,
-        memory: [(16_340, 37_313), (19_841, 40_650)],
-        kafka: [(514, 791), (674, 749)],
-    },
-    Published {
-        one_way: 10_069,
-        two_way: 10_066,
-        memory: [(10_504, 12_376), (9_901, 11_933)],
-        kafka: [(704, 907), (988, 1_208)],
-    },
-    Published {
-        one_way: 100_071,
-        two_way: 100_068,
-        memory: [(3_509, 8_403), (6_250, 7_353)],
-        kafka: [(414, 479), (340, 371)],
-    },
-    Published {
-        one_way: 500_071,
-        two_way: 500_068,
-        memory: [(1_976, 2_212), (951, 1_316)],
-        kafka: [(91, 102), (62, 78)],
-    },
-];
-
 /// The sizes of the picture, bytes: 1 KiB to 1 MiB.
 const CURVE: std::ops::RangeInclusive<u32> = 10..=20;
 /// Calls in a cycle, the same for all sizes.
 const CALLS: u64 = 1_000;
 const CALLS_QUICK: u64 = 64;
-
-/// Published figures of one size, calls a second: least and greatest, one way and two ways.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Published {
-    pub(super) one_way: usize,
-    pub(super) two_way: usize,
-    pub(super) memory: [(u64, u64); 2],
-    pub(super) kafka: [(u64, u64); 2],
-}
 
 /// Options of the benchmark.
 #[derive(Debug, Clone, Default, Args)]

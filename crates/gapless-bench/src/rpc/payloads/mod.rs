@@ -3,7 +3,7 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | `arguments` | its options, the sizes and what others have published |
+//! | `arguments` | its options |
 //! | `table` | what is printed, and what is drawn |
 
 mod arguments;
@@ -12,13 +12,14 @@ mod table;
 pub use arguments::PayloadsArguments;
 
 use crate::rpc::NAME;
-use arguments::{Plan, Published, SIZES};
+use arguments::Plan;
 use gapless_load::rpc::payloads::cycles::{self, Cycles};
 use gapless_load::rpc::payloads::served::{self, WORKERS};
 use gapless_measure::Result;
 use gapless_measure::child_process::{Child, Role};
 use gapless_measure::floor::{FloorKind, FloorPlan};
 use gapless_measure::own_directory::OwnDirectory;
+use gapless_measure::published::mercury::{PAYLOADS, PublishedPayload};
 use gapless_measure::reporting::{Run, Shown, keys, put, put_rates};
 use gapless_measure::{CpuPerMessage, FloorRow, Row, RowConfig};
 use gapless_rpc::domain::ServeReach;
@@ -37,7 +38,7 @@ const SHARE_OF_COPYING: f64 = 0.5;
 /// A process that ends too early, a call that fails, a report or a picture that cannot be written.
 pub fn run(arguments: &PayloadsArguments, interrupted: &AtomicBool) -> Result<String> {
     let plan = arguments.plan()?;
-    let steps = (SIZES.len() + plan.curve.len()) * 4;
+    let steps = (PAYLOADS.len() + plan.curve.len()) * 4;
     let shown =
         Shown { benchmark: "rpc payloads", steps, notes: table::notes(&plan), text: table::text, draw: table::draw };
     Ok(Run::of(shown, &arguments.output, interrupted, |run| measure(&plan, run))?.1)
@@ -69,7 +70,7 @@ fn measure(plan: &Plan, run: &mut Run<'_>) -> Result<()> {
     let machine = served::open(&path)?;
     let mut places =
         [Callers::new(&here, Ends::OneProcess, None)?, Callers::new(&machine, Ends::TwoProcesses, Some(server))?];
-    for published in &SIZES {
+    for published in &PAYLOADS {
         for callers in &mut places {
             callers.one_size(plan, run, (published.one_way, published.two_way), Some(published))?;
         }
@@ -94,7 +95,7 @@ impl<'a> Callers<'a> {
         plan: &Plan,
         run: &mut Run<'_>,
         (one_way, two_way): (usize, usize),
-        published: Option<&Published>,
+        published: Option<&PublishedPayload>,
     ) -> Result<()> {
         for (way, size) in [one_way, two_way].into_iter().enumerate() {
             run.next(&format!("{size} B, {}", self.ends.words()))?;
@@ -117,7 +118,7 @@ impl<'a> Callers<'a> {
             let share = row.extra["bytes_per_s"].as_f64().unwrap_or(0.0) / floor;
             row.floor_ratio = Some((100.0 / share).round() / 100.0);
             row.floor_name = Some(FloorKind::MemcpyCold.name().to_owned());
-            if published.is_some() && size == SIZES[SIZES.len() - 1].two_way {
+            if published.is_some() && size == PAYLOADS[PAYLOADS.len() - 1].two_way {
                 put(&mut row, "target_floor_ratio_max", 1.0 / SHARE_OF_COPYING);
                 put(&mut row, "target_met", share >= SHARE_OF_COPYING);
             }
@@ -168,7 +169,7 @@ impl Ends {
 }
 
 /// What others have published stands beside it.
-fn beside(row: &mut Row, published: Option<(&str, (u64, u64))>) {
+fn beside(row: &mut Row, published: Option<(&str, (f64, f64))>) {
     if let Some((through, (least, greatest))) = published {
         put(row, "published", json!({ "through": through, "min_per_s": least, "max_per_s": greatest }));
     }

@@ -30,7 +30,7 @@ pub(super) fn text(report: &Report) -> String {
         ("published", |row| match row.extra.get("published") {
             None => absent(),
             Some(published) => {
-                let of = |key: &str| published[key].as_u64().map_or_else(absent, grouped);
+                let of = |key: &str| published[key].as_f64().map_or_else(absent, rate);
                 format!("{}–{}", of("min_per_s"), of("max_per_s"))
             }
         }),

@@ -19,6 +19,7 @@ use gapless_measure::Result;
 use gapless_measure::affinity::pair_of_cores;
 use gapless_measure::floor::FloorKind;
 use gapless_measure::histogram::LatencyHistogram;
+use gapless_measure::published::mercury::{FIFTY_TO_FIFTY_PER_S, ONE_TO_FIFTY_PER_S, OVERLOADED_PER_S, PROBE_NS};
 use gapless_measure::reporting::{Run, Shown, compare, keys, measure_floors, put, put_rates};
 use gapless_measure::resources::process_cpu_ns;
 use gapless_measure::statistics::median;
@@ -56,12 +57,12 @@ const fn scenario(
 const OVERLOADED: &str = "overloaded 100→50";
 
 const SCENARIOS: [Scenario; 7] = [
-    scenario("parallel 1→50", (Kind::Tasks, 1, 64, 50), (Some(155_089), Some(1e6))),
-    scenario("parallel 50→50", (Kind::Tasks, 50, 1, 50), (Some(410_589), Some(1e6))),
-    scenario("one by one 1→50", (Kind::Tasks, 1, 1, 50), (Some(155_089), None)),
-    scenario("parallel 1→50", (Kind::Threads, 1, 64, 50), (Some(155_089), None)),
-    scenario("parallel 50→50", (Kind::Threads, 50, 1, 50), (Some(410_589), None)),
-    scenario(OVERLOADED, (Kind::Tasks, 100, 100, 50), (Some(100_599), Some(3e5))),
+    scenario("parallel 1→50", (Kind::Tasks, 1, 64, 50), (Some(ONE_TO_FIFTY_PER_S), Some(1e6))),
+    scenario("parallel 50→50", (Kind::Tasks, 50, 1, 50), (Some(FIFTY_TO_FIFTY_PER_S), Some(1e6))),
+    scenario("one by one 1→50", (Kind::Tasks, 1, 1, 50), (Some(ONE_TO_FIFTY_PER_S), None)),
+    scenario("parallel 1→50", (Kind::Threads, 1, 64, 50), (Some(ONE_TO_FIFTY_PER_S), None)),
+    scenario("parallel 50→50", (Kind::Threads, 50, 1, 50), (Some(FIFTY_TO_FIFTY_PER_S), None)),
+    scenario(OVERLOADED, (Kind::Tasks, 100, 100, 50), (Some(OVERLOADED_PER_S), Some(3e5))),
     scenario("2,000 callbacks in flight", (Kind::Callbacks, 1, 2_000, 50), (None, None)),
 ];
 
@@ -220,7 +221,7 @@ fn targets_of_probes(report: &mut Report) {
         put(saturated, "target_met", latency.p50 < 50_000 && latency.p99 < 5_000_000);
     }
     for (row, bare) in [(beside, &*beside_bare), (saturated, &*saturated_bare)] {
-        put(row, "published_ns", 17_000);
+        put(row, "published_ns", PROBE_NS);
         if let Some(ratio) = by(row, bare) {
             put(row, "p99_by_bare", ratio);
         }

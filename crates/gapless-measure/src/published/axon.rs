@@ -1,0 +1,91 @@
+//! Axon Framework with its command bus of the Disruptor: one aggregate, one event for each command, stores in memory.
+
+use serde_json::json;
+
+use super::{Answer, Fact, Figure, Peer, Source, System, Unit};
+
+const ARTICLE: Source =
+    Source { system: "Axon Framework", machine: "laptop, i7 640M, 2 cores", year: "2011", wire: None };
+const REPEATED: Source =
+    Source { system: "Axon Framework, repeated runs", machine: "laptop, i7 640M, 2 cores", year: "2011", wire: None };
+
+/// A published rate, commands a second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PublishedBus {
+    /// Stable name.
+    pub key: &'static str,
+    /// `simple` or `disruptor`.
+    pub bus: &'static str,
+    /// Identifiers, in the words of our rows: `random`, `position` (none of the caller's) or `time-ordered`.
+    pub identifiers: &'static str,
+    /// What is different from the other rows.
+    pub what: &'static str,
+    /// Commands a second, one figure for each published run.
+    pub runs_per_s: (u64, u64),
+    /// Whether the figure is of the repeated runs, not of the article.
+    pub repeated: bool,
+}
+
+const fn bus(
+    (key, bus, identifiers): (&'static str, &'static str, &'static str),
+    what: &'static str,
+    runs_per_s: (u64, u64),
+    repeated: bool,
+) -> PublishedBus {
+    PublishedBus { key, bus, identifiers, what, runs_per_s, repeated }
+}
+
+/// All published rates.
+pub const BUSES: [PublishedBus; 7] = [
+    bus(("simple", "simple", "random"), "simple bus, locks and a caching repository", (150_000, 150_000), false),
+    bus(("disruptor", "disruptor", "random"), "disruptor bus, random identifiers", (250_000, 250_000), false),
+    bus(
+        ("disruptor/time", "disruptor", "time-ordered"),
+        "disruptor bus, time-based identifiers",
+        (500_000, 500_000),
+        false,
+    ),
+    bus(("disruptor/none", "disruptor", "position"), "disruptor bus, no identifiers", (700_000, 700_000), false),
+    bus(
+        ("disruptor/64-bit", "disruptor", "time-ordered"),
+        "disruptor bus, 64-bit machine",
+        (1_300_000, 1_300_000),
+        false,
+    ),
+    bus(("simple/repeated", "simple", "time-ordered"), "simple bus, time-based, 64-bit", (214_730, 247_035), true),
+    bus(
+        ("disruptor/repeated", "disruptor", "time-ordered"),
+        "disruptor bus, time-based, 64-bit",
+        (1_353_546, 1_422_475),
+        true,
+    ),
+];
+
+/// Both buses of the version that is measured here.
+const PEERS: [Peer; 2] = [
+    Peer { name: "Axon 4, simple", config: &[("name", "axon simple")], without: &["drive", "encoding"] },
+    Peer { name: "Axon 4, disruptor", config: &[("name", "axon disruptor")], without: &["drive", "encoding"] },
+];
+
+pub(super) fn facts() -> Vec<Fact> {
+    let facts = BUSES.iter().map(|row| {
+        // The simple bus works on the thread of its caller, as our direct drive; the disruptor hands over, as our pipelined one.
+        let drive = if row.bus == "simple" { "direct" } else { "pipelined" };
+        let config = vec![
+            ("name", serde_json::Value::Null),
+            ("mode", json!("throughput")),
+            ("encoding", json!("sbe")),
+            ("tier", json!("memory")),
+            ("payload_bytes", json!(0)),
+            ("aggregates", json!(1)),
+            ("drive", json!(drive)),
+            ("identifiers", json!(row.identifiers)),
+        ];
+        let source = if row.repeated { &REPEATED } else { &ARTICLE };
+        let (least, greatest) = row.runs_per_s;
+        let figure = (least as f64, greatest as f64, Unit::PerSecond);
+        let fact = Fact::new(System::Axon, format!("axon/{}", row.key), row.what.to_owned(), figure, source);
+        fact.answered(Answer::of("commands", Figure::Throughput, config).beside(&PEERS))
+    });
+    facts.collect()
+}

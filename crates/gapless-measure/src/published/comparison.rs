@@ -1,0 +1,88 @@
+//! [`Comparison`]: a figure of ours beside the published one.
+
+use super::{Fact, Unit};
+use crate::Row;
+
+/// Result of a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Verdict {
+    /// Ours is better than the best published figure.
+    Ahead,
+    /// Ours lies in the published range.
+    Level,
+    /// Ours is worse than the worst published figure.
+    Behind,
+    /// Ours is no result: the rate was missed or a check failed.
+    NoResult,
+}
+
+/// A figure of ours beside the published one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Comparison {
+    /// Our figure, in the unit of the fact.
+    pub ours: f64,
+    /// Ours by the best published figure, above 1 where ours is the better one; `None` across another wire.
+    pub ratio: Option<f64>,
+    /// Who is ahead.
+    pub verdict: Verdict,
+}
+
+impl Verdict {
+    /// In a word.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Ahead => "ahead",
+            Self::Level => "level",
+            Self::Behind => "behind",
+            Self::NoResult => "no result",
+        }
+    }
+}
+
+impl Unit {
+    /// Ours by theirs, above 1 where ours is the better one.
+    #[must_use]
+    pub fn ratio(self, ours: f64, theirs: f64) -> f64 {
+        if self.more_is_better() { ours / theirs } else { theirs / ours }
+    }
+}
+
+impl Fact {
+    /// The best published figure.
+    #[must_use]
+    pub fn best(&self) -> f64 {
+        if self.unit.more_is_better() { self.greatest } else { self.least }
+    }
+
+    /// Compares a figure of ours.
+    #[must_use]
+    pub fn compare(&self, ours: f64) -> Comparison {
+        let worst = if self.unit.more_is_better() { self.least } else { self.greatest };
+        let ratio = self.unit.ratio(ours, self.best());
+        let verdict = if ratio > 1.0 {
+            Verdict::Ahead
+        } else if self.unit.ratio(ours, worst) < 1.0 {
+            Verdict::Behind
+        } else {
+            Verdict::Level
+        };
+        Comparison { ours, ratio: self.source.wire.is_none().then_some(ratio), verdict }
+    }
+
+    /// Compares the figure of a row that answers this fact; `None` if the row has no such figure.
+    #[must_use]
+    pub fn compare_row(&self, row: &Row) -> Option<Comparison> {
+        let ours = match &self.answer {
+            Some(answer) => answer.figure.of(row)?,
+            // A row that names the fact by its key.
+            None if self.unit == Unit::Nanoseconds => row.latency_ns?.p50 as f64,
+            None => row.throughput_per_s?,
+        };
+        let compared = self.compare(ours);
+        if row.failure().is_some() || row.missed_rate_per_s().is_some() {
+            return Some(Comparison { ratio: None, verdict: Verdict::NoResult, ..compared });
+        }
+        Some(compared)
+    }
+}

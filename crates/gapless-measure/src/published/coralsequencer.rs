@@ -1,0 +1,168 @@
+//! CoralSequencer: loopback UDP on one machine, two processes for a latency, three nodes for a throughput.
+
+use serde_json::json;
+
+use super::{Answer, Fact, Figure, Part, Source, System, Unit};
+
+/// Where the latencies come from, for the line under a table.
+pub const LATENCY_SOURCE: &str =
+    "published by CoralSequencer: UDP over loopback, 1,000,000 messages, desktop at 6.00 GHz";
+/// Where the rates come from, for the line under a table.
+pub const RATE_SOURCE: &str = "published by CoralSequencer: three nodes on one server at 3.7 GHz; messages a second \
+through the sequencer, and in parentheses of each node, which do not add up";
+/// The least time of a packet of 256 B from network card to network card.
+pub const WIRE: &str = "between machines a packet of 256 B takes at least 382 ns from network card to network card at \
+10 Gb/s, 3.82 µs at 1 Gb/s: nothing here has crossed a wire";
+
+const LATENCY: Source =
+    Source { system: "CoralSequencer", machine: "desktop at 6.00 GHz", year: "2015, revised", wire: None };
+const RATE: Source =
+    Source { system: "CoralSequencer", machine: "server at 3.7 GHz", year: "2015, revised", wire: None };
+
+/// The slices of a latency that are published: the fastest messages, percent of all.
+pub const PERCENTS: [f64; 6] = [75.0, 90.0, 99.0, 99.9, 99.99, 99.999];
+
+/// A latency over UDP, ns.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PublishedLatency {
+    /// Bytes of the message.
+    pub payload_bytes: u64,
+    /// Average, ns.
+    pub mean_ns: u64,
+    /// Least and greatest of all, and of each slice, where they are published.
+    pub rest: Option<PublishedSlices>,
+}
+
+/// The rest of a published latency, ns.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PublishedSlices {
+    /// Least, ns.
+    pub min_ns: u64,
+    /// Greatest, ns.
+    pub max_ns: u64,
+    /// The average within each of [`PERCENTS`], ns.
+    pub average_ns: [u64; 6],
+    /// The greatest value within each of [`PERCENTS`], ns.
+    pub greatest_ns: [u64; 6],
+}
+
+/// All published latencies.
+pub const LATENCIES: [PublishedLatency; 2] = [
+    PublishedLatency { payload_bytes: 256, mean_ns: 4_700, rest: None },
+    PublishedLatency {
+        payload_bytes: 1024,
+        mean_ns: 3_379,
+        rest: Some(PublishedSlices {
+            min_ns: 2_717,
+            max_ns: 73_174,
+            average_ns: [3_236, 3_286, 3_359, 3_376, 3_378, 3_378],
+            greatest_ns: [3_428, 3_775, 5_155, 5_547, 5_719, 11_311],
+        }),
+    },
+];
+
+/// A throughput of three nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PublishedRate {
+    /// Bytes of a message.
+    pub payload_bytes: u64,
+    /// Whether a packet held several messages.
+    pub batch: bool,
+    /// Messages a second through the sequencer.
+    pub sequencer_per_s: u64,
+    /// Messages a second of a node.
+    pub node_per_s: u64,
+}
+
+const fn published(payload_bytes: u64, batch: bool, sequencer_per_s: u64, node_per_s: u64) -> PublishedRate {
+    PublishedRate { payload_bytes, batch, sequencer_per_s, node_per_s }
+}
+
+/// All published throughputs.
+pub const RATES: [PublishedRate; 4] = [
+    published(256, true, 1_116_166, 470_483),
+    published(64, true, 2_330_160, 1_641_239),
+    published(256, false, 786_497, 275_861),
+    published(1400, false, 328_025, 111_119),
+];
+
+/// The published latency of messages of this size.
+#[must_use]
+pub fn latency_of(payload_bytes: u64) -> Option<&'static PublishedLatency> {
+    LATENCIES.iter().find(|row| row.payload_bytes == payload_bytes)
+}
+
+/// The published throughput of messages of this size.
+#[must_use]
+pub fn rate_of(payload_bytes: u64, batch: bool) -> Option<&'static PublishedRate> {
+    RATES.iter().find(|row| row.payload_bytes == payload_bytes && row.batch == batch)
+}
+
+pub(super) fn facts() -> Vec<Fact> {
+    let mut facts = Vec::new();
+    for row in &LATENCIES {
+        let bytes = row.payload_bytes;
+        let mut push = |name: &str, words: &str, ns: u64, figure: Figure| {
+            let key = format!("coralsequencer/latency/{bytes}/{name}");
+            let config = vec![
+                ("mode", json!("latency")),
+                ("payload_bytes", json!(bytes)),
+                ("transport", json!(["udp", "multicast"])),
+            ];
+            let what = format!("round trip, {bytes} B, {words}");
+            let fact = Fact::new(System::CoralSequencer, key, what, (ns as f64, Unit::Nanoseconds), &LATENCY)
+                .answered(Answer::of("sequencer", figure, config));
+            facts.push(if row.rest.is_none() { fact.roughly("about") } else { fact });
+        };
+        push("mean", "average", row.mean_ns, Figure::Latency(Part::Mean));
+        let Some(rest) = row.rest else { continue };
+        push("min", "least", rest.min_ns, Figure::Latency(Part::Min));
+        for (percent, ns) in PERCENTS.into_iter().zip(rest.average_ns) {
+            let words = format!("average of the fastest {percent} %");
+            push(&format!("{percent}/average"), &words, ns, Figure::SliceAverage(percent));
+        }
+        for (percent, ns) in PERCENTS.into_iter().zip(rest.greatest_ns) {
+            let words = format!("greatest of the fastest {percent} %");
+            push(&format!("{percent}/greatest"), &words, ns, Figure::SliceGreatest(percent));
+        }
+        push("max", "greatest", rest.max_ns, Figure::Latency(Part::Max));
+    }
+    for row in &RATES {
+        let (bytes, packets) = (row.payload_bytes, if row.batch { "batched" } else { "one-per-packet" });
+        let words = if row.batch { "batched" } else { "one per packet" };
+        let of = [
+            ("sequencer", "through the sequencer", row.sequencer_per_s, Figure::Throughput),
+            ("node", "of each node", row.node_per_s, Figure::NodeRate),
+        ];
+        for (name, role, per_s, figure) in of {
+            let config = vec![
+                ("mode", json!("throughput")),
+                ("payload_bytes", json!(bytes)),
+                ("transport", json!(["udp", "multicast"])),
+                ("batch_node", json!(row.batch)),
+                ("batch_sequencer", json!(row.batch)),
+                ("nodes", json!(3)),
+            ];
+            let key = format!("coralsequencer/throughput/{bytes}/{packets}/{name}");
+            let what = format!("three nodes, {bytes} B, {words}, messages {role}");
+            let figure = ((per_s as f64, Unit::PerSecond), Answer::of("sequencer", figure, config));
+            facts.push(Fact::new(System::CoralSequencer, key, what, figure.0, &RATE).answered(figure.1));
+        }
+    }
+    facts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_made_up() {
+        assert_eq!(rate_of(64, true).unwrap().sequencer_per_s, 2_330_160);
+        assert_eq!((rate_of(1312, false), rate_of(64, false)), (None, None));
+        assert_eq!(latency_of(256).unwrap().rest, None);
+        let slices = latency_of(1024).unwrap().rest.unwrap();
+        assert!(slices.average_ns.is_sorted() && slices.average_ns[5] < latency_of(1024).unwrap().mean_ns);
+        assert!(slices.greatest_ns.is_sorted() && slices.max_ns > slices.greatest_ns[5]);
+    }
+}

@@ -1,0 +1,144 @@
+//! Enduro/X beside RabbitMQ: local calls against size, one way, CPU time, and a killed server.
+
+use serde_json::{Value, json};
+
+use super::{Answer, Fact, Figure, Part, Peer, Source, System, Unit};
+
+const ENDUROX: Source = Source { system: "Enduro/X, Go", machine: "laptop, i5-4300U", year: "2018", wire: None };
+const RABBITMQ: Source = Source { system: "RabbitMQ, Go", machine: "laptop, i5-4300U", year: "2018", wire: None };
+const LATER: Source = Source { system: "Enduro/X, C", machine: "laptop, i7", year: "not stated", wire: None };
+
+/// A published point of a curve, calls a second against bytes; the word says how exact it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PublishedPoint {
+    /// Bytes of a request.
+    pub payload_bytes: u64,
+    /// Calls a second.
+    pub calls_per_s: u64,
+    /// `about`, `below`, or nothing.
+    pub precision: &'static str,
+}
+
+const fn point(payload_bytes: u64, calls_per_s: u64, precision: &'static str) -> PublishedPoint {
+    PublishedPoint { payload_bytes, calls_per_s, precision }
+}
+
+/// The curve of Enduro/X.
+pub const CURVE: [PublishedPoint; 3] =
+    [point(1, 40_000, "about"), point(2_560, 5_000, "below"), point(4_096, 2_800, "")];
+/// The curve of RabbitMQ with explicit acknowledgement.
+pub const RABBITMQ_CURVE: [PublishedPoint; 2] = [point(1, 3_000, ""), point(4_096, 1_300, "")];
+/// RabbitMQ with automatic acknowledgement.
+pub const RABBITMQ_AUTOMATIC: PublishedPoint = point(1, 3_632, "");
+/// CPU time of client, server and broker together, percent of one core: Enduro/X and RabbitMQ.
+pub const CPU_PERCENT: [u64; 2] = [100, 128];
+/// One way, small messages: messages a second by those of RabbitMQ.
+pub const ONE_WAY_TIMES_RABBITMQ: u64 = 2;
+/// Calls a second at 1 KB in C: one client and one server, and five of each.
+pub const LATER_CALLS_PER_S: [(u64, u64); 2] = [(1, 72_624), (5, 135_739)];
+/// Messages a second at 1 KB in C, sent without a reply.
+pub const LATER_SENDS_PER_S: u64 = 352_799;
+/// Messages a second that were put into a persistent queue and taken out again, in C.
+pub const LATER_QUEUED_PER_S: u64 = 1_791;
+/// Time-out after which the caller of a killed server was told, s.
+pub const KILLED_SERVER_TIMEOUT_S: u64 = 90;
+
+/// Bytes of the later figures.
+const LATER_BYTES: u64 = 1024;
+
+/// The other systems of a run of calls.
+const PEERS: [Peer; 3] = [
+    Peer {
+        name: "RabbitMQ",
+        config: &[("system", "rabbitmq"), ("acknowledgement", "explicit")],
+        without: &["acknowledgement"],
+    },
+    Peer {
+        name: "RabbitMQ, automatic acknowledgement",
+        config: &[("system", "rabbitmq"), ("acknowledgement", "automatic")],
+        without: &["acknowledgement"],
+    },
+    Peer { name: "NATS", config: &[("system", "nats")], without: &[] },
+];
+
+/// The same kill of one of two servers in the same run.
+const KILLED_SERVER: [Peer; 1] =
+    [Peer { name: "RabbitMQ", config: &[("system", "rabbitmq")], without: &["retry", "supervised"] }];
+
+pub(super) fn facts() -> Vec<Fact> {
+    let fact = |key: &str, what: String, figure: (f64, Unit), source: &'static Source| {
+        Fact::new(System::EnduroX, key.to_owned(), what, figure, source)
+    };
+    let mut facts = Vec::new();
+    for point in &CURVE {
+        let bytes = point.payload_bytes;
+        let figure = (point.calls_per_s as f64, Unit::PerSecond);
+        let made = fact(&format!("endurox/call/{bytes}"), format!("call, {bytes} B"), figure, &ENDUROX);
+        facts.push(made.roughly(point.precision).answered(call(bytes, Figure::Throughput)));
+    }
+    let rabbitmq = RABBITMQ_CURVE.iter().map(|point| (point, "explicit")).chain([(&RABBITMQ_AUTOMATIC, "automatic")]);
+    for (point, acknowledgement) in rabbitmq {
+        let bytes = point.payload_bytes;
+        let what = format!("call, {bytes} B, {acknowledgement} acknowledgement");
+        let figure = (point.calls_per_s as f64, Unit::PerSecond);
+        let made = fact(&format!("rabbitmq/call/{bytes}/{acknowledgement}"), what, figure, &RABBITMQ);
+        facts.push(made.answered(call(bytes, Figure::Throughput)));
+    }
+    for (key, percent, source) in
+        [("endurox/cpu", CPU_PERCENT[0], &ENDUROX), ("rabbitmq/cpu", CPU_PERCENT[1], &RABBITMQ)]
+    {
+        let what = "CPU time of all processes while calls of 1 B go round".to_owned();
+        let made = fact(key, what, (percent as f64, Unit::CpuPercent), source).roughly("about");
+        facts.push(made.answered(call(1, Figure::CpuPercent)));
+    }
+    let what = "one way, small messages, by those of RabbitMQ".to_owned();
+    let made = fact("endurox/one-way", what, (ONE_WAY_TIMES_RABBITMQ as f64, Unit::TimesRabbitMq), &ENDUROX);
+    facts.push(made.roughly("about").answered(one_way(1)));
+    for (ends, per_s) in LATER_CALLS_PER_S {
+        let key = format!("endurox/call/{LATER_BYTES}/{ends}x{ends}");
+        let what = format!("call, {LATER_BYTES} B, {ends} × client, {ends} × server");
+        let made = fact(&key, what, (per_s as f64, Unit::PerSecond), &LATER);
+        facts.push(if ends == 1 { made.answered(call(LATER_BYTES, Figure::Throughput)) } else { made });
+    }
+    let what = format!("send without a reply, {LATER_BYTES} B");
+    let made = fact("endurox/send", what, (LATER_SENDS_PER_S as f64, Unit::PerSecond), &LATER);
+    facts.push(made.answered(one_way(LATER_BYTES)));
+    let what = "persistent queue, messages put in and taken out".to_owned();
+    facts.push(fact("endurox/queue", what, (LATER_QUEUED_PER_S as f64, Unit::PerSecond), &LATER));
+    let what = "one of two servers killed: the caller knows after, greatest".to_owned();
+    let figure = ((KILLED_SERVER_TIMEOUT_S * 1_000_000_000) as f64, Unit::Nanoseconds);
+    facts.push(fact("endurox/killed-server", what, figure, &ENDUROX).answered(killed()));
+    facts
+}
+
+/// Rows of one call after the other, of either way to wait.
+fn call(bytes: u64, figure: Figure) -> Answer {
+    let mut config = of_curve(bytes);
+    config.extend([("mode", json!("call")), ("connected", json!(1)), ("in_flight", json!(1))]);
+    Answer::of("rpc curve", figure, config).beside(&PEERS)
+}
+
+fn one_way(bytes: u64) -> Answer {
+    let mut config = of_curve(bytes);
+    config.push(("mode", json!("one_way")));
+    Answer::of("rpc curve", Figure::Throughput, config).beside(&PEERS)
+}
+
+fn of_curve(bytes: u64) -> Vec<(&'static str, Value)> {
+    vec![
+        ("payload_bytes", json!(bytes)),
+        ("system", json!("gapless")),
+        ("acknowledgement", Value::Null),
+        ("waiting", json!(["blocking", "spinning"])),
+    ]
+}
+
+fn killed() -> Answer {
+    let config = vec![
+        ("system", json!("gapless")),
+        ("copies", json!(2)),
+        ("retry", json!("not_begun")),
+        ("supervised", json!([null, "copy"])),
+    ];
+    Answer::of("rpc faults", Figure::Latency(Part::Max), config).beside(&KILLED_SERVER)
+}

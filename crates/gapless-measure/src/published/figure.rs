@@ -1,0 +1,84 @@
+//! [`Figure`]: where the figure that answers a fact stands in a row.
+
+use serde_json::Value;
+
+use crate::{LatencyNs, Row};
+
+/// The place of a figure in a row.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Figure {
+    /// Messages, calls or commands a second.
+    Throughput,
+    /// A latency, ns.
+    Latency(Part),
+    /// Average of the fastest part of all messages, this many percent, ns.
+    SliceAverage(f64),
+    /// Greatest latency of the fastest part of all messages, this many percent, ns.
+    SliceGreatest(f64),
+    /// Messages a second of one node: the mean of all nodes.
+    NodeRate,
+    /// CPU time of all processes, percent of one core.
+    CpuPercent,
+    /// A number beside the usual ones.
+    Extra(&'static str),
+}
+
+/// A value of a latency.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    Min,
+    Mean,
+    P50,
+    P99,
+    P99_9,
+    Max,
+}
+
+impl Part {
+    /// The value, ns.
+    #[must_use]
+    pub fn of(self, latency: &LatencyNs) -> f64 {
+        match self {
+            Self::Min => latency.min as f64,
+            Self::Mean => latency.mean,
+            Self::P50 => latency.p50 as f64,
+            Self::P99 => latency.p99 as f64,
+            Self::P99_9 => latency.p99_9 as f64,
+            Self::Max => latency.max as f64,
+        }
+    }
+}
+
+impl Figure {
+    /// The figure of this row, in the unit of its fact; `None` where it was not measured.
+    #[must_use]
+    pub fn of(self, row: &Row) -> Option<f64> {
+        match self {
+            Self::Throughput => row.throughput_per_s,
+            Self::Latency(part) => row.latency_ns.as_ref().map(|latency| part.of(latency)),
+            Self::SliceAverage(percent) => slice(row, percent, "average_ns"),
+            Self::SliceGreatest(percent) => slice(row, percent, "greatest_ns"),
+            Self::NodeRate => node_rate(row),
+            Self::CpuPercent => cpu_percent(row),
+            Self::Extra(key) => row.extra.get(key).and_then(Value::as_f64),
+        }
+    }
+}
+
+fn slice(row: &Row, percent: f64, key: &str) -> Option<f64> {
+    let slices = row.extra.get("slices")?.as_array()?;
+    slices.iter().find(|slice| slice["percent"].as_f64() == Some(percent))?[key].as_f64()
+}
+
+fn node_rate(row: &Row) -> Option<f64> {
+    let roles = row.extra.get("roles")?.as_array()?;
+    let nodes = roles.iter().filter(|role| role["role"].as_str().is_some_and(|name| name.starts_with("node")));
+    let rates: Vec<f64> = nodes.filter_map(|role| role["rate_per_s"].as_f64()).collect();
+    (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64)
+}
+
+fn cpu_percent(row: &Row) -> Option<f64> {
+    let each = row.extra.get("cpu_ns_per_call")?.as_object()?;
+    let ns: f64 = each.values().filter_map(Value::as_f64).sum();
+    (ns > 0.0).then_some(ns * row.throughput_per_s? / 1e9 * 100.0)
+}

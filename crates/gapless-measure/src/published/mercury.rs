@@ -1,0 +1,100 @@
+//! Mercury: parallel calls by the size of the payload, in memory and through Kafka, and many callers and workers.
+
+use serde_json::json;
+
+use super::{Answer, Fact, Figure, Part, Source, System, Unit};
+
+const MEMORY: Source = Source { system: "Mercury, in memory", machine: "not stated", year: "not stated", wire: None };
+const KAFKA: Source = Source {
+    system: "Mercury, through Kafka",
+    machine: "not stated",
+    year: "not stated",
+    wire: Some("Kafka between two applications; ours is shared memory between two processes"),
+};
+const RUST: Source =
+    Source { system: "Mercury, engine in Rust", machine: "laptop, 12 cores", year: "2026", wire: None };
+
+/// Published figures of one size, calls a second: least and greatest of the cycles that count.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PublishedPayload {
+    /// Bytes of a request that is answered by a boolean.
+    pub one_way: usize,
+    /// Bytes of a request that comes back.
+    pub two_way: usize,
+    /// In memory, one way and two ways.
+    pub memory: [(f64, f64); 2],
+    /// Through Kafka, one way and two ways.
+    pub kafka: [(f64, f64); 2],
+}
+
+/// All published sizes.
+pub const PAYLOADS: [PublishedPayload; 4] = [
+    PublishedPayload {
+        one_way: 72,
+        two_way: 69,
+        memory: [(16_340.0, 37_313.0), (19_841.0, 40_650.0)],
+        kafka: [(514.0, 791.0), (674.0, 749.0)],
+    },
+    PublishedPayload {
+        one_way: 10_069,
+        two_way: 10_066,
+        memory: [(10_504.0, 12_376.0), (9_901.0, 11_933.0)],
+        kafka: [(704.0, 907.0), (988.0, 1_208.0)],
+    },
+    PublishedPayload {
+        one_way: 100_071,
+        two_way: 100_068,
+        memory: [(3_509.0, 8_403.0), (6_250.0, 7_353.0)],
+        kafka: [(413.907, 479.386), (340.0, 371.0)],
+    },
+    PublishedPayload {
+        one_way: 500_071,
+        two_way: 500_068,
+        memory: [(1_976.0, 2_212.0), (951.0, 1_316.0)],
+        kafka: [(91.0, 102.0), (62.0, 78.0)],
+    },
+];
+
+/// One caller, fifty workers: calls a second.
+pub const ONE_TO_FIFTY_PER_S: u64 = 155_089;
+/// Fifty callers, fifty workers: calls a second.
+pub const FIFTY_TO_FIFTY_PER_S: u64 = 410_589;
+/// A hundred callers, fifty workers, more requests than memory takes: calls a second.
+pub const OVERLOADED_PER_S: u64 = 100_599;
+/// A call of another route while a flood goes on, ns.
+pub const PROBE_NS: u64 = 17_000;
+
+pub(super) fn facts() -> Vec<Fact> {
+    let mut facts = Vec::new();
+    for (through, ends, source) in [("memory", "one process", &MEMORY), ("kafka", "two processes", &KAFKA)] {
+        for size in &PAYLOADS {
+            let ranges = if through == "memory" { size.memory } else { size.kafka };
+            let ways = [("one_way", "one way", size.one_way), ("two_way", "two ways", size.two_way)];
+            for ((mode, words, bytes), (least, greatest)) in ways.into_iter().zip(ranges) {
+                let key = format!("mercury/{through}/{mode}/{bytes}");
+                let config = vec![("mode", json!(mode)), ("payload_bytes", json!(bytes)), ("ends", json!(ends))];
+                let what =
+                    format!("{words}, {bytes} B, {}", if through == "memory" { "in memory" } else { "through Kafka" });
+                let fact = Fact::new(System::Mercury, key, what, (least, greatest, Unit::PerSecond), source);
+                facts.push(fact.answered(Answer::of("rpc payloads", Figure::Throughput, config)));
+            }
+        }
+    }
+    let scenarios = [
+        ("1-50", "parallel 1→50", ONE_TO_FIFTY_PER_S),
+        ("50-50", "parallel 50→50", FIFTY_TO_FIFTY_PER_S),
+        ("overloaded", "overloaded 100→50", OVERLOADED_PER_S),
+    ];
+    for (key, name, per_s) in scenarios {
+        let config = vec![("name", json!(name))];
+        let what = format!("{name}, callers to workers");
+        let fact = Fact::new(System::Mercury, format!("mercury/{key}"), what, (per_s as f64, Unit::PerSecond), &RUST);
+        facts.push(fact.answered(Answer::of("rpc scenarios", Figure::Throughput, config)));
+    }
+    let config = vec![("name", json!(["probe, flood on the other core", "probe, flood on all cores"]))];
+    let answer = Answer::of("rpc scenarios", Figure::Latency(Part::P50), config);
+    let what = "probe of another route during a flood, p50 of ours".to_owned();
+    let figure = (PROBE_NS as f64, Unit::Nanoseconds);
+    facts.push(Fact::new(System::Mercury, "mercury/probe".to_owned(), what, figure, &RUST).answered(answer));
+    facts
+}

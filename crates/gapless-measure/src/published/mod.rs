@@ -1,0 +1,238 @@
+//! Figures that others have published, each of them once: tables, the overview and the report take them from here.
+//!
+//! They are facts about other machines, and some about another wire ([`Source::wire`]): never a basis for "x times faster" there.
+//!
+//! | module | published by |
+//! |---|---|
+//! | [`rumi`] | Rumi: a service on a primary and its backup |
+//! | [`coralsequencer`] | CoralSequencer: round trips, and three nodes that push |
+//! | [`endurox`] | Enduro/X, beside RabbitMQ: local calls, and killed processes |
+//! | [`mercury`] | Mercury: events in memory and through Kafka |
+//! | [`axon`] | Axon Framework: the command bus |
+//!
+//! A [`Fact`] is one published figure. [`Fact::is_answered_by`] finds our row for it: the row names the key of the fact under
+//! [`ANSWERS`], or its configuration has the values that [`Answer::config`] asks for.
+
+use serde_json::Value;
+
+use crate::Row;
+
+pub mod axon;
+mod comparison;
+pub mod coralsequencer;
+pub mod endurox;
+mod figure;
+pub mod mercury;
+pub mod rumi;
+
+pub use comparison::{Comparison, Verdict};
+pub use figure::{Figure, Part};
+
+/// The key in [`Row::extra`] with which a row names the fact that it answers: its key, or a list of keys.
+pub const ANSWERS: &str = "answers";
+
+/// One of the five tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum System {
+    /// A service on one node and on a primary with its backup.
+    Rumi,
+    /// A sequencer and its nodes.
+    CoralSequencer,
+    /// Calls between processes, beside RabbitMQ.
+    EnduroX,
+    /// Calls by the size of the payload, in memory and between processes.
+    Mercury,
+    /// The command bus.
+    Axon,
+}
+
+/// Publication of a figure.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Source {
+    /// The system that was measured, with its version or language where that is stated.
+    pub system: &'static str,
+    /// The machine, as far as it is stated.
+    pub machine: &'static str,
+    /// Year of the publication; `not stated`.
+    pub year: &'static str,
+    /// The wire or store that figures of this source passed and ours do not; `None` if both are alike. No ratio is made across it.
+    pub wire: Option<&'static str>,
+}
+
+/// Unit of a figure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// A rate, whose greater figure is the better one.
+    PerSecond,
+    /// A time, whose smaller figure is the better one.
+    Nanoseconds,
+    /// CPU time of all processes together, percent of one core; the smaller figure is the better one.
+    CpuPercent,
+    /// A rate as a multiple of that of RabbitMQ; the greater figure is the better one.
+    TimesRabbitMq,
+}
+
+/// A published figure.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fact {
+    /// Stable name: the system, the quantity and its configuration, separated by `/`.
+    pub key: String,
+    /// The table that it belongs to.
+    pub system: System,
+    /// What was measured, in words.
+    pub what: String,
+    /// Least published figure.
+    pub least: f64,
+    /// Greatest published figure; the least again where a single figure is published.
+    pub greatest: f64,
+    /// Unit of both.
+    pub unit: Unit,
+    /// A word before the figure, where it is not exact: `about`, `below`.
+    pub precision: &'static str,
+    /// Where it was published.
+    pub source: &'static Source,
+    /// Rows of ours beside it; `None` if this program measures nothing like it.
+    pub answer: Option<Answer>,
+}
+
+/// Description of the rows that answer a fact.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Answer {
+    /// Name of the benchmark in its JSON.
+    pub benchmark: &'static str,
+    /// Values that the configuration of a row has. A list stands for any of its values, and null for a key that is absent.
+    pub config: Vec<(&'static str, Value)>,
+    /// The figure of the row.
+    pub figure: Figure,
+    /// Other systems of the same run.
+    pub peers: &'static [Peer],
+}
+
+/// A system that is measured in the same run as ours.
+#[derive(Debug, PartialEq)]
+pub struct Peer {
+    /// Its name.
+    pub name: &'static str,
+    /// Text values of the configuration in place of ours.
+    pub config: &'static [(&'static str, &'static str)],
+    /// Keys of ours that its rows need not have.
+    pub without: &'static [&'static str],
+}
+
+impl Unit {
+    /// Whether the greater figure is the better one.
+    #[must_use]
+    pub fn more_is_better(self) -> bool {
+        matches!(self, Self::PerSecond | Self::TimesRabbitMq)
+    }
+}
+
+impl System {
+    /// All tables, in their order.
+    pub const ALL: [Self; 5] = [Self::Rumi, Self::CoralSequencer, Self::EnduroX, Self::Mercury, Self::Axon];
+}
+
+impl Fact {
+    /// A fact that nothing answers yet.
+    pub(crate) fn new(
+        system: System,
+        key: String,
+        what: String,
+        figure: impl Into<Span>,
+        source: &'static Source,
+    ) -> Self {
+        let Span(least, greatest, unit) = figure.into();
+        Self { key, system, what, least, greatest, unit, precision: "", source, answer: None }
+    }
+
+    /// The same fact with the rows that answer it.
+    pub(crate) fn answered(mut self, answer: Answer) -> Self {
+        self.answer = Some(answer);
+        self
+    }
+
+    /// The same fact, of which the publication gives a round figure.
+    pub(crate) fn roughly(mut self, word: &'static str) -> Self {
+        self.precision = word;
+        self
+    }
+
+    /// Whether `row` of `benchmark` is our answer to this fact.
+    #[must_use]
+    pub fn is_answered_by(&self, benchmark: &str, row: &Row) -> bool {
+        let named = match row.extra.get(ANSWERS) {
+            Some(Value::String(key)) => *key == self.key,
+            Some(Value::Array(keys)) => keys.iter().any(|key| *key == self.key),
+            _ => false,
+        };
+        named || self.answer.as_ref().is_some_and(|answer| answer.is_of(benchmark, row, None))
+    }
+}
+
+impl Answer {
+    /// Rows of `benchmark` whose configuration has these values.
+    pub(crate) fn of(benchmark: &'static str, figure: Figure, config: Vec<(&'static str, Value)>) -> Self {
+        Self { benchmark, config, figure, peers: &[] }
+    }
+
+    /// The same with other systems of the run.
+    pub(crate) fn beside(mut self, peers: &'static [Peer]) -> Self {
+        self.peers = peers;
+        self
+    }
+
+    /// Whether `row` of `benchmark` has the configuration: ours, or that of a peer.
+    #[must_use]
+    pub fn is_of(&self, benchmark: &str, row: &Row, peer: Option<&Peer>) -> bool {
+        let Ok(config) = serde_json::to_value(&row.config) else { return false };
+        let of_peer = peer.map_or(&[][..], |peer| peer.config);
+        let is_left_out = |key: &str| {
+            peer.is_some_and(|peer| peer.without.contains(&key)) || of_peer.iter().any(|(other, _)| *other == key)
+        };
+        self.benchmark == benchmark
+            && of_peer.iter().all(|(key, value)| config[*key] == *value)
+            && self
+                .config
+                .iter()
+                .filter(|(key, _)| !is_left_out(key))
+                .all(|(key, value)| is_one_of(&config[*key], value))
+    }
+}
+
+/// An absent key reads as null.
+fn is_one_of(found: &Value, asked: &Value) -> bool {
+    match asked {
+        Value::Array(any) => any.contains(found),
+        one => found == one,
+    }
+}
+
+/// Least and greatest figure, and their unit.
+pub(crate) struct Span(f64, f64, Unit);
+
+impl From<(f64, Unit)> for Span {
+    fn from((figure, unit): (f64, Unit)) -> Self {
+        Self(figure, figure, unit)
+    }
+}
+
+impl From<(f64, f64, Unit)> for Span {
+    fn from((least, greatest, unit): (f64, f64, Unit)) -> Self {
+        Self(least, greatest, unit)
+    }
+}
+
+/// Every published figure, table by table.
+#[must_use]
+pub fn facts() -> Vec<Fact> {
+    [rumi::facts(), coralsequencer::facts(), endurox::facts(), mercury::facts(), axon::facts()].concat()
+}
+
+/// The published figure of this key.
+#[must_use]
+pub fn fact(key: &str) -> Option<Fact> {
+    facts().into_iter().find(|fact| fact.key == key)
+}
+
+#[cfg(test)]
+mod tests;

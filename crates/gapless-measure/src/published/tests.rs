@@ -1,0 +1,108 @@
+use std::collections::HashSet;
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::RowConfig;
+
+fn row(config: Value, extra: Value) -> Row {
+    Row {
+        config: serde_json::from_value(config).unwrap(),
+        extra: crate::reporting::keys(extra),
+        throughput_per_s: Some(1.0),
+        ..Row::default()
+    }
+}
+
+#[test]
+fn keys_are_unique_and_ranges_in_order() {
+    let facts = facts();
+    let keys: HashSet<&str> = facts.iter().map(|fact| fact.key.as_str()).collect();
+    assert_eq!(keys.len(), facts.len());
+    assert!(facts.iter().all(|fact| fact.least > 0.0 && fact.least <= fact.greatest));
+    assert!(System::ALL.iter().all(|system| facts.iter().any(|fact| fact.system == *system)));
+}
+
+#[test]
+fn percentiles_are_in_order() {
+    assert!(rumi::LATENCIES.iter().all(|row| row.p50_us < row.p99_us && row.p99_us < row.p99_9_us));
+}
+
+#[test]
+fn rows_answer_by_configuration() {
+    let fact = fact("coralsequencer/throughput/1400/one-per-packet/sequencer").unwrap();
+    assert_eq!((fact.least, fact.greatest), (328_025.0, 328_025.0));
+    let config = |transport: &str, batch: bool| {
+        json!({ "mode": "throughput", "transport": transport, "payload_bytes": 1400, "nodes": 3, "batch_node": batch,
+                "batch_sequencer": batch, "mtu": 9000 })
+    };
+    assert!(fact.is_answered_by("sequencer", &row(config("multicast", false), json!({}))));
+    assert!(!fact.is_answered_by("canonical", &row(config("multicast", false), json!({}))));
+    assert!(!fact.is_answered_by("sequencer", &row(config("shared-memory", false), json!({}))));
+    assert!(!fact.is_answered_by("sequencer", &row(config("udp", true), json!({}))));
+}
+
+#[test]
+fn rows_answer_by_a_named_key() {
+    let fact = fact("endurox/call/1024/5x5").unwrap();
+    assert_eq!(fact.answer, None);
+    for answers in [json!("endurox/call/1024/5x5"), json!(["other", "endurox/call/1024/5x5"])] {
+        assert!(fact.is_answered_by("rpc curve", &row(json!({}), json!({ "answers": answers }))));
+    }
+    assert!(!fact.is_answered_by("rpc curve", &row(json!({}), json!({ "answers": 7 }))));
+    assert!(!fact.is_answered_by("rpc curve", &Row { config: RowConfig::default(), ..Row::default() }));
+}
+
+#[test]
+fn peers_are_told_from_ours() {
+    let answer = fact("endurox/call/1").unwrap().answer.unwrap();
+    let config = json!({ "mode": "call", "payload_bytes": 1, "connected": 1, "in_flight": 1, "system": "gapless",
+        "waiting": "spinning" });
+    let mut theirs = config.clone();
+    theirs["system"] = json!("rabbitmq");
+    theirs["acknowledgement"] = json!("automatic");
+    let (ours, theirs) = (row(config, json!({})), row(theirs, json!({})));
+    assert!(answer.is_of("rpc curve", &ours, None) && !answer.is_of("rpc curve", &theirs, None));
+    let found: Vec<_> = answer.peers.iter().filter(|peer| answer.is_of("rpc curve", &theirs, Some(peer))).collect();
+    assert_eq!(found.iter().map(|peer| peer.name).collect::<Vec<_>>(), ["RabbitMQ, automatic acknowledgement"]);
+    assert!(!answer.peers.iter().any(|peer| answer.is_of("rpc curve", &ours, Some(peer))));
+}
+
+#[test]
+fn figures_are_found_in_their_rows() {
+    let extra = json!({
+        "slices": [{ "percent": 99.0, "average_ns": 7.5, "greatest_ns": 9 }],
+        "roles": [{ "role": "sequencer", "rate_per_s": 9.0 }, { "role": "node 1", "rate_per_s": 2.0 },
+                  { "role": "node 2", "rate_per_s": 4.0 }],
+        "cpu_ns_per_call": { "client": 3e8, "server": 2e8 }, "silence_ns": 5,
+    });
+    let row = row(json!({}), extra);
+    assert_eq!(Figure::SliceAverage(99.0).of(&row), Some(7.5));
+    assert_eq!(Figure::SliceGreatest(99.0).of(&row), Some(9.0));
+    assert_eq!(Figure::SliceGreatest(75.0).of(&row), None);
+    assert_eq!(Figure::NodeRate.of(&row), Some(3.0));
+    assert_eq!(Figure::CpuPercent.of(&row), Some(50.0));
+    assert_eq!(Figure::Extra("silence_ns").of(&row), Some(5.0));
+    assert_eq!(Figure::Latency(Part::Mean).of(&row), None);
+    assert_eq!(Figure::CpuPercent.of(&Row::default()), None);
+}
+
+#[test]
+fn the_better_figure_is_ahead() {
+    let rate = fact("mercury/memory/two_way/500068").unwrap();
+    let verdicts = [950.0, 951.0, 1_316.0, 2_632.0].map(|ours| rate.compare(ours).verdict);
+    assert_eq!(verdicts, [Verdict::Behind, Verdict::Level, Verdict::Level, Verdict::Ahead]);
+    assert_eq!(rate.compare(2_632.0).ratio, Some(2.0));
+    let time = fact("coralsequencer/latency/1024/mean").unwrap();
+    assert_eq!(time.compare(6_758.0), Comparison { ours: 6_758.0, ratio: Some(0.5), verdict: Verdict::Behind });
+    let wired = fact("rumi/latency/direct/min/p50").unwrap();
+    assert_eq!(wired.compare(10_000.0), Comparison { ours: 10_000.0, ratio: None, verdict: Verdict::Ahead });
+}
+
+#[test]
+fn missed_rate_is_no_result() {
+    let fact = fact("rumi/throughput/indirect/min/4.0").unwrap();
+    let missed = Row { verified: Some(false), throughput_per_s: Some(1e9), ..Row::default() };
+    assert_eq!(fact.compare_row(&missed).unwrap().verdict, Verdict::NoResult);
+    assert_eq!(fact.compare_row(&Row::default()), None);
+}
