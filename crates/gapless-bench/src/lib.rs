@@ -12,6 +12,7 @@
 //! | [`sequencer`] | `gapless bench sequencer`: nodes and a sequencer, over every transport |
 //! | [`failover`] | `gapless bench failover`: the outage that clients see while members die and the lead changes |
 //! | [`rpc`] | `gapless bench rpc`: calls, beside those of other systems |
+//! | [`report`] | `gapless bench report`: published figures and ours, as one page |
 //! | [`supervisor`] | `gapless bench supervisor`: what a supervisor costs, and how fast it is |
 //! | `ports` | free ports of this machine |
 
@@ -24,6 +25,7 @@ pub mod components;
 pub mod failover;
 pub mod options;
 mod ports;
+pub mod report;
 pub mod roles;
 pub mod rpc;
 pub mod sequencer;

@@ -1,6 +1,6 @@
 //! `gapless bench`: the canonical benchmark, its parts one by one, and event streams.
 
-use super::{Ended, INTERRUPTED, Outcome, interrupt, print};
+use super::{Ended, INTERRUPTED, Outcome, interrupt, print, to_stderr};
 use clap::{Args, Subcommand};
 use gapless_bench::canonical;
 use gapless_bench::commands::{self, CommandsArguments};
@@ -10,6 +10,7 @@ use gapless_bench::components::{
 };
 use gapless_bench::failover::{self, FailoverArguments};
 use gapless_bench::options::CanonicalArguments;
+use gapless_bench::report::{self, ReportArguments};
 use gapless_bench::roles::{self, Role};
 use gapless_bench::rpc::curve::{self, CurveArguments};
 use gapless_bench::rpc::faults::{self, FaultsArguments};
@@ -81,6 +82,11 @@ enum Benchmark {
         after_help = "Examples:\n  gapless bench supervisor --json supervisor.json\n  gapless bench supervisor --copies 200 --kills 50\n  gapless bench supervisor --quick"
     )]
     Supervisor(SupervisorArguments),
+    /// One HTML page of what --json wrote: published figures, ours beside them, other systems of the same run, pictures
+    #[command(
+        after_help = "A directory stands for every .json file in it and below it; of each benchmark the newest run counts, by the day that its folder is named after. A file of a benchmark that is unknown is left out with a warning, any other file that is no JSON of a benchmark is an error. Nothing is measured, and the page needs neither network nor JavaScript.\n\nExamples:\n  gapless bench report benchmarks\n  gapless bench report benchmarks/2026-11-26 sequencer.json --output page.html\n  gapless bench report benchmarks --output - > page.html"
+    )]
+    Report(ReportArguments),
     /// What it costs to read each clock
     #[command(after_help = "Example:\n  gapless bench time --json -")]
     Time(ComponentArguments),
@@ -147,6 +153,7 @@ fn measure(benchmark: &Benchmark, interrupted: &Arc<AtomicBool>) -> Outcome {
             return Ok(outcome?);
         }
         Benchmark::Commands(arguments) => commands::run(arguments, interrupted),
+        Benchmark::Report(arguments) => return report(arguments),
         Benchmark::Failover(arguments) => failover::run(arguments, interrupted),
         Benchmark::Sequencer(arguments) => sequencer::run(arguments, interrupted),
         Benchmark::Rpc(RpcBenchmark::Curve(arguments)) => curve::run(arguments, interrupted),
@@ -167,4 +174,13 @@ fn measure(benchmark: &Benchmark, interrupted: &Arc<AtomicBool>) -> Outcome {
         Benchmark::Time(arguments) => components::clocks::run(arguments, interrupted),
     }?;
     print(&text)
+}
+
+/// Writes the page, and what was left out to stderr.
+fn report(arguments: &ReportArguments) -> Outcome {
+    let (text, warnings) = report::run(arguments)?;
+    for warning in warnings {
+        to_stderr!("warning: {warning}");
+    }
+    if text.is_empty() { Ok(()) } else { print(&text) }
 }

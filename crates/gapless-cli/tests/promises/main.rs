@@ -20,6 +20,7 @@ mod a_late_joiner_over_udp_meets_every_line;
 mod a_member_s_directory_is_verified_whole;
 mod a_member_s_operator_is_told_what_is_wrong;
 mod a_node_s_counters_are_shown;
+mod a_page_is_made_of_runs;
 mod a_poisoned_node_is_helped;
 mod a_publisher_leaves_no_session;
 mod a_sequence_is_skipped;

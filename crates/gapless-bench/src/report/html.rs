@@ -1,0 +1,161 @@
+//! Escaping, numbers with their units, and tables that scroll within themselves.
+
+use gapless_measure::published::Unit;
+use gapless_measure::table::{absent, grouped, rate};
+use std::fmt::Write as _;
+
+/// Text for elements and quoted attributes. Control characters, which HTML has not, become a replacement character.
+pub(super) fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => escaped += "&amp;",
+            '<' => escaped += "&lt;",
+            '>' => escaped += "&gt;",
+            '"' => escaped += "&quot;",
+            '\'' => escaped += "&#39;",
+            '\n' | '\t' => escaped.push(' '),
+            control if control.is_control() => escaped.push('\u{fffd}'),
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}
+
+/// A column of a table.
+#[derive(Clone, Copy)]
+pub(super) enum Column<'a> {
+    Text(&'a str),
+    Number(&'a str),
+}
+
+/// A cell. All but `Html` are escaped.
+pub(super) enum Cell {
+    Text(String),
+    /// HTML that is escaped already.
+    Html(String),
+    /// The result of a comparison: its class and its words.
+    Verdict(&'static str, String),
+}
+
+/// A table of HTML.
+pub(super) struct Table<'a> {
+    columns: &'a [Column<'a>],
+    caption: String,
+    body: String,
+}
+
+impl<'a> Table<'a> {
+    pub(super) fn new(caption: &str, columns: &'a [Column<'a>]) -> Self {
+        Self { columns, caption: caption.to_owned(), body: String::new() }
+    }
+
+    /// A line over all columns, above the rows of a group.
+    pub(super) fn group(&mut self, text: &str) {
+        let (width, text) = (self.columns.len(), escape(text));
+        let _ = writeln!(
+            self.body,
+            "<tr class=\"group\"><th colspan=\"{width}\" scope=\"rowgroup\"><span>{text}</span></th></tr>"
+        );
+    }
+
+    /// A row; its first cell is its head.
+    pub(super) fn row(&mut self, cells: Vec<Cell>) {
+        self.body += "<tr>";
+        for (number, (cell, column)) in cells.into_iter().zip(self.columns).enumerate() {
+            let name = if number == 0 { "th" } else { "td" };
+            let scope = if number == 0 { " scope=\"row\"" } else { "" };
+            let class = if matches!(column, Column::Number(_)) { " class=\"n\"" } else { "" };
+            let _ = match cell {
+                Cell::Text(text) => write!(self.body, "<{name}{scope}{class}>{}</{name}>", escape(&text)),
+                Cell::Html(html) => write!(self.body, "<{name}{scope}{class}>{html}</{name}>"),
+                Cell::Verdict(class, words) => {
+                    write!(self.body, "<{name}{scope} class=\"v {class}\">{}</{name}>", escape(&words))
+                }
+            };
+        }
+        self.body += "</tr>\n";
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.body.is_empty()
+    }
+
+    /// The table in an element that scrolls sideways.
+    pub(super) fn html(&self) -> String {
+        let caption = escape(&self.caption);
+        let mut html = format!(
+            "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{caption}\">\n<table>\n\
+             <caption>{caption}</caption>\n<thead><tr>"
+        );
+        for column in self.columns {
+            let (class, name) = match column {
+                Column::Text(name) => ("", name),
+                Column::Number(name) => (" class=\"n\"", name),
+            };
+            let _ = write!(html, "<th scope=\"col\"{class}>{}</th>", escape(name));
+        }
+        html + "</tr></thead>\n<tbody>\n" + &self.body + "</tbody>\n</table>\n</div>\n"
+    }
+}
+
+/// A text cell.
+pub(super) fn text(value: impl Into<String>) -> Cell {
+    Cell::Text(value.into())
+}
+
+/// The sign that there is nothing.
+pub(super) fn nothing() -> Cell {
+    Cell::Text(absent())
+}
+
+/// A figure with its unit.
+pub(super) fn figure(value: f64, unit: Unit) -> String {
+    match unit {
+        Unit::PerSecond => format!("{}/s", rate(value)),
+        Unit::Nanoseconds => time(value),
+        Unit::CpuPercent => format!("{} %", grouped(value.round() as u64)),
+        Unit::TimesRabbitMq => format!("{value:.1} ×"),
+    }
+}
+
+/// A published figure or range.
+pub(super) fn range(least: f64, greatest: f64, unit: Unit) -> String {
+    if least == greatest {
+        return figure(least, unit);
+    }
+    let (mut least, greatest) = (figure(least, unit), figure(greatest, unit));
+    // The unit once, where it is the same.
+    if let Some(number) = least.strip_suffix("/s") {
+        least = number.to_owned();
+    }
+    format!("{least} – {greatest}")
+}
+
+/// A time with three significant digits and the unit that suits it.
+pub(super) fn time(ns: f64) -> String {
+    let (value, unit) = match ns {
+        ns if ns < 1e3 => (ns, "ns"),
+        ns if ns < 1e6 => (ns / 1e3, "µs"),
+        ns if ns < 1e9 => (ns / 1e6, "ms"),
+        ns => (ns / 1e9, "s"),
+    };
+    let digits = match value {
+        _ if unit == "ns" => 0,
+        value if value < 10.0 => 2,
+        value if value < 100.0 => 1,
+        _ => 0,
+    };
+    format!("{value:.digits$} {unit}")
+}
+
+/// How many times as good ours is; nothing for a figure that cannot be divided.
+pub(super) fn ratio(value: f64) -> String {
+    match value {
+        value if !value.is_finite() => absent(),
+        value if value < 0.1 => format!("{value:.3} ×"),
+        value if value < 10.0 => format!("{value:.2} ×"),
+        value if value < 100.0 => format!("{value:.1} ×"),
+        value => format!("{} ×", grouped(value.round() as u64)),
+    }
+}

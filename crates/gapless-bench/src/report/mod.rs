@@ -1,0 +1,88 @@
+//! `gapless bench report`: one HTML page of what `--json` of each benchmark wrote: the published tables with ours beside them, the
+//! peers of the same run, and pictures. It measures nothing. The same JSON gives the same page, byte for byte.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | `runs` | JSON files: found, read, in the order in which they answer |
+//! | `answers` | our rows and those of peers beside each published figure |
+//! | `summary` | the ten lines on top |
+//! | `sections` | the five tables with their pictures and runs, and the list of all runs |
+//! | `peers` | tables of whole runs beside other systems, and of killed processes |
+//! | `pictures` | charts drawn from runs |
+//! | `chart` | one chart as SVG |
+//! | `html` | escaping, tables, numbers |
+
+mod answers;
+mod chart;
+mod html;
+mod peers;
+mod pictures;
+mod runs;
+mod sections;
+mod summary;
+
+use crate::Result;
+use clap::Args;
+use gapless_measure::BenchError;
+use gapless_measure::reporting::output_path;
+use runs::Runs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+/// Style of the page, inside it.
+const STYLE: &str = include_str!("style.css");
+
+/// Options of the report.
+#[derive(Debug, Clone, Args)]
+pub struct ReportArguments {
+    /// JSON files of benchmarks, and directories of them, whose newest file counts
+    #[arg(required = true, value_name = "DIRECTORY")]
+    pub from: Vec<PathBuf>,
+
+    /// The page; - is stdout
+    #[arg(long, value_name = "FILE.html", default_value = "report.html", value_parser = output_path())]
+    pub output: PathBuf,
+}
+
+/// Writes the page; returns the text to print, and warnings for stderr.
+///
+/// # Errors
+/// A file that cannot be read or is no JSON of a benchmark, a directory without any, a page that cannot be written.
+pub fn run(arguments: &ReportArguments) -> Result<(String, Vec<String>)> {
+    let runs = Runs::read(&arguments.from)?;
+    let page = page(&runs);
+    let warnings = runs.warnings().to_vec();
+    if arguments.output == Path::new("-") {
+        let written = std::io::stdout().write_all(page.as_bytes());
+        written.map_err(|source| BenchError::system("write the page to stdout", source))?;
+        return Ok((String::new(), warnings));
+    }
+    std::fs::write(&arguments.output, &page).map_err(|source| BenchError::io("write", &arguments.output, source))?;
+    let (path, files) = (arguments.output.display(), runs.all().len());
+    Ok((format!("{path}: {} KiB from {files} files", page.len() / 1024), warnings))
+}
+
+/// The whole page.
+fn page(runs: &Runs) -> String {
+    let answered = answers::all(runs);
+    let mut page = format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<title>Gapless: published figures and ours</title>\n\
+         <style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n"
+    );
+    page += "<header>\n<h1>Gapless: published figures and ours</h1>\n";
+    page += "<p>Five systems have published measurements. Each published figure stands here next to what Gapless measured, the \
+        floor of the machine that measured it, and other systems in the same run.</p>\n";
+    page += &sections::legend();
+    page += "</header>\n";
+    page += &summary::html(runs, &answered);
+    page += &sections::contents();
+    page += &sections::html(runs, &answered);
+    page += &sections::all_runs(runs);
+    page += "</main>\n</body>\n</html>\n";
+    page
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,425 @@
+//! The pictures of each table: curves against size, latency percentiles, failover timelines, growth.
+
+use super::chart::{Chart, Mark, Scale};
+use super::runs::{Run, Runs, config};
+use gapless_measure::plot::{Curve, add_point};
+use gapless_measure::published::{coralsequencer, endurox, rumi};
+use gapless_measure::reporting::config_number;
+use gapless_measure::{LatencyNs, Row};
+use serde_json::Value;
+
+/// Pictures of one table, and the runs that they are drawn from.
+#[derive(Default)]
+pub(super) struct Pictures<'a> {
+    pub(super) html: String,
+    pub(super) runs: Vec<&'a Run>,
+}
+
+impl<'a> Pictures<'a> {
+    fn add(&mut self, run: &'a Run, chart: &Chart) {
+        let html = chart.html();
+        if !html.is_empty() {
+            self.html += &html;
+            self.runs.push(run);
+        }
+    }
+}
+
+/// Nines of a percentile: 1 is 90 %, 2 is 99 %.
+fn nines(percent: f64) -> f64 {
+    -(1.0 - percent / 100.0).log10()
+}
+
+fn percentile_ticks(percents: &[f64]) -> Vec<(f64, String)> {
+    percents.iter().map(|&percent| (nines(percent), format!("{percent} %"))).collect()
+}
+
+/// Percentiles of a latency, µs, from the median to the last one that is not the greatest value itself.
+fn percentiles(latency: &LatencyNs) -> Vec<(f64, f64)> {
+    let all = [(50.0, latency.p50), (90.0, latency.p90), (99.0, latency.p99), (99.9, latency.p99_9)];
+    all.map(|(percent, ns)| (nines(percent), ns as f64 / 1e3)).into()
+}
+
+/// Latency percentiles of primary and backup beside the published ones, failover timelines, growth with sessions.
+pub(super) fn rumi(runs: &Runs) -> Pictures<'_> {
+    let mut pictures = Pictures::default();
+    let is_latency = |row: &Row| is_clustered_latency(row) && config_number(row, "sessions") == Some(1);
+    if let Some(run) = runs.newest("canonical", 2, is_latency) {
+        let mut curves = Vec::new();
+        for row in run.sound_rows().filter(|row| is_latency(row) && config(row, "program") == "es") {
+            let (Some(latency), encoding) = (row.latency_ns, config(row, "encoding")) else { continue };
+            if encoding != "sbe.serial" {
+                continue;
+            }
+            let name = format!("ours, {} CPU", config(row, "cpu"));
+            curves.push((Curve { name, points: percentiles(&latency) }, Mark::Line));
+            let bare = row.extra.get("bare").and_then(|bare| serde_json::from_value(bare["latency_ns"].clone()).ok());
+            if let Some(bare) = bare {
+                let name = format!("floor in the same run, {} CPU", config(row, "cpu"));
+                curves.push((Curve { name, points: percentiles(&bare) }, Mark::Line));
+            }
+        }
+        for row in rumi::LATENCIES.iter().filter(|row| row.access == "direct") {
+            let points = [(50.0, row.p50_us), (99.0, row.p99_us), (99.9, row.p99_9_us)];
+            let points = points.map(|(percent, us)| (nines(percent), us)).into();
+            let name = format!("published, {} CPU, another wire", row.cpu);
+            curves.push((Curve { name, points }, Mark::Published));
+        }
+        pictures.add(
+            run,
+            &Chart {
+                title: "Latency of a primary and its backup at 10,000/s, direct access".to_owned(),
+                x_label: "percentile",
+                y_label: "µs",
+                x: Scale::Linear,
+                y: Scale::Logarithmic,
+                x_ticks: percentile_ticks(&[50.0, 90.0, 99.0, 99.9]),
+                curves,
+            },
+        );
+    }
+    timelines(runs, &mut pictures);
+    sessions(runs, &mut pictures);
+    pictures
+}
+
+fn is_clustered_latency(row: &Row) -> bool {
+    row.config.clustered == Some(true) && row.latency_ns.is_some() && config(row, "tier") == "quorum"
+}
+
+/// Longest waits around a killed leader and a transferred lead.
+fn timelines<'a>(runs: &'a Runs, pictures: &mut Pictures<'a>) {
+    let timelines = |run: &'a Run| run.report.extra.get("timelines").and_then(Value::as_array);
+    let has_timelines = |run: &&Run| run.report.extra.get("timelines").is_some_and(|all| all[0]["events"].is_array());
+    let Some(run) = runs.all().iter().find(has_timelines) else { return };
+    let full = timelines(run).into_iter().flatten().find(|timeline| timeline["members"] == "full");
+    let Some(events) = full.and_then(|timeline| timeline["events"].as_array()) else { return };
+    let titles = [
+        ("leader killed", "kill -9 of the leader of three members at 0 ms"),
+        ("lead transferred", "The lead is transferred at 0 ms"),
+    ];
+    for (event, title) in titles {
+        let happenings = events.iter().find(|found| found["event"] == event);
+        let happenings = happenings.and_then(|event| event["happenings"].as_array());
+        let curves = happenings.into_iter().flatten().enumerate().map(|(number, happening)| {
+            let name = format!("time {}", number + 1);
+            (Curve { name, points: waits(happening) }, Mark::Dots)
+        });
+        let chart = Chart {
+            title: format!("{title}: longest wait for a reply within 10 ms"),
+            x_label: "ms since the event",
+            y_label: "ms",
+            x: Scale::Linear,
+            y: Scale::Logarithmic,
+            x_ticks: Vec::new(),
+            curves: curves.collect(),
+        };
+        pictures.add(run, &chart);
+    }
+}
+
+/// Points of one timeline, ms, near its event.
+fn waits(happening: &Value) -> Vec<(f64, f64)> {
+    let numbers = |key: &str| {
+        let text = happening[key].as_str().unwrap_or_default();
+        text.split(' ').map_while(|number| number.parse::<f64>().ok()).collect::<Vec<_>>()
+    };
+    let points = numbers("at_ms").into_iter().zip(numbers("latency_max_us"));
+    points.filter(|(at_ms, _)| (-200.0..=400.0).contains(at_ms)).map(|(at_ms, us)| (at_ms, us / 1e3)).collect()
+}
+
+/// How the median grows with the sessions of a service.
+fn sessions<'a>(runs: &'a Runs, pictures: &mut Pictures<'a>) {
+    for (clustered, title) in [(false, "one node"), (true, "a primary and its backup")] {
+        let is_of = |row: &Row| {
+            row.config.clustered == Some(clustered)
+                && row.latency_ns.is_some()
+                && config(row, "encoding") == "sbe.serial"
+                && config(row, "program") == "es"
+        };
+        let has_growth = |run: &&Run| {
+            let counts = run.sound_rows().filter(|row| is_of(row)).filter_map(|row| config_number(row, "sessions"));
+            run.report.benchmark == "canonical" && counts.collect::<std::collections::BTreeSet<_>>().len() > 1
+        };
+        let Some(run) = runs.all().iter().find(has_growth) else { continue };
+        let mut curves = Vec::new();
+        for row in run.sound_rows().filter(|row| is_of(row)) {
+            let (Some(sessions), Some(latency)) = (config_number(row, "sessions"), row.latency_ns) else { continue };
+            for (name, ns) in [("p50", latency.p50), ("p90", latency.p90), ("p99", latency.p99)] {
+                let name = format!("{name}, {} CPU, {}", config(row, "cpu"), config(row, "tier"));
+                add_point(&mut curves, name, (sessions as f64, ns as f64 / 1e3));
+            }
+        }
+        let chart = Chart {
+            title: format!("Growth with sessions: {title} at 10,000/s"),
+            x_label: "sessions",
+            y_label: "µs",
+            x: Scale::Logarithmic,
+            y: Scale::Logarithmic,
+            x_ticks: Vec::new(),
+            curves: lines(curves),
+        };
+        pictures.add(run, &chart);
+    }
+}
+
+/// Curves of two points and more, as lines.
+fn lines(curves: Vec<Curve>) -> Vec<(Curve, Mark)> {
+    let curves = curves.into_iter().filter(|curve| curve.points.len() > 1);
+    curves
+        .map(|mut curve| {
+            curve.points.sort_by(|one, other| one.0.total_cmp(&other.0));
+            (curve, Mark::Line)
+        })
+        .collect()
+}
+
+/// Slices of the round trip, and throughput against size, beside the published ones.
+pub(super) fn coralsequencer(runs: &Runs) -> Pictures<'_> {
+    let mut pictures = Pictures::default();
+    let is_slices = |row: &Row| row.config.payload_bytes == Some(1024) && row.extra.contains_key("slices");
+    if let Some(run) = runs.newest("sequencer", 1, is_slices) {
+        let mut curves = Vec::new();
+        for row in run.sound_rows().filter(|row| is_slices(row)) {
+            let slices = row.extra.get("slices").and_then(Value::as_array).into_iter().flatten();
+            let point = |slice: &Value| Some((nines(slice["percent"].as_f64()?), slice["greatest_ns"].as_f64()? / 1e3));
+            curves.push((
+                Curve { name: format!("ours, {}", transport(row)), points: slices.filter_map(point).collect() },
+                Mark::Line,
+            ));
+        }
+        let published = coralsequencer::latency_of(1024).and_then(|latency| latency.rest);
+        if let Some(slices) = published {
+            let points = coralsequencer::PERCENTS.into_iter().zip(slices.greatest_ns);
+            let points = points.map(|(percent, ns)| (nines(percent), ns as f64 / 1e3)).collect();
+            curves.push((Curve { name: "published, UDP".to_owned(), points }, Mark::Published));
+        }
+        pictures.add(
+            run,
+            &Chart {
+                title: "Round trip of 1,024 B: greatest of the fastest part of all".to_owned(),
+                x_label: "fastest part of all messages",
+                y_label: "µs",
+                x: Scale::Linear,
+                y: Scale::Logarithmic,
+                x_ticks: percentile_ticks(&coralsequencer::PERCENTS),
+                curves,
+            },
+        );
+    }
+    let is_rate = |row: &Row| config(row, "mode") == "throughput" && row.throughput_per_s.is_some();
+    if let Some(run) = runs.newest("sequencer", 2, is_rate) {
+        let mut curves = Vec::new();
+        for row in run.sound_rows().filter(|row| is_rate(row)) {
+            let batching = match config(row, "batch_node").as_str() {
+                "true" => ", batched",
+                "false" => ", one per packet",
+                _ => "",
+            };
+            let (Some(bytes), Some(rate)) = (row.config.payload_bytes, row.throughput_per_s) else { continue };
+            add_point(&mut curves, format!("ours, {}{batching}", transport(row)), (bytes as f64, rate));
+        }
+        let mut curves: Vec<_> = lines(curves);
+        for batch in [true, false] {
+            let rates = coralsequencer::RATES.iter().filter(|rate| rate.batch == batch);
+            let points = rates.map(|rate| (rate.payload_bytes as f64, rate.sequencer_per_s as f64)).collect();
+            let name = if batch { "published, batched" } else { "published, one per packet" };
+            curves.push((Curve { name: name.to_owned(), points }, Mark::Published));
+        }
+        pictures.add(
+            run,
+            &by_size("Three nodes push: messages a second through the sequencer", "messages a second", curves),
+        );
+    }
+    pictures
+}
+
+/// The transport of a row of the sequencer, with its MTU where that is stated.
+fn transport(row: &Row) -> String {
+    match config_number(row, "mtu") {
+        Some(mtu) => format!("{}, MTU {mtu}", config(row, "transport")),
+        None => config(row, "transport"),
+    }
+}
+
+fn by_size(title: &str, y_label: &'static str, curves: Vec<(Curve, Mark)>) -> Chart {
+    let sizes = [1_u32, 4, 16, 64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576];
+    let name = |bytes: u32| if bytes < 1024 { format!("{bytes} B") } else { format!("{} KiB", bytes / 1024) };
+    Chart {
+        title: title.to_owned(),
+        x_label: "bytes of a message",
+        y_label,
+        x: Scale::Logarithmic,
+        y: Scale::Logarithmic,
+        x_ticks: sizes.into_iter().map(|bytes| (f64::from(bytes), name(bytes))).collect(),
+        curves,
+    }
+}
+
+/// Calls and one-way messages against size beside the peers of the same run; growth with connected callers.
+pub(super) fn endurox(runs: &Runs) -> Pictures<'_> {
+    let mut pictures = Pictures::default();
+    let is_one_caller = |row: &Row| config_number(row, "connected") == Some(1) && row.throughput_per_s.is_some();
+    let is_call = |row: &Row| is_one_caller(row) && config_number(row, "in_flight") == Some(1);
+    let is_one_way = |row: &Row| is_one_caller(row) && config(row, "mode") == "one_way";
+    let size_curves = |run: &Run, is_of: &dyn Fn(&Row) -> bool| {
+        let mut curves = Vec::new();
+        for row in run.sound_rows().filter(|row| is_of(row) && config(row, "waiting") == "blocking") {
+            if let (Some(bytes), Some(rate)) = (row.config.payload_bytes, row.throughput_per_s) {
+                add_point(&mut curves, system(row), (bytes as f64, rate));
+            }
+        }
+        for row in run.sound_rows().filter(|row| is_of(row) && config(row, "system") == "gapless") {
+            if let (Some(bytes), Some(rate), "spinning") =
+                (row.config.payload_bytes, row.throughput_per_s, config(row, "waiting").as_str())
+            {
+                add_point(&mut curves, "Gapless, spinning".to_owned(), (bytes as f64, rate));
+            }
+        }
+        lines(curves)
+    };
+    if let Some(run) = runs.newest("rpc curve", 8, is_call) {
+        let mut curves = size_curves(run, &is_call);
+        for (name, points) in
+            [("published, Enduro/X", &endurox::CURVE[..]), ("published, RabbitMQ", &endurox::RABBITMQ_CURVE[..])]
+        {
+            let points = points.iter().map(|point| (point.payload_bytes as f64, point.calls_per_s as f64)).collect();
+            curves.push((Curve { name: name.to_owned(), points }, Mark::Published));
+        }
+        pictures.add(run, &by_size("One call after the other, asleep between calls", "calls a second", curves));
+        if let Some(run) = runs.newest("rpc curve", 8, is_one_way) {
+            let curves = size_curves(run, &is_one_way);
+            pictures.add(run, &by_size("One way, asleep when there is nothing", "messages a second", curves));
+        }
+    }
+    let is_crowd = |row: &Row| config_number(row, "connected").is_some_and(|callers| callers > 1);
+    if let Some(run) = runs.newest("rpc curve", 2, is_crowd) {
+        let of_size = |row: &&Row| {
+            row.config.payload_bytes == Some(256)
+                && config_number(row, "in_flight") == Some(1)
+                && config(row, "waiting") == "blocking"
+        };
+        let mut curves = Vec::new();
+        for row in run.sound_rows().filter(of_size) {
+            if let (Some(callers), Some(rate)) = (config_number(row, "connected"), row.throughput_per_s) {
+                add_point(&mut curves, system(row), (callers as f64, rate));
+            }
+        }
+        let chart = Chart {
+            title: "Growth with connected callers: calls of 256 B, one after the other".to_owned(),
+            x_label: "callers connected",
+            y_label: "calls a second",
+            x: Scale::Logarithmic,
+            y: Scale::Logarithmic,
+            x_ticks: [1, 4, 16, 64, 256].map(|callers| (f64::from(callers), callers.to_string())).into(),
+            curves: lines(curves),
+        };
+        pictures.add(run, &chart);
+    }
+    pictures
+}
+
+fn system(row: &Row) -> String {
+    match (config(row, "system").as_str(), config(row, "acknowledgement").as_str()) {
+        ("gapless", _) => "Gapless, asleep".to_owned(),
+        ("rabbitmq", "automatic") => "RabbitMQ, automatic".to_owned(),
+        ("rabbitmq", _) => "RabbitMQ, explicit".to_owned(),
+        ("nats", _) => "NATS".to_owned(),
+        (other, _) => other.to_owned(),
+    }
+}
+
+/// Bytes a second against size, and the probe beside a flood.
+pub(super) fn mercury(runs: &Runs) -> Pictures<'_> {
+    let mut pictures = Pictures::default();
+    let is_curve = |row: &Row| row.config.payload_bytes.is_some_and(u64::is_power_of_two) && !config(row, "ends").is_empty();
+    if let Some(run) = runs.newest("rpc payloads", 4, is_curve) {
+        let mut curves = Vec::new();
+        for row in run.sound_rows().filter(|row| is_curve(row)) {
+            let bytes_per_s = row.extra.get("bytes_per_s").and_then(Value::as_f64);
+            let (Some(bytes), Some(bytes_per_s)) = (row.config.payload_bytes, bytes_per_s) else { continue };
+            let name = format!("{}, {}", config(row, "ends"), config(row, "mode").replace('_', " "));
+            add_point(&mut curves, name, (bytes as f64, bytes_per_s));
+        }
+        let floor = run.report.floor.iter().filter(|row| row.payload_bytes.is_power_of_two());
+        for row in floor {
+            if let Some(bytes_per_s) = row.bytes_per_s {
+                add_point(&mut curves, "floor: one cold copy".to_owned(), (row.payload_bytes as f64, bytes_per_s));
+            }
+        }
+        pictures.add(run, &by_size("Bytes a second in all directions against size", "bytes a second", lines(curves)));
+    }
+    let is_probe = |row: &Row| row.latency_ns.is_some();
+    if let Some(run) = runs.newest("rpc scenarios", 2, is_probe) {
+        let curves = run.sound_rows().filter_map(|row| {
+            let points = percentiles(&row.latency_ns?);
+            Some((Curve { name: row.config.name.clone()?, points }, Mark::Line))
+        });
+        let chart = Chart {
+            title: "A lone call of another route beside a flood".to_owned(),
+            x_label: "percentile",
+            y_label: "µs",
+            x: Scale::Linear,
+            y: Scale::Logarithmic,
+            x_ticks: percentile_ticks(&[50.0, 90.0, 99.0, 99.9]),
+            curves: curves.collect(),
+        };
+        pictures.add(run, &chart);
+    }
+    pictures
+}
+
+/// Commands a second against the size of a command and against the number of aggregates.
+pub(super) fn axon(runs: &Runs) -> Pictures<'_> {
+    let mut pictures = Pictures::default();
+    let is_rate = |row: &Row| config(row, "mode") == "throughput" && config_number(row, "aggregates").is_some();
+    let Some(run) = runs.newest("commands", 4, is_rate) else { return pictures };
+    let name = |row: &Row| match row.config.name.as_deref() {
+        Some(name) => name.replacen('a', "A", 1),
+        None => format!("Gapless, {}, {}", config(row, "drive"), config(row, "tier")),
+    };
+    let (mut sizes, mut aggregates) = (Vec::new(), Vec::new());
+    for row in run.sound_rows().filter(|row| is_rate(row) && config(row, "identifiers") == "position") {
+        let (Some(rate), Some(count)) = (row.throughput_per_s, config_number(row, "aggregates")) else { continue };
+        let bytes = row.config.payload_bytes.unwrap_or(0);
+        if config(row, "encoding") == "serde" {
+            continue;
+        }
+        if count == 1 {
+            add_point(&mut sizes, name(row), (bytes as f64, rate));
+        }
+        if bytes == 0 {
+            add_point(&mut aggregates, name(row), (count as f64, rate));
+        }
+    }
+    let sizes = Chart {
+        title: "Commands a second against the text in command and event".to_owned(),
+        x_label: "bytes of the text, beside an amount of 8 bytes",
+        y_label: "commands a second",
+        x: Scale::Linear,
+        y: Scale::Linear,
+        x_ticks: Vec::new(),
+        curves: lines(sizes),
+    };
+    pictures.add(run, &sizes);
+    let scale = runs.newest("commands", 1, |row| config(row, "mode") == "scale");
+    for row in scale.into_iter().flat_map(Run::sound_rows) {
+        let is_filling = config(row, "mode") == "scale" && config(row, "what").starts_with("commands");
+        let point = row.throughput_per_s.zip(config_number(row, "aggregates")).filter(|_| is_filling);
+        if let Some((rate, count)) = point {
+            add_point(&mut aggregates, name(row), (count as f64, rate));
+        }
+    }
+    let aggregates = Chart {
+        title: "Growth with aggregates, identifiers by position".to_owned(),
+        x_label: "aggregates",
+        y_label: "commands a second",
+        x: Scale::Logarithmic,
+        y: Scale::Logarithmic,
+        x_ticks: Vec::new(),
+        curves: lines(aggregates),
+    };
+    pictures.add(run, &aggregates);
+    pictures.runs.extend(scale);
+    pictures
+}
