@@ -37,7 +37,7 @@ pub(super) struct Beside {
 }
 
 /// Keys of a configuration that tell rows of one fact apart.
-const VARIATION: [&str; 8] = ["name", "transport", "mtu", "waiting", "drive", "encoding", "are", "supervised"];
+const VARIATION: [&str; 9] = ["name", "transport", "mtu", "waiting", "drive", "encoding", "are", "ends", "supervised"];
 
 /// Every published figure with the rows of the newest run that has some.
 pub(super) fn all(runs: &Runs) -> Vec<Answered<'_>> {
@@ -88,7 +88,7 @@ fn peers(fact: &Fact, answer: &Answer, run: &Run, ours: &Row) -> Vec<Beside> {
 /// The floor beside a figure: of a percentile the same percentile of the bare round trip at its pace, else the row's own.
 fn floor(fact: &Fact, row: &Row) -> Option<Floor> {
     let answer = fact.answer.as_ref()?;
-    if row.failure().is_some() || row.missed_rate_per_s().is_some() {
+    if row.failure().is_some() || row.missed_rate_per_s().is_some() || fact.unit == Unit::TimesRabbitMq {
         return None;
     }
     let ours = answer.figure.of(row)?;
@@ -98,13 +98,16 @@ fn floor(fact: &Fact, row: &Row) -> Option<Floor> {
         let name = bare["name"].as_str().unwrap_or_default().to_owned();
         return (value > 0.0).then(|| Floor { name, value, ratio: ours / value });
     }
-    let (ratio, name) = (row.floor_ratio?, row.floor_name.clone()?);
-    let value = match answer.figure {
-        Figure::Throughput => row.throughput_per_s? * ratio,
-        Figure::Latency(Part::P50) => row.latency_ns?.p50 as f64 / ratio,
-        _ => return None,
-    };
-    (value.is_finite() && ratio > 0.0).then_some(Floor { name, value, ratio })
+    let (ratio, name) = (row.floor_ratio.filter(|ratio| *ratio > 0.0)?, row.floor_name.clone()?);
+    match answer.figure {
+        Figure::Throughput => Some(Floor { name, value: ours * ratio, ratio }),
+        // Averages stand beside the median of the floor.
+        Figure::Latency(Part::P50 | Part::Mean) | Figure::SliceAverage(_) => {
+            let value = row.latency_ns?.p50 as f64 / ratio;
+            (value > 0.0).then(|| Floor { name, value, ratio: ours / value })
+        }
+        _ => None,
+    }
 }
 
 /// The part of a row's configuration that tells it from the other rows of the fact.
@@ -113,13 +116,14 @@ pub(super) fn variation(line: &Line<'_>, fact: &Fact) -> String {
         let config = fact.answer.iter().flat_map(|answer| &answer.config);
         config.into_iter().any(|(fixed, value)| *fixed == key && !value.is_array() && *value != Value::Null)
     };
-    let shown = VARIATION.iter().filter(|key| matches!(**key, "drive") || !fixed(key));
+    let shown = VARIATION.iter().filter(|key| matches!(**key, "drive" | "ends") || !fixed(key));
     let words = shown.filter_map(|key| {
         let word = config(line.row, key);
         match *key {
             _ if word.is_empty() => None,
             "mtu" => Some(format!("MTU {word}")),
             "supervised" => Some("supervised".to_owned()),
+            "waiting" => Some(if word == "blocking" { "asleep".to_owned() } else { word }),
             _ => Some(word),
         }
     });

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 /// Size of the picture, and its margins: left, top, right, bottom.
 const SIZE: (f64, f64) = (720.0, 340.0);
-const MARGIN: (f64, f64, f64, f64) = (66.0, 12.0, 14.0, 46.0);
+const MARGIN: (f64, f64, f64, f64) = (66.0, 12.0, 28.0, 46.0);
 /// Colours and patterns of the page's style.
 const STYLES: usize = 8;
 
@@ -244,7 +244,7 @@ mod tests {
     fn points_are_drawn_and_names_escaped() {
         let html = chart(&[(1.0, 1e6), (4096.0, 1e3)]).html();
         assert!(html.contains("calls &amp; size") && html.contains("a &lt;b&gt;") && !html.contains("<b>"), "{html}");
-        assert!(html.contains("M66.0,12.0L706.0,294.0"), "{html}");
+        assert!(html.contains("M66.0,12.0L692.0,294.0"), "{html}");
         assert!(html.contains(">1 M<") && html.contains(">4 k<"), "{html}");
     }
 

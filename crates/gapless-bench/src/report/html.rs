@@ -124,12 +124,13 @@ pub(super) fn range(least: f64, greatest: f64, unit: Unit) -> String {
     if least == greatest {
         return figure(least, unit);
     }
-    let (mut least, greatest) = (figure(least, unit), figure(greatest, unit));
+    let (least, greatest) = (figure(least, unit), figure(greatest, unit));
     // The unit once, where it is the same.
-    if let Some(number) = least.strip_suffix("/s") {
-        least = number.to_owned();
+    let of_unit = |text: &str| text.find(|character: char| !character.is_ascii_digit() && !".,".contains(character));
+    match (of_unit(&least), of_unit(&greatest)) {
+        (Some(at), Some(other)) if least[at..] == greatest[other..] => format!("{} – {greatest}", &least[..at]),
+        _ => format!("{least} – {greatest}"),
     }
-    format!("{least} – {greatest}")
 }
 
 /// A time with three significant digits and the unit that suits it.

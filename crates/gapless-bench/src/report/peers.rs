@@ -87,7 +87,7 @@ pub(super) fn call_table(runs: &Runs) -> Option<OfRun<'_>> {
         Column::Number("Gapless/s"),
         Column::Number("p50"),
         Column::Number("p99"),
-        Column::Number("× floor"),
+        Column::Number("×\u{a0}floor"),
         Column::Number("CPU of all"),
         Column::Number("RabbitMQ, explicit"),
         Column::Text("Gapless is"),

@@ -102,7 +102,7 @@ fn timelines<'a>(runs: &'a Runs, pictures: &mut Pictures<'a>) {
         let happenings = events.iter().find(|found| found["event"] == event);
         let happenings = happenings.and_then(|event| event["happenings"].as_array());
         let curves = happenings.into_iter().flatten().enumerate().map(|(number, happening)| {
-            let name = format!("time {}", number + 1);
+            let name = format!("repetition {}", number + 1);
             (Curve { name, points: waits(happening) }, Mark::Dots)
         });
         let chart = Chart {
@@ -278,7 +278,7 @@ pub(super) fn endurox(runs: &Runs) -> Pictures<'_> {
         }
         lines(curves)
     };
-    if let Some(run) = runs.newest("rpc curve", 8, is_call) {
+    if let Some(run) = runs.newest_curve("rpc curve", is_call) {
         let mut curves = size_curves(run, &is_call);
         for (name, points) in
             [("published, Enduro/X", &endurox::CURVE[..]), ("published, RabbitMQ", &endurox::RABBITMQ_CURVE[..])]
@@ -287,7 +287,7 @@ pub(super) fn endurox(runs: &Runs) -> Pictures<'_> {
             curves.push((Curve { name: name.to_owned(), points }, Mark::Published));
         }
         pictures.add(run, &by_size("One call after the other, asleep between calls", "calls a second", curves));
-        if let Some(run) = runs.newest("rpc curve", 8, is_one_way) {
+        if let Some(run) = runs.newest_curve("rpc curve", is_one_way) {
             let curves = size_curves(run, &is_one_way);
             pictures.add(run, &by_size("One way, asleep when there is nothing", "messages a second", curves));
         }
@@ -332,8 +332,9 @@ fn system(row: &Row) -> String {
 /// Bytes a second against size, and the probe beside a flood.
 pub(super) fn mercury(runs: &Runs) -> Pictures<'_> {
     let mut pictures = Pictures::default();
-    let is_curve = |row: &Row| row.config.payload_bytes.is_some_and(u64::is_power_of_two) && !config(row, "ends").is_empty();
-    if let Some(run) = runs.newest("rpc payloads", 4, is_curve) {
+    let is_curve =
+        |row: &Row| row.config.payload_bytes.is_some_and(u64::is_power_of_two) && !config(row, "ends").is_empty();
+    if let Some(run) = runs.newest_curve("rpc payloads", is_curve) {
         let mut curves = Vec::new();
         for row in run.sound_rows().filter(|row| is_curve(row)) {
             let bytes_per_s = row.extra.get("bytes_per_s").and_then(Value::as_f64);

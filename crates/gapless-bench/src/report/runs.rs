@@ -4,6 +4,7 @@ use crate::Result;
 use gapless_measure::{BenchError, Report, Row};
 use serde_json::Value;
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Every benchmark that writes JSON.
@@ -26,6 +27,9 @@ const BENCHMARKS: [&str; 17] = [
     "supervisor",
     "time",
 ];
+
+/// Sizes that make a curve.
+const CURVE_SIZES: usize = 8;
 
 /// One JSON file.
 pub(super) struct Run {
@@ -108,6 +112,16 @@ impl Runs {
     pub(super) fn newest(&self, benchmark: &str, rows_min: usize, is_kind: impl Fn(&Row) -> bool) -> Option<&Run> {
         let has_enough = |run: &&Run| run.report.rows.iter().filter(|row| is_kind(row)).count() >= rows_min;
         self.runs.iter().filter(|run| run.report.benchmark == benchmark).find(has_enough)
+    }
+
+    /// The newest run of a benchmark with rows of a kind in enough sizes for a curve; failing that, in two sizes.
+    pub(super) fn newest_curve(&self, benchmark: &str, is_kind: impl Fn(&Row) -> bool) -> Option<&Run> {
+        let has_sizes = |run: &&Run, least: usize| {
+            let sizes = run.sound_rows().filter(|row| is_kind(row)).filter_map(|row| row.config.payload_bytes);
+            sizes.collect::<BTreeSet<_>>().len() >= least
+        };
+        let of_benchmark = || self.runs.iter().filter(|run| run.report.benchmark == benchmark);
+        of_benchmark().find(|run| has_sizes(run, CURVE_SIZES)).or_else(|| of_benchmark().find(|run| has_sizes(run, 2)))
     }
 }
 

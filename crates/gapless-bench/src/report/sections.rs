@@ -6,7 +6,7 @@ use super::peers::{self, OfRun};
 use super::pictures::{self, Pictures};
 use super::runs::{Run, Runs};
 use gapless_measure::Row;
-use gapless_measure::published::{Comparison, Fact, System, Verdict, facts};
+use gapless_measure::published::{Comparison, Fact, Source, System, Verdict, facts};
 use std::fmt::Write as _;
 
 /// Anchor, head and introduction of a table.
@@ -169,61 +169,73 @@ fn published_table<'a>(head: &str, answered: &[&Answered<'a>], used: &mut Used<'
     }
     let mut columns = vec![
         Column::Text("what was published"),
+        Column::Text("result"),
         Column::Number("published"),
         Column::Number("ours"),
-        Column::Text("ours is"),
-        Column::Text("result"),
         Column::Number("ratio"),
+        Column::Text("ours is"),
         Column::Text("tier"),
         Column::Number("floor"),
-        Column::Number("× floor"),
+        Column::Number("×\u{a0}floor"),
         Column::Text("verified"),
     ];
     columns.extend(names.iter().map(|name| Column::Number(name)));
     columns.push(Column::Text("run"));
     let mut table = Table::new(head, &columns);
-    let mut source = None;
+    let mut sources: Vec<&'static Source> = Vec::new();
     for each in answered {
-        let fact = &each.fact;
-        if source != Some(fact.source) {
-            source = Some(fact.source);
-            table.group(&source_words(fact));
+        if !sources.contains(&each.fact.source) {
+            sources.push(each.fact.source);
         }
-        if each.lines.is_empty() {
-            let mut cells = vec![text(fact.what.clone()), text(published(fact)), nothing(), nothing()];
-            cells.push(Cell::Verdict("nobody", "not measured by anybody".to_owned()));
-            cells.resize_with(columns.len(), nothing);
-            table.row(cells);
-        }
-        for (number, line) in each.lines.iter().enumerate() {
-            let mut cells = if number == 0 {
-                vec![text(fact.what.clone()), text(published(fact))]
-            } else {
-                // The same published figure once more, for readers that hear the table.
-                let again = |words: String| Cell::Html(format!("<span class=\"again\">{}</span>", escape(&words)));
-                vec![again(fact.what.clone()), again(published(fact))]
-            };
-            cells.extend(ours(fact, line));
-            cells.extend(names.iter().map(|name| match line.peers.iter().find(|peer| peer.name == *name) {
-                Some(peer) => {
-                    let word = if peer.ratio > 1.0 { "ahead" } else { "behind" };
-                    let theirs = escape(&figure(peer.theirs, fact.unit));
-                    Cell::Html(format!("{theirs} <span class=\"v {word}\">{word} {}</span>", ratio(peer.ratio)))
-                }
-                None => nothing(),
-            }));
-            cells.push(text(used.letter(line.run)));
-            table.row(cells);
+    }
+    for source in sources {
+        table.group(&source_words(source));
+        for each in answered.iter().filter(|each| each.fact.source == source) {
+            add_rows(&mut table, each, &names, used);
         }
     }
     table.html()
 }
 
+/// The rows of one published figure.
+fn add_rows<'a>(table: &mut Table<'_>, each: &Answered<'a>, names: &[&'static str], used: &mut Used<'a>) {
+    let fact = &each.fact;
+    if each.lines.is_empty() {
+        let result = Cell::Verdict("nobody", "measured by nobody".to_owned());
+        let mut cells = vec![text(fact.what.clone()), result, text(published(fact))];
+        cells.resize_with(11 + names.len(), nothing);
+        table.row(cells);
+    }
+    for (number, line) in each.lines.iter().enumerate() {
+        // The same published figure once more is said quietly.
+        let once_more = |words: String| match number {
+            0 => text(words),
+            _ => Cell::Html(format!("<span class=\"again\">{}</span>", escape(&words))),
+        };
+        let mut cells = vec![once_more(fact.what.clone()), result(fact, line), once_more(published(fact))];
+        cells.extend(ours(fact, line));
+        cells.extend(names.iter().map(|name| match line.peers.iter().find(|peer| peer.name == *name) {
+            Some(peer) => {
+                let word = if peer.ratio > 1.0 { "ahead" } else { "behind" };
+                let theirs = escape(&figure(peer.theirs, fact.unit));
+                Cell::Html(format!("{theirs} <span class=\"v {word}\">{word} {}</span>", ratio(peer.ratio)))
+            }
+            None => nothing(),
+        }));
+        cells.push(text(used.letter(line.run)));
+        table.row(cells);
+    }
+}
+
 /// The cells of one of our rows, from its figure to whether it is verified.
 fn ours(fact: &Fact, line: &Line<'_>) -> Vec<Cell> {
-    let Comparison { ours, ratio: by, verdict } = line.comparison;
-    let mut cells = vec![text(figure(ours, fact.unit)), text(variation(line, fact)), result(fact, line, verdict)];
-    cells.push(by.map_or_else(nothing, |by| text(ratio(by))));
+    let Comparison { ours, ratio: by, .. } = line.comparison;
+    let variation = variation(line, fact);
+    let mut cells = vec![text(figure(ours, fact.unit)), by.map_or_else(nothing, |by| text(ratio(by)))];
+    cells.push(match variation.as_str() {
+        "" => nothing(),
+        words => Cell::Html(format!("<span class=\"wrap\">{}</span>", escape(words))),
+    });
     cells.push(text(line.row.config.tier.clone().unwrap_or_else(|| "none".to_owned())));
     match &line.floor {
         Some(floor) => {
@@ -238,7 +250,8 @@ fn ours(fact: &Fact, line: &Line<'_>) -> Vec<Cell> {
     cells
 }
 
-fn result(fact: &Fact, line: &Line<'_>, verdict: Verdict) -> Cell {
+fn result(fact: &Fact, line: &Line<'_>) -> Cell {
+    let verdict = line.comparison.verdict;
     let class = class(verdict);
     let words = match verdict {
         Verdict::NoResult if line.row.failure().is_none() => "missed its rate".to_owned(),
@@ -273,8 +286,7 @@ fn published(fact: &Fact) -> String {
     if fact.precision.is_empty() { range } else { format!("{} {range}", fact.precision) }
 }
 
-fn source_words(fact: &Fact) -> String {
-    let source = fact.source;
+fn source_words(source: &Source) -> String {
     let wire = source.wire.map_or_else(String::new, |wire| format!(" Another wire: {wire}."));
     format!("{}. Machine: {}. Year: {}.{wire}", source.system, source.machine, source.year)
 }

@@ -6,6 +6,7 @@ use super::peers::{self, Duel};
 use super::runs::Runs;
 use super::sections::words;
 use gapless_measure::published::{System, Verdict};
+use gapless_measure::table::grouped;
 use std::fmt::Write as _;
 
 /// How many of our rows stand where.
@@ -88,8 +89,11 @@ fn of_system(system: System, answered: &[Answered<'_>]) -> String {
     if let (Some((worst, worst_what)), Some((best, best_what))) = (ratios.first(), ratios.last()) {
         let (worst, best) = (ratio(*worst), ratio(*best));
         let _ = write!(line, "; from {worst} ({}) to {best} ({})", escape(worst_what), escape(best_what));
-    } else if count.figures > count.nobody {
-        line += "; no ratio across another wire";
+    }
+    let is_across = |each: &&Answered<'_>| each.fact.source.wire.is_some();
+    let across: usize = of_system().filter(is_across).map(|each| each.lines.len()).sum();
+    if across > 0 {
+        let _ = write!(line, "; {across} of these rows are across another wire and have no ratio");
     }
     line + "."
 }
@@ -127,8 +131,10 @@ fn unverified(runs: &Runs) -> String {
     let verified = rows().filter(|row| row.verified == Some(true)).count();
     let (files, all) = (runs.all().len(), rows().count());
     format!(
-        "{all} rows in {files} files: {verified} verified, <span class=\"v {}\">{failed} failed a check</span>, \
+        "{} rows in {files} files: {} verified, <span class=\"v {}\">{failed} failed a check</span>, \
          <span class=\"v {}\">{missed} missed their rate</span>.",
+        grouped(all as u64),
+        grouped(verified as u64),
         if failed == 0 { "level" } else { "missed" },
         if missed == 0 { "level" } else { "missed" },
     )

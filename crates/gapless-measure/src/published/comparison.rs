@@ -3,6 +3,9 @@
 use super::{Fact, Unit};
 use crate::Row;
 
+/// A figure that is published as "about" so much is met within this share of it.
+const ABOUT: f64 = 0.05;
+
 /// Result of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
@@ -60,7 +63,9 @@ impl Fact {
     pub fn compare(&self, ours: f64) -> Comparison {
         let worst = if self.unit.more_is_better() { self.least } else { self.greatest };
         let ratio = self.unit.ratio(ours, self.best());
-        let verdict = if ratio > 1.0 {
+        let verdict = if self.precision == "about" && (ratio - 1.0).abs() < ABOUT {
+            Verdict::Level
+        } else if ratio > 1.0 {
             Verdict::Ahead
         } else if self.unit.ratio(ours, worst) < 1.0 {
             Verdict::Behind

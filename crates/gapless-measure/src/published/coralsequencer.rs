@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::{Answer, Fact, Figure, Part, Source, System, Unit};
+use crate::table::grouped;
 
 /// Where the latencies come from, for the line under a table.
 pub const LATENCY_SOURCE: &str =
@@ -109,7 +110,7 @@ pub(super) fn facts() -> Vec<Fact> {
                 ("payload_bytes", json!(bytes)),
                 ("transport", json!(["udp", "multicast"])),
             ];
-            let what = format!("round trip, {bytes} B, {words}");
+            let what = format!("round trip, {} B, {words}", grouped(bytes));
             let fact = Fact::new(System::CoralSequencer, key, what, (ns as f64, Unit::Nanoseconds), &LATENCY)
                 .answered(Answer::of("sequencer", figure, config));
             facts.push(if row.rest.is_none() { fact.roughly("about") } else { fact });
@@ -144,7 +145,7 @@ pub(super) fn facts() -> Vec<Fact> {
                 ("nodes", json!(3)),
             ];
             let key = format!("coralsequencer/throughput/{bytes}/{packets}/{name}");
-            let what = format!("three nodes, {bytes} B, {words}, messages {role}");
+            let what = format!("three nodes, {} B, {words}, messages {role}", grouped(bytes));
             let figure = ((per_s as f64, Unit::PerSecond), Answer::of("sequencer", figure, config));
             facts.push(Fact::new(System::CoralSequencer, key, what, figure.0, &RATE).answered(figure.1));
         }

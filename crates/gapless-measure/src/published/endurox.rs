@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Answer, Fact, Figure, Part, Peer, Source, System, Unit};
+use crate::table::grouped;
 
 const ENDUROX: Source = Source { system: "Enduro/X, Go", machine: "laptop, i5-4300U", year: "2018", wire: None };
 const RABBITMQ: Source = Source { system: "RabbitMQ, Go", machine: "laptop, i5-4300U", year: "2018", wire: None };
@@ -73,13 +74,13 @@ pub(super) fn facts() -> Vec<Fact> {
     for point in &CURVE {
         let bytes = point.payload_bytes;
         let figure = (point.calls_per_s as f64, Unit::PerSecond);
-        let made = fact(&format!("endurox/call/{bytes}"), format!("call, {bytes} B"), figure, &ENDUROX);
+        let made = fact(&format!("endurox/call/{bytes}"), format!("call, {} B", grouped(bytes)), figure, &ENDUROX);
         facts.push(made.roughly(point.precision).answered(call(bytes, Figure::Throughput)));
     }
     let rabbitmq = RABBITMQ_CURVE.iter().map(|point| (point, "explicit")).chain([(&RABBITMQ_AUTOMATIC, "automatic")]);
     for (point, acknowledgement) in rabbitmq {
         let bytes = point.payload_bytes;
-        let what = format!("call, {bytes} B, {acknowledgement} acknowledgement");
+        let what = format!("call, {} B, {acknowledgement} acknowledgement", grouped(bytes));
         let figure = (point.calls_per_s as f64, Unit::PerSecond);
         let made = fact(&format!("rabbitmq/call/{bytes}/{acknowledgement}"), what, figure, &RABBITMQ);
         facts.push(made.answered(call(bytes, Figure::Throughput)));
@@ -96,11 +97,11 @@ pub(super) fn facts() -> Vec<Fact> {
     facts.push(made.roughly("about").answered(one_way(1)));
     for (ends, per_s) in LATER_CALLS_PER_S {
         let key = format!("endurox/call/{LATER_BYTES}/{ends}x{ends}");
-        let what = format!("call, {LATER_BYTES} B, {ends} × client, {ends} × server");
+        let what = format!("call, {} B, {ends} × client, {ends} × server", grouped(LATER_BYTES));
         let made = fact(&key, what, (per_s as f64, Unit::PerSecond), &LATER);
         facts.push(if ends == 1 { made.answered(call(LATER_BYTES, Figure::Throughput)) } else { made });
     }
-    let what = format!("send without a reply, {LATER_BYTES} B");
+    let what = format!("send without a reply, {} B", grouped(LATER_BYTES));
     let made = fact("endurox/send", what, (LATER_SENDS_PER_S as f64, Unit::PerSecond), &LATER);
     facts.push(made.answered(one_way(LATER_BYTES)));
     let what = "persistent queue, messages put in and taken out".to_owned();

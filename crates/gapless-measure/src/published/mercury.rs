@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::{Answer, Fact, Figure, Part, Source, System, Unit};
+use crate::table::grouped;
 
 const MEMORY: Source = Source { system: "Mercury, in memory", machine: "not stated", year: "not stated", wire: None };
 const KAFKA: Source = Source {
@@ -73,8 +74,8 @@ pub(super) fn facts() -> Vec<Fact> {
             for ((mode, words, bytes), (least, greatest)) in ways.into_iter().zip(ranges) {
                 let key = format!("mercury/{through}/{mode}/{bytes}");
                 let config = vec![("mode", json!(mode)), ("payload_bytes", json!(bytes)), ("ends", json!(ends))];
-                let what =
-                    format!("{words}, {bytes} B, {}", if through == "memory" { "in memory" } else { "through Kafka" });
+                let through = if through == "memory" { "in memory" } else { "through Kafka" };
+                let what = format!("{words}, {} B, {through}", grouped(bytes as u64));
                 let fact = Fact::new(System::Mercury, key, what, (least, greatest, Unit::PerSecond), source);
                 facts.push(fact.answered(Answer::of("rpc payloads", Figure::Throughput, config)));
             }
