@@ -16,6 +16,7 @@
 //! | [`plot`] | charts over time, and curves, as SVG |
 //! | [`table`] | tables of figures, floors and references |
 //! | [`published`] | figures of others, to be printed beside ours |
+//! | `numbers` | numbers as text |
 //! | [`workbook`] | Excel output |
 //! | `output_file` | whether a file can be written, before a long run |
 //! | `report` | the JSON object, as types |
@@ -34,6 +35,7 @@ pub mod environment;
 mod error;
 pub mod floor;
 pub mod histogram;
+mod numbers;
 pub mod open_loop;
 mod output_file;
 pub mod own_directory;

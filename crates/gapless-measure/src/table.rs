@@ -6,6 +6,7 @@ use std::io::IsTerminal;
 
 use serde_json::Value;
 
+pub use crate::numbers::grouped;
 use crate::published::rumi::{self, PublishedLatency};
 use crate::report::FAILED;
 use crate::{FloorRow, LatencyNs, Report, Row};
@@ -400,20 +401,6 @@ pub fn microseconds(ns: u64) -> String {
 #[must_use]
 pub fn rate(value: f64) -> String {
     if value < 100.0 { format!("{value:.1}") } else { grouped(value.round() as u64) }
-}
-
-/// 1234567 → `1,234,567`.
-#[must_use]
-pub fn grouped(value: u64) -> String {
-    let digits = value.to_string();
-    let mut text = String::with_capacity(digits.len() * 4 / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 #[cfg(test)]

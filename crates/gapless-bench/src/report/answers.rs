@@ -37,7 +37,8 @@ pub(super) struct Beside {
 }
 
 /// Keys of a configuration that tell rows of one fact apart.
-const VARIATION: [&str; 9] = ["name", "transport", "mtu", "waiting", "drive", "encoding", "are", "ends", "supervised"];
+const VARIATION: [&str; 10] =
+    ["name", "transport", "mtu_bytes", "waiting", "drive", "encoding", "are", "ends", "supervised", "in_flight"];
 
 /// Every published figure with the rows of the newest run that has some.
 pub(super) fn all(runs: &Runs) -> Vec<Answered<'_>> {
@@ -51,7 +52,13 @@ pub(super) fn all(runs: &Runs) -> Vec<Answered<'_>> {
 
 fn lines<'a>(fact: &Fact, run: &'a Run) -> Vec<Line<'a>> {
     let benchmark = &run.report.benchmark;
-    let rows = run.report.rows.iter().filter(|row| fact.is_answered_by(benchmark, row));
+    // Rows that name the fact know best.
+    let is_named = run.report.rows.iter().any(|row| fact.is_named_by(row));
+    let rows = run
+        .report
+        .rows
+        .iter()
+        .filter(|row| if is_named { fact.is_named_by(row) } else { fact.is_answered_by(benchmark, row) });
     rows.filter_map(|row| line(fact, run, row)).collect()
 }
 
@@ -121,7 +128,8 @@ pub(super) fn variation(line: &Line<'_>, fact: &Fact) -> String {
         let word = config(line.row, key);
         match *key {
             _ if word.is_empty() => None,
-            "mtu" => Some(format!("MTU {word}")),
+            "mtu_bytes" => Some(format!("MTU {word}")),
+            "in_flight" => Some(format!("{word} in flight")),
             "supervised" => Some("supervised".to_owned()),
             "waiting" => Some(if word == "blocking" { "asleep".to_owned() } else { word }),
             _ => Some(word),

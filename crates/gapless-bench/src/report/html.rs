@@ -1,5 +1,6 @@
 //! Escaping, numbers with their units, and tables that scroll within themselves.
 
+use gapless_measure::Row;
 use gapless_measure::published::Unit;
 use gapless_measure::table::{absent, grouped, rate};
 use std::fmt::Write as _;
@@ -86,7 +87,7 @@ impl<'a> Table<'a> {
         let caption = escape(&self.caption);
         let mut html = format!(
             "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{caption}\">\n<table>\n\
-             <caption>{caption}</caption>\n<thead><tr>"
+             <caption><span>{caption}</span></caption>\n<thead><tr>"
         );
         for column in self.columns {
             let (class, name) = match column {
@@ -107,6 +108,15 @@ pub(super) fn text(value: impl Into<String>) -> Cell {
 /// The sign that there is nothing.
 pub(super) fn nothing() -> Cell {
     Cell::Text(absent())
+}
+
+/// Whether a row was verified, as a cell.
+pub(super) fn verified(row: &Row) -> Cell {
+    match row.verified {
+        Some(true) => text("yes"),
+        Some(false) => Cell::Verdict("missed", "NO".to_owned()),
+        None => nothing(),
+    }
 }
 
 /// A figure with its unit.

@@ -1,7 +1,7 @@
 //! Tables of whole runs: beside other systems, a killed leader, killed processes, the cost of a supervisor.
 
-use super::html::{Cell, Column, Table, nothing, ratio, text, time};
-use super::runs::{Run, Runs, config};
+use super::html::{Cell, Column, Table, nothing, ratio, text, time, verified};
+use super::runs::{Run, Runs, config, has_our_load};
 use gapless_measure::published::Unit;
 use gapless_measure::reporting::config_number;
 use gapless_measure::table::{absent, grouped, rate};
@@ -129,7 +129,7 @@ pub(super) fn call_table(runs: &Runs) -> Option<OfRun<'_>> {
                     None => cells.extend([nothing(), Cell::Verdict("nobody", "not measured".to_owned())]),
                 }
             }
-            cells.push(super::sections::verified(ours));
+            cells.push(verified(ours));
             table.row(cells);
         }
     }
@@ -185,7 +185,7 @@ fn command_rows(runs: &Runs) -> Option<(&Run, Vec<CommandRow<'_>>)> {
                     && config_number(row, "aggregates") == Some(aggregates)
             };
             let find = |key: &str, value: &str, encoding: &str| {
-                let mut rows = run.sound_rows().filter(is_of);
+                let mut rows = run.sound_rows().filter(is_of).filter(|row| has_our_load(row));
                 rows.find(|row| config(row, key) == value && config(row, "encoding") == encoding)
             };
             let ours = ["pipelined", "direct"].map(|drive| find("drive", drive, "sbe"));
@@ -262,7 +262,7 @@ pub(super) fn fault_table(runs: &Runs) -> Option<OfRun<'_>> {
             text(knows.map_or_else(absent, |latency| time(latency.p99 as f64))),
             text(after.map_or_else(absent, time)),
             text(format!("{}, {}", grouped(wrong), grouped(row.duplicated.unwrap_or(0)))),
-            super::sections::verified(row),
+            verified(row),
         ]);
     }
     Some(OfRun { html: table.html(), run })
@@ -313,7 +313,7 @@ pub(super) fn failover_table(runs: &Runs) -> Option<OfRun<'_>> {
             text(silences.last().map_or_else(absent, |ns| time(*ns))),
             text(format!("{}, {}", grouped(row.lost.unwrap_or(0)), grouped(row.duplicated.unwrap_or(0)))),
             target(row, "target_ns"),
-            super::sections::verified(row),
+            verified(row),
         ]);
     }
     Some(OfRun { html: table.html(), run })

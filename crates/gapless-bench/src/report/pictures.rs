@@ -1,7 +1,7 @@
 //! The pictures of each table: curves against size, latency percentiles, failover timelines, growth.
 
 use super::chart::{Chart, Mark, Scale};
-use super::runs::{Run, Runs, config};
+use super::runs::{Run, Runs, config, has_our_load};
 use gapless_measure::plot::{Curve, add_point};
 use gapless_measure::published::{coralsequencer, endurox, rumi};
 use gapless_measure::reporting::config_number;
@@ -236,7 +236,7 @@ pub(super) fn coralsequencer(runs: &Runs) -> Pictures<'_> {
 
 /// The transport of a row of the sequencer, with its MTU where that is stated.
 fn transport(row: &Row) -> String {
-    match config_number(row, "mtu") {
+    match config_number(row, "mtu_bytes") {
         Some(mtu) => format!("{}, MTU {mtu}", config(row, "transport")),
         None => config(row, "transport"),
     }
@@ -380,7 +380,9 @@ pub(super) fn axon(runs: &Runs) -> Pictures<'_> {
         None => format!("Gapless, {}, {}", config(row, "drive"), config(row, "tier")),
     };
     let (mut sizes, mut aggregates) = (Vec::new(), Vec::new());
-    for row in run.sound_rows().filter(|row| is_rate(row) && config(row, "identifiers") == "position") {
+    for row in
+        run.sound_rows().filter(|row| is_rate(row) && config(row, "identifiers") == "position" && has_our_load(row))
+    {
         let (Some(rate), Some(count)) = (row.throughput_per_s, config_number(row, "aggregates")) else { continue };
         let bytes = row.config.payload_bytes.unwrap_or(0);
         if config(row, "encoding") == "serde" {

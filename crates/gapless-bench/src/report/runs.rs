@@ -1,6 +1,7 @@
 //! [`Runs`]: the JSON files of benchmarks, found, read, and put in the order in which they answer a published figure.
 
 use crate::Result;
+use gapless_measure::reporting::config_number;
 use gapless_measure::{BenchError, Report, Row};
 use serde_json::Value;
 use std::cmp::Reverse;
@@ -8,7 +9,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Every benchmark that writes JSON.
-const BENCHMARKS: [&str; 17] = [
+const BENCHMARKS: [&str; 18] = [
     "canonical",
     "commands",
     "compare",
@@ -16,6 +17,7 @@ const BENCHMARKS: [&str; 17] = [
     "link",
     "log",
     "messaging",
+    OVERVIEW,
     "persistence",
     "rpc curve",
     "rpc faults",
@@ -30,6 +32,9 @@ const BENCHMARKS: [&str; 17] = [
 
 /// Sizes that make a curve.
 const CURVE_SIZES: usize = 8;
+
+/// The run of a little of everything, whose rows answer where no other run does.
+const OVERVIEW: &str = "overview";
 
 /// One JSON file.
 pub(super) struct Run {
@@ -94,7 +99,7 @@ impl Runs {
         self.runs.sort_by_cached_key(|run| {
             let turns = run.report.rows.iter().map(turns).max().unwrap_or(0);
             let order = (run.date.clone(), turns, run.report.rows.len());
-            (Reverse(order), run.path.len(), run.path.clone())
+            (run.report.benchmark == OVERVIEW, Reverse(order), run.path.len(), run.path.clone())
         });
     }
 
@@ -167,6 +172,11 @@ fn find(directory: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Whether a row has many commands in flight, and a bus of Axon's the load that ours has. Older runs state no setup.
+pub(super) fn has_our_load(row: &Row) -> bool {
+    config_number(row, "in_flight") != Some(1) && matches!(config(row, "setup").as_str(), "" | "ours")
 }
 
 /// A value of the configuration of a row, as a word.

@@ -1,11 +1,10 @@
 //! The sections of the page: legend, the five tables with their pictures and runs, and every run.
 
 use super::answers::{Answered, Line, variation};
-use super::html::{Cell, Column, Table, escape, figure, nothing, range, ratio, text};
+use super::html::{Cell, Column, Table, escape, figure, nothing, range, ratio, text, verified};
 use super::peers::{self, OfRun};
 use super::pictures::{self, Pictures};
 use super::runs::{Run, Runs};
-use gapless_measure::Row;
 use gapless_measure::published::{Comparison, Fact, Source, System, Verdict, facts};
 use std::fmt::Write as _;
 
@@ -269,15 +268,6 @@ fn class(verdict: Verdict) -> &'static str {
         Verdict::Level => "level",
         Verdict::Behind => "behind",
         Verdict::NoResult => "missed",
-    }
-}
-
-/// Whether a row was verified, as a cell.
-pub(super) fn verified(row: &Row) -> Cell {
-    match row.verified {
-        Some(true) => text("yes"),
-        Some(false) => Cell::Verdict("missed", "NO".to_owned()),
-        None => nothing(),
     }
 }
 

@@ -61,9 +61,18 @@ pub const BUSES: [PublishedBus; 7] = [
     ),
 ];
 
-/// Both buses of the version that is measured here.
-const PEERS: [Peer; 2] = [
+const fn peer(name: &'static str, config: &'static [(&'static str, &'static str)]) -> Peer {
+    Peer { name, config, without: &["drive", "encoding", "setup"] }
+}
+
+/// Both buses of the version that is measured here: with our load, and with the published one, which awaits no answer. Older runs
+/// state no setup and have our load.
+const PEERS: [Peer; 6] = [
+    peer("Axon 4, simple", &[("name", "axon simple"), ("setup", "ours")]),
+    peer("Axon 4, simple, published load", &[("name", "axon simple"), ("setup", "published")]),
     Peer { name: "Axon 4, simple", config: &[("name", "axon simple")], without: &["drive", "encoding"] },
+    peer("Axon 4, disruptor", &[("name", "axon disruptor"), ("setup", "ours")]),
+    peer("Axon 4, disruptor, published load", &[("name", "axon disruptor"), ("setup", "published")]),
     Peer { name: "Axon 4, disruptor", config: &[("name", "axon disruptor")], without: &["drive", "encoding"] },
 ];
 
@@ -73,6 +82,7 @@ pub(super) fn facts() -> Vec<Fact> {
         let drive = if row.bus == "simple" { "direct" } else { "pipelined" };
         let config = vec![
             ("name", serde_json::Value::Null),
+            ("setup", serde_json::Value::Null),
             ("mode", json!("throughput")),
             ("encoding", json!("sbe")),
             ("tier", json!("memory")),

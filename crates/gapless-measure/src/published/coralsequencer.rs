@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{Answer, Fact, Figure, Part, Source, System, Unit};
-use crate::table::grouped;
+use crate::numbers::grouped;
 
 /// Where the latencies come from, for the line under a table.
 pub const LATENCY_SOURCE: &str =

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Answer, Fact, Figure, Part, Peer, Source, System, Unit};
-use crate::table::grouped;
+use crate::numbers::grouped;
 
 const ENDUROX: Source = Source { system: "Enduro/X, Go", machine: "laptop, i5-4300U", year: "2018", wire: None };
 const RABBITMQ: Source = Source { system: "RabbitMQ, Go", machine: "laptop, i5-4300U", year: "2018", wire: None };

@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::{Answer, Fact, Figure, Part, Source, System, Unit};
-use crate::table::grouped;
+use crate::numbers::grouped;
 
 const MEMORY: Source = Source { system: "Mercury, in memory", machine: "not stated", year: "not stated", wire: None };
 const KAFKA: Source = Source {

@@ -9,6 +9,8 @@
 //! | [`endurox`] | Enduro/X, beside RabbitMQ: local calls, and killed processes |
 //! | [`mercury`] | Mercury: events in memory and through Kafka |
 //! | [`axon`] | Axon Framework: the command bus |
+//! | `figure` | where the figure that answers a fact stands in a row |
+//! | `comparison` | a figure of ours next to the published one |
 //!
 //! A [`Fact`] is one published figure. [`Fact::is_answered_by`] finds our row for it: the row names the key of the fact under
 //! [`ANSWERS`], or its configuration has the values that [`Answer::config`] asks for.
@@ -157,15 +159,20 @@ impl Fact {
         self
     }
 
-    /// Whether `row` of `benchmark` is our answer to this fact.
+    /// Whether `row` names this fact.
     #[must_use]
-    pub fn is_answered_by(&self, benchmark: &str, row: &Row) -> bool {
-        let named = match row.extra.get(ANSWERS) {
+    pub fn is_named_by(&self, row: &Row) -> bool {
+        match row.extra.get(ANSWERS) {
             Some(Value::String(key)) => *key == self.key,
             Some(Value::Array(keys)) => keys.iter().any(|key| *key == self.key),
             _ => false,
-        };
-        named || self.answer.as_ref().is_some_and(|answer| answer.is_of(benchmark, row, None))
+        }
+    }
+
+    /// Whether `row` of `benchmark` is our answer to this fact.
+    #[must_use]
+    pub fn is_answered_by(&self, benchmark: &str, row: &Row) -> bool {
+        self.is_named_by(row) || self.answer.as_ref().is_some_and(|answer| answer.is_of(benchmark, row, None))
     }
 }
 
