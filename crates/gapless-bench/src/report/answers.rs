@@ -2,6 +2,8 @@
 
 use super::runs::{Run, Runs, config};
 use gapless_measure::published::{Answer, Comparison, Fact, Figure, Part, Peer, Unit, facts};
+use gapless_measure::reporting::config_number;
+use gapless_measure::table::grouped;
 use gapless_measure::{LatencyNs, Row};
 use serde_json::Value;
 
@@ -129,7 +131,8 @@ pub(super) fn variation(line: &Line<'_>, fact: &Fact) -> String {
         match *key {
             _ if word.is_empty() => None,
             "mtu_bytes" => Some(format!("MTU {word}")),
-            "in_flight" => Some(format!("{word} in flight")),
+            "in_flight" if word == "1" => None,
+            "in_flight" => config_number(line.row, key).map(|many| format!("{} in flight", grouped(many))),
             "supervised" => Some("supervised".to_owned()),
             "waiting" => Some(if word == "blocking" { "asleep".to_owned() } else { word }),
             _ => Some(word),

@@ -244,7 +244,11 @@ fn transport(row: &Row) -> String {
 
 fn by_size(title: &str, y_label: &'static str, curves: Vec<(Curve, Mark)>) -> Chart {
     let sizes = [1_u32, 4, 16, 64, 256, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576];
-    let name = |bytes: u32| if bytes < 1024 { format!("{bytes} B") } else { format!("{} KiB", bytes / 1024) };
+    let name = |bytes: u32| match bytes {
+        0..1024 => format!("{bytes} B"),
+        1024..1_048_576 => format!("{} KiB", bytes / 1024),
+        _ => format!("{} MiB", bytes / 1_048_576),
+    };
     Chart {
         title: title.to_owned(),
         x_label: "bytes of a message",
