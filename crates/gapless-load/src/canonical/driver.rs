@@ -39,7 +39,7 @@ pub struct Load {
     pub repeats_per_million: u32,
     /// Messages without a reply at one time.
     pub in_flight_max: u64,
-    /// Messages that are sent before the replies are looked at again, in a run without a rate.
+    /// Messages that are sent before the replies are looked at again.
     pub burst_messages: u64,
 }
 
@@ -431,35 +431,38 @@ fn at_a_rate(
     let (mut count, mut last_injected_ns, mut last_reply_ns) = (load.count, start_ns, start_ns);
     let mut from_cpu = CpuTime::now();
     let mut pauses = PauseTracker::default();
+    let replies_per_look = load.burst_messages as usize;
     while replied < count {
         let now_ns = clock.monotonic_ns();
         pauses.begin(now_ns);
         let sent_before = sent;
-        if sent < count && now_ns >= pacer.next_due_ns() {
+        // All that is due: a message that waited for the turn before goes with the one behind it.
+        while sent < count && now_ns >= pacer.next_due_ns() && sent - sent_before < load.burst_messages {
             if sent == first_counted {
                 from_cpu = CpuTime::now();
             }
             let due_ns = pacer.next_due_ns();
             notes.due_ns[sent as usize & (DUE_SLOTS - 1)] = due_ns;
-            if sent - replied < DUE_SLOTS as u64 && inject(form, client, load, keys[next_key], sent)? {
-                client.flush();
-                pacer.take_if_due(now_ns);
-                repeats.after(client, load, keys[next_key], sent)?;
-                sent += 1;
-                next_key = if next_key + 1 == keys.len() { 0 } else { next_key + 1 };
-                last_injected_ns = now_ns;
-                if sent.is_multiple_of(SIGNAL_INTERVAL_MESSAGES) {
-                    signals.replied.store(replied, Ordering::Relaxed);
-                    if signals.interrupted.load(Ordering::Relaxed) {
-                        count = sent;
-                    }
+            if sent - replied >= DUE_SLOTS as u64 || !inject(form, client, load, keys[next_key], sent)? {
+                break;
+            }
+            client.flush();
+            pacer.take_if_due(now_ns);
+            repeats.after(client, load, keys[next_key], sent)?;
+            sent += 1;
+            next_key = if next_key + 1 == keys.len() { 0 } else { next_key + 1 };
+            last_injected_ns = now_ns;
+            if sent.is_multiple_of(SIGNAL_INTERVAL_MESSAGES) {
+                signals.replied.store(replied, Ordering::Relaxed);
+                if signals.interrupted.load(Ordering::Relaxed) {
+                    count = sent;
                 }
             }
         }
         let work = turn()?;
         let before = replied;
         client
-            .poll(16, |incoming| {
+            .poll(replies_per_look, |incoming| {
                 if let Some(index) = notes.reply(load.sessions, &incoming) {
                     replied += 1;
                     if index >= first_counted {
