@@ -11,7 +11,7 @@
 //!   on a core that another needs too makes it wait for the scheduler, milliseconds at each message: both
 //!   are downgraded to [`IdleStrategy::SHARED_CORE`], and the plan says so.
 //! - Spinning for ever is for those who ask and have a core for it: `min`, `max`, or `default` for latency
-//!   with a CPU mask on a hot agent. Otherwise threads spin as long as messages come and park when none do
+//!   with a CPU mask on a hot agent, or for an agent that is to spin. Otherwise threads spin as long as messages come and park when none do
 //!   ([`IdleStrategy::SPIN_YIELD_PARK`]), so an idle node costs nothing.
 
 use std::cmp::Reverse;
@@ -66,13 +66,15 @@ pub struct AgentSpec<R> {
     pub cpus: Option<CpuMask>,
     /// Whether the user wants it on a thread of its own, whatever the plan; for detachable agents.
     pub alone: bool,
+    /// Whether the user wants its thread to spin for ever, where that has a core for itself.
+    pub spins: bool,
 }
 
 impl<R> AgentSpec<R> {
     /// An agent that runs with the business logic, is not hot, has weight 1 and no mask.
     #[must_use]
     pub fn new(role: R) -> Self {
-        Self { role, detachable: false, hot: false, weight: 1, cpus: None, alone: false }
+        Self { role, detachable: false, hot: false, weight: 1, cpus: None, alone: false, spins: false }
     }
 
     /// May run on another thread.
@@ -100,6 +102,13 @@ impl<R> AgentSpec<R> {
     #[must_use]
     pub fn alone(mut self, alone: bool) -> Self {
         self.alone = alone;
+        self
+    }
+
+    /// Its thread never parks, where that has a core for itself and `spins` is set.
+    #[must_use]
+    pub fn spins(mut self, spins: bool) -> Self {
+        self.spins = spins;
         self
     }
 
@@ -187,7 +196,7 @@ pub fn plan<R: Copy + Eq + fmt::Display>(
             };
             let mut spec = ThreadSpec::new(&thread.name().to_string());
             spec.cpus = thread.cpus;
-            spec.hot = has_core && asked_to_spin;
+            spec.hot = has_core && (asked_to_spin || thread.agents.iter().any(|agent| agent.spins));
             spec.idle = match (has_core, spec.hot) {
                 (true, true) => IdleStrategy::Spin,
                 (true, false) => IdleStrategy::SPIN_YIELD_PARK,

@@ -1,7 +1,7 @@
 //! [`ClusterConfig`]: one TOML file describes a member: its cluster, the cluster's members, and its stream.
 //!
 //! A file of a stream (`gapless_client::StreamConfig`) with the tables `[cluster]`, `[[member]]`, `[election]`,
-//! `[discovery]`, `[tls]`, `[clients]` and `[service]` beside its own. `docs/guides/cluster.toml` shows every key. The
+//! `[discovery]`, `[tls]`, `[clients]`, `[service]` and `[replication]` beside its own. `docs/guides/cluster.toml` shows every key. The
 //! members' files differ in `cluster.member`, `stream.directory` and `clients.address` alone.
 //!
 //! ```
@@ -45,8 +45,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 mod clients;
+pub mod replication;
 pub mod service;
 
+pub use replication::ReplicationConfig;
 pub use service::{OnFault, ServiceConfig};
 
 /// The longest name of a cluster, bytes.
@@ -166,6 +168,8 @@ pub struct ClusterConfig {
     pub clients: Option<ClientPort>,
     /// The operator's settings for the service that runs here. A witness runs none.
     pub service: ServiceConfig,
+    /// Threads of this member beside the plan.
+    pub replication: ReplicationConfig,
     /// The stream, and how its sequencer runs.
     stream: StreamConfig,
     stream_options: EventStreamOptions,
@@ -220,7 +224,7 @@ impl ClusterConfig {
     #[must_use]
     pub fn event_stream_options(&self) -> EventStreamOptions {
         let clients = self.clients.clone();
-        EventStreamOptions { tier: self.tier, clients, ..self.stream_options.clone() }
+        self.replication.applied_to(EventStreamOptions { tier: self.tier, clients, ..self.stream_options.clone() })
     }
 
     /// The number of voters.
@@ -259,6 +263,7 @@ struct Parts {
     tls: Option<TlsConfig>,
     clients: Option<ClientPort>,
     service: ServiceConfig,
+    replication: ReplicationConfig,
 }
 
 impl Parts {
@@ -276,6 +281,7 @@ impl Parts {
             tls: tls(file.table("tls")?)?,
             clients: clients::read(file.table("clients")?)?,
             service: service::read(file.table("service")?)?,
+            replication: replication::read(file.table("replication")?)?,
             members: {
                 members.sort_by_key(|each| each.id);
                 members
@@ -346,7 +352,8 @@ impl Parts {
 
     fn with(self, stream: StreamConfig) -> Result<ClusterConfig, StreamError> {
         let stream_options = EventStreamOptions::from_config(&stream)?;
-        let Self { name, member, joins, incarnation, tier, members, election, discovery, tls, clients, service } = self;
+        let Self { name, member, joins, incarnation, tier, members, election, discovery, tls, .. } = self;
+        let (clients, service, replication) = (self.clients, self.service, self.replication);
         Ok(ClusterConfig {
             name,
             member,
@@ -359,6 +366,7 @@ impl Parts {
             tls,
             clients,
             service,
+            replication,
             stream,
             stream_options,
         })

@@ -13,14 +13,16 @@ use crate::state::{ServiceFactory, StateOptions, StateService, factory_of};
 use crate::state_hasher::StateHasher;
 use crate::store::Store;
 use crate::transaction_service::{ReleasedTransactions, TransactionService, WriterParts};
-use crate::{EngineError, snapshot};
+use crate::{EngineError, sender, snapshot};
 use gapless_agent::progress::Progress;
 use gapless_agent::{Agent, CounterView};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::{DiskWork, FilePoint, Syncer};
 use gapless_log::StreamIdentity;
 use gapless_stream::Sequencer;
-use gapless_stream::member_service::{MemberService, ServiceError, ServiceParts, TransactionLinks};
+use gapless_stream::member_service::{
+    MemberService, SenderParts, ServiceAgents, ServiceError, ServiceParts, TransactionLinks,
+};
 use gapless_stream::retention_watermark::RetentionWatermark;
 use gapless_stream::sequencer::SequencerRules;
 use gapless_stream::transactions::Transactions;
@@ -193,7 +195,7 @@ impl MemberService for ReplicaService {
         self.fold.fault_rules_to_write().ok().flatten()
     }
 
-    fn agent(self: Box<Self>, parts: ServiceParts<'_>) -> Result<Box<dyn Agent>, ServiceError> {
+    fn agent(self: Box<Self>, parts: ServiceParts<'_>) -> Result<ServiceAgents, ServiceError> {
         let Self { mut fold, options, hash_interval_frames, recovered, recorded, failed, views, state } = *self;
         if let Some(error) = failed {
             return Err(error.into());
@@ -217,12 +219,19 @@ impl MemberService for ReplicaService {
         let root = parts.layout.root();
         let recorded = recorded.unwrap_or_else(|| RecordedOutputs::nothing(root, parts.identity));
         let record = recorded.go_on_behind(&fold, &parts.layout.snapshots())?;
+        let (delivery, sender) = match parts.sender {
+            None => (Delivery::Direct(parts.egress), None),
+            Some(SenderParts { queue_depth, waker }) => {
+                let (queue, sender) = sender::of_depth(parts.egress, queue_depth, waker)?;
+                (Delivery::Detached(queue), Some(Box::new(sender) as Box<dyn Agent>))
+            }
+        };
         let links = ExecutorLinks {
             record: Some(record),
             cursor: parts.cursor,
             window: parts.window,
             stop_at: StopAt::Released,
-            delivery: Delivery::Direct(parts.egress),
+            delivery,
             sequencer: parts.sequencer,
             sequencer_waker: parts.sequencer_waker,
             from_sequencer: parts.from_sequencer,
@@ -234,6 +243,6 @@ impl MemberService for ReplicaService {
         };
         *views.lock().unwrap_or_else(PoisonError::into_inner) =
             Some(ServiceViews { recovered, handled, progress, dead_letters, snapshots });
-        Ok(Box::new(Executor::new(fold, links)))
+        Ok(ServiceAgents { service: Box::new(Executor::new(fold, links)), sender })
     }
 }

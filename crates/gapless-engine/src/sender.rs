@@ -78,6 +78,16 @@ impl RetryPace {
     }
 }
 
+/// A queue of at most `depth` messages, with as much memory as so many replies take as a rule, and the agent that empties it.
+///
+/// # Errors
+/// No memory for the queue.
+pub(crate) fn of_depth(egress: Egress, depth: usize, waker: Waker) -> Result<(SendQueue, Sender), LogError> {
+    // At least the longest output, of which a ring takes half its length.
+    let queue_bytes = (depth * 4096).clamp(4 << 20, 1 << 26).next_power_of_two();
+    detached(egress, depth, queue_bytes, waker)
+}
+
 /// A queue of at most `depth` messages and the agent that empties it.
 ///
 /// # Errors

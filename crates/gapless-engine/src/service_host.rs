@@ -704,8 +704,6 @@ fn delivery(
         return Ok((Delivery::Direct(egress), None));
     }
     let depth = options.threads.send_queue_depth;
-    // At least the longest output, of which a ring takes half its length.
-    let queue_bytes = (depth * 4096).clamp(4 << 20, 1 << 26).next_power_of_two();
-    let (queue, sender) = sender::detached(egress, depth, queue_bytes, builder.threads.waker(AgentRole::Sender))?;
+    let (queue, sender) = sender::of_depth(egress, depth, builder.threads.waker(AgentRole::Sender))?;
     Ok((Delivery::Detached(queue), Some(sender)))
 }

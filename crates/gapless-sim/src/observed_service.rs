@@ -4,7 +4,9 @@ use gapless_agent::{Agent, AgentError, Now};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::FilePoint;
 use gapless_log::StreamIdentity;
-use gapless_stream::member_service::{MemberService, ServiceError, ServiceParts, StateHash, TransactionLinks};
+use gapless_stream::member_service::{
+    MemberService, ServiceAgents, ServiceError, ServiceParts, StateHash, TransactionLinks,
+};
 use gapless_stream::transactions::Transactions;
 use gapless_transport::mailbox::Mailbox;
 use rustix::fd::BorrowedFd;
@@ -42,11 +44,12 @@ impl MemberService for ObservedService {
         self.service.versions()
     }
 
-    fn agent(self: Box<Self>, mut parts: ServiceParts<'_>) -> Result<Box<dyn Agent>, ServiceError> {
+    fn agent(self: Box<Self>, mut parts: ServiceParts<'_>) -> Result<ServiceAgents, ServiceError> {
         let Self { service, seen } = *self;
         let own = Mailbox::new(HASHES_MAX);
         let member = std::mem::replace(&mut parts.hashes, own.clone());
-        Ok(Box::new(ObservedAgent { agent: service.agent(parts)?, own, member, seen }))
+        let ServiceAgents { service, sender } = service.agent(parts)?;
+        Ok(ServiceAgents { service: Box::new(ObservedAgent { agent: service, own, member, seen }), sender })
     }
 }
 

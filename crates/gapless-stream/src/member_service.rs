@@ -54,7 +54,30 @@ pub trait MemberService {
     ///
     /// # Errors
     /// No thread, no file.
-    fn agent(self: Box<Self>, parts: ServiceParts<'_>) -> Result<Box<dyn Agent>, ServiceError>;
+    fn agent(self: Box<Self>, parts: ServiceParts<'_>) -> Result<ServiceAgents, ServiceError>;
+}
+
+/// The agents of a service.
+pub struct ServiceAgents {
+    pub service: Box<dyn Agent>,
+    /// Where replies leave on a thread of their own: the agent that sends them.
+    pub sender: Option<Box<dyn Agent>>,
+}
+
+impl ServiceAgents {
+    /// A service that answers by itself.
+    #[must_use]
+    pub fn alone(service: impl Agent + 'static) -> Self {
+        Self { service: Box::new(service), sender: None }
+    }
+}
+
+/// The connection of the agent that sends a service's replies.
+pub struct SenderParts {
+    /// Replies that may wait for it.
+    pub queue_depth: usize,
+    /// Wakes its thread.
+    pub waker: Waker,
 }
 
 /// The connections of a service's speculative execution.
@@ -78,6 +101,8 @@ pub struct ServiceParts<'a> {
     pub window: Window,
     /// To the publishers of this member.
     pub egress: Egress,
+    /// Where replies leave on a thread of their own.
+    pub sender: Option<SenderParts>,
     /// From the sequencer.
     pub from_sequencer: Mailbox<ResponderMessage>,
     /// To the sequencer.

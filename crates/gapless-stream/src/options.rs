@@ -58,6 +58,10 @@ pub struct EventStreamOptions {
     pub sequencer_cpus: Option<CpuMask>,
     /// CPUs of the stream's own service, on a member of a cluster.
     pub service_cpus: Option<CpuMask>,
+    /// Threads of a cluster's member beside the plan.
+    pub member_threads: MemberThreads,
+    /// CPUs of the thread that syncs the journal, at the tiers that do.
+    pub sync_cpus: Option<CpuMask>,
     /// Threads of this process that spin beside the stream's: an in-process client, for instance.
     pub callers_hot: usize,
     /// The network whose nodes it serves by packets, beside those of this machine.
@@ -66,6 +70,33 @@ pub struct EventStreamOptions {
     pub tcp: Option<TcpNetwork>,
     /// Where the clients of the stream's own service come in by TCP, on a member of a cluster.
     pub clients: Option<ClientPort>,
+}
+
+/// The parts of a cluster's member that its operator puts on threads of their own, and how its thread waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemberThreads {
+    /// The member's thread spins for ever where it has a core, whatever the plan.
+    pub spins: bool,
+    /// The service has a thread of its own.
+    pub detached_service: bool,
+    /// Replies leave on a thread of their own.
+    pub detached_sender: bool,
+    /// Replies that may wait for that thread.
+    pub send_queue_depth: usize,
+    /// CPUs of that thread.
+    pub sender_cpus: Option<CpuMask>,
+}
+
+impl Default for MemberThreads {
+    fn default() -> Self {
+        Self {
+            spins: false,
+            detached_service: false,
+            detached_sender: false,
+            send_queue_depth: 1024,
+            sender_cpus: None,
+        }
+    }
 }
 
 impl EventStreamOptions {
@@ -99,6 +130,8 @@ impl EventStreamOptions {
             optimize_for: OptimizeFor::Latency,
             sequencer_cpus: None,
             service_cpus: None,
+            member_threads: MemberThreads::default(),
+            sync_cpus: None,
             callers_hot: 0,
             packets: None,
             tcp: None,

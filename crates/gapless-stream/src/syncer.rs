@@ -1,8 +1,8 @@
 //! [`SyncThread`]: the helper thread of the tiers that put everything on the device: it blocks in a sync, and frames
 //! journaled meanwhile are the next group.
 
-use gapless_agent::Waker;
 use gapless_agent::thread::spawn_helper;
+use gapless_agent::{CpuMask, Waker};
 use gapless_journal::Syncer;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -44,7 +44,8 @@ pub struct SyncThread<E> {
 }
 
 impl<E: Copy + Default + PartialEq + Send + 'static> SyncThread<E> {
-    /// Starts the thread, which hands each end that it has synced to `on_synced` and wakes `downstream`.
+    /// Starts the thread, on `cpus` where they are given, which hands each end that it has synced to `on_synced` and
+    /// wakes `downstream`.
     ///
     /// # Errors
     /// No thread can be started.
@@ -52,12 +53,16 @@ impl<E: Copy + Default + PartialEq + Send + 'static> SyncThread<E> {
         syncer: Syncer,
         mut on_synced: impl FnMut(E) + Send + 'static,
         downstream: Vec<Waker>,
+        cpus: Option<CpuMask>,
     ) -> Result<(Self, SyncRequests<E>), gapless_agent::Error> {
         let (journaled, synced) = (E::default(), E::default());
         let progress = Progress { journaled, synced, is_waiting: false, is_stopping: false, failure: None };
         let shared = Arc::new(SharedProgress { progress: Mutex::new(progress), changed: Condvar::new() });
         let of_thread = Arc::clone(&shared);
         let run = move || {
+            if let Some(Err(warning)) = cpus.map(|cpus| cpus.pin_current_thread()) {
+                tracing::warn!(%warning, "the sync thread is not pinned");
+            }
             let mut watch = Watch { shared: &of_thread, has_ended: false };
             while let Some(end) = of_thread.next_group() {
                 let synced = syncer.sync();

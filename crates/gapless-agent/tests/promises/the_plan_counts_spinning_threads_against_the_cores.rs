@@ -242,7 +242,7 @@ proptest! {
         callers in 0_usize..20,
     ) {
         let agents: Vec<AgentSpec<usize>> = traits.iter().enumerate().map(|(index, &(detachable, hot, weight, cpu))| AgentSpec {
-            role: index, detachable, hot, weight, cpus: cpu.and_then(|cpu| CpuMask::of(&[cpu])), alone: weight % 3 == 0,
+            role: index, detachable, hot, weight, cpus: cpu.and_then(|cpu| CpuMask::of(&[cpu])), alone: weight % 3 == 0, spins: weight % 5 == 0,
         }).collect();
         let plan = plan(kind, optimize_for, &agents, cores, callers);
         let mut seen: Vec<usize> = plan.threads.iter().flat_map(|thread| thread.agents.clone()).collect();

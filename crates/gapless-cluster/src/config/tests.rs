@@ -85,9 +85,14 @@ fn the_guide_shows_every_key_and_its_default() {
     let config = ClusterConfig::parse(EXAMPLE, "cluster.toml").unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(config.election, ElectionConfig::default());
     assert_eq!((config.voters(), config.members.len(), config.incarnation), (3, 3, 1));
+    assert_eq!(config.replication, ReplicationConfig::default());
     // A key without a default is commented out in the file; uncommented, it must be valid too.
     let uncommented: String =
         EXAMPLE.lines().map(|line| line.strip_prefix("#~ ").unwrap_or(line)).flat_map(|line| [line, "\n"]).collect();
+    // Their CPUs are those of threads.
+    let uncommented = ["send", "dispatch", "replies"].iter().fold(uncommented, |text, thread| {
+        text.replace(&format!("detached_{thread} = false"), &format!("detached_{thread} = true"))
+    });
     assert_ne!(uncommented, EXAMPLE);
     let config = ClusterConfig::parse(&uncommented, "cluster.toml").unwrap_or_else(|error| panic!("{error}"));
     assert!(config.discovery.is_some() && config.tls.is_some());
@@ -95,6 +100,39 @@ fn the_guide_shows_every_key_and_its_default() {
     assert_eq!(config.event_stream_options().clients, config.clients);
     assert!(config.service.on_panic.is_some() && config.service.on_unhandled.is_some());
     assert!(config.service.snapshot_interval_frames.is_some());
+    let options = config.event_stream_options();
+    let masks =
+        [config.replication.send_cpus, options.service_cpus, options.member_threads.sender_cpus, options.sync_cpus];
+    assert_eq!(
+        masks.map(|mask| mask.map(|mask| mask.to_string())),
+        ["[2]", "[3]", "[4]", "[5]"].map(|mask| Some(mask.to_owned()))
+    );
+}
+
+#[test]
+fn threads_of_a_member_reach_its_options() {
+    let text = format!(
+        "{THREE}[replication]\nspin = true\ndetached_replies = true\nreply_queue_depth = 7\nflush_on_commit = true\n"
+    );
+    let options =
+        ClusterConfig::parse(&text, "c.toml").unwrap_or_else(|error| panic!("{error}")).event_stream_options();
+    let threads = options.member_threads;
+    assert!(
+        threads.spins && threads.detached_sender && !threads.detached_service && options.persistence.flush_on_commit
+    );
+    assert_eq!(threads.send_queue_depth, 7);
+}
+
+#[test]
+fn replication_refuses_wrong_values() {
+    let refuse = |text: &str, line, words: &[&str]| refuses(&format!("{THREE}[replication]\n{text}\n"), line, words);
+    refuse("spin = 1", 16, &["replication.spin"]);
+    refuse("send_cpus = \"1\"", 16, &["replication.send_cpus", "detached_send = true"]);
+    refuse("dispatch_cpus = \"1\"", 16, &["detached_dispatch = true"]);
+    refuse("reply_cpus = \"1\"", 16, &["detached_replies = true"]);
+    refuse("detached_send = true\nsend_cpus = \"one\"", 17, &["replication.send_cpus"]);
+    refuse("reply_queue_depth = 0", 16, &["replication.reply_queue_depth"]);
+    refuse("threads = 3", 16, &["unknown", "spin, detached_send"]);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! [`Connection`]: messages over one socket in both directions. Knows nothing of members.
 
+use super::detached_sender::{DetachedConnection, DetachedSend};
 use super::receive_buffer::{Message, ReceiveBuffer};
 use super::wire::{HEADER_LENGTH, Header, Kind, WireError};
 use gapless_transport::sockets::SendQueue;
@@ -182,6 +183,17 @@ impl Connection {
     /// messages.
     pub(super) fn welcome(&mut self, receive_buffer_bytes: usize) {
         self.incoming.set_capacity(receive_buffer_bytes.max(HEADER_LENGTH));
+    }
+
+    /// Lets a thread of its own send, where the connection is TCP without TLS; as before where there is no thread.
+    pub(super) fn detach_sending(&mut self, options: &DetachedSend) {
+        if !matches!(self.socket, Socket::Tcp(_)) {
+            return;
+        }
+        match DetachedConnection::start(self.socket.as_fd(), options) {
+            Ok(detached) => self.socket = Socket::Other(Box::new(detached)),
+            Err(error) => tracing::warn!(%error, "there is no thread that sends; the member's thread does"),
+        }
     }
 
     /// Frees memory that only a long message needed.

@@ -12,6 +12,7 @@
 //! | `connection` | messages over one socket |
 //! | `receive_buffer` | [`ReceiveBuffer`]: messages handed out in place |
 //! | `dial` | a link's sockets |
+//! | [`detached_sender`] | sending on a thread of its own |
 //! | `content` | [`Content`], [`Received`]: the messages of a link |
 //! | [`beacon`], `discovery` | members announce their addresses to a multicast group |
 //! | [`tls`] | mutual TLS over TCP |
@@ -25,6 +26,7 @@ mod addresses;
 pub mod beacon;
 mod connection;
 mod content;
+pub mod detached_sender;
 mod dial;
 mod discovery;
 mod error;
@@ -40,6 +42,7 @@ pub mod tls;
 pub mod wire;
 
 pub use content::{Content, Received};
+pub use detached_sender::DetachedSend;
 pub use error::{GoneReason, LinkError, LinkEvent, SendError};
 pub use gapless_transport::sockets::{SHARED_MEMORY_PREFIX, shared_memory_path};
 pub use handshake::judge;

@@ -1,5 +1,6 @@
 //! [`MemberLinkOptions`]: how a member's links behave, with every default. [`Peer`]: another member and its addresses.
 
+use super::detached_sender::DetachedSend;
 use super::error::LinkError;
 use super::tls::LinkTls;
 use super::wire::MemberId;
@@ -49,6 +50,8 @@ pub struct MemberLinkOptions {
     /// The buffer for what is received from one peer, bytes; it grows for a longer message, for as long as such
     /// messages come.
     pub receive_buffer_bytes: usize,
+    /// Messages leave on a thread of its own for each connection over TCP without TLS. `None`: on the caller's.
+    pub detached_send: Option<DetachedSend>,
     /// The operating system's buffers of each connection, bytes; 0 leaves their size to it, which is best on Linux.
     pub kernel_buffer_bytes: usize,
     /// Where addresses of peers are found besides the given ones. `None`: nowhere.
@@ -82,6 +85,7 @@ impl Default for MemberLinkOptions {
             network: Network::Tcp,
             queue_bytes_max: 16 << 20,
             receive_buffer_bytes: 1 << 20,
+            detached_send: None,
             kernel_buffer_bytes: 0,
             discovery: None,
             tls: None,

@@ -341,6 +341,9 @@ impl PeerLink {
             self.close(GoneReason::Replaced);
         }
         connection.welcome(options.receive_buffer_bytes);
+        if let Some(detached) = &options.detached_send {
+            connection.detach_sending(detached);
+        }
         self.connection = Some(connection);
         self.instance = instance;
         self.back_off_ns = options.back_off_ns_min;

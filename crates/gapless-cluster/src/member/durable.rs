@@ -1,7 +1,7 @@
 //! [`Durable`]: syncs a member's journal to the device at tier `quorum-sync`: the stream's sync thread, or the caller.
 
 use crate::ClusterError;
-use gapless_agent::Waker;
+use gapless_agent::{CpuMask, Waker};
 use gapless_journal::Syncer;
 use gapless_stream::syncer::{SyncRequests, SyncThread};
 
@@ -23,9 +23,10 @@ pub(crate) struct SyncByHand {
 }
 
 impl Durable {
-    /// Starts a thread; it wakes `member` when a sync is done.
-    pub fn start(syncer: Syncer, member: Waker) -> Result<Self, ClusterError> {
-        let (thread, requests) = SyncThread::start(syncer, |_| {}, vec![member]).map_err(ClusterError::Agent)?;
+    /// Starts a thread, on `cpus` where they are given; it wakes `member` when a sync is done.
+    pub fn start(syncer: Syncer, member: Waker, cpus: Option<CpuMask>) -> Result<Self, ClusterError> {
+        let started = SyncThread::start(syncer, |_| {}, vec![member], cpus);
+        let (thread, requests) = started.map_err(ClusterError::Agent)?;
         Ok(Self::Thread { requests, _thread: thread })
     }
 

@@ -9,6 +9,7 @@ use gapless_agent::fault::crash_point;
 use gapless_journal::{Journal, JournalError};
 use gapless_log::{GatingCursor, LogError};
 use gapless_stream::StreamError;
+use gapless_wire::{Frame, aligned_length};
 
 /// The journal, and what is to be appended to it.
 pub(super) struct MemberJournal {
@@ -30,14 +31,16 @@ pub(super) struct MemberJournal {
     /// Only at tier `quorum-sync`.
     worker: Option<Durable>,
     pending_checkpoint: PendingCheckpoint,
+    /// Each frame is put into the operating system's hands by itself.
+    is_flushed_by_frame: bool,
 }
 
 impl MemberJournal {
     pub fn new(
-        journal: Journal,
-        cursor: GatingCursor,
+        (journal, cursor): (Journal, GatingCursor),
         worker: Option<Durable>,
         (pending_checkpoint, ballot): (PendingCheckpoint, Ballot),
+        is_flushed_by_frame: bool,
     ) -> Self {
         let (records, segments_begun) = (Vec::new(), journal.segments_begun());
         Self {
@@ -52,6 +55,7 @@ impl MemberJournal {
             segments_begun,
             worker,
             pending_checkpoint,
+            is_flushed_by_frame,
         }
     }
 
@@ -116,7 +120,13 @@ impl MemberJournal {
         if length_bytes > 0 {
             let frames = self.cursor.available().map_err(StreamError::from)?;
             let first_sequence = self.journal.last_sequence() + 1;
-            self.journal.append(&frames[..length_bytes], first_sequence, last_sequence)?;
+            append(
+                &mut self.journal,
+                &frames[..length_bytes],
+                first_sequence,
+                last_sequence,
+                self.is_flushed_by_frame,
+            )?;
             self.cursor.advance(length_bytes);
         }
         let is_news = self.number != self.journaled_number || !self.records.is_empty();
@@ -196,4 +206,26 @@ impl MemberJournal {
     pub fn set_released(&mut self, sequence: u64) {
         self.journal.set_released(sequence);
     }
+}
+
+/// Appends these frames, and commits each by itself where that is asked for.
+fn append(
+    journal: &mut Journal,
+    frames: &[u8],
+    first_sequence: u64,
+    last_sequence: u64,
+    is_flushed_by_frame: bool,
+) -> Result<(), JournalError> {
+    if !is_flushed_by_frame {
+        return journal.append(frames, first_sequence, last_sequence);
+    }
+    let mut rest = frames;
+    while !rest.is_empty() {
+        let frame = Frame::parse(rest).expect("the window holds whole frames");
+        let (sequence, length) = (frame.sequence(), aligned_length(frame.length()));
+        journal.append(&rest[..length], sequence, sequence)?;
+        journal.commit()?;
+        rest = &rest[length..];
+    }
+    Ok(())
 }

@@ -10,7 +10,7 @@ use gapless_client::stream_layout::StreamLayout;
 use gapless_cluster::ClusterMember;
 use gapless_journal::{FilePoint, JournalReader};
 use gapless_log::{GatingCursor, StreamIdentity};
-use gapless_stream::member_service::{MemberService, ServiceError, ServiceParts};
+use gapless_stream::member_service::{MemberService, ServiceAgents, ServiceError, ServiceParts};
 use gapless_stream::messages::ResponderMessage;
 use gapless_transport::mailbox::Mailbox;
 use gapless_wire::Encoding;
@@ -45,8 +45,8 @@ impl MemberService for Reads {
         Ok(())
     }
 
-    fn agent(self: Box<Self>, parts: ServiceParts<'_>) -> Result<Box<dyn Agent>, ServiceError> {
-        Ok(Box::new(Reader { cursor: parts.cursor, from_sequencer: parts.from_sequencer }))
+    fn agent(self: Box<Self>, parts: ServiceParts<'_>) -> Result<ServiceAgents, ServiceError> {
+        Ok(ServiceAgents::alone(Reader { cursor: parts.cursor, from_sequencer: parts.from_sequencer }))
     }
 }
 

@@ -305,7 +305,7 @@ impl<'a> StreamBuilder<'a> {
                 releaser.release(position, sequence);
                 last_sequence.set(sequence);
             };
-            let started = SyncThread::start(journal.syncer(), on_synced, woken);
+            let started = SyncThread::start(journal.syncer(), on_synced, woken, self.options.sync_cpus);
             let (thread, syncing) = started.map_err(|error| StreamError::System {
                 action: "starting the sync thread".to_owned(),
                 source: std::io::Error::other(error),
@@ -453,7 +453,9 @@ fn assign_threads(options: &EventStreamOptions, head: Head) -> Result<ThreadAssi
     if options.tcp.is_some() || (options.clients.is_some() && head == Head::Replica) {
         agents.push(AgentSpec::new(AgentRole::TcpGateway).hot());
     }
-    agents.push(AgentSpec::new(head.role()).hot().weight(2).cpus(options.sequencer_cpus));
+    let threads = &options.member_threads;
+    let spins = head.is_member() && threads.spins;
+    agents.push(AgentSpec::new(head.role()).hot().weight(2).cpus(options.sequencer_cpus).spins(spins));
     if options.tier != Tier::Memory && !head.is_member() {
         agents.push(AgentSpec::new(AgentRole::Journaler).detachable().hot());
     }
@@ -471,8 +473,11 @@ fn assign_threads(options: &EventStreamOptions, head: Head) -> Result<ThreadAssi
         Head::Replica | Head::Service => {
             let service = AgentSpec::new(head.answering()).hot().weight(2).cpus(options.service_cpus);
             // Beside the member, where each that can be detached is: a hand-over more for each message, and less for each thread.
-            let is_detached = head == Head::Replica && options.plan == PlanKind::Max;
-            agents.push(if is_detached { service.detachable() } else { service });
+            let is_detached = head == Head::Replica && (options.plan == PlanKind::Max || threads.detached_service);
+            agents.push(if is_detached { service.detachable().alone(threads.detached_service) } else { service });
+            if head == Head::Replica && threads.detached_sender {
+                agents.push(AgentSpec::new(AgentRole::Sender).detachable().hot().alone(true).cpus(threads.sender_cpus));
+            }
         }
     }
     let callers_hot = options.callers_hot;

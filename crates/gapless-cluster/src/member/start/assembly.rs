@@ -18,14 +18,16 @@ use crate::member::shared::MemberShared;
 use crate::member::snapshot_transfer::{OpenJournal, TransferContext};
 use crate::member::{MESSAGE_BYTES_MAX, Member};
 use gapless_agent::monotonic::saturating_ns;
-use gapless_agent::{Agent, Clock, OptimizeFor, Waker};
+use gapless_agent::{Clock, OptimizeFor, Waker};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::{Journal, JournalReader, Retention, SegmentPreparer, Syncer, Zeroing};
 use gapless_log::{GatingCursor, Scope, StreamIdentity, WindowWriter};
 use gapless_stream::event_stream::builder::{Head, OwnJournaling, StreamBuilder};
 use gapless_stream::event_stream::{EventStream, StreamRecovery};
 use gapless_stream::ingress::{Ingress, IngressCounters, IngressLinks, IngressOptions};
-use gapless_stream::member_service::{MemberService, ServiceParts, StateHash, TransactionLinks};
+use gapless_stream::member_service::{
+    MemberService, SenderParts, ServiceAgents, ServiceParts, StateHash, TransactionLinks,
+};
 use gapless_stream::options::EventStreamOptions;
 use gapless_stream::persistence::Opening;
 use gapless_stream::responder::Responder;
@@ -162,13 +164,18 @@ impl Assembly<'_> {
         let mut member = Member::new(core, links, peers, Arc::clone(&shared), message_bytes_max);
         member.begin_history();
         let (window, egress) = (builder.window.clone(), builder.egress());
-        let answering: Box<dyn Agent> = match service {
-            None => Box::new(Responder::new(builder.answers.clone(), egress, window)),
+        let sender_parts = builder.threads.has(AgentRole::Sender).then(|| SenderParts {
+            queue_depth: options.member_threads.send_queue_depth,
+            waker: builder.threads.waker(AgentRole::Sender),
+        });
+        let ServiceAgents { service: answering, sender } = match service {
+            None => ServiceAgents::alone(Responder::new(builder.answers.clone(), egress, window)),
             Some(service) => service
                 .agent(ServiceParts {
                     cursor: service_cursor.expect("made with the service"),
                     window,
                     egress,
+                    sender: sender_parts,
                     from_sequencer: builder.answers.clone(),
                     sequencer: builder.requests.clone(),
                     sequencer_waker: builder.threads.waker(AgentRole::Member),
@@ -185,8 +192,9 @@ impl Assembly<'_> {
                 })
                 .map_err(ClusterError::Service)?,
         };
-        let stream =
-            builder.start(Box::new(member), vec![(head.answering(), answering)], ingress_shared, recovery, clock)?;
+        let mut answering = vec![(head.answering(), answering)];
+        answering.extend(sender.map(|sender| (AgentRole::Sender, sender)));
+        let stream = builder.start(Box::new(member), answering, ingress_shared, recovery, clock)?;
         Ok((stream, shared))
     }
 
@@ -238,10 +246,11 @@ impl Assembly<'_> {
             if self.member_environment.without_helpers {
                 return Ok(Durable::by_hand(syncer));
             }
-            Durable::start(syncer, waker.clone())
+            Durable::start(syncer, waker.clone(), self.options.sync_cpus)
         };
         let worker = self.options.tier.is_synced().then(durable).transpose()?;
-        Ok(MemberJournal::new(journal, cursor, worker, files))
+        let is_flushed_by_frame = self.options.persistence.flush_on_commit;
+        Ok(MemberJournal::new((journal, cursor), worker, files, is_flushed_by_frame))
     }
 
     /// What writes the sequencer's state to its file.

@@ -5,7 +5,7 @@ use crate::ClusterError;
 use crate::config::{ClusterConfig, DiscoveryConfig, MemberConfig, MemberKind, TlsConfig};
 use crate::consensus::{ConsensusOptions, MemberDetails, MemberId, Members};
 use crate::link::wire::{ClusterName, Identity};
-use crate::link::{ADDRESSES_MAX, DiscoveryOptions, LinkError, LinkTls, Links, MemberLinkOptions, Peer};
+use crate::link::{ADDRESSES_MAX, DetachedSend, DiscoveryOptions, LinkError, LinkTls, Links, MemberLinkOptions, Peer};
 use crate::member::member_environment::MemberEnvironment;
 use gapless_log::StreamIdentity;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -82,6 +82,8 @@ pub(super) fn links(
     let network = member_environment.network.clone();
     let mut options =
         MemberLinkOptions { listen, listen_shared, network, discovery, tls, ..MemberLinkOptions::default() };
+    let is_detached = config.replication.detached_send && !member_environment.without_helpers;
+    options.detached_send = is_detached.then(|| DetachedSend { cpus: config.replication.send_cpus });
     // Two followers have nothing else to say to each other, and each ping wakes one of them.
     let timeout_ns = config.election.timeout.as_nanos() as u64;
     options.ping_interval_ns = timeout_ns.clamp(options.ping_interval_ns, options.silence_ns_max / 4);
