@@ -43,6 +43,13 @@ pub struct Load {
     pub burst_messages: u64,
 }
 
+impl Load {
+    const fn session_window_messages(&self) -> u32 {
+        let is_few = self.rate_per_s.is_some() && self.sessions <= FEW_SESSIONS;
+        if is_few { SESSION_WINDOW_MESSAGES_FEW } else { SESSION_WINDOW_MESSAGES }
+    }
+}
+
 /// The results of a drive.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Outcome {
@@ -106,6 +113,10 @@ pub struct Signals {
 
 /// Commands a session may have in flight.
 const SESSION_WINDOW_MESSAGES: u32 = 16;
+/// The same of a session that carries a rate with few others: it catches up after a pause of the machine.
+const SESSION_WINDOW_MESSAGES_FEW: u32 = 64;
+/// So many sessions are few.
+const FEW_SESSIONS: u64 = 16;
 /// Replies taken at one look, at least.
 const REPLIES_PER_LOOK_MIN: usize = 64;
 /// The signals are looked at this often.
@@ -200,7 +211,7 @@ fn drive_in_turns(
     service_pauses: &dyn Fn() -> Pauses,
     turn: &mut dyn FnMut() -> Result<usize>,
 ) -> Result<Outcome> {
-    let keys = open_sessions(client, load.sessions, turn)?;
+    let keys = open_sessions(client, load.sessions, load.session_window_messages(), turn)?;
     let mut outcome = Outcome { payload_bytes: form.length(serial_number(load, 0))?, ..Outcome::default() };
     let mut notes = Notes {
         checksums: vec![0; usize::try_from(load.count).map_err(|_| too_many())?],
@@ -250,6 +261,7 @@ struct Driven<'a> {
 fn open_sessions(
     client: &mut Client,
     sessions: u64,
+    window_messages: u32,
     turn: &mut dyn FnMut() -> Result<usize>,
 ) -> Result<Vec<SessionKey>> {
     let mut keys = Vec::new();
@@ -257,7 +269,7 @@ fn open_sessions(
     let mut idle_since = Instant::now();
     while opened < sessions {
         while (keys.len() as u64) < sessions {
-            match client.begin_session(random_token(), SESSION_WINDOW_MESSAGES) {
+            match client.begin_session(random_token(), window_messages) {
                 Ok(key) => keys.push(key),
                 Err(ClientError::Log(LogError::Full { .. })) => break,
                 Err(error) => return Err(failed(error)),
@@ -547,7 +559,7 @@ fn verify(
 /// # Errors
 /// No answer.
 pub fn query(client: &mut Client, turn: &mut dyn FnMut() -> Result<usize>) -> Result<ProcessorState> {
-    let key = open_sessions(client, 1, turn)?[0];
+    let key = open_sessions(client, 1, SESSION_WINDOW_MESSAGES, turn)?[0];
     client.send(key, QUERY, 0, |_| Ok(0)).map_err(failed)?;
     let (since, mut answer) = (Instant::now(), None);
     while answer.is_none() {
