@@ -12,8 +12,12 @@ use crate::report::FAILED;
 use crate::{FloorRow, LatencyNs, Report, Row};
 
 mod grid;
+mod measured;
+mod published_matrix;
 
 pub use grid::{Column, Table};
+pub use measured::measured;
+use published_matrix::published_matrix;
 
 /// How a table looks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,11 +90,13 @@ fn legend(rows: &[Row]) -> String {
 /// A row in a few words.
 fn name_of(row: &Row) -> String {
     let config = &row.config;
-    let parts = [&config.program, &config.mode, &config.encoding, &config.access, &config.cpu, &config.tier];
+    let parts =
+        [&config.name, &config.program, &config.mode, &config.encoding, &config.access, &config.cpu, &config.tier];
     let sessions = config.extra.get("sessions").and_then(Value::as_u64);
     let sessions =
         sessions.map(|sessions| format!("{} session{}", grouped(sessions), if sessions == 1 { "" } else { "s" }));
-    parts.into_iter().flatten().cloned().chain(sessions).collect::<Vec<_>>().join(" ")
+    let bytes = config.name.as_ref().and(config.payload_bytes).map(|bytes| format!("{} bytes", grouped(bytes)));
+    parts.into_iter().flatten().cloned().chain(bytes).chain(sessions).collect::<Vec<_>>().join(" ")
 }
 
 /// The whole report of the canonical benchmark: machine, figures, floors, published references, notes.
@@ -109,7 +115,13 @@ pub fn canonical(report: &Report, style: TableStyle) -> String {
     }
     text += &format!("\n{}\n", legend(&report.rows));
     text += &floor_section(&report.floor, "same run", style);
-    if let Some(references) = references(&report.rows, style) {
+    if let Some(matrix) = published_matrix(&report.rows, style) {
+        text += &format!(
+            "\nThe published matrix, and ours of event sourcing: latency in µs, p50 / p99 / p99.9, at 10,000 messages/s; \
+             throughput in messages/s ({})\n{matrix}\n",
+            rumi::SOURCE
+        );
+    } else if let Some(references) = references(&report.rows, style) {
         text += &format!("\nReference, on another machine and another wire ({})\n{references}\n", rumi::SOURCE);
     }
     text + &notes(report)
