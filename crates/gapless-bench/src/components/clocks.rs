@@ -1,6 +1,6 @@
 //! `gapless bench time`: the cost of reading each clock, the system's and the agents' own.
 
-use super::{ComponentArguments, Unit, compare, is_interrupted, measure_floors};
+use super::{ComponentArguments, Unit, compare, is_interrupted, measure_floors, print_measured};
 use crate::Result;
 use crate::floor::FloorKind;
 use crate::time_sources::{measure, sources};
@@ -33,6 +33,7 @@ pub fn run(arguments: &ComponentArguments, interrupted: &AtomicBool) -> Result<S
         }
         for mut row in measure(std::slice::from_ref(source), arguments.count.unwrap_or(SAMPLES)) {
             compare(&mut row, &report, FloorKind::ClockRead, 0);
+            print_measured(std::slice::from_ref(&row));
             report.rows.push(row);
         }
     }

@@ -1,7 +1,7 @@
 //! `gapless bench messaging`: from a client to a service at tier `memory` and back, with everything that
 //! is on the way: rings, sequencer, window, handler, exactly-once, both checksums, fragments.
 
-use super::{ComponentArguments, Unit, compare, failed, is_interrupted, measure_floors, named};
+use super::{ComponentArguments, Unit, compare, failed, is_interrupted, measure_floors, named, print_measured};
 use crate::Result;
 use crate::floor::{FloorKind, HEADER_BYTES};
 use gapless::prelude::*;
@@ -58,6 +58,7 @@ pub fn run(arguments: &ComponentArguments, interrupted: &AtomicBool) -> Result<S
                 row.latency_ns = round_trips(client, session, payload, count)?.latency_ns();
                 row.verified = Some(true);
                 compare(&mut row, report, FloorKind::ShmPingPong, payload as u64 + HEADER_BYTES);
+                print_measured(std::slice::from_ref(&row));
                 report.rows.push(row);
             }
             Ok(())

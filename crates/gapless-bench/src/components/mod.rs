@@ -26,8 +26,9 @@ use crate::floor::FloorKind;
 use clap::Args;
 use gapless_load::components::{failed, named};
 use gapless_measure::reporting::{self, INTERRUPTED, JsonArguments, compare, is_set};
-use gapless_measure::table::{TableStyle, components, components_in_nanoseconds, whole};
+use gapless_measure::table::{TableStyle, components, components_in_nanoseconds, measured, whole};
 use gapless_measure::{FloorRow, Report, Row};
+use std::io::Write as _;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -92,6 +93,7 @@ fn measure_beside_floors<M>(
                 if let Some(floor) = report.floor.last().filter(is_its) {
                     row.compare_with(floor);
                 }
+                print_measured(std::slice::from_ref(&row));
                 report.rows.push(row);
             }
             // The error of a row that was cut short.
@@ -100,6 +102,14 @@ fn measure_beside_floors<M>(
         }
     }
     Ok(())
+}
+
+/// Prints rows when they are measured, on stderr.
+fn print_measured(rows: &[Row]) {
+    for row in rows {
+        // A closed stderr is no error here.
+        let _ = writeln!(std::io::stderr(), "{}", measured(row));
+    }
 }
 
 /// Whether to end before the next row; says so in the notes.

@@ -1,7 +1,7 @@
 //! `gapless bench persistence`: appending Car frames to a journal (mapped, written, synced) and
 //! replaying them with both checksums.
 
-use super::{ComponentArguments, Unit, compare, is_interrupted, measure_floors, named};
+use super::{ComponentArguments, Unit, compare, is_interrupted, measure_floors, named, print_measured};
 use crate::Result;
 use crate::floor::FloorKind;
 use crate::own_directory::OwnDirectory;
@@ -64,10 +64,12 @@ pub fn run(arguments: &PersistenceArguments, interrupted: &AtomicBool) -> Result
         row.latency_ns = appends(directory.path(), name, flush, is_synced, &mut frame, count)?.latency_ns();
         compare(&mut row, &report, floor, frame_bytes);
         row.verified = Some(true);
+        print_measured(std::slice::from_ref(&row));
         report.rows.push(row);
     }
     if !is_interrupted(&mut report, interrupted) {
         let rows = batches_and_replay(directory.path(), &mut frame, count * FRAMES_PER_APPEND, &report)?;
+        print_measured(&rows);
         report.rows.extend(rows);
     }
     report.notes.push("one Car (sbe.serial) a frame, both checksums written, and checked in the replay".to_owned());

@@ -3,7 +3,7 @@
 //! A value is the mean of 100 messages, because one is too short to be timed by the same clock. The
 //! floor beside it copies the same bytes.
 
-use super::{ComponentArguments, Unit, is_interrupted};
+use super::{ComponentArguments, Unit, is_interrupted, print_measured};
 use crate::Result;
 use crate::options::MessageEncoding;
 use gapless_load::components::serialization::{TOGETHER, rows_of};
@@ -24,7 +24,9 @@ pub fn run(arguments: &ComponentArguments, interrupted: &AtomicBool) -> Result<S
         if is_interrupted(&mut report, interrupted) {
             break;
         }
+        let before = report.rows.len();
         rows_of(encoding, count, &mut report)?;
+        print_measured(&report.rows[before..]);
     }
     let ((encode_min, encode_max), (decode_min, decode_max)) = (ENCODE_NS, DECODE_NS);
     report.notes.push(format!(

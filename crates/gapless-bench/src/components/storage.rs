@@ -5,7 +5,7 @@
 //! insert the same bytes into the standard library's maps, and copy them. At the end of each size both stores must have
 //! the same hash, and the same as is recomputed from every object.
 
-use super::{ComponentArguments, Unit, is_interrupted};
+use super::{ComponentArguments, Unit, is_interrupted, print_measured};
 use crate::Result;
 use clap::Args;
 use gapless_load::components::storage::{Plan, TOGETHER, rows_of_cars, rows_of_pages};
@@ -47,9 +47,12 @@ pub fn run(arguments: &StorageArguments, interrupted: &AtomicBool) -> Result<Str
     let plan = Plan { objects, operations };
     if !is_interrupted(&mut report, interrupted) {
         rows_of_cars(plan, &mut report)?;
+        print_measured(&report.rows);
     }
     if !is_interrupted(&mut report, interrupted) {
+        let before = report.rows.len();
         rows_of_pages(plan, &mut report)?;
+        print_measured(&report.rows[before..]);
     }
     report.notes.push(format!(
         "{objects} objects of each size, in random order; each value is the mean of {TOGETHER}; every transaction writes its changes"

@@ -59,18 +59,27 @@ pub(super) struct Event {
     pub end_ns: u64,
 }
 
-/// Runs every event `repeats` times, each with a quiet `window` before and after it.
+/// A moment between two events.
+pub(super) enum Look<'a> {
+    /// What comes next.
+    Before(&'a str),
+    /// What is over.
+    After(&'a Event),
+}
+
+/// Runs every event `repeats` times, each with a quiet `window` before and after it, and puts each that is over into
+/// `events`; `look` hears of each event before it, and of what became of it.
 pub(super) fn run(
     cluster: &mut Cluster<'_>,
     (repeats, window): (u32, Duration),
     begin: Instant,
-    look: &mut dyn FnMut(&str) -> Result<()>,
-) -> Result<Vec<Event>> {
-    let mut events = Vec::new();
+    look: &mut dyn FnMut(Look<'_>) -> Result<()>,
+    events: &mut Vec<Event>,
+) -> Result<()> {
     for _ in 0..repeats {
         let mut victim = 0;
         for what in EventKind::ALL {
-            look(what.name())?;
+            look(Look::Before(what.name()))?;
             std::thread::sleep(window);
             let leader = cluster.leader()?;
             let follower = match what {
@@ -100,9 +109,11 @@ pub(super) fn run(
                 }
                 _ => cluster.wait_until_level()?,
             }
-            events.push(Event { what, at_ns, end_ns: elapsed_ns(begin) });
+            let event = Event { what, at_ns, end_ns: elapsed_ns(begin) };
+            events.push(event);
+            look(Look::After(&event))?;
             std::thread::sleep(window);
         }
     }
-    Ok(events)
+    Ok(())
 }

@@ -28,7 +28,7 @@ use crate::floor::FloorKind;
 use catch_up::{CatchUpPlan, CatchUps};
 use clap::Args;
 use cluster::Cluster;
-use events::EventKind;
+use events::{EventKind, Look};
 use figures::{Figures, Phase, figures};
 use gapless::prelude::*;
 use gapless_client::ClientError;
@@ -36,7 +36,7 @@ use gapless_load::failover::ledger::{COUNT, NOTE_LENGTH, words};
 use gapless_load::failover::load::{SESSIONS, Seen, Sender, elapsed_ns};
 use gapless_load::failover::{NAME, failed};
 use gapless_measure::progress::Progress;
-use gapless_measure::reporting::{self, OutputArguments, check_interrupted, keys, measure_floors};
+use gapless_measure::reporting::{self, INTERRUPTED, OutputArguments, check_interrupted, is_set, keys, measure_floors};
 use gapless_measure::table::{self as tables, TableStyle, floor_section};
 use gapless_measure::{Report, Row, RowConfig};
 use gapless_wire::HEADER_LENGTH;
@@ -51,6 +51,12 @@ const CLIENTS: u64 = 2;
 const FILLERS: u64 = 100;
 /// The quiet time before and after an event, and the least time of one.
 const WINDOW: Duration = Duration::from_secs(1);
+/// How often each event happens, by default and in the run of committed tables.
+const REPEATS: u32 = 2;
+const REPEATS_FULL: u32 = 5;
+/// Frames that a follower misses, by default and in the run of committed tables.
+const BEHIND: u64 = 400_000;
+const BEHIND_FULL: u64 = 1_000_000;
 /// Shortened for a quick run.
 const QUICK: (u64, u32, Duration) = (20_000, 1, Duration::from_millis(250));
 
@@ -83,17 +89,22 @@ pub struct FailoverArguments {
     #[arg(long, value_name = "FRAMES", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(0..=100_000_000))]
     pub log_frames: u64,
 
-    /// How often each event happens
-    #[arg(long, value_name = "TIMES", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1_000))]
-    pub repeat: u32,
+    /// How often each event happens [default: 2; with --full 5]
+    #[arg(long, value_name = "TIMES", value_parser = clap::value_parser!(u32).range(1..=1_000))]
+    pub repeat: Option<u32>,
+
+    /// The run of committed tables: each event 5 times, followers that miss 1,000,000 frames; about seven minutes
+    #[arg(long, conflicts_with = "quick")]
+    pub full: bool,
 
     /// Only this part [default: both]
     #[arg(long, value_name = "PART")]
     pub only: Option<Part>,
 
     /// Frames that a follower misses before it catches up, on an idle cluster, under live messages, under saturation
-    #[arg(long, value_name = "FRAMES", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=20_000_000))]
-    pub behind_frames: u64,
+    /// [default: 400,000; with --full 1,000,000]
+    #[arg(long, value_name = "FRAMES", value_parser = clap::value_parser!(u64).range(1..=20_000_000))]
+    pub behind_frames: Option<u64>,
 
     /// Live messages a second while a follower catches up, of all clients together
     #[arg(long, value_name = "PER_SECOND", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(10..=1_000_000))]
@@ -117,6 +128,8 @@ pub(crate) struct Scenario {
     reconnected: u64,
     rate_reached: bool,
     plan: String,
+    /// It came to its end; if not, what was lost is not known.
+    is_whole: bool,
 }
 
 /// How much of everything.
@@ -147,9 +160,9 @@ pub fn run(arguments: &FailoverArguments, interrupted: &AtomicBool) -> Result<St
     let plan = Plan {
         rate_per_s: arguments.rate,
         log_frames: arguments.log_frames.min(frames),
-        repeats: arguments.repeat.min(repeats),
+        repeats: arguments.repeat.unwrap_or(if arguments.full { REPEATS_FULL } else { REPEATS }).min(repeats),
         window,
-        behind_frames: arguments.behind_frames.min(frames),
+        behind_frames: arguments.behind_frames.unwrap_or(if arguments.full { BEHIND_FULL } else { BEHIND }).min(frames),
         live_per_s: arguments.live_rate,
         only: arguments.only,
     };
@@ -167,12 +180,26 @@ pub fn run(arguments: &FailoverArguments, interrupted: &AtomicBool) -> Result<St
     let progress = Progress::new(steps * chosen.len() as u64, NAME, is_quiet);
     let mut scenarios = Vec::new();
     for membership in chosen {
-        let scenario = measure(membership, plan, &arguments.log_location, &progress, interrupted)?;
-        report.rows.extend(rows(&scenario, plan, &report));
-        report.rows.extend(catch_up_rows(&scenario, plan));
+        let scenario = match measure(membership, plan, &arguments.log_location, &progress, interrupted) {
+            // Interrupted before anything happened.
+            Err(_) if is_set(interrupted) => break,
+            measured => measured?,
+        };
+        let measured_rows = [rows(&scenario, plan, &report), catch_up_rows(&scenario, plan)].concat();
+        measured_rows.iter().for_each(|row| progress.line(&tables::measured(row)));
+        report.rows.extend(measured_rows);
         scenarios.push(scenario);
+        if is_set(interrupted) {
+            break;
+        }
     }
     progress.finish();
+    if scenarios.is_empty() {
+        check_interrupted(NAME, interrupted)?;
+    }
+    if is_set(interrupted) {
+        report.notes.push(format!("{INTERRUPTED}; whether anything was lost was not compared"));
+    }
     report.notes.extend(notes(&scenarios, plan));
     report.extra.insert("timelines".to_owned(), scenarios.iter().map(timelines).collect());
     if let Some(path) = &arguments.output.plot {
@@ -221,24 +248,35 @@ fn measure(
     let senders = (1..=CLIENTS).map(|owner| Sender::new(&sockets, owner, interrupted)).collect::<Result<Vec<_>>>()?;
     let (begin, stop) = (Instant::now(), AtomicBool::new(false));
     let interval_ns = 1_000_000_000 * CLIENTS / plan.rate_per_s;
-    let (events, clients, elapsed) = std::thread::scope(|scope| {
+    let mut events = Vec::new();
+    let (happened, clients, elapsed) = std::thread::scope(|scope| {
         let begun = senders.into_iter().enumerate().map(|(number, sender)| {
             let (stop, offset_ns) = (&stop, number as u64 * interval_ns / CLIENTS);
             scope.spawn(move || sender.run(begin, (interval_ns, offset_ns), stop))
         });
         let threads: Vec<_> = begun.collect();
-        let mut look = |what: &str| {
-            label(what);
-            progress.set_position(progress.position() + 1);
+        let mut look = |what: Look<'_>| {
+            match what {
+                Look::Before(what) => {
+                    label(what);
+                    progress.set_position(progress.position() + 1);
+                }
+                Look::After(event) => progress.line(&format!(
+                    "failover {}: {}: all is well after {:.1} ms",
+                    membership.key(),
+                    event.what.name(),
+                    (event.end_ns - event.at_ns) as f64 / 1e6
+                )),
+            }
             if threads.iter().any(|thread| thread.is_finished()) {
                 return Err(failed("a client has given up"));
             }
             check_interrupted(NAME, interrupted)
         };
-        let events = if plan.has(Part::Events) {
-            events::run(&mut cluster, (plan.repeats, plan.window), begin, &mut look)
+        let happened = if plan.has(Part::Events) {
+            events::run(&mut cluster, (plan.repeats, plan.window), begin, &mut look, &mut events)
         } else {
-            Ok(Vec::new())
+            Ok(())
         };
         // Relaxed: as above.
         stop.store(true, Ordering::Relaxed);
@@ -247,13 +285,17 @@ fn measure(
             .into_iter()
             .map(|thread| thread.join().unwrap_or_else(|_| Err(failed("a client panicked"))))
             .collect();
-        (events, seen, elapsed)
+        (happened, seen, elapsed)
     });
     // An error of a client is the cause of the effects of its absence.
-    let clients = clients.into_iter().collect::<Result<Vec<_>>>()?;
-    let events = events?;
+    let clients: Vec<Seen> = if is_set(interrupted) {
+        clients.into_iter().flatten().collect()
+    } else {
+        let clients = clients.into_iter().collect::<Result<Vec<_>>>()?;
+        happened.map(|()| clients)?
+    };
     let mut catch_ups = CatchUps::default();
-    if plan.has(Part::CatchUp) {
+    if plan.has(Part::CatchUp) && !is_set(interrupted) {
         let mut look = |what: &str| {
             label(what);
             progress.set_position(progress.position() + 1);
@@ -261,12 +303,17 @@ fn measure(
         };
         let Plan { behind_frames, live_per_s, window, .. } = plan;
         let plan = CatchUpPlan { behind_frames, live_per_s, window };
-        catch_ups = catch_up::run(&mut cluster, plan, interrupted, &mut look)?;
+        let caught_up = catch_up::run(&mut cluster, plan, interrupted, &mut look, &mut catch_ups);
+        caught_up.or_else(|error| if is_set(interrupted) { Ok(()) } else { Err(error) })?;
     }
-    label("compare");
-    let (unseen, twice) = compare(&sockets, &clients, (plan.log_frames, &catch_ups))?;
     let plan_text = cluster.plan.clone();
-    cluster.stop()?;
+    let is_whole = !is_set(interrupted);
+    let (mut unseen, mut twice) = (0, 0);
+    if is_whole {
+        label("compare");
+        (unseen, twice) = compare(&sockets, &clients, (plan.log_frames, &catch_ups))?;
+        cluster.stop()?;
+    }
 
     let sent: u64 = clients.iter().map(|client| client.records.len() as u64).sum();
     let due = elapsed / interval_ns * CLIENTS;
@@ -283,6 +330,7 @@ fn measure(
         reconnected: sum(|client| client.reconnected),
         rate_reached: sent + sent / 100 >= due,
         plan: plan_text,
+        is_whole,
     })
 }
 
@@ -349,9 +397,9 @@ fn rows(scenario: &Scenario, plan: Plan, report: &Report) -> Vec<Row> {
                 config,
                 latency_ns: histogram.latency_ns(),
                 rate_reached: Some(scenario.rate_reached),
-                verified: Some(is_right),
-                lost: Some(scenario.lost),
-                duplicated: Some(scenario.doubled),
+                verified: scenario.is_whole.then_some(is_right),
+                lost: scenario.is_whole.then_some(scenario.lost),
+                duplicated: scenario.is_whole.then_some(scenario.doubled),
                 ..Row::default()
             };
             if phase == Phase::During {
@@ -400,9 +448,9 @@ fn catch_up_rows(scenario: &Scenario, plan: Plan) -> Vec<Row> {
             config,
             throughput_per_s: Some(each.moved_per_s()),
             elapsed_ns: Some(each.elapsed_ns),
-            verified: Some(is_right),
-            lost: Some(scenario.lost),
-            duplicated: Some(scenario.doubled),
+            verified: scenario.is_whole.then_some(is_right),
+            lost: scenario.is_whole.then_some(scenario.lost),
+            duplicated: scenario.is_whole.then_some(scenario.doubled),
             ..Row::default()
         };
         let mut put = |key: &str, value: Value| row.extra.insert(key.to_owned(), value);
@@ -448,13 +496,16 @@ fn notes(scenarios: &[Scenario], plan: Plan) -> Vec<String> {
     let mut notes = Vec::new();
     for scenario in scenarios {
         notes.push(format!(
-            "{}: {} commands in {:.1} s, {} lost, {} doubled, {} replies again, {} times connected to another member{}; \
-             threads of a member: {}",
+            "{}: {} commands in {:.1} s, {}, {} replies again, {} times connected to another member{}; threads of a \
+             member: {}",
             scenario.membership.name(),
             scenario.sent,
             scenario.elapsed_ns as f64 / 1e9,
-            scenario.lost,
-            scenario.doubled,
+            if scenario.is_whole {
+                format!("{} lost, {} doubled", scenario.lost, scenario.doubled)
+            } else {
+                "not compared".to_owned()
+            },
             scenario.repeated,
             scenario.reconnected,
             if scenario.rate_reached { "" } else { "; the rate was NOT reached" },

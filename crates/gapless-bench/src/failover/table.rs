@@ -43,8 +43,8 @@ pub(super) fn text(scenarios: &[Scenario], style: TableStyle) -> String {
                 ms(figures.longest_silence_ns()),
                 ms(duration),
                 // Of the whole run: which event lost a command nobody can say.
-                grouped(scenario.lost),
-                grouped(scenario.doubled),
+                if scenario.is_whole { grouped(scenario.lost) } else { absent() },
+                if scenario.is_whole { grouped(scenario.doubled) } else { absent() },
             ]);
         }
     }
