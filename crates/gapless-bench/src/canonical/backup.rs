@@ -2,6 +2,7 @@
 //! describe, and reports the state of its copy of the service. On one machine it is a child process, on two hosts one
 //! command. The primary speaks with both in the same way: by lines of JSON as with every child process, but over TCP.
 
+use super::hot_threads::{NamedThread, of_this_process};
 use super::{NAME, failed};
 use crate::child_process::{Parent, WhenGone, write_line};
 use crate::options::{MessageEncoding, Program};
@@ -80,15 +81,17 @@ pub(super) enum Answer {
     Clock(u64),
     Port(u16),
     Done,
-    /// The member runs, on these CPUs.
+    /// The member runs, on these CPUs, its agents on the threads of this plan.
     Started {
         cpus: Option<String>,
+        plan: Vec<String>,
     },
     /// The copy.
     State(CopySnapshot),
-    /// The member has stopped; CPU time of this process since it was started, ns.
+    /// The member has stopped; CPU time of this process since it was started, ns, and the threads that it had.
     Stopped {
         cpu_ns: u64,
+        threads: Vec<NamedThread>,
     },
     /// It could not be done.
     Failed(String),
@@ -326,7 +329,8 @@ fn carry_out(request: Request, running: &mut Option<Running>, own: &OwnSettings)
         Request::Start(assignment) => {
             *running = None;
             let started = running.insert(start(&assignment, own)?);
-            Ok(Answer::Started { cpus: started.cpus.clone() })
+            let plan = started.replica.plan().to_string().lines().map(|line| line.trim().to_owned()).collect();
+            Ok(Answer::Started { cpus: started.cpus.clone(), plan })
         }
         Request::HandOver => {
             let running = running.as_ref().ok_or_else(none)?;
@@ -342,11 +346,11 @@ fn carry_out(request: Request, running: &mut Option<Running>, own: &OwnSettings)
         }
         Request::Stop => {
             let stopped = running.take().ok_or_else(none)?;
-            let cpu_ns = process_cpu_ns() - stopped.cpu_before_ns;
+            let (cpu_ns, threads) = (process_cpu_ns() - stopped.cpu_before_ns, of_this_process());
             if let Some(failure) = stopped.replica.failure() {
                 return Err(failed(failure));
             }
-            Ok(Answer::Stopped { cpu_ns })
+            Ok(Answer::Stopped { cpu_ns, threads })
         }
     }
 }

@@ -2,18 +2,20 @@
 //! own, on this machine or another.
 //!
 //! Where each process has one core, driver, member and service take turns on one thread: a second one that spins would
-//! cost milliseconds. Where there are more, the members have their threads, and the driver its own.
+//! cost milliseconds. Where there are more, or replies are to leave on a thread of their own, the members have their
+//! threads, and the driver its own.
 
 use super::backup::{
     Answer, Assignment, BACKUP, Connection, CopySnapshot, PRIMARY, Request, cpus_line, not_answered, parse,
 };
+use super::hot_threads::{NamedThread, of_this_process};
 use super::load::{client_options, load_of};
 use super::run_directory::RunDirectory;
 use super::shown::Shown;
 use super::{NAME, failed, finish};
 use crate::child_process::{Child, Role as ChildRole};
 use crate::histogram::IntervalRecorder;
-use crate::options::{BACKUP_ADDRESS, CpuConfiguration, Mode, ReplicationLink, Role, RunSettings};
+use crate::options::{BACKUP_ADDRESS, CpuConfiguration, CpuMask, Mode, ReplicationLink, Role, RunSettings, Tier};
 use crate::ports::free_ports;
 use crate::resources::{Memory, memory, process_cpu_ns};
 use crate::{BenchError, Result};
@@ -47,6 +49,10 @@ pub(super) struct Clustered {
     pub backup_cpu_ns: u64,
     pub peak: Option<Memory>,
     pub plan: ThreadPlan<AgentRole>,
+    /// Of the backup, a line for each thread and note.
+    pub backup_plan: Vec<String>,
+    /// The threads that the processes of primary and backup had at the end.
+    pub threads: [Vec<NamedThread>; 2],
     /// What pinning the primary's threads could not do.
     pub pin_warnings: Vec<String>,
     pub clock_offset_ns: (i64, u64),
@@ -115,6 +121,7 @@ fn config(settings: &RunSettings, member: u64, addresses: [&str; 2], cpus: Optio
         None => "",
     };
     let pinned = cpus.map_or(String::new(), cpus_line);
+    let replication = replication(settings, member);
     // The primary is to lead: its backup waits longer for a leader, and is not taken in by a primary that is busy.
     let timeout = if member == PRIMARY { "1 s" } else { "5 s" };
     format!(
@@ -122,7 +129,7 @@ fn config(settings: &RunSettings, member: u64, addresses: [&str; 2], cpus: Optio
          [[member]]\nid = {PRIMARY}\naddresses = [{:?}]\n[[member]]\nid = {BACKUP}\naddresses = [{:?}]\n\
          [election]\ntimeout = \"{timeout}\"\nheartbeat_interval = \"50 ms\"\n\
          [stream]\nwindow = \"16 MiB\"\nmessage_length_max = \"1 MiB\"\n\
-         [journal]\nsegment_length = {}\nfirst_segment_length = {}\nzero_initial = {}\nzero_first = true\nwrite_buffer = {}\n{flush}\
+         [journal]\nsegment_length = {}\nfirst_segment_length = {}\nzero_initial = {}\nzero_first = true\nwrite_buffer = {}\n{flush}{replication}\
          [threads]\nplan = \"{plan}\"\noptimize_for = \"{optimize_for}\"\n{pinned}",
         settings.tier,
         addresses[0],
@@ -132,6 +139,37 @@ fn config(settings: &RunSettings, member: u64, addresses: [&str; 2], cpus: Optio
         journal.zero_out_initial,
         journal.write_buffer_bytes,
     )
+}
+
+/// The table of a member's file with its threads beside the plan.
+fn replication(settings: &RunSettings, member: u64) -> String {
+    let cluster = settings.cluster.as_ref().expect("a clustered run");
+    let threads = &cluster.threads;
+    let detached_dispatch = threads.detached_dispatch || threads.dispatcher.is_some();
+    let flush_on_commit = settings.journal.as_ref().is_some_and(|journal| journal.flush_on_commit);
+    let mut text = format!(
+        "[replication]\nspin = {}\ndetached_send = {}\ndetached_dispatch = {detached_dispatch}\nflush_on_commit = {flush_on_commit}\n",
+        threads.spins, threads.detached_send
+    );
+    let mut put_cpus = |key: &str, cpus: Option<Vec<usize>>| {
+        if let Some(cpus) = cpus {
+            let list: Vec<String> = cpus.iter().map(usize::to_string).collect();
+            text += &format!("{key} = \"{}\"\n", list.join(","));
+        }
+    };
+    let cpus = |mask: &Option<CpuMask>| mask.as_ref().map(CpuMask::cpus);
+    // The primary's member may take turns with a driver that is pinned, and starts this thread there.
+    let anywhere = (threads.detached_send && member == PRIMARY).then(|| available_cpus().into_iter().collect());
+    put_cpus("send_cpus", cpus(&threads.sender).or(anywhere));
+    put_cpus("dispatch_cpus", cpus(&threads.dispatcher));
+    if settings.tier == Tier::QuorumSync {
+        put_cpus("sync_cpus", cpus(&settings.affinity.persister));
+    }
+    if let Some(depth) = settings.detached_send_queue_depth.filter(|_| member == PRIMARY) {
+        put_cpus("reply_cpus", cpus(&settings.affinity.sender));
+        text += &format!("detached_replies = true\nreply_queue_depth = {depth}\n");
+    }
+    text
 }
 
 /// The address at which a member shares memory: a socket beside its directory.
@@ -150,7 +188,7 @@ struct PlannedCpus {
 
 fn cpus_of(settings: &RunSettings) -> PlannedCpus {
     let cluster = settings.cluster.as_ref().expect("a clustered run");
-    let masked = |mask: &Option<crate::options::CpuMask>| mask.as_ref().map(crate::options::CpuMask::cpus);
+    let masked = |mask: &Option<CpuMask>| mask.as_ref().map(CpuMask::cpus);
     let pair = pair_of_cores().filter(|_| cluster.role.is_none());
     let (driver, service) = (masked(&settings.affinity.injector), masked(&settings.affinity.service));
     let (driver, service) = if cluster.is_one_thread { (None, service.or(driver)) } else { (driver, service) };
@@ -207,7 +245,8 @@ fn run_beside(
         parent: is_child.then(|| run_directory.path().to_owned()),
         is_kept: settings.journal.as_ref().is_some_and(|journal| journal.directory.is_some()),
     };
-    let Answer::Started { cpus: backup_cpus } = backup.ask(&Request::Start(Box::new(assignment)))? else {
+    let Answer::Started { cpus: backup_cpus, plan: backup_plan } = backup.ask(&Request::Start(Box::new(assignment)))?
+    else {
         return Err(not_answered("that its member runs"));
     };
     let directory = run_directory.path().join("primary");
@@ -233,7 +272,9 @@ fn run_beside(
     let difference = primary.compare(&directory, backup)?;
     let plan = primary.replica.plan().clone();
     let pin_warnings = primary.replica.member().stream().pin_warnings();
-    let Answer::Stopped { cpu_ns } = backup.ask_while(&Request::Stop, || primary.turn())? else {
+    let own_threads = of_this_process();
+    let Answer::Stopped { cpu_ns, threads: backup_threads } = backup.ask_while(&Request::Stop, || primary.turn())?
+    else {
         return Err(not_answered("that its member has stopped"));
     };
     drop((client, observer));
@@ -247,6 +288,8 @@ fn run_beside(
         backup_cpu_ns: cpu_ns,
         peak,
         plan,
+        backup_plan,
+        threads: [own_threads, backup_threads],
         pin_warnings,
         clock_offset_ns,
         difference,
@@ -280,9 +323,6 @@ impl Primary<'_> {
             if let Some(failure) = self.replica.failure() {
                 return Err(failed(failure));
             }
-            if self.shown.interrupted.load(Ordering::Relaxed) {
-                return Err(failed("interrupted"));
-            }
             if since.elapsed() > TIMEOUT {
                 return Err(failed(format!("{what} took longer than {} s", TIMEOUT.as_secs())));
             }
@@ -294,6 +334,10 @@ impl Primary<'_> {
     fn lead(&mut self, backup: &mut Connection) -> Result<()> {
         let mut asked = Instant::now();
         self.until("an election", |primary| {
+            // Later an interrupt cuts the run short, and what was measured is put together.
+            if primary.shown.interrupted.load(Ordering::Relaxed) {
+                return Err(failed("interrupted"));
+            }
             let Some(status) = primary.replica.member().status() else { return Ok(false) };
             let is_beside = status.links.iter().all(|(_, is_connected, _)| *is_connected);
             if status.consensus.role == MemberRole::Leader {

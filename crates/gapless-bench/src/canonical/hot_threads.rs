@@ -2,6 +2,7 @@
 
 use gapless_agent::{CpuMask, ThreadPlan};
 use gapless_stream::AgentRole;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -26,6 +27,25 @@ impl BusyThread {
             .map(|thread| Self { name: format!("thread {}", thread.spec.name), cpus: thread.spec.cpus.map(of) })
             .collect()
     }
+}
+
+/// A thread of a process, by its name, and the CPUs that it may run on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct NamedThread {
+    pub name: String,
+    pub cpus: String,
+}
+
+/// The threads of this process as the operating system knows them; those that end meanwhile are left out.
+pub(super) fn of_this_process() -> Vec<NamedThread> {
+    let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return Vec::new() };
+    let described = |task: std::fs::DirEntry| {
+        let read = |file| std::fs::read_to_string(task.path().join(file)).ok();
+        let (name, status) = (read("comm")?, read("status")?);
+        let cpus = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+        Some(NamedThread { name: name.trim().to_owned(), cpus: cpus.trim().to_owned() })
+    };
+    tasks.flatten().filter_map(described).collect()
 }
 
 /// A line for each set of CPUs that more of these threads are pinned to than it has; one that is not pinned runs on any of
@@ -64,6 +84,22 @@ pub(super) fn described(threads: &[BusyThread], plan: &ThreadPlan<AgentRole>) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn threads_of_this_process_have_names_and_cpus() {
+        let (begin, begun) = std::sync::mpsc::channel();
+        let (end, ended) = std::sync::mpsc::channel::<()>();
+        let body = move || {
+            begin.send(()).unwrap();
+            drop(ended.recv());
+        };
+        let started = std::thread::Builder::new().name("by-name".to_owned()).spawn(body);
+        begun.recv().unwrap();
+        let found = of_this_process();
+        drop(end);
+        started.unwrap().join().unwrap();
+        assert!(found.iter().any(|thread| thread.name == "by-name" && !thread.cpus.is_empty()), "{found:?}");
+    }
 
     #[test]
     fn threads_on_too_few_cpus_are_named_and_others_are_not() {

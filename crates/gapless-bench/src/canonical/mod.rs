@@ -46,7 +46,7 @@ use backup::OwnSettings;
 use gapless_load::canonical::{NAME, failed};
 use gapless_measure::progress::Progress;
 use gapless_measure::reporting::is_set;
-use gapless_measure::table::{TableStyle, canonical};
+use gapless_measure::table::{TableStyle, canonical, measured};
 use gapless_measure::{Report, Row, workbook};
 use run::{Finished, run_one};
 use run_directory::PREFIXES;
@@ -114,6 +114,7 @@ pub fn run(arguments: &CanonicalArguments, interrupted: &Arc<AtomicBool>) -> Res
             Ok(one) => one,
         };
         compare_with_floor(&mut one.row, &report);
+        progress.line(&measured(&one.row));
         if let Some(reason) = one.row.failure() {
             progress.line(&format!("gapless: FAILED {}: {reason}", label(settings)));
         }

@@ -10,7 +10,7 @@ use super::slices::BareRoundTrip;
 use super::{client_process, clustered, failed, slices};
 use crate::Result;
 use crate::histogram::{IntervalRecorder, RecordedRun};
-use crate::options::{CpuConfiguration, Mode, OutputSettings, ReplicationLink, RunSettings};
+use crate::options::{CpuConfiguration, CpuMask, Mode, OutputSettings, ReplicationLink, RunSettings};
 use crate::own_directory::settle;
 use crate::resources::{memory, stolen_ns};
 use gapless::prelude::*;
@@ -84,7 +84,10 @@ pub fn run_one(
             break;
         }
         bare.iter_mut().for_each(BareRoundTrip::measure);
-        let one = Run { form, settings: slice, parent, number, output, progress, interrupted }.run()?;
+        let one = match (Run { form, settings: slice, parent, number, output, progress, interrupted }).run() {
+            Err(_) if interrupted.load(Ordering::Relaxed) && all.is_some() => break,
+            one => one?,
+        };
         match &mut all {
             None => all = Some(one),
             Some(all) => slices::add((&mut all.row, &mut all.latencies), one.row, one.latencies),
@@ -114,7 +117,7 @@ impl Run<'_> {
     fn run(&self) -> Result<Finished> {
         let settings = self.settings;
         let run_directory = RunDirectory::new(settings, self.parent, self.number)?;
-        let masked = settings.affinity.injector.as_ref().map(crate::options::CpuMask::cpus);
+        let masked = settings.affinity.injector.as_ref().map(CpuMask::cpus);
         let driver_cpus = masked.or_else(|| pair_of_cores().map(|(first, _)| vec![first]));
         let driver_cpu = driver_cpus.as_ref().and_then(|cpus| cpus.first().copied());
         if settings.cluster.is_some() {
@@ -192,6 +195,9 @@ impl Run<'_> {
         };
         let row = &mut finished.row;
         put_cpus(&mut row.config, &run.cpus);
+        for (key, threads) in ["primary_threads", "backup_threads"].into_iter().zip(&run.threads) {
+            row.config.extra.insert(key.to_owned(), json!(threads));
+        }
         if let Some(difference) = run.difference {
             row.verified = Some(false);
             row.notes.push(difference);
@@ -211,12 +217,21 @@ impl Run<'_> {
                 self.settings.cpu
             )];
         }
+        finished.notes.extend(run.backup_plan.iter().map(|line| format!("the backup's {line}")));
         let is_here = self.settings.cluster.as_ref().is_some_and(|cluster| cluster.role.is_none());
         let backup = run.cpus.backup.as_deref().and_then(|cpus| cpus.parse::<gapless_agent::CpuMask>().ok());
         if let Some(cpus) = backup.filter(|_| is_here) {
             threads.push(BusyThread::new("the backup", Some(&cpus.iter().collect::<Vec<_>>())));
-            if self.settings.cpu == CpuConfiguration::Max {
-                threads.push(BusyThread::new("the backup's service", None));
+            let of = |mask: &Option<CpuMask>| mask.as_ref().map(CpuMask::cpus);
+            let beside = self.settings.cluster.as_ref().map(|cluster| &cluster.threads).expect("a clustered run");
+            if self.settings.cpu == CpuConfiguration::Max || beside.detached_dispatch {
+                threads.push(BusyThread::new("the backup's service", of(&beside.dispatcher).as_deref()));
+            }
+            if beside.detached_send {
+                let sender = of(&beside.sender);
+                threads.extend(["primary", "backup"].map(|member| {
+                    BusyThread::new(&format!("thread replica-sender of the {member}"), sender.as_deref())
+                }));
             }
         }
         finished.tell_threads(&threads, &run.plan);
@@ -373,6 +388,11 @@ fn config(settings: &RunSettings, payload_bytes: u64) -> RowConfig {
         if let Some(directory) = &journal.directory {
             put("journal_directory", json!(directory));
         }
+    }
+    if let Some(threads) = settings.cluster.as_ref().map(|cluster| &cluster.threads) {
+        put("replication_spin", json!(threads.spins));
+        put("replication_detached_send", json!(threads.detached_send));
+        put("replication_detached_dispatch", json!(threads.detached_dispatch));
     }
     if let Some(role) = settings.cluster.as_ref().and_then(|cluster| cluster.role) {
         put("role", json!(role.name()));

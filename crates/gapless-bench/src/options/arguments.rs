@@ -17,9 +17,11 @@ use gapless_measure::workbook::CellAddress;
 const EXAMPLES: &str = "\
 Examples:
   gapless bench canonical
-      latency and throughput, direct and indirect, SBE and protobuf, at tier journal
+      latency and throughput, direct and indirect, SBE and protobuf, at tier journal; within 3 minutes
   gapless bench canonical --all --json all.json
       every tier, encoding and CPU configuration
+  gapless bench canonical --enable-clustering --all --full --tier quorum --json published.json
+      the published matrix with the counts of the published runs, over an hour
   gapless bench canonical --mode throughput --tier sync
       the short matrix, only these rows
   gapless bench canonical -l sbe.serial -c 600000 -r 10000 -t 10 -e --hlog run.hlog
@@ -30,7 +32,11 @@ Examples:
       one run; its median goes to row 5, column 3 of an existing workbook
 
   gapless bench canonical --enable-clustering --json clustered.json
-      the short matrix on primary and backup, two processes of this machine
+      the short matrix on primary and backup, two processes of this machine; within 3 minutes
+  gapless bench canonical -v -e --mode latency -c 1000000
+      one run with the published options: protobuf.serial at 100,000 messages a second
+  gapless bench canonical -v -e -W -V '[1]' -S -A '[2]' -D -B '[3]' -u -n 4096 -o '[4]' -c 1000000
+      the same with the detached threads of the reference, each on a CPU of its own
   gapless bench canonical --role backup
   gapless bench canonical --enable-clustering --role primary --backup-address host2:4300
       the same on two hosts, one command each
@@ -98,7 +104,7 @@ pub struct CanonicalArguments {
     #[arg(long, short = 'o', alias = "busDetachedSendCPUAffinityMask", value_name = "CPUS", help_heading = AFFINITY)]
     pub detached_send_cpu_mask: Option<CpuMask>,
 
-    /// Send on a thread of its own
+    /// Send replies on a thread of its own
     #[arg(long, short = 'u', alias = "busDetachedSend", help_heading = BUS)]
     pub detached_send: bool,
 
@@ -138,11 +144,11 @@ pub struct CanonicalArguments {
     #[arg(long, short = 'm', alias = "persisterFlushUsingMappedMemory", help_heading = PERSISTENCE)]
     pub flush_using_mapped_memory: bool,
 
-    /// Persist on a thread of its own
+    /// Persist on a thread of its own; in a cluster the sync of tier quorum-sync always does, and the journal never
     #[arg(long, short = 'd', alias = "persisterDetached", help_heading = PERSISTENCE)]
     pub detached_persister: bool,
 
-    /// CPUs of the detached persister
+    /// CPUs of the detached persister; in a cluster of the thread that syncs, at tier quorum-sync
     #[arg(long, short = 'x', alias = "persisterWriterCPUAffinityMask", value_name = "CPUS", help_heading = PERSISTENCE)]
     pub persister_cpu_mask: Option<CpuMask>,
 
@@ -158,7 +164,7 @@ pub struct CanonicalArguments {
     #[arg(long, short = 'U', alias = "clusteringDiscoveryLocalIfAddr", value_name = "ADDRESS", help_heading = CLUSTER)]
     pub discovery_interface: Option<Ipv4Addr>,
 
-    /// Spin on replication reads; ours always does while it works, and this has no effect
+    /// Spin on replication reads: the threads of both members never park where they have a core
     #[arg(long, short = 'W', alias = "clusteringLinkSpinRead", help_heading = CLUSTER)]
     pub replication_spin_read: bool,
 
@@ -166,20 +172,20 @@ pub struct CanonicalArguments {
     #[arg(long, short = 'V', alias = "clusteringLinkReaderCPUAffinityMask", value_name = "CPUS", help_heading = CLUSTER)]
     pub replication_reader_cpu_mask: Option<CpuMask>,
 
-    /// Send replication on a thread of its own; ours sends before it journals, and this has no effect
+    /// Send replication on a thread of its own, over TCP; without it a member sends in its own turn
     #[arg(long, short = 'S', alias = "clusteringDetachedSend", help_heading = CLUSTER)]
     pub replication_detached_send: bool,
 
-    /// CPUs of that thread; no effect
+    /// CPUs of that thread, of the primary and of the backup
     #[arg(long, short = 'A', alias = "clusteringDetachedSenderCPUAffinityMask", value_name = "CPUS",
           help_heading = CLUSTER)]
     pub replication_sender_cpu_mask: Option<CpuMask>,
 
-    /// Dispatch replication on a thread of its own; ours has nothing to dispatch, and this has no effect
+    /// Dispatch replicated messages to the service on a thread of its own
     #[arg(long, short = 'D', alias = "clusteringDetachedDispatch", help_heading = CLUSTER)]
     pub replication_detached_dispatch: bool,
 
-    /// CPUs of that thread; no effect
+    /// CPUs of that thread, of the primary and of the backup
     #[arg(long, short = 'B', alias = "clusteringDetachedDispatcherCPUAffinityMask", value_name = "CPUS",
           help_heading = CLUSTER)]
     pub replication_dispatcher_cpu_mask: Option<CpuMask>,
@@ -220,6 +226,11 @@ pub struct CanonicalArguments {
     /// The rows of the matrix with little of everything, to see that they work
     #[arg(long, help_heading = OURS)]
     pub quick: bool,
+
+    /// The matrix with the counts of the published runs: 600,000 messages at 10,000/s after 10 s of warm-up, and 5,000,000 as
+    /// fast as possible after 2 s
+    #[arg(long, help_heading = OURS)]
+    pub full: bool,
 
     /// End with 1 where a rate was not reached; else its row is marked, and only a failed check ends with 1
     #[arg(long, help_heading = OURS)]
@@ -271,6 +282,7 @@ impl CanonicalArguments {
             discovery_interface: self.discovery_interface,
             all: self.all,
             quick: self.quick,
+            full: self.full,
             json: self.json.clone(),
             hlog: self.hlog.clone(),
             sessions: self.sessions,

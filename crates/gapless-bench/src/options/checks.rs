@@ -15,8 +15,11 @@ fn first(given: Given<'_>) -> Option<&'static str> {
 
 impl CanonicalArguments {
     /// Whether driver, member and service of a clustered run's primary take turns on one thread: where each process has one
-    /// core a second thread that spins would cost milliseconds.
+    /// core a second thread that spins would cost milliseconds. Not where replies are to leave on a thread of their own.
     pub(super) fn is_one_thread(&self, cpu: CpuConfiguration, available: &BTreeSet<usize>) -> bool {
+        if self.detached_send {
+            return false;
+        }
         let processes = if self.role.is_none() { 2 } else { 1 };
         match cpu {
             CpuConfiguration::Min => true,
@@ -66,6 +69,7 @@ impl CanonicalArguments {
             (self.tier.is_some(), "--tier"),
             (self.all, "--all"),
             (self.quick, "--quick"),
+            (self.full, "--full"),
             (self.clustering_interface.is_some(), "--clustering-interface"),
             (self.replication_link.is_some(), "--replication-link"),
             (self.sessions.is_some(), "--sessions"),
@@ -96,23 +100,6 @@ impl CanonicalArguments {
                 "--backup-address has no use with --enable-clustering on one machine, where the backup is a process of this \
                  run; it needs --role",
             );
-        }
-        if self.flush_on_commit {
-            return refuse(
-                "--flush-on-commit has no use with --enable-clustering: a member flushes once for all that it has taken in one \
-                 turn, before it acknowledges any of it; leave it out",
-            );
-        }
-        if let Some(option) = first(&[
-            (self.detached_persister, "--detached-persister"),
-            (self.persister_cpu_mask.is_some(), "--persister-cpu-mask"),
-            (self.detached_send, "--detached-send"),
-            (self.detached_send_queue_depth.is_some(), "--detached-send-queue-depth"),
-            (self.detached_send_cpu_mask.is_some(), "--detached-send-cpu-mask"),
-        ]) {
-            return refuse(format!(
-                "{option} has no use with --enable-clustering: a member journals and sends in its own turn; leave it out"
-            ));
         }
         let both = self.injector_cpu_mask.as_ref().zip(self.service_cpu_mask.as_ref());
         let cpu = self.cpu.unwrap_or(CpuConfiguration::Default);
@@ -147,16 +134,41 @@ impl CanonicalArguments {
         Ok(())
     }
 
-    /// Options of the reference's threads that a member has not: a published command line runs unchanged, and is told.
+    /// Options of the reference that change nothing in this run, with the reason.
     pub(super) fn warn_of_what_has_no_effect(&self, warnings: &mut Vec<String>) {
+        let cpu = self.cpu.unwrap_or(CpuConfiguration::Default);
+        let (is_synced, is_max) = (self.tier == Some(Tier::QuorumSync), cpu == CpuConfiguration::Max);
+        let is_over_tcp = self.replication_link != Some(ReplicationLink::SharedMemory);
         let given = [
-            (self.replication_spin_read, "--replication-spin-read: a member spins while it works"),
-            (self.replication_detached_send, "--replication-detached-send: a member sends before it journals"),
-            (self.replication_sender_cpu_mask.is_some(), "--replication-sender-cpu-mask: there is no such thread"),
-            (self.replication_detached_dispatch, "--replication-detached-dispatch: there is nothing to dispatch"),
             (
-                self.replication_dispatcher_cpu_mask.is_some(),
-                "--replication-dispatcher-cpu-mask: there is no such thread",
+                self.detached_persister && !is_synced,
+                "--detached-persister: a member journals in its own turn, while its frames are under way (decision 54); --tier \
+                 quorum-sync has a thread that syncs",
+            ),
+            (
+                self.persister_cpu_mask.is_some() && !is_synced,
+                "--persister-cpu-mask: only --tier quorum-sync has a thread that syncs",
+            ),
+            (
+                self.detached_send_queue_depth.is_some() && !self.detached_send,
+                "--detached-send-queue-depth: without --detached-send replies do not wait",
+            ),
+            (
+                self.detached_send_cpu_mask.is_some() && !self.detached_send,
+                "--detached-send-cpu-mask: without --detached-send there is no such thread",
+            ),
+            (
+                self.replication_detached_send && !is_over_tcp,
+                "--replication-detached-send: shared memory is written without a system call",
+            ),
+            (
+                self.replication_sender_cpu_mask.is_some() && !(self.replication_detached_send && is_over_tcp),
+                "--replication-sender-cpu-mask: without --replication-detached-send there is no such thread",
+            ),
+            (
+                self.replication_dispatcher_cpu_mask.is_some() && !self.replication_detached_dispatch && !is_max,
+                "--replication-dispatcher-cpu-mask: without --replication-detached-dispatch or --cpu max there is no such \
+                 thread",
             ),
             (
                 self.discovery_interface.is_some() && self.role.is_none(),
@@ -168,8 +180,17 @@ impl CanonicalArguments {
     }
 
     pub(super) fn refuse_contradictions(&self) -> Result<()> {
-        if (self.all || self.quick) && !self.is_default_matrix() {
-            let option = if self.all { "--all" } else { "--quick" };
+        if self.full && self.quick {
+            return refuse("--full contradicts --quick; choose one of them");
+        }
+        if (self.all || self.quick || self.full) && !self.is_default_matrix() {
+            let option = if self.all {
+                "--all"
+            } else if self.quick {
+                "--quick"
+            } else {
+                "--full"
+            };
             return refuse(format!(
                 "{option} runs a matrix of its own and cannot be combined with the options of a single run"
             ));

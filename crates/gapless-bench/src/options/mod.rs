@@ -17,8 +17,8 @@ pub use gapless_load::values::{
     Access, CpuConfiguration, CpuMask, MessageEncoding, Mode, Program, ReplicationLink, Role, Tier,
 };
 pub use settings::{
-    Affinity, BACKUP_ADDRESS, CanonicalOptions, ClusterSettings, HlogTarget, JournalSettings, OutputSettings, RunPlan,
-    RunSettings, SheetFigure, WorkbookTarget,
+    Affinity, BACKUP_ADDRESS, CanonicalOptions, ClusterSettings, HlogTarget, JournalSettings, OutputSettings,
+    ReplicationThreads, RunPlan, RunSettings, SheetFigure, WorkbookTarget,
 };
 
 #[cfg(test)]

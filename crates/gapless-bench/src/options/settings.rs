@@ -82,6 +82,14 @@ pub struct RunSettings {
     pub cluster: Option<ClusterSettings>,
 }
 
+impl RunSettings {
+    /// A latency with one session, at the rate of the published ones, or a throughput.
+    pub(super) fn is_usual(&self) -> bool {
+        let is_latency = self.rate_per_s.is_some();
+        !is_latency || (self.sessions == 1 && self.rate_per_s == Some(matrix::LATENCY_RATE_PER_S))
+    }
+}
+
 /// The cluster options.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClusterSettings {
@@ -99,6 +107,23 @@ pub struct ClusterSettings {
     pub backup_cpus: Option<CpuMask>,
     /// Driver, member and service of the primary take turns on one thread.
     pub is_one_thread: bool,
+    /// Threads of the members beside their plan.
+    pub threads: ReplicationThreads,
+}
+
+/// Threads of primary and backup beside their plan.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ReplicationThreads {
+    /// Both members spin on replication reads.
+    pub spins: bool,
+    /// Both send replication on a thread of its own.
+    pub detached_send: bool,
+    /// CPUs of that thread.
+    pub sender: Option<CpuMask>,
+    /// Replicated messages are dispatched to the service on a thread of its own.
+    pub detached_dispatch: bool,
+    /// CPUs of that thread.
+    pub dispatcher: Option<CpuMask>,
 }
 
 /// Masks of the threads; `None` leaves a thread to its plan.
@@ -231,6 +256,12 @@ impl CanonicalArguments {
             backup_address: self.backup_address.clone(),
             link: self.replication_link.unwrap_or_default(),
             backup_cpus: self.replication_reader_cpu_mask.clone(),
+            threads: ReplicationThreads {
+                spins: self.replication_spin_read,
+                detached_send: self.replication_detached_send,
+                detached_dispatch: self.replication_detached_dispatch,
+                ..ReplicationThreads::default()
+            },
         })
     }
 
@@ -264,6 +295,13 @@ impl CanonicalArguments {
         // The CPUs of a backup on another host are known there.
         if let Some(cluster) = cluster.as_mut().filter(|cluster| cluster.role != Some(Role::Primary)) {
             cluster.backup_cpus = mask("--replication-reader-cpu-mask", &self.replication_reader_cpu_mask);
+        }
+        if let Some(ClusterSettings { threads, .. }) = &mut cluster {
+            let has_dispatcher = threads.detached_dispatch || cpu == CpuConfiguration::Max;
+            threads.sender = mask("--replication-sender-cpu-mask", &self.replication_sender_cpu_mask);
+            threads.sender = threads.sender.take().filter(|_| threads.detached_send);
+            threads.dispatcher = mask("--replication-dispatcher-cpu-mask", &self.replication_dispatcher_cpu_mask);
+            threads.dispatcher = threads.dispatcher.take().filter(|_| has_dispatcher);
         }
         let mode = self.mode.unwrap_or(Mode::Latency);
         let default_rate = (mode == Mode::Latency).then_some(100_000);
@@ -313,8 +351,12 @@ impl CanonicalArguments {
         let mut runs = Vec::new();
         if self.is_clustered() && self.program.is_none() {
             // Both programs: the leader hands on commands, or the changes that they made.
-            let both = [Program::Es, Program::Sr].map(|program| Self { program: Some(program), ..self.clone() });
-            return both.iter().flat_map(|one| one.matrix(available)).collect();
+            let of = |program| Self { program: Some(program), ..self.clone() }.matrix(available);
+            let mut of_state = of(Program::Sr);
+            // The short matrix ends within its time: of the second program one encoding.
+            of_state
+                .retain(|run| self.all || self.full || (run.encoding == MessageEncoding::SbeSerial && run.is_usual()));
+            return [of(Program::Es), of_state].concat();
         }
         for &tier in &tiers {
             for &cpu in &cpus {
@@ -325,6 +367,14 @@ impl CanonicalArguments {
                         // The cost of finding a session that nothing has touched for a while.
                         let spread = row(MessageEncoding::SbeSerial);
                         runs.push(RunSettings { sessions: matrix::SESSIONS, ..spread });
+                    }
+                    if mode == Mode::Latency && self.is_clustered() && tier == Tier::Quorum {
+                        // The rate of the published command line, and those around it.
+                        runs.extend(matrix::RATES_PER_S.map(|per_s| {
+                            let run = row(MessageEncoding::ProtobufSerial);
+                            let count = if self.quick { run.count } else { per_s * matrix::RATE_SECONDS };
+                            RunSettings { rate_per_s: Some(per_s), count, ..run }
+                        }));
                     }
                 }
             }
@@ -353,6 +403,12 @@ impl CanonicalArguments {
             Mode::Latency => matrix::INITIAL_LOG_BYTES_LATENCY,
             Mode::Throughput => matrix::INITIAL_LOG_BYTES_THROUGHPUT,
         };
+        if self.full {
+            (count, warm_up_ns) = match mode {
+                Mode::Latency => (matrix::FULL_LATENCY_COUNT, matrix::FULL_LATENCY_WARM_UP_NS),
+                Mode::Throughput => (matrix::FULL_THROUGHPUT_COUNT, matrix::FULL_THROUGHPUT_WARM_UP_NS),
+            };
+        }
         if self.quick {
             (count, warm_up_ns) = (matrix::QUICK_COUNT, matrix::QUICK_WARM_UP_NS);
             initial_length_bytes = matrix::QUICK_INITIAL_LOG_BYTES;
@@ -424,6 +480,14 @@ mod matrix {
     pub(super) const THROUGHPUT_COUNT_SLOWER: u64 = 2_000_000;
     pub(super) const THROUGHPUT_COUNT_SYNC: u64 = 2_000_000;
     pub(super) const WARM_UP_NS: u64 = 500_000_000;
+    /// Further rates of a cluster, for so long each.
+    pub(super) const RATES_PER_S: [u64; 3] = [50_000, 100_000, 200_000];
+    pub(super) const RATE_SECONDS: u64 = 3;
+    /// The counts of the published runs.
+    pub(super) const FULL_LATENCY_COUNT: u64 = 600_000;
+    pub(super) const FULL_LATENCY_WARM_UP_NS: u64 = 10_000_000_000;
+    pub(super) const FULL_THROUGHPUT_COUNT: u64 = 5_000_000;
+    pub(super) const FULL_THROUGHPUT_WARM_UP_NS: u64 = 2_000_000_000;
     /// Of each row with `--quick`, and its warm-up.
     pub(super) const QUICK_COUNT: u64 = 2_000;
     pub(super) const QUICK_WARM_UP_NS: u64 = 20_000_000;

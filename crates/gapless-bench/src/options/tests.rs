@@ -340,7 +340,6 @@ fn a_clustered_run_has_its_tier_and_its_matrix() {
     }
     let all = resolve("-v --all").unwrap().plan;
     assert!(all.runs().iter().any(|run| run.tier == Tier::QuorumSync));
-    assert!(resolve("-v -S").unwrap().warnings[0].contains("--replication-detached-send"));
     assert!(single("-c 1").cluster.is_none());
 }
 
@@ -350,16 +349,6 @@ fn what_a_mode_has_no_use_for_is_refused_and_the_mode_is_named() {
         let error = resolve(line).expect_err(line);
         assert!(error.starts_with(option) && error.contains(mode), "{line}: {error}");
     };
-    for (given, option) in [
-        ("-f", "--flush-on-commit"),
-        ("-d", "--detached-persister"),
-        ("-x [0]", "--persister-cpu-mask"),
-        ("-u", "--detached-send"),
-        ("-n 5", "--detached-send-queue-depth"),
-        ("-o [0]", "--detached-send-cpu-mask"),
-    ] {
-        refused(&format!("-v {given}"), option, "--enable-clustering");
-    }
     refused("-v -j [0] -y [1]", "--injector-cpu-mask [0] contradicts --service-cpu-mask [1]", "--enable-clustering");
     assert!(resolve("-v -j [0] -y [1] --cpu max").is_ok() && resolve("-v -j [1] -y [1]").is_ok());
     for line in [
@@ -396,6 +385,7 @@ fn what_a_mode_has_no_use_for_is_refused_and_the_mode_is_named() {
         "--cpu min",
         "--all",
         "--quick",
+        "--full",
         "--json x",
         "--hlog x",
         "--strict",
@@ -427,9 +417,75 @@ fn a_quick_matrix_has_the_same_rows() {
         assert_eq!(rows(&format!("{line} --quick")), rows(line));
     }
     assert!(matrix("-v --quick").iter().all(|run| run.count <= 10_000));
-    // Three CPU configurations, both programs, four encodings, and the spread row of each latency.
-    assert_eq!(matrix("-v --all --tier quorum").len(), 3 * 2 * (4 + 1 + 4));
+    // Three CPU configurations, both programs, four encodings, the spread row of each latency, and three further rates.
+    assert_eq!(matrix("-v --all --tier quorum").len(), 3 * 2 * (4 + 1 + 3 + 4));
+    assert_eq!(matrix("-v").len(), 4 + 1 + 3 + 4 + 2, "of state replication two rows");
     assert!(resolve("--quick -c 5").expect_err("a single run").contains("--quick runs a matrix"));
+}
+
+#[test]
+fn full_matrix_has_the_published_counts() {
+    let runs = matrix("-v --all --full --tier quorum");
+    assert_eq!(runs.len(), matrix("-v --all --tier quorum").len());
+    for run in runs.iter().filter(|run| run.is_usual()) {
+        let expected = match run.mode {
+            Mode::Latency => (600_000, 10_000_000_000),
+            Mode::Throughput => (5_000_000, 2_000_000_000),
+        };
+        assert_eq!((run.count, run.warm_up_ns), expected);
+    }
+    assert!(resolve("--full --quick").expect_err("both").contains("--full contradicts --quick"));
+    assert!(resolve("--full -c 5").expect_err("a single run").contains("--full runs a matrix"));
+}
+
+#[test]
+fn published_rates_of_a_cluster_are_rows() {
+    let of = |run: &RunSettings| (run.encoding, run.rate_per_s);
+    let rows: Vec<_> = matrix("-v --program es").iter().map(of).collect();
+    for per_s in [10_000, 50_000, 100_000, 200_000] {
+        assert!(rows.contains(&(MessageEncoding::ProtobufSerial, Some(per_s))), "{per_s}: {rows:?}");
+    }
+    let published = single("-v -e --mode latency");
+    assert_eq!(of(&published), (MessageEncoding::ProtobufSerial, Some(100_000)));
+}
+
+#[test]
+fn threads_of_a_cluster_are_settings() {
+    let threads = |line: &str| single(line).cluster.unwrap().threads;
+    assert_eq!(threads("-v -c 1"), ReplicationThreads::default());
+    let all = threads("-v -W -S -A [0] -D -B [1]");
+    assert!(all.spins && all.detached_send && all.detached_dispatch);
+    assert_eq!((all.sender, all.dispatcher), (mask("[0]"), mask("[1]")));
+    assert_eq!(threads("-v --cpu max -B [1]").dispatcher, mask("[1]"), "max dispatches on a thread of its own");
+    let run = single("-v -u -n 64 -o [1] -f");
+    assert_eq!((run.detached_send_queue_depth, run.affinity.sender.clone()), (Some(64), mask("[1]")));
+    assert!(run.journal.unwrap().flush_on_commit && !run.cluster.unwrap().is_one_thread);
+    assert_eq!(single("-v -x [1] --tier quorum-sync").affinity.persister, mask("[1]"));
+}
+
+#[test]
+fn options_without_effect_in_a_cluster_warn() {
+    for (line, option) in [
+        ("-v -d", "--detached-persister"),
+        ("-v -x [1]", "--persister-cpu-mask"),
+        ("-v -n 5", "--detached-send-queue-depth"),
+        ("-v -o [1]", "--detached-send-cpu-mask"),
+        ("-v -A [1]", "--replication-sender-cpu-mask"),
+        ("-v -B [1]", "--replication-dispatcher-cpu-mask"),
+        ("-v -S --replication-link shared-memory", "--replication-detached-send"),
+        ("-v -c 1 -U 10.0.0.1", "--discovery-interface"),
+    ] {
+        let warnings = resolve(line).unwrap().warnings;
+        let is_told = warnings
+            .iter()
+            .any(|warning| warning.starts_with(&format!("no effect with --enable-clustering: {option}")));
+        assert!(is_told, "{line}: {warnings:?}");
+    }
+    for line in
+        ["-v -W", "-v -S -A [1]", "-v -D -B [1]", "-v -u -n 5 -o [1]", "-v -f", "-v -d -x [1] --tier quorum-sync"]
+    {
+        assert_eq!(resolve(line).unwrap().warnings, Vec::<String>::new(), "{line}");
+    }
 }
 
 #[test]

@@ -125,8 +125,11 @@ enum RpcBenchmark {
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let interrupted = match arguments.benchmark {
-        // Its parent ends it.
-        Benchmark::Child { .. } => Arc::default(),
+        // A terminal's Ctrl-C reaches it, too. Its parent ends it, when it has put together what was measured.
+        Benchmark::Child { .. } => {
+            interrupt()?;
+            Arc::default()
+        }
         _ => interrupt()?,
     };
     let outcome = measure(&arguments.benchmark, &interrupted);
