@@ -1,6 +1,7 @@
 //! [`MemberService`]: a service on a member's stream, as the host of services puts it there, and the messages between
 //! the two. It stands in the place of the responder: it reads what is released, and nothing before.
 
+use crate::AgentRole;
 use crate::egress::Egress;
 use crate::messages::{ResponderMessage, SequencerRequest};
 use crate::retention_watermark::RetentionWatermark;
@@ -69,6 +70,13 @@ impl ServiceAgents {
     #[must_use]
     pub fn alone(service: impl Agent + 'static) -> Self {
         Self { service: Box::new(service), sender: None }
+    }
+
+    /// As a stream is given its agents; the service has this role.
+    #[must_use]
+    pub fn by_role(self, service: AgentRole) -> Vec<(AgentRole, Box<dyn Agent>)> {
+        let sender = self.sender.map(|sender| (AgentRole::Sender, sender));
+        std::iter::once((service, self.service)).chain(sender).collect()
     }
 }
 

@@ -164,18 +164,14 @@ impl Assembly<'_> {
         let mut member = Member::new(core, links, peers, Arc::clone(&shared), message_bytes_max);
         member.begin_history();
         let (window, egress) = (builder.window.clone(), builder.egress());
-        let sender_parts = builder.threads.has(AgentRole::Sender).then(|| SenderParts {
-            queue_depth: options.member_threads.send_queue_depth,
-            waker: builder.threads.waker(AgentRole::Sender),
-        });
-        let ServiceAgents { service: answering, sender } = match service {
+        let answering = match service {
             None => ServiceAgents::alone(Responder::new(builder.answers.clone(), egress, window)),
             Some(service) => service
                 .agent(ServiceParts {
                     cursor: service_cursor.expect("made with the service"),
                     window,
                     egress,
-                    sender: sender_parts,
+                    sender: self.sender_parts(&builder),
                     from_sequencer: builder.answers.clone(),
                     sequencer: builder.requests.clone(),
                     sequencer_waker: builder.threads.waker(AgentRole::Member),
@@ -192,10 +188,16 @@ impl Assembly<'_> {
                 })
                 .map_err(ClusterError::Service)?,
         };
-        let mut answering = vec![(head.answering(), answering)];
-        answering.extend(sender.map(|sender| (AgentRole::Sender, sender)));
-        let stream = builder.start(Box::new(member), answering, ingress_shared, recovery, clock)?;
-        Ok((stream, shared))
+        let (member, agents) = (Box::new(member), answering.by_role(head.answering()));
+        Ok((builder.start(member, agents, ingress_shared, recovery, clock)?, shared))
+    }
+
+    /// The way to the agent that sends replies, where the plan has one.
+    fn sender_parts(&self, builder: &StreamBuilder<'_>) -> Option<SenderParts> {
+        builder.threads.has(AgentRole::Sender).then(|| SenderParts {
+            queue_depth: self.options.member_threads.send_queue_depth,
+            waker: builder.threads.waker(AgentRole::Sender),
+        })
     }
 
     fn is_witness(&self) -> bool {

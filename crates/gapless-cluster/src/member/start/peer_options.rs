@@ -83,7 +83,7 @@ pub(super) fn links(
     let mut options =
         MemberLinkOptions { listen, listen_shared, network, discovery, tls, ..MemberLinkOptions::default() };
     let is_detached = config.replication.detached_send && !member_environment.without_helpers;
-    options.detached_send = is_detached.then(|| DetachedSend { cpus: config.replication.send_cpus });
+    options.detached_send = is_detached.then_some(DetachedSend { cpus: config.replication.send_cpus });
     // Two followers have nothing else to say to each other, and each ping wakes one of them.
     let timeout_ns = config.election.timeout.as_nanos() as u64;
     options.ping_interval_ns = timeout_ns.clamp(options.ping_interval_ns, options.silence_ns_max / 4);
