@@ -163,6 +163,7 @@ fn wire() {
             identity,
             reads: false,
             seen: Seen { identity, sequence: 7, timestamp_ns: 9 },
+            mtu: None,
         }
         .to_bytes(),
     );
@@ -175,6 +176,7 @@ fn wire() {
         process_id: 17,
         message_length_max: 1 << 20,
         released_sequence: 99,
+        mtu: None,
     };
     seed("handshake", "welcome", &welcome.to_bytes());
 }
@@ -245,6 +247,7 @@ fn stream_seeds() {
         seen_timestamp_ns: 9,
         seen_stream_id: stream_id,
         seen_incarnation: incarnation,
+        mtu: None,
     };
     let frames = command(1, b"hello");
     let report = upstream::Report { position: 5, is_live: true, ..upstream::Report::default() };

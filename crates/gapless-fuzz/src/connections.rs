@@ -119,6 +119,7 @@ fn acceptor(ingress: Mailbox<PublisherEvent>) -> (Mailbox<PublisherEvent>, Outbo
         frame_length_max: FRAME_LENGTH_MAX,
         message_length_max: 1 << 16,
         tier: Tier::Memory,
+        mtu: None,
     };
     let acceptor =
         Acceptor::start(None, description, links, None, None, None).expect("an acceptor without a socket can be made");

@@ -30,6 +30,8 @@ pub struct SegmentInfo {
     pub damaged_slot_position: Option<u64>,
     /// The last sequence that its synced mark names; `None` if the mark is damaged.
     pub synced_sequence: Option<u64>,
+    /// The longest frame that it may hold, bytes.
+    pub frame_length_max: u32,
     /// Length of the file in bytes.
     pub file_bytes: u64,
     /// Length that it should have, in bytes.
@@ -370,6 +372,7 @@ fn segment_info(found: &Found) -> SegmentInfo {
         journaled_sequence: found.journaled.map(|mark| mark.second),
         damaged_slot_position: found.damaged_slot_position,
         synced_sequence: found.synced.map(|mark| mark.first),
+        frame_length_max: found.header.frame_length_max,
         file_bytes: match &found.archived {
             Some(_) => found.path.metadata().map_or(0, |metadata| metadata.len()),
             None => found.file_length,

@@ -12,6 +12,7 @@ use gapless_client::control_messages::{ControlRequest, ControlStatus, NoRequest,
 use gapless_client::{Client, ClientError, ClientOptions};
 use gapless_log::{MemoryKind, StreamIdentity, Window};
 use gapless_transport::TransportError;
+use gapless_transport::connect::other_mtu;
 use gapless_transport::handshake::{HELLO_LENGTH, Hello, Status, Welcome};
 use gapless_transport::link::{ConnectionId, RingSizes, ring_size_reason};
 use gapless_transport::listener::{Listener, ListenerEvent, ListenerWaker, PendingConnection};
@@ -20,6 +21,7 @@ use gapless_transport::publisher_link::PublisherLink;
 use gapless_transport::publisher_rings::{PublisherRings, ServiceEnds};
 use gapless_transport::seen::Seen;
 use gapless_transport::tier::Tier;
+use gapless_wire::mtu::Mtu;
 use rustix::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -38,6 +40,8 @@ pub struct StreamDescription {
     pub message_length_max: usize,
     /// The promise of a reply.
     pub tier: Tier,
+    /// The MTU of the stream, where it has one.
+    pub mtu: Option<Mtu>,
 }
 
 /// Whom the acceptor tells about publishers.
@@ -146,6 +150,13 @@ impl Acceptor {
         let _ = self.admission.failures.set(failures.clone());
     }
 
+    /// Why a node that states `mtu` is not let in; `None` if it is.
+    #[must_use]
+    pub fn refuses_mtu(&self, mtu: Option<Mtu>) -> Option<String> {
+        let ours = self.admission.description.mtu;
+        (mtu.is_some() && mtu != ours).then(|| other_mtu(ours, mtu))
+    }
+
     /// Where other processes connect.
     #[must_use]
     pub fn socket_path(&self) -> Option<&Path> {
@@ -195,11 +206,13 @@ impl Admission {
             process_id: u64::from(std::process::id()),
             message_length_max: description.message_length_max as u64,
             released_sequence: self.history.as_ref().map_or(0, HistoryCheck::released_sequence),
+            mtu: None,
         }
     }
 
     fn refusal(&self, status: Status) -> Welcome {
-        Welcome { status, ..self.welcome(ConnectionId(0)) }
+        let mtu = self.description.mtu.filter(|_| status == Status::OtherMtu);
+        Welcome { status, mtu, ..self.welcome(ConnectionId(0)) }
     }
 
     /// Why a publisher of another process is not let in; `None` if it is.
@@ -215,6 +228,8 @@ impl Admission {
             Some(Status::NotReadable)
         } else if self.contradicts(hello.seen) {
             Some(Status::OtherHistory)
+        } else if hello.mtu.is_some() && hello.mtu != self.description.mtu {
+            Some(Status::OtherMtu)
         } else {
             None
         }

@@ -8,6 +8,7 @@ mod from_config;
 
 use crate::StreamError;
 use crate::network::endpoints::PacketNetwork;
+use crate::network::tcp_endpoints::FRAME_LENGTH_TCP;
 use crate::network::{ClientPort, TcpNetwork};
 use crate::persistence::Persistence;
 use gapless_agent::{CpuMask, OptimizeFor, PlanKind};
@@ -15,6 +16,7 @@ use gapless_client::throttle::Throttle;
 use gapless_transport::Tier;
 use gapless_wire::descriptor::FRAME_LENGTH_MAX;
 use gapless_wire::feed_session::FeedSession;
+use gapless_wire::mtu::Mtu;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -33,6 +35,9 @@ pub struct EventStreamOptions {
     /// Bytes of the window, a power of two. A smaller one than the default needs a smaller
     /// [`EventStreamOptions::message_length_max`], too: [`EventStreamOptions::with_window_bytes`] sets both.
     pub window_bytes: usize,
+    /// The MTU of its networks: no packet is longer, and no frame longer than one packet carries.
+    /// [`EventStreamOptions::with_mtu`] sets frames and packets, too.
+    pub mtu: Option<Mtu>,
     /// The longest frame, bytes; longer messages are split.
     pub frame_length_max: usize,
     /// The longest message, bytes of payload; its frames must fit half of the window.
@@ -118,6 +123,7 @@ impl EventStreamOptions {
             persistence: Persistence::default(),
             feed_session: FeedSession::new("FEED000001").expect("ten letters and digits"),
             window_bytes: 64 << 20,
+            mtu: None,
             frame_length_max: 64 << 10,
             message_length_max: MESSAGE_LENGTH_MAX,
             fragments_bytes_max: 128 << 20,
@@ -152,6 +158,37 @@ impl EventStreamOptions {
         self.window_bytes = window_bytes;
         self.message_length_max = message_length_within(window_bytes, self.frame_length_max);
         self
+    }
+
+    /// The same for networks of this MTU, with frames and packets as long as it allows. To be called after the networks
+    /// are set.
+    ///
+    /// ```
+    /// # mod gapless {
+    /// #     pub mod prelude { pub use gapless_stream::options::EventStreamOptions; }
+    /// #     pub mod wire { pub use gapless_wire::mtu; }
+    /// # }
+    /// use gapless::prelude::*;
+    /// let jumbo = gapless::wire::mtu::Mtu::new(9_000)?;
+    /// assert_eq!(EventStreamOptions::in_directory("orders").with_mtu(jumbo).frame_length_max, 8_876);
+    /// # Ok::<(), String>(())
+    /// ```
+    #[must_use]
+    pub fn with_mtu(mut self, mtu: Mtu) -> Self {
+        let longest = if self.tcp.is_some() { FRAME_LENGTH_TCP } else { usize::MAX };
+        (self.mtu, self.frame_length_max) = (Some(mtu), mtu.frame_length_max().min(longest));
+        if let Some(packets) = &mut self.packets {
+            packets.packet_length_max = mtu.packet_length_max();
+        }
+        self.message_length_max = message_length_within(self.window_bytes, self.frame_length_max);
+        self
+    }
+
+    /// The MTU that nodes may state: the stream's, or that of the default packets.
+    #[must_use]
+    pub fn effective_mtu(&self) -> Option<Mtu> {
+        let is_default = |packets: &PacketNetwork| packets.packet_length_max == Mtu::DEFAULT.packet_length_max();
+        self.mtu.or_else(|| self.packets.as_ref().filter(|packets| is_default(packets)).map(|_| Mtu::DEFAULT))
     }
 
     /// The longest message with the headers and padding of its frames, bytes.
@@ -189,6 +226,9 @@ impl EventStreamOptions {
             let found = self.frame_length_max;
             return refuse("frame_length_max", format!("128 to {FRAME_LENGTH_MAX} bytes are allowed, not {found}"));
         }
+        if let Some(mtu) = self.mtu {
+            self.check_mtu(mtu)?;
+        }
         if self.message_bytes_max() > self.window_bytes / 2 {
             let reason = format!(
                 "a message of {} bytes takes {} with its headers, more than half of the window of {} bytes, which allows {}",
@@ -222,6 +262,25 @@ impl EventStreamOptions {
             return refuse("feed_session", "a name of 1 to 10 characters is expected, not a blank one".to_owned());
         }
         Ok(())
+    }
+}
+
+impl EventStreamOptions {
+    /// Frames and packets that were set by themselves fit the MTU that is stated.
+    fn check_mtu(&self, mtu: Mtu) -> Result<(), StreamError> {
+        let refuse = |option, what: &str, found: usize, most: usize| {
+            let reason = format!("{what} of {found} bytes do not fit an mtu of {mtu}; at most {most} are allowed");
+            Err(StreamError::Option { option, reason })
+        };
+        if self.frame_length_max > mtu.frame_length_max() {
+            return refuse("frame_length_max", "frames", self.frame_length_max, mtu.frame_length_max());
+        }
+        match self.packets.as_ref().map(|packets| packets.packet_length_max) {
+            Some(found) if found > mtu.packet_length_max() => {
+                refuse("network.packet_length_max", "packets", found, mtu.packet_length_max())
+            }
+            _ => Ok(()),
+        }
     }
 }
 

@@ -8,14 +8,15 @@
 //!  12  u32  reply ring bytes              12  u32  connection
 //!  16  u128 stream id, 0 for any          16  u128 stream id
 //!  32  u64  incarnation, 0 for any        32  u64  incarnation
-//!  40  u64  flags: bit 0 reads            40  u32  longest frame, bytes
-//!                                         44  u32  tier: 0 memory, 1 journal, 2 sync,
-//!                                              3 quorum, 4 quorum-sync
-//!                                         48  u64  process id of the service
+//!  40  u32  flags: bit 0 reads            40  u32  longest frame, bytes
+//!  44  u16  mtu of the node's file,        44  u32  tier: 0 memory, 1 journal, 2 sync,
+//!           0 for the stream's                 3 quorum, 4 quorum-sync
+//!  46  u16  0                              48  u64  process id of the service
 //!  48  u64  sequence of the last frame     56  u64  longest message, bytes
 //!           that it has seen, 0 for none   64  u64  last sequence released
-//!  56  u64  its time stamp, ns             72  …    reserved, 0
-//!  64  u128 its stream id
+//!  56  u64  its time stamp, ns             72  u16  mtu of the stream, where another was
+//!                                              stated, else 0
+//!  64  u128 its stream id                  74  …    reserved, 0
 //!  80  u64  its incarnation
 //!  descriptors of a welcome: command ring, reply ring, the service's wake-up, the publisher's wake-up; and for
 //!  one that reads the stream the window, read-only
@@ -24,7 +25,8 @@
 use crate::link::RingSizes;
 use crate::seen::Seen;
 use gapless_log::StreamIdentity;
-use gapless_wire::fields::{u32_at, u64_at};
+use gapless_wire::fields::{u16_at, u32_at, u64_at};
+use gapless_wire::mtu::Mtu;
 
 /// First word of a hello.
 pub const HELLO_MAGIC: u64 = u64::from_le_bytes(*b"GAPHELO\x02");
@@ -39,7 +41,7 @@ pub const WELCOME_DESCRIPTORS: usize = 4;
 /// And with the welcome of one that reads the stream.
 pub const WELCOME_DESCRIPTORS_MAX: usize = 5;
 
-const READS_FLAG: u64 = 1;
+const READS_FLAG: u32 = 1;
 
 /// Why the acceptor said no.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +61,8 @@ pub enum Status {
     NotReadable = 5,
     /// The publisher has seen what this stream does not contain.
     OtherHistory = 6,
+    /// The publisher states another MTU than the stream.
+    OtherMtu = 7,
 }
 
 impl Status {
@@ -71,6 +75,7 @@ impl Status {
             4 => Self::Unavailable,
             5 => Self::NotReadable,
             6 => Self::OtherHistory,
+            7 => Self::OtherMtu,
             _ => return None,
         })
     }
@@ -87,6 +92,8 @@ pub struct Hello {
     pub reads: bool,
     /// The part of the stream that it has seen.
     pub seen: Seen,
+    /// The MTU that it states; without one it takes the stream's.
+    pub mtu: Option<Mtu>,
 }
 
 /// The acceptor's answer.
@@ -106,6 +113,8 @@ pub struct Welcome {
     pub message_length_max: u64,
     /// How far the stream is.
     pub released_sequence: u64,
+    /// The stream's MTU, in a refusal to a publisher that states another.
+    pub mtu: Option<Mtu>,
 }
 
 impl Hello {
@@ -117,7 +126,8 @@ impl Hello {
         bytes[12..16].copy_from_slice(&(self.link.reply_ring_bytes as u32).to_le_bytes());
         bytes[16..32].copy_from_slice(&self.identity.stream_id.to_le_bytes());
         bytes[32..40].copy_from_slice(&self.identity.incarnation.to_le_bytes());
-        bytes[40..48].copy_from_slice(&(if self.reads { READS_FLAG } else { 0 }).to_le_bytes());
+        bytes[40..44].copy_from_slice(&(if self.reads { READS_FLAG } else { 0 }).to_le_bytes());
+        bytes[44..46].copy_from_slice(&Mtu::to_field(self.mtu).to_le_bytes());
         bytes[48..56].copy_from_slice(&self.seen.sequence.to_le_bytes());
         bytes[56..64].copy_from_slice(&self.seen.timestamp_ns.to_le_bytes());
         bytes[64..80].copy_from_slice(&self.seen.identity.stream_id.to_le_bytes());
@@ -128,20 +138,26 @@ impl Hello {
     /// Reads a message; `None` unless it has this form.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
-        let is_hello =
-            bytes.len() == HELLO_LENGTH && u64_at(bytes, 0) == HELLO_MAGIC && u64_at(bytes, 40) & !READS_FLAG == 0;
-        is_hello.then(|| Self {
+        let is_hello = bytes.len() == HELLO_LENGTH
+            && u64_at(bytes, 0) == HELLO_MAGIC
+            && u32_at(bytes, 40) & !READS_FLAG == 0
+            && u16_at(bytes, 46) == 0;
+        if !is_hello {
+            return None;
+        }
+        Some(Self {
             link: RingSizes {
                 command_ring_bytes: u32_at(bytes, 8) as usize,
                 reply_ring_bytes: u32_at(bytes, 12) as usize,
             },
             identity: StreamIdentity::at(bytes, 16),
-            reads: u64_at(bytes, 40) & READS_FLAG != 0,
+            reads: u32_at(bytes, 40) & READS_FLAG != 0,
             seen: Seen {
                 identity: StreamIdentity::at(bytes, 64),
                 sequence: u64_at(bytes, 48),
                 timestamp_ns: u64_at(bytes, 56),
             },
+            mtu: Mtu::from_field(u16_at(bytes, 44))?,
         })
     }
 }
@@ -160,6 +176,7 @@ impl Welcome {
         bytes[48..56].copy_from_slice(&self.process_id.to_le_bytes());
         bytes[56..64].copy_from_slice(&self.message_length_max.to_le_bytes());
         bytes[64..72].copy_from_slice(&self.released_sequence.to_le_bytes());
+        bytes[72..74].copy_from_slice(&Mtu::to_field(self.mtu).to_le_bytes());
         bytes
     }
 
@@ -167,7 +184,7 @@ impl Welcome {
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let is_welcome = bytes.len() == WELCOME_LENGTH && u64_at(bytes, 0) == WELCOME_MAGIC;
-        if !is_welcome || u64_at(bytes, 72) != 0 {
+        if !is_welcome || bytes[74..] != [0; 6] {
             return None;
         }
         Some(Self {
@@ -179,6 +196,7 @@ impl Welcome {
             process_id: u64_at(bytes, 48),
             message_length_max: u64_at(bytes, 56),
             released_sequence: u64_at(bytes, 64),
+            mtu: Mtu::from_field(u16_at(bytes, 72))?,
         })
     }
 }

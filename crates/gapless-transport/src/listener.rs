@@ -390,6 +390,7 @@ mod tests {
             identity: IDENTITY,
             reads: false,
             seen: Seen::nothing_of(IDENTITY),
+            mtu: None,
             timeout: Duration::from_secs(5),
         };
         let to = path.clone();
@@ -409,6 +410,7 @@ mod tests {
             process_id: 1,
             message_length_max: 1024,
             released_sequence: 0,
+            mtu: None,
         };
         let wake_service = new_eventfd().unwrap();
         let ends = peer.hand_over(rings, &welcome, wake_service.as_fd(), None).unwrap();

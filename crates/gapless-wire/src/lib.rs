@@ -8,6 +8,7 @@
 //! | [`frame`] | [`Frame`], a checked view of received bytes; [`FrameHeader`], the fields as values |
 //! | [`control`] | payloads of the frames that the engine itself understands |
 //! | [`mark`] | [`mark::Mark`]: the sequencer's own notes in the stream |
+//! | [`mtu`] | [`mtu::Mtu`]: the longest packet of a stream's networks |
 //! | [`mold`] | MoldUDP64: packets of messages over UDP, and requests for lost ones |
 //! | [`upstream`] | what nodes and the sequencer's command port say to each other |
 //! | [`soup`] | SoupBinTCP 3.00: messages over TCP, and logins |
@@ -36,6 +37,7 @@ pub mod frame;
 pub mod mark;
 pub mod message_parts;
 pub mod mold;
+pub mod mtu;
 pub mod prefetch;
 pub mod soup;
 pub mod split_mix;

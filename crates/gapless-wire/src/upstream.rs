@@ -27,7 +27,9 @@
 //!  88  u64  its time stamp, ns
 //!  96  u128 its stream id
 //! 112  u64  its incarnation
-//! 120 16 B  0: no answer to a hello is
+//! 120  u16  mtu of the node's file, 0 for the
+//!           stream's
+//! 122 14 B  0: no answer to a hello is
 //!           longer than the hello
 //!                                           104  u64  its first sequence
 //!  refusal (36 bytes + text)                112  u64  its last sequence, 0 while it is open
@@ -46,7 +48,8 @@
 
 use crate::checksum::crc32c;
 use crate::feed_session::FeedSession;
-use crate::fields::{put_at, u32_at, u64_at, u128_at};
+use crate::fields::{put_at, u16_at, u32_at, u64_at, u128_at};
+use crate::mtu::Mtu;
 use crate::soup::Field;
 
 /// The first word of every packet. No MoldUDP64 packet begins with it, because it is no printable text.
@@ -115,6 +118,8 @@ pub enum RefusalReason {
     Unavailable = 5,
     /// The node has seen what this stream does not contain.
     OtherHistory = 6,
+    /// The node states another MTU than the stream.
+    OtherMtu = 7,
 }
 
 impl RefusalReason {
@@ -126,6 +131,7 @@ impl RefusalReason {
             4 => Self::NotHeld,
             5 => Self::Unavailable,
             6 => Self::OtherHistory,
+            7 => Self::OtherMtu,
             _ => return None,
         })
     }
@@ -153,6 +159,8 @@ pub struct Hello {
     pub seen_stream_id: u128,
     /// That frame's incarnation.
     pub seen_incarnation: u64,
+    /// The MTU that the node states; without one it takes the stream's.
+    pub mtu: Option<Mtu>,
 }
 
 /// The sequencer's yes.
@@ -303,6 +311,7 @@ impl<'a> UpstreamPacket<'a> {
                 put_at(packet, 88, &hello.seen_timestamp_ns.to_le_bytes());
                 put_at(packet, 96, &hello.seen_stream_id.to_le_bytes());
                 put_at(packet, 112, &hello.seen_incarnation.to_le_bytes());
+                put_at(packet, 120, &Mtu::to_field(hello.mtu).to_le_bytes());
             }
             Body::Welcome(welcome) => {
                 put_at(packet, 24, &welcome.nonce.to_le_bytes());
@@ -392,7 +401,7 @@ fn checksum(packet: &[u8]) -> u32 {
 fn body(kind: u8, bytes: &[u8]) -> Option<Body<'_>> {
     let field = |offset| u64_at(bytes, offset);
     Some(match kind {
-        HELLO if bytes.len() == HELLO_LENGTH && field(24) != 0 && bytes[120..].iter().all(|byte| *byte == 0) => {
+        HELLO if bytes.len() == HELLO_LENGTH && field(24) != 0 && bytes[122..].iter().all(|byte| *byte == 0) => {
             Body::Hello(Hello {
                 nonce: field(24),
                 stream_id: u128_at(bytes, 32),
@@ -404,6 +413,7 @@ fn body(kind: u8, bytes: &[u8]) -> Option<Body<'_>> {
                 seen_timestamp_ns: field(88),
                 seen_stream_id: u128_at(bytes, 96),
                 seen_incarnation: field(112),
+                mtu: Mtu::from_field(u16_at(bytes, 120))?,
             })
         }
         WELCOME if bytes.len() == WELCOME_LENGTH && bytes[98..104] == [0; 6] && field(128) == 0 => {

@@ -3,6 +3,7 @@
 use clap::{Args, ValueEnum};
 use gapless_load::sequencer::protocol::Way;
 use gapless_measure::reporting::{JsonArguments, output_path};
+use gapless_wire::mtu::Mtu;
 use gapless_wire::soup::Field;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -30,11 +31,15 @@ pub struct SequencerArguments {
     #[arg(long, value_name = "BYTES", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(16..=65_536))]
     pub payload: Vec<u64>,
 
-    /// Round trips of each latency [default: 1000000]
+    /// MTU that the stream and its nodes state; repeated, each row once for each [default: 1500 by packets, and 9000 for 1,400 bytes]
+    #[arg(long, value_name = "BYTES", value_delimiter = ',', value_parser = clap::value_parser!(Mtu))]
+    pub mtu: Vec<Mtu>,
+
+    /// Round trips of each latency [default: 200000; with --full 1000000]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub messages: Option<u64>,
 
-    /// Messages of each node in a throughput; without it as many as take about two seconds
+    /// Messages of each node in a throughput; without it as many as take about a second, with --full two
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub throughput_messages: Option<u64>,
 
@@ -42,7 +47,7 @@ pub struct SequencerArguments {
     #[arg(long, value_name = "MESSAGES", value_parser = clap::value_parser!(u32).range(1..=1_048_576))]
     pub window: Option<u32>,
 
-    /// Frames that the late joiner reads [default: 10000000]
+    /// Frames that the late joiner reads [default: 2000000; with --full 10000000]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=1_000_000_000))]
     pub rewind_frames: Option<u64>,
 
@@ -53,6 +58,10 @@ pub struct SequencerArguments {
     /// A short run, which shows that everything works and no figure
     #[arg(long)]
     pub quick: bool,
+
+    /// The published run: five repetitions, a million round trips, ten million frames
+    #[arg(long, conflicts_with = "quick")]
+    pub full: bool,
 
     /// Directory below which the sequencer keeps its journal while it runs [default: the current one]
     #[arg(long, value_name = "DIR")]

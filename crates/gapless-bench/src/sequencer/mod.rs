@@ -38,7 +38,7 @@ use plan::{Plan, RowPlan};
 use rows::{Finished, latency, rewind, throughput};
 use std::io::Write as _;
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 /// Measures the parts that are asked for and writes the files that are wanted; returns the text to print. `interrupted`
 /// ends it early, with the rows that are complete.
@@ -56,8 +56,10 @@ pub fn run(arguments: &SequencerArguments, interrupted: &AtomicBool) -> Result<S
     for (number, row) in plan.rows.iter().enumerate() {
         progress.set_label(&label(row));
         progress.set_position(number as u64);
+        let begun = Instant::now();
         match measure(&plan, row, number, interrupted) {
             Ok(Finished { row, floors, latencies: recorded }) => {
+                progress.line(&table::line(&row, begun.elapsed()));
                 report.rows.push(row);
                 report.floor.extend(floors);
                 latencies.extend(recorded);

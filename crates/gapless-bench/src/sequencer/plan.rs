@@ -4,6 +4,7 @@ use super::arguments::{Part, SequencerArguments, StreamTier, Transport};
 use crate::{BenchError, Result};
 use clap::ValueEnum;
 use gapless_load::sequencer::protocol::Way;
+use gapless_wire::mtu::Mtu;
 use std::path::PathBuf;
 
 /// One row.
@@ -19,6 +20,8 @@ pub(super) enum RowPlan {
 pub(super) struct LatencyPlan {
     pub transport: Transport,
     pub payload_bytes: usize,
+    /// The MTU that stream and node state.
+    pub mtu: Option<Mtu>,
     /// Of each repetition, before the clock starts.
     pub warm_up: u64,
     /// Of all repetitions together.
@@ -34,6 +37,8 @@ pub(super) struct LatencyPlan {
 pub(super) struct ThroughputPlan {
     pub transport: Transport,
     pub payload_bytes: usize,
+    /// The MTU that stream and nodes state.
+    pub mtu: Option<Mtu>,
     pub nodes: usize,
     /// Whether packets may hold several messages.
     pub batch: bool,
@@ -52,6 +57,8 @@ pub(super) struct RewindPlan {
     /// The late joiner's; by packets it is rewound over TCP.
     pub transport: Transport,
     pub payload_bytes: usize,
+    /// The MTU that stream and nodes state.
+    pub mtu: Option<Mtu>,
     /// Frames that are there before it joins.
     pub frames: u64,
     /// Messages a second of the live node.
@@ -76,6 +83,36 @@ pub(super) struct Plan {
     pub floor_effort_percent: u32,
     /// Whether rows are judged by their targets: not those of a short run or of another's stream.
     pub has_targets: bool,
+}
+
+/// How much is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Extent {
+    /// Enough to see that it works.
+    Quick,
+    /// Within three minutes.
+    Usual,
+    /// As much as was published.
+    Full,
+}
+
+impl Extent {
+    const fn of(arguments: &SequencerArguments) -> Self {
+        match (arguments.quick, arguments.full) {
+            (true, _) => Self::Quick,
+            (false, true) => Self::Full,
+            (false, false) => Self::Usual,
+        }
+    }
+
+    /// Its own of three values.
+    const fn pick(self, quick: u64, usual: u64, full: u64) -> u64 {
+        match self {
+            Self::Quick => quick,
+            Self::Usual => usual,
+            Self::Full => full,
+        }
+    }
 }
 
 /// Nodes of a throughput, unless another number is asked for: as many as of the published one.
@@ -137,7 +174,8 @@ impl Plan {
             let by_packets = transports.iter().copied().find(|transport| transport.is_by_packets());
             let by = |transport| transports.contains(&transport).then_some(transport);
             let all = by(Transport::SharedMemory).into_iter().chain(by_packets).chain(by(Transport::Tcp));
-            rows.extend(all.map(|transport| RowPlan::Rewind(rewind(arguments, transport))));
+            let all = all.flat_map(|transport| mtus(arguments).map(move |mtu| (transport, mtu)));
+            rows.extend(all.map(|(transport, mtu)| RowPlan::Rewind(rewind(arguments, transport, mtu))));
         }
         let parent = arguments.log_location.clone().unwrap_or_else(|| PathBuf::from("."));
         let floor_effort_percent = if arguments.quick { 5 } else { 100 };
@@ -154,16 +192,25 @@ fn payloads(arguments: &SequencerArguments, usual: &[usize]) -> Vec<usize> {
     arguments.payload.iter().map(|&bytes| bytes as usize).collect()
 }
 
+/// The stated MTUs of each row; none leaves the transport its default.
+fn mtus(arguments: &SequencerArguments) -> impl Iterator<Item = Option<Mtu>> {
+    let stated: Vec<_> = arguments.mtu.iter().copied().map(Some).collect();
+    if stated.is_empty() { vec![None] } else { stated }.into_iter()
+}
+
 fn latencies(arguments: &SequencerArguments, transports: &[Transport]) -> impl Iterator<Item = LatencyPlan> {
-    let messages = arguments.messages.unwrap_or(if arguments.quick { 2_000 } else { 1_000_000 });
+    let extent = Extent::of(arguments);
+    let messages = arguments.messages.unwrap_or_else(|| extent.pick(2_000, 200_000, 1_000_000));
     let payloads = payloads(arguments, &[256, 1024]);
     transports.iter().flat_map(move |&transport| {
-        payloads.clone().into_iter().map(move |payload_bytes| LatencyPlan {
+        let shapes = payloads.clone().into_iter().flat_map(|bytes| mtus(arguments).map(move |mtu| (bytes, mtu)));
+        shapes.map(move |(payload_bytes, mtu)| LatencyPlan {
             transport,
             payload_bytes,
+            mtu,
             warm_up: (messages / 20).clamp(100, 50_000),
             messages,
-            repetitions: if arguments.quick { 1 } else { 5 },
+            repetitions: extent.pick(1, 3, 5),
             ratio_max: match transport {
                 Transport::SharedMemory => Some(RATIO_MAX_SHARED_MEMORY),
                 Transport::Udp | Transport::Multicast => Some(RATIO_MAX_PACKETS),
@@ -174,9 +221,9 @@ fn latencies(arguments: &SequencerArguments, transports: &[Transport]) -> impl I
 }
 
 fn throughputs(arguments: &SequencerArguments, transports: &[Transport], is_running: bool) -> Vec<ThroughputPlan> {
+    let extent = Extent::of(arguments);
     let mut rows = Vec::new();
     for &transport in transports {
-        // Payload, messages of each node, and the target.
         let (batched, single): (&[usize], &[usize]) = match transport {
             Transport::SharedMemory | Transport::Tcp => (&[256, 64], &[]),
             // A running sequencer batches by its own options.
@@ -190,21 +237,21 @@ fn throughputs(arguments: &SequencerArguments, transports: &[Transport], is_runn
             if usual.is_empty() {
                 continue;
             }
-            for payload_bytes in payloads(arguments, usual) {
-                let messages = match (arguments.throughput_messages, arguments.quick, transport, batch) {
-                    (Some(messages), ..) => messages,
-                    (None, true, ..) => 5_000,
-                    (None, false, Transport::SharedMemory, _) => 2_000_000,
-                    (None, false, _, true) => 1_000_000,
-                    (None, false, _, false) => 200_000,
+            for (payload_bytes, mtu) in shapes(arguments, usual, batch) {
+                let by_extent = match (transport, batch) {
+                    (Transport::SharedMemory, _) => extent.pick(5_000, 1_000_000, 2_000_000),
+                    (_, true) => extent.pick(5_000, 500_000, 1_000_000),
+                    (_, false) => extent.pick(5_000, 100_000, 200_000),
                 };
+                let messages = arguments.throughput_messages.unwrap_or(by_extent);
                 let window_messages = arguments.window.unwrap_or_else(|| window_messages(transport, payload_bytes));
-                let rate_min_per_s = rate_min(transport, batch, payload_bytes);
+                let rate_min_per_s = rate_min(transport, batch, (payload_bytes, mtu));
                 let warm_up = (messages / 10).max(1);
                 rows.push(ThroughputPlan {
                     nodes: arguments.nodes.unwrap_or(NODES) as usize,
                     transport,
                     payload_bytes,
+                    mtu,
                     batch,
                     warm_up,
                     messages,
@@ -216,6 +263,24 @@ fn throughputs(arguments: &SequencerArguments, transports: &[Transport], is_runn
     }
     rows
 }
+
+/// Sizes and MTUs of the throughputs of one transport, batched or not.
+fn shapes(arguments: &SequencerArguments, usual: &[usize], batch: bool) -> Vec<(usize, Option<Mtu>)> {
+    let mut shapes: Vec<_> = payloads(arguments, usual)
+        .into_iter()
+        .flat_map(|payload_bytes| mtus(arguments).map(move |mtu| (payload_bytes, mtu)))
+        .collect();
+    // The published size: of two packets at Ethernet's MTU, of one at that of jumbo frames.
+    if !batch && arguments.mtu.is_empty() && shapes.contains(&(PUBLISHED_LONG, None)) {
+        shapes.push((PUBLISHED_LONG, Mtu::new(JUMBO).ok()));
+    }
+    shapes
+}
+
+/// The longest published message, bytes.
+const PUBLISHED_LONG: usize = 1_400;
+/// The MTU of jumbo frames, bytes.
+const JUMBO: u64 = 9_000;
 
 /// Messages in flight. Through shared memory as many as the caches hold; by packets so few that all find room on their
 /// way: a dropped packet has to be sent again, with everything after it.
@@ -234,8 +299,10 @@ fn window_messages(transport: Transport, payload_bytes: usize) -> u32 {
     }
 }
 
-fn rate_min(transport: Transport, batch: bool, payload_bytes: usize) -> Option<f64> {
+fn rate_min(transport: Transport, batch: bool, (payload_bytes, mtu): (usize, Option<Mtu>)) -> Option<f64> {
     match (transport, batch, payload_bytes) {
+        // The published rate.
+        (Transport::Multicast, false, PUBLISHED_LONG) if mtu.is_some() => Some(328_025.0),
         (Transport::SharedMemory, _, 256) => Some(5e6),
         (Transport::SharedMemory, _, 64) => Some(10e6),
         (Transport::Multicast, true, 256) => Some(1.1e6),
@@ -246,13 +313,15 @@ fn rate_min(transport: Transport, batch: bool, payload_bytes: usize) -> Option<f
     }
 }
 
-fn rewind(arguments: &SequencerArguments, transport: Transport) -> RewindPlan {
+fn rewind(arguments: &SequencerArguments, transport: Transport, mtu: Option<Mtu>) -> RewindPlan {
+    let extent = Extent::of(arguments);
     RewindPlan {
         transport,
+        mtu,
         payload_bytes: arguments.payload.first().map_or(64, |&bytes| bytes as usize),
-        frames: arguments.rewind_frames.unwrap_or(if arguments.quick { 20_000 } else { 10_000_000 }),
+        frames: arguments.rewind_frames.unwrap_or_else(|| extent.pick(20_000, 2_000_000, 10_000_000)),
         rate_per_s: arguments.rewind_rate.unwrap_or(2_000),
-        before_ms: if arguments.quick { 200 } else { 5_000 },
+        before_ms: extent.pick(200, 2_000, 5_000),
         rate_min_per_s: REWIND_RATE_MIN,
     }
 }

@@ -14,6 +14,7 @@ use gapless_load::sequencer::protocol::{
 };
 use gapless_measure::FloorRow;
 use gapless_measure::reporting::word;
+use gapless_wire::mtu::Mtu;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
@@ -21,6 +22,8 @@ use std::sync::atomic::AtomicBool;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SequencerPlan {
     pub transport: Transport,
+    /// The MTU that it states.
+    pub mtu: Option<Mtu>,
     /// Whether a packet of its feed may hold several messages.
     pub batch: bool,
     /// Whether it fills large gaps over TCP: its agents for that take part in every turn.
@@ -95,6 +98,7 @@ impl<'a> StreamUnderTest<'a> {
             directory: stream_in(&directory),
             packets,
             tcp: sequencer.transport == Transport::Tcp,
+            mtu: sequencer.mtu.map(Mtu::bytes),
             tier: word(plan.tier),
             plan: sequencer.plan.to_owned(),
             for_throughput: sequencer.for_throughput,

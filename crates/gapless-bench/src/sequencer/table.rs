@@ -11,15 +11,17 @@ use gapless_measure::table::{
     rate, service_cpu, stolen, text, throughput, unverified,
 };
 use gapless_measure::{LatencyNs, Report, Row};
+use gapless_wire::mtu::Mtu;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use std::time::Duration;
 
 /// The definition of the figures; printed with them.
 const WHAT_IS_INCLUDED: &str = "\
 Round trip: published by the node, stamped by the sequencer, journaled, back at the node and copied out; one message in \
 flight, warm-up excluded, both checksums on. The floor is the same number of bytes there and back with nothing done to \
 them: through shared memory and by TCP payload + 64; by UDP on connected sockets payload + 64 + 22, the one that is not connected \
-stands beside it. Measured five times, each with processes started anew and the floor right before; the ratio and the \
+stands beside it. Measured in repetitions, each with processes started anew and the floor right before; the ratio and the \
 floor are those of the repetition in the middle, the times those of all.\n\
 Through the sequencer: messages handled, from the first to the last by the sequencer's own stamps. Delivered: the same \
 messages until the slowest node has all. A node's rate: its own messages, from its first publish until its last one came \
@@ -57,12 +59,37 @@ pub fn whole(report: &Report, style: TableStyle) -> String {
     text + unverified(report) + &notes(report)
 }
 
+/// One line of a row, printed when it is measured.
+pub fn line(row: &Row, took: Duration) -> String {
+    let config = &row.config;
+    let mut line = format!("{} {} {} B", text(&config.mode), text(&config.transport), bytes(row));
+    line += match is_batched(row) {
+        Some(false) => ", one per packet",
+        Some(true) if row.throughput_per_s.is_some() => ", batched",
+        _ => "",
+    };
+    if let Some(mtu) = config_number(row, "mtu_bytes") {
+        line += &format!(", mtu {}", grouped(mtu));
+    }
+    line += &match (row.throughput_per_s, row.latency_ns) {
+        (Some(per_s), _) => format!(": {}/s", rate(per_s)),
+        (None, Some(latency)) => format!(": p50 {} µs, p99 {} µs", microseconds(latency.p50), microseconds(latency.p99)),
+        (None, None) => String::new(),
+    };
+    if let Some(ratio) = row.floor_ratio {
+        line += &format!(", {ratio:.2} × floor");
+    }
+    line += if row.verified == Some(true) { ", verified" } else { ", NOT VERIFIED" };
+    format!("{line} ({:.1} s)", took.as_secs_f64())
+}
+
 fn round_trips(rows: &[&Row], style: TableStyle) -> Table {
-    let columns: [Column; 20] = [
+    let columns: [Column; 21] = [
         ("transport", |row| text(&row.config.transport)),
         column::TIER,
         ("threads", |row| text(&row.config.cpu)),
         column::BYTES,
+        ("mtu", mtu),
         ("min µs", |row| latency(row, |latency| latency.min)),
         ("avg µs", |row| latency(row, |latency| latency.mean.round() as u64)),
         column::P50,
@@ -120,7 +147,7 @@ fn slices(rows: &[&Row], style: TableStyle) -> Table {
 }
 
 fn throughputs(rows: &[&Row], style: TableStyle) -> Table {
-    let columns: [Column; 17] = [
+    let columns: [Column; 18] = [
         ("transport", |row| text(&row.config.transport)),
         column::TIER,
         ("threads", |row| text(&row.config.cpu)),
@@ -130,6 +157,7 @@ fn throughputs(rows: &[&Row], style: TableStyle) -> Table {
             Some(false) => "one per packet".to_owned(),
         }),
         column::BYTES,
+        ("mtu", mtu),
         ("nodes", |row| config_number(row, "nodes").map_or_else(absent, grouped)),
         ("messages", |row| row.sent.map_or_else(absent, grouped)),
         ("through the sequencer msg/s", throughput),
@@ -161,11 +189,12 @@ fn rewinds(rows: &[&Row], style: TableStyle) -> Table {
     fn before(row: &Row, figure: fn(LatencyNs) -> u64) -> String {
         extra(row, "latency_before_ns").map_or_else(absent, |latency| microseconds(figure(latency)))
     }
-    let columns: [Column; 14] = [
+    let columns: [Column; 15] = [
         ("transport", |row| text(&row.config.transport)),
         column::TIER,
         ("threads", |row| text(&row.config.cpu)),
         column::BYTES,
+        ("mtu", mtu),
         ("frames", |row| row.sent.map_or_else(absent, grouped)),
         ("frames/s", throughput),
         ("target", |row| target(row, "throughput_min_per_s", |least| format!("≥ {}", rate(least)))),
@@ -222,6 +251,12 @@ fn roles(rows: &[Row], style: TableStyle) -> Table {
     table
 }
 
+/// The MTU that the stream stated; by packets without one it is Ethernet's.
+fn mtu(row: &Row) -> String {
+    let by_default = is_udp(row).then(|| u64::from(Mtu::DEFAULT.bytes()));
+    config_number(row, "mtu_bytes").or(by_default).map_or_else(absent, grouped)
+}
+
 /// Whether its packets may hold several messages; `None` without packets.
 fn is_batched(row: &Row) -> Option<bool> {
     row.config.extra.get("batch_node").and_then(Value::as_bool)
@@ -273,11 +308,22 @@ mod tests {
         let rows = vec![batched, latency, row("throughput", "shared-memory", 64)];
         let text = whole(&Report { rows, ..Report::default() }, TableStyle::Markdown);
         for expected in
-            ["2,330,160 (1,641,239)", "2,111,222", "≥ 2,300,000, not reached", "3.24 / 3.43", "3.38 / 5.55", "382 ns"]
+            ["2,330,160 (1,641,239)", "2,111,222", "≥ 2,300,000, not reached", "3.24 / 3.43", "3.38 / 5.55", "3.38 / 11.31", "382 ns"]
         {
             assert!(text.contains(expected), "{expected} is missing in {text}");
         }
         assert_eq!(text.matches("2,330,160").count(), 1, "shared memory is not what was published");
+    }
+
+    #[test]
+    fn line_says_row_and_figure() {
+        let mut row = row("throughput", "multicast", 1400);
+        row.config.extra.extend([("batch_node".to_owned(), false.into()), ("mtu_bytes".to_owned(), 9_000.into())]);
+        (row.throughput_per_s, row.floor_ratio) = (Some(700_000.4), Some(0.5));
+        let expected = "throughput multicast 1,400 B, one per packet, mtu 9,000: 700,000/s, 0.50 × floor, verified (2.5 s)";
+        assert_eq!(line(&row, Duration::from_millis(2_500)), expected);
+        row.verified = Some(false);
+        assert!(line(&row, Duration::ZERO).contains("NOT VERIFIED"));
     }
 
     #[test]

@@ -100,6 +100,7 @@ fn every_row_is_there_and_verified() {
         shape("multicast", 256, Some(false)),
         shape("multicast", 1312, Some(false)),
         shape("multicast", 1400, Some(false)),
+        shape("multicast", 1400, Some(false)),
         shape("tcp", 256, None),
         shape("tcp", 64, None),
     ];
@@ -109,6 +110,8 @@ fn every_row_is_there_and_verified() {
         [shape("shared-memory", 64, None), shape("udp", 64, None), shape("tcp", 64, None)]
     );
     assert!(rows(&report).iter().all(|row| row["config"]["tier"] == "journal" && row["config"]["cpu"].is_string()));
+    let stated = rows(&report).iter().filter(|row| row["config"]["mtu_bytes"] == 9_000).count();
+    assert_eq!(stated, 1, "1,400 bytes in one packet");
     check_latencies(&report);
     check_throughputs(&report, true);
     for rewind in rows(&report).iter().filter(|row| row["config"]["mode"] == "rewind") {
@@ -136,11 +139,38 @@ fn options_choose_what_is_measured() {
         ("--command 127.0.0.1:9001 --request 127.0.0.1:9002 --username anna", "--password"),
         ("--command 127.0.0.1:9001 --request 127.0.0.1:9002 --username annabella --password x", "6"),
         ("--only speed", "latency, throughput, rewind"),
+        ("--mtu 575", "576 to 65535"),
+        ("--mtu jumbo", "number of bytes"),
+        ("--quick --full", "--full"),
     ] {
         let line: Vec<&str> = ["bench", "sequencer"].into_iter().chain(words.split(' ')).collect();
         let error = run(directory.path(), &line).error(2);
         assert!(error.contains(expected), "{error}");
     }
+}
+
+#[test]
+fn stated_mtu_is_that_of_every_row() {
+    let mtus = ["1500", "65535"];
+    let report = report(&["--payload", "1400", "--mtu", &mtus.join(","), "--transport", "shared-memory,udp,tcp"]);
+    let of_mode = |mode: &str| rows(&report).iter().filter(|row| row["config"]["mode"] == mode).count();
+    assert_eq!((of_mode("latency"), of_mode("throughput"), of_mode("rewind")), (6, 6, 6));
+    for (index, row) in rows(&report).iter().enumerate() {
+        assert_eq!(row["config"]["mtu_bytes"].to_string(), mtus[index % 2], "{row}");
+    }
+}
+
+#[test]
+fn each_row_is_printed_when_it_is_measured() {
+    let directory = tempfile::tempdir().unwrap();
+    let words = "bench sequencer --quick --only latency --transport tcp,udp --payload 64 --json -";
+    let words: Vec<&str> = words.split(' ').collect();
+    let ended = run(directory.path(), &words);
+    let lines = &ended.stderr;
+    for transport in ["tcp", "udp"] {
+        assert!(lines.contains(&format!("latency {transport} 64 B: p50")), "{lines}");
+    }
+    serde_json::from_str::<Value>(&ended.good()).unwrap();
 }
 
 #[test]
@@ -280,6 +310,7 @@ fn long_run(part: &str, processes: usize, directory: &Path) -> LongRun {
         directory,
         &[
             &["sequencer", "--only", part, "--transport", "shared-memory", "--payload", "256"][..],
+            &["--messages", "1500000"],
             &["--throughput-messages", "100000000", "--window", "1", "--log-location", directory_text],
         ]
         .concat(),

@@ -86,7 +86,14 @@ impl ClientOptions {
     /// Where there are others, one that does not answer is left for the next one soon.
     fn connect_options(&self, has_others: bool) -> ConnectOptions {
         let timeout = if has_others { self.timeout.min(SILENCE_MAX) } else { self.timeout };
-        ConnectOptions { link: self.link, identity: self.identity, reads: false, seen: Seen::default(), timeout }
+        ConnectOptions {
+            link: self.link,
+            identity: self.identity,
+            reads: false,
+            seen: Seen::default(),
+            mtu: None,
+            timeout,
+        }
     }
 }
 

@@ -127,6 +127,7 @@ impl ClientEnvironment for Shared {
             process_id: 1,
             message_length_max: MESSAGE_LENGTH_MAX as u64,
             released_sequence: 9,
+            mtu: None,
         };
         Ok(PublisherLink::of_rings(welcome, writer, reader)?)
     }

@@ -8,9 +8,10 @@ use super::upstream::{connected, feed_of, hello, refused, report};
 use crate::ClientError;
 use crate::node_progress::Progress;
 use gapless_transport::TransportError;
-use gapless_transport::network::{Datagrams, Interface, Peer, Segmentation, UdpOptions, UdpSocket};
+use gapless_transport::network::{Datagrams, Interface, Peer, Segmentation, SendRefused, UdpOptions, UdpSocket};
 use gapless_transport::seen::Seen;
 use gapless_transport::token::random_token;
+use gapless_wire::mtu::Mtu;
 use gapless_wire::soup::Field;
 use gapless_wire::upstream::{Body, HEADER_LENGTH, RefusalReason, Report, UpstreamPacket, Welcome, finish_frames};
 use gapless_wire::{Frame, aligned_length, upstream};
@@ -34,8 +35,10 @@ pub struct DatagramOptions {
     pub password: Field<10>,
     /// Whether a packet may hold several frames.
     pub batch: bool,
-    /// The longest packet that the node sends, bytes.
+    /// The longest packet that the node sends, bytes; one that holds a frame of the stream may be longer.
     pub packet_length_max: usize,
+    /// The MTU that the node states; without one it takes the stream's.
+    pub mtu: Option<Mtu>,
     /// A sequencer that says nothing for so long is gone, ns.
     pub silence_ns_max: u64,
     /// How the feed is put in order.
@@ -54,6 +57,7 @@ impl DatagramOptions {
             password: Field::BLANK,
             batch: true,
             packet_length_max: gapless_wire::mold::PACKET_LENGTH_UDP,
+            mtu: None,
             silence_ns_max: 3_000_000_000,
             receiver: FeedReceiverOptions::default(),
         }
@@ -197,7 +201,7 @@ impl<S: Datagrams> DatagramLink<S> {
 
     fn say_hello(&mut self, nonce: u64, position: u64, seen: Seen) {
         let credentials = (self.options.username, self.options.password);
-        let hello = hello(nonce, position, credentials, seen);
+        let hello = hello(nonce, position, credentials, seen, self.options.mtu);
         self.say(0, Body::Hello(hello));
     }
 
@@ -206,6 +210,16 @@ impl<S: Datagrams> DatagramLink<S> {
         let length = UpstreamPacket { key, body }.write_to(&mut packet).expect("these are short");
         // A lost packet is sent again.
         let _ = self.main.send(self.options.command, &packet[..length], length);
+    }
+
+    /// Checks that the longest packet of the stream passes the way to the sequencer whole.
+    fn check_route(&self, frame_length_max: usize) -> Result<(), ClientError> {
+        let of_one_frame = HEADER_LENGTH + aligned_length(frame_length_max);
+        let longest = self.options.packet_length_max.max(of_one_frame);
+        let Some(route) = self.main.route() else { return Ok(()) };
+        route.check(longest, self.options.command.ip()).map_err(|narrow| {
+            TransportError::Handshake { peer: self.peer(), status: None, reason: narrow.to_string() }.into()
+        })
     }
 
     /// Takes what the sockets have, at most one look each.
@@ -273,8 +287,15 @@ impl<S: Datagrams> DatagramLink<S> {
             }
             lengths => self.main.send_uneven(self.options.command, &self.outgoing, lengths),
         };
-        // Refused is as good as lost: it is sent again when it does not come back.
-        let taken = taken.unwrap_or(self.lengths.len());
+        let taken = match taken {
+            Ok(taken) => taken,
+            // It would be refused each time.
+            Err(source) if SendRefused::is_too_narrow(&source) => {
+                return Err(TransportError::System { action: "publishing".to_owned(), source }.into());
+            }
+            // Refused is as good as lost: it is sent again when it does not come back.
+            Err(_) => self.lengths.len(),
+        };
         if taken == self.lengths.len() {
             self.outgoing.clear();
             self.lengths.clear();
@@ -362,6 +383,7 @@ impl<S: Datagrams> NodeLink for DatagramLink<S> {
             }
             Some(HelloAnswer::Accepted(key, welcome)) => {
                 let connected = connected(&welcome);
+                self.check_route(connected.frame_length_max)?;
                 let mut receiver = FeedReceiver::new(self.options.receiver, connected.feed, welcome.position);
                 if let Some(feed) = connected.feed {
                     receiver.set_feed(feed, welcome.released_sequence);

@@ -18,6 +18,7 @@ use gapless_transport::peer_process::PeerProcess;
 use gapless_transport::publisher_link::PublisherLink;
 use gapless_transport::seen::Seen;
 use gapless_transport::tier::Tier;
+use gapless_wire::mtu::Mtu;
 use gapless_wire::{Frame, aligned_length};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -31,12 +32,14 @@ pub struct SharedMemoryOptions {
     /// Where there are others it is their turn when a sequencer has not answered for so long, or for a second. A lone one is
     /// waited for, as over a network: its process is there, and may go on.
     pub timeout: Duration,
+    /// The MTU that the node states; without one it takes the stream's.
+    pub mtu: Option<Mtu>,
 }
 
 impl Default for SharedMemoryOptions {
     fn default() -> Self {
         let rings = RingSizes { command_ring_bytes: 4 << 20, reply_ring_bytes: 64 << 10 };
-        Self { rings, timeout: Duration::from_secs(5) }
+        Self { rings, timeout: Duration::from_secs(5), mtu: None }
     }
 }
 
@@ -203,6 +206,7 @@ impl SharedMemoryLink {
                     identity: StreamIdentity::default(),
                     reads: true,
                     seen,
+                    mtu: self.options.mtu,
                     timeout,
                 };
                 Dialing::begin(&layout.socket(), &options)

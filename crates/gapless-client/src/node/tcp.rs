@@ -13,6 +13,7 @@ use gapless_transport::network::TcpConnection;
 use gapless_transport::network::tcp::Received;
 use gapless_transport::seen::Seen;
 use gapless_transport::token::random_token;
+use gapless_wire::mtu::Mtu;
 use gapless_wire::soup::{Field, RejectReason};
 use gapless_wire::upstream::{
     Body, HEADER_LENGTH, Hello, PACKET_LENGTH_MAX, RefusalReason, UpstreamPacket, Welcome, finish_frames,
@@ -35,6 +36,8 @@ pub struct TcpOptions {
     pub password: Field<10>,
     /// A sequencer that says nothing for so long is gone, ns; it says something each second.
     pub silence_ns_max: u64,
+    /// The MTU that the node states; without one it takes the stream's.
+    pub mtu: Option<Mtu>,
 }
 
 impl TcpOptions {
@@ -42,7 +45,7 @@ impl TcpOptions {
     #[must_use]
     pub const fn new(command: SocketAddr, rewind: SocketAddr) -> Self {
         let silence_ns_max = 3_000_000_000;
-        Self { command, rewind, username: Field::BLANK, password: Field::BLANK, silence_ns_max }
+        Self { command, rewind, username: Field::BLANK, password: Field::BLANK, silence_ns_max, mtu: None }
     }
 }
 
@@ -133,7 +136,7 @@ impl TcpLink {
     }
 
     fn hello(&self, nonce: u64, position: u64, seen: Seen) -> Hello {
-        hello(nonce, position, (self.options.username, self.options.password), seen)
+        hello(nonce, position, (self.options.username, self.options.password), seen, self.options.mtu)
     }
 
     fn request(&self, feed: &Feed, next: u64) -> RewindRequest {

@@ -8,11 +8,18 @@ use crate::node_progress::Progress;
 use gapless_log::StreamIdentity;
 use gapless_transport::TransportError;
 use gapless_transport::seen::Seen;
+use gapless_wire::mtu::Mtu;
 use gapless_wire::soup::Field;
 use gapless_wire::upstream::{Hello, RefusalReason, Report, Welcome};
 
 /// A hello to any stream, to read from `position` on.
-pub(super) const fn hello(nonce: u64, position: u64, (username, password): (Field<6>, Field<10>), seen: Seen) -> Hello {
+pub(super) const fn hello(
+    nonce: u64,
+    position: u64,
+    (username, password): (Field<6>, Field<10>),
+    seen: Seen,
+    mtu: Option<Mtu>,
+) -> Hello {
     Hello {
         nonce,
         stream_id: 0,
@@ -24,6 +31,7 @@ pub(super) const fn hello(nonce: u64, position: u64, (username, password): (Fiel
         seen_timestamp_ns: seen.timestamp_ns,
         seen_stream_id: seen.identity.stream_id,
         seen_incarnation: seen.identity.incarnation,
+        mtu,
     }
 }
 

@@ -56,6 +56,7 @@ use gapless_transport::network::{Interface, Segmentation, UdpSocket};
 use gapless_transport::token::random_token;
 use gapless_transport::transport::Transport;
 use gapless_wire::feed_session::FeedSession;
+use gapless_wire::mtu::Mtu;
 use gapless_wire::soup::Field;
 use key_lines::KeyLines;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -69,6 +70,8 @@ pub struct StreamConfig {
     pub transport: Transport,
     /// Where the stream lives; `None` where it keeps nothing.
     pub directory: Option<PathBuf>,
+    /// The MTU of the stream's networks: the longest packet, and frames that fit one.
+    pub mtu: Option<Mtu>,
     /// Where other members of its cluster keep it on this machine.
     pub other_directories: Vec<PathBuf>,
     /// Tables `[stream]`, `[journal]`, `[threads]`, `[throttle]` and `[batch]`.
@@ -204,6 +207,7 @@ impl StreamConfig {
         Self {
             transport: Transport::SharedMemory,
             directory: None,
+            mtu: None,
             other_directories: Vec::new(),
             sequencer: SequencerSettings::default(),
             network: NetworkSettings::default(),
@@ -225,6 +229,12 @@ impl StreamConfig {
     #[must_use]
     pub fn directory(&self) -> Option<&Path> {
         self.directory.as_deref()
+    }
+
+    /// The longest packet of the stream and its nodes, bytes of UDP payload.
+    #[must_use]
+    pub fn packet_length_max(&self) -> usize {
+        self.network.packet_length_max.unwrap_or_else(|| self.mtu.unwrap_or(Mtu::DEFAULT).packet_length_max())
     }
 
     /// How a node that publishes is run: under `token`, or a random one.
@@ -251,7 +261,11 @@ impl StreamConfig {
                 let directory = self.directory.as_deref().unwrap_or(Path::new("."));
                 let others = self.other_directories.iter().map(PathBuf::as_path);
                 let directories: Vec<&Path> = std::iter::once(directory).chain(others).collect();
-                Ok(SharedMemoryLink::any(&directories, SharedMemoryOptions::default()).into())
+                Ok(SharedMemoryLink::any(
+                    &directories,
+                    SharedMemoryOptions { mtu: self.mtu, ..SharedMemoryOptions::default() },
+                )
+                .into())
             }
             Transport::Udp | Transport::Multicast => self.datagram_link().map(AnyLink::from),
             Transport::Tcp => {
@@ -260,6 +274,7 @@ impl StreamConfig {
                     username: self.node.username,
                     password: self.node.password,
                     silence_ns_max: self.node.silence_ns_max,
+                    mtu: self.mtu,
                     ..TcpOptions::new(command.unwrap_or(UNSPECIFIED), rewind.unwrap_or(UNSPECIFIED))
                 };
                 Ok(TcpLink::new(options).into())
@@ -268,7 +283,7 @@ impl StreamConfig {
     }
 
     fn datagram_link(&self) -> Result<DatagramLink<UdpSocket>, ClientError> {
-        let NetworkSettings { command, request, rewind, packet_length_max, .. } = self.network;
+        let NetworkSettings { command, request, rewind, .. } = self.network;
         let interface = self.network.interface.clone().unwrap_or(Interface::Default);
         let segmentation = self.network.segmentation.unwrap_or(Segmentation::Auto);
         let defaults = DatagramOptions::new(command.unwrap_or(UNSPECIFIED), request.unwrap_or(UNSPECIFIED));
@@ -276,7 +291,8 @@ impl StreamConfig {
             username: self.node.username,
             password: self.node.password,
             batch: self.node.batch,
-            packet_length_max: packet_length_max.unwrap_or(defaults.packet_length_max),
+            packet_length_max: self.packet_length_max(),
+            mtu: self.mtu,
             silence_ns_max: self.node.silence_ns_max,
             rewind,
             ..defaults

@@ -14,6 +14,7 @@ use gapless_transport::network::{Interface, PACKET_LENGTH_MAX, Segmentation};
 use gapless_transport::transport::Transport;
 use gapless_wire::control::WINDOW_MESSAGES_MAX;
 use gapless_wire::descriptor::FRAME_LENGTH_MAX;
+use gapless_wire::mtu::Mtu;
 use gapless_wire::soup::Field;
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
@@ -50,6 +51,11 @@ fn stream(mut table: Table<'_>, config: &mut StreamConfig) -> Result<(), ClientE
         Some(value) => Some(value.text()?.into()),
         None => None,
     };
+    let mtus = u64::from(Mtu::MIN)..=u64::from(Mtu::MAX);
+    config.mtu = table.get("mtu", |value| {
+        let bytes = value.size(mtus)?;
+        Mtu::new(bytes).map_err(|reason| value.refuse(reason))
+    })?;
     let sequencer = &mut config.sequencer;
     sequencer.tier = table.get("tier", |value| value.choice(&Tier::ALL.map(|tier| (tier.name(), tier))))?;
     table.set("transport", &mut config.transport, |value| value.choice(Transport::NAMES))?;

@@ -52,7 +52,7 @@ fn answer(socket: &OwnedFd, hello: &[u8]) -> Option<(Welcome, Vec<OwnedFd>)> {
 
 fn hello(ring_bytes: usize) -> Hello {
     let link = RingSizes { command_ring_bytes: ring_bytes, reply_ring_bytes: ring_bytes };
-    Hello { link, identity: Default::default(), reads: false, seen: Default::default() }
+    Hello { link, identity: Default::default(), reads: false, seen: Default::default(), mtu: None }
 }
 
 impl Hostile {

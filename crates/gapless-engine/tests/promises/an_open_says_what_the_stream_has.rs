@@ -68,8 +68,13 @@ impl Member {
             ingress_waker: Waker::new().unwrap(),
             egress_waker: Waker::new().unwrap(),
         };
-        let description =
-            StreamDescription { identity, frame_length_max: 1024, message_length_max: 4096, tier: Tier::Quorum };
+        let description = StreamDescription {
+            identity,
+            frame_length_max: 1024,
+            message_length_max: 4096,
+            tier: Tier::Quorum,
+            mtu: None,
+        };
         let acceptor = Acceptor::start(None, description, acceptor_links, None, None, None).unwrap();
         let links = IngressLinks {
             publishers,

@@ -5,6 +5,7 @@ use crate::histogram::LatencyHistogram;
 use crate::sequencer::failed;
 use gapless_client::node::{DatagramLink, DatagramOptions, SharedMemoryLink, SharedMemoryOptions, TcpLink, TcpOptions};
 use gapless_transport::network::{Interface, Segmentation, UdpSocket};
+use gapless_wire::mtu::Mtu;
 use gapless_wire::soup::Field;
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
@@ -37,6 +38,8 @@ pub struct SequencerAssignment {
     pub for_throughput: bool,
     /// The CPU of its sequencer; none leaves it to the scheduler.
     pub cpu: Option<usize>,
+    /// The MTU that the stream states, and with it the longest frame; without one the transport's default.
+    pub mtu: Option<u16>,
     /// Length of the journal's segments, written full of zeros before the sequencer runs, bytes.
     pub segment_bytes: u64,
 }
@@ -126,25 +129,26 @@ pub enum Way {
 }
 
 /// A link by TCP, as `way` says.
-pub fn tcp(way: &Way) -> Result<TcpLink> {
+pub fn tcp(way: &Way, mtu: Option<Mtu>) -> Result<TcpLink> {
     let Way::Tcp { command, rewind, username, password } = way else {
         return Err(failed("TCP was asked for, and the way is another"));
     };
     let options = TcpOptions {
         username: Field::new(username).map_err(failed)?,
         password: Field::new(password).map_err(failed)?,
+        mtu,
         ..TcpOptions::new(*command, *rewind)
     };
     Ok(TcpLink::new(options))
 }
 
 /// A link by shared memory.
-pub fn shared_memory(directory: &std::path::Path) -> SharedMemoryLink {
-    SharedMemoryLink::new(directory, SharedMemoryOptions::default())
+pub fn shared_memory(directory: &std::path::Path, mtu: Option<Mtu>) -> SharedMemoryLink {
+    SharedMemoryLink::new(directory, SharedMemoryOptions { mtu, ..SharedMemoryOptions::default() })
 }
 
 /// A link by packets, as `way` says.
-pub fn datagrams(way: &Way, batch: bool) -> Result<DatagramLink<UdpSocket>> {
+pub fn datagrams(way: &Way, batch: bool, mtu: Option<Mtu>) -> Result<DatagramLink<UdpSocket>> {
     let Way::Datagrams { command, request, groups, interface, rewind, username, password } = way else {
         return Err(failed("packets were asked for, and the way is another"));
     };
@@ -154,6 +158,8 @@ pub fn datagrams(way: &Way, batch: bool) -> Result<DatagramLink<UdpSocket>> {
     };
     let options = DatagramOptions {
         batch,
+        mtu,
+        packet_length_max: mtu.unwrap_or(Mtu::DEFAULT).packet_length_max(),
         rewind: *rewind,
         username: Field::new(username).map_err(failed)?,
         password: Field::new(password).map_err(failed)?,
@@ -169,6 +175,8 @@ pub struct NodeAssignment {
     pub way: Way,
     /// Whether its packets may hold several messages.
     pub batch: bool,
+    /// The MTU that the node states.
+    pub mtu: Option<u16>,
     /// Its CPU; none leaves it to the scheduler.
     pub cpu: Option<usize>,
     /// Whether it spins while it waits for one message; else it gives the CPU away.

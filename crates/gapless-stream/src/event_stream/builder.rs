@@ -342,6 +342,7 @@ impl<'a> StreamBuilder<'a> {
             frame_length_max: self.advertised_limits.0,
             message_length_max: self.advertised_limits.1,
             tier: options.tier,
+            mtu: options.effective_mtu(),
         };
         let socket = self.socket_path.as_deref().filter(|_| clock.is_some());
         let target = if self.head == Head::Relay {

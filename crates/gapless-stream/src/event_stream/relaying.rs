@@ -4,6 +4,7 @@
 use super::builder::{Head, Journaling, StreamBuilder};
 use super::{EventStream, StreamRecovery};
 use crate::locked_directory::{LockedDirectory, Owner};
+use crate::network::carried_frames;
 use crate::options::EventStreamOptions;
 use crate::persistence::{OpenedJournal, Opening};
 use crate::relay::feeds::KeptFeeds;
@@ -69,6 +70,7 @@ pub(super) fn start(
         first_sequence = found.journal.first_sequence();
         let before = kept_of(origin.identity).map(|kept| kept.before(first_sequence)).unwrap_or_default();
         (feeds, seen) = fold(layout, &mut found, before, &mut recovery, Seen::nothing_of(origin.identity))?;
+        carried_frames::check(options, &layout.journal(), recovery.last_sequence)?;
         opened = Some(found);
     }
     let opened_before = opened.is_some();

@@ -5,6 +5,7 @@ use super::{EventStream, StreamRecovery};
 use crate::ingress::{Ingress, IngressCounters, IngressLinks, IngressOptions};
 use crate::locked_directory::{LockedDirectory, Owner};
 use crate::messages::SequencerRequest;
+use crate::network::carried_frames;
 use crate::options::EventStreamOptions;
 use crate::persistence::{OpenedJournal, Opening};
 use crate::responder::Responder;
@@ -44,6 +45,7 @@ pub(super) fn start(options: &EventStreamOptions, clock: Option<Clock>) -> Resul
         let mut found = options.persistence.open(&layout.journal(), opening)?;
         identity = found.identity;
         sequencer = recover(layout, &mut found, rules, &mut recovery)?;
+        carried_frames::check(options, &layout.journal(), recovery.last_sequence)?;
         opened = Some(found);
     }
     let mut builder =

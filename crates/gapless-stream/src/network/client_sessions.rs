@@ -230,6 +230,9 @@ impl ClientSessions {
             let text = format!("sequence {} was seen with another history: {contradiction}", seen.sequence);
             return Err((RefusalReason::OtherHistory, text));
         }
+        if let Some(text) = self.acceptor.refuses_mtu(hello.mtu) {
+            return Err((RefusalReason::OtherMtu, text));
+        }
         // A peer that reconnects from a known address has lost its state.
         let replaced = self.sessions.iter().find(|(_, client)| client.peer == peer).map(|(key, _)| *key);
         replaced.into_iter().for_each(|key| self.drop_session(key));

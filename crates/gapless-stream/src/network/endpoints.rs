@@ -15,11 +15,12 @@ use gapless_log::{GatingCursor, Window};
 use gapless_transport::mailbox::Mailbox;
 use gapless_transport::network::datagrams::{Datagrams, PACKET_LENGTH_MAX, Peer};
 use gapless_transport::network::memory::MemoryNetwork;
+use gapless_transport::network::route::Route;
 use gapless_transport::network::shared::SharedDatagrams;
 use gapless_transport::network::udp::UdpSocket;
 use gapless_transport::network::udp_options::{Interface, MulticastOut, Segmentation, UdpOptions};
 use gapless_transport::transport::Transport;
-use gapless_wire::{aligned_length, mold, upstream};
+use gapless_wire::{MESSAGE_ALIGNMENT, aligned_length, mold, upstream};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -77,6 +78,15 @@ impl PacketNetwork {
         }
     }
 
+    /// The longest frame that fits its packets down and up, bytes.
+    #[must_use]
+    pub const fn frame_length_max(&self) -> usize {
+        let down = mold::HEADER_LENGTH + mold::BLOCK_HEADER_LENGTH;
+        let padded = self.packet_length_max.saturating_sub(upstream::HEADER_LENGTH) / MESSAGE_ALIGNMENT * MESSAGE_ALIGNMENT;
+        let down = self.packet_length_max.saturating_sub(down);
+        if padded < down { padded } else { down }
+    }
+
     /// Whether frames of `frame_length_max` bytes fit its packets.
     ///
     /// # Errors
@@ -87,11 +97,10 @@ impl PacketNetwork {
         let down = mold::HEADER_LENGTH + mold::BLOCK_HEADER_LENGTH + frame_length_max;
         let needed = down.max(upstream::HEADER_LENGTH + aligned_length(frame_length_max));
         if needed > self.packet_length_max {
-            let most = self.packet_length_max - mold::HEADER_LENGTH - mold::BLOCK_HEADER_LENGTH - 2;
             let reason = format!(
                 "frames of {frame_length_max} bytes do not fit packets of {} bytes; at most {} are allowed",
                 self.packet_length_max,
-                most / 8 * 8
+                self.frame_length_max()
             );
             return refuse("frame_length_max", reason);
         }
@@ -106,6 +115,16 @@ impl PacketNetwork {
             return refuse("groups", format!("{group} is no multicast address"));
         }
         Ok(())
+    }
+}
+
+impl PacketNetwork {
+    /// Whether its longest packets pass `route`, by which they leave for `to`, whole.
+    fn check_route(&self, route: Option<Route>, to: Peer) -> Result<(), StreamError> {
+        let Some(route) = route else { return Ok(()) };
+        route
+            .check(self.packet_length_max, to.ip())
+            .map_err(|narrow| StreamError::Option { option: "mtu", reason: format!("to {to}: {narrow}") })
     }
 }
 
@@ -158,9 +177,11 @@ pub(crate) fn build(
                     .map_err(|source| StreamError::System { action, source })
             };
             let (command, request) = (open(UdpOptions::at(network.command))?, open(UdpOptions::at(network.request))?);
+            network.check_route(Route::of_address(network.command.ip()), network.command)?;
             let local = Peer::new(network.command.ip(), 0);
             let to_group = |group: &Peer| {
                 let socket = open(UdpOptions { peer: Some(*group), ..UdpOptions::at(local) })?;
+                network.check_route(socket.route(), *group)?;
                 Ok(Box::new(socket) as Box<dyn Datagrams>)
             };
             let groups = network.groups.iter().map(to_group).collect::<Result<_, StreamError>>()?;

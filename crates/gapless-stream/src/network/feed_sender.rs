@@ -8,7 +8,8 @@ use gapless_agent::{Agent, AgentError, Now};
 use gapless_client::feed_sessions::{Feed, Feeds};
 use gapless_log::GatingCursor;
 use gapless_transport::mailbox::Mailbox;
-use gapless_transport::network::datagrams::{Datagrams, Peer};
+use gapless_transport::network::datagrams::{Datagrams, Peer, SendRefused};
+use gapless_transport::warnings::Warnings;
 use gapless_wire::descriptor::{KIND_OFFSET, SEQUENCE_OFFSET};
 use gapless_wire::feed_session::FeedSession;
 use gapless_wire::frame::peek_length;
@@ -104,6 +105,7 @@ pub struct FeedSender<S> {
     bytes_taken: usize,
     next_heartbeat_ns: u64,
     heartbeats: u32,
+    warnings: Warnings,
 }
 
 /// Packets made in one poll are at most this long together, bytes: the most that segmentation offload takes at once.
@@ -160,6 +162,7 @@ impl<S: Datagrams + 'static> FeedSender<S> {
             bytes_taken: 0,
             next_heartbeat_ns: 0,
             heartbeats: 0,
+            warnings: Warnings::default(),
         }
     }
 
@@ -293,6 +296,9 @@ impl<S: Datagrams + 'static> FeedSender<S> {
                     Err(error) => {
                         // Lost like any packet: a reader that misses it asks for it, once the way is there again.
                         self.counters.refused.add(lengths.len() as u64);
+                        if SendRefused::is_too_narrow(&error) {
+                            self.warnings.warn_now(|| format!("a node misses packets of the feed: {error}"));
+                        }
                         tracing::debug!(%error, "packets of the feed could not be sent");
                         break;
                     }

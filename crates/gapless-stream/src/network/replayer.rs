@@ -10,7 +10,7 @@ use gapless_agent::{Agent, AgentError, Now};
 use gapless_client::ClientError;
 use gapless_client::feed_sessions::SharedFeeds;
 use gapless_client::replay_merge::{ReplayMerge, ReplayRead};
-use gapless_transport::network::datagrams::{Datagrams, Peer};
+use gapless_transport::network::datagrams::{Datagrams, Peer, SendRefused};
 use gapless_transport::warnings::Warnings;
 use gapless_wire::mold::{PacketWriter, Request};
 use rustix::fd::BorrowedFd;
@@ -128,7 +128,11 @@ impl<S: Datagrams> Replayer<S> {
         }
         let length = writer.finish();
         // A packet that does not leave is asked for again.
-        let _ = self.socket.send(to, &self.packet[..length], length);
+        if let Err(error) = self.socket.send(to, &self.packet[..length], length)
+            && SendRefused::is_too_narrow(&error)
+        {
+            self.warnings.warn_now(|| format!("a request cannot be answered: {error}"));
+        }
         self.counters.frames.add(u64::from(count));
         self.readers.insert(0, reader);
         self.readers.truncate(READERS_MAX);

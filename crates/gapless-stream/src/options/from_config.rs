@@ -48,10 +48,16 @@ impl EventStreamOptions {
         let SequencerSettings { tier, feed_session, window_bytes, session_expiry, plan, optimize_for, .. } = sequencer;
         let (packets, tcp) = networks(config);
         let window_bytes = window_bytes.unwrap_or(defaults.window_bytes);
-        let frame_length_max = sequencer.frame_length_max.unwrap_or(match config.transport {
-            Transport::SharedMemory => defaults.frame_length_max,
-            Transport::Udp | Transport::Multicast => FRAME_LENGTH_UDP,
-            Transport::Tcp => FRAME_LENGTH_TCP,
+        let frame_length_max = sequencer.frame_length_max.unwrap_or_else(|| {
+            let by_transport = match config.transport {
+                Transport::SharedMemory => defaults.frame_length_max,
+                Transport::Udp | Transport::Multicast => FRAME_LENGTH_UDP,
+                Transport::Tcp => FRAME_LENGTH_TCP,
+            };
+            let by_tcp = tcp.as_ref().map(|_| FRAME_LENGTH_TCP);
+            let by_packets = packets.as_ref().map(PacketNetwork::frame_length_max);
+            let carried = by_tcp.into_iter().chain(by_packets).min().unwrap_or(usize::MAX);
+            config.mtu.map_or(by_transport, |mtu| mtu.frame_length_max().min(carried))
         });
         let message_length_max =
             sequencer.message_length_max.unwrap_or_else(|| message_length_within(window_bytes, frame_length_max));
@@ -61,6 +67,7 @@ impl EventStreamOptions {
             persistence: persistence(&sequencer.journal),
             feed_session: feed_session.unwrap_or(defaults.feed_session),
             window_bytes,
+            mtu: config.mtu,
             frame_length_max,
             message_length_max,
             fragments_bytes_max: sequencer.fragments_bytes_max.unwrap_or(defaults.fragments_bytes_max),
@@ -127,7 +134,7 @@ fn networks(config: &StreamConfig) -> (Option<PacketNetwork>, Option<TcpNetwork>
             groups: config.network.groups.clone(),
             sessions: sessions.clone(),
             batch: config.sequencer.batch.unwrap_or(defaults.batch),
-            packet_length_max: config.network.packet_length_max.unwrap_or(defaults.packet_length_max),
+            packet_length_max: config.packet_length_max(),
             heartbeat_interval_ns: config.network.heartbeat_interval_ns.unwrap_or(defaults.heartbeat_interval_ns),
             ..defaults
         }

@@ -21,6 +21,7 @@ mod a_relay_loses_nothing;
 mod a_relay_remembers_feed_sessions;
 mod a_request_is_answered_by_several_packets;
 mod a_session_too_many_is_refused_to_who_asked;
+mod a_stream_states_its_mtu;
 mod a_throttle_counts_every_frame;
 mod a_timer_too_many_is_refused;
 mod datagrams_arrive;

@@ -74,6 +74,7 @@ fn hello(password: &str) -> Vec<u8> {
             seen_timestamp_ns: 0,
             seen_stream_id: 0,
             seen_incarnation: 0,
+            mtu: None,
         }),
     )
 }

@@ -84,6 +84,7 @@ fn connected() -> (Client, SessionKey, Service) {
         frame_length_max: 1024,
         message_length_max: 2048,
         tier: Tier::Quorum,
+        mtu: None,
     };
     let acceptor = Acceptor::start(None, description, links, None, None, None).unwrap();
     let mut client = acceptor.client(ClientOptions { link: RINGS, ..ClientOptions::default() }).unwrap();

@@ -66,6 +66,7 @@ impl World {
             seen_timestamp_ns: 0,
             seen_stream_id: 0,
             seen_incarnation: 0,
+            mtu: None,
         };
         let mut packet = [0; 256];
         let length = UpstreamPacket { key: 0, body: Body::Hello(hello) }.write_to(&mut packet).unwrap();

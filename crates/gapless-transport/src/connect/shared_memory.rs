@@ -1,6 +1,6 @@
 //! The handshake from the publisher's side: hello, welcome, four descriptors.
 
-use super::ConnectOptions;
+use super::{ConnectOptions, other_mtu};
 use crate::TransportError;
 use crate::descriptors::none_left;
 use crate::handshake::{Hello, Status, WELCOME_DESCRIPTORS_MAX, WELCOME_LENGTH, Welcome};
@@ -110,7 +110,8 @@ impl Dialing {
         options.check(&peer)?;
         let action = || format!("connecting to {peer}");
         let socket = connect_packets(path).map_err(|source| TransportError::System { action: action(), source })?;
-        let hello = Hello { link: options.link, identity: options.identity, reads: options.reads, seen: options.seen };
+        let ConnectOptions { link, identity, reads, seen, mtu, .. } = *options;
+        let hello = Hello { link, identity, reads, seen, mtu };
         let hello = hello.to_bytes();
         retry_on_intr(|| rustix::net::send(&socket, &hello, SendFlags::NOSIGNAL))
             .map_err(TransportError::system(action()))?;
@@ -197,6 +198,7 @@ impl Dialing {
                 let (seen, released_sequence) = (options.seen, welcome.released_sequence);
                 return Err(TransportError::OtherHistory { peer: peer.clone(), seen, released_sequence });
             }
+            Status::OtherMtu => return Err(refused(other_mtu(welcome.mtu, options.mtu))),
             Status::RingSize => return Err(refused(ring_size_reason(options.link))),
             Status::NotReadable => {
                 return Err(refused("its stream belongs to a service and cannot be read".to_owned()));
@@ -254,6 +256,7 @@ mod tests {
             identity: StreamIdentity::default(),
             reads: false,
             seen: Seen::default(),
+            mtu: None,
             timeout: Duration::from_millis(20),
         };
         let give_up = || match connect(&path, &options) {

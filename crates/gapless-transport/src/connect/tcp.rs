@@ -94,6 +94,7 @@ fn say_hello(
         seen_timestamp_ns: options.seen.timestamp_ns,
         seen_stream_id: options.seen.identity.stream_id,
         seen_incarnation: options.seen.identity.incarnation,
+        mtu: options.mtu,
     };
     let written = UpstreamPacket { key: 0, body: Body::Hello(hello) }.write_to(connection.room());
     connection.commit(written.expect("an empty buffer has room for a hello"));
@@ -148,6 +149,7 @@ fn over(
         tier: welcome.tier,
         message_length_max: welcome.message_bytes_max,
         released_sequence: welcome.released_sequence,
+        mtu: None,
     };
     // The pump is moved by the owner of these.
     Ok(PublisherLink { pump: Some(Box::new(pump)), ..PublisherLink::of_rings(welcome, writer, reader)? })

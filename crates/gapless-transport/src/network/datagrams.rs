@@ -1,6 +1,7 @@
 //! [`Datagrams`]: the operations that the stream needs of a carrier of packets, and the packets that every carrier
 //! refuses.
 
+use super::route::{Route, RouteTooNarrow};
 use rustix::fd::BorrowedFd;
 use std::io;
 
@@ -69,6 +70,12 @@ pub trait Datagrams: Send {
         Ok(())
     }
 
+    /// The interface and the longest packet of the way to its peer, where this end talks with one alone and they are
+    /// known.
+    fn route(&self) -> Option<Route> {
+        None
+    }
+
     /// Where others reach this end; a receiver of multicast says its group.
     fn local_address(&self) -> Peer;
 
@@ -86,6 +93,13 @@ pub enum SendRefused {
         /// Where it should go.
         peer: Peer,
     },
+    /// The way to there takes no packet of this length.
+    #[error("sending to {peer}: {narrow}")]
+    TooNarrow {
+        /// Where it should go.
+        peer: Peer,
+        narrow: RouteTooNarrow,
+    },
     #[error("sending a packet of {packet_bytes} bytes to {peer}: {source}")]
     System {
         /// Its length; the longest, where several were sent in one call.
@@ -96,10 +110,19 @@ pub enum SendRefused {
     },
 }
 
+impl SendRefused {
+    /// Whether `error` says that the way takes no packet of this length: sending it again never helps.
+    #[must_use]
+    pub fn is_too_narrow(error: &io::Error) -> bool {
+        let refused = error.get_ref().and_then(|source| source.downcast_ref::<Self>());
+        matches!(refused, Some(Self::TooNarrow { .. }))
+    }
+}
+
 impl From<SendRefused> for io::Error {
     fn from(refused: SendRefused) -> Self {
         let kind = match &refused {
-            SendRefused::TooLong { .. } => io::ErrorKind::InvalidInput,
+            SendRefused::TooLong { .. } | SendRefused::TooNarrow { .. } => io::ErrorKind::InvalidInput,
             SendRefused::System { source, .. } => source.kind(),
         };
         Self::new(kind, refused)

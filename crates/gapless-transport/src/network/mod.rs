@@ -7,6 +7,7 @@
 //! | [`udp`] | [`UdpSocket`]: the carrier that is real |
 //! | `udp_receive` | how that one looks for packets |
 //! | `udp_peer` | connecting a socket that talks with one peer alone, and the errors it receives |
+//! | [`route`] | [`Route`]: the interface that packets leave by, and its MTU |
 //! | [`udp_options`] | [`UdpOptions`]: where a socket listens, which group it joins, how large its buffers are |
 //! | [`memory`] | [`MemoryNetwork`]: the carrier of tests, with its own time and its faults from one seed |
 //! | `random` | its dice |
@@ -18,6 +19,7 @@
 pub mod datagrams;
 pub mod memory;
 mod random;
+pub mod route;
 pub mod shared;
 pub mod tcp;
 pub mod tcp_server;
@@ -28,6 +30,7 @@ mod udp_receive;
 
 pub use datagrams::{Datagrams, PACKET_LENGTH_MAX, Peer, SendRefused};
 pub use memory::{Faults, MemoryCounters, MemoryNetwork, MemorySocket};
+pub use route::{Route, RouteTooNarrow};
 pub use shared::SharedDatagrams;
 pub use tcp::TcpConnection;
 pub use udp::{Offload, UdpSocket};

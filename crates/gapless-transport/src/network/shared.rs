@@ -1,6 +1,7 @@
 //! [`SharedDatagrams`]: one carrier for two agents, so that what they send comes from one address.
 
 use super::datagrams::{Datagrams, Peer};
+use super::route::Route;
 use rustix::fd::BorrowedFd;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -52,6 +53,10 @@ impl<S: Datagrams> Datagrams for SharedDatagrams<S> {
 
     fn renew(&mut self) -> io::Result<()> {
         self.lock().renew()
+    }
+
+    fn route(&self) -> Option<Route> {
+        self.lock().route()
     }
 
     fn local_address(&self) -> Peer {

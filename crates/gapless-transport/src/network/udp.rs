@@ -7,6 +7,7 @@
 //! costs nothing when packets stay as long as they were.
 
 use super::datagrams::{Datagrams, PACKET_LENGTH_MAX, Peer, SendRefused, check_even, check_uneven};
+use super::route::Route;
 use super::udp_options::{Segmentation, UdpOptions, failed, open};
 use super::udp_peer::{connect_to, disconnect, is_lost_packet};
 use super::udp_receive::{Inbox, UdpCounters};
@@ -306,6 +307,10 @@ impl Datagrams for UdpSocket {
         self.connect()
     }
 
+    fn route(&self) -> Option<Route> {
+        if self.is_connected { Route::of_connected(&self.socket) } else { None }
+    }
+
     fn local_address(&self) -> Peer {
         self.local
     }
@@ -330,11 +335,19 @@ fn local_of(socket: &OwnedFd) -> io::Result<Peer> {
     name.map_err(failed("reading a socket's address".to_owned()))
 }
 
+/// The interface that refuses a packet for its length, if it is found.
+#[cold]
+fn too_narrow(peer: Peer, packet_bytes: usize) -> Option<SendRefused> {
+    let narrow = Route::to(peer)?.check(packet_bytes, peer.ip()).err()?;
+    Some(SendRefused::TooNarrow { peer, narrow })
+}
+
 /// The length that was taken: nothing if there is no room.
 fn taken(sent: Result<usize, Errno>, peer: Peer, packet_bytes: usize) -> io::Result<usize> {
     match sent {
         Ok(sent) => Ok(sent),
         Err(Errno::AGAIN | Errno::NOBUFS) => Ok(0),
+        Err(Errno::MSGSIZE) if let Some(refused) = too_narrow(peer, packet_bytes) => Err(refused.into()),
         Err(errno) => Err(SendRefused::System { packet_bytes, peer, source: errno.into() }.into()),
     }
 }

@@ -1,7 +1,7 @@
 //! [`UdpOptions`]: where a socket listens, which group it joins and how large its buffers are; and making such a
 //! socket.
 
-use nix::ifaddrs::getifaddrs;
+use super::route::interface_of;
 use rustix::fd::OwnedFd;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, ipproto, netdevice, sockopt};
 use std::fmt;
@@ -131,6 +131,7 @@ pub(super) fn open(options: &UdpOptions) -> io::Result<OwnedFd> {
         // One family for each socket, so that a peer has one address only.
         sockopt::set_ipv6_v6only(&socket, true).map_err(failed("making a socket for IPv6 alone".to_owned()))?;
     }
+    never_fragment(&socket, family).map_err(failed("asking for packets that are never cut".to_owned()))?;
     set_buffers(&socket, options)?;
     let local = match &options.multicast {
         Some(multicast) => group_address(&socket, options, multicast)?,
@@ -170,6 +171,16 @@ fn group_address(socket: &OwnedFd, options: &UdpOptions, multicast: &MulticastGr
         };
     };
     Err(io::Error::new(io::ErrorKind::InvalidInput, reason))
+}
+
+/// The kernel refuses a packet that is longer than the MTU of its way, and no router cuts it: one lost part would lose
+/// all of it, and no sender would know.
+fn never_fragment(socket: &OwnedFd, family: AddressFamily) -> Result<(), rustix::io::Errno> {
+    if family == AddressFamily::INET {
+        sockopt::set_ip_mtu_discover(socket, sockopt::Ipv4PathMtuDiscovery::DO)
+    } else {
+        sockopt::set_ipv6_mtu_discover(socket, sockopt::Ipv6PathMtuDiscovery::DO)
+    }
 }
 
 fn set_buffers(socket: &OwnedFd, options: &UdpOptions) -> io::Result<()> {
@@ -229,19 +240,10 @@ fn index_of(socket: &OwnedFd, interface: &Interface) -> io::Result<u32> {
     match interface {
         Interface::Default => Ok(0),
         Interface::Name(name) => Ok(netdevice::name_to_index(socket, name)?),
-        Interface::Address(address) => {
-            let has_address = |interface: &nix::ifaddrs::InterfaceAddress| {
-                let found = interface.address.as_ref();
-                match address {
-                    IpAddr::V4(address) => found.and_then(|f| f.as_sockaddr_in()).is_some_and(|f| f.ip() == *address),
-                    IpAddr::V6(address) => found.and_then(|f| f.as_sockaddr_in6()).is_some_and(|f| f.ip() == *address),
-                }
-            };
-            match getifaddrs()?.find(has_address) {
-                Some(interface) => Ok(netdevice::name_to_index(socket, &interface.interface_name)?),
-                None => Err(io::Error::new(io::ErrorKind::AddrNotAvailable, "no interface has this address")),
-            }
-        }
+        Interface::Address(address) => match interface_of(*address) {
+            Some(interface) => Ok(netdevice::name_to_index(socket, &interface)?),
+            None => Err(io::Error::new(io::ErrorKind::AddrNotAvailable, "no interface has this address")),
+        },
     }
 }
 

@@ -14,6 +14,7 @@ fn samples() -> Vec<UpstreamPacket<'static>> {
         seen_timestamp_ns: 11,
         seen_stream_id: 12 << 100,
         seen_incarnation: 13,
+        mtu: Some(Mtu::new(9_000).unwrap()),
     };
     let welcome = Welcome {
         nonce: 9,

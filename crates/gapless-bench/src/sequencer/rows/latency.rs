@@ -1,6 +1,6 @@
 //! Round trips from a node to the sequencer and back, one message in flight.
 
-use super::{Finished, RoleFigures, config, node_assignment, note_stream, per_second, round};
+use super::{Finished, RoleFigures, config, node_assignment, note_mtu, note_stream, per_second, round};
 use crate::Result;
 use crate::floor::{FloorKind, HEADER_BYTES};
 use crate::histogram::{LatencyHistogram, RecordedRun};
@@ -12,9 +12,10 @@ use crate::sequencer::slices::slices;
 use crate::sequencer::stream_under_test::{SequencerPlan, StreamUnderTest, floor, journaled_bytes, own_directory};
 use gapless_load::sequencer::protocol::{Cost, NodeAssignment, Participant, Ready, Role, RoundTrips};
 use gapless_measure::affinity::pair_of_cores;
-use gapless_measure::reporting::word;
+use gapless_measure::reporting::{is_set, word};
 use gapless_measure::{CpuPerMessage, FloorRow, Row};
 use gapless_wire::mold;
+use gapless_wire::mtu::Mtu;
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
@@ -29,11 +30,21 @@ pub(in crate::sequencer) fn measure(
 ) -> Result<Finished> {
     let mut row =
         Row { config: config(plan, "latency", of.transport, of.payload_bytes, of.messages), ..Row::default() };
+    note_mtu(&mut row, of.mtu);
     let repetitions = of.repetitions.min(of.messages).max(1);
-    let mut all: Vec<Repetition> = Vec::new();
+    let (mut all, mut measured): (Vec<Repetition>, u64) = (Vec::new(), 0);
     for repetition in 0..repetitions {
         let messages = of.messages * (repetition + 1) / repetitions - of.messages * repetition / repetitions;
-        all.push(once(plan, of, messages, (number, &mut row), interrupted)?);
+        match once(plan, of, messages, (number, &mut row), interrupted) {
+            Ok(repetition) => all.push(repetition),
+            // The repetitions that are whole are a row.
+            Err(_) if is_set(interrupted) && !all.is_empty() => {
+                row.notes.push(format!("interrupted: {} of {repetitions} repetitions", all.len()));
+                break;
+            }
+            Err(error) => return Err(error),
+        }
+        measured += messages;
     }
 
     let mut latencies = LatencyHistogram::new();
@@ -41,7 +52,7 @@ pub(in crate::sequencer) fn measure(
     let sum = |of: fn(&Repetition) -> u64| all.iter().map(of).sum::<u64>();
     let elapsed_ns = sum(|each| each.trips.elapsed_ns);
     row.latency_ns = latencies.latency_ns();
-    row.sent = Some(of.messages);
+    row.sent = Some(measured);
     row.elapsed_ns = Some(elapsed_ns);
     // The warm-up is among what the sequencer handled.
     let handled = sum(|each| each.handled);
@@ -51,9 +62,8 @@ pub(in crate::sequencer) fn measure(
         sequencer = sequencer.with_cpu(costs.iter().map(|cost| cost.cpu_ns).sum(), handled);
         sequencer.peak_memory_bytes = costs.iter().map(|cost| cost.peak_memory_bytes).max();
     }
-    let node =
-        RoleFigures { role: "node 1".to_owned(), sent: of.messages, handled: of.messages, ..RoleFigures::default() };
-    let mut node = node.with_rate(of.messages, elapsed_ns).with_cpu(sum(|each| each.trips.cpu_ns), of.messages);
+    let node = RoleFigures { role: "node 1".to_owned(), sent: measured, handled: measured, ..RoleFigures::default() };
+    let mut node = node.with_rate(measured, elapsed_ns).with_cpu(sum(|each| each.trips.cpu_ns), measured);
     node.peak_memory_bytes = all.iter().map(|each| each.trips.account.peak_memory_bytes).max();
     node.resent = sum(|each| each.trips.account.resent);
     node.requested = sum(|each| each.trips.account.requested);
@@ -61,7 +71,7 @@ pub(in crate::sequencer) fn measure(
         row.cpu_ns_per_message = Some(CpuPerMessage { driver, service });
     }
     row.peak_memory_bytes = Some(node.peak_memory_bytes.unwrap_or(0) + sequencer.peak_memory_bytes.unwrap_or(0));
-    row.extra.insert("round_trips_per_s".to_owned(), round(per_second(of.messages, elapsed_ns)).into());
+    row.extra.insert("round_trips_per_s".to_owned(), round(per_second(measured, elapsed_ns)).into());
     row.extra.insert("slices".to_owned(), serde_json::to_value(slices(&latencies))?);
     row.extra.insert("roles".to_owned(), serde_json::to_value([sequencer, node])?);
     if let Some(stolen) = all.iter().map(|each| each.stolen_ns).sum::<Option<u64>>() {
@@ -108,6 +118,7 @@ fn once(
     let threads = if sequencer_cpu.is_some() { "min" } else { "default" };
     let sequencer = SequencerPlan {
         transport: of.transport,
+        mtu: of.mtu,
         batch: true,
         rewinds: false,
         plan: threads,
@@ -117,7 +128,11 @@ fn once(
     };
     let mut stream_under_test = StreamUnderTest::open(plan, directory, sequencer, interrupted)?;
     let role = Role::RoundTrips { warm_up: of.warm_up, messages };
-    let assignment = NodeAssignment { cpu: node_cpu, ..node_assignment(&stream_under_test, of.payload_bytes, role) };
+    let assignment = NodeAssignment {
+        cpu: node_cpu,
+        mtu: of.mtu.map(Mtu::bytes),
+        ..node_assignment(&stream_under_test, of.payload_bytes, role)
+    };
     let spins = assignment.spins;
     let mut node = stream_under_test.node("node 1", assignment)?;
     let participant = Participant {

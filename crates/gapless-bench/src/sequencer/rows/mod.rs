@@ -17,6 +17,7 @@ use crate::histogram::RecordedRun;
 use gapless_load::sequencer::protocol::{Account, NodeAssignment, Role};
 use gapless_measure::reporting::word;
 use gapless_measure::{FloorRow, Row, RowConfig};
+use gapless_wire::mtu::Mtu;
 use serde::{Deserialize, Serialize};
 use std::time::SystemTime;
 
@@ -88,6 +89,7 @@ fn node_assignment(stream_under_test: &StreamUnderTest<'_>, payload_bytes: usize
     NodeAssignment {
         way: stream_under_test.way().clone(),
         batch: true,
+        mtu: None,
         cpu: None,
         spins: gapless_measure::affinity::available_cpus().len() > 1,
         window_messages: 64,
@@ -110,6 +112,13 @@ pub(super) fn config(plan: &Plan, mode: &str, transport: Transport, payload_byte
     };
     config.extra.insert("sequencer".to_owned(), if is_own { "own" } else { "running" }.into());
     config
+}
+
+/// The MTU that the stream states, among the row's parameters.
+fn note_mtu(row: &mut Row, mtu: Option<Mtu>) {
+    if let Some(mtu) = mtu {
+        row.config.extra.insert("mtu_bytes".to_owned(), mtu.bytes().into());
+    }
 }
 
 /// Notes the sequencer's threads, and the standard error of processes.

@@ -1,6 +1,6 @@
 //! A late joiner reads everything from the first frame, while a live node goes on at a modest rate.
 
-use super::{Finished, RoleFigures, config, node_assignment, note_stream};
+use super::{Finished, RoleFigures, config, node_assignment, note_mtu, note_stream};
 use crate::Result;
 use crate::histogram::RecordedRun;
 use crate::resources::stolen_ns;
@@ -33,6 +33,7 @@ pub(in crate::sequencer) fn measure(
     let threads = if sequencer_cpu.is_some() { "min" } else { "default" };
     let sequencer = SequencerPlan {
         transport: of.transport,
+        mtu: of.mtu,
         batch: true,
         rewinds: true,
         plan: threads,
@@ -82,6 +83,7 @@ pub(in crate::sequencer) fn measure(
     let journal = stream_under_test.stop(&[filler, live_one])?;
 
     let mut row = Row { config: config(plan, "rewind", of.transport, of.payload_bytes, of.frames), ..Row::default() };
+    note_mtu(&mut row, of.mtu);
     let live_sent = before.sent + during.sent;
     let late_role = RoleFigures { role: "late node".to_owned(), handled: rewound.frames, ..RoleFigures::default() };
     let late_role = late_role.with_rate(rewound.frames, rewound.elapsed_ns).with_cpu(rewound.cpu_ns, rewound.frames);

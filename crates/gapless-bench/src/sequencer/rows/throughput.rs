@@ -1,6 +1,6 @@
 //! Nodes that publish as fast as they can, each of which reads everything.
 
-use super::{Finished, RoleFigures, config, node_assignment, note_stream, per_second, round};
+use super::{Finished, RoleFigures, config, node_assignment, note_mtu, note_stream, per_second, round};
 use crate::Result;
 use crate::child_process::{Child, receive_all};
 use crate::floor::{FloorKind, HEADER_BYTES};
@@ -12,6 +12,7 @@ use crate::sequencer::plan::{Plan, ThroughputPlan};
 use crate::sequencer::stream_under_test::{SequencerPlan, StreamUnderTest, floor, journaled_bytes, own_directory};
 use gapless_load::sequencer::protocol::{Account, Cost, NodeAssignment, NodeRequest, Participant, Pushed, Ready, Role};
 use gapless_measure::{CpuPerMessage, Row};
+use gapless_wire::mtu::Mtu;
 use std::sync::atomic::AtomicBool;
 
 /// Measures one row.
@@ -24,6 +25,7 @@ pub(in crate::sequencer) fn measure(
     let directory = own_directory(plan, number)?;
     let total = of.messages * of.nodes as u64;
     let mut row = Row { config: config(plan, "throughput", of.transport, of.payload_bytes, total), ..Row::default() };
+    note_mtu(&mut row, of.mtu);
     let mut floors = Vec::new();
     if of.transport == Transport::SharedMemory {
         floors.extend(floor(plan, FloorKind::ShmStream, of.payload_bytes as u64 + HEADER_BYTES, &mut row.notes));
@@ -38,6 +40,7 @@ pub(in crate::sequencer) fn measure(
     }
     let sequencer = SequencerPlan {
         transport: of.transport,
+        mtu: of.mtu,
         batch: of.batch,
         rewinds: true,
         plan: "default",
@@ -50,6 +53,7 @@ pub(in crate::sequencer) fn measure(
     for number in 1..=of.nodes {
         let assignment = NodeAssignment {
             batch: of.batch,
+            mtu: of.mtu.map(Mtu::bytes),
             window_messages: of.window_messages,
             ..node_assignment(&stream_under_test, of.payload_bytes, Role::Push)
         };

@@ -32,6 +32,7 @@ pub(super) fn options(
     }
     let ours = EventStreamOptions::from_config(upstream)?;
     let mut options = EventStreamOptions::in_directory(to);
+    options.mtu = ours.mtu;
     options.frame_length_max = ours.frame_length_max;
     options.message_length_max = ours.message_length_max;
     options.window_bytes = ours.window_bytes;

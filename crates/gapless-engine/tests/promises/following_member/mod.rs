@@ -48,6 +48,7 @@ impl Follower {
             frame_length_max: FRAME_LENGTH_MAX,
             message_length_max: 1 << 20,
             tier: Tier::Quorum,
+            mtu: None,
         };
         let acceptor =
             Acceptor::start(Some(socket), description, acceptor_links, Some(window.clone()), None, None).unwrap();

@@ -4,15 +4,18 @@ use super::link_counters::CountingLink;
 use super::{TIMEOUT, push, rewind, round_trips};
 use crate::Result;
 use crate::child_process::Parent;
+use crate::sequencer::failed;
 use crate::sequencer::protocol::{NodeAssignment, Ready, Role, Way, datagrams, shared_memory, stream_failed, tcp};
 use gapless_client::node::{PublisherOptions, Start, StreamNode, StreamNodeOptions};
+use gapless_wire::mtu::Mtu;
 
 /// Runs it.
 pub fn run(assignment: &NodeAssignment, parent: &Parent) -> Result<()> {
+    let mtu = assignment.mtu.map(|bytes| Mtu::new(bytes.into())).transpose().map_err(failed)?;
     match &assignment.way {
-        Way::SharedMemory { directory } => work(shared_memory(directory), assignment, parent),
-        way @ Way::Tcp { .. } => work(tcp(way)?, assignment, parent),
-        way @ Way::Datagrams { .. } => work(datagrams(way, assignment.batch)?, assignment, parent),
+        Way::SharedMemory { directory } => work(shared_memory(directory, mtu), assignment, parent),
+        way @ Way::Tcp { .. } => work(tcp(way, mtu)?, assignment, parent),
+        way @ Way::Datagrams { .. } => work(datagrams(way, assignment.batch, mtu)?, assignment, parent),
     }
 }
 

@@ -15,6 +15,7 @@ use gapless_stream::network::tcp_endpoints::FRAME_LENGTH_TCP;
 use gapless_stream::options::EventStreamOptions;
 use gapless_transport::network::{Datagrams as _, Interface, Segmentation, UdpOptions, UdpSocket};
 use gapless_wire::descriptor::FRAME_LENGTH_UDP;
+use gapless_wire::mtu::Mtu;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -82,10 +83,12 @@ fn options(assignment: &SequencerAssignment) -> Result<(EventStreamOptions, Way)
     if assignment.tcp {
         options.frame_length_max = options.frame_length_max.min(FRAME_LENGTH_TCP);
         options.tcp = Some(TcpNetwork::new(any, any));
+        let options = with_mtu(options, assignment)?;
         let (username, password) = (String::new(), String::new());
         return Ok((options, Way::Tcp { command: any, rewind: any, username, password }));
     }
     let Some(packets) = assignment.packets else {
+        let options = with_mtu(options, assignment)?;
         return Ok((options, Way::SharedMemory { directory: assignment.directory.clone() }));
     };
     options.frame_length_max = FRAME_LENGTH_UDP;
@@ -103,7 +106,13 @@ fn options(assignment: &SequencerAssignment) -> Result<(EventStreamOptions, Way)
     if packets.rewinds {
         options.tcp = Some(TcpNetwork::new(any, any));
     }
-    Ok((options, way))
+    Ok((with_mtu(options, assignment)?, way))
+}
+
+fn with_mtu(options: EventStreamOptions, assignment: &SequencerAssignment) -> Result<EventStreamOptions> {
+    let Some(bytes) = assignment.mtu else { return Ok(options) };
+    let mtu = Mtu::new(bytes.into()).map_err(failed)?;
+    Ok(options.with_mtu(mtu))
 }
 
 fn network(packets: PacketOptions) -> Result<PacketNetwork> {

@@ -15,6 +15,7 @@ const EXAMPLE: &str = include_str!("../../../../../docs/guides/stream.toml");
 const UDP: &str = "[stream]\ndirectory = \"d\"\ntransport = \"udp\"\n[network]\ncommand = \"127.0.0.1:1\"\nrequest = \"127.0.0.1:2\"\n";
 const MULTICAST: &str = "[stream]\ndirectory = \"d\"\ntransport = \"multicast\"\n[network]\ncommand = \"127.0.0.1:1\"\nrequest = \"127.0.0.1:2\"\n";
 
+const MULTICAST_GROUP: &str = "[stream]\ndirectory = \"d\"\ntransport = \"multicast\"\n[network]\ncommand = \"127.0.0.1:1\"\nrequest = \"127.0.0.1:2\"\ngroups = [\"239.0.0.1:9\"]\n";
 const TCP: &str = "[stream]\ndirectory = \"d\"\ntransport = \"tcp\"\n[network]\ncommand = \"127.0.0.1:1\"\nrewind = \"127.0.0.1:2\"\n";
 
 fn read(text: &str) -> Result<(StreamConfig, EventStreamOptions), StreamError> {
@@ -53,6 +54,7 @@ fn everything((config, stream): &(StreamConfig, EventStreamOptions)) -> String {
         persistence,
         feed_session,
         window_bytes,
+        mtu,
         frame_length_max,
         message_length_max,
         fragments_bytes_max,
@@ -68,7 +70,7 @@ fn everything((config, stream): &(StreamConfig, EventStreamOptions)) -> String {
     let node =
         NodeSettings { publisher: PublisherOptions { token: 0, ..config.node.publisher }, ..config.node.clone() };
     format!(
-        "{directory:?} {tier} {persistence:?} {feed_session} {window_bytes} {frame_length_max} {message_length_max} \
+        "{directory:?} {tier} {persistence:?} {feed_session} {window_bytes} {mtu:?} {frame_length_max} {message_length_max} \
          {fragments_bytes_max} {session_expiry:?} {throttle:?} {state_interval_frames} {state_interval_min:?} {plan} {optimize_for} \
          {sequencer_cpus:?} {:?} {:?} {:?} {node:?}",
         config.transport,
@@ -266,6 +268,10 @@ fn values_of_a_wrong_kind_or_out_of_range_are_refused_with_line_found_and_allowe
         ("transport = \"pigeon\"", &["\"pigeon\" was found", "\"shared-memory\", \"udp\", \"multicast\", \"tcp\""]),
         ("feed_session = \"two words\"", &["printable ASCII", "byte 3"]),
         ("feed_session = \"\"", &["1 to 10 characters"]),
+        ("mtu = 575", &["stream.mtu: 575 was found", "576 B to 65535 B"]),
+        ("mtu = 65536", &["stream.mtu: 65536 was found"]),
+        ("mtu = \"jumbo\"", &["stream.mtu: \"jumbo\" was found", "number of bytes"]),
+        ("frame_length_max = 1377\nmtu = 1500", &["an mtu of 1500", "at most 1376"]),
         ("frame_length_max = 100", &["100 was found", "128 B to 1 MiB"]),
         ("frame_length_max = 1.5", &["1.5 was found", "number of bytes"]),
         ("message_length_max = \"40 MiB\"", &["stream.message_length_max", "half of the window"]),
@@ -352,6 +358,26 @@ fn frames_are_as_long_as_the_transport_carries() {
     assert_eq!(parse("[stream]\ndirectory = \"d\"").1.frame_length_max, 64 << 10);
     assert_eq!(parse(UDP).1.frame_length_max, 1_376);
     assert_eq!(parse(TCP).1.frame_length_max, 65_000);
+    let stated = |text: &str, mtu: &str| parse(&text.replace("directory", &format!("mtu = {mtu}\ndirectory"))).1;
+    for (text, mtu, frame, packet) in [
+        ("[stream]\ndirectory = \"d\"", "9_000", 8_876, None),
+        (UDP, "1_500", 1_376, Some(1_400)),
+        (UDP, "9_000", 8_876, Some(8_904)),
+        (MULTICAST_GROUP, "65_535", 65_411, Some(65_440)),
+        (TCP, "9_000", 8_876, None),
+        (TCP, "65_535", 65_000, None),
+    ] {
+        let options = stated(text, mtu);
+        let found = options.packets.as_ref().map(|packets| packets.packet_length_max);
+        assert_eq!((options.frame_length_max, found), (frame, packet), "{text} {mtu}");
+    }
+    let shorter = UDP.replace("[network]", "[network]\npacket_length_max = 1_000");
+    assert_eq!(stated(&shorter, "9_000").frame_length_max, 976);
+    refuses(
+        &UDP.replace("directory", "mtu = 1_500\ndirectory").replace("[network]", "[network]\npacket_length_max = 1_401"),
+        6,
+        &["network.packet_length_max", "an mtu of 1500", "at most 1400"],
+    );
     let longer = "[network]\npacket_length_max = 9000";
     assert_eq!(
         parse(&UDP.replace("[network]", longer).replace("directory", "frame_length_max = 8960\ndirectory"))

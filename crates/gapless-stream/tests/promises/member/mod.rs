@@ -66,6 +66,7 @@ impl Member {
             frame_length_max: FRAME_LENGTH_MAX,
             message_length_max: WINDOW_BYTES / 2,
             tier: Tier::Quorum,
+            mtu: None,
         };
         let acceptor = Acceptor::start(None, description, acceptor_links, None, None, None).unwrap();
         let links = IngressLinks {

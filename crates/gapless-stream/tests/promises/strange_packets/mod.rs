@@ -37,6 +37,7 @@ pub fn hello(change: impl FnOnce(&mut Hello)) -> Vec<u8> {
         seen_timestamp_ns: 0,
         seen_stream_id: 0,
         seen_incarnation: 0,
+        mtu: None,
     };
     change(&mut hello);
     packet(0, Body::Hello(hello))

@@ -1,0 +1,55 @@
+//! Whether the frames of a journal fit the packets of the stream's networks, before anybody is served: a frame that
+//! fits no packet could be asked for for ever.
+
+use crate::StreamError;
+use crate::network::tcp_endpoints::FRAME_LENGTH_TCP;
+use crate::options::EventStreamOptions;
+use gapless_journal::{JournalReader, info};
+use gapless_wire::mold;
+use gapless_wire::mtu::Mtu;
+use std::path::Path;
+
+/// Checks the journal in `directory` up to `last_sequence`. Segments whose header allows no longer frames than the
+/// networks carry, which is every one of a stream whose limits have never shrunk, are not read.
+///
+/// # Errors
+/// [`StreamError::Option`] names the first frame that is too long and the MTU that carries it.
+pub(crate) fn check(options: &EventStreamOptions, directory: &Path, last_sequence: u64) -> Result<(), StreamError> {
+    let Some(carried) = carried(options) else { return Ok(()) };
+    let segments = info(directory)?.segments;
+    for (index, segment) in segments.iter().enumerate() {
+        let end = segments.get(index + 1).map_or(last_sequence, |next| next.first_sequence - 1).min(last_sequence);
+        if segment.frame_length_max as usize <= carried || segment.first_sequence > end {
+            continue;
+        }
+        let mut replay = JournalReader::open(directory)?.replay_until(segment.first_sequence, end)?;
+        while let Some(frame) = replay.next_frame()? {
+            if frame.length() > carried {
+                let reason = too_long(frame.sequence(), frame.length(), &segment.path, carried);
+                return Err(StreamError::Option { option: "mtu", reason });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The longest frame that every network of the stream carries, bytes; `None` without networks.
+fn carried(options: &EventStreamOptions) -> Option<usize> {
+    let by_packets = options
+        .packets
+        .as_ref()
+        .map(|network| network.packet_length_max.saturating_sub(mold::HEADER_LENGTH + mold::BLOCK_HEADER_LENGTH));
+    let by_tcp = options.tcp.as_ref().map(|_| FRAME_LENGTH_TCP);
+    by_packets.into_iter().chain(by_tcp).min()
+}
+
+fn too_long(sequence: u64, length: usize, segment: &Path, carried: usize) -> String {
+    let advice = match Mtu::of_frame(length) {
+        Some(mtu) if length <= FRAME_LENGTH_TCP => format!("an mtu of {mtu} carries it"),
+        _ => "shared memory alone carries it".to_owned(),
+    };
+    format!(
+        "sequence {sequence} in {} has a frame of {length} bytes, and the networks carry {carried}; {advice}",
+        segment.display()
+    )
+}
