@@ -28,6 +28,8 @@ pub(super) struct LatencyPlan {
     pub messages: u64,
     /// How often it is measured.
     pub repetitions: u64,
+    /// Ends a repetition that takes longer, ms.
+    pub time_limit_ms: u64,
     /// The greatest ratio of the median to the floor's, where there is a target.
     pub ratio_max: Option<f64>,
 }
@@ -211,6 +213,8 @@ fn latencies(arguments: &SequencerArguments, transports: &[Transport]) -> impl I
             warm_up: (messages / 20).clamp(100, 50_000),
             messages,
             repetitions: extent.pick(1, 3, 5),
+            // A number that was asked for is measured however long it takes.
+            time_limit_ms: if arguments.messages.is_some() { u64::MAX } else { extent.pick(60_000, 2_000, 20_000) },
             ratio_max: match transport {
                 Transport::SharedMemory => Some(RATIO_MAX_SHARED_MEMORY),
                 Transport::Udp | Transport::Multicast => Some(RATIO_MAX_PACKETS),

@@ -73,7 +73,9 @@ pub fn line(row: &Row, took: Duration) -> String {
     }
     line += &match (row.throughput_per_s, row.latency_ns) {
         (Some(per_s), _) => format!(": {}/s", rate(per_s)),
-        (None, Some(latency)) => format!(": p50 {} µs, p99 {} µs", microseconds(latency.p50), microseconds(latency.p99)),
+        (None, Some(latency)) => {
+            format!(": p50 {} µs, p99 {} µs", microseconds(latency.p50), microseconds(latency.p99))
+        }
         (None, None) => String::new(),
     };
     if let Some(ratio) = row.floor_ratio {
@@ -307,9 +309,15 @@ mod tests {
             Some(LatencyNs { min: 3_000, mean: 4_000.0, p50: 3_900, max: 9_000, ..LatencyNs::default() });
         let rows = vec![batched, latency, row("throughput", "shared-memory", 64)];
         let text = whole(&Report { rows, ..Report::default() }, TableStyle::Markdown);
-        for expected in
-            ["2,330,160 (1,641,239)", "2,111,222", "≥ 2,300,000, not reached", "3.24 / 3.43", "3.38 / 5.55", "3.38 / 11.31", "382 ns"]
-        {
+        for expected in [
+            "2,330,160 (1,641,239)",
+            "2,111,222",
+            "≥ 2,300,000, not reached",
+            "3.24 / 3.43",
+            "3.38 / 5.55",
+            "3.38 / 11.31",
+            "382 ns",
+        ] {
             assert!(text.contains(expected), "{expected} is missing in {text}");
         }
         assert_eq!(text.matches("2,330,160").count(), 1, "shared memory is not what was published");
@@ -320,7 +328,8 @@ mod tests {
         let mut row = row("throughput", "multicast", 1400);
         row.config.extra.extend([("batch_node".to_owned(), false.into()), ("mtu_bytes".to_owned(), 9_000.into())]);
         (row.throughput_per_s, row.floor_ratio) = (Some(700_000.4), Some(0.5));
-        let expected = "throughput multicast 1,400 B, one per packet, mtu 9,000: 700,000/s, 0.50 × floor, verified (2.5 s)";
+        let expected =
+            "throughput multicast 1,400 B, one per packet, mtu 9,000: 700,000/s, 0.50 × floor, verified (2.5 s)";
         assert_eq!(line(&row, Duration::from_millis(2_500)), expected);
         row.verified = Some(false);
         assert!(line(&row, Duration::ZERO).contains("NOT VERIFIED"));

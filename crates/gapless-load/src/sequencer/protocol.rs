@@ -197,6 +197,8 @@ pub enum Role {
         /// Not timed, first.
         warm_up: u64,
         messages: u64,
+        /// Ends the round trips that take longer, warm-up included, ms.
+        time_limit_ms: u64,
     },
     /// Publishes as [`NodeRequest`] asks, and reads what everybody publishes.
     Push,
@@ -240,6 +242,10 @@ pub struct Participant {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RoundTrips {
     pub latencies: LatencyHistogram,
+    /// Messages of the warm-up.
+    pub warmed_up: u64,
+    /// Messages of the timed section.
+    pub measured: u64,
     /// Of the timed section.
     pub elapsed_ns: u64,
     /// CPU time of the timed section.

@@ -82,7 +82,8 @@ impl PacketNetwork {
     #[must_use]
     pub const fn frame_length_max(&self) -> usize {
         let down = mold::HEADER_LENGTH + mold::BLOCK_HEADER_LENGTH;
-        let padded = self.packet_length_max.saturating_sub(upstream::HEADER_LENGTH) / MESSAGE_ALIGNMENT * MESSAGE_ALIGNMENT;
+        let padded =
+            self.packet_length_max.saturating_sub(upstream::HEADER_LENGTH) / MESSAGE_ALIGNMENT * MESSAGE_ALIGNMENT;
         let down = self.packet_length_max.saturating_sub(down);
         if padded < down { padded } else { down }
     }

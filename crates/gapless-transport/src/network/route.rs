@@ -4,9 +4,10 @@ use gapless_agent::regular_file::read_text;
 use nix::ifaddrs::getifaddrs;
 use nix::sys::socket::{getsockopt, sockopt};
 use rustix::fd::OwnedFd;
+use rustix::net::sockopt::set_ip_multicast_if;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, getsockname, ipproto, socket_with};
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 
 /// A way out of this host.
@@ -43,7 +44,7 @@ impl Route {
     #[must_use]
     pub fn of_address(address: IpAddr) -> Option<Self> {
         let interface = interface_of(address)?;
-        let mtu_bytes = interface_mtu(&interface)?;
+        let mtu_bytes = mtu_at(address).or_else(|| interface_mtu(&interface))?;
         Some(Self { interface, mtu_bytes })
     }
 
@@ -101,6 +102,20 @@ pub(super) fn interface_of(address: IpAddr) -> Option<String> {
     getifaddrs().ok()?.find(has_address).map(|found| found.interface_name).or(loopback)
 }
 
+/// The MTU of the interface that has `address`, by a socket whose packets to a group leave there: unlike the file it is
+/// of this process's network namespace.
+fn mtu_at(address: IpAddr) -> Option<usize> {
+    let IpAddr::V4(address) = address else { return None };
+    let flags = SocketFlags::CLOEXEC;
+    let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, flags, Some(ipproto::UDP)).ok()?;
+    set_ip_multicast_if(&socket, &address).ok()?;
+    connect(&socket, &ALL_HOSTS).ok()?;
+    usize::try_from(getsockopt(&socket, sockopt::IpMtu).ok()?).ok()
+}
+
+/// The group of all hosts of a network, at the discard port; nothing is sent there.
+const ALL_HOSTS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(224, 0, 0, 1)), 9);
+
 fn interface_mtu(interface: &str) -> Option<usize> {
     let path = Path::new("/sys/class/net").join(interface).join("mtu");
     read_text(&path).ok()?.trim().parse().ok()
@@ -109,7 +124,7 @@ fn interface_mtu(interface: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::net::{Ipv4Addr, Ipv6Addr};
+    use std::net::Ipv6Addr;
 
     const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 

@@ -44,7 +44,7 @@ pub(in crate::sequencer) fn measure(
             }
             Err(error) => return Err(error),
         }
-        measured += messages;
+        measured += all.last().map_or(0, |repetition| repetition.trips.measured);
     }
 
     let mut latencies = LatencyHistogram::new();
@@ -127,7 +127,7 @@ fn once(
         journaled_bytes: journaled_bytes(of.warm_up + messages, of.payload_bytes),
     };
     let mut stream_under_test = StreamUnderTest::open(plan, directory, sequencer, interrupted)?;
-    let role = Role::RoundTrips { warm_up: of.warm_up, messages };
+    let role = Role::RoundTrips { warm_up: of.warm_up, messages, time_limit_ms: of.time_limit_ms };
     let assignment = NodeAssignment {
         cpu: node_cpu,
         mtu: of.mtu.map(Mtu::bytes),
@@ -151,7 +151,11 @@ fn once(
         extra.insert("cpus".to_owned(), serde_json::json!({"node": node, "sequencer": sequencer}));
         row.config.cpu = Some(threads.to_owned());
     }
-    let handled = of.warm_up + messages;
+    let handled = trips.warmed_up + trips.measured;
+    if trips.measured < messages {
+        let (measured, limit_ms) = (trips.measured, of.time_limit_ms);
+        row.notes.push(format!("{measured} of {messages} round trips in the {limit_ms} ms of a repetition"));
+    }
     let so_far = (row.lost.unwrap_or(0), row.duplicated.unwrap_or(0), row.verified.unwrap_or(true));
     verify_accounts(row, &[handled], &[("node 1", &trips.account)], journal.as_ref());
     row.lost = row.lost.map(|lost| lost + so_far.0);

@@ -8,6 +8,7 @@ use crate::sequencer::failed;
 use crate::sequencer::protocol::{NodeAssignment, Ready, Role, Way, datagrams, shared_memory, stream_failed, tcp};
 use gapless_client::node::{PublisherOptions, Start, StreamNode, StreamNodeOptions};
 use gapless_wire::mtu::Mtu;
+use std::time::Duration;
 
 /// Runs it.
 pub fn run(assignment: &NodeAssignment, parent: &Parent) -> Result<()> {
@@ -23,9 +24,10 @@ fn work<L: CountingLink>(link: L, assignment: &NodeAssignment, parent: &Parent) 
     let publisher = PublisherOptions { window_messages: assignment.window_messages, ..PublisherOptions::default() };
     let live = StreamNodeOptions { start: Start::Live, publisher: Some(publisher), ..StreamNodeOptions::default() };
     match assignment.role {
-        Role::RoundTrips { warm_up, messages } => {
+        Role::RoundTrips { warm_up, messages, time_limit_ms } => {
             let mut node = open(StreamNode::new(link, live), parent)?;
-            let outcome = round_trips::run(&mut node, assignment, warm_up, messages)?;
+            let outcome =
+                round_trips::run(&mut node, assignment, (warm_up, messages), Duration::from_millis(time_limit_ms))?;
             parent.send(&outcome)
         }
         Role::Push => push::run(open(StreamNode::new(link, live), parent)?, assignment, parent),

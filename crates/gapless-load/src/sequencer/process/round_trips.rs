@@ -11,17 +11,18 @@ use crate::sequencer::protocol::{NodeAssignment, Participant, RoundTrips, stream
 use crate::time_sources::elapsed_ns;
 use gapless_agent::monotonic::saturating_ns;
 use gapless_client::node::{NodeEvent, StreamNode};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Looks without a message after which the time is looked at.
 const LOOKS_PER_CLOCK: u32 = 1 << 16;
 
-/// Publishes `warm_up` messages and then `messages`, each when the one before has come back.
+/// Publishes `warm_up` messages and then `messages`, each when the one before has come back. A fifth of `time_limit` ends
+/// the warm-up, all of it the rest.
 pub fn run<L: CountingLink>(
     node: &mut StreamNode<L>,
     assignment: &NodeAssignment,
-    warm_up: u64,
-    messages: u64,
+    (warm_up, messages): (u64, u64),
+    time_limit: Duration,
 ) -> Result<RoundTrips> {
     let session = node.session().ok_or_else(|| failed("a node without a session"))?;
     let pattern = PayloadPattern::new(session, assignment.payload_bytes);
@@ -31,24 +32,31 @@ pub fn run<L: CountingLink>(
     // The message as it came, to be checked when the clock has stopped.
     let mut came = Received { payload: payload.clone(), ..Received::default() };
     let (mut began, mut cpu_before) = (Instant::now(), process_cpu_ns());
-    for number in 0..warm_up + messages {
-        if number == warm_up {
+    let (started, mut warmed_up, mut measured) = (began, None, 0);
+    for number in 0.. {
+        if warmed_up.is_none() && (number == warm_up || started.elapsed() > time_limit / 5) {
+            warmed_up = Some(number);
             (began, cpu_before) = (Instant::now(), process_cpu_ns());
+        }
+        if measured == messages || (measured > 0 && began.elapsed() > time_limit) {
+            break;
         }
         pattern.write(number, &mut payload);
         let begin = Instant::now();
         node.publish(TYPE, &payload).map_err(|error| stream_failed(&error))?;
         node.flush().map_err(|error| stream_failed(&error))?;
         let end = wait(node, &mut came, begin, assignment.spins)?;
-        if number >= warm_up {
+        if warmed_up.is_some() {
             histogram.record(saturating_ns(end - begin));
+            measured += 1;
         }
         came.tell(&mut tally, session);
     }
     let elapsed_ns = elapsed_ns(began);
     let cpu_ns = process_cpu_ns() - cpu_before;
     let account = complete(tally.account(), node);
-    Ok(RoundTrips { latencies: histogram, elapsed_ns, cpu_ns, account })
+    let warmed_up = warmed_up.unwrap_or(0);
+    Ok(RoundTrips { latencies: histogram, warmed_up, measured, elapsed_ns, cpu_ns, account })
 }
 
 /// The node's own message.

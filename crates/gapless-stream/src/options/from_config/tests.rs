@@ -374,7 +374,8 @@ fn frames_are_as_long_as_the_transport_carries() {
     let shorter = UDP.replace("[network]", "[network]\npacket_length_max = 1_000");
     assert_eq!(stated(&shorter, "9_000").frame_length_max, 976);
     refuses(
-        &UDP.replace("directory", "mtu = 1_500\ndirectory").replace("[network]", "[network]\npacket_length_max = 1_401"),
+        &UDP.replace("directory", "mtu = 1_500\ndirectory")
+            .replace("[network]", "[network]\npacket_length_max = 1_401"),
         6,
         &["network.packet_length_max", "an mtu of 1500", "at most 1400"],
     );
