@@ -166,10 +166,10 @@ impl EventStreamOptions {
     /// ```
     /// # mod gapless {
     /// #     pub mod prelude { pub use gapless_stream::options::EventStreamOptions; }
-    /// #     pub mod wire { pub use gapless_wire::mtu; }
+    /// #     pub mod stream { pub use gapless_wire::mtu::Mtu; }
     /// # }
     /// use gapless::prelude::*;
-    /// let jumbo = gapless::wire::mtu::Mtu::new(9_000)?;
+    /// let jumbo = gapless::stream::Mtu::new(9_000)?;
     /// assert_eq!(EventStreamOptions::in_directory("orders").with_mtu(jumbo).frame_length_max, 8_876);
     /// # Ok::<(), String>(())
     /// ```

@@ -8,9 +8,9 @@
 //! | [`frame`] | [`Frame`], a checked view of received bytes; [`FrameHeader`], the fields as values |
 //! | [`control`] | payloads of the frames that the engine itself understands |
 //! | [`mark`] | [`mark::Mark`]: the sequencer's own notes in the stream |
-//! | [`mtu`] | [`mtu::Mtu`]: the longest packet of a stream's networks |
 //! | [`mold`] | MoldUDP64: packets of messages over UDP, and requests for lost ones |
 //! | [`upstream`] | what nodes and the sequencer's command port say to each other |
+//! | [`mtu`] | [`mtu::Mtu`]: the longest packet of a stream's networks |
 //! | [`soup`] | SoupBinTCP 3.00: messages over TCP, and logins |
 //! | [`feed_session`] | [`FeedSession`], the name under which other networks know a stream |
 //! | [`fields`] | the one reader and writer of fields |

@@ -30,6 +30,7 @@
 
 use crate::descriptor::FRAME_LENGTH_UDP;
 use crate::feed_session::FeedSession;
+use crate::mtu::{Mtu, PACKET_HEADER_LENGTH};
 
 /// Length of a downstream packet's header in bytes.
 pub const HEADER_LENGTH: usize = 20;
@@ -55,6 +56,10 @@ const COUNT_OFFSET: usize = 18;
 
 const _: () = assert!(HEADER_LENGTH == COUNT_OFFSET + 2 && REQUEST_LENGTH == HEADER_LENGTH);
 const _: () = assert!(HEADER_LENGTH + BLOCK_HEADER_LENGTH + FRAME_LENGTH_UDP <= PACKET_LENGTH_UDP);
+const _: () = assert!(
+    Mtu::DEFAULT.packet_length_max() == PACKET_LENGTH_UDP
+        && HEADER_LENGTH + BLOCK_HEADER_LENGTH <= PACKET_HEADER_LENGTH
+);
 
 /// Why some bytes are not a MoldUDP64 packet or request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

@@ -1,7 +1,6 @@
 //! [`Mtu`]: the longest IP packet of a stream, and the limits of its frames and packets that follow from it.
 
 use crate::descriptor::aligned_length;
-use crate::upstream;
 use std::fmt;
 use std::str::FromStr;
 
@@ -21,6 +20,8 @@ pub struct Mtu(u16);
 
 /// Bytes of an MTU beyond the longest frame: the headers of IP, UDP and both protocols, and room for a tunnel.
 const OVERHEAD: u16 = 124;
+/// The longer of the headers that a packet of frames begins with, that of the upstream protocol, bytes.
+pub const PACKET_HEADER_LENGTH: usize = 24;
 
 impl Mtu {
     /// Ethernet's, and the default of a stream over UDP.
@@ -68,7 +69,7 @@ impl Mtu {
     /// The longest packet, bytes of UDP payload.
     #[must_use]
     pub const fn packet_length_max(self) -> usize {
-        upstream::HEADER_LENGTH + aligned_length(self.frame_length_max())
+        PACKET_HEADER_LENGTH + aligned_length(self.frame_length_max())
     }
 
     /// The least MTU whose packets carry a frame of `frame_length` bytes; `None` if no MTU does.
@@ -98,12 +99,11 @@ impl FromStr for Mtu {
 mod tests {
     use super::*;
     use crate::descriptor::FRAME_LENGTH_UDP;
-    use crate::mold;
 
     #[test]
     fn default_is_the_limit_of_before() {
         assert_eq!(Mtu::DEFAULT.frame_length_max(), FRAME_LENGTH_UDP);
-        assert_eq!(Mtu::DEFAULT.packet_length_max(), mold::PACKET_LENGTH_UDP);
+        assert_eq!(Mtu::DEFAULT.packet_length_max(), 1_400);
     }
 
     #[test]
@@ -113,8 +113,7 @@ mod tests {
         for bytes in Mtu::MIN..=Mtu::MAX {
             let mtu = Mtu::new(bytes.into()).unwrap();
             let (frame, packet) = (mtu.frame_length_max(), mtu.packet_length_max());
-            assert!(mold::HEADER_LENGTH + mold::BLOCK_HEADER_LENGTH + frame <= packet, "{mtu}");
-            assert!(upstream::HEADER_LENGTH + aligned_length(frame) <= packet, "{mtu}");
+            assert!(PACKET_HEADER_LENGTH + aligned_length(frame) <= packet, "{mtu}");
             assert!(packet + IP_UDP <= usize::from(bytes), "{mtu}");
             assert_eq!(Mtu::of_frame(frame), Some(mtu));
         }

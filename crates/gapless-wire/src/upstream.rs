@@ -49,7 +49,7 @@
 use crate::checksum::crc32c;
 use crate::feed_session::FeedSession;
 use crate::fields::{put_at, u16_at, u32_at, u64_at, u128_at};
-use crate::mtu::Mtu;
+use crate::mtu::{Mtu, PACKET_HEADER_LENGTH};
 use crate::soup::Field;
 
 /// The first word of every packet. No MoldUDP64 packet begins with it, because it is no printable text.
@@ -61,6 +61,8 @@ pub const HEADER_LENGTH: usize = 24;
 pub const HELLO_LENGTH: usize = WELCOME_LENGTH;
 /// The longest packet over TCP, bytes.
 pub const PACKET_LENGTH_MAX: usize = 256 << 10;
+
+const _: () = assert!(HEADER_LENGTH == PACKET_HEADER_LENGTH, "packets are as long as an MTU says");
 
 const TYPE_OFFSET: usize = 4;
 const LENGTH_OFFSET: usize = 8;

@@ -72,4 +72,5 @@ pub use gapless_stream::network::endpoints::{Carrier, PacketNetwork};
 pub use gapless_stream::options::EventStreamOptions;
 pub use gapless_transport::{Tier, Transport};
 pub use gapless_wire::feed_session::FeedSession;
+pub use gapless_wire::mtu::Mtu;
 pub use gapless_wire::{Encoding, Kind};

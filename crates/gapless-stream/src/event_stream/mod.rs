@@ -6,8 +6,10 @@
 //! | [`builder`] | the parts that every stream has: window, journal, links, threads |
 //! | `sequencing` | a stream that puts frames in order |
 //! | `relaying` | a stream that passes another's frames on: dispatchers and bridges |
+//! | `carried_frames` | whether the frames of a journal fit the packets of its networks |
 
 pub mod builder;
+mod carried_frames;
 mod relaying;
 mod sequencing;
 

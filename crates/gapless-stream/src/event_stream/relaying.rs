@@ -2,9 +2,9 @@
 //! goes on where its own journal ends.
 
 use super::builder::{Head, Journaling, StreamBuilder};
+use super::carried_frames;
 use super::{EventStream, StreamRecovery};
 use crate::locked_directory::{LockedDirectory, Owner};
-use crate::network::carried_frames;
 use crate::options::EventStreamOptions;
 use crate::persistence::{OpenedJournal, Opening};
 use crate::relay::feeds::KeptFeeds;

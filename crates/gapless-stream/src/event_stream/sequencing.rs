@@ -1,11 +1,11 @@
 //! Starting a stream that puts frames in order: the sequencer as it stood, and its agents.
 
 use super::builder::{Head, Journaling, StreamBuilder};
+use super::carried_frames;
 use super::{EventStream, StreamRecovery};
 use crate::ingress::{Ingress, IngressCounters, IngressLinks, IngressOptions};
 use crate::locked_directory::{LockedDirectory, Owner};
 use crate::messages::SequencerRequest;
-use crate::network::carried_frames;
 use crate::options::EventStreamOptions;
 use crate::persistence::{OpenedJournal, Opening};
 use crate::responder::Responder;

@@ -2,7 +2,6 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | `carried_frames` | whether the frames of a journal fit the packets |
 //! | [`endpoints`] | where the sequencer meets nodes by packets, and its agents for it |
 //! | [`gateway`] | the command port: frames that nodes publish over datagrams |
 //! | [`client_sessions`] | the nodes that were let in, for every carrier of packets |
@@ -13,7 +12,6 @@
 //! | [`client_port`] | where clients of a service come in by TCP |
 //! | [`soup_server`] | the stream from any frame on, over TCP, as SoupBinTCP |
 
-pub(crate) mod carried_frames;
 pub mod client_port;
 pub mod client_sessions;
 pub mod endpoints;
