@@ -198,7 +198,10 @@ impl Dialing {
                 let (seen, released_sequence) = (options.seen, welcome.released_sequence);
                 return Err(TransportError::OtherHistory { peer: peer.clone(), seen, released_sequence });
             }
-            Status::OtherMtu => return Err(refused(other_mtu(welcome.mtu, options.mtu))),
+            Status::OtherMtu => {
+                let (status, reason) = (Some(Status::OtherMtu), other_mtu(welcome.mtu, options.mtu));
+                return Err(TransportError::Handshake { peer: self.whom(), status, reason });
+            }
             Status::RingSize => return Err(refused(ring_size_reason(options.link))),
             Status::NotReadable => {
                 return Err(refused("its stream belongs to a service and cannot be read".to_owned()));
