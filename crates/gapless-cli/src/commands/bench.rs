@@ -60,7 +60,7 @@ enum Benchmark {
     /// Nodes and a sequencer, each a process: round trips with one message in flight, throughput of nodes that push, rewind of a
     /// late joiner, over shared memory, UDP, multicast and TCP
     #[command(
-        after_help = "Examples:\n  gapless bench sequencer --json sequencer.json\n  gapless bench sequencer --only latency --transport udp --payload 256,1024\n  gapless bench sequencer --only throughput --transport multicast\n  gapless bench sequencer --transport tcp --nodes 5 --tier sync\n  gapless bench sequencer --quick\n  gapless bench sequencer --stream /var/lib/gapless/market\n  gapless bench sequencer --command 10.0.0.5:9001 --request 10.0.0.5:9002 --group 239.1.1.1:9003 --interface eth0\n  gapless bench sequencer --command 10.0.0.5:9001 --request 10.0.0.5:9002 --username anna --password swordfish"
+        after_help = "Examples:\n  gapless bench sequencer --json sequencer.json\n  gapless bench sequencer --full\n  gapless bench sequencer --only throughput --payload 1400 --mtu 1500,9000,65535\n  gapless bench sequencer --only latency --transport udp --payload 256,1024\n  gapless bench sequencer --only throughput --transport multicast\n  gapless bench sequencer --transport tcp --nodes 5 --tier sync\n  gapless bench sequencer --quick\n  gapless bench sequencer --stream /var/lib/gapless/market\n  gapless bench sequencer --command 10.0.0.5:9001 --request 10.0.0.5:9002 --group 239.1.1.1:9003 --interface eth0\n  gapless bench sequencer --command 10.0.0.5:9001 --request 10.0.0.5:9002 --username anna --password swordfish"
     )]
     Sequencer(Box<SequencerArguments>),
     /// What clients see while a cluster's leader is killed, the lead is transferred, members restart, a snapshot is taken;
