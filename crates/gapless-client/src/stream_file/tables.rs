@@ -51,14 +51,14 @@ fn stream(mut table: Table<'_>, config: &mut StreamConfig) -> Result<(), ClientE
         Some(value) => Some(value.text()?.into()),
         None => None,
     };
+    let sequencer = &mut config.sequencer;
+    sequencer.tier = table.get("tier", |value| value.choice(&Tier::ALL.map(|tier| (tier.name(), tier))))?;
+    table.set("transport", &mut config.transport, |value| value.choice(Transport::NAMES))?;
     let mtus = u64::from(Mtu::MIN)..=u64::from(Mtu::MAX);
     config.mtu = table.get("mtu", |value| {
         let bytes = value.size(mtus)?;
         Mtu::new(bytes).map_err(|reason| value.refuse(reason))
     })?;
-    let sequencer = &mut config.sequencer;
-    sequencer.tier = table.get("tier", |value| value.choice(&Tier::ALL.map(|tier| (tier.name(), tier))))?;
-    table.set("transport", &mut config.transport, |value| value.choice(Transport::NAMES))?;
     sequencer.feed_session = table.get("feed_session", |value| value.read(str::parse))?;
     let frames = gapless_wire::HEADER_LENGTH as u64 + 64..=FRAME_LENGTH_MAX as u64;
     sequencer.frame_length_max = table.get("frame_length_max", |value| bytes(value, frames))?;
