@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use gapless_transport::network::{
-    Datagrams, Faults, Interface, MemoryNetwork, PACKET_LENGTH_MAX, Peer, Segmentation, SendRefused, UdpOptions,
+    Datagrams, Faults, Interface, MemoryNetwork, PACKET_LENGTH_MAX, Peer, Route, Segmentation, SendRefused, UdpOptions,
     UdpSocket,
 };
 use std::io;
@@ -96,10 +96,15 @@ fn packets_of_different_lengths_arrive_as_they_were<D: Datagrams>(mut setting: S
     }
 }
 
+/// Headers of IPv6 and UDP, bytes.
+const IPV6_HEADERS: usize = 48;
+
 fn the_longest_packet_arrives<D: Datagrams>(mut setting: Setting<D>) {
-    let packets = made_of(&[PACKET_LENGTH_MAX]);
-    let taken = setting.sender.send(setting.target, &packets[0], PACKET_LENGTH_MAX).unwrap();
-    assert_eq!(taken, PACKET_LENGTH_MAX);
+    // The longer headers of IPv6 are within the MTU, too, because no packet is fragmented.
+    let route = Route::to(setting.target).filter(|_| setting.target.is_ipv6());
+    let longest = route.map_or(PACKET_LENGTH_MAX, |route| PACKET_LENGTH_MAX.min(route.mtu_bytes - IPV6_HEADERS));
+    let packets = made_of(&[longest]);
+    assert_eq!(setting.sender.send(setting.target, &packets[0], longest).unwrap(), longest);
     setting.expect(&packets);
 }
 
@@ -225,6 +230,24 @@ fn a_refusal_of_the_system_names_the_peer_and_the_size() {
         assert!(error.to_string().starts_with("sending a packet of 123 bytes to 127.0.0.1:0: "), "{error}");
     }
     assert!(socket.offload().send, "a wrong address is not the interface's fault");
+}
+
+#[test]
+fn packet_beyond_the_mtu_names_the_interface() {
+    let mut setting = match settings::udp_ipv6() {
+        Ok(setting) => setting,
+        Err(error) => return eprintln!("SKIPPED: {error}"),
+    };
+    if Route::to(setting.target).is_some_and(|route| route.check(PACKET_LENGTH_MAX, setting.target.ip()).is_ok()) {
+        return eprintln!("SKIPPED: the loopback interface takes every packet");
+    }
+    for packets in [1, 3] {
+        let bytes = vec![0; packets * PACKET_LENGTH_MAX];
+        let error = setting.sender.send(setting.target, &bytes, PACKET_LENGTH_MAX).unwrap_err();
+        assert!(SendRefused::is_too_narrow(&error), "{error:?}");
+        assert!(error.to_string().contains("do not pass lo, whose MTU is "), "{error}");
+    }
+    setting.expect(&[]);
 }
 
 #[test]
