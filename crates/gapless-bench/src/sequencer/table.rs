@@ -315,7 +315,7 @@ mod tests {
             "≥ 2,300,000, not reached",
             "3.24 / 3.43",
             "3.38 / 5.55",
-            "3.38 / 11.31",
+            "3.38 / 11.3",
             "382 ns",
         ] {
             assert!(text.contains(expected), "{expected} is missing in {text}");
