@@ -133,6 +133,11 @@ impl<'a> Run<'a> {
         self.step += 1;
         check_interrupted(self.benchmark, self.interrupted)
     }
+
+    /// Prints a line on stderr, above the bar if there is one: a row that was just measured.
+    pub fn line(&self, text: &str) {
+        self.progress.line(text);
+    }
 }
 
 /// The note of a report that is not whole.

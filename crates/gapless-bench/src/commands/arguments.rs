@@ -1,20 +1,24 @@
 //! The options of `gapless bench commands`.
 
+use crate::commands::axon::{AxonCase, Bus};
+use crate::commands::ladder;
 use clap::{Args, ValueEnum};
-use gapless_load::commands::case::{Case, Drive, Tier};
+use gapless_load::commands::case::{Case, Drive, Identifiers, Tier};
 use gapless_measure::reporting::OutputArguments;
 use gapless_measure::{BenchError, Result};
 use std::path::PathBuf;
 use std::time::Duration;
 
-const TURNS: usize = 5;
-const SECONDS: f64 = 2.0;
+/// Turns and seconds of a run, and of a full one.
+const TURNS: (usize, usize) = (1, 5);
+const SECONDS: (f64, f64) = (1.0, 2.0);
 /// Commands in flight.
 const IN_FLIGHT: usize = 4096;
 /// Aggregates where there are many.
 const AGGREGATES: u64 = 10_000;
-/// Events, aggregates, and those for which most commands are, where there are very many.
-const SCALE: (u64, u64, u64) = (50_000_000, 5_000_000, 5_000);
+/// Events, aggregates, and those for which most commands are, where there are very many; of a run, and of a full one.
+const SCALE: (u64, u64, u64) = (2_000_000, 200_000, 5_000);
+const SCALE_FULL: (u64, u64, u64) = (50_000_000, 5_000_000, 5_000);
 const SCALE_QUICK: (u64, u64, u64) = (20_000, 2_000, 50);
 const REPLAYED_EVENTS: u64 = 10_000_000;
 /// Seconds of a turn, and events, of a quick run.
@@ -25,6 +29,8 @@ const AGGREGATES_QUICK: u64 = 100;
 /// A part of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Part {
+    /// The published ladder: the simple bus and the disruptor, by identifiers; ours and Axon's next to each published figure
+    Ladder,
     /// Commands a second: aggregates, tiers, encodings, identifiers, sizes
     Throughput,
     /// Axon Framework 4 by turns with them, where Java and Maven are found
@@ -47,6 +53,18 @@ pub struct CommandsArguments {
     #[arg(long, value_enum, value_delimiter = ',', value_name = "PARTS")]
     pub only: Vec<Part>,
 
+    /// The full run: five turns of two seconds, 50 million events over 5 million aggregates; about 25 minutes
+    #[arg(long, conflicts_with = "quick")]
+    pub full: bool,
+
+    /// Of the ladder's and Axon's rows only those of these buses [default: all]
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "BUSES")]
+    pub buses: Vec<Bus>,
+
+    /// Of the rows of ladder, throughput and Axon only those with these identifiers [default: all]
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "IDENTIFIERS")]
+    pub identifiers: Vec<Identifiers>,
+
     /// Of the throughput's rows only those of these drives [default: all]
     #[arg(long, value_enum, value_delimiter = ',', value_name = "DRIVES")]
     pub drives: Vec<Drive>,
@@ -55,11 +73,11 @@ pub struct CommandsArguments {
     #[arg(long, value_enum, value_delimiter = ',', value_name = "TIERS")]
     pub tiers: Vec<Tier>,
 
-    /// Turns over all rows; the one in the middle stands for all [default: 5]
+    /// Turns over all rows; the one in the middle stands for all [default: 1, with --full 5]
     #[arg(long, value_name = "TURNS", value_parser = clap::value_parser!(u16).range(1..=99))]
     pub turns: Option<u16>,
 
-    /// Seconds of a row in each turn, a quarter more warms up [default: 2]
+    /// Seconds of a row in each turn, a quarter more warms up [default: 1, with --full 2]
     #[arg(long, value_name = "SECONDS", allow_hyphen_values = true)]
     pub seconds: Option<f64>,
 
@@ -75,11 +93,11 @@ pub struct CommandsArguments {
     #[arg(long, value_name = "EVENTS", value_parser = clap::value_parser!(u64).range(1..=10_000_000_000))]
     pub replayed_events: Option<u64>,
 
-    /// Events of the row with very many aggregates [default: 50,000,000]
+    /// Events of the row with very many aggregates [default: 2,000,000, with --full 50,000,000]
     #[arg(long, value_name = "EVENTS", value_parser = clap::value_parser!(u64).range(2..=10_000_000_000))]
     pub scale_events: Option<u64>,
 
-    /// Aggregates of that row, at most as many as events [default: 5,000,000]
+    /// Aggregates of that row, at most as many as events [default: a tenth of them]
     #[arg(long, value_name = "AGGREGATES", value_parser = clap::value_parser!(u64).range(2..=1_000_000_000))]
     pub scale_aggregates: Option<u64>,
 
@@ -92,8 +110,10 @@ pub struct CommandsArguments {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Plan {
     pub(crate) parts: Vec<Part>,
-    /// The rows of the throughput.
+    /// The rows of throughput and ladder.
     pub(crate) cases: Vec<Case>,
+    /// The rows of Axon.
+    pub(crate) axon_cases: Vec<AxonCase>,
     pub(crate) turns: usize,
     /// Of a row in each turn, and what warms up before it.
     pub(crate) time: Duration,
@@ -108,6 +128,8 @@ pub(crate) struct Plan {
     pub(crate) directory: PathBuf,
     /// Little of everything.
     pub(crate) is_quick: bool,
+    /// Everything in its full length.
+    pub(crate) is_full: bool,
 }
 
 impl CommandsArguments {
@@ -117,8 +139,9 @@ impl CommandsArguments {
     /// A time out of its range, a directory that is none, a place for the picture that is no file, a build without pictures.
     pub(crate) fn plan(&self) -> Result<Plan> {
         self.output.check()?;
-        let is_quick = self.output.quick;
-        let seconds = self.seconds.unwrap_or(if is_quick { SECONDS_QUICK } else { SECONDS });
+        let (is_quick, is_full) = (self.output.quick, self.full);
+        let usual = if is_full { SECONDS.1 } else { SECONDS.0 };
+        let seconds = self.seconds.unwrap_or(if is_quick { SECONDS_QUICK } else { usual });
         if !(0.01..=600.0).contains(&seconds) {
             return Err(BenchError::Option(format!("--seconds {seconds}: 0.01 to 600 are possible")));
         }
@@ -126,7 +149,11 @@ impl CommandsArguments {
         if !directory.is_dir() {
             return Err(BenchError::Option(format!("--directory {}: there is no such directory", directory.display())));
         }
-        let scale = if is_quick { SCALE_QUICK } else { SCALE };
+        let scale = match (is_quick, is_full) {
+            (true, _) => SCALE_QUICK,
+            (_, true) => SCALE_FULL,
+            _ => SCALE,
+        };
         let scale_events = self.scale_events.unwrap_or(scale.0);
         // Fewer events than usual are of fewer aggregates.
         let scale_aggregates = self.scale_aggregates.unwrap_or_else(|| scale.1.min((scale_events / 10).max(2)));
@@ -141,16 +168,17 @@ impl CommandsArguments {
         }
         parts.dedup();
         let aggregates = self.aggregates.unwrap_or(if is_quick { AGGREGATES_QUICK } else { AGGREGATES });
-        let cases = self.cases(aggregates);
-        if cases.is_empty() {
+        if !self.buses.is_empty() && !parts.iter().any(|part| matches!(part, Part::Ladder | Part::Axon)) {
             return Err(BenchError::Option(
-                "--drives direct --tiers quorum: a member of a cluster has handles alone".to_owned(),
+                "--buses: they are those of the ladder and of Axon, and --only has neither".to_owned(),
             ));
         }
+        let (cases, axon_cases) = self.cases(&parts, aggregates)?;
         Ok(Plan {
             parts,
             cases,
-            turns: self.turns.map_or(if is_quick { 1 } else { TURNS }, usize::from),
+            axon_cases,
+            turns: self.turns.map_or(if is_full { TURNS.1 } else { TURNS.0 }, usize::from),
             time: Duration::from_secs_f64(seconds),
             warm_up: Duration::from_secs_f64(seconds / 4.0),
             in_flight: self.in_flight.map_or(IN_FLIGHT, |commands| commands as usize),
@@ -165,15 +193,48 @@ impl CommandsArguments {
             scale_hot: scale.2.min(scale_aggregates),
             directory,
             is_quick,
+            is_full,
         })
     }
 
-    fn cases(&self, aggregates: u64) -> Vec<Case> {
-        let is_chosen = |case: &Case| {
-            (self.drives.is_empty() || self.drives.contains(&case.drive))
-                && (self.tiers.is_empty() || self.tiers.contains(&case.tier))
-        };
-        Case::all(aggregates).into_iter().filter(is_chosen).collect()
+    /// The rows of ours and of Axon that these parts have.
+    fn cases(&self, parts: &[Part], aggregates: u64) -> Result<(Vec<Case>, Vec<AxonCase>)> {
+        let has_bus = |bus| self.buses.is_empty() || self.buses.contains(&bus);
+        let has_identifiers = |identifiers| self.identifiers.is_empty() || self.identifiers.contains(&identifiers);
+        let (mut cases, mut axon_cases) = (Vec::new(), Vec::new());
+        if parts.contains(&Part::Ladder) {
+            (cases, axon_cases) = ladder::cases(|bus, identifiers| has_bus(bus) && has_identifiers(identifiers));
+        }
+        if parts.contains(&Part::Throughput) {
+            let is_chosen = |case: &Case| {
+                (self.drives.is_empty() || self.drives.contains(&case.drive))
+                    && (self.tiers.is_empty() || self.tiers.contains(&case.tier))
+                    && has_identifiers(case.identifiers)
+            };
+            let chosen: Vec<Case> = Case::all(aggregates).into_iter().filter(is_chosen).collect();
+            if chosen.is_empty() {
+                return Err(BenchError::Option(
+                    "--drives, --tiers, --identifiers: no row has all of these; a member of a cluster has handles alone, and identifiers of \
+                     the caller are measured in memory"
+                        .to_owned(),
+                ));
+            }
+            add(&mut cases, chosen);
+        }
+        if parts.contains(&Part::Axon) {
+            let is_chosen = |case: &AxonCase| has_bus(case.bus) && has_identifiers(case.identifiers);
+            add(&mut axon_cases, AxonCase::all(aggregates).into_iter().filter(is_chosen).collect());
+        }
+        Ok((cases, axon_cases))
+    }
+}
+
+/// Adds those that are not there.
+fn add<T: PartialEq>(all: &mut Vec<T>, more: Vec<T>) {
+    for one in more {
+        if !all.contains(&one) {
+            all.push(one);
+        }
     }
 }
 
@@ -184,9 +245,13 @@ mod tests {
     #[test]
     fn each_option_has_its_effect() {
         let plan = CommandsArguments::default().plan().unwrap();
-        assert_eq!((plan.turns, plan.in_flight, plan.aggregates), (TURNS, IN_FLIGHT, AGGREGATES));
+        assert_eq!((plan.turns, plan.in_flight, plan.aggregates), (TURNS.0, IN_FLIGHT, AGGREGATES));
         assert_eq!(plan.parts, Part::value_variants());
-        assert_eq!((plan.time, plan.warm_up), (Duration::from_secs(2), Duration::from_millis(500)));
+        assert_eq!((plan.time, plan.warm_up), (Duration::from_secs(1), Duration::from_millis(250)));
+        assert_eq!((plan.scale_events, plan.scale_aggregates), (SCALE.0, SCALE.1));
+        let full = CommandsArguments { full: true, ..CommandsArguments::default() }.plan().unwrap();
+        assert_eq!((full.turns, full.time, full.is_full), (TURNS.1, Duration::from_secs(2), true));
+        assert_eq!((full.scale_events, full.scale_aggregates), (SCALE_FULL.0, SCALE_FULL.1));
         let arguments = CommandsArguments {
             only: vec![Part::Replay],
             turns: Some(3),
@@ -201,7 +266,10 @@ mod tests {
         assert_eq!((plan.parts, plan.turns, plan.in_flight), (vec![Part::Replay], 3, 7));
         assert_eq!((plan.aggregates, plan.replayed_events, plan.time), (9, 11, Duration::from_millis(500)));
         assert_eq!((plan.scale_events, plan.scale_aggregates, plan.scale_hot), (300, 30, 30));
-        let chosen = |drives, tiers| CommandsArguments { drives, tiers, ..CommandsArguments::default() }.plan();
+        let only = vec![Part::Throughput];
+        let chosen = |drives, tiers| {
+            CommandsArguments { only: only.clone(), drives, tiers, ..CommandsArguments::default() }.plan()
+        };
         let plan = chosen(vec![Drive::Direct], vec![Tier::Sync, Tier::Quorum]).unwrap();
         assert!(
             plan.cases.len() == 2
@@ -211,6 +279,29 @@ mod tests {
         let quick = OutputArguments { quick: true, ..OutputArguments::default() };
         let plan = CommandsArguments { output: quick, ..CommandsArguments::default() }.plan().unwrap();
         assert!(plan.is_quick && plan.turns == 1 && plan.replayed_events == REPLAYED_EVENTS_QUICK);
+    }
+
+    #[test]
+    fn buses_and_identifiers_choose_rows() {
+        let of = |only: &[Part], buses: &[Bus], identifiers: &[Identifiers]| {
+            let (only, buses, identifiers) = (only.to_vec(), buses.to_vec(), identifiers.to_vec());
+            CommandsArguments { only, buses, identifiers, ..CommandsArguments::default() }.plan()
+        };
+        let rows = |plan: Plan| (plan.cases.len(), plan.axon_cases.len());
+        assert_eq!(rows(of(&[Part::Ladder], &[], &[]).unwrap()), (6, 12));
+        assert_eq!(rows(of(&[Part::Ladder], &[Bus::Simple], &[]).unwrap()), (3, 6));
+        let plan = of(&[Part::Ladder], &[Bus::Simple], &[Identifiers::Random]).unwrap();
+        assert!(plan.cases[0].is_one_by_one && plan.cases[0].identifiers == Identifiers::Random);
+        assert_eq!(rows(plan), (1, 2));
+        let plan = of(&[Part::Throughput], &[], &[Identifiers::TimeOrdered]).unwrap();
+        assert!(plan.cases.len() == 2 && plan.cases.iter().all(|case| case.identifiers == Identifiers::TimeOrdered));
+        assert_eq!(rows(of(&[Part::Axon], &[Bus::Disruptor], &[Identifiers::Random]).unwrap()), (0, 3));
+        // The disruptor's rows of the ladder are rows of the throughput, too.
+        let (all, ladder) =
+            (of(&[Part::Throughput], &[], &[]).unwrap(), of(&[Part::Throughput, Part::Ladder], &[], &[]));
+        assert_eq!(ladder.unwrap().cases.len(), all.cases.len() + 3);
+        let error = of(&[Part::Replay], &[Bus::Simple], &[]).unwrap_err();
+        assert!(error.is_about_options() && error.to_string().contains("--buses"), "{error}");
     }
 
     #[test]

@@ -1,13 +1,14 @@
-//! Axon Framework 4, which is measured by turns with the rows of this program: a small program of ours, `benchmarks/peers/axon`, that is
-//! built by Maven and run by Java where there are both.
+//! Axon Framework 4, whose rows alternate with ours: a small program of ours, `benchmarks/peers/axon`, is built by Maven and run by Java
+//! where both are found.
 
 use crate::commands::arguments::Plan;
 use crate::commands::{NAME, check_interrupted};
+use clap::ValueEnum;
 use gapless_load::commands::case::Identifiers;
 use gapless_load::peers::broker;
 use gapless_measure::child_process::Child;
 use gapless_measure::own_directory::OwnDirectory;
-use gapless_measure::reporting::{config_number, keys, not_measured, put, word};
+use gapless_measure::reporting::{config_number, keys, not_measured, of_config, put, word};
 use gapless_measure::{BenchError, Result};
 use gapless_measure::{CpuPerMessage, Row, RowConfig};
 use serde::Deserialize;
@@ -17,27 +18,24 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// What it is built of.
-const SOURCES: [(&str, &str); 5] = [
-    ("pom.xml", include_str!("../../../../benchmarks/peers/axon/pom.xml")),
-    (
-        "src/main/java/gapless/Main.java",
-        include_str!("../../../../benchmarks/peers/axon/src/main/java/gapless/Main.java"),
-    ),
-    (
-        "src/main/java/gapless/Counter.java",
-        include_str!("../../../../benchmarks/peers/axon/src/main/java/gapless/Counter.java"),
-    ),
-    (
-        "src/main/java/gapless/Identifiers.java",
-        include_str!("../../../../benchmarks/peers/axon/src/main/java/gapless/Identifiers.java"),
-    ),
-    (
-        "src/main/resources/META-INF/services/org.axonframework.common.IdentifierFactory",
-        include_str!(
-            "../../../../benchmarks/peers/axon/src/main/resources/META-INF/services/org.axonframework.common.IdentifierFactory"
-        ),
-    ),
+/// A file of the program, and its text.
+macro_rules! source {
+    ($path:literal) => {
+        ($path, include_str!(concat!("../../../../benchmarks/peers/axon/", $path)))
+    };
+}
+
+/// Files of the program.
+const SOURCES: [(&str, &str); 9] = [
+    source!("pom.xml"),
+    source!("src/main/java/gapless/Main.java"),
+    source!("src/main/java/gapless/Settings.java"),
+    source!("src/main/java/gapless/Buses.java"),
+    source!("src/main/java/gapless/Counter.java"),
+    source!("src/main/java/gapless/Identifiers.java"),
+    source!("src/main/java/gapless/LastEventStore.java"),
+    source!("src/main/java/gapless/StrongCache.java"),
+    source!("src/main/resources/META-INF/services/org.axonframework.common.IdentifierFactory"),
 ];
 
 const INSTALL: &str = "apt install default-jdk-headless maven";
@@ -45,48 +43,68 @@ const INSTALL: &str = "apt install default-jdk-headless maven";
 const WARM_UP_MIN: Duration = Duration::from_secs(4);
 const HEAP: [&str; 3] = ["-Xms2g", "-Xmx4g", "-XX:+UseParallelGC"];
 
-/// One of its buses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Bus {
+/// One of Axon's buses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Bus {
+    /// Decides on the thread of its caller, one command after the other; ours: direct, one by one
     Simple,
+    /// Hands commands to threads that decide and store; ours: pipelined
     Disruptor,
 }
 
-impl Bus {
-    const fn name(self) -> &'static str {
+/// Load and store of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Setup {
+    /// Answers are awaited and checked, each command has two headers, as ours
+    Ours,
+    /// No answer is awaited, no command has metadata, as in Axon's own benchmark
+    Published,
+    /// As ours, but all events are kept, in Axon's store in memory
+    AllEvents,
+}
+
+impl Setup {
+    /// System properties of the program. A store that keeps the last event of each aggregate is that of Axon's own benchmark; at tier
+    /// `memory` ours keeps a window of a few MiB.
+    const fn properties(self) -> &'static [&'static str] {
         match self {
-            Self::Simple => "simple",
-            Self::Disruptor => "disruptor",
+            Self::Ours => &[],
+            Self::Published => &["-Danswers=none", "-Dmetadata=none"],
+            Self::AllEvents => &["-Dstore=all"],
         }
     }
 }
 
 /// Parameters of a row.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct AxonCase {
-    bus: Bus,
+    pub(crate) bus: Bus,
     aggregates: u64,
-    identifiers: Identifiers,
+    pub(crate) identifiers: Identifiers,
+    setup: Setup,
 }
 
 impl AxonCase {
-    /// All of them, `many` aggregates where there is more than one. Its own identifiers are random.
+    /// Rows with our load: all identifiers, `many` aggregates where there is more than one; and one whose store keeps all events.
     pub(crate) fn all(many: u64) -> Vec<Self> {
         let of = |bus| {
-            let kinds = [
-                (1, Identifiers::Random),
-                (many, Identifiers::Random),
-                (1, Identifiers::TimeOrdered),
-                (1, Identifiers::Position),
-                (many, Identifiers::Position),
-            ];
-            kinds.map(|(aggregates, identifiers)| Self { bus, aggregates, identifiers })
+            let one = Identifiers::value_variants().iter().map(move |kind| Self::of_one(bus, *kind, Setup::Ours));
+            let many = [Identifiers::Random, Identifiers::Position]
+                .map(|kind| Self { aggregates: many, ..Self::of_one(bus, kind, Setup::Ours) });
+            one.chain(many).chain([Self::of_one(bus, Identifiers::Random, Setup::AllEvents)])
         };
-        [Bus::Simple, Bus::Disruptor].into_iter().flat_map(of).collect()
+        Bus::value_variants().iter().flat_map(|bus| of(*bus)).collect()
+    }
+
+    /// A row of one aggregate.
+    pub(crate) const fn of_one(bus: Bus, identifiers: Identifiers, setup: Setup) -> Self {
+        Self { bus, aggregates: 1, identifiers, setup }
     }
 
     pub(crate) fn label(&self) -> String {
-        format!("Axon, {}, {}, {} aggregates", self.bus.name(), word(self.identifiers), self.aggregates)
+        let Self { bus, aggregates, identifiers, setup } = *self;
+        let words = [word(bus), word(identifiers), format!("setup {}", word(setup))].join(", ");
+        format!("Axon, {words}, {aggregates} aggregates")
     }
 }
 
@@ -96,12 +114,14 @@ pub(crate) struct Axon {
     directory: OwnDirectory,
 }
 
-/// What the program prints.
+/// Line that the program prints.
 #[derive(Debug, Deserialize)]
 struct Printed {
     counted: u64,
     elapsed_ns: u64,
     cpu_ns: u64,
+    /// Time in garbage collections.
+    collected_ns: u64,
     wrong: u64,
     first_wrong: Option<String>,
     axon: String,
@@ -148,7 +168,8 @@ impl Axon {
             .current_dir(self.directory.path())
             .args(HEAP)
             .arg(format!("-Didentifiers={}", word(case.identifiers)))
-            .args(["-cp", "target/classes:target/lib/*", "gapless.Main", case.bus.name()])
+            .args(case.setup.properties())
+            .args(["-cp", "target/classes:target/lib/*", "gapless.Main", word(case.bus).as_str()])
             .args([case.aggregates, 0].map(|number| number.to_string()))
             .args([warm_up, plan.time].map(|time| time.as_secs_f64().to_string()))
             .arg(plan.in_flight.to_string());
@@ -162,11 +183,11 @@ impl Axon {
 fn row(case: &AxonCase, plan: &Plan, printed: &Printed) -> Row {
     let counted = printed.counted.max(1) as f64;
     let extra = json!({
-        "aggregates": case.aggregates, "identifiers": word(case.identifiers), "in_flight": plan.in_flight, "axon": printed.axon,
-        "java": printed.java, "heap_bytes_max": printed.heap_bytes_max,
+        "aggregates": case.aggregates, "identifiers": word(case.identifiers), "in_flight": plan.in_flight,
+        "setup": word(case.setup), "axon": printed.axon, "java": printed.java, "heap_bytes_max": printed.heap_bytes_max,
     });
     let config = RowConfig {
-        name: Some(format!("{AXON} {}", case.bus.name())),
+        name: Some(format!("{AXON} {}", word(case.bus))),
         encoding: Some("objects".to_owned()),
         payload_bytes: Some(0),
         extra: keys(extra),
@@ -183,6 +204,7 @@ fn row(case: &AxonCase, plan: &Plan, printed: &Printed) -> Row {
         ..Row::default()
     };
     put(&mut row, "wrong", printed.wrong);
+    put(&mut row, "collected_ns", printed.collected_ns);
     row
 }
 
@@ -205,11 +227,23 @@ pub(crate) fn missing(reason: &str) -> Row {
     row
 }
 
-/// Of the rows with so many aggregates, the most commands a second, whichever bus and identifiers they have.
+/// Most commands a second of the rows with our load and so many aggregates, whichever bus and identifiers they have.
 pub(crate) fn fastest(rows: &[Row], aggregates: u64) -> Option<f64> {
-    let is_its = |row: &&Row| {
-        row.config.name.as_deref().is_some_and(|name| name.starts_with(AXON))
-            && config_number(row, "aggregates") == Some(aggregates)
-    };
-    rows.iter().filter(is_its).filter_map(|row| row.throughput_per_s).reduce(f64::max)
+    let is_of_it = |row: &&Row| is_of(row, Setup::Ours) && config_number(row, "aggregates") == Some(aggregates);
+    rows.iter().filter(is_of_it).filter_map(|row| row.throughput_per_s).reduce(f64::max)
+}
+
+/// The row of one aggregate with this bus, these identifiers and this setup.
+pub(crate) fn row_of(rows: &[Row], bus: Bus, identifiers: Identifiers, setup: Setup) -> Option<&Row> {
+    let name = format!("{AXON} {}", word(bus));
+    rows.iter().find(|row| {
+        is_of(row, setup)
+            && row.config.name.as_ref() == Some(&name)
+            && config_number(row, "aggregates") == Some(1)
+            && of_config(row, "identifiers") == word(identifiers)
+    })
+}
+
+fn is_of(row: &Row, setup: Setup) -> bool {
+    row.config.name.as_deref().is_some_and(|name| name.starts_with(AXON)) && of_config(row, "setup") == word(setup)
 }

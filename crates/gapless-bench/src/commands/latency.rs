@@ -3,7 +3,7 @@
 
 use crate::commands::arguments::Plan;
 use crate::commands::throughput::CANONICAL;
-use crate::commands::{Canonical, MeasureCanonical, check_interrupted, rows};
+use crate::commands::{Canonical, MeasureCanonical, check_interrupted, rows, table};
 use gapless_agent::OptimizeFor;
 use gapless_load::commands::case::{Case, Drive, Tier};
 use gapless_load::commands::latency::{PER_S, SLEEPS, SPINS, Slices, one_slice};
@@ -18,8 +18,9 @@ use std::time::Duration;
 
 /// A floor of a row needs no longer.
 const FLOOR_TIME_MAX: Duration = Duration::from_secs(2);
-/// Messages of a canonical row of a quick run.
+/// Messages of a canonical row of a quick run, and of one that is not full.
 const CANONICAL_QUICK: u64 = 1_000;
+const CANONICAL_USUAL: u64 = 30_000;
 
 /// The rows: how commands reach the writer, and whether the thread that awaits an outcome sleeps, as it does by default, or spins, as the driver of
 /// the canonical row does. The one that owns a direct bus has nobody to wait for.
@@ -47,21 +48,31 @@ pub(crate) fn measure(plan: &Plan, canonical: &MeasureCanonical<'_>, run: &mut R
             FloorPlan { time_limit: plan.time.min(FLOOR_TIME_MAX), ..FloorPlan::new(&plan.directory, items) }.measure();
         run.report.notes.extend(floor.skipped);
         floors.push(floor.rows);
-        let mut row = canonical(Canonical::Latency, plan.is_quick.then_some(CANONICAL_QUICK), &plan.directory)?;
+        let count = match (plan.is_quick, plan.is_full) {
+            (true, _) => Some(CANONICAL_QUICK),
+            (_, true) => None,
+            _ => Some(CANONICAL_USUAL),
+        };
+        let mut row = canonical(Canonical::Latency, count, &plan.directory)?;
         // One that was cut short is none.
         check_interrupted(run.interrupted)?;
         row.config.name = Some(CANONICAL.to_owned());
+        run.line(&table::line("the canonical row at a rate", &row));
         canonical_rows.push(vec![row]);
         slices.iter_mut().try_for_each(|slices| {
             let caller = slices.caller.map_or_else(String::new, |does| format!(", the caller {does}"));
-            run.next(&format!("{} at {PER_S} a second{caller}", slices.case.label()))?;
+            let label = format!("{} at {PER_S} a second{caller}", slices.case.label());
+            run.next(&label)?;
             let place = Place { parent: &plan.directory, optimize_for: OptimizeFor::Latency, is_quick: plan.is_quick };
-            one_slice(place, (plan.warm_up, plan.time), run.interrupted, slices)
+            one_slice(place, (plan.warm_up, plan.time), run.interrupted, slices)?;
+            // Of all slices until now.
+            run.line(&table::line(&label, &row_of(slices)));
+            Ok(())
         })
     });
     let floors = turns::middle_floors(floors);
     let mut measured_rows = turns::middle_rows(canonical_rows);
-    measured_rows.extend(slices.iter().filter(|slices| slices.histogram.count() > 0).map(row));
+    measured_rows.extend(slices.iter().filter(|slices| slices.histogram.count() > 0).map(row_of));
     for mut row in measured_rows {
         if let Some(floor) = floors.first() {
             row.compare_with(floor);
@@ -72,7 +83,7 @@ pub(crate) fn measure(plan: &Plan, canonical: &MeasureCanonical<'_>, run: &mut R
     measured
 }
 
-fn row(slices: &Slices) -> Row {
+fn row_of(slices: &Slices) -> Row {
     let mut config = rows::config(&slices.case, "latency", 1);
     config.rate_per_s = Some(PER_S);
     config.count = Some(slices.histogram.count());

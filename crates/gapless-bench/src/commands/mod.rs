@@ -6,6 +6,7 @@
 //! | `targets` | what the figures are to reach, and whether they do |
 //! | `scale` | many aggregates, on a stream whose process was killed |
 //! | `latency` | how long a command takes at a rate, beside the canonical row |
+//! | `ladder` | the published ladder: rows of ours and of Axon's next to each published figure |
 //! | `throughput` | commands a second, beside encoding and appending alone and the canonical row |
 //! | `quorum` | commands on a cluster of two members |
 //! | `replay` | events a second of a fold of the whole stream |
@@ -15,6 +16,7 @@
 
 mod arguments;
 mod axon;
+mod ladder;
 mod latency;
 mod quorum;
 mod replay;
@@ -29,7 +31,7 @@ pub use arguments::CommandsArguments;
 use crate::canonical;
 use crate::options::{CanonicalArguments, Mode, Program, Tier};
 use arguments::{Part, Plan};
-use gapless_load::commands::{NAME, check_interrupted, failed};
+use gapless_load::commands::{NAME, check_interrupted};
 use gapless_measure::reporting::{Run, Shown};
 use gapless_measure::{Result, Row};
 use std::path::Path;
@@ -89,26 +91,35 @@ pub fn run(arguments: &CommandsArguments, interrupted: &Arc<AtomicBool>) -> Resu
 
 fn steps(plan: &Plan) -> usize {
     let of = |part: Part| match part {
-        Part::Throughput | Part::Axon => throughput::steps(plan, part),
         Part::Latency => latency::steps(plan),
         Part::Replay => replay::steps(plan),
         Part::Scale => scale::steps(plan),
+        Part::Ladder | Part::Throughput | Part::Axon => 0,
     };
-    plan.parts.iter().map(|part| of(*part)).sum()
+    throughput::steps(plan) + plan.parts.iter().map(|part| of(*part)).sum::<usize>()
 }
 
 fn measure(plan: &Plan, canonical: &MeasureCanonical<'_>, run: &mut Run<'_>) -> Result<()> {
+    let measured = measure_parts(plan, canonical, run);
+    // Also of what was measured before an interrupt.
+    targets::note(&mut run.report);
+    ladder::note(&mut run.report);
+    measured
+}
+
+fn measure_parts(plan: &Plan, canonical: &MeasureCanonical<'_>, run: &mut Run<'_>) -> Result<()> {
+    let is_of_rates = |part: &Part| matches!(part, Part::Ladder | Part::Throughput | Part::Axon);
+    // Their rows alternate, and those that they share are measured once.
+    if plan.parts.iter().any(is_of_rates) {
+        throughput::measure(plan, canonical, run)?;
+    }
     for part in &plan.parts {
         match part {
-            Part::Throughput => throughput::measure(plan, canonical, run),
-            // By turns with the rows of the throughput, if they are wanted, too.
-            Part::Axon if plan.parts.contains(&Part::Throughput) => Ok(()),
-            Part::Axon => throughput::measure(plan, canonical, run),
+            Part::Ladder | Part::Throughput | Part::Axon => Ok(()),
             Part::Latency => latency::measure(plan, canonical, run),
             Part::Replay => replay::measure(plan, run),
             Part::Scale => scale::measure(plan, run),
         }?;
     }
-    targets::note(&mut run.report);
     Ok(())
 }

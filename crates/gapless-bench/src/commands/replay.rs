@@ -1,7 +1,7 @@
 //! Events a second of a fold of the whole stream, from the journal into states in memory.
 
 use crate::commands::arguments::Plan;
-use crate::commands::{failed, rows};
+use crate::commands::{rows, table};
 use gapless_agent::OptimizeFor;
 use gapless_load::commands::case::{Case, Drive, Tier};
 use gapless_load::commands::load::{Load, Until, drive};
@@ -18,12 +18,16 @@ pub(crate) fn steps(plan: &Plan) -> usize {
 
 /// Measures, and adds the row.
 pub(crate) fn measure(plan: &Plan, run: &mut Run<'_>) -> Result<()> {
-    let row = replayed(plan, run)?;
-    run.report.rows.push(row);
-    Ok(())
+    let mut turns = Vec::new();
+    let measured = replayed(plan, run, &mut turns);
+    // Whole turns count, also when a later one was interrupted.
+    if !turns.is_empty() {
+        run.report.rows.extend(turns::middle_rows(turns));
+    }
+    measured
 }
 
-fn replayed(plan: &Plan, run: &mut Run<'_>) -> Result<Row> {
+fn replayed(plan: &Plan, run: &mut Run<'_>, turns: &mut Vec<Vec<Row>>) -> Result<()> {
     run.next(&format!("{} events that are to be replayed", plan.replayed_events))?;
     let case = Case { tier: Tier::Journal, aggregates: plan.aggregates, ..Case::base(Drive::Pipelined) };
     let place = Place { parent: &plan.directory, optimize_for: OptimizeFor::Throughput, is_quick: plan.is_quick };
@@ -31,18 +35,18 @@ fn replayed(plan: &Plan, run: &mut Run<'_>) -> Result<Row> {
     let until = Until::Count(plan.replayed_events);
     let load = Load { until, ..Load::of(case, plan.in_flight, run.interrupted) };
     let loaded = drive(&stand.bus(plan.in_flight)?, load)?;
-    let mut turns = Vec::new();
     for _ in 0..plan.turns {
-        run.next("replay")?;
+        let label = format!("replay of {} events", plan.replayed_events);
+        run.next(&label)?;
         let mut row = folded(stand.host(), plan.replayed_events, run.interrupted)?;
         row.config = rows::config(&case, "replay", 0);
         row.config.extra.remove("in_flight");
         row.config.count = row.sent;
-        // Behind its commands each aggregate was asked one thing more.
+        // After its commands each aggregate was asked for one event more.
         let is_whole = row.sent == Some(loaded.sent + plan.aggregates.min(loaded.sent));
         row.verified = Some(row.verified == Some(true) && is_whole && loaded.wrong == 0);
+        run.line(&table::line(&label, &row));
         turns.push(vec![row]);
     }
-    stand.stop()?;
-    turns::middle_rows(turns).into_iter().next().ok_or_else(|| failed("nothing was replayed"))
+    stand.stop()
 }

@@ -2,13 +2,13 @@
 //! memory, and what commands cost whose aggregates nobody has touched for long.
 
 use crate::commands::arguments::Plan;
-use crate::commands::{NAME, rows};
+use crate::commands::{NAME, rows, table};
 use gapless_load::commands::case::{Case, Drive, Tier};
 use gapless_load::commands::scale::bus_process::{Assignment, Order, Rate, Started};
 use gapless_measure::Result;
 use gapless_measure::child_process::{Child, Role};
 use gapless_measure::own_directory::OwnDirectory;
-use gapless_measure::reporting::{Run, put};
+use gapless_measure::reporting::{Run, of_config, put};
 use gapless_measure::{CpuPerMessage, LatencyNs, Row};
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -60,6 +60,7 @@ impl Scale<'_> {
         let (mut bus, _) = start(assignment, Order::Begin, run)?;
         let filled: Rate = bus.ask(&Order::Fill)?;
         self.add_rate("commands until the stream is full", &filled);
+        self.show(run);
         // In the middle of its life: what was answered is in the journal.
         bus.kill();
         drop(bus);
@@ -67,21 +68,32 @@ impl Scale<'_> {
         let (mut bus, since) = start(assignment, Order::GoOn, run)?;
         let started: Started = bus.receive()?;
         self.add_restart(&started, since.elapsed(), &assignment.directory, events);
+        self.show(run);
         run.next("commands of which each has an aggregate of its own")?;
         let (latency, rate): (Option<LatencyNs>, Rate) = bus.ask(&Order::Lone(LONE / part))?;
         let mut row = self.row("one after the other, each for any aggregate", &rate);
         (row.latency_ns, row.throughput_per_s) = (latency, None);
         self.rows.push(row);
+        self.show(run);
         for percent in SPREAD_PERCENT {
             run.next(&format!("{percent} % of the commands for any aggregate"))?;
             let rate = bus.ask(&Order::Spread(percent))?;
             self.add_rate(&format!("{percent} % for any aggregate"), &rate);
+            self.show(run);
         }
         run.next("creations")?;
         let rate = bus.ask(&Order::Create(CREATIONS / part))?;
         self.add_rate("creations beside all others", &rate);
+        self.show(run);
         bus.send(&Order::Stop)?;
         bus.finish().map(drop)
+    }
+
+    /// Prints the last row.
+    fn show(&self, run: &Run<'_>) {
+        if let Some(row) = self.rows.last() {
+            run.line(&table::line(of_config(row, "what"), row));
+        }
     }
 
     fn add_rate(&mut self, what: &str, rate: &Rate) {

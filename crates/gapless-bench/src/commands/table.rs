@@ -1,17 +1,30 @@
 //! The printed table and the picture.
 
-use crate::commands::arguments::Plan;
+use crate::commands::arguments::{Part, Plan};
+use crate::commands::ladder;
 use gapless_load::commands::latency::PER_S;
 use gapless_measure::Result;
 use gapless_measure::reporting::{self, config_number, of_config};
 use gapless_measure::table::{
-    Column, Table, TableStyle, absent, column, driver_cpu, grouped, rate, service_cpu, throughput, whole,
+    Column, Table, TableStyle, absent, column, driver_cpu, grouped, microseconds, rate, service_cpu, throughput, whole,
 };
 use gapless_measure::{Report, Row, plot};
 use serde_json::Value;
 use std::path::Path;
 
-/// The whole text: commands a second, then latencies, then the replay.
+/// A line about a row that was just measured.
+pub(crate) fn line(label: &str, row: &Row) -> String {
+    let figure = match (row.throughput_per_s, row.latency_ns, row.elapsed_ns) {
+        (Some(per_s), ..) => format!("{}/s", rate(per_s)),
+        (_, Some(latency), _) => format!("p50 {} µs, p99 {} µs", microseconds(latency.p50), microseconds(latency.p99)),
+        (.., Some(ns)) => format!("{:.2} s", ns as f64 / 1e9),
+        _ => absent(),
+    };
+    let unverified = if row.verified == Some(false) { ", NOT VERIFIED" } else { "" };
+    format!("{label}: {figure}{unverified}")
+}
+
+/// The whole text: the ladder, commands a second, latencies, the replay.
 pub(crate) fn text(report: &Report) -> String {
     let style = TableStyle::for_stdout();
     let rates: [Column; 15] = [
@@ -63,7 +76,7 @@ pub(crate) fn text(report: &Report) -> String {
         ("target", target),
         column::VERIFIED,
     ];
-    let mut figures = Vec::new();
+    let mut figures: Vec<String> = ladder::table(report, style).into_iter().collect();
     let tables = [
         ("throughput", &rates[..], 4),
         ("latency", &latencies[..], 3),
@@ -124,33 +137,53 @@ pub(crate) fn draw(report: &Report, path: &Path) -> Result<()> {
 }
 
 pub(crate) fn notes(plan: &Plan) -> Vec<String> {
-    vec![
-        format!(
+    let has = |part: Part| plan.parts.contains(&part);
+    let mut notes = Vec::new();
+    if !(plan.cases.is_empty() && plan.axon_cases.is_empty()) {
+        notes.push(format!(
             "each row runs for {:?} in each of {} turns, after {:?} that warm up; commands/s is the turn in the middle. One thread sends \
-             and awaits, at most {} in flight; every outcome is checked: one event, its aggregate's next version, a position behind the \
-             last. Behind the clock each aggregate is asked whether it has had as many events as it was sent commands",
+             and awaits, at most {} in flight; every outcome is checked: one event, its aggregate's next version, a position after the \
+             last. After the clock each aggregate is asked whether it has had as many events as it was sent commands",
             plan.time, plan.turns, plan.warm_up, plan.in_flight
-        ),
-        "bytes: of the text in command and event, beside an amount of 8 bytes. Every command carries two headers of 16 bytes as metadata. \
-         Identifiers: position is session and number, which the bus gives; random and time-ordered are the caller's, remembered, and \
-         1 % of those commands are sent twice"
-            .to_owned(),
-        "the floor in memory: one thread encodes the event and appends the frame that it would be, with its checksums, and nothing else; \
-         at journal: the canonical row, event sourcing, sbe.serial, at tier journal. CPU of the bus: all threads of the process but the one that sends; \
-         of Axon the whole process. × Axon: by the fastest of its rows with as many aggregates"
-            .to_owned(),
-        format!(
+        ));
+        notes.push(
+            "bytes: of the text in command and event, next to an amount of 8 bytes. Every command carries two headers of 16 bytes as \
+             metadata. Identifiers: position is session and number, which the bus gives; random and time-ordered are the caller's, \
+             remembered, and 1 % of those commands are sent twice. Axon makes identifiers and forgets them"
+                .to_owned(),
+        );
+        notes.push(
+            "the floor in memory: one thread encodes the event and appends its frame with its checksums, and nothing else; at journal: the \
+             canonical row, event sourcing, sbe.serial, at tier journal. CPU of the bus: all threads of the process but the one that sends; \
+             of Axon the whole process. × Axon: by the fastest of its rows with as many aggregates"
+                .to_owned(),
+        );
+    }
+    if has(Part::Ladder) {
+        notes.push(format!("the ladder: {}", ladder::SOURCE));
+    }
+    if has(Part::Latency) {
+        notes.push(format!(
             "latency: {PER_S} commands a second, one after the other, from the time at which each is due; the floor is the shared memory \
-             ping-pong at the same pace. replay: a reader of the whole stream that decodes each event and adds it to its aggregate's sum"
-        ),
-        format!(
-            "very many: {} events over {} aggregates at tier journal, one after the other and again; then the process is killed. Of another \
+             ping-pong at the same pace"
+        ));
+    }
+    if has(Part::Replay) {
+        notes.push(
+            "replay: a reader of the whole stream that decodes each event and adds it to its aggregate's sum"
+                .to_owned(),
+        );
+    }
+    if has(Part::Scale) {
+        notes.push(format!(
+            "very many: {} events over {} aggregates at tier journal, one after the other and again; then the process is killed. The next \
              one: from the start of the program to the answer of a command that expects the last event. Any: at random; others are for {}",
             grouped(plan.scale_events),
             grouped(plan.scale_aggregates),
             grouped(plan.scale_hot)
-        ),
-    ]
+        ));
+    }
+    notes
 }
 
 #[cfg(test)]

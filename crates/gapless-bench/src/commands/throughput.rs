@@ -1,8 +1,8 @@
 //! Commands a second: every row in each turn, beside encoding and appending alone, and the canonical row.
 
-use crate::commands::arguments::{Part, Plan};
-use crate::commands::axon::{self, Axon, AxonCase};
-use crate::commands::{Canonical, MeasureCanonical, check_interrupted, quorum, rows};
+use crate::commands::arguments::Plan;
+use crate::commands::axon::{self, Axon};
+use crate::commands::{Canonical, MeasureCanonical, check_interrupted, quorum, rows, table};
 use gapless_agent::OptimizeFor;
 use gapless_load::commands::bare;
 use gapless_load::commands::case::{Case, Drive, Tier};
@@ -14,8 +14,9 @@ use gapless_measure::turns;
 use gapless_measure::{FloorRow, Row};
 use std::time::Duration;
 
-/// Messages of a canonical row of a quick run.
+/// Messages of a canonical row of a quick run, and of one that is not full.
 const CANONICAL_QUICK: u64 = 20_000;
+const CANONICAL_USUAL: u64 = 4_000_000;
 /// A floor of a row needs no longer.
 const FLOOR_TIME_MAX: Duration = Duration::from_millis(500);
 
@@ -27,17 +28,14 @@ struct Turn {
 }
 
 /// Steps of the measurement, for its progress.
-pub(crate) fn steps(plan: &Plan, part: Part) -> usize {
-    plan.turns
-        * match part {
-            Part::Axon => AxonCase::all(plan.aggregates).len(),
-            _ => plan.cases.len() + 1 + canonical_rows(plan).count(),
-        }
+pub(crate) fn steps(plan: &Plan) -> usize {
+    let of_ours = if plan.cases.is_empty() { 0 } else { plan.cases.len() + 1 + canonical_rows(plan).count() };
+    plan.turns * (of_ours + plan.axon_cases.len())
 }
 
 /// Measures, and adds the rows and floors in the middle.
 pub(crate) fn measure(plan: &Plan, canonical: &MeasureCanonical<'_>, run: &mut Run<'_>) -> Result<()> {
-    let built = if plan.parts.contains(&Part::Axon) { Some(Axon::build(plan, run.interrupted)?) } else { None };
+    let built = if plan.axon_cases.is_empty() { None } else { Some(Axon::build(plan, run.interrupted)?) };
     let (axon, missing) = match &built {
         Some(Ok(axon)) => (Some(axon), None),
         Some(Err(reason)) => (None, Some(axon::missing(reason))),
@@ -66,15 +64,17 @@ pub(crate) fn measure(plan: &Plan, canonical: &MeasureCanonical<'_>, run: &mut R
 /// The rows of Axon.
 fn beside(plan: &Plan, axon: Option<&Axon>, run: &mut Run<'_>, turn: &mut Turn) -> Result<()> {
     let Some(axon) = axon else { return Ok(()) };
-    for case in AxonCase::all(plan.aggregates) {
+    for case in &plan.axon_cases {
         run.next(&case.label())?;
-        turn.rows.push(axon.measure(&case, plan, run.interrupted)?);
+        let row = axon.measure(case, plan, run.interrupted)?;
+        run.line(&table::line(&case.label(), &row));
+        turn.rows.push(row);
     }
     Ok(())
 }
 
 fn one_turn(plan: &Plan, canonical: &MeasureCanonical<'_>, run: &mut Run<'_>, turn: &mut Turn) -> Result<()> {
-    if !plan.parts.contains(&Part::Throughput) {
+    if plan.cases.is_empty() {
         return Ok(());
     }
     run.next("encoding and appending alone")?;
@@ -85,10 +85,16 @@ fn one_turn(plan: &Plan, canonical: &MeasureCanonical<'_>, run: &mut Run<'_>, tu
     }
     for (_, which, name) in canonical_rows(plan) {
         run.next(&format!("the row {name}"))?;
-        let mut row = canonical(which, plan.is_quick.then_some(CANONICAL_QUICK), &plan.directory)?;
+        let count = match (plan.is_quick, plan.is_full) {
+            (true, _) => Some(CANONICAL_QUICK),
+            (_, true) => None,
+            _ => Some(CANONICAL_USUAL),
+        };
+        let mut row = canonical(which, count, &plan.directory)?;
         // One that was cut short is none.
         check_interrupted(run.interrupted)?;
         row.config.name = Some(name.to_owned());
+        run.line(&table::line(name, &row));
         turn.floors.push(FloorRow {
             name: name.to_owned(),
             payload_bytes: row.config.payload_bytes.unwrap_or(0),
@@ -103,6 +109,7 @@ fn one_turn(plan: &Plan, canonical: &MeasureCanonical<'_>, run: &mut Run<'_>, tu
         if let Some(floor) = floor_of(&turn.floors, &case) {
             row.compare_with(floor);
         }
+        run.line(&table::line(&case.label(), &row));
         turn.rows.push(row);
     }
     Ok(())
@@ -137,15 +144,16 @@ fn one_row(plan: &Plan, run: &Run<'_>, case: Case) -> Result<Row> {
     }
     let place = Place { parent: &plan.directory, optimize_for: OptimizeFor::Throughput, is_quick: plan.is_quick };
     let until = Until::Time(plan.warm_up, plan.time);
-    let load = Load { until, ..Load::of(case, plan.in_flight, run.interrupted) };
+    let in_flight = case.in_flight(plan.in_flight);
+    let load = Load { until, ..Load::of(case, in_flight, run.interrupted) };
     let loaded = match case.drive {
         Drive::Direct => drive_direct(place, load)?,
         Drive::Pipelined => {
             let stand = Stand::start(&case, place)?;
-            let loaded = drive(&stand.bus(plan.in_flight)?, load)?;
+            let loaded = drive(&stand.bus(in_flight.max(2))?, load)?;
             stand.stop()?;
             loaded
         }
     };
-    Ok(rows::throughput(&case, plan.in_flight, &loaded))
+    Ok(rows::throughput(&case, in_flight, &loaded))
 }

@@ -69,9 +69,10 @@ enum Benchmark {
         after_help = "Examples:\n  gapless bench failover --json failover.json --plot failover.svg\n  gapless bench failover --members witness --repeat 10\n  gapless bench failover --only catch-up --behind-frames 5000000\n  gapless bench failover --quick"
     )]
     Failover(FailoverArguments),
-    /// The command bus: commands a second and latency by aggregates, tier, encoding, identifiers and size; replay of its events
+    /// The command bus: the published ladder next to ours and Axon's; commands a second and latency by aggregates, tier, encoding,
+    /// identifiers and size; replay of its events
     #[command(
-        after_help = "Examples:\n  gapless bench commands --json commands.json --plot commands.svg\n  gapless bench commands --only throughput,axon --turns 3 --seconds 1\n  gapless bench commands --only throughput --tiers memory,journal --drives direct\n  gapless bench commands --only replay --replayed-events 50000000\n  gapless bench commands --quick"
+        after_help = "Examples:\n  gapless bench commands --json commands.json --plot commands.svg\n  gapless bench commands --full\n  gapless bench commands --only ladder --turns 3\n  gapless bench commands --only ladder --buses disruptor --identifiers time-ordered\n  gapless bench commands --only throughput --tiers memory,journal --drives direct\n  gapless bench commands --only replay --replayed-events 50000000\n  gapless bench commands --quick"
     )]
     Commands(CommandsArguments),
     /// Calls between processes, beside those of other systems

@@ -80,10 +80,10 @@ fn script(directory: &Path, name: &str, text: &str) {
 }
 
 /// The report of Axon's rows, with the programs of a directory and no others.
-fn beside_axon(programs: &Path) -> (Value, String) {
+fn beside_axon(programs: &Path, part: &str) -> (Value, String) {
     let _turn = turn();
     let directory = tempfile::tempdir().unwrap();
-    let words = ["bench", "commands", "--quick", "--only", "axon", "--json", "out.json"];
+    let words = ["bench", "commands", "--quick", "--only", part, "--json", "out.json"];
     let mut command = gapless(directory.path(), &words);
     let ended: crate::program::Ended = command.env("PATH", programs).output().unwrap().into();
     let table = ended.good();
@@ -94,7 +94,7 @@ fn beside_axon(programs: &Path) -> (Value, String) {
 #[test]
 fn axon_is_built_and_run_where_java_and_maven_are_found_and_missed_where_they_are_not() {
     let programs = tempfile::tempdir().unwrap();
-    let (report, table) = beside_axon(programs.path());
+    let (report, table) = beside_axon(programs.path(), "axon");
     let reason = rows(&report)[0]["not_measured"].as_str().unwrap();
     assert!(
         rows(&report).len() == 1 && reason.contains("java is not on the PATH") && table.contains(reason),
@@ -106,10 +106,10 @@ fn axon_is_built_and_run_where_java_and_maven_are_found_and_missed_where_they_ar
     script(
         programs.path(),
         "java",
-        r#"echo "{\"counted\":1000,\"elapsed_ns\":2000000,\"cpu_ns\":3000000,\"sent\":1001,\"wrong\":0,\"first_wrong\":null,\"axon\":\"4.0.0\",\"java\":\"17\",\"heap_bytes_max\":1}""#,
+        r#"echo "{\"counted\":1000,\"elapsed_ns\":2000000,\"cpu_ns\":3000000,\"collected_ns\":7,\"sent\":1001,\"wrong\":0,\"first_wrong\":null,\"axon\":\"4.0.0\",\"java\":\"17\",\"heap_bytes_max\":1}""#,
     );
-    let (report, table) = beside_axon(programs.path());
-    assert_eq!(rows(&report).len(), 10, "{table}");
+    let (report, table) = beside_axon(programs.path(), "axon");
+    assert_eq!(rows(&report).len(), 12, "{table}");
     for row in rows(&report) {
         assert!(row["config"]["name"].as_str().unwrap().starts_with("axon "), "{row}");
         assert_eq!(
@@ -119,8 +119,13 @@ fn axon_is_built_and_run_where_java_and_maven_are_found_and_missed_where_they_ar
         assert_eq!((&row["verified"], &row["config"]["axon"]), (&true.into(), &"4.0.0".into()), "{row}");
     }
 
+    let (report, table) = beside_axon(programs.path(), "ladder");
+    let answered: Vec<&Value> = rows(&report).iter().filter_map(|row| row["answers"].as_array()).flatten().collect();
+    assert!(answered.len() == 7 && answered.contains(&&"axon/disruptor/repeated".into()), "{report}");
+    assert!(table.contains("1,353,546, 1,422,475") && table.contains("500,000") && !table.contains("NO"), "{table}");
+
     script(programs.path(), "mvn", "echo '[ERROR] there is no network'; exit 1");
-    let (report, _) = beside_axon(programs.path());
+    let (report, _) = beside_axon(programs.path(), "axon");
     let reason = rows(&report)[0]["not_measured"].as_str().unwrap();
     assert!(reason.contains("there is no network"), "{reason}");
 }
@@ -137,6 +142,8 @@ fn options_that_make_no_sense_are_refused_before_the_run() {
         ("--scale-events", "1"),
         ("--scale-aggregates", "50000001"),
         ("--only", "nothing"),
+        ("--buses", "nothing"),
+        ("--identifiers", "nothing"),
         ("--directory", "nowhere"),
         ("--plot", ".."),
     ];
@@ -160,6 +167,25 @@ fn an_interrupt_ends_it_with_what_was_measured_and_leaves_no_file() {
     let table = run.end().interrupted();
     assert_eq!(names(directory.path()), ["out.json"]);
     assert!(table.contains("interrupted"), "{table}");
+}
+
+#[test]
+fn rows_before_an_interrupt_are_reported() {
+    let directory = tempfile::tempdir().unwrap();
+    let rates = ["--only", "throughput,scale", "--drives", "direct", "--tiers", "memory", "--seconds", "0.05"];
+    let words = [&["commands"], &rates[..], &["--scale-events", "1000000000", "--json", "out.json"]].concat();
+    let run = LongRun::start(directory.path(), &words);
+    let place = format!(".gapless-commands-{}", run.pid().as_raw_nonzero());
+    until("the rates are over", || !processes_of(&["commands-bus", &place]).is_empty());
+    kill_process(run.pid(), Signal::TERM).unwrap();
+    let ended = run.end();
+    let lines =
+        ended.stderr.lines().filter(|line| line.starts_with("direct, memory, ") && line.ends_with("/s")).count();
+    let table = ended.interrupted();
+    let report: Value = serde_json::from_slice(&std::fs::read(directory.path().join("out.json")).unwrap()).unwrap();
+    assert_eq!((rows(&report).len(), lines), (9, 9), "{table}");
+    assert!(table.contains("interrupted") && rows(&report).iter().all(|row| row["verified"] == true), "{table}");
+    assert_eq!(names(directory.path()), ["out.json"]);
 }
 
 #[test]

@@ -55,6 +55,8 @@ pub struct Case {
     pub identifiers: Identifiers,
     /// Bytes of the command's note.
     pub size: usize,
+    /// Whether a command is sent when the one before has its answer.
+    pub is_one_by_one: bool,
 }
 
 impl Case {
@@ -67,6 +69,7 @@ impl Case {
             aggregates: 1,
             identifiers: Identifiers::Position,
             size: 0,
+            is_one_by_one: false,
         }
     }
 
@@ -91,11 +94,17 @@ impl Case {
         cases
     }
 
-    /// What it is called while it is measured.
+    /// Commands in flight of a load with at most `in_flight`.
+    pub const fn in_flight(&self, in_flight: usize) -> usize {
+        if self.is_one_by_one { 1 } else { in_flight }
+    }
+
+    /// Label of its progress.
     pub fn label(&self) -> String {
-        let Self { drive, tier, encoding, aggregates, identifiers, size } = self;
+        let Self { drive, tier, encoding, aggregates, identifiers, size, is_one_by_one } = self;
         let words = [word(*drive), word(*tier), word(*encoding), word(*identifiers)].join(", ");
-        format!("{words}, {aggregates} × {size} B")
+        let one_by_one = if *is_one_by_one { ", one by one" } else { "" };
+        format!("{words}, {aggregates} × {size} B{one_by_one}")
     }
 }
 

@@ -145,7 +145,7 @@ pub fn drive_direct(place: Place<'_>, load: Load<'_>) -> Result<Loaded> {
 }
 
 fn drive_direct_form<F: Form>(place: Place<'_>, load: Load<'_>) -> Result<Loaded> {
-    let start = || Stand::direct::<F>(&load.case, place, load.in_flight);
+    let start = || Stand::direct::<F>(&load.case, place, load.in_flight.max(2));
     on_driver_with(start, |(mut bus, _directory)| {
         let loaded = Driver::<F, _>::new(&mut bus, load).run()?;
         bus.stop().map_err(failed)?;
@@ -416,7 +416,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let place = Place { parent: directory.path(), optimize_for: OptimizeFor::Throughput, is_quick: true };
         let interrupted = AtomicBool::new(false);
-        let load = Load { until: Until::Count(1000), ..Load::of(case, 64, &interrupted) };
+        let load = Load { until: Until::Count(1000), ..Load::of(case, case.in_flight(64), &interrupted) };
         if case.drive == Drive::Direct {
             return drive_direct(place, load).unwrap();
         }
@@ -431,7 +431,8 @@ mod tests {
         let base = Case::base(Drive::Pipelined);
         let identified = Case { identifiers: Identifiers::Random, aggregates: 7, size: 300, ..base };
         let direct = [base, identified].map(|case| Case { drive: Drive::Direct, ..case });
-        for case in [base, Case { aggregates: 7, ..base }, identified].into_iter().chain(direct) {
+        let one_by_one = direct.map(|case| Case { is_one_by_one: true, ..case });
+        for case in [base, Case { aggregates: 7, ..base }, identified].into_iter().chain(direct).chain(one_by_one) {
             for loaded in [driven(case), driven(Case { encoding: Encoding::Serde, ..case })] {
                 assert_eq!((loaded.wrong, &loaded.first_wrong), (0, &None));
                 assert_eq!((loaded.sent, loaded.counted), (1000, 1000));

@@ -1,0 +1,213 @@
+//! The published ladder of a command bus: each published rate, and the rows of ours and of Axon's that stand next to it.
+//!
+//! The simple bus decides on the thread of its caller, one command after the other: our counterpart is the direct drive, one command at a
+//! time. The disruptor hands commands over to another thread: our counterpart is the pipelined drive.
+
+use crate::commands::axon::{self, AxonCase, Bus, Setup};
+use gapless_load::commands::case::{Case, Drive, Identifiers};
+use gapless_measure::reporting::{config_number, of_config, put, word};
+use gapless_measure::table::{ABSENT, Table, TableStyle, grouped, rate};
+use gapless_measure::{Report, Row};
+
+/// A published rate of one aggregate in memory.
+struct Published {
+    /// Stable name of the figure, under which a row says that it answers it.
+    key: &'static str,
+    bus: Bus,
+    identifiers: Identifiers,
+    /// Difference from the other figures of that bus and those identifiers.
+    run: &'static str,
+    /// Commands a second: least and greatest run.
+    per_s: (u64, u64),
+}
+
+const fn published(
+    key: &'static str,
+    (bus, identifiers): (Bus, Identifiers),
+    run: &'static str,
+    per_s: (u64, u64),
+) -> Published {
+    Published { key, bus, identifiers, run, per_s }
+}
+
+const ARTICLE: &str = "article";
+const ARTICLE_64_BIT: &str = "article, 64 bit";
+const REPEATED: &str = "repeated, 64 bit";
+
+/// All published rates, in the order of the article.
+const PUBLISHED: [Published; 7] = [
+    published("axon/simple", (Bus::Simple, Identifiers::Random), ARTICLE, (150_000, 150_000)),
+    published("axon/disruptor", (Bus::Disruptor, Identifiers::Random), ARTICLE, (250_000, 250_000)),
+    published("axon/disruptor/none", (Bus::Disruptor, Identifiers::Position), ARTICLE, (700_000, 700_000)),
+    published("axon/disruptor/time", (Bus::Disruptor, Identifiers::TimeOrdered), ARTICLE, (500_000, 500_000)),
+    published(
+        "axon/disruptor/64-bit",
+        (Bus::Disruptor, Identifiers::TimeOrdered),
+        ARTICLE_64_BIT,
+        (1_300_000, 1_300_000),
+    ),
+    published("axon/simple/repeated", (Bus::Simple, Identifiers::TimeOrdered), REPEATED, (214_730, 247_035)),
+    published("axon/disruptor/repeated", (Bus::Disruptor, Identifiers::TimeOrdered), REPEATED, (1_353_546, 1_422_475)),
+];
+
+/// Machine and workload of the published rates.
+pub(crate) const SOURCE: &str = "published: Axon Framework on a laptop, i7 640M 2.8 GHz, 2 cores, 4 threads; a store that keeps the last event of an \
+                                 aggregate, no metadata, no answer awaited";
+
+/// Buses and identifiers of the ladder; no figure was published of the simple bus without identifiers.
+const STEPS: [(Bus, Identifiers); 6] = [
+    (Bus::Simple, Identifiers::Random),
+    (Bus::Simple, Identifiers::TimeOrdered),
+    (Bus::Simple, Identifiers::Position),
+    (Bus::Disruptor, Identifiers::Random),
+    (Bus::Disruptor, Identifiers::TimeOrdered),
+    (Bus::Disruptor, Identifiers::Position),
+];
+
+/// Our rows of the ladder, and Axon's with the published load and with ours, for which `is_chosen` holds.
+pub(crate) fn cases(is_chosen: impl Fn(Bus, Identifiers) -> bool) -> (Vec<Case>, Vec<AxonCase>) {
+    let chosen: Vec<_> = STEPS.into_iter().filter(|(bus, identifiers)| is_chosen(*bus, *identifiers)).collect();
+    let of_axon = |(bus, identifiers)| {
+        [Setup::Published, Setup::Ours].map(|setup| AxonCase::of_one(bus, identifiers, setup))
+    };
+    let of_ours = chosen.iter().map(|(bus, identifiers)| ours(*bus, *identifiers)).collect();
+    (of_ours, chosen.into_iter().flat_map(of_axon).collect())
+}
+
+/// Our row next to a bus of Axon's.
+const fn ours(bus: Bus, identifiers: Identifiers) -> Case {
+    match bus {
+        Bus::Simple => Case { identifiers, is_one_by_one: true, ..Case::base(Drive::Direct) },
+        Bus::Disruptor => Case { identifiers, ..Case::base(Drive::Pipelined) },
+    }
+}
+
+/// Notes at each row of ours the published figures that it answers.
+pub(crate) fn note(report: &mut Report) {
+    for row in &mut report.rows {
+        let of_it = PUBLISHED.iter().filter(|published| is_ours(row, published.bus, published.identifiers));
+        let keys: Vec<&str> = of_it.map(|published| published.key).collect();
+        if !keys.is_empty() {
+            put(row, "answers", keys);
+        }
+    }
+}
+
+fn is_ours(row: &Row, bus: Bus, identifiers: Identifiers) -> bool {
+    let case = ours(bus, identifiers);
+    let config = &row.config;
+    config.name.is_none()
+        && config.mode.as_deref() == Some("throughput")
+        && (config.tier.as_deref(), config.encoding.as_deref()) == (Some("memory"), Some("sbe"))
+        && config.payload_bytes == Some(0)
+        && config_number(row, "aggregates") == Some(1)
+        && of_config(row, "identifiers") == word(identifiers)
+        && of_config(row, "drive") == word(case.drive)
+        && (config_number(row, "in_flight") == Some(1)) == case.is_one_by_one
+}
+
+/// The table: published, ours, Axon here with both loads, and the options that repeat each row.
+pub(crate) fn table(report: &Report, style: TableStyle) -> Option<String> {
+    let head = [
+        "bus", "identifiers", "published", "published /s", "ours /s", "ours, drive", "Axon here, published load /s",
+        "Axon here, our load /s", "× published", "× Axon, published load", "× Axon, our load", "verified",
+        "gapless bench commands --only ladder …",
+    ];
+    let mut table = Table::new(style, &head, 3);
+    for (bus, identifiers) in STEPS {
+        let Some(ours) = report.rows.iter().find(|row| is_ours(row, bus, identifiers)) else { continue };
+        let of_axon = [Setup::Published, Setup::Ours].map(|setup| axon::row_of(&report.rows, bus, identifiers, setup));
+        let of_it = PUBLISHED.iter().filter(|one| (one.bus, one.identifiers) == (bus, identifiers));
+        let published: Vec<Option<&Published>> = of_it.map(Some).collect();
+        // A step without a published figure has a row, too.
+        let published = if published.is_empty() { vec![None] } else { published };
+        for published in published {
+            table.add_row(&cells((bus, identifiers), published, ours, of_axon));
+        }
+    }
+    (!table.is_empty()).then(|| table.to_string())
+}
+
+fn cells(
+    (bus, identifiers): (Bus, Identifiers),
+    published: Option<&Published>,
+    ours: &Row,
+    of_axon: [Option<&Row>; 2],
+) -> [String; 13] {
+    let absent = || ABSENT.to_owned();
+    let of_it = published.map_or_else(absent, |published| match published.per_s {
+        (least, greatest) if least == greatest => grouped(least),
+        (least, greatest) => format!("{}, {}", grouped(least), grouped(greatest)),
+    });
+    let its = of_axon.map(|row| row.and_then(|row| row.throughput_per_s));
+    let ratio = |other: Option<f64>| {
+        ours.throughput_per_s.zip(other).map_or_else(absent, |(ours, other)| format!("{:.1}", ours / other))
+    };
+    let is_verified = [Some(ours)].iter().chain(&of_axon).flatten().all(|row| row.verified == Some(true));
+    let shown = |figure: Option<f64>| figure.map_or_else(absent, rate);
+    let drive = if bus == Bus::Simple { "direct, one by one" } else { "pipelined" };
+    [
+        word(bus),
+        word(identifiers),
+        published.map_or_else(absent, |published| published.run.to_owned()),
+        of_it,
+        shown(ours.throughput_per_s),
+        drive.to_owned(),
+        shown(its[0]),
+        shown(its[1]),
+        ratio(published.map(|published| published.per_s.1 as f64)),
+        ratio(its[0]),
+        ratio(its[1]),
+        if is_verified { "yes" } else { "NO" }.to_owned(),
+        format!("--buses {} --identifiers {}", word(bus), word(identifiers)),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::rows;
+
+    fn row(case: &Case, per_s: f64) -> Row {
+        let config = rows::config(case, "throughput", case.in_flight(64));
+        Row { config, throughput_per_s: Some(per_s), verified: Some(true), ..Row::default() }
+    }
+
+    fn report() -> Report {
+        let rows = STEPS.map(|(bus, identifiers)| row(&ours(bus, identifiers), 3e6));
+        Report { rows: rows.into(), ..Report::default() }
+    }
+
+    #[test]
+    fn each_published_rate_has_one_row_of_ours() {
+        let mut report = report();
+        // Neither many in flight on the direct drive nor a larger command answers a published rate.
+        let direct = Case { identifiers: Identifiers::Random, ..Case::base(Drive::Direct) };
+        report.rows.push(row(&direct, 9e6));
+        report.rows.push(row(&Case { size: 256, ..ours(Bus::Disruptor, Identifiers::Random) }, 9e6));
+        note(&mut report);
+        for published in &PUBLISHED {
+            let answers = |row: &&Row| {
+                row.extra
+                    .get("answers")
+                    .and_then(|keys| keys.as_array())
+                    .is_some_and(|keys| keys.iter().any(|key| key == published.key))
+            };
+            assert_eq!(report.rows.iter().filter(answers).count(), 1, "{}", published.key);
+        }
+        assert!(report.rows.iter().rev().take(2).all(|row| !row.extra.contains_key("answers")));
+    }
+
+    #[test]
+    fn missing_rows_are_left_out() {
+        assert_eq!(table(&Report::default(), TableStyle::Markdown), None);
+        let mut report = report();
+        report.rows.truncate(1);
+        let text = table(&report, TableStyle::Markdown).unwrap();
+        assert_eq!(text.lines().count(), 3, "{text}");
+        assert!(text.contains("150,000") && text.contains("--buses simple --identifiers random"), "{text}");
+        assert!(text.contains("| 20.0 ") && text.contains("yes"), "{text}");
+        report.rows[0].verified = Some(false);
+        assert!(table(&report, TableStyle::Markdown).unwrap().contains("NO"));
+    }
+}
