@@ -5,50 +5,10 @@
 
 use crate::commands::axon::{self, AxonCase, Bus, Setup};
 use gapless_load::commands::case::{Case, Drive, Identifiers};
+use gapless_measure::published::axon::{BUSES, PublishedBus};
 use gapless_measure::reporting::{config_number, of_config, put, word};
 use gapless_measure::table::{ABSENT, Table, TableStyle, grouped, rate};
 use gapless_measure::{Report, Row};
-
-/// A published rate of one aggregate in memory.
-struct Published {
-    /// Stable name of the figure, under which a row says that it answers it.
-    key: &'static str,
-    bus: Bus,
-    identifiers: Identifiers,
-    /// Difference from the other figures of that bus and those identifiers.
-    run: &'static str,
-    /// Commands a second: least and greatest run.
-    per_s: (u64, u64),
-}
-
-const fn published(
-    key: &'static str,
-    (bus, identifiers): (Bus, Identifiers),
-    run: &'static str,
-    per_s: (u64, u64),
-) -> Published {
-    Published { key, bus, identifiers, run, per_s }
-}
-
-const ARTICLE: &str = "article";
-const ARTICLE_64_BIT: &str = "article, 64 bit";
-const REPEATED: &str = "repeated, 64 bit";
-
-/// All published rates, in the order of the article.
-const PUBLISHED: [Published; 7] = [
-    published("axon/simple", (Bus::Simple, Identifiers::Random), ARTICLE, (150_000, 150_000)),
-    published("axon/disruptor", (Bus::Disruptor, Identifiers::Random), ARTICLE, (250_000, 250_000)),
-    published("axon/disruptor/none", (Bus::Disruptor, Identifiers::Position), ARTICLE, (700_000, 700_000)),
-    published("axon/disruptor/time", (Bus::Disruptor, Identifiers::TimeOrdered), ARTICLE, (500_000, 500_000)),
-    published(
-        "axon/disruptor/64-bit",
-        (Bus::Disruptor, Identifiers::TimeOrdered),
-        ARTICLE_64_BIT,
-        (1_300_000, 1_300_000),
-    ),
-    published("axon/simple/repeated", (Bus::Simple, Identifiers::TimeOrdered), REPEATED, (214_730, 247_035)),
-    published("axon/disruptor/repeated", (Bus::Disruptor, Identifiers::TimeOrdered), REPEATED, (1_353_546, 1_422_475)),
-];
 
 /// Machine and workload of the published rates.
 pub(crate) const SOURCE: &str = "published: Axon Framework on a laptop, i7 640M 2.8 GHz, 2 cores, 4 threads; a store that keeps the last event of an \
@@ -67,9 +27,8 @@ const STEPS: [(Bus, Identifiers); 6] = [
 /// Our rows of the ladder, and Axon's with the published load and with ours, for which `is_chosen` holds.
 pub(crate) fn cases(is_chosen: impl Fn(Bus, Identifiers) -> bool) -> (Vec<Case>, Vec<AxonCase>) {
     let chosen: Vec<_> = STEPS.into_iter().filter(|(bus, identifiers)| is_chosen(*bus, *identifiers)).collect();
-    let of_axon = |(bus, identifiers)| {
-        [Setup::Published, Setup::Ours].map(|setup| AxonCase::of_one(bus, identifiers, setup))
-    };
+    let of_axon =
+        |(bus, identifiers)| [Setup::Published, Setup::Ours].map(|setup| AxonCase::of_one(bus, identifiers, setup));
     let of_ours = chosen.iter().map(|(bus, identifiers)| ours(*bus, *identifiers)).collect();
     (of_ours, chosen.into_iter().flat_map(of_axon).collect())
 }
@@ -85,12 +44,18 @@ const fn ours(bus: Bus, identifiers: Identifiers) -> Case {
 /// Notes at each row of ours the published figures that it answers.
 pub(crate) fn note(report: &mut Report) {
     for row in &mut report.rows {
-        let of_it = PUBLISHED.iter().filter(|published| is_ours(row, published.bus, published.identifiers));
-        let keys: Vec<&str> = of_it.map(|published| published.key).collect();
+        let is_answered = |(bus, identifiers): &(Bus, Identifiers)| is_ours(row, *bus, *identifiers);
+        let published = STEPS.into_iter().filter(is_answered).flat_map(published);
+        let keys: Vec<String> = published.map(|one| format!("axon/{}", one.key)).collect();
         if !keys.is_empty() {
             put(row, "answers", keys);
         }
     }
+}
+
+/// Published rates of a step.
+fn published((bus, identifiers): (Bus, Identifiers)) -> impl Iterator<Item = &'static PublishedBus> {
+    BUSES.iter().filter(move |one| (one.bus, one.identifiers) == (word(bus).as_str(), word(identifiers).as_str()))
 }
 
 fn is_ours(row: &Row, bus: Bus, identifiers: Identifiers) -> bool {
@@ -109,16 +74,25 @@ fn is_ours(row: &Row, bus: Bus, identifiers: Identifiers) -> bool {
 /// The table: published, ours, Axon here with both loads, and the options that repeat each row.
 pub(crate) fn table(report: &Report, style: TableStyle) -> Option<String> {
     let head = [
-        "bus", "identifiers", "published", "published /s", "ours /s", "ours, drive", "Axon here, published load /s",
-        "Axon here, our load /s", "× published", "× Axon, published load", "× Axon, our load", "verified",
+        "bus",
+        "identifiers",
+        "published",
+        "published /s",
+        "ours /s",
+        "ours, drive",
+        "Axon here, published load /s",
+        "Axon here, our load /s",
+        "× published",
+        "× Axon, published load",
+        "× Axon, our load",
+        "verified",
         "gapless bench commands --only ladder …",
     ];
     let mut table = Table::new(style, &head, 3);
     for (bus, identifiers) in STEPS {
         let Some(ours) = report.rows.iter().find(|row| is_ours(row, bus, identifiers)) else { continue };
         let of_axon = [Setup::Published, Setup::Ours].map(|setup| axon::row_of(&report.rows, bus, identifiers, setup));
-        let of_it = PUBLISHED.iter().filter(|one| (one.bus, one.identifiers) == (bus, identifiers));
-        let published: Vec<Option<&Published>> = of_it.map(Some).collect();
+        let published: Vec<Option<&PublishedBus>> = published((bus, identifiers)).map(Some).collect();
         // A step without a published figure has a row, too.
         let published = if published.is_empty() { vec![None] } else { published };
         for published in published {
@@ -130,12 +104,12 @@ pub(crate) fn table(report: &Report, style: TableStyle) -> Option<String> {
 
 fn cells(
     (bus, identifiers): (Bus, Identifiers),
-    published: Option<&Published>,
+    published: Option<&PublishedBus>,
     ours: &Row,
     of_axon: [Option<&Row>; 2],
 ) -> [String; 13] {
     let absent = || ABSENT.to_owned();
-    let of_it = published.map_or_else(absent, |published| match published.per_s {
+    let of_it = published.map_or_else(absent, |published| match published.runs_per_s {
         (least, greatest) if least == greatest => grouped(least),
         (least, greatest) => format!("{}, {}", grouped(least), grouped(greatest)),
     });
@@ -149,13 +123,13 @@ fn cells(
     [
         word(bus),
         word(identifiers),
-        published.map_or_else(absent, |published| published.run.to_owned()),
+        published.map_or_else(absent, |published| published.what.to_owned()),
         of_it,
         shown(ours.throughput_per_s),
         drive.to_owned(),
         shown(its[0]),
         shown(its[1]),
-        ratio(published.map(|published| published.per_s.1 as f64)),
+        ratio(published.map(|published| published.runs_per_s.1 as f64)),
         ratio(its[0]),
         ratio(its[1]),
         if is_verified { "yes" } else { "NO" }.to_owned(),
@@ -186,12 +160,12 @@ mod tests {
         report.rows.push(row(&direct, 9e6));
         report.rows.push(row(&Case { size: 256, ..ours(Bus::Disruptor, Identifiers::Random) }, 9e6));
         note(&mut report);
-        for published in &PUBLISHED {
+        for published in &BUSES {
             let answers = |row: &&Row| {
                 row.extra
                     .get("answers")
                     .and_then(|keys| keys.as_array())
-                    .is_some_and(|keys| keys.iter().any(|key| key == published.key))
+                    .is_some_and(|keys| keys.iter().any(|key| *key == format!("axon/{}", published.key)))
             };
             assert_eq!(report.rows.iter().filter(answers).count(), 1, "{}", published.key);
         }
