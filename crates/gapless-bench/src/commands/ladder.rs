@@ -180,7 +180,7 @@ mod tests {
         let text = table(&report, TableStyle::Markdown).unwrap();
         assert_eq!(text.lines().count(), 3, "{text}");
         assert!(text.contains("150,000") && text.contains("--buses simple --identifiers random"), "{text}");
-        assert!(text.contains("| 20.0 ") && text.contains("yes"), "{text}");
+        assert!(text.contains(" 20.0 |") && text.contains("yes"), "{text}");
         report.rows[0].verified = Some(false);
         assert!(table(&report, TableStyle::Markdown).unwrap().contains("NO"));
     }
