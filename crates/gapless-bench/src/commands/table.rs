@@ -94,9 +94,11 @@ pub(crate) fn text(report: &Report) -> String {
 
 /// How commands reach the writer, or what else the row is of.
 fn drive(row: &Row) -> String {
-    match &row.config.name {
-        Some(name) => name.clone(),
-        None => of_config(row, "drive").to_owned(),
+    match (&row.config.name, of_config(row, "setup"), config_number(row, "in_flight")) {
+        (Some(name), "" | "ours", _) => name.clone(),
+        (Some(name), setup, _) => format!("{name}, {setup}"),
+        (None, _, Some(1)) => format!("{}, one by one", of_config(row, "drive")),
+        (None, ..) => of_config(row, "drive").to_owned(),
     }
 }
 
