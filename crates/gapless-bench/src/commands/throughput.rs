@@ -35,17 +35,12 @@ pub(crate) fn steps(plan: &Plan) -> usize {
 
 /// Measures, and adds the rows and floors in the middle.
 pub(crate) fn measure(plan: &Plan, canonical: &MeasureCanonical<'_>, run: &mut Run<'_>) -> Result<()> {
-    let built = if plan.axon_cases.is_empty() { None } else { Some(Axon::build(plan, run.interrupted)?) };
-    let (axon, missing) = match &built {
-        Some(Ok(axon)) => (Some(axon), None),
-        Some(Err(reason)) => (None, Some(axon::missing(reason))),
-        None => (None, None),
-    };
+    let mut axon = None;
     let mut turns = Vec::new();
     let mut measured = Ok(());
     for _ in 0..plan.turns {
         let mut turn = Turn::default();
-        measured = one_turn(plan, canonical, run, &mut turn).and_then(|()| beside(plan, axon, run, &mut turn));
+        measured = one_turn(plan, canonical, run, &mut turn).and_then(|()| beside(plan, &mut axon, run, &mut turn));
         // A turn that was interrupted counts only where there is no whole one.
         if measured.is_ok() || turns.is_empty() {
             turns.push(turn);
@@ -57,13 +52,26 @@ pub(crate) fn measure(plan: &Plan, canonical: &MeasureCanonical<'_>, run: &mut R
     let (rows, floors) = turns.into_iter().map(|turn| (turn.rows, turn.floors)).unzip();
     run.report.rows.extend(turns::middle_rows(rows));
     run.report.floor.extend(turns::middle_floors(floors));
-    run.report.rows.extend(missing);
+    if let Some(Err(reason)) = &axon {
+        run.report.rows.push(axon::missing(reason));
+    }
     measured
 }
 
-/// The rows of Axon.
-fn beside(plan: &Plan, axon: Option<&Axon>, run: &mut Run<'_>, turn: &mut Turn) -> Result<()> {
-    let Some(axon) = axon else { return Ok(()) };
+/// The rows of Axon, which is built when the first of ours are measured.
+fn beside(
+    plan: &Plan,
+    axon: &mut Option<std::result::Result<Axon, String>>,
+    run: &mut Run<'_>,
+    turn: &mut Turn,
+) -> Result<()> {
+    if plan.axon_cases.is_empty() {
+        return Ok(());
+    }
+    if axon.is_none() {
+        *axon = Some(Axon::build(plan, run.interrupted)?);
+    }
+    let Some(Ok(axon)) = axon else { return Ok(()) };
     for case in &plan.axon_cases {
         run.next(&case.label())?;
         let row = axon.measure(case, plan, run.interrupted)?;
