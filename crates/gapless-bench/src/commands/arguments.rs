@@ -1,6 +1,6 @@
 //! The options of `gapless bench commands`.
 
-use crate::commands::axon::{AxonCase, Bus};
+use crate::commands::axon_case::{AxonCase, Bus};
 use crate::commands::ladder;
 use clap::{Args, ValueEnum};
 use gapless_load::commands::case::{Case, Drive, Identifiers, Tier};

@@ -3,7 +3,7 @@
 //! The simple bus decides on the thread of its caller, one command after the other: our counterpart is the direct drive, one command at a
 //! time. The disruptor hands commands over to another thread: our counterpart is the pipelined drive.
 
-use crate::commands::axon::{self, AxonCase, Bus, Setup};
+use crate::commands::axon_case::{self, AxonCase, Bus, Setup};
 use gapless_load::commands::case::{Case, Drive, Identifiers};
 use gapless_measure::published::axon::{BUSES, PublishedBus};
 use gapless_measure::reporting::{config_number, of_config, put, word};
@@ -91,7 +91,8 @@ pub(crate) fn table(report: &Report, style: TableStyle) -> Option<String> {
     let mut table = Table::new(style, &head, 3);
     for (bus, identifiers) in STEPS {
         let Some(ours) = report.rows.iter().find(|row| is_ours(row, bus, identifiers)) else { continue };
-        let of_axon = [Setup::Published, Setup::Ours].map(|setup| axon::row_of(&report.rows, bus, identifiers, setup));
+        let of_axon =
+            [Setup::Published, Setup::Ours].map(|setup| axon_case::row_of(&report.rows, bus, identifiers, setup));
         let published: Vec<Option<&PublishedBus>> = published((bus, identifiers)).map(Some).collect();
         // A step without a published figure has a row, too.
         let published = if published.is_empty() { vec![None] } else { published };

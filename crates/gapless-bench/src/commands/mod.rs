@@ -11,11 +11,13 @@
 //! | `quorum` | commands on a cluster of two members |
 //! | `replay` | events a second of a fold of the whole stream |
 //! | `axon` | Axon Framework 4 beside this |
+//! | `axon_case` | parameters of Axon's rows |
 //! | `arguments` | the options of `gapless bench commands` |
 //! | `rows` | from figures to a row of the report |
 
 mod arguments;
 mod axon;
+mod axon_case;
 mod ladder;
 mod latency;
 mod quorum;

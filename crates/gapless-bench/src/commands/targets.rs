@@ -1,6 +1,6 @@
 //! What the figures are to reach, and whether they do.
 
-use crate::commands::axon;
+use crate::commands::axon_case;
 use crate::commands::scale::RESTART;
 use crate::commands::throughput::CANONICAL;
 use gapless_load::commands::latency::SLEEPS;
@@ -46,7 +46,7 @@ fn beside_axon(report: &Report, row: &Row) -> Option<f64> {
     let is_of_it = row.config.name.is_none()
         && (row.config.mode.as_deref(), row.config.tier.as_deref()) == (Some("throughput"), Some("memory"))
         && row.config.payload_bytes == Some(0);
-    let ratio = row.throughput_per_s.filter(|_| is_of_it)? / axon::fastest(&report.rows, aggregates)?;
+    let ratio = row.throughput_per_s.filter(|_| is_of_it)? / axon_case::fastest(&report.rows, aggregates)?;
     Some((ratio * 100.0).round() / 100.0)
 }
 
