@@ -4,6 +4,7 @@
 //! | module | what lives there |
 //! |---|---|
 //! | [`roles`] | the work of each child process of a benchmark |
+//! | [`overview`] | `gapless bench` without a name: one table over all systems |
 //! | [`compare`] | `gapless bench compare`: whether one build is slower than another |
 //! | [`commands`] | `gapless bench commands`: the command bus, beside the canonical row |
 //! | [`components`] | `gapless bench serialization`, `log`, `messaging`, `persistence` and `time` |
@@ -24,6 +25,7 @@ pub mod compare;
 pub mod components;
 pub mod failover;
 pub mod options;
+pub mod overview;
 mod ports;
 pub mod report;
 pub mod roles;

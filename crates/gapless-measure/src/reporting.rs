@@ -123,6 +123,12 @@ impl<'a> Run<'a> {
         Ok((report, text))
     }
 
+    /// A measurement whose report another one takes: its steps are those of that one's bar.
+    pub fn part(benchmark: &'static str, progress: &Progress, interrupted: &'a AtomicBool) -> Self {
+        let report = Report { benchmark: benchmark.to_owned(), ..Report::default() };
+        Self { report, interrupted, benchmark, progress: progress.clone(), step: progress.position() }
+    }
+
     /// The next step begins.
     ///
     /// # Errors

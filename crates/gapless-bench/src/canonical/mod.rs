@@ -34,7 +34,7 @@ mod shown;
 mod slices;
 
 use crate::child_process::Child;
-use crate::floor::FloorPlan;
+use crate::floor::{FloorKind, FloorPlan};
 use crate::histogram::hlog::{TaggedRun, write_file};
 use crate::options::{
     BACKUP_ADDRESS, CanonicalArguments, CanonicalOptions, CpuMask, HlogTarget, MessageEncoding, OutputSettings,
@@ -55,6 +55,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, SystemTime};
+
+/// The journal of a row with few messages has this length at least, bytes.
+const JOURNAL_BYTES_MIN: u64 = 4 << 20;
 
 /// Waits for the good end of a child process, and passes on its standard error.
 fn finish(child: Child<'_>) -> Result<()> {
@@ -182,7 +185,7 @@ fn measure_floors(settings: &RunSettings, parent: &Path, report: &mut Report) ->
 }
 
 /// Measures one row of the matrix, by itself, for another benchmark that it stands beside: `sbe.serial`, its files below `parent`, and
-/// with so many messages if it is not to have the matrix's own number.
+/// with so many messages if it is not to have the matrix's own number, on a journal as much shorter.
 ///
 /// # Errors
 /// A node that cannot be run.
@@ -195,7 +198,13 @@ pub(crate) fn one_row(
     let runs = arguments.resolve_here()?.plan;
     let found = runs.runs().iter().find(|run| run.encoding == MessageEncoding::SbeSerial);
     let mut settings = found.ok_or_else(|| failed("there is no such row"))?.clone();
-    settings.count = count.unwrap_or(settings.count);
+    if let Some(count) = count {
+        if let Some(journal) = &mut settings.journal {
+            let length = journal.initial_length_bytes as f64 * count as f64 / settings.count as f64;
+            journal.initial_length_bytes = (length as u64).clamp(JOURNAL_BYTES_MIN, journal.initial_length_bytes);
+        }
+        settings.count = count;
+    }
     let progress = Progress::new(100, NAME, true);
     let finished = run_one(&settings, parent, 0, &OutputSettings::default(), &progress, interrupted)?;
     Ok(finished.row)
@@ -248,18 +257,23 @@ fn label(settings: &RunSettings) -> String {
 
 /// Each row stands beside the floor that bounds it.
 fn compare_with_floor(row: &mut Row, report: &Report) {
-    let is_over_tcp = row.config.transport.as_deref() == Some("tcp");
-    let name = match (row.latency_ns.is_some(), row.config.tier.as_deref()) {
-        (true, Some("sync")) => "pwrite_fdatasync",
-        (true, _) if is_over_tcp => "tcp_round_trip",
-        (false, _) if is_over_tcp => "tcp_stream",
-        (true, _) => "shm_ping_pong",
-        (false, _) => "shm_stream",
-    };
-    let payload = row.config.payload_bytes.unwrap_or(0) + crate::floor::HEADER_BYTES;
-    if let Some(floor) = report.floor_row(name, payload) {
+    let (kind, payload_bytes) = floor_of(row);
+    if let Some(floor) = report.floor_row(kind.name(), payload_bytes) {
         row.compare_with(floor);
     }
+}
+
+/// The floor that bounds a row, and its bytes.
+pub(crate) fn floor_of(row: &Row) -> (FloorKind, u64) {
+    let is_over_tcp = row.config.transport.as_deref() == Some("tcp");
+    let kind = match (row.latency_ns.is_some(), row.config.tier.as_deref()) {
+        (true, Some("sync")) => FloorKind::PwriteFdatasync,
+        (true, _) if is_over_tcp => FloorKind::TcpRoundTrip,
+        (false, _) if is_over_tcp => FloorKind::TcpStream,
+        (true, _) => FloorKind::ShmPingPong,
+        (false, _) => FloorKind::ShmStream,
+    };
+    (kind, row.config.payload_bytes.unwrap_or(0) + crate::floor::HEADER_BYTES)
 }
 
 fn write_results(

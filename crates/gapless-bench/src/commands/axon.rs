@@ -63,14 +63,21 @@ struct Printed {
     heap_bytes_max: u64,
 }
 
+/// Java and Maven.
+///
+/// # Errors
+/// One of them is not installed.
+pub(crate) fn find_programs() -> gapless_load::peers::Result<(PathBuf, PathBuf)> {
+    broker::find("java", INSTALL).and_then(|java| Ok((java, broker::find("mvn", INSTALL)?)))
+}
+
 impl Axon {
     /// Builds it, or says what is missing.
     ///
     /// # Errors
     /// A directory that cannot be made, an interrupt.
     pub(crate) fn build(plan: &Plan, interrupted: &AtomicBool) -> Result<std::result::Result<Self, String>> {
-        let found = broker::find("java", INSTALL).and_then(|java| Ok((java, broker::find("mvn", INSTALL)?)));
-        let (java, maven) = match found {
+        let (java, maven) = match find_programs() {
             Ok(found) => found,
             Err(missing) => return Ok(Err(missing.to_string())),
         };

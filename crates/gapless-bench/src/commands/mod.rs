@@ -29,11 +29,13 @@ mod targets;
 mod throughput;
 
 pub use arguments::CommandsArguments;
+pub(crate) use axon::find_programs as axon_programs;
 
 use crate::canonical;
 use crate::options::{CanonicalArguments, Mode, Program, Tier};
 use arguments::{Part, Plan};
-use gapless_load::commands::{NAME, check_interrupted};
+use gapless_load::commands::case::{Case, Drive};
+use gapless_load::commands::{NAME, check_interrupted, failed};
 use gapless_measure::reporting::{Run, Shown};
 use gapless_measure::{Result, Row};
 use std::path::Path;
@@ -89,6 +91,17 @@ pub fn run(arguments: &CommandsArguments, interrupted: &Arc<AtomicBool>) -> Resu
         canonical::one_row(&row.arguments(), count, parent, interrupted)
     };
     Ok(Run::of(shown, &arguments.output, interrupted, |run| measure(&plan, &canonical, run))?.1)
+}
+
+/// Measures the pipelined and the direct drive in memory for another benchmark, with one aggregate and with many.
+///
+/// # Errors
+/// As of [`run`].
+pub(crate) fn in_memory(arguments: &CommandsArguments, run: &mut Run<'_>) -> Result<()> {
+    let mut plan = Plan { parts: vec![Part::Throughput], ..arguments.plan()? };
+    let bases = [Drive::Pipelined, Drive::Direct].map(Case::base);
+    plan.cases.retain(|case| bases.contains(&Case { aggregates: 1, ..*case }));
+    throughput::measure(&plan, &|_, _, _| Err(failed("no canonical row stands beside these")), run)
 }
 
 fn steps(plan: &Plan) -> usize {

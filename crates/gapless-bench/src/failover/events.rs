@@ -67,18 +67,18 @@ pub(super) enum Look<'a> {
     After(&'a Event),
 }
 
-/// Runs every event `repeats` times, each with a quiet `window` before and after it, and puts each that is over into
+/// Runs each of these events `repeats` times, each with a quiet `window` before and after it, and puts each that is over into
 /// `events`; `look` hears of each event before it, and of what became of it.
 pub(super) fn run(
     cluster: &mut Cluster<'_>,
-    (repeats, window): (u32, Duration),
+    (kinds, repeats, window): (&[EventKind], u32, Duration),
     begin: Instant,
     look: &mut dyn FnMut(Look<'_>) -> Result<()>,
     events: &mut Vec<Event>,
 ) -> Result<()> {
     for _ in 0..repeats {
         let mut victim = 0;
-        for what in EventKind::ALL {
+        for &what in kinds {
             look(Look::Before(what.name()))?;
             std::thread::sleep(window);
             let leader = cluster.leader()?;

@@ -57,6 +57,8 @@ const REPEATS_FULL: u32 = 5;
 /// Frames that a follower misses, by default and in the run of committed tables.
 const BEHIND: u64 = 400_000;
 const BEHIND_FULL: u64 = 1_000_000;
+/// Commands a second of all clients, while events happen.
+const RATE_PER_S: u64 = 2_000;
 /// Shortened for a quick run.
 const QUICK: (u64, u32, Duration) = (20_000, 1, Duration::from_millis(250));
 
@@ -82,7 +84,7 @@ pub struct FailoverArguments {
     pub members: Option<Membership>,
 
     /// Commands a second, of all clients together, sent whether or not the cluster answers
-    #[arg(long, value_name = "PER_SECOND", default_value_t = 2_000, value_parser = clap::value_parser!(u64).range(10..=1_000_000))]
+    #[arg(long, value_name = "PER_SECOND", default_value_t = RATE_PER_S, value_parser = clap::value_parser!(u64).range(10..=1_000_000))]
     pub rate: u64,
 
     /// Frames in the log before anything happens
@@ -142,6 +144,7 @@ struct Plan {
     behind_frames: u64,
     live_per_s: u64,
     only: Option<Part>,
+    events: &'static [EventKind],
 }
 
 impl Plan {
@@ -165,6 +168,7 @@ pub fn run(arguments: &FailoverArguments, interrupted: &AtomicBool) -> Result<St
         behind_frames: arguments.behind_frames.unwrap_or(if arguments.full { BEHIND_FULL } else { BEHIND }).min(frames),
         live_per_s: arguments.live_rate,
         only: arguments.only,
+        events: &EventKind::ALL,
     };
     let is_quiet = arguments.output.json.is_on_stdout();
     let mut report = Report::new(NAME);
@@ -174,7 +178,7 @@ pub fn run(arguments: &FailoverArguments, interrupted: &AtomicBool) -> Result<St
     let all = [Membership::Full, Membership::Witness];
     let chosen: Vec<Membership> =
         all.into_iter().filter(|each| arguments.members.is_none_or(|only| only == *each)).collect();
-    let steps = u64::from(plan.has(Part::Events)) * EventKind::ALL.len() as u64 * u64::from(plan.repeats)
+    let steps = u64::from(plan.has(Part::Events)) * plan.events.len() as u64 * u64::from(plan.repeats)
         + u64::from(plan.has(Part::CatchUp)) * catch_up::Case::ALL.len() as u64
         + 1;
     let progress = Progress::new(steps * chosen.len() as u64, NAME, is_quiet);
@@ -227,6 +231,32 @@ pub fn run(arguments: &FailoverArguments, interrupted: &AtomicBool) -> Result<St
     Ok(text + &tables::notes(&report))
 }
 
+/// Kills the leader of three full members so often for another benchmark, below that directory: the rows before, during and after.
+///
+/// # Errors
+/// As of [`run`].
+pub(crate) fn leader_killed(
+    repeats: u32,
+    parent: &Path,
+    progress: &Progress,
+    interrupted: &AtomicBool,
+) -> Result<Vec<Row>> {
+    let (log_frames, _, window) = QUICK;
+    let plan = Plan {
+        rate_per_s: RATE_PER_S,
+        log_frames,
+        repeats,
+        window,
+        behind_frames: 0,
+        live_per_s: 0,
+        only: Some(Part::Events),
+        events: &[EventKind::LeaderKilled, EventKind::LeaderReturns],
+    };
+    let scenario = measure(Membership::Full, plan, parent, progress, interrupted)?;
+    let rows = rows(&scenario, plan, &Report::default());
+    Ok(rows.into_iter().filter(|row| reporting::of_config(row, "event") == EventKind::LeaderKilled.name()).collect())
+}
+
 /// One cluster, from its first start to its end.
 fn measure(
     membership: Membership,
@@ -274,7 +304,7 @@ fn measure(
             check_interrupted(NAME, interrupted)
         };
         let happened = if plan.has(Part::Events) {
-            events::run(&mut cluster, (plan.repeats, plan.window), begin, &mut look, &mut events)
+            events::run(&mut cluster, (plan.events, plan.repeats, plan.window), begin, &mut look, &mut events)
         } else {
             Ok(())
         };

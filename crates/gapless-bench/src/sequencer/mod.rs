@@ -24,6 +24,7 @@ mod rows;
 mod stream_under_test;
 
 pub use arguments::SequencerArguments;
+pub(crate) use arguments::{Part, Transport};
 pub use rows::RoleFigures;
 
 use crate::histogram::RecordedRun;
@@ -33,8 +34,8 @@ use gapless_load::sequencer::{NAME, failed};
 use gapless_measure::progress::Progress;
 use gapless_measure::reporting::{check_interrupted, is_set, word};
 use gapless_measure::table::TableStyle;
-use gapless_measure::{Report, Row, RowConfig};
-use plan::{Plan, RowPlan};
+use gapless_measure::{FloorRow, Report, Row, RowConfig};
+use plan::{LatencyPlan, Plan, RowPlan};
 use rows::{Finished, latency, rewind, throughput};
 use std::io::Write as _;
 use std::sync::atomic::AtomicBool;
@@ -98,6 +99,29 @@ pub fn run(arguments: &SequencerArguments, interrupted: &AtomicBool) -> Result<S
         }
         None => Ok(text),
     }
+}
+
+/// Measures the rows of `arguments` in so many repetitions for another benchmark, and gives each to `found` with the floors beside it.
+///
+/// # Errors
+/// Options that leave nothing to be measured, a process that cannot be started or ends too early, an interrupt.
+pub(crate) fn each_row(
+    arguments: &SequencerArguments,
+    repetitions: u64,
+    interrupted: &AtomicBool,
+    found: &mut dyn FnMut(Row, Vec<FloorRow>) -> Result<()>,
+) -> Result<()> {
+    let mut plan = Plan::of(arguments)?;
+    plan.has_targets = false;
+    for (number, row) in plan.rows.iter().enumerate() {
+        let row = match *row {
+            RowPlan::Latency(of) => RowPlan::Latency(LatencyPlan { repetitions, ..of }),
+            other => other,
+        };
+        let Finished { row, floors, .. } = measure(&plan, &row, number, interrupted)?;
+        found(row, floors)?;
+    }
+    Ok(())
 }
 
 fn measure(plan: &Plan, row: &RowPlan, number: usize, interrupted: &AtomicBool) -> Result<Finished> {

@@ -20,7 +20,7 @@ const IN_CONTROL: Duration = Duration::from_millis(300);
 const REPLACED: Duration = Duration::from_millis(5);
 
 /// What the machine takes to start a trivial program and to see it end.
-pub(super) fn spawn_floor(count: usize) -> Result<FloorRow> {
+pub(crate) fn spawn_floor(count: usize) -> Result<FloorRow> {
     let mut histogram = LatencyHistogram::new();
     for _ in 0..count {
         let begun = Instant::now();

@@ -1,4 +1,4 @@
-//! `gapless bench`: the canonical benchmark, its parts one by one, and event streams.
+//! `gapless bench`: one table over all systems; each of its benchmarks at length; the parts of a message's way one by one.
 
 use super::{Ended, INTERRUPTED, Outcome, interrupt, print, to_stderr};
 use clap::{Args, Subcommand};
@@ -10,6 +10,7 @@ use gapless_bench::components::{
 };
 use gapless_bench::failover::{self, FailoverArguments};
 use gapless_bench::options::CanonicalArguments;
+use gapless_bench::overview::{self, OverviewArguments};
 use gapless_bench::report::{self, ReportArguments};
 use gapless_bench::roles::{self, Role};
 use gapless_bench::rpc::curve::{self, CurveArguments};
@@ -23,11 +24,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 #[derive(Args)]
 #[command(
-    after_help = "Exit codes: 0; 1 for a benchmark that cannot be run or whose check failed; 2 for what is wrong in the command line, names under which no result could be written included; 3 where `compare` has found the second build slower; 130 after Ctrl-C, whatever came of it, with what was measured until then."
+    args_conflicts_with_subcommands = true,
+    after_help = "Without a command: one table over all systems, ours beside the floor of this machine and published figures.\n\nExamples:\n  gapless bench --json overview.json\n  gapless bench --quick\n  gapless bench --only calls,kills\n  gapless bench canonical\n\nExit codes: 0; 1 for a benchmark that cannot be run or whose check failed; 2 for what is wrong in the command line, names under which no result could be written included; 3 where `compare` has found the second build slower; 130 after Ctrl-C, whatever came of it, with what was measured until then."
 )]
 pub(crate) struct Arguments {
+    #[command(flatten)]
+    overview: OverviewArguments,
     #[command(subcommand)]
-    benchmark: Benchmark,
+    benchmark: Option<Benchmark>,
 }
 
 #[derive(Subcommand)]
@@ -127,15 +131,22 @@ enum RpcBenchmark {
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let interrupted = match arguments.benchmark {
         // A terminal's Ctrl-C reaches it, too. Its parent ends it, when it has put together what was measured.
-        Benchmark::Child { .. } => {
+        Some(Benchmark::Child { .. }) => {
             interrupt()?;
             Arc::default()
         }
         _ => interrupt()?,
     };
-    let outcome = measure(&arguments.benchmark, &interrupted);
+    let outcome = match &arguments.benchmark {
+        Some(benchmark) => measure(benchmark, &interrupted),
+        None => {
+            let (text, outcome) = overview::run(&arguments.overview, &interrupted)?;
+            print(&text)?;
+            outcome.map_err(Into::into)
+        }
+    };
     // It serves until it is told to end.
-    let is_server = matches!(&arguments.benchmark, Benchmark::Canonical(arguments) if arguments.is_backup());
+    let is_server = matches!(&arguments.benchmark, Some(Benchmark::Canonical(arguments)) if arguments.is_backup());
     // Relaxed: the flag guards no data (pairs with the store of the signal handler).
     if is_server || !interrupted.load(Ordering::Relaxed) {
         return outcome;

@@ -13,6 +13,8 @@ const SAMPLES: u64 = 1_000;
 const SAMPLES_QUICK: u64 = 200;
 /// The sizes that are shown, and the only ones with `--quick`, bytes.
 pub(super) const SIZES_SHOWN: [usize; 5] = [1, 64, 256, 1024, 4096];
+/// Connected callers of which one calls.
+const CONNECTED: [usize; 2] = [16, 256];
 /// The step of the curve and its end, bytes.
 const STEP: usize = 32;
 const SIZE_LAST: usize = 4096;
@@ -57,6 +59,8 @@ pub(super) struct Plan {
     pub(super) turns: u32,
     pub(super) systems: Vec<System>,
     pub(super) waiting: Vec<Waiting>,
+    /// Connected callers of which one calls, beside the one that is alone on the curve.
+    pub(super) connected: Vec<usize>,
     /// For each floor at each size.
     pub(super) floor_time: Duration,
 }
@@ -82,6 +86,7 @@ impl CurveArguments {
             turns: self.turns,
             systems: chosen(&self.systems, System::value_variants()),
             waiting: chosen(&self.waiting, Waiting::value_variants()),
+            connected: CONNECTED.into(),
             floor_time: Duration::from_millis(if quick { 30 } else { 100 }),
         })
     }

@@ -38,8 +38,6 @@ const IN_FLIGHT: usize = 64;
 const CALLS_PER_SAMPLE: u64 = 10;
 /// Messages of a stream for each call that is alone: what sockets hold is a small part of them.
 const MESSAGES_PER_SAMPLE: u64 = 20;
-/// Connected callers of which one calls, beside the one that is alone on the curve.
-const CONNECTED: [usize; 2] = [16, 256];
 /// Bytes of the calls with many callers connected.
 const CONNECTED_BYTES: usize = 256;
 
@@ -68,11 +66,19 @@ pub fn run(arguments: &CurveArguments, interrupted: &AtomicBool) -> Result<Strin
     Ok(Run::of(shown, &arguments.output, interrupted, measure)?.1)
 }
 
+/// Measures the points of the curve for another benchmark, without those of many callers.
+///
+/// # Errors
+/// As of [`run`].
+pub(crate) fn points(arguments: &CurveArguments, run: &mut Run<'_>) -> Result<()> {
+    measure(&Plan { connected: Vec::new(), ..arguments.plan()? }, run)
+}
+
 /// Steps of the measurement, where all systems are installed.
 fn steps(plan: &Plan) -> usize {
     let ways = |system: &System| if *system == System::Rabbitmq { 2 } else { 1 };
     let stands = plan.systems.iter().map(ways).sum::<usize>() * plan.waiting.len();
-    plan.systems.len() + (plan.sizes.len() + CONNECTED.len()) * stands * plan.turns as usize
+    plan.systems.len() + (plan.sizes.len() + plan.connected.len()) * stands * plan.turns as usize
 }
 
 /// Starts all systems, measures them by turns, and stops them.
@@ -112,7 +118,7 @@ fn measure(plan: &Plan, run: &mut Run<'_>) -> Result<()> {
         run.report.floor.extend(turns::middle_floors(floors_of_turns));
     }
     // More and more callers: those of before stay.
-    for connected in CONNECTED {
+    for &connected in &plan.connected {
         let mut turns = Vec::new();
         for _ in 0..plan.turns {
             let mut rows = Vec::new();

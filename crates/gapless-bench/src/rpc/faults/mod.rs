@@ -73,6 +73,25 @@ pub fn run(arguments: &FaultsArguments, interrupted: &AtomicBool) -> Result<(Str
     Ok((text, outcome))
 }
 
+/// Kills the supervisor under calls, for another benchmark.
+///
+/// # Errors
+/// As of [`run`].
+pub(crate) fn supervisor_killed(arguments: &FaultsArguments, run: &mut Run<'_>) -> Result<()> {
+    let (plan, directory) = (arguments.plan()?, own_directory()?);
+    let of = (Some(Victim::Supervisor), Retry::NotBegun, Until::Kills(plan.kills));
+    supervised(&plan, of, directory.path(), &mut Dice::new(plan.seed), run)
+}
+
+/// Kills the broker of RabbitMQ under calls, for another benchmark; where it is not installed, the row says so.
+///
+/// # Errors
+/// As of [`run`].
+pub(crate) fn broker_killed(arguments: &FaultsArguments, run: &mut Run<'_>) -> Result<()> {
+    let (plan, directory) = (arguments.plan()?, own_directory()?);
+    rabbitmq(&plan, directory.path(), &mut Dice::new(plan.seed), run)
+}
+
 fn measure(plan: &Plan, run: &mut Run<'_>) -> Result<()> {
     let items = vec![(FloorKind::FutexRoundTrip, 0)];
     measure_floors(&mut run.report, Path::new("."), items, plan.floor_time);
@@ -91,20 +110,34 @@ fn measure(plan: &Plan, run: &mut Run<'_>) -> Result<()> {
     // Whoever looks after copies may die without a failed call; so what has begun is not begun again in these rows.
     let each = Victim::ALL.map(|victim| (Some(victim), Retry::NotBegun, Until::Kills(plan.kills)));
     for (victim, retry, until) in each.into_iter().chain([(None, Retry::Always, plan.supervised)]) {
-        let subject = Subject::Supervised { copies: SUPERVISED, retry, victim };
-        let killed = victim.map_or("any", Victim::words);
-        run.next(&format!("supervised, {killed}"))?;
-        let path = directory.path().join(format!("supervised-{killed}"));
-        let victims = Supervised::start((&path, SUPERVISED, retry), victim, run.interrupted)?;
-        let row = under_kills(subject, (plan, until), victims, &mut dice, run)?;
-        run.report.rows.push(row);
+        supervised(plan, (victim, retry, until), directory.path(), &mut dice, run)?;
     }
+    rabbitmq(plan, directory.path(), &mut dice, run)
+}
+
+/// The row of a supervisor and its copies, one of which is killed, or any.
+fn supervised(
+    plan: &Plan,
+    (victim, retry, until): (Option<Victim>, Retry, Until),
+    directory: &Path,
+    dice: &mut Dice,
+    run: &mut Run<'_>,
+) -> Result<()> {
+    let subject = Subject::Supervised { copies: SUPERVISED, retry, victim };
+    let killed = victim.map_or("any", Victim::words);
+    run.next(&format!("supervised, {killed}"))?;
+    let path = directory.join(format!("supervised-{killed}"));
+    let victims = Supervised::start((&path, SUPERVISED, retry), victim, run.interrupted)?;
+    let row = under_kills(subject, (plan, until), victims, dice, run)?;
+    run.report.rows.push(row);
+    Ok(())
+}
+
+/// The row of a broker that is killed.
+fn rabbitmq(plan: &Plan, directory: &Path, dice: &mut Dice, run: &mut Run<'_>) -> Result<()> {
     run.next("rabbitmq")?;
-    let row = match Broker::start(directory.path(), run.interrupted)? {
-        Ok(broker) => {
-            let until = Until::Kills(plan.broker_kills);
-            under_kills(Subject::Rabbitmq, (plan, until), broker, &mut dice, run)?
-        }
+    let row = match Broker::start(directory, run.interrupted)? {
+        Ok(broker) => under_kills(Subject::Rabbitmq, (plan, Until::Kills(plan.broker_kills)), broker, dice, run)?,
         Err(reason) => rows::missing(&reason),
     };
     run.report.rows.push(row);

@@ -4,6 +4,7 @@ use clap::Args;
 use gapless_measure::Result;
 use std::time::Duration;
 
+use gapless_measure::published::mercury::{PAYLOADS, PublishedPayload};
 use gapless_measure::reporting::OutputArguments;
 
 /// The sizes of the picture, bytes: 1 KiB to 1 MiB.
@@ -24,12 +25,14 @@ pub struct PayloadsArguments {
 }
 
 /// Plan of the measurement.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Plan {
     /// Calls of a cycle.
     pub(super) calls: u64,
     /// Cycles in all, and those that warm up.
     pub(super) cycles: (usize, usize),
+    /// Those that others have published.
+    pub(super) sizes: Vec<PublishedPayload>,
     /// Bytes.
     pub(super) curve: Vec<usize>,
     /// For each floor at each size.
@@ -48,6 +51,7 @@ impl PayloadsArguments {
         Ok(Plan {
             calls: self.calls.unwrap_or(if quick { CALLS_QUICK } else { CALLS }),
             cycles: (10, 2),
+            sizes: PAYLOADS.to_vec(),
             curve: curve.map(|exponent| 1 << exponent).collect(),
             floor_time: Duration::from_millis(if quick { 50 } else { 300 }),
         })

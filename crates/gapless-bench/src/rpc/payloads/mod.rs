@@ -38,10 +38,19 @@ const SHARE_OF_COPYING: f64 = 0.5;
 /// A process that ends too early, a call that fails, a report or a picture that cannot be written.
 pub fn run(arguments: &PayloadsArguments, interrupted: &AtomicBool) -> Result<String> {
     let plan = arguments.plan()?;
-    let steps = (PAYLOADS.len() + plan.curve.len()) * 4;
+    let steps = (plan.sizes.len() + plan.curve.len()) * 4;
     let shown =
         Shown { benchmark: "rpc payloads", steps, notes: table::notes(&plan), text: table::text, draw: table::draw };
     Ok(Run::of(shown, &arguments.output, interrupted, |run| measure(&plan, run))?.1)
+}
+
+/// Measures the longest payloads that others have published for another benchmark: one way and two ways, in one process and between two.
+///
+/// # Errors
+/// As of [`run`].
+pub(crate) fn longest(arguments: &PayloadsArguments, run: &mut Run<'_>) -> Result<()> {
+    let sizes = PAYLOADS[PAYLOADS.len() - 1..].to_vec();
+    measure(&Plan { sizes, curve: Vec::new(), ..arguments.plan()? }, run)
 }
 
 /// Where the two ends are.
@@ -70,7 +79,7 @@ fn measure(plan: &Plan, run: &mut Run<'_>) -> Result<()> {
     let machine = served::open(&path)?;
     let mut places =
         [Callers::new(&here, Ends::OneProcess, None)?, Callers::new(&machine, Ends::TwoProcesses, Some(server))?];
-    for published in &PAYLOADS {
+    for published in &plan.sizes {
         for callers in &mut places {
             callers.one_size(plan, run, (published.one_way, published.two_way), Some(published))?;
         }

@@ -28,6 +28,7 @@ use gapless_rpc::Domain;
 use gapless_rpc::overflow::ElasticQueueOptions;
 use serde_json::json;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 /// Bytes of a request, and of its reply.
 const PAYLOAD_BYTES: u64 = 72;
@@ -85,15 +86,28 @@ pub fn run(arguments: &ScenariosArguments, interrupted: &AtomicBool) -> Result<S
     Ok(Run::of(shown, &arguments.output, interrupted, |run| measure(&plan, run))?.1)
 }
 
+/// Measures the loads of tasks that others have published for another benchmark, so many turns of each.
+///
+/// # Errors
+/// As of [`run`].
+pub(crate) fn published_loads(
+    arguments: &ScenariosArguments,
+    (turns, turn): (usize, Duration),
+    run: &mut Run<'_>,
+) -> Result<()> {
+    let plan = Plan { turns, turn, ..arguments.plan()? };
+    measure_floors(&mut run.report, &plan.directory, vec![(FloorKind::ShmStream, PAYLOAD_BYTES)], plan.floor_time);
+    let is_published = |scenario: &&Scenario| {
+        scenario.shape.kind == Kind::Tasks && scenario.name.starts_with("parallel") && scenario.published_per_s.is_some()
+    };
+    SCENARIOS.iter().filter(is_published).try_for_each(|scenario| one_load(&plan, run, scenario))
+}
+
 fn measure(plan: &Plan, run: &mut Run<'_>) -> Result<()> {
     let items =
         vec![(FloorKind::ShmStream, PAYLOAD_BYTES), (FloorKind::FutexRoundTrip, 0), (FloorKind::SequentialWrite, 0)];
     measure_floors(&mut run.report, &plan.directory, items, plan.floor_time);
-    for scenario in &SCENARIOS {
-        run.next(scenario.name)?;
-        let row = under_load(plan, run, scenario)?;
-        run.report.rows.push(row);
-    }
+    SCENARIOS.iter().try_for_each(|scenario| one_load(plan, run, scenario))?;
     let (first, second) = pair_of_cores().unzip();
     let one_core = first.map(|cpu| vec![cpu]);
     let names = ["probe, a core to itself", "probe, flood on the other core", "bare wake-ups, flood on the other core"];
@@ -103,6 +117,13 @@ fn measure(plan: &Plan, run: &mut Run<'_>) -> Result<()> {
     let rows = probed(plan, run, None, None, names)?;
     run.report.rows.extend(rows);
     targets_of_probes(&mut run.report);
+    Ok(())
+}
+
+fn one_load(plan: &Plan, run: &mut Run<'_>, scenario: &Scenario) -> Result<()> {
+    run.next(scenario.name)?;
+    let row = under_load(plan, run, scenario)?;
+    run.report.rows.push(row);
     Ok(())
 }
 

@@ -16,13 +16,21 @@ use crate::peers::{PeerError, Result};
 use protocol::{Operation, PROTOCOL};
 use std::io::Write as _;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The servers of one kind share the requests.
 const QUEUE_GROUP: &str = "servers";
 /// How to get the server.
 const INSTALL: &str = "apt-get install nats-server, or go install github.com/nats-io/nats-server/v2@latest";
+
+/// The server's program.
+///
+/// # Errors
+/// It is not installed.
+pub fn find_server() -> Result<PathBuf> {
+    find("nats-server", INSTALL)
+}
 
 /// A private server, stopped with this value.
 #[derive(Debug)]
@@ -37,7 +45,7 @@ impl NatsBroker {
     /// # Errors
     /// [`PeerError::Missing`] if it is not installed; one that does not come up.
     pub fn start(directory: &Path, stop: &dyn Fn() -> bool) -> Result<Self> {
-        let path = find("nats-server", INSTALL)?;
+        let path = find_server()?;
         let address = free_address()?;
         // A reader that is behind would be cut off at 64 MB; a ping in the middle would be a delay of a few.
         let configuration = format!(

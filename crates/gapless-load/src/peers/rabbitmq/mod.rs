@@ -14,7 +14,7 @@ mod frames;
 mod node;
 mod session;
 
-pub use node::RabbitMqBroker;
+pub use node::{RabbitMqBroker, find_node};
 
 use crate::peers::connection::silence;
 use crate::peers::subject::{Caller, Handler, Server, Waiting};

@@ -14,6 +14,14 @@ const INSTALL: &str = "apt-get install rabbitmq-server (its service need not run
 /// Debian's wrapper, which gives the work to another user or refuses it; the script is beside it.
 const WRAPPER: &str = "rabbitmq-script-wrapper";
 
+/// The script that starts a node.
+///
+/// # Errors
+/// It is not installed.
+pub fn find_node() -> Result<PathBuf> {
+    find("rabbitmq-server", INSTALL)
+}
+
 /// A private node, stopped with this value.
 #[derive(Debug)]
 pub struct RabbitMqBroker {
@@ -29,7 +37,7 @@ impl RabbitMqBroker {
     /// # Errors
     /// [`PeerError::Missing`] if it is not installed; one that does not come up.
     pub fn start(directory: &Path, stop: &dyn Fn() -> bool) -> Result<Self> {
-        let mut script = find("rabbitmq-server", INSTALL)?;
+        let mut script = find_node()?;
         if script.file_name().is_some_and(|name| name == WRAPPER) {
             script.set_file_name("rabbitmq-server");
         }

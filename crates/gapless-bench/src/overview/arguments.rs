@@ -1,0 +1,138 @@
+//! The options of `gapless bench` without a name.
+
+use clap::{Args, ValueEnum};
+use gapless_measure::reporting::JsonArguments;
+use std::time::Duration;
+
+/// The whole ends within this time on a quiet machine; peers begin only while it is sure to be kept.
+const TIME: Duration = Duration::from_secs(120);
+const TIME_QUICK: Duration = Duration::from_secs(20);
+
+/// A system of which others have published a table, or the processes that are killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Part {
+    /// A service on one node, and on a primary with its backup
+    Service,
+    /// The sequencer of an event stream
+    Sequencer,
+    /// Calls between two processes, against the size
+    Calls,
+    /// Events in memory: many callers and workers, large payloads
+    Events,
+    /// The command bus
+    Commands,
+    /// A leader and a supervisor killed under load
+    Kills,
+}
+
+/// Options of the overview.
+#[derive(Debug, Clone, Default, Args)]
+pub struct OverviewArguments {
+    #[command(flatten)]
+    pub json: JsonArguments,
+
+    /// Little of everything, in 20 seconds, without peers
+    #[arg(long)]
+    pub quick: bool,
+
+    /// Measure only these [default: all]
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "NAMES")]
+    pub only: Vec<Part>,
+}
+
+/// Plan of the measurement: how much of each row.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Plan {
+    /// In the order of the table.
+    pub(super) parts: Vec<Part>,
+    pub(super) is_quick: bool,
+    /// For the whole.
+    pub(super) time: Duration,
+    /// Of a service at a rate, and as fast as possible.
+    pub(super) latency_messages: u64,
+    pub(super) throughput_messages: u64,
+    /// Of each floor that is measured beside a row.
+    pub(super) floor_time: Duration,
+    /// Round trips through the sequencer, how often they are measured, and messages of each node that pushes.
+    pub(super) round_trips: u64,
+    pub(super) repetitions: u64,
+    pub(super) pushed_messages: u64,
+    /// Calls of each size, one after the other.
+    pub(super) calls: u64,
+    /// Turns of many callers and workers.
+    pub(super) turns: (usize, Duration),
+    /// Calls of a cycle of large payloads.
+    pub(super) payload_calls: u64,
+    /// Turns of the command bus, and the seconds of a row in each.
+    pub(super) command_turns: (u16, f64),
+    /// How often a leader dies, and a supervisor.
+    pub(super) leader_kills: u32,
+    pub(super) supervisor_kills: u64,
+}
+
+impl OverviewArguments {
+    /// Makes the plan of the measurement.
+    pub(super) fn plan(&self) -> Plan {
+        let is_chosen = |part: &&Part| self.only.is_empty() || self.only.contains(part);
+        let parts = Part::value_variants().iter().filter(is_chosen).copied().collect();
+        if self.quick {
+            return Plan {
+                parts,
+                is_quick: true,
+                time: TIME_QUICK,
+                latency_messages: 2_000,
+                throughput_messages: 50_000,
+                floor_time: Duration::from_millis(50),
+                round_trips: 2_000,
+                repetitions: 1,
+                pushed_messages: 5_000,
+                calls: 200,
+                turns: (3, Duration::from_millis(50)),
+                payload_calls: 20,
+                command_turns: (1, 0.1),
+                leader_kills: 1,
+                supervisor_kills: 3,
+            };
+        }
+        Plan {
+            parts,
+            is_quick: false,
+            time: TIME,
+            latency_messages: 30_000,
+            throughput_messages: 1_500_000,
+            floor_time: Duration::from_millis(300),
+            round_trips: 150_000,
+            repetitions: 3,
+            pushed_messages: 400_000,
+            calls: 1_000,
+            turns: (3, Duration::from_secs(1)),
+            payload_calls: 200,
+            command_turns: (3, 0.5),
+            leader_kills: 5,
+            supervisor_kills: 20,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_keep_the_order_of_the_table() {
+        let only = vec![Part::Kills, Part::Calls, Part::Kills];
+        let plan = OverviewArguments { only, ..OverviewArguments::default() }.plan();
+        assert_eq!(plan.parts, [Part::Calls, Part::Kills]);
+        assert_eq!(OverviewArguments::default().plan().parts, Part::value_variants());
+    }
+
+    #[test]
+    fn a_quick_run_has_less_of_everything() {
+        let whole = OverviewArguments::default().plan();
+        let quick = OverviewArguments { quick: true, ..OverviewArguments::default() }.plan();
+        assert!(quick.is_quick && !whole.is_quick && quick.parts == whole.parts);
+        assert!(quick.time < whole.time && quick.floor_time < whole.floor_time && quick.turns.1 < whole.turns.1);
+        assert!(quick.latency_messages < whole.latency_messages && quick.round_trips < whole.round_trips);
+        assert!(quick.calls < whole.calls && quick.leader_kills < whole.leader_kills);
+    }
+}

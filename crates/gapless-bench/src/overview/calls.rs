@@ -1,0 +1,77 @@
+//! Calls between two processes against the size, one after the other, and messages that nobody answers.
+
+use super::Overview;
+use super::arguments::Part;
+use super::line::{Figure, Line};
+use crate::Result;
+use crate::rpc::curve::{CurveArguments, points};
+use gapless_load::rpc::subject::{System, Waiting};
+use gapless_measure::floor::FloorKind;
+use gapless_measure::reporting::{config_number, of_config};
+use gapless_measure::{Report, Row};
+
+/// Sizes of a call, bytes, and the published figure of each.
+pub(super) const SIZES: [(u64, Option<&str>); 4] =
+    [(1, Some("endurox/call/1")), (256, None), (1024, Some("endurox/call/1024/1x1")), (4096, Some("endurox/call/4096"))];
+/// Sizes that are shown one way, too.
+const ONE_WAY: [(u64, Option<&str>); 2] = [(256, None), (1024, Some("endurox/send"))];
+/// Size of a call whose ends spin, bytes.
+const SPINNING: u64 = 256;
+
+pub(super) fn measure(overview: &mut Overview<'_>) -> Result<()> {
+    for (bytes, published) in SIZES {
+        let report = point(overview, System::Gapless, Waiting::Blocking, bytes)?;
+        call(overview, &report, bytes, FloorKind::FutexRoundTrip, published);
+        if let Some((_, published)) = ONE_WAY.iter().find(|(size, _)| *size == bytes)
+            && let Some(row) = one_way_row(&report)
+        {
+            let what = format!("one way, {bytes} B");
+            let floor = floor_of(&report, FloorKind::ShmStream);
+            let answers = published.map(|key| (key.to_owned(), ""));
+            let line = Line { part: Part::Calls, what, figure: Figure::Throughput, floor, answers };
+            overview.add(line, row.clone());
+        }
+    }
+    let report = point(overview, System::Gapless, Waiting::Spinning, SPINNING)?;
+    call(overview, &report, SPINNING, FloorKind::ShmPingPong, None);
+    Ok(())
+}
+
+/// Measures one system at one size.
+pub(super) fn point(overview: &mut Overview<'_>, system: System, waiting: Waiting, bytes: u64) -> Result<Report> {
+    let mut arguments = CurveArguments {
+        sizes: vec![bytes],
+        samples: Some(overview.plan.calls),
+        systems: vec![system],
+        waiting: vec![waiting],
+        ..CurveArguments::default()
+    };
+    arguments.output.quick = overview.plan.is_quick;
+    let mut run = overview.part("rpc curve");
+    points(&arguments, &mut run)?;
+    Ok(run.report)
+}
+
+/// Adds the row of calls, one after the other.
+fn call(overview: &mut Overview<'_>, report: &Report, bytes: u64, floor: FloorKind, published: Option<&'static str>) {
+    let Some(row) = call_row(report) else { return };
+    let spins = if of_config(row, "waiting") == "spinning" { ", both ends spin" } else { "" };
+    let what = format!("call, {bytes} B there and back{spins}");
+    let answers = published.map(|key| (key.to_owned(), ""));
+    let floor = floor_of(report, floor);
+    overview.add(Line { part: Part::Calls, what, figure: Figure::Throughput, floor, answers }, row.clone());
+}
+
+fn floor_of(report: &Report, kind: FloorKind) -> Option<&gapless_measure::FloorRow> {
+    report.floor.iter().find(|row| row.name == kind.name())
+}
+
+/// The row of calls one after the other, of the first system that was measured.
+pub(super) fn call_row(report: &Report) -> Option<&Row> {
+    report.rows.iter().find(|row| config_number(row, "in_flight") == Some(1))
+}
+
+/// The row of messages that nobody answers.
+pub(super) fn one_way_row(report: &Report) -> Option<&Row> {
+    report.rows.iter().find(|row| row.config.mode.as_deref() == Some("one_way"))
+}

@@ -1,0 +1,30 @@
+//! The command bus in memory, with one aggregate and with many.
+
+use super::Overview;
+use super::arguments::Part;
+use super::line::{Figure, Line};
+use crate::Result;
+use crate::commands::{CommandsArguments, in_memory};
+use gapless_measure::reporting::{config_number, of_config};
+use gapless_measure::table::grouped;
+
+pub(super) fn measure(overview: &mut Overview<'_>) -> Result<()> {
+    let (turns, seconds) = overview.plan.command_turns;
+    let mut arguments =
+        CommandsArguments { turns: Some(turns), seconds: Some(seconds), ..CommandsArguments::default() };
+    arguments.output.quick = overview.plan.is_quick;
+    let mut run = overview.part("commands");
+    in_memory(&arguments, &mut run)?;
+    let floor = run.report.floor.first();
+    for row in &run.report.rows {
+        let aggregates = config_number(row, "aggregates").unwrap_or(0);
+        let word = if aggregates == 1 { "aggregate" } else { "aggregates" };
+        let drive = of_config(row, "drive");
+        let what = format!("commands, {drive}, {} {word}", grouped(aggregates));
+        let key = if drive == "direct" { "axon/simple/repeated" } else { "axon/disruptor/repeated" };
+        // What others have published is of one aggregate.
+        let answers = (aggregates == 1).then(|| (key.to_owned(), ""));
+        overview.add(Line { part: Part::Commands, what, figure: Figure::Throughput, floor, answers }, row.clone());
+    }
+    Ok(())
+}

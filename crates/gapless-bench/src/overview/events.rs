@@ -1,0 +1,52 @@
+//! Events in memory: many callers and workers as tasks of one process, and the largest payloads of a published table.
+
+use super::Overview;
+use super::arguments::Part;
+use super::line::{Figure, Line};
+use crate::Result;
+use crate::rpc::payloads::{PayloadsArguments, longest};
+use crate::rpc::scenarios::{ScenariosArguments, published_loads};
+use gapless_measure::reporting::{config_number, of_config};
+use gapless_measure::table::grouped;
+use gapless_measure::{FloorRow, Row};
+
+pub(super) fn measure(overview: &mut Overview<'_>) -> Result<()> {
+    let mut arguments = ScenariosArguments::default();
+    arguments.output.quick = overview.plan.is_quick;
+    let mut run = overview.part("rpc scenarios");
+    published_loads(&arguments, overview.plan.turns, &mut run)?;
+    let floor = run.report.floor.first();
+    for row in &run.report.rows {
+        let name = row.config.name.clone().unwrap_or_default();
+        let key = if name.ends_with("1→50") && !name.contains("50→50") { "mercury/1-50" } else { "mercury/50-50" };
+        let what = format!("{name} callers to workers, {} B", row.config.payload_bytes.unwrap_or(0));
+        let answers = Some((key.to_owned(), ""));
+        overview.add(Line { part: Part::Events, what, figure: Figure::Throughput, floor, answers }, row.clone());
+    }
+    large_payloads(overview)
+}
+
+fn large_payloads(overview: &mut Overview<'_>) -> Result<()> {
+    let mut arguments = PayloadsArguments { calls: Some(overview.plan.payload_calls), ..PayloadsArguments::default() };
+    arguments.output.quick = overview.plan.is_quick;
+    let mut run = overview.part("rpc payloads");
+    longest(&arguments, &mut run)?;
+    let copying = run.report.floor.first();
+    for row in &run.report.rows {
+        let (bytes, mode) = (row.config.payload_bytes.unwrap_or(0), row.config.mode.clone().unwrap_or_default());
+        let is_in_memory = of_config(row, "ends") == "one process";
+        let floor = copying.filter(|_| !is_in_memory).map(|copying| of_calls(copying, row));
+        let what = format!("{} B, {}, {}", grouped(bytes), mode.replace('_', " "), of_config(row, "ends"));
+        let through = if is_in_memory { "memory" } else { "kafka" };
+        let answers = Some((format!("mercury/{through}/{mode}/{bytes}"), ""));
+        let line = Line { part: Part::Events, what, figure: Figure::Throughput, floor: floor.as_ref(), answers };
+        overview.add(line, row.clone());
+    }
+    Ok(())
+}
+
+/// Calls a second whose bytes one core can copy.
+fn of_calls(copying: &FloorRow, row: &Row) -> FloorRow {
+    let bytes = row.config.payload_bytes.unwrap_or(1) * config_number(row, "ways").unwrap_or(1);
+    FloorRow { rate_per_s: copying.bytes_per_s.map(|per_s| per_s / bytes as f64), ..copying.clone() }
+}

@@ -1,0 +1,51 @@
+//! Processes killed under load: the leader of three members, and a supervisor whose copies serve calls.
+
+use super::Overview;
+use super::arguments::Part;
+use super::line::{Figure, Line};
+use crate::Result;
+use crate::failover::leader_killed;
+use crate::rpc::faults::{FaultsArguments, supervisor_killed};
+use crate::supervisor::spawn_floor;
+use std::path::Path;
+
+/// Starts of a trivial program.
+const SPAWNS: usize = 50;
+
+pub(super) fn measure(overview: &mut Overview<'_>) -> Result<()> {
+    leader(overview)?;
+    supervisor(overview)
+}
+
+/// The outage that clients see of a killed leader.
+fn leader(overview: &mut Overview<'_>) -> Result<()> {
+    overview.next("leader killed")?;
+    let rows = leader_killed(overview.plan.leader_kills, Path::new("."), &overview.progress, overview.interrupted)?;
+    for row in rows.into_iter().filter(|row| row.extra.contains_key(FIRST_NEW_REPLY)) {
+        let what = format!("leader of three killed {} times, 2,000/s: longest outage", overview.plan.leader_kills);
+        let line = Line { part: Part::Kills, what, figure: Figure::Time(FIRST_NEW_REPLY), floor: None, answers: None };
+        overview.add(line, row);
+    }
+    Ok(())
+}
+
+/// From the kill to the first reply to a command that was sent after it, by the client that waited longest.
+const FIRST_NEW_REPLY: &str = "first_new_reply_of_every_client_ns";
+
+/// What callers notice of a killed supervisor, and when it is there again.
+fn supervisor(overview: &mut Overview<'_>) -> Result<()> {
+    let mut arguments = FaultsArguments { kills: Some(overview.plan.supervisor_kills), ..FaultsArguments::default() };
+    arguments.output.quick = overview.plan.is_quick;
+    let mut run = overview.part("rpc faults");
+    supervisor_killed(&arguments, &mut run)?;
+    let floor = spawn_floor(SPAWNS)?;
+    for row in run.report.rows {
+        let kills = overview.plan.supervisor_kills;
+        let silence = format!("supervisor killed {kills} times, 16 callers: longest silence");
+        let again = format!("supervisor killed {kills} times: there again, p50");
+        let line = |what, key, floor| Line { part: Part::Kills, what, figure: Figure::Time(key), floor, answers: None };
+        overview.add(line(silence, "longest_silence_ns", None), row.clone());
+        overview.add(line(again, "restored_after_sign_ns", Some(&floor)), row);
+    }
+    Ok(())
+}

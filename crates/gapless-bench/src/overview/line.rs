@@ -1,0 +1,196 @@
+//! One line of the table: a row of a benchmark, and which of its figures stands beside which floor and which published figure.
+
+use super::arguments::Part;
+use gapless_measure::published::{ANSWERS, Fact, fact};
+use gapless_measure::reporting::{put, word};
+use gapless_measure::table::{absent, grouped, microseconds, rate};
+use gapless_measure::{FloorRow, Row};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+/// The key in a row's other keys of the figures that the table shows.
+const SHOWN: &str = "shown";
+/// The key of the published figure.
+const PUBLISHED: &str = "published";
+/// The key of figures of other systems in the same run.
+const PEERS: &str = "peers";
+
+/// Which figure of a row stands in the table.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Figure {
+    /// The median of its latency.
+    Median,
+    /// Messages, calls or commands a second.
+    Throughput,
+    /// A time in ns under a key of its own, the median of a latency or the longest of a list.
+    Time(&'static str),
+}
+
+/// Unit of the figures of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Unit {
+    Ns,
+    PerS,
+}
+
+/// The figures of a line, as they stand in the JSON.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Shown {
+    pub(super) figure: String,
+    pub(super) unit: Unit,
+    pub(super) ours: f64,
+    /// In the same unit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) floor: Option<f64>,
+}
+
+/// The figure of another system in the same run, in the unit of its line.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Peer {
+    pub(super) system: String,
+    pub(super) figure: f64,
+}
+
+/// The description of a line.
+#[derive(Clone, Debug)]
+pub(super) struct Line<'a> {
+    pub(super) part: Part,
+    pub(super) what: String,
+    pub(super) figure: Figure,
+    pub(super) floor: Option<&'a FloorRow>,
+    /// Key of the published figure, and a word for how it differs from ours, or none.
+    pub(super) answers: Option<(String, &'static str)>,
+}
+
+impl Line<'_> {
+    /// Makes the row the one of this line.
+    pub(super) fn of(self, mut row: Row) -> Row {
+        row.config.name = Some(self.what);
+        row.config.extra.insert("part".to_owned(), word(self.part).into());
+        if let Some((figure, unit, ours)) = self.figure.of(&row) {
+            let floor = self.floor.and_then(|floor| Some((in_unit(floor, unit)?, &floor.name)));
+            let shown = Shown { figure, unit, ours, floor: floor.map(|(floor, _)| floor) };
+            (row.floor_ratio, row.floor_name) = (None, None);
+            if let Some((_, name)) = floor
+                && row.failure().is_none()
+                && row.missed_rate_per_s().is_none()
+            {
+                row.floor_ratio = shown.floor_ratio();
+                row.floor_name = Some(name.clone());
+            }
+            put(&mut row, SHOWN, json!(shown));
+        }
+        if let Some((key, differs)) = self.answers
+            && let Some(fact) = fact(&key)
+        {
+            put(&mut row, PUBLISHED, published(&fact, differs));
+            put(&mut row, ANSWERS, key);
+        }
+        row
+    }
+}
+
+impl Figure {
+    /// Its name, unit and value.
+    fn of(self, row: &Row) -> Option<(String, Unit, f64)> {
+        match self {
+            Self::Median => Some(("p50_ns".to_owned(), Unit::Ns, row.latency_ns?.p50 as f64)),
+            Self::Throughput => Some(("throughput_per_s".to_owned(), Unit::PerS, row.throughput_per_s?)),
+            Self::Time(key) => {
+                let ns = match row.extra.get(key)? {
+                    Value::Array(all) => all.iter().map(Value::as_f64).collect::<Option<Vec<_>>>()?.into_iter().reduce(f64::max),
+                    Value::Object(latency) => latency.get("p50").and_then(Value::as_f64),
+                    one => one.as_f64(),
+                };
+                Some((key.to_owned(), Unit::Ns, ns?))
+            }
+        }
+    }
+}
+
+/// A floor in the unit of a line; that of a round trip as round trips a second.
+fn in_unit(floor: &FloorRow, unit: Unit) -> Option<f64> {
+    match unit {
+        Unit::Ns => floor.p50_ns.map(|ns| ns as f64),
+        Unit::PerS => floor.rate_per_s.or_else(|| floor.p50_ns.filter(|ns| *ns > 0).map(|ns| 1e9 / ns as f64)),
+    }
+}
+
+fn published(fact: &Fact, differs: &str) -> Value {
+    json!({
+        "what": fact.what, "least": fact.least, "greatest": fact.greatest, "precision": fact.precision, "differs": differs,
+        "system": fact.source.system, "machine": fact.source.machine, "year": fact.source.year,
+    })
+}
+
+impl Shown {
+    /// Ours by the floor, so that 1.0 is the machine itself.
+    fn floor_ratio(&self) -> Option<f64> {
+        let floor = self.floor.filter(|floor| *floor > 0.0 && self.ours > 0.0)?;
+        let ratio = if self.unit == Unit::Ns { self.ours / floor } else { floor / self.ours };
+        Some((ratio * 100.0).round() / 100.0)
+    }
+
+    /// The figures of a row; none of one that could not be measured.
+    pub(super) fn of(row: &Row) -> Option<Self> {
+        serde_json::from_value(row.extra.get(SHOWN)?.clone()).ok()
+    }
+}
+
+impl Unit {
+    pub(super) fn text(self, value: f64) -> String {
+        match self {
+            Self::Ns if value >= 1e6 => format!("{:.1} ms", value / 1e6),
+            Self::Ns => format!("{} µs", microseconds(value as u64)),
+            Self::PerS => format!("{}/s", rate(value)),
+        }
+    }
+}
+
+/// Adds the figure of another system to a row.
+pub(super) fn add_peer(row: &mut Row, peer: &Peer) {
+    let peers = row.extra.entry(PEERS).or_insert_with(|| json!([]));
+    if let Value::Array(all) = peers {
+        all.push(json!(peer));
+    }
+}
+
+/// Our figure, marked where the rate was missed, and the calls that failed where they are counted.
+pub(super) fn ours(row: &Row) -> String {
+    let Some(shown) = Shown::of(row) else { return absent() };
+    let missed = if row.latency_failed() { "MISSED " } else { "" };
+    let figure = format!("{missed}{}", shown.unit.text(shown.ours));
+    match row.lost.filter(|_| is_of_kills(row)) {
+        Some(failed) => format!("{figure}, {} failed", grouped(failed)),
+        None => figure,
+    }
+}
+
+fn is_of_kills(row: &Row) -> bool {
+    row.config.extra.get("part").is_some_and(|part| *part == word(Part::Kills))
+}
+
+/// The floor in the unit of the line.
+pub(super) fn floor(row: &Row) -> String {
+    Shown::of(row).and_then(|shown| Some(shown.unit.text(shown.floor?))).unwrap_or_else(absent)
+}
+
+/// The published figure, with its system, machine and year.
+pub(super) fn published_text(row: &Row) -> String {
+    let (Some(published), Some(shown)) = (row.extra.get(PUBLISHED), Shown::of(row)) else { return absent() };
+    let text = |key: &str| published[key].as_str().unwrap_or_default();
+    let figure = |key: &str| published[key].as_f64().map_or_else(absent, |value| shown.unit.text(value));
+    let (least, greatest) = (figure("least"), figure("greatest"));
+    let figures = if least == greatest { least } else { format!("{least} to {greatest}") };
+    let words = [text("precision"), &figures, text("differs")].join(" ");
+    format!("{} ({}, {}, {})", words.trim(), text("system"), text("machine"), text("year"))
+}
+
+/// The figures of other systems in the same run.
+pub(super) fn peers(row: &Row) -> String {
+    let peers: Option<Vec<Peer>> = row.extra.get(PEERS).and_then(|peers| serde_json::from_value(peers.clone()).ok());
+    let (Some(peers), Some(shown)) = (peers, Shown::of(row)) else { return absent() };
+    let texts: Vec<_> = peers.iter().map(|peer| format!("{} {}", peer.system, shown.unit.text(peer.figure))).collect();
+    texts.join("; ")
+}

@@ -1,0 +1,175 @@
+//! `gapless bench` without a name: one table over all systems in two minutes, each row by the code of the benchmark that measures it
+//! at length, with short settings.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | `arguments` | its options, and how much of each row is measured |
+//! | `line` | a row of the table: its figure, floor, published figure and peers |
+//! | `table` | what is printed |
+//! | `service` | a service on one node, and on a primary with its backup |
+//! | `sequencer` | round trips, and three nodes that push |
+//! | `calls` | calls between two processes, and one way |
+//! | `events` | many callers and workers in memory, large payloads |
+//! | `commands` | the command bus |
+//! | `kills` | a leader and a supervisor killed under load |
+//! | `peers` | other systems, where they are installed |
+
+mod arguments;
+mod calls;
+mod commands;
+mod events;
+mod kills;
+mod line;
+mod peers;
+mod sequencer;
+mod service;
+mod table;
+
+pub use arguments::OverviewArguments;
+
+use crate::{BenchError, Result};
+use arguments::{Part, Plan};
+use gapless_measure::floor::{FloorKind, FloorPlan};
+use gapless_measure::progress::Progress;
+use gapless_measure::reporting::{INTERRUPTED, Run, check_interrupted, is_set, word};
+use gapless_measure::{FAILED, FloorRow, Report, Row};
+use line::Line;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+const NAME: &str = "overview";
+
+/// Measures, prints each row on stderr, and returns the text to print, with the outcome: an error if a check failed or a row could
+/// not be measured. `interrupted` ends it early, with the rows that are complete.
+///
+/// # Errors
+/// A report that cannot be written.
+pub fn run(arguments: &OverviewArguments, interrupted: &Arc<AtomicBool>) -> Result<(String, Result<()>)> {
+    let is_quiet = arguments.json.is_on_stdout();
+    let plan = arguments.plan();
+    let progress = Progress::new(steps(&plan), NAME, is_quiet);
+    let mut overview = Overview { plan, report: Report::new(NAME), progress, interrupted, began: Instant::now() };
+    overview.measure();
+    overview.progress.finish();
+    let Overview { mut report, plan, began, .. } = overview;
+    if is_set(interrupted) {
+        report.notes.push(INTERRUPTED.to_owned());
+    }
+    report.notes.extend(notes(&plan, began.elapsed()));
+    arguments.json.write(&report)?;
+    let text = if is_quiet { String::new() } else { table::whole(&report) };
+    Ok((text, verdict(&report.rows)))
+}
+
+/// An error if a check failed, or a row could not be measured.
+fn verdict(rows: &[Row]) -> Result<()> {
+    let failures: Vec<String> = rows.iter().filter_map(Row::failure).collect();
+    let Some(first) = failures.first() else { return Ok(()) };
+    let reason = format!("{} of {} rows failed, the first: {first}", failures.len(), rows.len());
+    Err(BenchError::Verdict { name: NAME, reason })
+}
+
+/// Steps of the measurement, for its bar: rows, and parts of rows that take long.
+fn steps(plan: &Plan) -> u64 {
+    let of = |part: &Part| match part {
+        Part::Service => 4,
+        Part::Sequencer => 4,
+        Part::Calls => 10,
+        Part::Events => 6,
+        Part::Commands => 4 * u64::from(plan.command_turns.0),
+        Part::Kills => 2 * u64::from(plan.leader_kills) + 3,
+    };
+    plan.parts.iter().map(of).sum()
+}
+
+/// A measurement under way.
+struct Overview<'a> {
+    plan: Plan,
+    report: Report,
+    progress: Progress,
+    interrupted: &'a Arc<AtomicBool>,
+    began: Instant,
+}
+
+impl<'a> Overview<'a> {
+    /// Measures every part, then peers. A part that fails is a row that says so; the others are worth their time all the same.
+    fn measure(&mut self) {
+        for part in self.plan.parts.clone() {
+            let measured = match part {
+                Part::Service => service::measure(self),
+                Part::Sequencer => sequencer::measure(self),
+                Part::Calls => calls::measure(self),
+                Part::Events => events::measure(self),
+                Part::Commands => commands::measure(self),
+                Part::Kills => kills::measure(self),
+            };
+            if is_set(self.interrupted) {
+                return;
+            }
+            if let Err(error) = measured {
+                self.add_failed(part, &error);
+            }
+        }
+        peers::measure(self);
+    }
+
+    /// The next row begins.
+    fn next(&mut self, what: &str) -> Result<()> {
+        self.progress.set_label(what);
+        self.progress.set_position(self.progress.position() + 1);
+        check_interrupted(NAME, self.interrupted)
+    }
+
+    /// A measurement of another benchmark, whose steps are those of this one.
+    fn part(&self, benchmark: &'static str) -> Run<'a> {
+        Run::part(benchmark, &self.progress, self.interrupted)
+    }
+
+    /// Adds a row that has been measured, and prints it.
+    fn add(&mut self, line: Line<'_>, row: Row) {
+        self.report.floor.extend(line.floor.cloned());
+        let row = line.of(row);
+        self.progress.line(&table::measured(&row));
+        self.report.rows.push(row);
+    }
+
+    fn add_failed(&mut self, part: Part, error: &BenchError) {
+        let mut row = Row::default();
+        row.config.name = Some("not measured".to_owned());
+        row.config.extra.insert("part".to_owned(), word(part).into());
+        row.extra.insert(FAILED.to_owned(), error.to_string().into());
+        self.progress.line(&format!("{:<10} FAILED: {error}", word(part)));
+        self.report.rows.push(row);
+    }
+
+    /// Measures a floor beside a row; none if it cannot be, and the report says why.
+    fn floor(&mut self, kind: FloorKind, payload_bytes: u64) -> Option<FloorRow> {
+        let plan = FloorPlan::new(Path::new("."), vec![(kind, payload_bytes)]);
+        let measured = FloorPlan { time_limit: self.plan.floor_time, ..plan }.measure();
+        self.report.notes.extend(measured.skipped);
+        measured.rows.into_iter().next()
+    }
+
+    /// Whether so much more is sure to end in time.
+    fn has_time_for(&self, estimate: Duration) -> bool {
+        self.began.elapsed() + estimate < self.plan.time
+    }
+}
+
+fn notes(plan: &Plan, elapsed: Duration) -> Vec<String> {
+    let mut notes = vec![
+        format!("measured in {} s; `gapless bench NAME` measures each part at length", elapsed.as_secs()),
+        "× floor: ours by the floor of this machine, measured beside it in this run: 1.0 is the machine itself. Published figures \
+         are facts about other machines, never a basis for \"x times faster\""
+            .to_owned(),
+    ];
+    if plan.is_quick {
+        notes.push("a short run: it shows that everything works, and no figure".to_owned());
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,64 @@
+//! The sequencer of an event stream: round trips over UDP with one message in flight, and three nodes that push.
+
+use super::Overview;
+use super::arguments::Part;
+use super::line::{Figure, Line};
+use crate::Result;
+use crate::sequencer::{Part as Rows, SequencerArguments, Transport, each_row};
+use gapless_measure::reporting::check_interrupted;
+use gapless_measure::{FloorRow, Row};
+
+/// Sizes of a round trip, bytes.
+const ROUND_TRIPS: [u64; 2] = [1024, 256];
+/// Size of messages that three nodes push, bytes.
+const PUSHED: u64 = 256;
+
+pub(super) fn measure(overview: &mut Overview<'_>) -> Result<()> {
+    for bytes in ROUND_TRIPS {
+        let arguments = SequencerArguments {
+            only: vec![Rows::Latency],
+            transport: vec![Transport::Udp],
+            payload: vec![bytes],
+            messages: Some(overview.plan.round_trips),
+            quick: overview.plan.is_quick,
+            ..SequencerArguments::default()
+        };
+        overview.next(&format!("round trip over UDP, {bytes} B"))?;
+        rows(overview, &arguments, |row, floors| {
+            let what = format!("round trip over UDP, {bytes} B, p50");
+            let answers = Some((format!("coralsequencer/latency/{bytes}/mean"), "mean"));
+            (Line { part: Part::Sequencer, what, figure: Figure::Median, floor: floors.first(), answers }, row)
+        })?;
+    }
+    let arguments = SequencerArguments {
+        only: vec![Rows::Throughput],
+        transport: vec![Transport::Multicast],
+        payload: vec![PUSHED],
+        throughput_messages: Some(overview.plan.pushed_messages),
+        quick: overview.plan.is_quick,
+        ..SequencerArguments::default()
+    };
+    overview.next(&format!("three nodes push, {PUSHED} B"))?;
+    rows(overview, &arguments, |row, floors| {
+        let is_batched = row.config.extra.get("batch_node").is_some_and(|batch| *batch == true);
+        let (packets, key) = if is_batched { ("batched", "batched") } else { ("one per packet", "one-per-packet") };
+        let what = format!("three nodes push by multicast, {PUSHED} B, {packets}");
+        let answers = Some((format!("coralsequencer/throughput/{PUSHED}/{key}/sequencer"), ""));
+        (Line { part: Part::Sequencer, what, figure: Figure::Throughput, floor: floors.first(), answers }, row)
+    })
+}
+
+/// Measures the rows of `arguments`, each shown as `line` says.
+fn rows(
+    overview: &mut Overview<'_>,
+    arguments: &SequencerArguments,
+    line: impl Fn(Row, &[FloorRow]) -> (Line<'_>, Row),
+) -> Result<()> {
+    let (repetitions, interrupted) = (overview.plan.repetitions, overview.interrupted);
+    each_row(arguments, repetitions, interrupted, &mut |row, floors| {
+        check_interrupted(super::NAME, interrupted)?;
+        let (line, row) = line(row, &floors);
+        overview.add(line, row);
+        Ok(())
+    })
+}

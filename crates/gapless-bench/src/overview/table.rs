@@ -1,0 +1,58 @@
+//! The table, and the line that is printed when a row has been measured.
+
+use super::line::{floor, ours, peers, published_text};
+use gapless_measure::reporting::of_config;
+use gapless_measure::table::{ABSENT, Column, Table, TableStyle, column, floor_ratio, notes, text, unverified, verified};
+use gapless_measure::{Report, Row};
+
+/// The columns.
+const COLUMNS: [Column; 8] = [
+    ("", |row| of_config(row, "part").to_owned()),
+    column::NAME,
+    ("ours", ours),
+    ("floor here", floor),
+    column::BY_FLOOR,
+    column::VERIFIED,
+    ("published (system, machine, year)", published_text),
+    ("others here", peers),
+];
+
+/// The whole text: machine, table, notes.
+pub(super) fn whole(report: &Report) -> String {
+    let style = TableStyle::for_stdout();
+    let rows: Vec<&Row> = report.rows.iter().collect();
+    let table = Table::of_rows(style, &rows, 2, &COLUMNS);
+    let mut text = format!("{}\n\n{table}\n{}", report.environment.summary(), unverified(report));
+    for row in &report.rows {
+        if let Some(reason) = row.failure() {
+            text += &format!("FAILED: {}: {reason}\n", name(row));
+        }
+        if let Some(rate) = row.missed_rate_per_s() {
+            text += &format!("MISSED: {}: the rate of {rate}/s; its latency is not a result\n", name(row));
+        }
+    }
+    // Those of single rows are for who looks at one benchmark.
+    text + &notes(&Report { notes: report.notes.clone(), ..Report::default() })
+}
+
+/// The line of a row that has just been measured.
+pub(super) fn measured(row: &Row) -> String {
+    let peers = peers(row);
+    format!(
+        "{:<10} {:<48} {:>20}  floor {:>14}  × {:>6}  {}{}",
+        of_config(row, "part"),
+        text(&row.config.name),
+        ours(row),
+        floor(row),
+        floor_ratio(row),
+        match verified(row).as_str() {
+            "yes" => "verified".to_owned(),
+            other => other.to_owned(),
+        },
+        if peers == ABSENT { String::new() } else { format!("  {peers}") }
+    )
+}
+
+fn name(row: &Row) -> String {
+    format!("{}: {}", of_config(row, "part"), text(&row.config.name))
+}
