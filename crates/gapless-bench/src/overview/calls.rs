@@ -8,11 +8,15 @@ use crate::rpc::curve::{CurveArguments, points};
 use gapless_load::rpc::subject::{System, Waiting};
 use gapless_measure::floor::FloorKind;
 use gapless_measure::reporting::{config_number, of_config};
-use gapless_measure::{Report, Row};
+use gapless_measure::{FloorRow, Report, Row};
 
 /// Sizes of a call, bytes, and the published figure of each.
-pub(super) const SIZES: [(u64, Option<&str>); 4] =
-    [(1, Some("endurox/call/1")), (256, None), (1024, Some("endurox/call/1024/1x1")), (4096, Some("endurox/call/4096"))];
+pub(super) const SIZES: [(u64, Option<&str>); 4] = [
+    (1, Some("endurox/call/1")),
+    (256, None),
+    (1024, Some("endurox/call/1024/1x1")),
+    (4096, Some("endurox/call/4096")),
+];
 /// Sizes that are shown one way, too.
 const ONE_WAY: [(u64, Option<&str>); 2] = [(256, None), (1024, Some("endurox/send"))];
 /// Size of a call whose ends spin, bytes.
@@ -62,8 +66,8 @@ fn call(overview: &mut Overview<'_>, report: &Report, bytes: u64, floor: FloorKi
     overview.add(Line { part: Part::Calls, what, figure: Figure::Throughput, floor, answers }, row.clone());
 }
 
-fn floor_of(report: &Report, kind: FloorKind) -> Option<&gapless_measure::FloorRow> {
-    report.floor.iter().find(|row| row.name == kind.name())
+fn floor_of(report: &Report, kind: FloorKind) -> Option<FloorRow> {
+    report.floor.iter().find(|row| row.name == kind.name()).cloned()
 }
 
 /// The row of calls one after the other, of the first system that was measured.

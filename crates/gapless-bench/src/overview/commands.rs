@@ -24,7 +24,10 @@ pub(super) fn measure(overview: &mut Overview<'_>) -> Result<()> {
         let key = if drive == "direct" { "axon/simple/repeated" } else { "axon/disruptor/repeated" };
         // What others have published is of one aggregate.
         let answers = (aggregates == 1).then(|| (key.to_owned(), ""));
-        overview.add(Line { part: Part::Commands, what, figure: Figure::Throughput, floor, answers }, row.clone());
+        overview.add(
+            Line { part: Part::Commands, what, figure: Figure::Throughput, floor: floor.cloned(), answers },
+            row.clone(),
+        );
     }
     Ok(())
 }

@@ -18,10 +18,13 @@ pub(super) fn measure(overview: &mut Overview<'_>) -> Result<()> {
     let floor = run.report.floor.first();
     for row in &run.report.rows {
         let name = row.config.name.clone().unwrap_or_default();
-        let key = if name.ends_with("1→50") && !name.contains("50→50") { "mercury/1-50" } else { "mercury/50-50" };
+        let key = if config_number(row, "callers") == Some(1) { "mercury/1-50" } else { "mercury/50-50" };
         let what = format!("{name} callers to workers, {} B", row.config.payload_bytes.unwrap_or(0));
         let answers = Some((key.to_owned(), ""));
-        overview.add(Line { part: Part::Events, what, figure: Figure::Throughput, floor, answers }, row.clone());
+        overview.add(
+            Line { part: Part::Events, what, figure: Figure::Throughput, floor: floor.cloned(), answers },
+            row.clone(),
+        );
     }
     large_payloads(overview)
 }
@@ -39,7 +42,7 @@ fn large_payloads(overview: &mut Overview<'_>) -> Result<()> {
         let what = format!("{} B, {}, {}", grouped(bytes), mode.replace('_', " "), of_config(row, "ends"));
         let through = if is_in_memory { "memory" } else { "kafka" };
         let answers = Some((format!("mercury/{through}/{mode}/{bytes}"), ""));
-        let line = Line { part: Part::Events, what, figure: Figure::Throughput, floor: floor.as_ref(), answers };
+        let line = Line { part: Part::Events, what, figure: Figure::Throughput, floor, answers };
         overview.add(line, row.clone());
     }
     Ok(())

@@ -45,7 +45,7 @@ fn supervisor(overview: &mut Overview<'_>) -> Result<()> {
         let again = format!("supervisor killed {kills} times: there again, p50");
         let line = |what, key, floor| Line { part: Part::Kills, what, figure: Figure::Time(key), floor, answers: None };
         overview.add(line(silence, "longest_silence_ns", None), row.clone());
-        overview.add(line(again, "restored_after_sign_ns", Some(&floor)), row);
+        overview.add(line(again, "restored_after_sign_ns", Some(floor.clone())), row);
     }
     Ok(())
 }

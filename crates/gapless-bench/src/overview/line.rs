@@ -54,30 +54,30 @@ pub(super) struct Peer {
 
 /// The description of a line.
 #[derive(Clone, Debug)]
-pub(super) struct Line<'a> {
+pub(super) struct Line {
     pub(super) part: Part,
     pub(super) what: String,
     pub(super) figure: Figure,
-    pub(super) floor: Option<&'a FloorRow>,
+    pub(super) floor: Option<FloorRow>,
     /// Key of the published figure, and a word for how it differs from ours, or none.
     pub(super) answers: Option<(String, &'static str)>,
 }
 
-impl Line<'_> {
+impl Line {
     /// Makes the row the one of this line.
     pub(super) fn of(self, mut row: Row) -> Row {
         row.config.name = Some(self.what);
         row.config.extra.insert("part".to_owned(), word(self.part).into());
         if let Some((figure, unit, ours)) = self.figure.of(&row) {
-            let floor = self.floor.and_then(|floor| Some((in_unit(floor, unit)?, &floor.name)));
-            let shown = Shown { figure, unit, ours, floor: floor.map(|(floor, _)| floor) };
+            let floor = self.floor.and_then(|floor| Some((in_unit(&floor, unit)?, floor.name)));
+            let shown = Shown { figure, unit, ours, floor: floor.as_ref().map(|(floor, _)| *floor) };
             (row.floor_ratio, row.floor_name) = (None, None);
             if let Some((_, name)) = floor
                 && row.failure().is_none()
                 && row.missed_rate_per_s().is_none()
             {
                 row.floor_ratio = shown.floor_ratio();
-                row.floor_name = Some(name.clone());
+                row.floor_name = Some(name);
             }
             put(&mut row, SHOWN, json!(shown));
         }
@@ -99,7 +99,9 @@ impl Figure {
             Self::Throughput => Some(("throughput_per_s".to_owned(), Unit::PerS, row.throughput_per_s?)),
             Self::Time(key) => {
                 let ns = match row.extra.get(key)? {
-                    Value::Array(all) => all.iter().map(Value::as_f64).collect::<Option<Vec<_>>>()?.into_iter().reduce(f64::max),
+                    Value::Array(all) => {
+                        all.iter().map(Value::as_f64).collect::<Option<Vec<_>>>()?.into_iter().reduce(f64::max)
+                    }
                     Value::Object(latency) => latency.get("p50").and_then(Value::as_f64),
                     one => one.as_f64(),
                 };

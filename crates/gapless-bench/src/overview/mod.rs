@@ -128,8 +128,8 @@ impl<'a> Overview<'a> {
     }
 
     /// Adds a row that has been measured, and prints it.
-    fn add(&mut self, line: Line<'_>, row: Row) {
-        self.report.floor.extend(line.floor.cloned());
+    fn add(&mut self, line: Line, row: Row) {
+        self.report.floor.extend(line.floor.clone());
         let row = line.of(row);
         self.progress.line(&table::measured(&row));
         self.report.rows.push(row);

@@ -1,17 +1,17 @@
 //! Other systems beside our rows: named with the command that installs them where they are missing, and measured while there is time.
 
+use super::Overview;
 use super::arguments::Part;
 use super::calls::{SIZES, call_row, one_way_row, point};
 use super::line::{Peer, Shown, add_peer};
-use super::Overview;
 use crate::Result;
 use crate::commands::axon_programs;
 use crate::rpc::faults::{FaultsArguments, broker_killed};
 use gapless_load::peers::PeerError;
 use gapless_load::peers::{nats, rabbitmq};
 use gapless_load::rpc::subject::{System, Waiting};
-use gapless_measure::reporting::{config_number, is_set, number, of_config};
 use gapless_measure::Row;
+use gapless_measure::reporting::{config_number, is_set, number, of_config};
 use std::time::Duration;
 
 /// Another system in one of its uses.
@@ -160,7 +160,9 @@ fn killed_broker(overview: &mut Overview<'_>) -> Result<()> {
     if let Some(ns) = number(row, "longest_silence_ns") {
         let failed = row.lost.unwrap_or(0);
         let system = format!("rabbitmq's broker killed once, {failed} failed:");
-        add(overview, &system, ns, |row| row.extra.get("shown").is_some_and(|shown| shown["figure"] == "longest_silence_ns"));
+        add(overview, &system, ns, |row| {
+            row.extra.get("shown").is_some_and(|shown| shown["figure"] == "longest_silence_ns")
+        });
     }
     Ok(())
 }

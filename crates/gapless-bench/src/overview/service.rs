@@ -43,6 +43,6 @@ fn one(overview: &mut Overview<'_>, is_clustered: bool, mode: Mode, figure: Figu
     let floor = overview.floor(kind, bytes);
     // What others have published is clustered.
     let answers = is_clustered.then(|| (answers.0.to_owned(), answers.1));
-    overview.add(Line { part: Part::Service, what, figure, floor: floor.as_ref(), answers }, row);
+    overview.add(Line { part: Part::Service, what, figure, floor, answers }, row);
     Ok(())
 }

@@ -2,7 +2,9 @@
 
 use super::line::{floor, ours, peers, published_text};
 use gapless_measure::reporting::of_config;
-use gapless_measure::table::{ABSENT, Column, Table, TableStyle, column, floor_ratio, notes, text, unverified, verified};
+use gapless_measure::table::{
+    ABSENT, Column, Table, TableStyle, column, floor_ratio, notes, text, unverified, verified,
+};
 use gapless_measure::{Report, Row};
 
 /// The columns.

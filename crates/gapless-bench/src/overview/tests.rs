@@ -3,9 +3,9 @@ use crate::overview::line::{Figure, Peer, add_peer};
 use gapless_measure::LatencyNs;
 use gapless_measure::published::{ANSWERS, facts};
 
-fn line<'a>(figure: Figure, floor: Option<&'a FloorRow>, answers: Option<(&str, &'static str)>) -> Line<'a> {
+fn line(figure: Figure, floor: Option<&FloorRow>, answers: Option<(&str, &'static str)>) -> Line {
     let answers = answers.map(|(key, differs)| (key.to_owned(), differs));
-    Line { part: Part::Calls, what: "call, 1 B".to_owned(), figure, floor, answers }
+    Line { part: Part::Calls, what: "call, 1 B".to_owned(), figure, floor: floor.cloned(), answers }
 }
 
 fn latency(p50: u64) -> Row {
@@ -57,13 +57,7 @@ fn calls_that_failed_stand_in_the_rows_of_kills() {
     let mut row = Row { lost: Some(3), verified: Some(true), ..Row::default() };
     row.extra.insert("longest_silence_ns".to_owned(), 4_200_000.into());
     let what = "killed".to_owned();
-    let line = Line {
-        part: Part::Kills,
-        what,
-        figure: Figure::Time("longest_silence_ns"),
-        floor: None,
-        answers: None,
-    };
+    let line = Line { part: Part::Kills, what, figure: Figure::Time("longest_silence_ns"), floor: None, answers: None };
     assert!(table::measured(&line.of(row)).contains("4.2 ms, 3 failed"));
 }
 

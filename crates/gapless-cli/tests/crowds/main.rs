@@ -20,6 +20,7 @@ mod commands_are_measured;
 mod each_part_is_measured_beside_its_floor;
 mod every_option_of_canonical_has_its_effect;
 mod members_are_changed_by_commands;
+mod one_table_has_all_systems;
 mod two_builds_are_compared;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

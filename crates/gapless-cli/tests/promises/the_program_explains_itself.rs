@@ -7,6 +7,7 @@ use crate::program::{self, run};
 fn every_subcommand_has_a_help_with_an_example() {
     let directory = tempfile::tempdir().unwrap();
     for words in [
+        "bench",
         "bench canonical",
         "bench serialization",
         "bench log",
@@ -105,6 +106,9 @@ fn wrong_options_are_one_line_and_end_with_2() {
         ("bench time --count 0", "--count"),
         ("bench time --count many", "many"),
         ("bench speed", "speed"),
+        ("bench --only speed", "possible values: service, sequencer, calls, events, commands, kills"),
+        ("bench --quick --json /nowhere/out.json", "/nowhere"),
+        ("bench --quick canonical", "cannot be used with"),
         ("bench canonical --cpu most", "possible values: min, default, max"),
         ("bench canonical -l xml", "xml"),
         ("bench canonical -c 0", "whole number from 1"),
