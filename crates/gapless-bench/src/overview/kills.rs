@@ -22,7 +22,7 @@ fn leader(overview: &mut Overview<'_>) -> Result<()> {
     overview.next("leader killed")?;
     let rows = leader_killed(overview.plan.leader_kills, Path::new("."), &overview.progress, overview.interrupted)?;
     for row in rows.into_iter().filter(|row| row.extra.contains_key(FIRST_NEW_REPLY)) {
-        let what = format!("leader of three killed {} times, 2,000/s: longest outage", overview.plan.leader_kills);
+        let what = format!("leader of three killed, 2,000/s: longest outage of {}", overview.plan.leader_kills);
         let line = Line { part: Part::Kills, what, figure: Figure::Time(FIRST_NEW_REPLY), floor: None, answers: None };
         overview.add(line, row);
     }
@@ -41,8 +41,8 @@ fn supervisor(overview: &mut Overview<'_>) -> Result<()> {
     let floor = spawn_floor(SPAWNS)?;
     for row in run.report.rows {
         let kills = overview.plan.supervisor_kills;
-        let silence = format!("supervisor killed {kills} times, 16 callers: longest silence");
-        let again = format!("supervisor killed {kills} times: there again, p50");
+        let silence = format!("supervisor killed, 16 callers: longest silence of {kills}");
+        let again = format!("supervisor killed: there again, p50 of {kills}");
         let line = |what, key, floor| Line { part: Part::Kills, what, figure: Figure::Time(key), floor, answers: None };
         overview.add(line(silence, "longest_silence_ns", None), row.clone());
         overview.add(line(again, "restored_after_sign_ns", Some(floor.clone())), row);

@@ -122,7 +122,7 @@ fn in_unit(floor: &FloorRow, unit: Unit) -> Option<f64> {
 fn published(fact: &Fact, differs: &str) -> Value {
     json!({
         "what": fact.what, "least": fact.least, "greatest": fact.greatest, "precision": fact.precision, "differs": differs,
-        "system": fact.source.system, "machine": fact.source.machine, "year": fact.source.year,
+        "system": fact.source.system, "machine": fact.source.machine, "year": fact.source.year, "wire": fact.source.wire,
     })
 }
 
@@ -187,6 +187,12 @@ pub(super) fn published_text(row: &Row) -> String {
     let figures = if least == greatest { least } else { format!("{least} to {greatest}") };
     let words = [text("precision"), &figures, text("differs")].join(" ");
     format!("{} ({}, {}, {})", words.trim(), text("system"), text("machine"), text("year"))
+}
+
+/// The wire or store that the published figure passed and ours did not.
+pub(super) fn wire(row: &Row) -> Option<String> {
+    let published = row.extra.get(PUBLISHED)?;
+    Some(format!("{}: {}", published["system"].as_str()?, published["wire"].as_str()?))
 }
 
 /// The figures of other systems in the same run.

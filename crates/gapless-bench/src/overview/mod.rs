@@ -34,6 +34,7 @@ use gapless_measure::progress::Progress;
 use gapless_measure::reporting::{INTERRUPTED, Run, check_interrupted, is_set, word};
 use gapless_measure::{FAILED, FloorRow, Report, Row};
 use line::Line;
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -57,6 +58,8 @@ pub fn run(arguments: &OverviewArguments, interrupted: &Arc<AtomicBool>) -> Resu
     if is_set(interrupted) {
         report.notes.push(INTERRUPTED.to_owned());
     }
+    let wires: BTreeSet<String> = report.rows.iter().filter_map(line::wire).collect();
+    report.notes.extend(wires);
     report.notes.extend(notes(&plan, began.elapsed()));
     arguments.json.write(&report)?;
     let text = if is_quiet { String::new() } else { table::whole(&report) };

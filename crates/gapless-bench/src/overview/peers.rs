@@ -69,7 +69,7 @@ impl Other {
         match self {
             Self::NatsCalls => "NATS",
             Self::RabbitMqCalls => "RabbitMQ",
-            Self::RabbitMqKilled => "RabbitMQ's broker killed",
+            Self::RabbitMqKilled => "RabbitMQ (its broker killed)",
             Self::Axon => "Axon Framework",
         }
     }

@@ -3,16 +3,17 @@
 use super::line::{floor, ours, peers, published_text};
 use gapless_measure::reporting::of_config;
 use gapless_measure::table::{
-    ABSENT, Column, Table, TableStyle, column, floor_ratio, notes, text, unverified, verified,
+    ABSENT, Column, Table, TableStyle, column, floor_ratio, grouped, notes, text, unverified, verified,
 };
 use gapless_measure::{Report, Row};
 
 /// The columns.
-const COLUMNS: [Column; 8] = [
+const COLUMNS: [Column; 9] = [
     ("", |row| of_config(row, "part").to_owned()),
     column::NAME,
     ("ours", ours),
     ("floor here", floor),
+    ("floor", |row| text(&row.floor_name)),
     column::BY_FLOOR,
     column::VERIFIED,
     ("published (system, machine, year)", published_text),
@@ -30,7 +31,7 @@ pub(super) fn whole(report: &Report) -> String {
             text += &format!("FAILED: {}: {reason}\n", name(row));
         }
         if let Some(rate) = row.missed_rate_per_s() {
-            text += &format!("MISSED: {}: the rate of {rate}/s; its latency is not a result\n", name(row));
+            text += &format!("MISSED: {}: the rate of {}/s; its latency is not a result\n", name(row), grouped(rate));
         }
     }
     // Those of single rows are for who looks at one benchmark.

@@ -3,7 +3,7 @@ use crate::overview::line::{Figure, Peer, add_peer};
 use gapless_measure::LatencyNs;
 use gapless_measure::published::{ANSWERS, facts};
 
-fn line(figure: Figure, floor: Option<&FloorRow>, answers: Option<(&str, &'static str)>) -> Line {
+fn shown(figure: Figure, floor: Option<&FloorRow>, answers: Option<(&str, &'static str)>) -> Line {
     let answers = answers.map(|(key, differs)| (key.to_owned(), differs));
     Line { part: Part::Calls, what: "call, 1 B".to_owned(), figure, floor: floor.cloned(), answers }
 }
@@ -20,13 +20,13 @@ fn rate(per_s: f64) -> Row {
 #[test]
 fn times_and_rates_have_their_ratio() {
     let round_trip = FloorRow { name: "udp_round_trip".into(), p50_ns: Some(2_000), ..FloorRow::default() };
-    let row = line(Figure::Median, Some(&round_trip), None).of(latency(5_000));
+    let row = shown(Figure::Median, Some(&round_trip), None).of(latency(5_000));
     assert_eq!((row.floor_ratio, row.floor_name.as_deref()), (Some(2.5), Some("udp_round_trip")));
     let stream = FloorRow { name: "shm_stream".into(), rate_per_s: Some(3e6), ..FloorRow::default() };
-    assert_eq!(line(Figure::Throughput, Some(&stream), None).of(rate(2e6)).floor_ratio, Some(1.5));
+    assert_eq!(shown(Figure::Throughput, Some(&stream), None).of(rate(2e6)).floor_ratio, Some(1.5));
     // One call after the other stands beside round trips a second.
-    assert_eq!(line(Figure::Throughput, Some(&round_trip), None).of(rate(250_000.0)).floor_ratio, Some(2.0));
-    assert_eq!(line(Figure::Median, Some(&stream), None).of(latency(5_000)).floor_ratio, None);
+    assert_eq!(shown(Figure::Throughput, Some(&round_trip), None).of(rate(250_000.0)).floor_ratio, Some(2.0));
+    assert_eq!(shown(Figure::Median, Some(&stream), None).of(latency(5_000)).floor_ratio, None);
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn a_missed_rate_has_no_ratio() {
     let floor = FloorRow { name: "shm_ping_pong".into(), p50_ns: Some(300), ..FloorRow::default() };
     let mut missed = Row { rate_reached: Some(false), ..latency(900) };
     missed.config.rate_per_s = Some(10_000);
-    let row = line(Figure::Median, Some(&floor), None).of(missed);
+    let row = shown(Figure::Median, Some(&floor), None).of(missed);
     assert_eq!(row.floor_ratio, None);
     let report = Report { rows: vec![row], ..Report::default() };
     assert!(table::whole(&report).contains("MISSED 0.90 µs"), "{}", table::whole(&report));
@@ -43,13 +43,21 @@ fn a_missed_rate_has_no_ratio() {
 
 #[test]
 fn a_line_has_its_published_figure_and_peers() {
-    let mut row = line(Figure::Throughput, None, Some(("endurox/call/1", ""))).of(rate(47_000.0));
+    let mut row = shown(Figure::Throughput, None, Some(("endurox/call/1", ""))).of(rate(47_000.0));
     add_peer(&mut row, &Peer { system: "nats".to_owned(), figure: 21_000.0 });
     assert_eq!(row.extra[ANSWERS], "endurox/call/1");
     let text = table::whole(&Report { rows: vec![row], ..Report::default() });
     for part in ["calls", "call, 1 B", "47,000/s", "about 40,000/s (Enduro/X", "nats 21,000/s", "yes"] {
         assert!(text.contains(part), "{part} in {text}");
     }
+}
+
+#[test]
+fn another_wire_is_named() {
+    let row = shown(Figure::Median, None, Some(("rumi/latency/direct/default/p50", ""))).of(latency(12_000));
+    assert!(line::wire(&row).is_some_and(|wire| wire.starts_with("Rumi: InfiniBand")), "{row:?}");
+    let row = shown(Figure::Throughput, None, Some(("endurox/call/1", ""))).of(rate(1.0));
+    assert_eq!(line::wire(&row), None);
 }
 
 #[test]
@@ -64,7 +72,8 @@ fn calls_that_failed_stand_in_the_rows_of_kills() {
 #[test]
 fn a_failed_check_fails_the_run() {
     let wrong = Row { verified: Some(false), notes: vec!["2 replies are wrong".to_owned()], ..rate(1.0) };
-    let rows = vec![line(Figure::Throughput, None, None).of(rate(2.0)), line(Figure::Throughput, None, None).of(wrong)];
+    let rows =
+        vec![shown(Figure::Throughput, None, None).of(rate(2.0)), shown(Figure::Throughput, None, None).of(wrong)];
     let error = verdict(&rows).unwrap_err().to_string();
     assert!(error.contains("1 of 2 rows failed") && error.contains("2 replies are wrong"), "{error}");
     let text = table::whole(&Report { rows, ..Report::default() });
