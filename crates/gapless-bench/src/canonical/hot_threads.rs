@@ -91,7 +91,7 @@ mod tests {
         let (end, ended) = std::sync::mpsc::channel::<()>();
         let body = move || {
             begin.send(()).unwrap();
-            let _ = ended.recv();
+            ended.recv().unwrap_or_default();
         };
         let started = std::thread::Builder::new().name("by-name".to_owned()).spawn(body);
         begun.recv().unwrap();
