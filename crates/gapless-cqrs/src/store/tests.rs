@@ -154,7 +154,10 @@ fn files_stay_where_none_can_be_opened() {
             Err(_) => (refused, count) = (refused + 1, count + 1),
         }
     };
-    assert!(refused > 0 && end == before.iter().filter_map(last_of).max().unwrap(), "{refused} refused, up to {end}");
+    assert!(
+        refused > 0 && end == before.iter().filter_map(|path| last_of(path)).max().unwrap(),
+        "{refused} refused, up to {end}"
+    );
     // As little as a look beside a host says so.
     let mut reader = host.events(Position::default());
     let few = leave_files(0);
@@ -164,7 +167,7 @@ fn files_stay_where_none_can_be_opened() {
     host.stop().unwrap();
 }
 
-fn last_of(path: &PathBuf) -> Option<u64> {
+fn last_of(path: &Path) -> Option<u64> {
     extent_of_name(path.file_name()?.to_str()?).map(|(_, last)| last)
 }
 
