@@ -147,7 +147,6 @@ fn detached_threads_of_a_cluster_exist() {
 
 #[test]
 fn interrupted_cluster_reports_what_it_has() {
-    let _turn = turn();
     // As a signal to the program, and as Ctrl-C, which its backup gets as well.
     for reaches_backup in [false, true] {
         let directory = tempfile::tempdir().unwrap();
