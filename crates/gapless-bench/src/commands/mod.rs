@@ -98,7 +98,7 @@ pub fn run(arguments: &CommandsArguments, interrupted: &Arc<AtomicBool>) -> Resu
 /// # Errors
 /// As of [`run`].
 pub(crate) fn in_memory(arguments: &CommandsArguments, run: &mut Run<'_>) -> Result<()> {
-    let mut plan = Plan { parts: vec![Part::Throughput], axon_cases: Vec::new(), ..arguments.plan()? };
+    let mut plan = CommandsArguments { only: vec![Part::Throughput], ..arguments.clone() }.plan()?;
     let bases = [Drive::Pipelined, Drive::Direct].map(Case::base);
     plan.cases.retain(|case| bases.contains(&Case { aggregates: 1, ..*case }));
     throughput::measure(&plan, &|_, _, _| Err(failed("no canonical row stands beside these")), run)

@@ -124,20 +124,17 @@ fn detached_threads_of_a_cluster_exist() {
         let ended = canonical(directory.path(), &words);
         rows(&report_of(&ended, directory.path()))[0].clone()
     };
-<<<<<<< HEAD
-    let plain = run_with("");
-    let names = ["replica-sender", "service", "sender"];
-=======
     let plain = run_with("-W");
     // The service shares its thread with the member, which then has no thread of its own name.
->>>>>>> 061e6ceb (canonical: give a test's command line no empty word)
     for process in ["primary_threads", "backup_threads"] {
-        assert!(names.iter().all(|name| !has_thread(&plain, process, name, None)), "{plain:#}");
+        let is_absent = |name: &str| !has_thread(&plain, process, name, None);
+        assert!(["replica-sender", "member", "sender"].into_iter().all(is_absent), "{plain:#}");
     }
     let detached = run_with("-S -A [0] -D -B [0] -u -n 64 -o [0] -f");
     for process in ["primary_threads", "backup_threads"] {
         assert!(has_thread(&detached, process, "replica-sender", Some("0")), "{process}: {detached:#}");
         assert!(has_thread(&detached, process, "service", Some("0")), "{process}: {detached:#}");
+        assert!(has_thread(&detached, process, "member", None), "{process}: {detached:#}");
     }
     assert!(has_thread(&detached, "primary_threads", "sender", Some("0")), "{detached:#}");
     assert_eq!(
