@@ -99,17 +99,17 @@ impl OverviewArguments {
             is_quick: false,
             time: TIME,
             latency_messages: 30_000,
-            throughput_messages: 1_500_000,
+            throughput_messages: 1_000_000,
             floor_time: Duration::from_millis(300),
             round_trips: 150_000,
             repetitions: 3,
             pushed_messages: 400_000,
             calls: 1_000,
-            turns: (3, Duration::from_secs(1)),
+            turns: (3, Duration::from_millis(500)),
             payload_calls: 200,
             command_turns: (3, 0.5),
-            leader_kills: 5,
-            supervisor_kills: 20,
+            leader_kills: 3,
+            supervisor_kills: 10,
         }
     }
 }
