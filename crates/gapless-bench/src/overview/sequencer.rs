@@ -13,8 +13,6 @@ use gapless_measure::{FloorRow, Row};
 const ROUND_TRIPS: [u64; 2] = [1024, 256];
 /// Size of messages that three nodes push, bytes.
 const PUSHED: u64 = 256;
-/// Of these, a packet within Ethernet's frame holds so many.
-const MESSAGES_PER_PACKET: u64 = 4;
 
 pub(super) fn measure(overview: &mut Overview<'_>) -> Result<()> {
     for bytes in ROUND_TRIPS {
@@ -42,29 +40,21 @@ pub(super) fn measure(overview: &mut Overview<'_>) -> Result<()> {
         ..SequencerArguments::default()
     };
     overview.next(&format!("three nodes push, {PUSHED} B"))?;
-    let packets = [1, MESSAGES_PER_PACKET].map(|messages| packets(overview, messages));
+    let floor = journal(overview);
     rows(overview, &arguments, |row, _| {
         let is_batched = row.config.extra.get("batch_node").is_some_and(|batch| *batch == true);
         let (words, key) = if is_batched { ("batched", "batched") } else { ("one per packet", "one-per-packet") };
         let what = format!("three nodes push by multicast, {PUSHED} B, {words}");
         let answers = Some((format!("coralsequencer/throughput/{PUSHED}/{key}/sequencer"), ""));
-        (
-            Line {
-                part: Part::Sequencer,
-                what,
-                figure: Figure::Throughput,
-                floor: packets[usize::from(is_batched)].clone(),
-                answers,
-            },
-            row,
-        )
+        (Line { part: Part::Sequencer, what, figure: Figure::Throughput, floor: floor.clone(), answers }, row)
     })
 }
 
-/// Messages a second that arrive in one stream of packets with so many each.
-fn packets(overview: &mut Overview<'_>, messages: u64) -> Option<FloorRow> {
-    let floor = overview.floor(FloorKind::UdpStream, messages * (PUSHED + HEADER_BYTES))?;
-    Some(FloorRow { rate_per_s: floor.rate_per_s.map(|per_s| per_s * messages as f64), ..floor })
+/// Messages a second whose frames the file system takes in one stream: every message goes through it, by each transport.
+fn journal(overview: &mut Overview<'_>) -> Option<FloorRow> {
+    let floor = overview.floor(FloorKind::SequentialWrite, 0)?;
+    let rate_per_s = floor.bytes_per_s.map(|bytes| bytes / (PUSHED + HEADER_BYTES) as f64);
+    Some(FloorRow { rate_per_s, ..floor })
 }
 
 /// Measures the rows of `arguments`, each shown as `line` says.

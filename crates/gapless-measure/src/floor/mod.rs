@@ -60,8 +60,6 @@ pub enum FloorKind {
     UdpRoundTrip,
     /// The same with sockets that are not connected, as one needs with more than one peer.
     UdpRoundTripUnconnected,
-    /// One way over UDP on loopback, one packet for each message, spinning; messages per second that arrive.
-    UdpStream,
     /// Loopback round trip over TCP without delay, spinning.
     TcpRoundTrip,
     /// The same, begun 10,000 times a second and timed from the scheduled time.
@@ -93,7 +91,6 @@ impl FloorKind {
             Self::ClockRead => ("clock_read", 2_000),
             Self::UdpRoundTrip => ("udp_round_trip", 30_000),
             Self::UdpRoundTripUnconnected => ("udp_round_trip_unconnected", 30_000),
-            Self::UdpStream => ("udp_stream", 300_000),
             Self::TcpRoundTrip => ("tcp_round_trip", 30_000),
             Self::TcpRoundTripPaced => ("tcp_round_trip_paced", 20_000),
             Self::TcpStream => ("tcp_stream", 300_000),
@@ -179,7 +176,6 @@ impl FloorPlan {
                 FloorKind::ShmStream => &[32, 64, 256, 1400],
                 FloorKind::Pwrite | FloorKind::PwriteFdatasync => &[256, 4096],
                 FloorKind::UdpRoundTrip | FloorKind::UdpRoundTripUnconnected => &[64, 1024],
-                FloorKind::UdpStream => &[256, 1400],
                 FloorKind::TcpRoundTrip | FloorKind::TcpStream => &[256, 1024],
                 FloorKind::UnixRoundTrip | FloorKind::UnixRoundTripBlocking => &[64],
                 FloorKind::MemcpyCold => &[500_068],
@@ -232,7 +228,6 @@ impl FloorPlan {
             FloorKind::SequentialWriteSync => disk::sequential(&effort, &self.directory, true),
             FloorKind::UdpRoundTrip => socket::udp(&effort, payload, true),
             FloorKind::UdpRoundTripUnconnected => socket::udp(&effort, payload, false),
-            FloorKind::UdpStream => socket::udp_stream(&effort, payload),
             FloorKind::TcpRoundTrip | FloorKind::TcpRoundTripPaced => {
                 let is_paced = kind == FloorKind::TcpRoundTripPaced;
                 effort.latency_row(payload.max(1), &socket::tcp(&effort, payload, is_paced)?)

@@ -19,12 +19,6 @@ const STREAM_PARTS: u64 = 30;
 const READ_BYTES: usize = 1 << 20;
 
 pub(super) fn udp(effort: &Effort, payload: usize, connected: bool) -> Result<FloorRow> {
-    let (first, second) = udp_pair(connected)?;
-    let payload = payload.min(UDP_PAYLOAD_MAX);
-    effort.latency_row(payload.max(1), &round_trip(effort, payload, false, first, second)?)
-}
-
-fn udp_pair(connected: bool) -> Result<(Datagrams, Datagrams)> {
     let open = || -> io::Result<_> {
         let first = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
         let second = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0))?;
@@ -38,46 +32,9 @@ fn udp_pair(connected: bool) -> Result<(Datagrams, Datagrams)> {
         }
         Ok((Datagrams(first, Some(of_second)), Datagrams(second, Some(of_first))))
     };
-    open().map_err(|source| BenchError::system("open UDP sockets on loopback", source))
-}
-
-/// One way: a packet for each message. Packets that find no room are lost; those that arrive are counted.
-pub(super) fn udp_stream(effort: &Effort, payload: usize) -> Result<FloorRow> {
-    let (mut reader, mut writer) = udp_pair(true)?;
-    let payload = payload.clamp(1, UDP_PAYLOAD_MAX);
-    let partner = |stop: &Stop| {
-        let bytes = vec![1; payload];
-        while !stop.is_set()
-            && transfer(payload, stop, |done| writer.send(&bytes[done..])).map_err(|e| effort.failed(e))?
-                == Transfer::Done
-        {}
-        Ok(())
-    };
-    // The first part warms up.
-    let part = (effort.samples / STREAM_PARTS).max(1);
-    let (rate, samples) = effort.on_two_threads(partner, |stop| {
-        let mut bytes = vec![0; payload];
-        let (begin, mut rates) = (Instant::now(), Vec::new());
-        for index in 0..STREAM_PARTS {
-            let part_begin = Instant::now();
-            for _ in 0..part {
-                let received = transfer(payload, stop, |done| reader.receive(&mut bytes[done..]));
-                if received.map_err(|e| effort.failed(e))? == Transfer::Stopped {
-                    return Err(effort.abandoned());
-                }
-            }
-            black_box(&bytes);
-            if index > 0 {
-                rates.push(part as f64 / part_begin.elapsed().as_secs_f64());
-            }
-            if !rates.is_empty() && begin.elapsed() > effort.time_limit {
-                break;
-            }
-        }
-        rates.sort_by(f64::total_cmp);
-        Ok((rates.get(rates.len() / 2).copied().unwrap_or(0.0), part * rates.len() as u64))
-    })?;
-    Ok(FloorRow { rate_per_s: Some(rate.round()), samples: Some(samples), ..effort.row(payload) })
+    let (first, second) = open().map_err(|source| BenchError::system("open UDP sockets on loopback", source))?;
+    let payload = payload.min(UDP_PAYLOAD_MAX);
+    effort.latency_row(payload.max(1), &round_trip(effort, payload, false, first, second)?)
 }
 
 pub(super) fn tcp(effort: &Effort, payload: usize, is_paced: bool) -> Result<LatencyHistogram> {
