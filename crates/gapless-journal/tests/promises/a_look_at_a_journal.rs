@@ -125,5 +125,5 @@ fn an_empty_directory_is_no_journal() {
     let refused = inspect::info(directory.path()).unwrap_err();
     assert!(matches!(refused, JournalError::NoJournal { .. }), "{refused}");
     let refused = inspect::verify(directory.path().join("missing")).unwrap_err();
-    assert!(matches!(refused, JournalError::Io { .. }), "{refused}");
+    assert!(matches!(refused, JournalError::NoJournal { .. }), "{refused}");
 }
