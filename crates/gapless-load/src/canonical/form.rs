@@ -26,6 +26,9 @@ pub struct Form {
 
 impl Form {
     /// The form that an option names.
+    ///
+    /// Never inlined: what it names would be compiled again in the crate that calls it, where nothing is optimised.
+    #[inline(never)]
     pub fn of(encoding: MessageEncoding) -> Self {
         match encoding {
             MessageEncoding::SbeSerial => Self::new::<SbeSerial>(),
