@@ -1,8 +1,8 @@
-//! [`DetachedConnection`]: a TCP connection to another member whose bytes a thread of its own gives to the operating
+//! `DetachedConnection`: a TCP connection to another member whose bytes a thread of its own gives to the operating
 //! system. The member's thread saves the system call of each message; each message pays for a hand-over.
 //!
 //! Bytes leave in the order in which they were sent. What the thread has taken when the connection is closed leaves
-//! within [`DRAIN_NS_MAX`], or is lost as if the connection had broken.
+//! within `DRAIN_NS_MAX`, or is lost as if the connection had broken.
 
 use gapless_agent::plan::{SPREADING_CORES_MIN, cores_available};
 use gapless_agent::{Agent, AgentError, AgentThread, Clock, CpuMask, IdleStrategy, Now, ThreadSpec, Waker};
