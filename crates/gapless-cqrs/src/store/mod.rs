@@ -473,8 +473,10 @@ impl IndexBuilder {
     fn end_merge(&mut self) {
         if let Some(merging) = self.merging.take() {
             self.is_closed.store(true, Ordering::Relaxed);
-            // What it has made by now is found at the next start.
-            let _ = merging.join();
+            // A finished merge is taken: left beside the runs it was made of, its file would outlive them.
+            if let Ok(Ok(merged)) = merging.join() {
+                self.replace(merged);
+            }
             self.is_closed = Arc::default();
         }
     }
