@@ -116,8 +116,12 @@ impl Cluster {
         let (mut sent, mut came) = (0, 0);
         for text in texts {
             while !node.can_publish() {
-                node.poll(64, |event| came += u64::from(matches!(event, NodeEvent::Message(message) if message.own)))
+                let count = node
+                    .poll(64, |event| came += u64::from(matches!(event, NodeEvent::Message(message) if message.own)))
                     .unwrap();
+                if count == 0 {
+                    node.wait(Duration::from_millis(1)).unwrap();
+                }
             }
             node.publish(TYPE, text.as_bytes()).unwrap();
             sent += 1;
