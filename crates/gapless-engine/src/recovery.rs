@@ -60,7 +60,7 @@ pub fn recover(
         }
         recovered.snapshot_sequence = sequence;
     }
-    fold.skip(skips::read(layout, &reader)?);
+    fold.skip(skips::read(layout, &reader, fold.last_sequence())?);
     sequencer.resume_at(fold.last_sequence(), fold.last_timestamp_ns());
     for entry in fold.sessions().sorted() {
         sequencer.restore_session(entry.session, entry.token, entry.last_session_seq + 1, entry.last_active_ns);

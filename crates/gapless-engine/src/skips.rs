@@ -5,7 +5,8 @@
 //! 4711 at 4790
 //! ```
 //! One line for each: the sequence of the command, and that of its mark. A start reads each mark in the journal, so the file is
-//! never believed alone; a replay that meets a mark without its line ends with an error.
+//! never believed alone; a replay that meets a mark without its line ends with an error. Lines of commands that a snapshot covers
+//! mean nothing: retention may have deleted their marks, or an archive that is away may have them.
 
 use crate::interruption::{Interrupted, interrupted_at};
 use crate::output_record::RecordedOutputs;
@@ -78,6 +79,8 @@ pub fn skip(directory: &Path, sequence: u64) -> Result<Skip, EngineError> {
     {
         return Err(refused(reason));
     }
+    // A snapshot covers the commands of marks that retention has deleted.
+    skips.retain(|_, mark| *mark >= found.first_sequence);
     let skip = match found.mark {
         Some(mark) => Skip { sequence, mark, is_repeated: true },
         None => Skip { sequence, mark: append(&mut journal, &found, sequence)?, is_repeated: false },
@@ -136,8 +139,10 @@ fn handled(layout: &StreamLayout, identity: StreamIdentity, sequence: u64) -> Re
 struct Found {
     /// The reason why the command is not to be skipped.
     refusal: Option<String>,
-    /// Its mark.
+    /// Its mark; of several the first.
     mark: Option<u64>,
+    /// The first frame that the journal holds.
+    first_sequence: u64,
     /// The last frame that ends a message, and its time.
     last_sequence: u64,
     last_timestamp_ns: u64,
@@ -146,28 +151,32 @@ struct Found {
 impl Found {
     fn look(reader: &JournalReader, sequence: u64) -> Result<Self, EngineError> {
         let (first, last) = (reader.first_sequence(), reader.last_sequence()?);
-        let mut found = Self { refusal: None, mark: None, last_sequence: last, last_timestamp_ns: 0 };
+        let mut found =
+            Self { refusal: None, mark: None, first_sequence: first, last_sequence: last, last_timestamp_ns: 0 };
         if !(first..=last).contains(&sequence) {
-            found.refusal = Some(format!("the journal holds {first} to {last}"));
+            let is_empty = last < first;
+            let held = if is_empty { "no frame yet".to_owned() } else { format!("{first} to {last}") };
+            found.refusal = Some(format!("the journal holds {held}"));
             return Ok(found);
         }
         let mut replay = reader.replay_until(sequence, last)?;
         while let Some(frame) = replay.next_frame()? {
             if frame.sequence() == sequence {
-                found.refusal = refusal_of(&frame);
+                found.refusal = refusal_of(&frame, last);
             }
             if frame.fragment().is_last() {
                 (found.last_sequence, found.last_timestamp_ns) = (frame.sequence(), frame.timestamp_ns());
             }
             if marked(&frame) == Some(sequence) {
-                found.mark = Some(frame.sequence());
+                found.mark.get_or_insert(frame.sequence());
             }
         }
         Ok(found)
     }
 }
 
-fn refusal_of(frame: &Frame<'_>) -> Option<String> {
+/// The reason why `frame` is not to be skipped, in a journal that ends at `last_sequence`.
+fn refusal_of(frame: &Frame<'_>, last_sequence: u64) -> Option<String> {
     let is_ahead = frame.flags() & TRANSACTION_FLAG != 0;
     Some(match (frame.kind(), frame.fragment()) {
         (Kind::Command | Kind::Timer, _) if is_ahead => {
@@ -175,8 +184,13 @@ fn refusal_of(frame: &Frame<'_>) -> Option<String> {
                 .to_owned()
         }
         (Kind::Command, Fragment { index, count }) if !frame.fragment().is_last() => {
-            let last = frame.sequence() + u64::from(count - index) - 1;
-            format!("it is a part of a message whose handler is called at {last}")
+            let end = frame.sequence() + u64::from(count - index) - 1;
+            if end > last_sequence {
+                let why = "no handler was called with it, and a start cuts it off";
+                format!("it is a part of a message that ends at {end}, and the journal ends at {last_sequence}: {why}")
+            } else {
+                format!("it is a part of a message whose handler is called at {end}")
+            }
         }
         (Kind::Command | Kind::Timer, _) => return None,
         (kind, _) => format!("there stands no command but a {kind:?}, at which no handler stops"),
@@ -208,13 +222,14 @@ fn append(journal: &mut Journal, found: &Found, sequence: u64) -> Result<u64, En
     Ok(mark)
 }
 
-/// The skipped commands of the service in `layout`, each of which the journal behind `reader` has a mark of, as far as it still holds
-/// that.
+/// The skipped commands of the service in `layout` behind the frame `covered` of its snapshot, each of which the journal behind
+/// `reader` has a mark of, as far as it still holds that.
 ///
 /// # Errors
 /// The file cannot be read, or is of another journal.
-pub fn read(layout: &StreamLayout, reader: &JournalReader) -> Result<Vec<u64>, EngineError> {
-    let skips = lines(layout)?;
+pub fn read(layout: &StreamLayout, reader: &JournalReader, covered: u64) -> Result<Vec<u64>, EngineError> {
+    let mut skips = lines(layout)?;
+    skips.retain(|sequence, _| *sequence > covered);
     for (sequence, mark) in &skips {
         let is_held = *mark >= reader.first_sequence();
         let said = if is_held && *mark <= reader.last_sequence()? {

@@ -9,8 +9,12 @@ use gapless_engine::directory_consistency::verify;
 use gapless_engine::fold::NoSink;
 use gapless_engine::recovery::replay_copy;
 use gapless_engine::skips::{Skip, skip};
-use gapless_engine::{OnPanic, Policy, ServiceHost, ServiceHostOptions};
+use gapless_engine::{OnPanic, Persistence, Policy, ServiceHost, ServiceHostOptions};
 use gapless_journal::inspect::Verdict;
+use gapless_journal::{ArchiveForm, ArchiveOptions, Journal, JournalOptions, JournalReader, Retention, archive};
+use gapless_testkit::wait::until;
+use gapless_wire::mark::{LENGTH_MAX, Mark};
+use gapless_wire::{Fragment, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length};
 use std::fs;
 use std::path::Path;
 
@@ -42,12 +46,184 @@ fn poisoned() -> tempfile::TempDir {
     directory
 }
 
+fn last_sequence(place: &Path) -> u64 {
+    JournalReader::open(StreamLayout::new(place).journal()).unwrap().last_sequence().unwrap()
+}
+
+/// Appends a frame to the journal of a service that does not run.
+fn append(place: &Path, kind: Kind, fragment: Fragment, payload: &[u8]) {
+    let journal = StreamLayout::new(place).journal();
+    let stream_id = JournalReader::open(&journal).unwrap().stream_id();
+    let options = JournalOptions { frame_length_max: 4096, ..JournalOptions::new(&journal, stream_id) };
+    let (mut journal, _) = Journal::open(options).unwrap();
+    let mut frame = vec![0; aligned_length(HEADER_LENGTH + payload.len())];
+    let mut writer = FrameWriter::new(&mut frame);
+    writer.payload_mut()[..payload.len()].copy_from_slice(payload);
+    let sequence = journal.last_sequence() + 1;
+    let timestamp_ns = gapless_agent::Clock::system().now().epoch_ns;
+    let (session, schema) = if kind == Kind::Command { (1, ADD) } else { (0, 0) };
+    let header = FrameHeader { kind, sequence, timestamp_ns, session, schema, fragment, ..FrameHeader::default() };
+    writer.finish(&header, payload.len());
+    journal.append(&frame, sequence, sequence).unwrap();
+    journal.close().unwrap();
+}
+
+#[test]
+fn a_torn_message_behind_it_is_cut() {
+    let directory = poisoned();
+    let place = directory.path();
+    let whole = last_sequence(place);
+    // The end that a process leaves when it is killed between two writes.
+    (0..2).for_each(|index| append(place, Kind::Command, Fragment { index, count: 3 }, b"torn"));
+    for part in 1..=2 {
+        let said = skip(place, whole + part).unwrap_err().to_string();
+        let expected = format!("a message that ends at {}, and the journal ends at {}", whole + 3, whole + 2);
+        assert!(said.contains(&expected), "{said}");
+    }
+    assert_eq!(last_sequence(place), whole + 2, "a refusal cuts nothing");
+    assert_eq!(skip(place, 3).unwrap(), Skip { sequence: 3, mark: whole + 1, is_repeated: false });
+    assert_eq!(last_sequence(place), whole + 1);
+    assert_eq!(verify(&StreamLayout::new(place)).unwrap().verdict(), Verdict::Whole);
+    let host = start(options(place));
+    let mut client = connect(place);
+    let key = client.open_session(6, 8).unwrap();
+    assert_eq!(add(&mut client, key, 1), if whole == 3 { 11 } else { 18 });
+    host.stop().unwrap();
+}
+
+#[test]
+fn a_long_command_is_skipped_at_its_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path();
+    let host = start(options(place));
+    let mut client = connect(place);
+    let key = client.open_session(5, 8).unwrap();
+    // In three frames, at 2 to 4.
+    send(&mut client, key, PANIC, &[0; 10_000]);
+    let said = failure(&host);
+    assert!(said.contains("`gapless journal skip DIRECTORY 4`"), "{said}");
+    assert!(host.stop().is_err());
+    for part in 2..=3 {
+        let said = skip(place, part).unwrap_err().to_string();
+        assert!(said.contains("whose handler is called at 4"), "{said}");
+    }
+    skip(place, 4).unwrap();
+    let host = start(options(place));
+    let mut client = connect(place);
+    let key = client.open_session(6, 8).unwrap();
+    assert_eq!(add(&mut client, key, 1), 1);
+    host.stop().unwrap();
+}
+
+#[test]
+fn two_marks_are_as_one() {
+    let directory = poisoned();
+    let (place, layout) = (directory.path(), StreamLayout::new(directory.path()));
+    let mark = skip(place, 3).unwrap().mark;
+    let mut payload = [0; LENGTH_MAX];
+    let length = Mark::Skipped { sequence: 3 }.write_to(&mut payload);
+    append(place, Kind::Mark, Fragment::WHOLE, &payload[..length]);
+    let report = verify(&layout).unwrap();
+    assert_eq!((report.skips.as_slice(), report.verdict()), (&[(3, mark), (3, mark + 1)][..], Verdict::Whole));
+    for line in [format!("3 at {mark}\n"), format!("3 at {}\n", mark + 1), String::new()] {
+        fs::write(layout.skips(), line).unwrap();
+        assert_eq!(skip(place, 3).unwrap(), Skip { sequence: 3, mark, is_repeated: true });
+    }
+    start(options(place)).stop().unwrap();
+    // Nothing else is a command.
+    for (sequence, expected) in [(0, "the journal holds 1 to"), (mark, "no command but a Mark")] {
+        let said = skip(place, sequence).unwrap_err().to_string();
+        assert!(said.contains(expected), "{sequence}: {said}");
+    }
+}
+
+#[test]
+fn nothing_is_skipped_of_an_empty_journal() {
+    let directory = tempfile::tempdir().unwrap();
+    start(options(directory.path())).stop().unwrap();
+    let said = skip(directory.path(), 1).unwrap_err().to_string();
+    assert!(said.contains("the journal holds no frame yet"), "{said}");
+}
+
+/// Skips sequence 3, and adds `segments` segments of the journal and a snapshot behind its mark, which is returned with the sum.
+fn far_behind_the_mark(place: &Path, options: &ServiceHostOptions, segments: u64) -> (u64, u64) {
+    let mark = skip(place, 3).unwrap().mark;
+    let host = start(options.clone());
+    let mut client = connect(place);
+    let key = client.open_session(6, 8).unwrap();
+    for _ in 0..segments * 70 {
+        call(&mut client, key, ADD, &[0; 3_900]).unwrap();
+    }
+    let sum = add(&mut client, key, 1);
+    host.snapshot().unwrap();
+    host.stop().unwrap();
+    (mark, sum)
+}
+
+/// The sum of the service in `place`, which starts for that.
+fn sum_of(place: &Path, options: &ServiceHostOptions) -> u64 {
+    let host = start(options.clone());
+    let mut client = connect(place);
+    let key = client.open_session(7, 8).unwrap();
+    let sum = add(&mut client, key, 0);
+    host.stop().unwrap();
+    sum
+}
+
+#[test]
+fn a_mark_goes_with_its_segment() {
+    let directory = poisoned();
+    let (place, layout) = (directory.path(), StreamLayout::new(directory.path()));
+    let options = options(place);
+    let retention = Retention { bytes_max: Some(256 << 10), age_max_ns: None };
+    let options =
+        ServiceHostOptions { persistence: Persistence { retention, ..options.persistence.clone() }, ..options };
+    let (mark, sum) = far_behind_the_mark(place, &options, 2);
+    let host = start(options.clone());
+    let first = || JournalReader::open(layout.journal()).unwrap().first_sequence();
+    until("the segment of command and mark is deleted", || first() > mark);
+    host.stop().unwrap();
+
+    let said = skip(place, 3).unwrap_err().to_string();
+    assert!(said.contains("handled or skipped before the snapshot at"), "{said}");
+    assert_eq!(fs::read_to_string(layout.skips()).unwrap(), format!("3 at {mark}\n"));
+    assert_eq!(verify(&layout).unwrap().verdict(), Verdict::Whole);
+    let host = start(options.clone());
+    let mut client = connect(place);
+    let key = client.open_session(7, 8).unwrap();
+    assert_eq!(add(&mut client, key, 1), sum + 1);
+    send(&mut client, key, PANIC, b"?");
+    failure(&host);
+    assert!(host.stop().is_err());
+    // The next skip leaves out the line that nobody needs.
+    let poisoned = last_sequence(place);
+    let mark = skip(place, poisoned).unwrap().mark;
+    assert_eq!(fs::read_to_string(layout.skips()).unwrap(), format!("{poisoned} at {mark}\n"));
+    assert_eq!(sum_of(place, &options), sum + 1);
+}
+
+#[test]
+fn a_start_needs_no_archived_mark() {
+    let directory = poisoned();
+    let (place, layout) = (directory.path(), StreamLayout::new(directory.path()));
+    let options = options(place);
+    let (mark, sum) = far_behind_the_mark(place, &options, 1);
+    let archived = tempfile::tempdir().unwrap();
+    let to = ArchiveOptions { place: archived.path().to_owned(), form: ArchiveForm::Plain, before_sequence: None };
+    let report = archive(&layout.journal(), &to, |_| {}).unwrap();
+    assert!(report.archived.iter().any(|segment| segment.last_sequence >= mark), "{report:?}");
+    // The file system of the archive is not mounted.
+    archived.close().unwrap();
+    assert!(layout.skips().exists() && JournalReader::open(layout.journal()).unwrap().first_sequence() <= mark);
+    assert_eq!(sum_of(place, &options), sum);
+}
+
 #[test]
 fn one_node_goes_on_behind_it() {
     let directory = poisoned();
     let place = directory.path();
     let layout = StreamLayout::new(place);
-    let last = gapless_journal::JournalReader::open(layout.journal()).unwrap().last_sequence().unwrap();
+    let last = last_sequence(place);
     assert_eq!(skip(place, 3).unwrap(), Skip { sequence: 3, mark: last + 1, is_repeated: false });
     assert_eq!(skip(place, 3).unwrap(), Skip { sequence: 3, mark: last + 1, is_repeated: true });
     let report = verify(&layout).unwrap();
@@ -55,7 +231,7 @@ fn one_node_goes_on_behind_it() {
 
     let host = start(options(place));
     let running = skip(place, 3).unwrap_err().to_string();
-    assert!(running.contains("lock"), "{running}");
+    assert!(running.contains(&format!("is in use by process {}", std::process::id())), "{running}");
     let letters = fs::read_to_string(layout.dead_letters()).unwrap();
     assert!(letters.contains("\"sequence\":3") && letters.contains("skipped by an operator"), "{letters}");
     let mut client = connect(place);
@@ -202,11 +378,10 @@ fn another_user_is_refused() {
 fn a_damaged_file_is_found_before_the_mark() {
     let directory = poisoned();
     let layout = StreamLayout::new(directory.path());
-    let last = || gapless_journal::JournalReader::open(layout.journal()).unwrap().last_sequence().unwrap();
-    let before = last();
+    let before = last_sequence(directory.path());
     fs::write(layout.skips(), "three\n").unwrap();
     let said = skip(directory.path(), 3).unwrap_err().to_string();
-    assert!(said.contains("it is damaged") && last() == before, "{said}");
+    assert!(said.contains("it is damaged") && last_sequence(directory.path()) == before, "{said}");
 }
 
 #[test]
