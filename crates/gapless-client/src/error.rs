@@ -134,7 +134,8 @@ pub enum ClientError {
     Disconnected {
         /// The socket's path, or "this process".
         peer: String,
-        /// Why it has failed, where that is known: in the process of the service.
+        /// Reason of its failure, if it is known: in its own process, and over shared memory if it was sent before the process
+        /// ended.
         reason: Option<String>,
     },
     /// As many commands are in flight as the session's window allows; poll for replies first.
@@ -248,11 +249,12 @@ impl From<TransportError> for ClientError {
 pub(crate) const THIS_PROCESS: &str = "this process";
 
 fn describe_gone(peer: &str, reason: Option<&str>) -> String {
+    let why = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
     if peer == THIS_PROCESS {
-        let why = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
         return format!("the service in this process has stopped{why}; its clients in this process have ended with it");
     }
-    format!("the service at {peer} is gone; reconnect to go on with the same sessions")
+    let how = if reason.is_some() { "has failed" } else { "is gone" };
+    format!("the service at {peer} {how}{why}; reconnect to go on with the same sessions")
 }
 
 #[cfg(test)]
@@ -262,7 +264,10 @@ mod tests {
     #[test]
     fn nobody_is_told_to_reconnect_to_what_was_in_the_same_process() {
         let gone = |peer: &str| ClientError::Disconnected { peer: peer.to_owned(), reason: None }.to_string();
-        assert!(gone("data/node.socket").contains("reconnect"));
+        assert!(gone("data/node.socket").contains("is gone; reconnect"));
+        let (peer, reason) = ("data/node.socket".to_owned(), Some("no space left".to_owned()));
+        let failed = ClientError::Disconnected { peer, reason }.to_string();
+        assert!(failed.contains("data/node.socket has failed: no space left; reconnect"), "{failed}");
         assert!(!gone(THIS_PROCESS).contains("reconnect"), "{}", gone(THIS_PROCESS));
     }
 }

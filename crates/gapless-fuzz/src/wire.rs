@@ -111,6 +111,9 @@ pub fn handshake(bytes: &[u8]) {
         // Reserved bytes at the end may be of a later version.
         assert_eq!(welcome.to_bytes()[..64], bytes[..64]);
     }
+    if let Some((welcome, Some(reason))) = Welcome::with_reason(bytes) {
+        assert_eq!(welcome.to_bytes_with_reason(reason)[WELCOME_LENGTH..], bytes[WELCOME_LENGTH..]);
+    }
     for length in [HELLO_LENGTH, WELCOME_LENGTH] {
         // Any other length is neither.
         if bytes.len() > length {

@@ -15,7 +15,7 @@ use gapless_transport::TransportError;
 use gapless_transport::connect::other_mtu;
 use gapless_transport::handshake::{HELLO_LENGTH, Hello, Status, Welcome};
 use gapless_transport::link::{ConnectionId, RingSizes, ring_size_reason};
-use gapless_transport::listener::{Listener, ListenerEvent, ListenerWaker, PendingConnection};
+use gapless_transport::listener::{Listener, ListenerEvent, PendingConnection};
 use gapless_transport::mailbox::Mailbox;
 use gapless_transport::publisher_link::PublisherLink;
 use gapless_transport::publisher_rings::{PublisherRings, ServiceEnds};
@@ -61,7 +61,7 @@ pub struct AcceptorLinks {
 pub struct Acceptor {
     admission: Arc<Admission>,
     socket_path: Option<PathBuf>,
-    thread: Option<(ListenerWaker, JoinHandle<()>)>,
+    thread: Option<(Waker, JoinHandle<()>)>,
 }
 
 impl Acceptor {
@@ -144,10 +144,13 @@ impl Acceptor {
         Ok(PublisherLink { failures: admission.failures.get().cloned(), ..link })
     }
 
-    /// Publishers of this process learn there why the stream has failed.
+    /// Lets publishers of this process look there for the reason of a failure; those of others are told.
     pub(crate) fn watch(&self, failures: &FailureSlot) {
         // A stream has its threads once.
         let _ = self.admission.failures.set(failures.clone());
+        if let Some((waker, _)) = &self.thread {
+            failures.watch(waker);
+        }
     }
 
     /// Why a node that states `mtu` is not let in; `None` if it is.
@@ -168,7 +171,7 @@ impl Drop for Acceptor {
     fn drop(&mut self) {
         self.admission.stopping.store(true, Ordering::Release);
         if let Some((waker, thread)) = self.thread.take() {
-            waker.wake();
+            waker.interrupt();
             // A panic of the thread has been reported by its message already.
             let _ = thread.join();
         }
@@ -208,6 +211,11 @@ impl Admission {
             released_sequence: self.history.as_ref().map_or(0, HistoryCheck::released_sequence),
             mtu: None,
         }
+    }
+
+    /// The reason of the stream's failure, if it has failed.
+    fn failure(&self) -> Option<String> {
+        Some(self.failures.get()?.failure()?.to_string())
     }
 
     fn refusal(&self, status: Status) -> Welcome {
@@ -265,10 +273,10 @@ impl Admission {
         self.push(&self.links.ingress, message, &self.links.ingress_waker);
     }
 
-    /// Waits while the mailbox is full, but not for an agent that takes nothing any more because the stream stops.
+    /// Waits while the mailbox is full, but not for an agent that takes nothing any more because the stream stops or has failed.
     fn push<T>(&self, mailbox: &Mailbox<T>, mut message: T, waker: &Waker) {
         while let Err(refused) = mailbox.push(message) {
-            if self.is_stopping() {
+            if self.is_stopping() || self.failures.get().is_some_and(FailureSlot::has_failed) {
                 return;
             }
             message = refused;
@@ -331,13 +339,23 @@ impl Serving {
                     ListenerEvent::Closed(Accepted::Request(_)) => {}
                 }
             }
-            if let Some(control) = &mut self.control {
-                self.listener.close_with(|accepted| match accepted {
-                    Accepted::Publisher(_) => None,
-                    Accepted::Request(number) => control.outcome(*number).map(|answer| answer.to_bytes().to_vec()),
-                });
-            }
+            self.close_connections();
         }
+        // A failure that was reported meanwhile: its process may end next.
+        self.close_connections();
+    }
+
+    /// Closes the connections that get their last message: an outcome, or the reason of the stream's failure.
+    fn close_connections(&mut self) {
+        let Self { admission, listener, control } = self;
+        let farewell =
+            admission.failure().map(|reason| admission.refusal(Status::Unavailable).to_bytes_with_reason(&reason));
+        listener.close_with(|accepted| match accepted {
+            Accepted::Publisher(_) => farewell.clone(),
+            Accepted::Request(number) => {
+                control.as_mut().and_then(|control| control.outcome(*number)).map(|answer| answer.to_bytes().to_vec())
+            }
+        });
     }
 
     fn take_first_message(&mut self, peer: PendingConnection, message: &[u8]) {
@@ -386,6 +404,9 @@ impl Serving {
     /// Lets in a publisher, or refuses it.
     fn greet(&mut self, peer: PendingConnection, hello: &Hello) {
         let admission = &self.admission;
+        if let Some(reason) = admission.failure() {
+            return peer.refuse_because(&admission.refusal(Status::Unavailable), &reason);
+        }
         if let Some(status) = admission.refuses(hello) {
             return peer.refuse(&admission.refusal(status));
         }

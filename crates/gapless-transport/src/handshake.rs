@@ -20,7 +20,12 @@
 //!  80  u64  its incarnation
 //!  descriptors of a welcome: command ring, reply ring, the service's wake-up, the publisher's wake-up; and for
 //!  one that reads the stream the window, read-only
+//!  80  …    of a refusal with status 4: why the service has failed, UTF-8, at most 1,024 bytes; nothing
+//!           where it has not
 //! ```
+//!
+//! A refusal is the answer to a hello, and the last message to a publisher that was let in when the service fails. A publisher that
+//! knows no reasons reads 80 bytes of it, and takes any message on its connection for the end.
 
 use crate::link::RingSizes;
 use crate::seen::Seen;
@@ -40,6 +45,9 @@ pub const WELCOME_LENGTH: usize = 80;
 pub const WELCOME_DESCRIPTORS: usize = 4;
 /// And with the welcome of one that reads the stream.
 pub const WELCOME_DESCRIPTORS_MAX: usize = 5;
+
+/// The longest reason of a refusal in bytes.
+pub const REASON_BYTES_MAX: usize = 1024;
 
 const READS_FLAG: u32 = 1;
 
@@ -180,7 +188,28 @@ impl Welcome {
         bytes
     }
 
-    /// Reads a message; `None` unless it has this form.
+    /// The message with the reason of the service's failure, as far as that fits.
+    #[must_use]
+    pub fn to_bytes_with_reason(&self, reason: &str) -> Vec<u8> {
+        let end = reason.floor_char_boundary(REASON_BYTES_MAX);
+        [&self.to_bytes()[..], &reason.as_bytes()[..end]].concat()
+    }
+
+    /// Reads a message with or without a reason; `None` unless it has this form.
+    #[must_use]
+    pub fn with_reason(bytes: &[u8]) -> Option<(Self, Option<&str>)> {
+        let (head, reason) = bytes.split_at_checked(WELCOME_LENGTH)?;
+        let welcome = Self::from_bytes(head)?;
+        if reason.is_empty() {
+            return Some((welcome, None));
+        }
+        if welcome.status != Status::Unavailable || reason.len() > REASON_BYTES_MAX {
+            return None;
+        }
+        Some((welcome, Some(std::str::from_utf8(reason).ok()?)))
+    }
+
+    /// Reads a message without a reason; `None` unless it has this form.
     #[must_use]
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let is_welcome = bytes.len() == WELCOME_LENGTH && u64_at(bytes, 0) == WELCOME_MAGIC;
@@ -198,5 +227,52 @@ impl Welcome {
             released_sequence: u64_at(bytes, 64),
             mtu: Mtu::from_field(u16_at(bytes, 72))?,
         })
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test")]
+mod tests {
+    use super::*;
+
+    fn welcome(status: Status) -> Welcome {
+        Welcome {
+            status,
+            connection: 0,
+            identity: StreamIdentity { stream_id: 7, incarnation: 9 },
+            frame_length_max: 1024,
+            tier: 0,
+            process_id: 1,
+            message_length_max: 1024,
+            released_sequence: 5,
+            mtu: None,
+        }
+    }
+
+    #[test]
+    fn a_refusal_states_its_reason() {
+        let refusal = welcome(Status::Unavailable);
+        let bytes = refusal.to_bytes_with_reason("the disk is gone");
+        assert_eq!(Welcome::with_reason(&bytes), Some((refusal, Some("the disk is gone"))));
+        assert_eq!(Welcome::with_reason(&refusal.to_bytes_with_reason("")), Some((refusal, None)));
+        // A publisher that knows no reasons takes the beginning.
+        assert_eq!(Welcome::from_bytes(&bytes[..WELCOME_LENGTH]), Some(refusal));
+        assert_eq!(Welcome::from_bytes(&bytes), None);
+        // Cut between two characters of three bytes.
+        let bytes = refusal.to_bytes_with_reason(&"\u{20ac}".repeat(500));
+        let (_, reason) = Welcome::with_reason(&bytes).unwrap();
+        assert_eq!(reason.unwrap(), "\u{20ac}".repeat(REASON_BYTES_MAX / 3));
+    }
+
+    #[test]
+    fn other_answers_have_no_reason() {
+        let refusal = welcome(Status::Unavailable);
+        let too_long = [&refusal.to_bytes()[..], &[b'x'; REASON_BYTES_MAX + 1]].concat();
+        let no_text = [&refusal.to_bytes()[..], &[0xff]].concat();
+        let of_welcome = welcome(Status::Welcome).to_bytes_with_reason("none");
+        let too_short = refusal.to_bytes()[..WELCOME_LENGTH - 1].to_vec();
+        for bytes in [too_long, no_text, of_welcome, too_short] {
+            assert_eq!(Welcome::with_reason(&bytes), None, "{} bytes", bytes.len());
+        }
     }
 }

@@ -8,12 +8,11 @@
 use crate::TransportError;
 use crate::handshake::{WELCOME_DESCRIPTORS_MAX, Welcome};
 use crate::peer_process::{PeerCredentials, PeerProcess};
-use crate::publisher_link::new_eventfd;
 use crate::publisher_rings::{PublisherRings, ServiceEnds};
 use crate::readiness;
 use crate::socket_path::socket_address;
 use crate::warnings::Warnings;
-use gapless_agent::{checked_file, socket_file};
+use gapless_agent::{Waker, checked_file, socket_file};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::io::Errno;
@@ -22,7 +21,6 @@ use rustix::net::{
 };
 use std::io::{ErrorKind, IoSlice};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// A process must send its first message within this time.
@@ -40,7 +38,7 @@ const CONNECTIONS_MAX: usize = 4096;
 pub struct Listener<A> {
     socket: OwnedFd,
     path: PathBuf,
-    wake: Arc<OwnedFd>,
+    waker: Waker,
     message_bytes_max: usize,
     connections: Vec<Connection<A>>,
     /// Somebody has connected since the last look at the listening socket.
@@ -78,17 +76,6 @@ pub enum ListenerEvent<A> {
     Closed(A),
 }
 
-/// Ends the wait of a [`Listener`] from another thread.
-pub struct ListenerWaker(Arc<OwnedFd>);
-
-impl ListenerWaker {
-    /// Ends the wait that is under way, or the next one.
-    pub fn wake(&self) {
-        // Writing 1 to an eventfd fails only when its counter is full, which wakes the thread as well.
-        let _ = rustix::io::write(&*self.0, &1u64.to_ne_bytes());
-    }
-}
-
 impl<A> Listener<A> {
     /// Listens on the socket `path` (mode 0600), for first messages of at most `message_bytes_max` bytes. A longer one
     /// is cut there.
@@ -96,12 +83,13 @@ impl<A> Listener<A> {
     /// # Errors
     /// A path that cannot be bound, another service that listens there already.
     pub fn bind(path: &Path, message_bytes_max: usize) -> Result<Self, TransportError> {
-        let wake = Arc::new(new_eventfd()?);
+        let waker =
+            Waker::new().map_err(|source| TransportError::System { action: "making an eventfd".to_owned(), source })?;
         let (socket, path, connections) = (listen(path)?, path.to_owned(), Vec::new());
         Ok(Self {
             socket,
             path,
-            wake,
+            waker,
             message_bytes_max,
             connections,
             has_newcomers: false,
@@ -111,10 +99,10 @@ impl<A> Listener<A> {
         })
     }
 
-    /// Ends its waits from another thread.
+    /// Ends the wait that is under way, or the next one, from another thread by [`Waker::interrupt`].
     #[must_use]
-    pub fn waker(&self) -> ListenerWaker {
-        ListenerWaker(Arc::clone(&self.wake))
+    pub fn waker(&self) -> Waker {
+        self.waker.clone()
     }
 
     /// Sleeps until something happens, it is woken, or for `timeout`, and says what has happened. New connections are taken at
@@ -152,7 +140,8 @@ impl<A> Listener<A> {
         let now = Instant::now();
         self.accepts_again = self.accepts_again.filter(|at| *at > now);
         let newcomers = if self.accepts_again.is_some() { PollFlags::empty() } else { PollFlags::IN };
-        let mut fds = vec![PollFd::new(&*self.wake, PollFlags::IN), PollFd::new(&self.socket, newcomers)];
+        let wake = self.waker.wake_fd();
+        let mut fds = vec![PollFd::new(&wake, PollFlags::IN), PollFd::new(&self.socket, newcomers)];
         fds.extend(self.connections.iter().map(|connection| PollFd::new(&connection.peer.socket, PollFlags::IN)));
         let has_pending = self.connections.iter().any(|each| matches!(each.progress, Progress::Pending { .. }));
         let check = has_pending.then_some(PENDING_CHECK_INTERVAL);
@@ -165,6 +154,10 @@ impl<A> Listener<A> {
             if is_over || fds.iter().any(|fd| !fd.revents().is_empty()) || self.is_removed() {
                 break;
             }
+        }
+        if !fds[0].revents().is_empty() {
+            // Empties the counter; an empty one says so, which is as good.
+            let _ = rustix::io::read(wake, &mut [0u8; 8]);
         }
         self.has_newcomers = fds[1].revents().contains(PollFlags::IN);
         Ok(fds[2..].iter().map(|fd| !fd.revents().is_empty()).collect())
@@ -298,6 +291,12 @@ impl PendingConnection {
         let _ = self.send_welcome(refusal, &[]);
     }
 
+    /// Answers a hello with a refusal that says why the service has failed.
+    pub fn refuse_because(self, refusal: &Welcome, reason: &str) {
+        // A publisher that does not read it is gone anyway.
+        self.send(&refusal.to_bytes_with_reason(reason));
+    }
+
     /// Answers a hello with a welcome and the publisher's ends of `rings`, with the descriptor that wakes the service and, for
     /// one that reads, that of the `window`. The service's ends; `None` if the publisher is gone.
     #[must_use]
@@ -362,6 +361,7 @@ mod tests {
     use crate::connect::{ConnectOptions, shared_memory};
     use crate::handshake::{HELLO_LENGTH, Hello, Status};
     use crate::link::{ConnectionId, RingSizes};
+    use crate::publisher_link::new_eventfd;
     use crate::seen::Seen;
     use crate::socket_path::connect_packets;
     use gapless_log::{MemoryKind, StreamIdentity};

@@ -1,14 +1,18 @@
 //! [`PublisherLink`]: a publisher's end of a connection.
 
 use crate::TransportError;
-use crate::handshake::Welcome;
+use crate::handshake::{REASON_BYTES_MAX, WELCOME_LENGTH, Welcome};
 use crate::pump::Pump;
 use crate::readiness;
 use gapless_agent::FailureSlot;
 use gapless_log::{RingReader, RingWriter, Window};
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd};
 use rustix::fd::OwnedFd;
+use rustix::net::RecvFlags;
 use std::time::Duration;
+
+/// Time in which a service that has given up its rings says why, if it does.
+const REASON_WITHIN: Duration = Duration::from_millis(100);
 
 /// A publisher's end of a connection.
 pub struct PublisherLink {
@@ -22,11 +26,12 @@ pub struct PublisherLink {
     pub wake_service: OwnedFd,
     /// Wakes the publisher.
     pub wake_publisher: OwnedFd,
-    /// Closed by the operating system when either process dies; `None` inside one process.
+    /// Closed by the operating system when either process dies; `None` inside one process. The only message there is the reason of
+    /// the service's failure.
     pub socket: Option<OwnedFd>,
     /// The stream's window, for one that reads it.
     pub window: Option<Window>,
-    /// Why the other side has failed, if it has; `None` where it is in another process.
+    /// The failure of the other side in this process, if there is one; `None` where it is in another process.
     pub failures: Option<FailureSlot>,
     /// The pump that carries the rings' frames where the service is elsewhere.
     pub pump: Option<Box<Pump>>,
@@ -76,7 +81,7 @@ impl PublisherLink {
     pub fn is_gone(&self) -> bool {
         let hung_up = self.socket.as_ref().is_some_and(|socket| {
             !matches!(
-                rustix::net::recv(socket, &mut [0u8; 1], rustix::net::RecvFlags::DONTWAIT),
+                rustix::net::recv(socket, &mut [0u8; 1], RecvFlags::DONTWAIT | RecvFlags::PEEK),
                 Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR)
             )
         });
@@ -84,10 +89,22 @@ impl PublisherLink {
         hung_up || self.reader.is_writer_closed() || self.pump.as_ref().is_some_and(|pump| pump.is_over())
     }
 
-    /// Why the other side has failed, if that is known here.
+    /// The reason of the other side's failure, if it is known here. Meant for one that [is gone](Self::is_gone): its reason may be on
+    /// its way, and is waited for, 100 ms at most.
     #[must_use]
     pub fn failure(&self) -> Option<String> {
-        Some(self.failures.as_ref()?.failure()?.to_string())
+        if let Some(failures) = &self.failures {
+            return Some(failures.failure()?.to_string());
+        }
+        let socket = self.socket.as_ref()?;
+        if self.reader.is_writer_closed() {
+            // A wait that fails ends without a reason.
+            let _ = readiness::wait(&mut [PollFd::new(socket, PollFlags::IN)], Some(REASON_WITHIN));
+        }
+        let mut bytes = [0; WELCOME_LENGTH + REASON_BYTES_MAX];
+        let (length, _) = rustix::net::recv(socket, &mut bytes[..], RecvFlags::DONTWAIT | RecvFlags::PEEK).ok()?;
+        let (_, reason) = Welcome::with_reason(&bytes[..length])?;
+        reason.map(str::to_owned)
     }
 
     /// Lets the service see what was written; where it is elsewhere, also takes what it has sent.

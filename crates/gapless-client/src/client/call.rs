@@ -145,9 +145,26 @@ impl Client {
             Err(error) => Err(error),
         };
         match slept {
-            Err(ClientError::Disconnected { .. }) => self.reconnect_until(limit)?,
+            Err(ClientError::Disconnected { peer, reason }) => {
+                self.reconnect_until(limit).map_err(|error| with_cause(error, peer, reason))?;
+            }
             other => other?,
         }
         Ok(None)
+    }
+}
+
+/// The error of a client that has found no service again, with the reason of the failure before, if it is known.
+fn with_cause(error: ClientError, peer: String, reason: Option<String>) -> ClientError {
+    match (error, reason) {
+        // Errors with the reason, in the same process; and those by which callers decide.
+        (
+            error @ (ClientError::Disconnected { .. }
+            | ClientError::NoSuchSession(_)
+            | ClientError::OtherHistory { .. }),
+            _,
+        )
+        | (error, None) => error,
+        (error, Some(reason)) => ClientError::Disconnected { peer, reason: Some(format!("{reason}; then: {error}")) },
     }
 }

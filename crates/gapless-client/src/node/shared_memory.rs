@@ -431,7 +431,7 @@ impl NodeLink for SharedMemoryLink {
         let awaits = progress.in_flight > 0 || (up.sent > 0 && up.answers == 0);
         let is_silent = up.silence.look((position, up.answers), awaits) >= SILENCE_MAX;
         let is_gone = up.link.is_gone();
-        let reason = up.link.failure();
+        let reason = if is_gone { up.link.failure() } else { None };
         let is_left = is_silent && self.has_others();
         if !is_gone && !is_left {
             return Ok(());

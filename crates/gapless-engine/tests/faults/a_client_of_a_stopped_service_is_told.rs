@@ -1,5 +1,5 @@
 //! A client of a service whose process is stopped says so in its log while it waits, and its error names the process; it goes on when
-//! that does.
+//! that does. One whose service fails in another process is told why.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 #![allow(clippy::print_stdout, reason = "it says that it runs")]
@@ -20,6 +20,8 @@ use std::time::Duration;
 
 /// The role of the process that is stopped.
 const SERVICE: &str = "a_client_of_a_stopped_service_is_told::service";
+/// The role of the process whose service fails.
+const FAILING: &str = "a_client_of_a_stopped_service_is_told::failing";
 const ECHO: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 
 struct Echo;
@@ -27,6 +29,7 @@ struct Echo;
 impl Service for Echo {
     fn handlers(handlers: &mut Handlers<Self>) {
         handlers.on_bytes(ECHO.schema, |_: &mut Self, text: &[u8], context: &mut Context<'_>| -> Result<(), Reject> {
+            assert_ne!(text, b"panic", "a handler with a bug");
             context.reply_with(ECHO, text)
         });
     }
@@ -40,6 +43,15 @@ impl Service for Echo {
 
 /// If this process was started as the service, it is that until its input ends.
 pub fn be_the_service_if_asked() {
+    if let Some(arguments) = started_as(FAILING) {
+        let host = ServiceHost::start(Echo, ServiceHostOptions::in_directory(&arguments[0])).unwrap();
+        println!("running");
+        while host.failure().is_none() {
+            std::thread::yield_now();
+        }
+        host.stop().unwrap_err();
+        std::process::exit(1);
+    }
     let Some(arguments) = started_as(SERVICE) else { return };
     let host = ServiceHost::start(Echo, ServiceHostOptions::in_directory(&arguments[0])).unwrap();
     println!("running");
@@ -49,7 +61,31 @@ pub fn be_the_service_if_asked() {
 }
 
 pub fn module() -> Module {
-    Module::new(module_path!()).scenario("while_it_connects_and_while_it_calls", while_it_connects_and_while_it_calls)
+    Module::new(module_path!())
+        .scenario("while_it_connects_and_while_it_calls", while_it_connects_and_while_it_calls)
+        .scenario("why_it_has_failed", why_it_has_failed)
+}
+
+fn why_it_has_failed() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut service = Process::start(this_program().arg(FAILING).arg(directory.path()));
+    assert_eq!(service.line(), "running");
+    let mut client = Client::connect(directory.path().join("node.socket"), ClientOptions::default()).unwrap();
+    let session = client.open_session(1, 4).unwrap();
+    let text = b"panic";
+    let encode = |buffer: &mut [u8]| {
+        buffer.copy_from_slice(text);
+        Ok(text.len())
+    };
+    client.send(session, ECHO, text.len(), encode).unwrap();
+    let reason = loop {
+        match client.wait(PATIENCE) {
+            Ok(()) => {}
+            Err(ClientError::Disconnected { reason, .. }) => break reason.unwrap_or_default(),
+            Err(error) => panic!("it is disconnected, not {error}"),
+        }
+    };
+    assert!(reason.contains("sequence 2") && reason.contains("a handler with a bug"), "{reason}");
 }
 
 fn while_it_connects_and_while_it_calls() {

@@ -5,8 +5,8 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::attacked::*;
-use gapless_client::ClientError;
 use gapless_client::client::ClientOptions;
+use gapless_client::{Client, ClientError};
 use gapless_engine::interruption::{Interrupted, InterruptedAhead, interrupted_ahead_at, interrupted_at};
 use gapless_engine::store::{Counter, Store};
 use gapless_engine::{OnPanic, OnUnhandled, Policy, ServiceHost, ServiceHostOptions, StateHandlers, StateService};
@@ -94,6 +94,42 @@ fn its_clients_in_the_process_learn_why() {
         assert!(said.contains("has stopped: ") && said.contains("a handler with a bug"), "{said}");
     }
     host.stop().unwrap_err();
+}
+
+/// The reason that a client is given for the end of its connection.
+fn reason(mut look: impl FnMut() -> Result<(), ClientError>) -> String {
+    loop {
+        match look() {
+            Ok(()) => {}
+            Err(ClientError::Disconnected { reason, .. }) => return reason.unwrap_or_default(),
+            Err(error) => panic!("it is disconnected, not {error}"),
+        }
+    }
+}
+
+#[test]
+fn clients_over_shared_memory_learn_why() {
+    let directory = tempfile::tempdir().unwrap();
+    let place = directory.path();
+    let host = start(options(place));
+    // By the socket, as from another process.
+    let (mut caller, mut sleeper, mut late) = (connect(place), connect(place), connect(place));
+    let key = caller.open_session(5, 8).unwrap();
+    let late_key = late.open_session(6, 8).unwrap();
+    let sleeper = std::thread::spawn(move || reason(|| sleeper.wait(PATIENCE)));
+    send(&mut caller, key, PANIC, b"?");
+    let expected = failure(&host).split_once("agent ").unwrap().1.to_owned();
+    for said in [reason(|| caller.poll(8, |_| {}).map(drop)), sleeper.join().unwrap()] {
+        assert!(said.contains(&expected) && said.contains("a handler with a bug"), "{said}; {expected}");
+    }
+    // The process may live on: newcomers are refused.
+    let options = ClientOptions { timeout: std::time::Duration::from_millis(20), ..ClientOptions::default() };
+    let socket = place.join("node.socket");
+    let said = Client::connect(&socket, options.clone()).err().unwrap().to_string();
+    assert!(said.contains("it has failed: agent ") && said.contains("a handler with a bug"), "{said}");
+    host.stop().unwrap_err();
+    let said = late.call(late_key, message(ADD), &[1], options.timeout).unwrap_err().to_string();
+    assert!(said.contains(" has failed: agent ") && said.contains("; then: connecting to "), "{said}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::{ConnectOptions, other_mtu};
 use crate::TransportError;
 use crate::descriptors::none_left;
-use crate::handshake::{Hello, Status, WELCOME_DESCRIPTORS_MAX, WELCOME_LENGTH, Welcome};
+use crate::handshake::{Hello, REASON_BYTES_MAX, Status, WELCOME_DESCRIPTORS_MAX, WELCOME_LENGTH, Welcome};
 use crate::link::ring_size_reason;
 use crate::peer_process::PeerProcess;
 use crate::publisher_link::PublisherLink;
@@ -161,7 +161,7 @@ impl Dialing {
     pub fn finish(self) -> Result<Dialed, TransportError> {
         let Self { socket, peer, options, .. } = &self;
         let refused = |reason: String| TransportError::Handshake { peer: self.whom(), status: None, reason };
-        let mut bytes = [0; WELCOME_LENGTH];
+        let mut bytes = [0; WELCOME_LENGTH + REASON_BYTES_MAX];
         let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(WELCOME_DESCRIPTORS_MAX))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let flags = RecvFlags::CMSG_CLOEXEC | RecvFlags::DONTWAIT;
@@ -182,7 +182,7 @@ impl Dialing {
         if received.bytes == 0 {
             return Err(refused("the service hung up".to_owned()));
         }
-        let welcome = Welcome::from_bytes(&bytes[..received.bytes])
+        let (welcome, stated) = Welcome::with_reason(&bytes[..received.bytes])
             .ok_or_else(|| refused(format!("an answer of {} bytes that is no welcome", received.bytes)))?;
         match welcome.status {
             Status::Welcome => {}
@@ -207,9 +207,11 @@ impl Dialing {
                 return Err(refused("its stream belongs to a service and cannot be read".to_owned()));
             }
             Status::Unavailable => {
-                let (status, reason) =
-                    (Some(Status::Unavailable), "it takes no more publishers; its log says why".to_owned());
-                return Err(TransportError::Handshake { peer: self.whom(), status, reason });
+                let reason = stated.map_or_else(
+                    || "it takes no more publishers; its log says why".to_owned(),
+                    |reason| format!("it has failed: {reason}"),
+                );
+                return Err(TransportError::Handshake { peer: self.whom(), status: Some(welcome.status), reason });
             }
         }
         if received.flags.contains(ReturnFlags::CTRUNC) && descriptors.len() < WELCOME_DESCRIPTORS_MAX {
