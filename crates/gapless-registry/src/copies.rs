@@ -104,12 +104,12 @@ impl Copies {
         }
     }
 
-    /// Looks for copies from now on, by a watch that is watched itself; `there` are those that stand in the directory, without this
-    /// process itself.
-    pub fn discover(&mut self, reactor: &mut Reactor, watch: DirectoryWatch, there: Vec<CopyId>, now_ns: u64) {
+    /// Looks for copies from now on, by a watch that is watched itself if there is one yet; `there` are those that stand in the
+    /// directory, without this process itself.
+    pub fn discover(&mut self, reactor: &mut Reactor, watch: Option<DirectoryWatch>, there: Vec<CopyId>, now_ns: u64) {
         self.next_ns = None;
         crash_point("discover_watching");
-        self.watch = Some(watch);
+        self.watch = watch;
         self.unsettled = Some(there.iter().copied().collect());
         self.settle_by_ns = now_ns + HANDSHAKE_NS;
         for id in there {
@@ -118,8 +118,8 @@ impl Copies {
         self.look_settled(now_ns);
     }
 
-    /// Looks by another watch, of the directory that has taken the place of the one before, in which `there` stand. `own` is this
-    /// process's socket.
+    /// Looks by this watch from now on: the first one, or that of the directory that has taken the place of the one before. `there`
+    /// stand in it. `own` is this process's socket.
     pub fn watch(
         &mut self,
         reactor: &mut Reactor,

@@ -9,9 +9,9 @@ use super::directory::{CopyId, DomainDirectory};
 use super::packets::{Attach, Hello, Packet, Role, RouteDescription, RouteState};
 use super::reactor::{Reactor, Source, Watched};
 use super::sides::{CallingSide, CopyNumber, ServingSide};
-use super::watch::DirectoryWatch;
+use super::watch::{self, DirectoryWatch};
 use crate::error::RegistryError;
-use gapless_agent::monotonic::monotonic_ns;
+use gapless_agent::monotonic::{monotonic_ns, saturating_ns};
 use gapless_agent::process_mark::ProcessMark;
 use gapless_agent::wake_fd;
 use gapless_message::route_name;
@@ -58,6 +58,8 @@ const LOOK_NS: u64 = 1_000_000_000;
 struct Open {
     is_closed: bool,
     is_discovering: bool,
+    /// Time from the first look for copies to the watch.
+    watch_after: Duration,
     files: Option<CopyFiles>,
     routes: BTreeMap<String, RouteDescription>,
 }
@@ -65,7 +67,7 @@ struct Open {
 enum Command {
     Listen(OwnedFd),
     Announce { route: String, bytes: Arc<[u8]>, is_gone: bool },
-    Discover(DirectoryWatch, Vec<CopyId>),
+    Discover { watch: Option<DirectoryWatch>, there: Vec<CopyId>, look_ns: u64 },
     Attach { copy: u32, attachment: u64, bytes: Arc<[u8]>, descriptors: Vec<Arc<OwnedFd>> },
     Detach { copy: u32, attachment: u64, bytes: Arc<[u8]> },
     Change { copy: u32, bytes: Arc<[u8]> },
@@ -121,7 +123,7 @@ impl IoThread {
             numbers: HashMap::new(),
             last_number: 0,
             look_ns: None,
-            is_watch_old: false,
+            is_watch_due: false,
         };
         let thread = std::thread::Builder::new().name("gapless-rpc-io".to_owned()).spawn(move || {
             gapless_agent::foreign::own_this_thread();
@@ -225,6 +227,12 @@ impl IoHandle {
         self.0.command(Command::Announce { route: name, bytes: bytes.into(), is_gone });
     }
 
+    /// Delays the watch: the first [`discover`](Self::discover) lists the directory, and copies that appear in the time `by` after it
+    /// are found at its end. A process that ends before needs no watch, whose end takes the kernel 10 to 20 ms.
+    pub fn delay_watch(&self, by: Duration) {
+        lock(&self.0.open).watch_after = by;
+    }
+
     /// Looks for copies from now on. A second time is no harm.
     ///
     /// # Errors
@@ -234,12 +242,18 @@ impl IoHandle {
         if open.is_discovering {
             return Ok(());
         }
-        let (watch, mut there) = DirectoryWatch::begin(&self.0.directory)?;
+        let (watch, mut there) = if open.watch_after.is_zero() {
+            let (watch, there) = DirectoryWatch::begin(&self.0.directory)?;
+            self.0.watched.watch(&watch, Source::Watch, EventFlags::IN)?;
+            (Some(watch), there)
+        } else {
+            (None, watch::there(&self.0.directory)?)
+        };
         let own = *lock(&self.0.own);
         there.retain(|id| Some(*id) != own);
-        self.0.watched.watch(&watch, Source::Watch, EventFlags::IN)?;
         open.is_discovering = true;
-        self.0.command(Command::Discover(watch, there));
+        let next_look = if watch.is_some() { LOOK_NS } else { saturating_ns(open.watch_after).min(LOOK_NS) };
+        self.0.command(Command::Discover { watch, there, look_ns: monotonic_ns() + next_look });
         Ok(())
     }
 
@@ -383,8 +397,8 @@ struct Turns {
     last_number: u64,
     /// When it is looked next whether the directory and this process's files are still there, if it serves or looks for copies.
     look_ns: Option<u64>,
-    /// The watch is on a directory of before.
-    is_watch_old: bool,
+    /// There is no watch yet, or it is on a directory of before: the next look begins one.
+    is_watch_due: bool,
 }
 
 struct Completion {
@@ -465,14 +479,14 @@ impl Turns {
             tracing::warn!(
                 "the directory of the domain {path} was removed or replaced; this process goes on in the one there now"
             );
-            self.is_watch_old = lock(&self.shared.open).is_discovering;
+            self.is_watch_due = lock(&self.shared.open).is_discovering;
         }
-        if self.is_watch_old {
+        if self.is_watch_due {
             let (watch, there) = DirectoryWatch::begin(directory)?;
             self.shared.watched.watch(&watch, Source::Watch, EventFlags::IN)?;
             let own = *lock(&self.shared.own);
             self.copies.watch(&mut self.reactor, watch, there, own, now_ns);
-            self.is_watch_old = false;
+            self.is_watch_due = false;
         }
         Ok(())
     }
@@ -489,9 +503,10 @@ impl Turns {
                     self.look_ns = Some(monotonic_ns() + LOOK_NS);
                 }
                 Command::Announce { route, bytes, is_gone } => self.callers.announce(reactor, route, bytes, is_gone),
-                Command::Discover(watch, there) => {
+                Command::Discover { watch, there, look_ns } => {
+                    self.is_watch_due |= watch.is_none();
                     self.copies.discover(reactor, watch, there, monotonic_ns());
-                    self.look_ns.get_or_insert(monotonic_ns() + LOOK_NS);
+                    self.look_ns = Some(self.look_ns.map_or(look_ns, |before_ns| before_ns.min(look_ns)));
                 }
                 Command::Attach { copy, attachment, bytes, descriptors } => {
                     self.copies.attach(reactor, copy, attachment, bytes, descriptors);

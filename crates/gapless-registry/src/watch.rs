@@ -4,6 +4,9 @@
 //! pidfds say more about its process. The watch begins before the first listing, and after an overflow of the kernel's queue
 //! there is another listing: a socket may be told twice, but none is missed.
 //!
+//! Closing a watch waits for the kernel's readers of all watches, mostly 10 to 20 ms. So a process that may end soon lists the
+//! directory first, and begins to watch later.
+//!
 //! The kernel allows a user few watches (128 on many machines), of all their processes together. Who gets none lists the directory
 //! ten times a second instead.
 
@@ -52,8 +55,7 @@ impl DirectoryWatch {
             Err(Errno::MFILE | Errno::NOSPC) => Signs::Timer(timer().map_err(failed())?),
             Err(errno) => return Err(failed()(errno)),
         };
-        let there: BTreeSet<_> = directory.list()?.into_iter().map(|(id, _)| id).collect();
-        let there = there.into_iter().collect();
+        let there = there(directory)?;
         Ok((Self { directory: Arc::clone(directory), signs }, there))
     }
 
@@ -108,6 +110,12 @@ fn timer() -> rustix::io::Result<OwnedFd> {
     let times = Itimerspec { it_interval: interval, it_value: interval };
     rustix::time::timerfd_settime(&timer, TimerfdTimerFlags::empty(), &times)?;
     Ok(timer)
+}
+
+/// The processes that are there; the sockets of some may be missing.
+pub fn there(directory: &DomainDirectory) -> Result<Vec<CopyId>, RegistryError> {
+    let there: BTreeSet<_> = directory.list()?.into_iter().map(|(id, _)| id).collect();
+    Ok(there.into_iter().collect())
 }
 
 fn sockets(directory: &DomainDirectory) -> Result<Vec<CopyId>, RegistryError> {

@@ -22,6 +22,8 @@ pub(crate) struct DomainArguments {
 
 /// How many domains an error names.
 const NAMED_MAX: usize = 10;
+/// Time after which a process that only calls or looks watches for others; most have ended before.
+const WATCH_AFTER: Duration = Duration::from_millis(50);
 /// Between two looks for a domain that is waited for.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -31,12 +33,16 @@ impl DomainArguments {
     /// # Errors
     /// One that cannot be opened or made, a directory that is for something else.
     pub(crate) fn open_or_make(&self) -> Result<Domain, Box<dyn Error>> {
+        self.open_with(DomainOptions::default())
+    }
+
+    fn open_with(&self, options: DomainOptions) -> Result<Domain, Box<dyn Error>> {
         if let Some(reason) = no_place_for_one(&self.path()?) {
             return Err(ended(reason));
         }
         let opened = match self.place()? {
-            Place::Path(path) => Domain::open_directory(path, DomainOptions::default()),
-            Place::Named(name) => Domain::open(&name, DomainOptions::default()),
+            Place::Path(path) => Domain::open_directory(path, options),
+            Place::Named(name) => Domain::open(&name, options),
         };
         opened.map_err(about_options)
     }
@@ -73,7 +79,7 @@ impl DomainArguments {
         if !is_there(&path) {
             return Err(self.none(name.as_deref(), &path));
         }
-        Ok((self.open_or_make()?, waited))
+        Ok((self.open_with(DomainOptions { watch_after: WATCH_AFTER, ..DomainOptions::default() })?, waited))
     }
 
     /// Its directory.

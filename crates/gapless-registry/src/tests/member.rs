@@ -7,19 +7,23 @@ use crate::sides::{
     AttachAnswer, AttachMemory, CallerNumber, CallingSide, CopyNumber, PeerProcess, ServingSide, Unheard,
 };
 use crate::{DomainDirectory, IoThread, Place};
+use gapless_agent::monotonic::monotonic_ns;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{Resource, Rlimit, setrlimit};
 use std::io::BufRead as _;
 use std::os::unix::fs::FileExt as _;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// Says whatever its sides are called with.
 #[derive(Default)]
 pub struct Teller {
     /// Keeps what was handed over, by caller and attachment.
     held: Mutex<Vec<(u64, u64, AttachMemory)>>,
+    is_settled: AtomicBool,
 }
 
 fn say(text: &str) {
@@ -94,6 +98,7 @@ impl CallingSide for Teller {
     }
 
     fn settled(&self) {
+        self.is_settled.store(true, Ordering::Release);
         say("settled");
     }
 
@@ -140,19 +145,38 @@ pub fn memory(text: &str) -> Arc<OwnedFd> {
     Arc::new(fd)
 }
 
+/// The number of this process's watches of directories.
+fn watches() -> usize {
+    let files = std::fs::read_dir("/proc/self/fd").unwrap().filter_map(|file| file.unwrap().path().read_link().ok());
+    files.filter(|target| target.ends_with("anon_inode:inotify")).count()
+}
+
 /// Not a test by itself: what a member does.
 #[test]
 fn entry() {
     let Some(path) = std::env::var_os(DOMAIN) else { return };
     let directory = DomainDirectory::open(&Place::Path(path.into()), None).unwrap();
     let teller = Arc::new(Teller::default());
-    let thread = IoThread::start(directory, "member", teller.clone(), teller).unwrap();
+    let thread = IoThread::start(directory, "member", teller.clone(), teller.clone()).unwrap();
     let handle = thread.handle();
     let completion = new_eventfd();
     for line in std::io::stdin().lock().lines() {
         let line = line.unwrap();
         match line.split(' ').collect::<Vec<_>>()[..] {
             ["discover"] => handle.discover().unwrap(),
+            // Says what it watches once it has settled, and whether that was early enough for nothing.
+            ["glance"] => {
+                let (begun_ns, watch_after) = (monotonic_ns(), Duration::from_millis(50));
+                handle.delay_watch(watch_after);
+                handle.discover().unwrap();
+                while !teller.is_settled.load(Ordering::Acquire) {
+                    std::thread::yield_now();
+                }
+                let watches = watches();
+                let is_early = Duration::from_nanos(monotonic_ns() - begun_ns) < watch_after;
+                say(&format!("glance {watches} {is_early}"));
+            }
+            ["watches"] => say(&format!("watches {}", watches())),
             ["announce", route] => handle.announce(RouteDescription::new(route)).unwrap(),
             ["suspend", route] => assert!(handle.change_state(route, RouteState::Suspended).unwrap()),
             ["withdraw", route] => assert!(handle.change_state(route, RouteState::Gone).unwrap()),

@@ -57,6 +57,6 @@ fn nobody_waits_for_a_dead_process_whose_child_has_its_socket() {
     let hello: Arc<[u8]> = Arc::new([]);
     let mut copies = Copies::new(Arc::clone(&side) as Arc<dyn CallingSide>, Arc::clone(&domain.directory), hello);
     // No time passes.
-    copies.discover(&mut Reactor::new().unwrap(), watch, there, 1);
+    copies.discover(&mut Reactor::new().unwrap(), Some(watch), there, 1);
     assert!(side.0.load(Ordering::SeqCst));
 }

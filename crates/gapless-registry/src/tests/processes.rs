@@ -6,7 +6,7 @@ use crate::packets::{Refused, RouteDescription, RouteState};
 use crate::{CallingSide, CopyNumber, DomainDirectory, IoThread, PeerProcess, Place};
 use gapless_agent::monotonic::monotonic_ns;
 use gapless_testkit::random::{Random, rounds};
-use gapless_testkit::wait::until;
+use gapless_testkit::wait::{until, until_some};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::OwnedFd;
 use rustix::process::Signal;
@@ -47,6 +47,30 @@ fn routes_appear_change_and_disappear() {
         caller.expect_no("closed 2");
     }
     assert_eq!(domain.files(), 2);
+}
+
+#[test]
+fn a_short_look_makes_no_watch() {
+    let domain = Domain::new();
+    let copy = domain.member(&["announce orders"]);
+    // On a busy machine a look may take longer.
+    let mut caller = until_some("a short look", || {
+        let mut caller = domain.member(&["glance"]);
+        match caller.expect("glance ").as_str() {
+            "glance 0 true" => Some(caller),
+            said => {
+                assert!(said.ends_with("false"), "{said}");
+                None
+            }
+        }
+    });
+    caller.expect_found(copy.pid());
+    until("it watches", || {
+        caller.tell("watches");
+        caller.expect("watches ") == "watches 1"
+    });
+    let later = domain.member(&["announce orders"]);
+    caller.expect_found(later.pid());
 }
 
 #[test]
