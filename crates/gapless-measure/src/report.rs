@@ -8,7 +8,7 @@ use std::io::Write;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::environment::{Environment, commit};
 use crate::{BenchError, Result};
@@ -230,6 +230,19 @@ impl Report {
         }
     }
 
+    /// Whether rows are missing, because the run was interrupted.
+    #[must_use]
+    pub fn is_interrupted(&self) -> bool {
+        self.notes.iter().any(|note| note.starts_with("interrupted"))
+    }
+
+    /// Whether it is of a short run, which shows that everything works and no figure.
+    #[must_use]
+    pub fn is_quick(&self) -> bool {
+        let words = self.command_line.iter().flat_map(|line| line.split_whitespace());
+        words.into_iter().any(|word| word == "--quick") || self.notes.iter().any(|note| note.starts_with("a short run"))
+    }
+
     /// The JSON text, with a line feed at its end.
     ///
     /// # Errors
@@ -264,6 +277,28 @@ impl Report {
     #[must_use]
     pub fn floor_row(&self, name: &str, payload_bytes: u64) -> Option<&FloorRow> {
         self.floor.iter().filter(|row| row.name == name).min_by_key(|row| row.payload_bytes.abs_diff(payload_bytes))
+    }
+}
+
+impl RowConfig {
+    /// The value of a key, null where it is absent.
+    #[must_use]
+    pub fn value(&self, key: &str) -> Value {
+        match key {
+            "program" => json!(self.program),
+            "mode" => json!(self.mode),
+            "access" => json!(self.access),
+            "encoding" => json!(self.encoding),
+            "tier" => json!(self.tier),
+            "cpu" => json!(self.cpu),
+            "clustered" => json!(self.clustered),
+            "transport" => json!(self.transport),
+            "payload_bytes" => json!(self.payload_bytes),
+            "rate_per_s" => json!(self.rate_per_s),
+            "count" => json!(self.count),
+            "name" => json!(self.name),
+            other => self.extra.get(other).cloned().unwrap_or(Value::Null),
+        }
     }
 }
 

@@ -129,3 +129,23 @@ fn a_report_is_written_to_a_file_and_a_missing_directory_is_named() {
     let missing = directory.path().join("no/out.json");
     assert!(report.write_json(&missing).unwrap_err().to_string().contains("no/out.json"));
 }
+
+#[test]
+fn each_key_of_a_configuration_has_its_value() {
+    let config = RowConfig { rate_per_s: Some(5), clustered: Some(true), count: Some(7), ..full_row().config };
+    let Value::Object(keys) = serde_json::to_value(&config).unwrap() else { panic!("an object") };
+    assert!(keys.len() > 10, "{keys:?}");
+    for (key, value) in keys {
+        assert_eq!(config.value(&key), value, "{key}");
+    }
+    assert_eq!(config.value("unknown"), Value::Null);
+}
+
+#[test]
+fn short_and_interrupted_runs_are_known() {
+    let of = |note: &str| Report { notes: vec![note.to_owned()], ..Report::default() };
+    assert!(of("interrupted: 6 of 21 rows").is_interrupted() && !of("a floor").is_interrupted());
+    assert!(of("a short run: it shows that everything works").is_quick() && !of("a floor").is_quick());
+    let with = |line: &str| Report { command_line: Some(line.to_owned()), ..Report::default() };
+    assert!(with("gapless bench log --quick").is_quick() && !with("gapless bench log --json quick.json").is_quick());
+}
