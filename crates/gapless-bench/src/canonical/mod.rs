@@ -104,6 +104,7 @@ pub fn run(arguments: &CanonicalArguments, interrupted: &Arc<AtomicBool>) -> Res
     let progress = Progress::new(runs.len() as u64 * 100, "floor", quiet);
     measure_floors(&runs[0], parent, &mut report)?;
     let mut finished: Vec<Finished> = Vec::new();
+    let mut is_dropped = false;
     for (number, settings) in runs.iter().enumerate() {
         if is_set(interrupted) {
             break;
@@ -111,7 +112,10 @@ pub fn run(arguments: &CanonicalArguments, interrupted: &Arc<AtomicBool>) -> Res
         progress.set_label(&label(settings));
         let mut one = match run_one(settings, parent, number, &output, &progress, interrupted) {
             // What an interrupt has ended is no failure.
-            Err(_) if is_set(interrupted) => break,
+            Err(_) if is_set(interrupted) => {
+                is_dropped = true;
+                break;
+            }
             Err(BenchError::Measurement { reason, .. }) => Finished::failed(settings, &reason),
             Err(error) => Finished::failed(settings, &error.to_string()),
             Ok(one) => one,
@@ -134,7 +138,8 @@ pub fn run(arguments: &CanonicalArguments, interrupted: &Arc<AtomicBool>) -> Res
     }
     progress.finish();
     if is_set(interrupted) {
-        report.notes.push(format!("interrupted: {} of {} rows, the last one cut short", finished.len(), runs.len()));
+        let last = if is_dropped || finished.is_empty() { "" } else { ", the last one cut short" };
+        report.notes.push(format!("interrupted: {} of {} rows{last}", finished.len(), runs.len()));
     }
     for one in &finished {
         for note in &one.notes {

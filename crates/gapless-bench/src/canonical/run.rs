@@ -78,6 +78,7 @@ pub fn run_one(
     let slices = slices::of(settings);
     let mut bare = BareRoundTrip::beside(&slices[0], payload_bytes(settings)?);
     let mut all: Option<Finished> = None;
+    let (mut run_slices, mut count) = (0, 0);
     for slice in &slices {
         // Relaxed: the flag guards no data.
         if interrupted.load(Ordering::Relaxed) && all.is_some() {
@@ -92,10 +93,17 @@ pub fn run_one(
             None => all = Some(one),
             Some(all) => slices::add((&mut all.row, &mut all.latencies), one.row, one.latencies),
         }
+        run_slices += 1;
+        count += slice.count;
     }
     let mut all = all.expect("a row has a slice at least");
-    all.row.config.count = Some(settings.count);
-    all.row.config.extra.insert("slices".to_owned(), json!(slices.len()));
+    // Relaxed: as above.
+    if interrupted.load(Ordering::Relaxed) {
+        count = all.row.sent.unwrap_or(count);
+        all.row.notes.push(format!("interrupted: {run_slices} of {} slices", slices.len()));
+    }
+    all.row.config.count = Some(count);
+    all.row.config.extra.insert("slices".to_owned(), json!(run_slices));
     if let Some(bare) = &mut bare {
         bare.measure();
         bare.put_beside(&mut all.row);

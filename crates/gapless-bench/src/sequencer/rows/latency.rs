@@ -78,14 +78,18 @@ pub(in crate::sequencer) fn measure(
         row.extra.insert("stolen_ns".to_owned(), stolen.into());
     }
     let floors = compare(&mut row, &mut all)?;
-    let is_complete =
-        row.extra.get("floor_ratios").and_then(|ratios| ratios.as_array()).map(Vec::len) == Some(all.len());
-    if let Some((ratio, ratio_max)) = row.floor_ratio.zip(of.ratio_max).filter(|_| plan.has_targets && is_complete) {
+    let ratios = row.extra.get("floor_ratios").and_then(|ratios| ratios.as_array()).map(Vec::len);
+    let has_all_repetitions = ratios == Some(repetitions as usize);
+    let is_judged = plan.has_targets && has_all_repetitions;
+    if let Some((ratio, ratio_max)) = row.floor_ratio.zip(of.ratio_max).filter(|_| is_judged) {
         row.extra.insert("floor_ratio_max".to_owned(), ratio_max.into());
         row.extra.insert("target_met".to_owned(), (ratio <= ratio_max).into());
     }
     row.config.extra.insert("in_flight".to_owned(), 1.into());
-    row.config.extra.insert("repetitions".to_owned(), repetitions.into());
+    row.config.extra.insert("repetitions".to_owned(), all.len().into());
+    if all.len() < repetitions as usize {
+        row.config.count = Some(measured);
+    }
     let tag = format!("latency {} {}", word(of.transport), of.payload_bytes);
     let began = all[0].began;
     Ok(Finished { row, floors, latencies: vec![(tag, RecordedRun::of_one_interval(latencies, elapsed_ns), began)] })
