@@ -54,7 +54,7 @@ pub(crate) fn measure(plan: &Plan, canonical: &MeasureCanonical<'_>, run: &mut R
             _ => Some(CANONICAL_USUAL),
         };
         let mut row = canonical(Canonical::Latency, count, &plan.directory)?;
-        // One that was cut short is none.
+        // An interrupted row is dropped.
         check_interrupted(run.interrupted)?;
         row.config.name = Some(CANONICAL.to_owned());
         run.line(&table::line("the canonical row at a rate", &row));

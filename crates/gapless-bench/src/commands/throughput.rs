@@ -99,7 +99,7 @@ fn one_turn(plan: &Plan, canonical: &MeasureCanonical<'_>, run: &mut Run<'_>, tu
             _ => Some(CANONICAL_USUAL),
         };
         let mut row = canonical(which, count, &plan.directory)?;
-        // One that was cut short is none.
+        // An interrupted row is dropped.
         check_interrupted(run.interrupted)?;
         row.config.name = Some(name.to_owned());
         run.line(&table::line(name, &row));

@@ -68,7 +68,7 @@ pub(super) enum Look<'a> {
 }
 
 /// Runs each of these events `repeats` times, each with a quiet `window` before and after it, and puts each that is over into
-/// `events`; `look` hears of each event before it, and of what became of it.
+/// `events`; `look` is called before and after each event.
 pub(super) fn run(
     cluster: &mut Cluster<'_>,
     (kinds, repeats, window): (&[EventKind], u32, Duration),

@@ -107,7 +107,7 @@ impl Extent {
         }
     }
 
-    /// Its own of three values.
+    /// Value for this extent.
     const fn pick(self, quick: u64, usual: u64, full: u64) -> u64 {
         match self {
             Self::Quick => quick,

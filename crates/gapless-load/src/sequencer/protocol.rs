@@ -197,7 +197,7 @@ pub enum Role {
         /// Not timed, first.
         warm_up: u64,
         messages: u64,
-        /// Ends the round trips that take longer, warm-up included, ms.
+        /// Ends the round trips that take longer, ms; the warm-up has a fifth of it more.
         time_limit_ms: u64,
     },
     /// Publishes as [`NodeRequest`] asks, and reads what everybody publishes.

@@ -107,7 +107,7 @@ fn measure(plan: &Plan, run: &mut Run<'_>) -> Result<()> {
             run.report.rows.push(row);
         }
     }
-    // Whoever looks after copies may die without a failed call; so what has begun is not begun again in these rows.
+    // The supervisor may die without a failed call; so what has begun is not begun again in these rows.
     let each = Victim::ALL.map(|victim| (Some(victim), Retry::NotBegun, Until::Kills(plan.kills)));
     for (victim, retry, until) in each.into_iter().chain([(None, Retry::Always, plan.supervised)]) {
         supervised(plan, (victim, retry, until), directory.path(), &mut dice, run)?;
