@@ -8,6 +8,9 @@ use std::fmt::Write as _;
 /// Size of the picture, and its margins: left, top, right, bottom.
 const SIZE: (f64, f64) = (720.0, 340.0);
 const MARGIN: (f64, f64, f64, f64) = (66.0, 12.0, 28.0, 46.0);
+/// Values that are drawn; beyond them no figure is one.
+const VALUE_MAX: f64 = 1e15;
+const LOGARITHM_MIN: f64 = 1e-9;
 /// Colours and patterns of the page's style.
 const STYLES: usize = 8;
 
@@ -56,7 +59,7 @@ struct Axis {
 }
 
 impl Chart {
-    /// The picture with its legend; nothing without a curve of two places, which would be no picture.
+    /// The picture with its legend; empty if all points share one x.
     pub(super) fn html(&self) -> String {
         let Some(frame) = self.frame() else { return String::new() };
         let title = escape(&self.title);
@@ -84,9 +87,8 @@ impl Chart {
     }
 
     fn frame(&self) -> Option<Frame> {
-        let drawn = |axis: Scale, value: f64| value.is_finite() && (axis == Scale::Linear || value > 0.0);
         let points = self.curves.iter().flat_map(|(curve, _)| &curve.points);
-        let points: Vec<(f64, f64)> = points.copied().filter(|(x, y)| drawn(self.x, *x) && drawn(self.y, *y)).collect();
+        let points: Vec<(f64, f64)> = points.copied().filter(|(x, y)| self.x.has(*x) && self.y.has(*y)).collect();
         let of = |value: fn(&(f64, f64)) -> f64| {
             let values = points.iter().map(value);
             values.fold((f64::MAX, f64::MIN), |(least, most), value| (least.min(value), most.max(value)))
@@ -95,7 +97,7 @@ impl Chart {
         if left >= right {
             return None;
         }
-        // Upwards whole decades, or from nothing.
+        // Logarithmic: whole decades; linear: from 0.
         let (low, high) = match self.y {
             Scale::Logarithmic => {
                 let (low, high) = (low.log10().floor(), high.log10().ceil());
@@ -179,9 +181,16 @@ fn diamond(x: f64, y: f64) -> String {
     format!("M{x:.1},{:.1}l5,5l-5,5l-5,-5z", y - 5.0)
 }
 
+impl Scale {
+    /// Whether a value can be drawn.
+    fn has(self, value: f64) -> bool {
+        value.abs() <= VALUE_MAX && (self == Self::Linear || value >= LOGARITHM_MIN)
+    }
+}
+
 impl Axis {
     fn has(&self, value: f64) -> bool {
-        value.is_finite() && value >= self.from && value <= self.to
+        self.scale.has(value) && value >= self.from && value <= self.to
     }
 
     fn place(&self, value: f64) -> f64 {
@@ -246,6 +255,22 @@ mod tests {
         assert!(html.contains("calls &amp; size") && html.contains("a &lt;b&gt;") && !html.contains("<b>"), "{html}");
         assert!(html.contains("M66.0,12.0L692.0,294.0"), "{html}");
         assert!(html.contains(">1 M<") && html.contains(">4 k<"), "{html}");
+    }
+
+    #[test]
+    fn hostile_figures_are_left_out() {
+        let sound = chart(&[(1.0, 10.0), (2.0, 100.0)]);
+        for hostile in [1.5e308, f64::MAX, 1e-300, f64::MIN_POSITIVE, -1e308] {
+            for scale in [Scale::Linear, Scale::Logarithmic] {
+                let mut chart = chart(&[(1.0, 10.0), (2.0, 100.0), (1.5, hostile), (hostile, 50.0)]);
+                (chart.x, chart.y) = (scale, Scale::Logarithmic);
+                let html = chart.html();
+                assert!(
+                    html.len() < 2 * sound.html().len() && !html.contains("NaN") && !html.contains("inf"),
+                    "{html}"
+                );
+            }
+        }
     }
 
     #[test]
