@@ -97,10 +97,9 @@ pub(crate) fn published_loads(
 ) -> Result<()> {
     let plan = Plan { turns, turn, ..arguments.plan()? };
     measure_floors(&mut run.report, &plan.directory, vec![(FloorKind::ShmStream, PAYLOAD_BYTES)], plan.floor_time);
+    // Published for one caller are calls one at a time.
     let is_published = |scenario: &&Scenario| {
-        scenario.shape.kind == Kind::Tasks
-            && scenario.name.starts_with("parallel")
-            && scenario.published_per_s.is_some()
+        scenario.shape.kind == Kind::Tasks && ["one by one 1→50", "parallel 50→50"].contains(&scenario.name)
     };
     SCENARIOS.iter().filter(is_published).try_for_each(|scenario| one_load(&plan, run, scenario))
 }
