@@ -4,11 +4,11 @@ use clap::{Args, ValueEnum};
 use gapless_measure::reporting::JsonArguments;
 use std::time::Duration;
 
-/// The whole ends within this time on a quiet machine; peers begin only while it is sure to be kept.
+/// Time limit; a peer starts only if its estimate fits.
 const TIME: Duration = Duration::from_secs(120);
 const TIME_QUICK: Duration = Duration::from_secs(20);
 
-/// A system of which others have published a table, or the processes that are killed.
+/// Section of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Part {
     /// A service on one node, and on a primary with its backup
@@ -48,10 +48,10 @@ pub(super) struct Plan {
     pub(super) is_quick: bool,
     /// For the whole.
     pub(super) time: Duration,
-    /// Of a service at a rate, and as fast as possible.
+    /// Messages of the service rows: at a rate, and as fast as possible.
     pub(super) latency_messages: u64,
     pub(super) throughput_messages: u64,
-    /// Of each floor that is measured beside a row.
+    /// Time limit of a floor.
     pub(super) floor_time: Duration,
     /// Round trips through the sequencer, how often they are measured, and messages of each node that pushes.
     pub(super) round_trips: u64,
@@ -65,7 +65,7 @@ pub(super) struct Plan {
     pub(super) payload_calls: u64,
     /// Turns of the command bus, and the seconds of a row in each.
     pub(super) command_turns: (u16, f64),
-    /// How often a leader dies, and a supervisor.
+    /// Kills of the leader, and of the supervisor.
     pub(super) leader_kills: u32,
     pub(super) supervisor_kills: u64,
 }

@@ -1,10 +1,10 @@
-//! Calls between two processes against the size, one after the other, and messages that nobody answers.
+//! Calls between two processes against the size, one after the other, and one-way messages.
 
 use super::Overview;
 use super::arguments::Part;
 use super::line::{Figure, Line};
-use crate::Result;
 use crate::rpc::curve::{CurveArguments, points};
+use crate::{BenchError, Result};
 use gapless_load::rpc::subject::{System, Waiting};
 use gapless_measure::floor::FloorKind;
 use gapless_measure::reporting::{config_number, of_config};
@@ -25,20 +25,22 @@ const SPINNING: u64 = 256;
 pub(super) fn measure(overview: &mut Overview<'_>) -> Result<()> {
     for (bytes, published) in SIZES {
         let report = point(overview, System::Gapless, Waiting::Blocking, bytes)?;
-        call(overview, &report, bytes, FloorKind::FutexRoundTrip, published);
-        if let Some((_, published)) = ONE_WAY.iter().find(|(size, _)| *size == bytes)
-            && let Some(row) = one_way_row(&report)
-        {
+        call(overview, &report, bytes, FloorKind::FutexRoundTrip, published)?;
+        if let Some((_, published)) = ONE_WAY.iter().find(|(size, _)| *size == bytes) {
+            let row = one_way_row(&report).ok_or_else(|| no_row("one way", bytes))?;
             let what = format!("one way, {bytes} B");
             let floor = floor_of(&report, FloorKind::ShmStream);
-            let answers = published.map(|key| (key.to_owned(), ""));
+            let answers = published.map(str::to_owned);
             let line = Line { part: Part::Calls, what, figure: Figure::Throughput, floor, answers };
             overview.add(line, row.clone());
         }
     }
     let report = point(overview, System::Gapless, Waiting::Spinning, SPINNING)?;
-    call(overview, &report, SPINNING, FloorKind::ShmPingPong, None);
-    Ok(())
+    call(overview, &report, SPINNING, FloorKind::ShmPingPong, None)
+}
+
+fn no_row(what: &str, bytes: u64) -> BenchError {
+    BenchError::measurement(super::NAME, format!("no row of {what}, {bytes} B"))
 }
 
 /// Measures one system at one size.
@@ -53,17 +55,24 @@ pub(super) fn point(overview: &mut Overview<'_>, system: System, waiting: Waitin
     arguments.output.quick = overview.plan.is_quick;
     let mut run = overview.part("rpc curve");
     points(&arguments, &mut run)?;
-    Ok(run.report)
+    Ok(overview.finish_part(run))
 }
 
 /// Adds the row of calls, one after the other.
-fn call(overview: &mut Overview<'_>, report: &Report, bytes: u64, floor: FloorKind, published: Option<&'static str>) {
-    let Some(row) = call_row(report) else { return };
+fn call(
+    overview: &mut Overview<'_>,
+    report: &Report,
+    bytes: u64,
+    floor: FloorKind,
+    published: Option<&'static str>,
+) -> Result<()> {
+    let row = call_row(report).ok_or_else(|| no_row("a call", bytes))?;
     let spins = if of_config(row, "waiting") == "spinning" { ", both ends spin" } else { "" };
     let what = format!("call, {bytes} B there and back{spins}");
-    let answers = published.map(|key| (key.to_owned(), ""));
+    let answers = published.map(str::to_owned);
     let floor = floor_of(report, floor);
     overview.add(Line { part: Part::Calls, what, figure: Figure::Throughput, floor, answers }, row.clone());
+    Ok(())
 }
 
 fn floor_of(report: &Report, kind: FloorKind) -> Option<FloorRow> {
@@ -75,7 +84,7 @@ pub(super) fn call_row(report: &Report) -> Option<&Row> {
     report.rows.iter().find(|row| config_number(row, "in_flight") == Some(1))
 }
 
-/// The row of messages that nobody answers.
+/// The row of one-way messages.
 pub(super) fn one_way_row(report: &Report) -> Option<&Row> {
     report.rows.iter().find(|row| row.config.mode.as_deref() == Some("one_way"))
 }

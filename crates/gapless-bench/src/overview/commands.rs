@@ -8,6 +8,9 @@ use crate::commands::{CommandsArguments, in_memory};
 use gapless_measure::reporting::{config_number, of_config};
 use gapless_measure::table::grouped;
 
+/// Published figure of commands whose identifiers are assigned by the bus.
+const PUBLISHED: &str = "axon/disruptor/none";
+
 pub(super) fn measure(overview: &mut Overview<'_>) -> Result<()> {
     let (turns, seconds) = overview.plan.command_turns;
     let mut arguments =
@@ -15,15 +18,15 @@ pub(super) fn measure(overview: &mut Overview<'_>) -> Result<()> {
     arguments.output.quick = overview.plan.is_quick;
     let mut run = overview.part("commands");
     in_memory(&arguments, &mut run)?;
-    let floor = run.report.floor.first();
-    for row in &run.report.rows {
+    let report = overview.finish_part(run);
+    let floor = report.floor.first();
+    for row in &report.rows {
         let aggregates = config_number(row, "aggregates").unwrap_or(0);
         let word = if aggregates == 1 { "aggregate" } else { "aggregates" };
         let drive = of_config(row, "drive");
         let what = format!("commands, {drive}, {} {word}", grouped(aggregates));
-        let key = if drive == "direct" { "axon/simple/repeated" } else { "axon/disruptor/repeated" };
-        // What others have published is of one aggregate.
-        let answers = (aggregates == 1).then(|| (key.to_owned(), ""));
+        // Published are one aggregate, and of a bus on its caller's thread one command at a time: direct has many in flight.
+        let answers = (aggregates == 1 && drive == "pipelined").then(|| PUBLISHED.to_owned());
         overview.add(
             Line { part: Part::Commands, what, figure: Figure::Throughput, floor: floor.cloned(), answers },
             row.clone(),

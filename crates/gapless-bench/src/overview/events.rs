@@ -10,17 +10,22 @@ use gapless_measure::reporting::{config_number, of_config};
 use gapless_measure::table::grouped;
 use gapless_measure::{FloorRow, Row};
 
+/// Published figures of callers and workers.
+const ONE_TO_FIFTY: &str = "mercury/1-50";
+const FIFTY_TO_FIFTY: &str = "mercury/50-50";
+
 pub(super) fn measure(overview: &mut Overview<'_>) -> Result<()> {
     let mut arguments = ScenariosArguments::default();
     arguments.output.quick = overview.plan.is_quick;
     let mut run = overview.part("rpc scenarios");
     published_loads(&arguments, overview.plan.turns, &mut run)?;
-    let floor = run.report.floor.first();
-    for row in &run.report.rows {
+    let report = overview.finish_part(run);
+    let floor = report.floor.first();
+    for row in &report.rows {
         let name = row.config.name.clone().unwrap_or_default();
-        let key = if config_number(row, "callers") == Some(1) { "mercury/1-50" } else { "mercury/50-50" };
+        let key = if config_number(row, "callers") == Some(1) { ONE_TO_FIFTY } else { FIFTY_TO_FIFTY };
         let what = format!("{name} callers to workers, {} B", row.config.payload_bytes.unwrap_or(0));
-        let answers = Some((key.to_owned(), ""));
+        let answers = Some(key.to_owned());
         overview.add(
             Line { part: Part::Events, what, figure: Figure::Throughput, floor: floor.cloned(), answers },
             row.clone(),
@@ -34,21 +39,22 @@ fn large_payloads(overview: &mut Overview<'_>) -> Result<()> {
     arguments.output.quick = overview.plan.is_quick;
     let mut run = overview.part("rpc payloads");
     longest(&arguments, &mut run)?;
-    let copying = run.report.floor.first();
-    for row in &run.report.rows {
+    let report = overview.finish_part(run);
+    let copying = report.floor.first();
+    for row in &report.rows {
         let (bytes, mode) = (row.config.payload_bytes.unwrap_or(0), row.config.mode.clone().unwrap_or_default());
         let is_in_memory = of_config(row, "ends") == "one process";
         let floor = copying.filter(|_| !is_in_memory).map(|copying| of_calls(copying, row));
         let what = format!("{} B, {}, {}", grouped(bytes), mode.replace('_', " "), of_config(row, "ends"));
-        let through = if is_in_memory { "memory" } else { "kafka" };
-        let answers = Some((format!("mercury/{through}/{mode}/{bytes}"), ""));
+        // Ours between two processes answers no figure through Kafka.
+        let answers = is_in_memory.then(|| format!("mercury/memory/{mode}/{bytes}"));
         let line = Line { part: Part::Events, what, figure: Figure::Throughput, floor, answers };
         overview.add(line, row.clone());
     }
     Ok(())
 }
 
-/// Calls a second whose bytes one core can copy.
+/// The copy floor in calls a second.
 fn of_calls(copying: &FloorRow, row: &Row) -> FloorRow {
     let bytes = row.config.payload_bytes.unwrap_or(1) * config_number(row, "ways").unwrap_or(1);
     FloorRow { rate_per_s: copying.bytes_per_s.map(|per_s| per_s / bytes as f64), ..copying.clone() }

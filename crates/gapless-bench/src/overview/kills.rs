@@ -7,6 +7,8 @@ use crate::Result;
 use crate::failover::leader_killed;
 use crate::rpc::faults::{FaultsArguments, supervisor_killed};
 use crate::supervisor::spawn_floor;
+use gapless_measure::reporting::check_interrupted;
+use serde_json::Value;
 use std::path::Path;
 
 /// Starts of a trivial program.
@@ -21,8 +23,11 @@ pub(super) fn measure(overview: &mut Overview<'_>) -> Result<()> {
 fn leader(overview: &mut Overview<'_>) -> Result<()> {
     overview.next("leader killed")?;
     let rows = leader_killed(overview.plan.leader_kills, Path::new("."), &overview.progress, overview.interrupted)?;
+    // An interrupted row is dropped.
+    check_interrupted(super::NAME, overview.interrupted)?;
     for row in rows.into_iter().filter(|row| row.extra.contains_key(FIRST_NEW_REPLY)) {
-        let what = format!("leader of three killed, 2,000/s: longest outage of {}", overview.plan.leader_kills);
+        let kills = row.extra.get(FIRST_NEW_REPLY).and_then(Value::as_array).map_or(0, Vec::len);
+        let what = format!("leader of three killed, 2,000/s: longest outage of {kills}");
         let line = Line { part: Part::Kills, what, figure: Figure::Time(FIRST_NEW_REPLY), floor: None, answers: None };
         overview.add(line, row);
     }
@@ -32,20 +37,23 @@ fn leader(overview: &mut Overview<'_>) -> Result<()> {
 /// From the kill to the first reply to a command that was sent after it, by the client that waited longest.
 const FIRST_NEW_REPLY: &str = "first_new_reply_of_every_client_ns";
 
-/// What callers notice of a killed supervisor, and when it is there again.
+/// The silence that callers notice of a killed supervisor, and its recovery.
 fn supervisor(overview: &mut Overview<'_>) -> Result<()> {
     let mut arguments = FaultsArguments { kills: Some(overview.plan.supervisor_kills), ..FaultsArguments::default() };
     arguments.output.quick = overview.plan.is_quick;
     let mut run = overview.part("rpc faults");
     supervisor_killed(&arguments, &mut run)?;
     let floor = spawn_floor(SPAWNS)?;
-    for row in run.report.rows {
+    for row in overview.finish_part(run).rows {
         let kills = overview.plan.supervisor_kills;
         let silence = format!("supervisor killed, 16 callers: longest silence of {kills}");
-        let again = format!("supervisor killed: there again, p50 of {kills}");
+        let again = format!("supervisor killed: recovered, p50 of {kills}");
         let line = |what, key, floor| Line { part: Part::Kills, what, figure: Figure::Time(key), floor, answers: None };
         overview.add(line(silence, "longest_silence_ns", None), row.clone());
-        overview.add(line(again, "restored_after_sign_ns", Some(floor.clone())), row);
+        // A failure is one row.
+        if row.failure().is_none() {
+            overview.add(line(again, "restored_after_sign_ns", Some(floor.clone())), row);
+        }
     }
     Ok(())
 }

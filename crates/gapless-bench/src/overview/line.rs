@@ -1,4 +1,4 @@
-//! One line of the table: a row of a benchmark, and which of its figures stands beside which floor and which published figure.
+//! One line of the table: a row of a benchmark, its figure, its floor and its published figure.
 
 use super::arguments::Part;
 use gapless_measure::published::{ANSWERS, Fact, fact};
@@ -10,16 +10,16 @@ use serde_json::{Value, json};
 
 /// The key in a row's other keys of the figures that the table shows.
 const SHOWN: &str = "shown";
-/// The key of the published figure.
-const PUBLISHED: &str = "published";
 /// The key of figures of other systems in the same run.
 const PEERS: &str = "peers";
 
-/// Which figure of a row stands in the table.
+/// The figure of a row that the table shows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Figure {
     /// The median of its latency.
     Median,
+    /// The average of its latency.
+    Mean,
     /// Messages, calls or commands a second.
     Throughput,
     /// A time in ns under a key of its own, the median of a latency or the longest of a list.
@@ -59,32 +59,26 @@ pub(super) struct Line {
     pub(super) what: String,
     pub(super) figure: Figure,
     pub(super) floor: Option<FloorRow>,
-    /// Key of the published figure, and a word for how it differs from ours, or none.
-    pub(super) answers: Option<(String, &'static str)>,
+    /// Key of the published figure.
+    pub(super) answers: Option<String>,
 }
 
 impl Line {
-    /// Makes the row the one of this line.
+    /// Labels the row; adds its figure, floor and published key.
     pub(super) fn of(self, mut row: Row) -> Row {
         row.config.name = Some(self.what);
         row.config.extra.insert("part".to_owned(), word(self.part).into());
         if let Some((figure, unit, ours)) = self.figure.of(&row) {
-            let floor = self.floor.and_then(|floor| Some((in_unit(&floor, unit)?, floor.name)));
-            let shown = Shown { figure, unit, ours, floor: floor.as_ref().map(|(floor, _)| *floor) };
             (row.floor_ratio, row.floor_name) = (None, None);
-            if let Some((_, name)) = floor
-                && row.failure().is_none()
-                && row.missed_rate_per_s().is_none()
-            {
-                row.floor_ratio = shown.floor_ratio();
-                row.floor_name = Some(name);
+            let mut shown = Shown { figure, unit, ours, floor: None };
+            if let Some(floor) = &self.floor {
+                shown.floor = in_unit(floor, unit);
+                self.figure.compare(&mut row, &shown, floor);
             }
             put(&mut row, SHOWN, json!(shown));
         }
-        if let Some((key, differs)) = self.answers
-            && let Some(fact) = fact(&key)
-        {
-            put(&mut row, PUBLISHED, published(&fact, differs));
+        if let Some(key) = self.answers {
+            assert!(fact(&key).is_some(), "{key} is no published figure");
             put(&mut row, ANSWERS, key);
         }
         row
@@ -92,10 +86,11 @@ impl Line {
 }
 
 impl Figure {
-    /// Its name, unit and value.
+    /// Name, unit and value of the figure.
     fn of(self, row: &Row) -> Option<(String, Unit, f64)> {
         match self {
             Self::Median => Some(("p50_ns".to_owned(), Unit::Ns, row.latency_ns?.p50 as f64)),
+            Self::Mean => Some(("mean_ns".to_owned(), Unit::Ns, row.latency_ns?.mean)),
             Self::Throughput => Some(("throughput_per_s".to_owned(), Unit::PerS, row.throughput_per_s?)),
             Self::Time(key) => {
                 let ns = match row.extra.get(key)? {
@@ -109,6 +104,22 @@ impl Figure {
             }
         }
     }
+
+    /// Sets the ratio with a floor: of medians where both have one, else of the shown figures.
+    fn compare(self, row: &mut Row, shown: &Shown, floor: &FloorRow) {
+        let Some(value) = shown.floor.filter(|floor| *floor > 0.0 && shown.ours > 0.0) else { return };
+        if row.failure().is_some() || row.missed_rate_per_s().is_some() {
+            return;
+        }
+        if !matches!(self, Self::Time(_)) {
+            row.compare_with(floor);
+        }
+        if row.floor_ratio.is_none() {
+            let ratio = if shown.unit == Unit::Ns { shown.ours / value } else { value / shown.ours };
+            row.floor_ratio = Some((ratio * 100.0).round() / 100.0);
+            row.floor_name = Some(floor.name.clone());
+        }
+    }
 }
 
 /// A floor in the unit of a line; that of a round trip as round trips a second.
@@ -119,21 +130,12 @@ fn in_unit(floor: &FloorRow, unit: Unit) -> Option<f64> {
     }
 }
 
-fn published(fact: &Fact, differs: &str) -> Value {
-    json!({
-        "what": fact.what, "least": fact.least, "greatest": fact.greatest, "precision": fact.precision, "differs": differs,
-        "system": fact.source.system, "machine": fact.source.machine, "year": fact.source.year, "wire": fact.source.wire,
-    })
+/// The published figure that a row names.
+fn published(row: &Row) -> Option<Fact> {
+    fact(row.extra.get(ANSWERS)?.as_str()?)
 }
 
 impl Shown {
-    /// Ours by the floor, so that 1.0 is the machine itself.
-    fn floor_ratio(&self) -> Option<f64> {
-        let floor = self.floor.filter(|floor| *floor > 0.0 && self.ours > 0.0)?;
-        let ratio = if self.unit == Unit::Ns { self.ours / floor } else { floor / self.ours };
-        Some((ratio * 100.0).round() / 100.0)
-    }
-
     /// The figures of a row; none of one that could not be measured.
     pub(super) fn of(row: &Row) -> Option<Self> {
         serde_json::from_value(row.extra.get(SHOWN)?.clone()).ok()
@@ -180,19 +182,17 @@ pub(super) fn floor(row: &Row) -> String {
 
 /// The published figure, with its system, machine and year.
 pub(super) fn published_text(row: &Row) -> String {
-    let (Some(published), Some(shown)) = (row.extra.get(PUBLISHED), Shown::of(row)) else { return absent() };
-    let text = |key: &str| published[key].as_str().unwrap_or_default();
-    let figure = |key: &str| published[key].as_f64().map_or_else(absent, |value| shown.unit.text(value));
-    let (least, greatest) = (figure("least"), figure("greatest"));
+    let (Some(fact), Some(shown)) = (published(row), Shown::of(row)) else { return absent() };
+    let (least, greatest) = (shown.unit.text(fact.least), shown.unit.text(fact.greatest));
     let figures = if least == greatest { least } else { format!("{least} to {greatest}") };
-    let words = [text("precision"), &figures, text("differs")].join(" ");
-    format!("{} ({}, {}, {})", words.trim(), text("system"), text("machine"), text("year"))
+    let words = [fact.precision, &figures].join(" ");
+    format!("{} ({}, {}, {})", words.trim(), fact.source.system, fact.source.machine, fact.source.year)
 }
 
 /// The wire or store that the published figure passed and ours did not.
 pub(super) fn wire(row: &Row) -> Option<String> {
-    let published = row.extra.get(PUBLISHED)?;
-    Some(format!("{}: {}", published["system"].as_str()?, published["wire"].as_str()?))
+    let source = published(row)?.source;
+    Some(format!("{}: {}", source.system, source.difference?.text()))
 }
 
 /// The figures of other systems in the same run.

@@ -42,12 +42,9 @@ use std::time::{Duration, Instant};
 
 const NAME: &str = "overview";
 
-/// Measures, prints each row on stderr, and returns the text to print, with the outcome: an error if a check failed or a row could
-/// not be measured. `interrupted` ends it early, with the rows that are complete.
-///
-/// # Errors
-/// A report that cannot be written.
-pub fn run(arguments: &OverviewArguments, interrupted: &Arc<AtomicBool>) -> Result<(String, Result<()>)> {
+/// Measures, prints each row on stderr, and returns the text to print, with the outcome: an error if a check failed, a row could not
+/// be measured, or the report could not be written. `interrupted` ends it early, with the rows that are complete.
+pub fn run(arguments: &OverviewArguments, interrupted: &Arc<AtomicBool>) -> (String, Result<()>) {
     let is_quiet = arguments.json.is_on_stdout();
     let plan = arguments.plan();
     let progress = Progress::new(steps(&plan), NAME, is_quiet);
@@ -61,9 +58,9 @@ pub fn run(arguments: &OverviewArguments, interrupted: &Arc<AtomicBool>) -> Resu
     let wires: BTreeSet<String> = report.rows.iter().filter_map(line::wire).collect();
     report.notes.extend(wires);
     report.notes.extend(notes(&plan, began.elapsed()));
-    arguments.json.write(&report)?;
+    let written = arguments.json.write(&report);
     let text = if is_quiet { String::new() } else { table::whole(&report) };
-    Ok((text, verdict(&report.rows)))
+    (text, written.and_then(|()| verdict(&report.rows)))
 }
 
 /// An error if a check failed, or a row could not be measured.
@@ -97,7 +94,7 @@ struct Overview<'a> {
 }
 
 impl<'a> Overview<'a> {
-    /// Measures every part, then peers. A part that fails is a row that says so; the others are worth their time all the same.
+    /// Measures every part, then peers. A failed part is one failed row; the other parts still run.
     fn measure(&mut self) {
         for part in self.plan.parts.clone() {
             let measured = match part {
@@ -132,7 +129,9 @@ impl<'a> Overview<'a> {
 
     /// Adds a row that has been measured, and prints it.
     fn add(&mut self, line: Line, row: Row) {
-        self.report.floor.extend(line.floor.clone());
+        if let Some(floor) = line.floor.clone() {
+            self.add_floor(floor);
+        }
         let row = line.of(row);
         self.progress.line(&table::measured(&row));
         self.report.rows.push(row);
@@ -147,7 +146,27 @@ impl<'a> Overview<'a> {
         self.report.rows.push(row);
     }
 
-    /// Measures a floor beside a row; none if it cannot be, and the report says why.
+    /// Adds a floor once, as it was measured: a bandwidth without the rate that it makes in one row.
+    fn add_floor(&mut self, mut floor: FloorRow) {
+        if floor.bytes_per_s.is_some() {
+            floor.rate_per_s = None;
+        }
+        if !self.report.floor.contains(&floor) {
+            self.report.floor.push(floor);
+        }
+    }
+
+    /// The report of a finished part; its notes are those of the overview, too.
+    fn finish_part(&mut self, part: Run<'_>) -> Report {
+        for note in &part.report.notes {
+            if !self.report.notes.contains(note) {
+                self.report.notes.push(note.clone());
+            }
+        }
+        part.report
+    }
+
+    /// Measures a floor next to a row; none if it cannot be, and the report says why.
     fn floor(&mut self, kind: FloorKind, payload_bytes: u64) -> Option<FloorRow> {
         let plan = FloorPlan::new(Path::new("."), vec![(kind, payload_bytes)]);
         let measured = FloorPlan { time_limit: self.plan.floor_time, ..plan }.measure();
@@ -155,7 +174,7 @@ impl<'a> Overview<'a> {
         measured.rows.into_iter().next()
     }
 
-    /// Whether so much more is sure to end in time.
+    /// Whether a measurement this long still fits.
     fn has_time_for(&self, estimate: Duration) -> bool {
         self.began.elapsed() + estimate < self.plan.time
     }
@@ -164,8 +183,9 @@ impl<'a> Overview<'a> {
 fn notes(plan: &Plan, elapsed: Duration) -> Vec<String> {
     let mut notes = vec![
         format!("measured in {} s; `gapless bench NAME` measures each part at length", elapsed.as_secs()),
-        "× floor: ours by the floor of this machine, measured beside it in this run: 1.0 is the machine itself. Published figures \
-         are facts about other machines, never a basis for \"x times faster\""
+        "× floor: ours by the floor of this machine, measured next to it in this run; of medians where both have one. Below 1, the \
+         floor does more: it sends one message per system call, or sleeps at once; ours gathers, or looks before it sleeps. Published \
+         figures are facts about other machines, never a basis for \"x times faster\""
             .to_owned(),
     ];
     if plan.is_quick {

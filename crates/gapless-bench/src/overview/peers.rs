@@ -61,7 +61,7 @@ impl Other {
             Self::NatsCalls => "gapless bench rpc curve --systems gapless,nats",
             Self::RabbitMqCalls => "gapless bench rpc curve --systems gapless,rabbitmq",
             Self::RabbitMqKilled => "gapless bench rpc faults",
-            Self::Axon => "gapless bench commands --only throughput,axon",
+            Self::Axon => "gapless bench commands --only ladder",
         }
     }
 

@@ -26,9 +26,9 @@ pub(super) fn measure(overview: &mut Overview<'_>) -> Result<()> {
         };
         overview.next(&format!("round trip over UDP, {bytes} B"))?;
         rows(overview, &arguments, |row, floors| {
-            let what = format!("round trip over UDP, {bytes} B, p50");
-            let answers = Some((format!("coralsequencer/latency/{bytes}/mean"), "mean"));
-            (Line { part: Part::Sequencer, what, figure: Figure::Median, floor: floors.first().cloned(), answers }, row)
+            let what = format!("round trip over UDP, {bytes} B, average");
+            let answers = Some(format!("coralsequencer/latency/{bytes}/mean"));
+            (Line { part: Part::Sequencer, what, figure: Figure::Mean, floor: floors.first().cloned(), answers }, row)
         })?;
     }
     let arguments = SequencerArguments {
@@ -45,7 +45,7 @@ pub(super) fn measure(overview: &mut Overview<'_>) -> Result<()> {
         let is_batched = row.config.extra.get("batch_node").is_some_and(|batch| *batch == true);
         let (words, key) = if is_batched { ("batched", "batched") } else { ("one per packet", "one-per-packet") };
         let what = format!("three nodes push by multicast, {PUSHED} B, {words}");
-        let answers = Some((format!("coralsequencer/throughput/{PUSHED}/{key}/sequencer"), ""));
+        let answers = Some(format!("coralsequencer/throughput/{PUSHED}/{key}/sequencer"));
         (Line { part: Part::Sequencer, what, figure: Figure::Throughput, floor: floor.clone(), answers }, row)
     })
 }

@@ -9,6 +9,9 @@ use crate::options::{CanonicalArguments, Mode, Program};
 use gapless_measure::reporting::check_interrupted;
 use std::path::Path;
 
+/// Published latency of a primary and its backup.
+const PUBLISHED: &str = "rumi/latency/direct/default/p50";
+
 pub(super) fn measure(overview: &mut Overview<'_>) -> Result<()> {
     let (at_a_rate, as_fast) = ((Mode::Latency, Figure::Median), (Mode::Throughput, Figure::Throughput));
     for is_clustered in [false, true] {
@@ -21,12 +24,11 @@ pub(super) fn measure(overview: &mut Overview<'_>) -> Result<()> {
 
 fn one(overview: &mut Overview<'_>, is_clustered: bool, mode: Mode, figure: Figure) -> Result<()> {
     let place = if is_clustered { "primary and backup" } else { "one node" };
-    let (pace, count, answers) = match mode {
-        Mode::Latency => ("10,000/s, p50", overview.plan.latency_messages, ("rumi/latency/direct/default/p50", "")),
-        Mode::Throughput => {
-            let answers = ("rumi/throughput/indirect/min/4.0", "indirect access");
-            ("as fast as possible", overview.plan.throughput_messages, answers)
-        }
+    // Published are clustered ones, and no throughput of direct access.
+    let is_published = is_clustered && mode == Mode::Latency;
+    let (pace, count) = match mode {
+        Mode::Latency => ("10,000/s, p50", overview.plan.latency_messages),
+        Mode::Throughput => ("as fast as possible", overview.plan.throughput_messages),
     };
     let what = format!("command and reply, {place}, {pace}");
     overview.next(&what)?;
@@ -37,12 +39,12 @@ fn one(overview: &mut Overview<'_>, is_clustered: bool, mode: Mode, figure: Figu
         ..CanonicalArguments::default()
     };
     let row = one_row(&arguments, Some(count), Path::new("."), overview.interrupted)?;
-    // One that was cut short is none.
+    // An interrupted row is dropped.
     check_interrupted(super::NAME, overview.interrupted)?;
-    let (kind, bytes) = floor_of(&row);
-    let floor = overview.floor(kind, bytes);
-    // What others have published is clustered.
-    let answers = is_clustered.then(|| (answers.0.to_owned(), answers.1));
+    // Replication gathers messages, and its floor would send one with each system call.
+    let is_gathered = is_clustered && mode == Mode::Throughput;
+    let floor = (!is_gathered).then(|| floor_of(&row)).and_then(|(kind, bytes)| overview.floor(kind, bytes));
+    let answers = is_published.then(|| PUBLISHED.to_owned());
     overview.add(Line { part: Part::Service, what, figure, floor, answers }, row);
     Ok(())
 }

@@ -34,7 +34,7 @@ pub(super) fn whole(report: &Report) -> String {
             text += &format!("MISSED: {}: the rate of {}/s; its latency is not a result\n", name(row), grouped(rate));
         }
     }
-    // Those of single rows are for who looks at one benchmark.
+    // Notes of rows stay in the JSON.
     text + &notes(&Report { notes: report.notes.clone(), ..Report::default() })
 }
 

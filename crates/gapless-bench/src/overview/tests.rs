@@ -3,10 +3,10 @@
 use super::*;
 use crate::overview::line::{Figure, Peer, add_peer};
 use gapless_measure::LatencyNs;
-use gapless_measure::published::{ANSWERS, facts};
+use gapless_measure::published::ANSWERS;
 
-fn shown(figure: Figure, floor: Option<&FloorRow>, answers: Option<(&str, &'static str)>) -> Line {
-    let answers = answers.map(|(key, differs)| (key.to_owned(), differs));
+fn shown(figure: Figure, floor: Option<&FloorRow>, answers: Option<&str>) -> Line {
+    let answers = answers.map(str::to_owned);
     Line { part: Part::Calls, what: "call, 1 B".to_owned(), figure, floor: floor.cloned(), answers }
 }
 
@@ -45,7 +45,7 @@ fn a_missed_rate_has_no_ratio() {
 
 #[test]
 fn a_line_has_its_published_figure_and_peers() {
-    let mut row = shown(Figure::Throughput, None, Some(("endurox/call/1", ""))).of(rate(47_000.0));
+    let mut row = shown(Figure::Throughput, None, Some("endurox/call/1")).of(rate(47_000.0));
     add_peer(&mut row, &Peer { system: "nats".to_owned(), figure: 21_000.0 });
     assert_eq!(row.extra[ANSWERS], "endurox/call/1");
     let text = table::whole(&Report { rows: vec![row], ..Report::default() });
@@ -56,9 +56,9 @@ fn a_line_has_its_published_figure_and_peers() {
 
 #[test]
 fn another_wire_is_named() {
-    let row = shown(Figure::Median, None, Some(("rumi/latency/direct/default/p50", ""))).of(latency(12_000));
+    let row = shown(Figure::Median, None, Some("rumi/latency/direct/default/p50")).of(latency(12_000));
     assert!(line::wire(&row).is_some_and(|wire| wire.starts_with("Rumi: InfiniBand")), "{row:?}");
-    let row = shown(Figure::Throughput, None, Some(("endurox/call/1", ""))).of(rate(1.0));
+    let row = shown(Figure::Throughput, None, Some("endurox/call/1")).of(rate(1.0));
     assert_eq!(line::wire(&row), None);
 }
 
@@ -83,26 +83,46 @@ fn a_failed_check_fails_the_run() {
 }
 
 #[test]
-fn every_published_figure_is_a_fact() {
-    let keys: Vec<String> = facts().into_iter().map(|fact| fact.key).collect();
-    let named = calls::SIZES.iter().filter_map(|(_, key)| *key).chain([
-        "rumi/latency/direct/default/p50",
-        "rumi/throughput/indirect/min/4.0",
-        "coralsequencer/latency/1024/mean",
-        "coralsequencer/latency/256/mean",
-        "coralsequencer/throughput/256/batched/sequencer",
-        "coralsequencer/throughput/256/one-per-packet/sequencer",
-        "endurox/send",
-        "mercury/1-50",
-        "mercury/50-50",
-        "mercury/memory/one_way/500071",
-        "mercury/memory/two_way/500068",
-        "mercury/kafka/one_way/500071",
-        "mercury/kafka/two_way/500068",
-        "axon/simple/repeated",
-        "axon/disruptor/repeated",
-    ]);
-    for key in named {
-        assert!(keys.iter().any(|known| known == key), "{key}");
+#[should_panic(expected = "mercury/none is no published figure")]
+fn unknown_published_key_is_refused() {
+    let _ = shown(Figure::Throughput, None, Some("mercury/none")).of(rate(1.0));
+}
+
+#[test]
+fn calls_have_the_ratio_of_their_benchmark() {
+    let floor = FloorRow { name: "futex_round_trip".into(), p50_ns: Some(32_495), ..FloorRow::default() };
+    let mut row = Row { throughput_per_s: Some(61_538.0), ..latency(20_175) };
+    let shown = shown(Figure::Throughput, Some(&floor), None).of(row.clone());
+    row.compare_with(&floor);
+    assert_eq!((shown.floor_ratio, shown.floor_ratio), (Some(0.62), row.floor_ratio));
+}
+
+fn overview<'a>(interrupted: &'a Arc<AtomicBool>) -> Overview<'a> {
+    let progress = Progress::new(1, NAME, true);
+    let plan = OverviewArguments::default().plan();
+    Overview { plan, report: Report::default(), progress, interrupted, began: Instant::now() }
+}
+
+#[test]
+fn notes_of_a_part_are_kept() {
+    let interrupted = Arc::default();
+    let mut overview = overview(&interrupted);
+    let mut part = overview.part("rpc curve");
+    part.report.notes = vec!["futex_round_trip: not measured".to_owned()];
+    part.report.rows = vec![rate(1.0)];
+    assert_eq!(overview.finish_part(part).rows.len(), 1);
+    assert_eq!(overview.report.notes, ["futex_round_trip: not measured"]);
+}
+
+#[test]
+fn floors_are_added_once_and_as_measured() {
+    let interrupted = Arc::default();
+    let mut overview = overview(&interrupted);
+    let write = FloorRow { name: "sequential_write".into(), bytes_per_s: Some(3e9), ..FloorRow::default() };
+    let in_messages = FloorRow { rate_per_s: Some(1e7), ..write.clone() };
+    for _ in 0..2 {
+        overview.add(shown(Figure::Throughput, Some(&in_messages), None), rate(1e6));
     }
+    assert_eq!(overview.report.floor, [write]);
+    assert!(overview.report.rows.iter().all(|row| row.floor_ratio == Some(10.0)));
 }

@@ -1,16 +1,29 @@
-//! Our rows beside each published figure, and the rows of other systems in the same run.
+//! Our rows for each published figure, and the rows of other systems in the same run.
 
 use super::runs::{Run, Runs, config};
-use gapless_measure::published::{Answer, Comparison, Fact, Figure, Part, Peer, Unit, facts};
+use gapless_measure::floor::HEADER_BYTES;
+use gapless_measure::published::{Answer, Comparison, Fact, Figure, LatencyPart, Peer, System, Unit, Verdict, facts};
 use gapless_measure::reporting::config_number;
+use gapless_measure::statistics::median;
 use gapless_measure::table::grouped;
 use gapless_measure::{LatencyNs, Row};
 use serde_json::Value;
 
-/// A published figure with our rows; no row if nobody has measured it.
+/// A published figure with our rows; no row if it is not measured.
 pub(super) struct Answered<'a> {
     pub(super) fact: Fact,
     pub(super) lines: Vec<Line<'a>>,
+}
+
+impl Answered<'_> {
+    /// Whether a row of ours is compared with the figure.
+    pub(super) fn is_compared(&self) -> bool {
+        self.lines.iter().any(is_compared)
+    }
+}
+
+fn is_compared(line: &Line<'_>) -> bool {
+    line.comparison.verdict != Verdict::Remark
 }
 
 /// One row of ours.
@@ -19,19 +32,20 @@ pub(super) struct Line<'a> {
     pub(super) row: &'a Row,
     pub(super) comparison: Comparison,
     pub(super) floor: Option<Floor>,
-    pub(super) peers: Vec<Beside>,
+    pub(super) peers: Vec<PeerFigure>,
 }
 
-/// The floor of a figure, in its unit.
+/// The floor of a figure.
 pub(super) struct Floor {
     pub(super) name: String,
-    pub(super) value: f64,
-    /// How many times the floor ours takes.
+    /// In the unit of the figure; `None` where the ratio is of other figures of the row.
+    pub(super) value: Option<f64>,
+    /// Ours as a multiple of the floor.
     pub(super) ratio: f64,
 }
 
 /// The figure of another system in the same run.
-pub(super) struct Beside {
+pub(super) struct PeerFigure {
     pub(super) name: &'static str,
     pub(super) theirs: f64,
     /// Above 1 where ours is the better one.
@@ -39,65 +53,107 @@ pub(super) struct Beside {
 }
 
 /// Keys of a configuration that tell rows of one fact apart.
-const VARIATION: [&str; 10] =
-    ["name", "transport", "mtu_bytes", "waiting", "drive", "encoding", "are", "ends", "supervised", "in_flight"];
+const VARIATION: [&str; 11] =
+    ["name", "transport", "mtu_bytes", "waiting", "drive", "encoding", "cpu", "are", "ends", "supervised", "in_flight"];
+/// Keys that rows of direct and of indirect access have in common.
+const BOTH_ACCESSES: [&str; 8] = ["program", "mode", "cpu", "tier", "clustered", "transport", "rate_per_s", "sessions"];
 
-/// Every published figure with the rows of the newest run that has some.
+/// Every published figure with the rows of the newest run that answers it; failing that, with remarks.
 pub(super) fn all(runs: &Runs) -> Vec<Answered<'_>> {
     let answered = facts().into_iter().map(|fact| {
-        let of_runs = runs.all().iter().map(|run| lines(&fact, run));
-        let lines = of_runs.into_iter().find(|lines| !lines.is_empty()).unwrap_or_default();
-        Answered { fact, lines }
+        let mut remarks = Vec::new();
+        for run in runs.all() {
+            let lines = lines(&fact, run);
+            if lines.iter().any(is_compared) {
+                return Answered { fact, lines };
+            }
+            if remarks.is_empty() {
+                remarks = lines;
+            }
+        }
+        Answered { fact, lines: remarks }
     });
     answered.collect()
 }
 
+/// The rows of a run that are compared, then those that are remarks.
 fn lines<'a>(fact: &Fact, run: &'a Run) -> Vec<Line<'a>> {
     let benchmark = &run.report.benchmark;
-    // Rows that name the fact know best.
-    let is_named = run.report.rows.iter().any(|row| fact.is_named_by(row));
-    let rows = run
-        .report
-        .rows
-        .iter()
-        .filter(|row| if is_named { fact.is_named_by(row) } else { fact.is_answered_by(benchmark, row) });
-    rows.filter_map(|row| line(fact, run, row)).collect()
+    let rows = || run.report.rows.iter();
+    let answers = rows().filter(|row| fact.is_answered_by(benchmark, row));
+    let mut lines: Vec<Line<'a>> = answers.filter_map(|row| line(fact, run, row)).collect();
+    if let Some(answer) = fact.answer.as_ref().filter(|answer| answer.benchmark == *benchmark)
+        && let Some(remark) = &answer.remark
+    {
+        lines.extend(rows().filter(|row| remark.is_of(row)).filter_map(|row| remark_line(answer, run, row)));
+    }
+    lines
 }
 
 fn line<'a>(fact: &Fact, run: &'a Run, row: &'a Row) -> Option<Line<'a>> {
     let mut comparison = fact.compare_row(row)?;
-    let mut peers = fact.answer.as_ref().map_or_else(Vec::new, |answer| peers(fact, answer, run, row));
-    if fact.unit == Unit::TimesRabbitMq {
-        let best = peers.iter().filter(|peer| peer.name.starts_with("RabbitMQ")).map(|peer| peer.theirs);
-        let best = best.fold(0.0, f64::max);
-        if best <= 0.0 {
-            return None;
+    if comparison.verdict == Verdict::NoResult {
+        // A figure by that of another row is not made of a row that is no result.
+        if fact.unit.is_of_two_rows() {
+            comparison.ours = f64::NAN;
         }
-        comparison = fact.compare(comparison.ours / best);
-        peers.clear();
+        return Some(Line { run, row, comparison, floor: None, peers: Vec::new() });
     }
-    Some(Line { run, row, comparison, floor: floor(fact, row), peers })
+    let mut peers = fact.answer.as_ref().map_or_else(Vec::new, |answer| peers(fact, answer, run, row));
+    match fact.unit {
+        Unit::TimesRabbitMq => {
+            let of_rabbitmq = peers.iter().filter(|peer| peer.name.starts_with("RabbitMQ"));
+            let best = of_rabbitmq.map(|peer| peer.theirs).reduce(f64::max).filter(|rate| *rate > 0.0)?;
+            comparison = fact.compare(comparison.ours / best);
+            peers.clear();
+        }
+        Unit::TimesIndirect | Unit::PercentOfIndirect => {
+            let figure = fact.answer.as_ref()?.figure;
+            let indirect = indirect(run, row).and_then(|row| figure.of(row)).filter(|figure| *figure > 0.0)?;
+            let percent = if fact.unit == Unit::PercentOfIndirect { 100.0 } else { 1.0 };
+            comparison = fact.compare(comparison.ours / indirect * percent);
+        }
+        Unit::PerSecond | Unit::Nanoseconds | Unit::CpuPercent => {}
+    }
+    Some(Line { run, row, comparison, floor: floor(fact, run, row), peers })
+}
+
+/// A sound row that is shown without a comparison.
+fn remark_line<'a>(answer: &Answer, run: &'a Run, row: &'a Row) -> Option<Line<'a>> {
+    let ours = answer.figure.of(row).filter(|_| row.failure().is_none() && row.missed_rate_per_s().is_none())?;
+    let comparison = Comparison { ours, ratio: None, verdict: Verdict::Remark };
+    Some(Line { run, row, comparison, floor: None, peers: Vec::new() })
+}
+
+/// The row of indirect access next to one of direct access.
+fn indirect<'a>(run: &'a Run, direct: &Row) -> Option<&'a Row> {
+    let encoding = config(direct, "encoding").replace(".serial", ".random");
+    run.sound_rows().find(|row| {
+        config(row, "access") == "indirect"
+            && config(row, "encoding") == encoding
+            && BOTH_ACCESSES.iter().all(|key| config(row, key) == config(direct, key))
+    })
 }
 
 /// Rows of other systems that are configured as ours.
-fn peers(fact: &Fact, answer: &Answer, run: &Run, ours: &Row) -> Vec<Beside> {
+fn peers(fact: &Fact, answer: &Answer, run: &Run, ours: &Row) -> Vec<PeerFigure> {
     let Some(our_figure) = answer.figure.of(ours) else { return Vec::new() };
     let is_like_ours = |row: &Row, peer: &Peer| {
-        let chosen = answer.config.iter().filter(|(key, value)| value.is_array() && !peer.without.contains(key));
+        let chosen = answer.config.iter().filter(|(key, value)| value.is_array() && !peer.ignored_keys.contains(key));
         chosen.into_iter().all(|(key, _)| config(row, key) == config(ours, key))
     };
-    let beside = answer.peers.iter().filter_map(|peer| {
+    let figures = answer.peers.iter().filter_map(|peer| {
         let mut rows = run.sound_rows().filter(|row| answer.is_of(&run.report.benchmark, row, Some(peer)));
         let theirs = rows.find(|row| is_like_ours(row, peer)).and_then(|row| answer.figure.of(row))?;
-        Some(Beside { name: peer.name, theirs, ratio: fact.unit.ratio(our_figure, theirs) })
+        Some(PeerFigure { name: peer.name, theirs, ratio: fact.unit.ratio(our_figure, theirs) })
     });
-    beside.collect()
+    figures.collect()
 }
 
-/// The floor beside a figure: of a percentile the same percentile of the bare round trip at its pace, else the row's own.
-fn floor(fact: &Fact, row: &Row) -> Option<Floor> {
+/// The floor of a figure: for a percentile the same percentile of the bare round trip at its pace, else the row's own.
+fn floor(fact: &Fact, run: &Run, row: &Row) -> Option<Floor> {
     let answer = fact.answer.as_ref()?;
-    if row.failure().is_some() || row.missed_rate_per_s().is_some() || fact.unit == Unit::TimesRabbitMq {
+    if fact.unit.is_of_two_rows() {
         return None;
     }
     let ours = answer.figure.of(row)?;
@@ -105,18 +161,32 @@ fn floor(fact: &Fact, row: &Row) -> Option<Floor> {
         let latency: LatencyNs = serde_json::from_value(bare["latency_ns"].clone()).ok()?;
         let value = part.of(&latency);
         let name = bare["name"].as_str().unwrap_or_default().to_owned();
-        return (value > 0.0).then(|| Floor { name, value, ratio: ours / value });
+        return (value > 0.0).then(|| Floor { name, value: Some(value), ratio: ours / value });
+    }
+    if answer.figure == Figure::Throughput && answer.benchmark == "sequencer" && row.floor_ratio.is_none() {
+        return journal_floor(run, row, ours);
     }
     let (ratio, name) = (row.floor_ratio.filter(|ratio| *ratio > 0.0)?, row.floor_name.clone()?);
-    match answer.figure {
-        Figure::Throughput => Some(Floor { name, value: ours * ratio, ratio }),
-        // Averages stand beside the median of the floor.
-        Figure::Latency(Part::P50 | Part::Mean) | Figure::SliceAverage(_) => {
-            let value = row.latency_ns?.p50 as f64 / ratio;
-            (value > 0.0).then(|| Floor { name, value, ratio: ours / value })
-        }
-        _ => None,
-    }
+    let is_time = run.report.floor.iter().any(|floor| floor.name == name && floor.p50_ns.is_some());
+    let value = match answer.figure {
+        // The ratio of a row with latencies is of its median and the floor's.
+        Figure::Throughput if is_time && row.latency_ns.is_some() => None,
+        Figure::Throughput => Some(ours * ratio),
+        Figure::Latency(LatencyPart::P50) => Some(ours / ratio),
+        Figure::Latency(LatencyPart::Mean) => None,
+        _ => return None,
+    };
+    Some(Floor { name, value, ratio })
+}
+
+/// Messages a second that the file system takes in one stream: each message passes the journal. The middle of the run's floors.
+fn journal_floor(run: &Run, row: &Row, ours: f64) -> Option<Floor> {
+    const NAME: &str = "sequential_write";
+    let bytes = row.config.payload_bytes? + HEADER_BYTES;
+    let floors = run.report.floor.iter().filter(|floor| floor.name == NAME);
+    let rates: Vec<f64> = floors.filter_map(|floor| Some(floor.bytes_per_s? / bytes as f64)).collect();
+    let value = (!rates.is_empty() && ours > 0.0).then(|| median(&rates))?;
+    Some(Floor { name: NAME.to_owned(), value: Some(value), ratio: value / ours })
 }
 
 /// The part of a row's configuration that tells it from the other rows of the fact.
@@ -125,13 +195,21 @@ pub(super) fn variation(line: &Line<'_>, fact: &Fact) -> String {
         let config = fact.answer.iter().flat_map(|answer| &answer.config);
         config.into_iter().any(|(fixed, value)| *fixed == key && !value.is_array() && *value != Value::Null)
     };
-    let shown = VARIATION.iter().filter(|key| matches!(**key, "drive" | "ends") || !fixed(key));
-    let words = shown.filter_map(|key| {
+    let is_claim = matches!(fact.unit, Unit::TimesIndirect | Unit::PercentOfIndirect);
+    // All calls of Enduro/X are.
+    let is_one_by_one = fixed("in_flight") && fact.system != System::EnduroX;
+    let is_shown = |key: &str| match key {
+        "cpu" => is_claim,
+        "drive" | "ends" | "in_flight" => true,
+        other => !fixed(other),
+    };
+    let words = VARIATION.iter().filter(|key| is_shown(key)).filter_map(|key| {
         let word = config(line.row, key);
         match *key {
             _ if word.is_empty() => None,
             "mtu_bytes" => Some(format!("MTU {word}")),
-            "in_flight" if word == "1" => None,
+            "cpu" => Some(format!("{word} CPU")),
+            "in_flight" if word == "1" => is_one_by_one.then(|| "one at a time".to_owned()),
             "in_flight" => config_number(line.row, key).map(|many| format!("{} in flight", grouped(many))),
             "supervised" => Some("supervised".to_owned()),
             "waiting" => Some(if word == "blocking" { "asleep".to_owned() } else { word }),

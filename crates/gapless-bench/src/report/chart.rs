@@ -14,14 +14,14 @@ const LOGARITHM_MIN: f64 = 1e-9;
 /// Colours and patterns of the page's style.
 const STYLES: usize = 8;
 
-/// How values lie on an axis.
+/// Scale of an axis.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Scale {
     Linear,
     Logarithmic,
 }
 
-/// How a curve is drawn.
+/// Drawing of a curve.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mark {
     /// A line through its points.
@@ -44,7 +44,7 @@ pub(super) struct Chart {
     pub(super) curves: Vec<(Curve, Mark)>,
 }
 
-/// Where values lie in the picture.
+/// Axes of the picture.
 struct Frame {
     x: Axis,
     y: Axis,

@@ -62,6 +62,7 @@ impl<'a> Table<'a> {
 
     /// A row; its first cell is its head.
     pub(super) fn row(&mut self, cells: Vec<Cell>) {
+        assert_eq!(cells.len(), self.columns.len(), "a cell for each column of {}", self.caption);
         self.body += "<tr>";
         for (number, (cell, column)) in cells.into_iter().zip(self.columns).enumerate() {
             let name = if number == 0 { "th" } else { "td" };
@@ -76,6 +77,11 @@ impl<'a> Table<'a> {
             };
         }
         self.body += "</tr>\n";
+    }
+
+    /// Number of its columns.
+    pub(super) fn width(&self) -> usize {
+        self.columns.len()
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -105,7 +111,7 @@ pub(super) fn text(value: impl Into<String>) -> Cell {
     Cell::Text(value.into())
 }
 
-/// The sign that there is nothing.
+/// The sign of an absent value.
 pub(super) fn nothing() -> Cell {
     Cell::Text(absent())
 }
@@ -125,7 +131,8 @@ pub(super) fn figure(value: f64, unit: Unit) -> String {
         Unit::PerSecond => format!("{}/s", rate(value)),
         Unit::Nanoseconds => time(value),
         Unit::CpuPercent => format!("{} %", grouped(value.round() as u64)),
-        Unit::TimesRabbitMq => format!("{value:.1} ×"),
+        Unit::PercentOfIndirect => format!("{value:.0} %"),
+        Unit::TimesRabbitMq | Unit::TimesIndirect => format!("{value:.1} ×"),
     }
 }
 
@@ -145,22 +152,33 @@ pub(super) fn range(least: f64, greatest: f64, unit: Unit) -> String {
 
 /// A time with three significant digits and the unit that suits it.
 pub(super) fn time(ns: f64) -> String {
+    // Rounded values choose the unit and the digits: 999.7 ns are 1.00 µs.
     let (value, unit) = match ns {
-        ns if ns < 1e3 => (ns, "ns"),
-        ns if ns < 1e6 => (ns / 1e3, "µs"),
-        ns if ns < 1e9 => (ns / 1e6, "ms"),
+        ns if ns < 999.5 => (ns, "ns"),
+        ns if ns < 999.5e3 => (ns / 1e3, "µs"),
+        ns if ns < 999.5e6 => (ns / 1e6, "ms"),
         ns => (ns / 1e9, "s"),
     };
     let digits = match value {
         _ if unit == "ns" => 0,
-        value if value < 10.0 => 2,
-        value if value < 100.0 => 1,
+        value if value < 9.995 => 2,
+        value if value < 99.95 => 1,
         _ => 0,
     };
     format!("{value:.digits$} {unit}")
 }
 
-/// How many times as good ours is; nothing for a figure that cannot be divided.
+/// Class and word of a comparison by how many times as good ours is.
+pub(super) fn word(by_peer: f64) -> (&'static str, &'static str) {
+    match by_peer {
+        better if better > 1.0 => ("ahead", "ahead"),
+        worse if worse < 1.0 => ("behind", "behind"),
+        nan if nan.is_nan() => ("nobody", "not compared"),
+        _ => ("level", "level"),
+    }
+}
+
+/// A ratio in words; absent for a figure that cannot be divided.
 pub(super) fn ratio(value: f64) -> String {
     match value {
         value if !value.is_finite() => absent(),

@@ -1,19 +1,21 @@
-//! `gapless bench report`: one HTML page of what `--json` of each benchmark wrote: the published tables with ours beside them, the
+//! `gapless bench report`: one HTML page of what `--json` of each benchmark wrote: the published tables with ours next to them, the
 //! peers of the same run, and pictures. It measures nothing. The same JSON gives the same page, byte for byte.
 //!
 //! | module | what lives there |
 //! |---|---|
 //! | `runs` | JSON files: found, read, in the order in which they answer |
-//! | `answers` | our rows and those of peers beside each published figure |
+//! | `answers` | our rows and those of peers for each published figure |
 //! | `summary` | the ten lines on top |
 //! | `sections` | the five tables with their pictures and runs, and the list of all runs |
-//! | `peers` | tables of whole runs beside other systems, and of killed processes |
+//! | `commands` | the command of a single row |
+//! | `peers` | tables of whole runs with other systems, and of killed processes |
 //! | `pictures` | charts drawn from runs |
 //! | `chart` | one chart as SVG |
 //! | `html` | escaping, tables, numbers |
 
 mod answers;
 mod chart;
+mod commands;
 mod html;
 mod peers;
 mod pictures;
@@ -35,8 +37,8 @@ const STYLE: &str = include_str!("style.css");
 /// Options of the report.
 #[derive(Debug, Clone, Args)]
 pub struct ReportArguments {
-    /// JSON files of benchmarks, and directories of them, whose newest file counts
-    #[arg(required = true, value_name = "DIRECTORY")]
+    /// JSON files, or directories of them; for each figure the newest run counts
+    #[arg(required = true, value_name = "PATH")]
     pub from: Vec<PathBuf>,
 
     /// The page; - is stdout
@@ -57,9 +59,19 @@ pub fn run(arguments: &ReportArguments) -> Result<(String, Vec<String>)> {
         written.map_err(|source| BenchError::system("write the page to stdout", source))?;
         return Ok((String::new(), warnings));
     }
+    let is_output = |run: &runs::Run| is_same_file(&run.file, &arguments.output);
+    if let Some(run) = runs.all().iter().find(|run| is_output(run)) {
+        let message = format!("--output {}: it is one of the files that are read", run.file.display());
+        return Err(BenchError::Option(message));
+    }
     std::fs::write(&arguments.output, &page).map_err(|source| BenchError::io("write", &arguments.output, source))?;
     let (path, files) = (arguments.output.display(), runs.all().len());
     Ok((format!("{path}: {} KiB from {files} files", page.len() / 1024), warnings))
+}
+
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    let resolved = |path: &Path| std::fs::canonicalize(path).ok();
+    resolved(one).is_some_and(|one| resolved(other) == Some(one))
 }
 
 /// The whole page.

@@ -1,33 +1,34 @@
-//! Tables of whole runs: beside other systems, a killed leader, killed processes, the cost of a supervisor.
+//! Tables of whole runs: other systems, a killed leader, killed processes, the cost of a supervisor.
 
-use super::html::{Cell, Column, Table, nothing, ratio, text, time, verified};
-use super::runs::{Run, Runs, config, has_our_load};
-use gapless_measure::published::Unit;
+use super::html::{Cell, Column, Table, nothing, ratio, text, time, verified, word};
+use super::runs::{Run, Runs, config, has_our_load, is_axon};
+use gapless_measure::published::{Figure, Unit};
 use gapless_measure::reporting::config_number;
 use gapless_measure::table::{absent, grouped, rate};
 use gapless_measure::{LatencyNs, Row};
 use serde_json::Value;
 
 /// A table and the run that it is of.
-pub(super) struct OfRun<'a> {
+pub(super) struct RunTable<'a> {
     pub(super) html: String,
     pub(super) run: &'a Run,
 }
 
-/// Ours by a peer's, with the word that says who is ahead.
-pub(super) struct Duel {
+/// Comparison with one peer.
+pub(super) struct PeerComparison {
     pub(super) peer: &'static str,
     pub(super) what: String,
+    /// Whether it is of CPU time, not of a rate.
+    pub(super) is_cpu: bool,
     /// Above 1 where ours is the better one.
     pub(super) ratio: f64,
 }
 
 /// The result of a comparison with a peer, as a cell.
 fn verdict(by_peer: f64) -> Cell {
-    match by_peer {
-        better if better > 1.0 => Cell::Verdict("ahead", format!("ahead, {}", ratio(better))),
-        worse if worse < 1.0 => Cell::Verdict("behind", format!("behind, {}", ratio(worse))),
-        _ => Cell::Verdict("level", "level".to_owned()),
+    match word(by_peer) {
+        (class, word @ ("ahead" | "behind")) => Cell::Verdict(class, format!("{word}, {}", ratio(by_peer))),
+        (class, word) => Cell::Verdict(class, word.to_owned()),
     }
 }
 
@@ -42,7 +43,7 @@ const CALL_PEERS: [(&str, &str, &str); 3] = [
     ("RabbitMQ, automatic", "rabbitmq", "automatic"),
     ("NATS", "nats", ""),
 ];
-/// Keys that calls beside each other have in common.
+/// Keys that compared calls have in common.
 const CALL_KEYS: [&str; 5] = ["mode", "payload_bytes", "connected", "in_flight", "waiting"];
 /// Sizes in the table of a run that has many.
 const CALL_SIZES: [u64; 4] = [1, 256, 1024, 4096];
@@ -79,8 +80,8 @@ fn call_run(runs: &Runs) -> Option<&Run> {
     runs.newest("rpc curve", 1, |row| config(row, "system") != "gapless" && row.throughput_per_s.is_some())
 }
 
-/// Calls beside RabbitMQ and NATS.
-pub(super) fn call_table(runs: &Runs) -> Option<OfRun<'_>> {
+/// Calls next to RabbitMQ and NATS.
+pub(super) fn call_table(runs: &Runs) -> Option<RunTable<'_>> {
     let run = call_run(runs)?;
     let columns = [
         Column::Text("calls"),
@@ -133,7 +134,7 @@ pub(super) fn call_table(runs: &Runs) -> Option<OfRun<'_>> {
             table.row(cells);
         }
     }
-    (!table.is_empty()).then(|| OfRun { html: table.html(), run })
+    (!table.is_empty()).then(|| RunTable { html: table.html(), run })
 }
 
 /// CPU time of all processes of a call, percent of one core.
@@ -143,33 +144,55 @@ fn cpu_percent(row: &Row) -> String {
 }
 
 /// Every comparison with a peer, for the summary.
-pub(super) fn duels(runs: &Runs) -> Vec<Duel> {
-    let mut duels = Vec::new();
+pub(super) fn comparisons(runs: &Runs) -> Vec<PeerComparison> {
+    let mut found = Vec::new();
     for Call { ours, peers } in call_run(runs).map(calls).unwrap_or_default() {
         for ((name, ..), peer) in CALL_PEERS.into_iter().zip(peers) {
             let theirs = peer.and_then(|row| row.throughput_per_s).filter(|rate| *rate > 0.0);
             if let Some((rate, theirs)) = ours.throughput_per_s.zip(theirs) {
                 let waiting = if config(ours, "waiting") == "blocking" { "asleep" } else { "spinning" };
                 let peer = if name == "NATS" { name } else { "RabbitMQ" };
-                duels.push(Duel { peer, what: format!("{}, {waiting}", call_words(ours)), ratio: rate / theirs });
+                let what = format!("{}, {waiting}", call_words(ours));
+                found.push(PeerComparison { peer, what, is_cpu: false, ratio: rate / theirs });
             }
+        }
+        if call_words(ours) == PUBLISHED_CPU {
+            found.extend(cpu_comparisons(ours, peers));
         }
     }
     for (what, ours, buses) in command_rows(runs).into_iter().flat_map(|(_, rows)| rows) {
         let best = buses.iter().flatten().filter_map(|row| row.throughput_per_s).fold(0.0, f64::max);
-        for rate in ours.iter().flatten().filter_map(|row| row.throughput_per_s).filter(|_| best > 0.0) {
-            duels.push(Duel { peer: "Axon", what: what.clone(), ratio: rate / best });
+        for (row, rate) in ours.iter().flatten().filter_map(|row| Some((row, row.throughput_per_s?))) {
+            let what = format!("{what}, {}", config(row, "drive"));
+            if best > 0.0 {
+                found.push(PeerComparison { peer: "Axon", what, is_cpu: false, ratio: rate / best });
+            }
         }
     }
-    duels
+    found
 }
 
-/// What, ours (pipelined, direct), theirs (simple, disruptor).
+/// Calls of which others have published the CPU time, as [`call_words`] has them.
+const PUBLISHED_CPU: &str = "call, 1 B";
+
+/// Our CPU time next to the least of each system.
+fn cpu_comparisons(ours: &Row, peers: [Option<&Row>; 3]) -> Vec<PeerComparison> {
+    let Some(percent) = Figure::CpuPercent.of(ours) else { return Vec::new() };
+    let [explicit, automatic, nats] = peers.map(|peer| peer.and_then(|row| Figure::CpuPercent.of(row)));
+    let rabbitmq = [explicit, automatic].into_iter().flatten().reduce(f64::min);
+    let of = |peer, theirs: Option<f64>| {
+        let ratio = Unit::CpuPercent.ratio(percent, theirs?);
+        Some(PeerComparison { peer, what: PUBLISHED_CPU.to_owned(), is_cpu: true, ratio })
+    };
+    [of("RabbitMQ", rabbitmq), of("NATS", nats)].into_iter().flatten().collect()
+}
+
+/// The words of a row, ours (pipelined, direct), theirs (simple, disruptor).
 type CommandRow<'a> = (String, [Option<&'a Row>; 2], [Option<&'a Row>; 2]);
 
 fn command_rows(runs: &Runs) -> Option<(&Run, Vec<CommandRow<'_>>)> {
-    let is_axon = |row: &Row| row.config.name.as_deref().is_some_and(|name| name.starts_with("axon"));
-    let run = runs.newest("commands", 1, |row| is_axon(row) && row.throughput_per_s.is_some())?;
+    let is_fair = |row: &Row| is_axon(row) && has_our_load(row) && row.throughput_per_s.is_some();
+    let run = runs.newest("commands", 1, is_fair)?;
     let mut rows = Vec::new();
     for (identifiers, words) in [
         ("random", "random identifiers"),
@@ -199,8 +222,8 @@ fn command_rows(runs: &Runs) -> Option<(&Run, Vec<CommandRow<'_>>)> {
     Some((run, rows))
 }
 
-/// Commands beside both buses of Axon Framework.
-pub(super) fn command_table(runs: &Runs) -> Option<OfRun<'_>> {
+/// Commands next to both buses of Axon Framework.
+pub(super) fn command_table(runs: &Runs) -> Option<RunTable<'_>> {
     let (run, rows) = command_rows(runs)?;
     let columns = [
         Column::Text("commands in memory"),
@@ -211,7 +234,7 @@ pub(super) fn command_table(runs: &Runs) -> Option<OfRun<'_>> {
         Column::Text("pipelined, by the faster of Axon's"),
         Column::Text("direct, by the faster of Axon's"),
     ];
-    let mut table = Table::new("Commands beside Axon Framework 4 in the same run", &columns);
+    let mut table = Table::new("Commands next to Axon Framework 4 in the same run", &columns);
     for (what, ours, theirs) in &rows {
         let rate_of = |row: &Option<&Row>| row.and_then(|row| row.throughput_per_s);
         let best = theirs.iter().filter_map(rate_of).fold(0.0, f64::max);
@@ -223,11 +246,11 @@ pub(super) fn command_table(runs: &Runs) -> Option<OfRun<'_>> {
         }));
         table.row(cells);
     }
-    (!table.is_empty()).then(|| OfRun { html: table.html(), run })
+    (!table.is_empty()).then(|| RunTable { html: table.html(), run })
 }
 
 /// Processes killed under calls.
-pub(super) fn fault_table(runs: &Runs) -> Option<OfRun<'_>> {
+pub(super) fn fault_table(runs: &Runs) -> Option<RunTable<'_>> {
     let run = runs.newest("rpc faults", 1, |row| config_number(row, "kills").is_some())?;
     let columns = [
         Column::Text("killed"),
@@ -250,7 +273,7 @@ pub(super) fn fault_table(runs: &Runs) -> Option<OfRun<'_>> {
         let failed = failed.map(|all| all.values().filter_map(Value::as_f64).sum());
         let after = row.extra.get("restored_after_sign_ns").and_then(|all| all["max"].as_f64());
         let knows = row.latency_ns.filter(|latency| latency.count > 0 && latency.max > 0);
-        let wrong = number("wrong").unwrap_or(0.0) as u64;
+        let wrong = number("wrong").map_or_else(absent, |wrong| grouped(wrong as u64));
         table.row(vec![
             text(killed(row)),
             text(config(row, "retry").replace('_', " ")),
@@ -261,11 +284,11 @@ pub(super) fn fault_table(runs: &Runs) -> Option<OfRun<'_>> {
             text(number("longest_silence_ns").map_or_else(absent, time)),
             text(knows.map_or_else(absent, |latency| time(latency.p99 as f64))),
             text(after.map_or_else(absent, time)),
-            text(format!("{}, {}", grouped(wrong), grouped(row.duplicated.unwrap_or(0)))),
+            text(format!("{wrong}, {}", row.duplicated.map_or_else(absent, grouped))),
             verified(row),
         ]);
     }
-    Some(OfRun { html: table.html(), run })
+    Some(RunTable { html: table.html(), run })
 }
 
 fn killed(row: &Row) -> String {
@@ -280,15 +303,18 @@ fn killed(row: &Row) -> String {
     }
 }
 
-/// What clients of a cluster see.
-pub(super) fn failover_table(runs: &Runs) -> Option<OfRun<'_>> {
-    let is_event = |row: &Row| row.extra.contains_key("first_new_reply_ns");
+/// From an event to the first reply to a command that was sent after it, by the client that waited longest.
+const FIRST_NEW_REPLY: &str = "first_new_reply_of_every_client_ns";
+
+/// Outages that clients of a cluster see.
+pub(super) fn failover_table(runs: &Runs) -> Option<RunTable<'_>> {
+    let is_event = |row: &Row| row.extra.contains_key(FIRST_NEW_REPLY);
     let run = runs.newest("failover", 1, is_event)?;
     let columns = [
         Column::Text("event"),
         Column::Text("members"),
         Column::Number("times"),
-        Column::Number("first new reply, median"),
+        Column::Number("every client has a new reply, median"),
         Column::Number("worst"),
         Column::Number("longest silence of a client"),
         Column::Number("lost, doubled"),
@@ -297,30 +323,35 @@ pub(super) fn failover_table(runs: &Runs) -> Option<OfRun<'_>> {
     ];
     let mut table = Table::new("What clients see of a cluster", &columns);
     for row in run.report.rows.iter().filter(|row| is_event(row)) {
-        let numbers = |key: &str| {
-            let values = row.extra.get(key).and_then(Value::as_array);
-            let mut values: Vec<f64> = values.into_iter().flatten().filter_map(Value::as_f64).collect();
-            values.sort_by(f64::total_cmp);
-            values
+        // A reply that never came is null.
+        let numbers = |key: &str| -> Vec<f64> {
+            let values = row.extra.get(key).and_then(Value::as_array).into_iter().flatten();
+            values.map(|value| value.as_f64().unwrap_or(f64::INFINITY)).collect()
         };
-        let (replies, silences) = (numbers("first_new_reply_ns"), numbers("longest_silence_ns"));
+        let (replies, silences) = (numbers(FIRST_NEW_REPLY), numbers("longest_silence_ns"));
+        let shown = |ns: Option<f64>| match ns {
+            Some(ns) if ns.is_infinite() => Cell::Verdict("missed", "never".to_owned()),
+            Some(ns) => text(time(ns)),
+            None => nothing(),
+        };
+        let longest = |values: &[f64]| shown(values.iter().copied().reduce(f64::max));
         table.row(vec![
             text(config(row, "event")),
             text(if config(row, "members") == "full" { "three members" } else { "primary, backup, witness" }),
             text(grouped(replies.len() as u64)),
-            text(replies.get(replies.len() / 2).map_or_else(absent, |ns| time(*ns))),
-            text(replies.last().map_or_else(absent, |ns| time(*ns))),
-            text(silences.last().map_or_else(absent, |ns| time(*ns))),
-            text(format!("{}, {}", grouped(row.lost.unwrap_or(0)), grouped(row.duplicated.unwrap_or(0)))),
+            shown((!replies.is_empty()).then(|| gapless_measure::statistics::median(&replies))),
+            longest(&replies),
+            longest(&silences),
+            text([row.lost, row.duplicated].map(|count| count.map_or_else(absent, grouped)).join(", ")),
             target(row, "target_ns"),
             verified(row),
         ]);
     }
-    Some(OfRun { html: table.html(), run })
+    Some(RunTable { html: table.html(), run })
 }
 
-/// What a supervisor costs, and how fast it is.
-pub(super) fn supervisor_table(runs: &Runs) -> Option<OfRun<'_>> {
+/// Times of a supervisor.
+pub(super) fn supervisor_table(runs: &Runs) -> Option<RunTable<'_>> {
     let run = runs.newest("supervisor", 1, |row| row.latency_ns.is_some())?;
     let columns = [
         Column::Text("supervisor"),
@@ -341,7 +372,7 @@ pub(super) fn supervisor_table(runs: &Runs) -> Option<OfRun<'_>> {
             target(row, "target_p50_ns"),
         ]);
     }
-    Some(OfRun { html: table.html(), run })
+    Some(RunTable { html: table.html(), run })
 }
 
 /// A target of our own and whether it was reached.

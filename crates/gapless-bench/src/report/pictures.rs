@@ -4,7 +4,7 @@ use super::chart::{Chart, Mark, Scale};
 use super::runs::{Run, Runs, config, has_our_load};
 use gapless_measure::plot::{Curve, add_point};
 use gapless_measure::published::{coralsequencer, endurox, rumi};
-use gapless_measure::reporting::config_number;
+use gapless_measure::reporting::{self, config_number};
 use gapless_measure::{LatencyNs, Row};
 use serde_json::Value;
 
@@ -36,21 +36,23 @@ fn percentile_ticks(percents: &[f64]) -> Vec<(f64, String)> {
 
 /// Percentiles of a latency, µs, from the median to the last one that is not the greatest value itself.
 fn percentiles(latency: &LatencyNs) -> Vec<(f64, f64)> {
-    let all = [(50.0, latency.p50), (90.0, latency.p90), (99.0, latency.p99), (99.9, latency.p99_9)];
-    all.map(|(percent, ns)| (nines(percent), ns as f64 / 1e3)).into()
+    reporting::percentiles(String::new(), *latency).points
 }
 
-/// Latency percentiles of primary and backup beside the published ones, failover timelines, growth with sessions.
+/// Latency percentiles of primary and backup with the published ones, failover timelines, growth with sessions.
 pub(super) fn rumi(runs: &Runs) -> Pictures<'_> {
     let mut pictures = Pictures::default();
-    let is_latency = |row: &Row| is_clustered_latency(row) && config_number(row, "sessions") == Some(1);
+    let is_latency = |row: &Row| {
+        row.latency_ns.is_some()
+            && is_at_rate(row)
+            && row.config.clustered == Some(true)
+            && config(row, "tier") == "quorum"
+            && config_number(row, "sessions") == Some(1)
+    };
     if let Some(run) = runs.newest("canonical", 2, is_latency) {
         let mut curves = Vec::new();
-        for row in run.sound_rows().filter(|row| is_latency(row) && config(row, "program") == "es") {
-            let (Some(latency), encoding) = (row.latency_ns, config(row, "encoding")) else { continue };
-            if encoding != "sbe.serial" {
-                continue;
-            }
+        for row in run.sound_rows().filter(|row| is_latency(row)) {
+            let Some(latency) = row.latency_ns else { continue };
             let name = format!("ours, {} CPU", config(row, "cpu"));
             curves.push((Curve { name, points: percentiles(&latency) }, Mark::Line));
             let bare = row.extra.get("bare").and_then(|bare| serde_json::from_value(bare["latency_ns"].clone()).ok());
@@ -83,8 +85,12 @@ pub(super) fn rumi(runs: &Runs) -> Pictures<'_> {
     pictures
 }
 
-fn is_clustered_latency(row: &Row) -> bool {
-    row.config.clustered == Some(true) && row.latency_ns.is_some() && config(row, "tier") == "quorum"
+/// Whether it is of event sourcing and direct access, SBE, at the published rate.
+fn is_at_rate(row: &Row) -> bool {
+    config(row, "program") == "es"
+        && config(row, "encoding") == "sbe.serial"
+        && config(row, "access") == "direct"
+        && row.config.rate_per_s == Some(rumi::LATENCY_RATE_PER_S)
 }
 
 /// Longest waits around a killed leader and a transferred lead.
@@ -128,15 +134,10 @@ fn waits(happening: &Value) -> Vec<(f64, f64)> {
     points.filter(|(at_ms, _)| (-200.0..=400.0).contains(at_ms)).map(|(at_ms, us)| (at_ms, us / 1e3)).collect()
 }
 
-/// How the median grows with the sessions of a service.
+/// Growth of the latency with the sessions of a service.
 fn sessions<'a>(runs: &'a Runs, pictures: &mut Pictures<'a>) {
     for (clustered, title) in [(false, "one node"), (true, "a primary and its backup")] {
-        let is_of = |row: &Row| {
-            row.config.clustered == Some(clustered)
-                && row.latency_ns.is_some()
-                && config(row, "encoding") == "sbe.serial"
-                && config(row, "program") == "es"
-        };
+        let is_of = |row: &Row| row.config.clustered == Some(clustered) && row.latency_ns.is_some() && is_at_rate(row);
         let has_growth = |run: &&Run| {
             let counts = run.sound_rows().filter(|row| is_of(row)).filter_map(|row| config_number(row, "sessions"));
             run.report.benchmark == "canonical" && counts.collect::<std::collections::BTreeSet<_>>().len() > 1
@@ -174,7 +175,7 @@ fn lines(curves: Vec<Curve>) -> Vec<(Curve, Mark)> {
         .collect()
 }
 
-/// Slices of the round trip, and throughput against size, beside the published ones.
+/// Slices of the round trip, and throughput against size, with the published ones.
 pub(super) fn coralsequencer(runs: &Runs) -> Pictures<'_> {
     let mut pictures = Pictures::default();
     let is_slices = |row: &Row| row.config.payload_bytes == Some(1024) && row.extra.contains_key("slices");
@@ -260,7 +261,7 @@ fn by_size(title: &str, y_label: &'static str, curves: Vec<(Curve, Mark)>) -> Ch
     }
 }
 
-/// Calls and one-way messages against size beside the peers of the same run; growth with connected callers.
+/// Calls and one-way messages against size with the peers of the same run; growth with connected callers.
 pub(super) fn endurox(runs: &Runs) -> Pictures<'_> {
     let mut pictures = Pictures::default();
     let is_one_caller = |row: &Row| config_number(row, "connected") == Some(1) && row.throughput_per_s.is_some();
@@ -333,7 +334,7 @@ fn system(row: &Row) -> String {
     }
 }
 
-/// Bytes a second against size, and the probe beside a flood.
+/// Bytes a second against size, and the probe during a flood.
 pub(super) fn mercury(runs: &Runs) -> Pictures<'_> {
     let mut pictures = Pictures::default();
     let is_curve =
@@ -361,7 +362,7 @@ pub(super) fn mercury(runs: &Runs) -> Pictures<'_> {
             Some((Curve { name: row.config.name.clone()?, points }, Mark::Line))
         });
         let chart = Chart {
-            title: "A lone call of another route beside a flood".to_owned(),
+            title: "A lone call of another route during a flood".to_owned(),
             x_label: "percentile",
             y_label: "µs",
             x: Scale::Linear,
@@ -401,7 +402,7 @@ pub(super) fn axon(runs: &Runs) -> Pictures<'_> {
     }
     let sizes = Chart {
         title: "Commands a second against the text in command and event".to_owned(),
-        x_label: "bytes of the text, beside an amount of 8 bytes",
+        x_label: "bytes of the text, next to an amount of 8 bytes",
         y_label: "commands a second",
         x: Scale::Linear,
         y: Scale::Linear,

@@ -33,7 +33,7 @@ const BENCHMARKS: [&str; 18] = [
 /// Sizes that make a curve.
 const CURVE_SIZES: usize = 8;
 
-/// The run of a little of everything, whose rows answer where no other run does.
+/// Overview runs answer last: they are short.
 const OVERVIEW: &str = "overview";
 
 /// One JSON file.
@@ -42,10 +42,12 @@ pub(super) struct Run {
     pub(super) path: String,
     /// The day of its folder, `YYYY-MM-DD`, where the folder is one.
     pub(super) date: Option<String>,
+    /// The file itself.
+    pub(super) file: PathBuf,
     pub(super) report: Report,
 }
 
-/// All files, the best answer first: newest, then most turns, most rows, shortest name.
+/// All files, the best answer first: newest, then most turns, most rows, shortest name. Short runs are last.
 pub(super) struct Runs {
     runs: Vec<Run>,
     warnings: Vec<String>,
@@ -71,10 +73,12 @@ impl Runs {
                 return Err(BenchError::Option(message));
             }
         }
+        let resolved = files.iter().map(|file| std::fs::canonicalize(file).unwrap_or_else(|_| file.clone()));
+        let mut files: Vec<(PathBuf, PathBuf)> = resolved.zip(files.iter().cloned()).collect();
         files.sort();
-        files.dedup();
+        files.dedup_by(|(one, _), (other, _)| one == other);
         let mut found = Self { runs: Vec::new(), warnings: Vec::new() };
-        for file in &files {
+        for (_, file) in &files {
             found.add(file)?;
         }
         found.sort();
@@ -99,7 +103,8 @@ impl Runs {
         self.runs.sort_by_cached_key(|run| {
             let turns = run.report.rows.iter().map(turns).max().unwrap_or(0);
             let order = (run.date.clone(), turns, run.report.rows.len());
-            (run.report.benchmark == OVERVIEW, Reverse(order), run.path.len(), run.path.clone())
+            let is_short = run.report.benchmark == OVERVIEW || run.report.is_quick();
+            (is_short, Reverse(order), run.path.len(), run.path.clone())
         });
     }
 
@@ -113,9 +118,9 @@ impl Runs {
         &self.warnings
     }
 
-    /// The newest run of a benchmark with enough rows of a kind.
+    /// The newest run of a benchmark with enough rows of a kind that are results.
     pub(super) fn newest(&self, benchmark: &str, rows_min: usize, is_kind: impl Fn(&Row) -> bool) -> Option<&Run> {
-        let has_enough = |run: &&Run| run.report.rows.iter().filter(|row| is_kind(row)).count() >= rows_min;
+        let has_enough = |run: &&Run| run.sound_rows().filter(|row| is_kind(row)).count() >= rows_min;
         self.runs.iter().filter(|run| run.report.benchmark == benchmark).find(has_enough)
     }
 
@@ -131,12 +136,22 @@ impl Runs {
 }
 
 impl Run {
-    fn new(file: &Path, report: Report) -> Self {
+    pub(super) fn new(file: &Path, report: Report) -> Self {
         let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
         let folder = file.parent().and_then(name);
         let file_name = name(file).unwrap_or_default();
         let path = folder.as_ref().map_or_else(|| file_name.clone(), |folder| format!("{folder}/{file_name}"));
-        Self { path, date: folder.filter(|folder| is_day(folder)), report }
+        Self { path, date: folder.filter(|folder| is_day(folder)), file: file.to_owned(), report }
+    }
+
+    /// Words for a run that is not whole.
+    pub(super) fn extent(&self) -> &'static str {
+        match (self.report.is_quick(), self.report.is_interrupted()) {
+            (true, true) => "short, interrupted",
+            (true, false) => "short",
+            (false, true) => "interrupted",
+            (false, false) => "whole",
+        }
     }
 
     /// The rows that are results.
@@ -174,30 +189,25 @@ fn find(directory: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     Ok(())
 }
 
-/// Whether a row has many commands in flight, and a bus of Axon's the load that ours has. Older runs state no setup.
+/// Whether a row has many commands in flight, and a bus of Axon's the load that ours has. Rows of Axon's without a setup are of an
+/// older program, which was no fair comparison.
 pub(super) fn has_our_load(row: &Row) -> bool {
-    config_number(row, "in_flight") != Some(1) && matches!(config(row, "setup").as_str(), "" | "ours")
+    if is_axon(row) {
+        return config(row, "setup") == "ours";
+    }
+    config_number(row, "in_flight") != Some(1)
+}
+
+/// Whether it is a row of Axon Framework.
+pub(super) fn is_axon(row: &Row) -> bool {
+    row.config.name.as_deref().is_some_and(|name| name.starts_with("axon"))
 }
 
 /// A value of the configuration of a row, as a word.
 pub(super) fn config(row: &Row, key: &str) -> String {
-    let value = match key {
-        "program" => row.config.program.clone().map(Value::String),
-        "mode" => row.config.mode.clone().map(Value::String),
-        "access" => row.config.access.clone().map(Value::String),
-        "encoding" => row.config.encoding.clone().map(Value::String),
-        "tier" => row.config.tier.clone().map(Value::String),
-        "cpu" => row.config.cpu.clone().map(Value::String),
-        "transport" => row.config.transport.clone().map(Value::String),
-        "name" => row.config.name.clone().map(Value::String),
-        "clustered" => row.config.clustered.map(Value::Bool),
-        "payload_bytes" => row.config.payload_bytes.map(Value::from),
-        "rate_per_s" => row.config.rate_per_s.map(Value::from),
-        other => row.config.extra.get(other).cloned(),
-    };
-    match value {
-        None | Some(Value::Null) => String::new(),
-        Some(Value::String(text)) => text,
-        Some(other) => other.to_string(),
+    match row.config.value(key) {
+        Value::Null => String::new(),
+        Value::String(text) => text,
+        other => other.to_string(),
     }
 }

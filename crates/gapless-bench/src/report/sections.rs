@@ -1,11 +1,16 @@
 //! The sections of the page: legend, the five tables with their pictures and runs, and every run.
 
 use super::answers::{Answered, Line, variation};
-use super::html::{Cell, Column, Table, escape, figure, nothing, range, ratio, text, verified};
-use super::peers::{self, OfRun};
+use super::commands::RowCommands;
+use super::html::{Cell, Column, Table, escape, figure, nothing, range, ratio, text, time, verified, word};
+use super::peers::{self, RunTable};
 use super::pictures::{self, Pictures};
 use super::runs::{Run, Runs};
-use gapless_measure::published::{Comparison, Fact, Source, System, Verdict, facts};
+use gapless_measure::Row;
+use gapless_measure::published::{
+    Comparison, Difference, Fact, Figure, Source, System, Unit, Verdict, cpu_ns_per_call, facts,
+};
+use gapless_measure::reporting::number;
 use std::fmt::Write as _;
 
 /// Anchor, head and introduction of a table.
@@ -13,44 +18,51 @@ pub(super) fn words(system: System) -> (&'static str, &'static str, &'static str
     match system {
         System::Rumi => (
             "service",
-            "A service on a primary and its backup, beside Rumi",
+            "A service on a primary and its backup, next to Rumi",
             "Car messages are received, decoded, processed, replicated, logged, acknowledged, encoded and sent. Published on two hosts \
              over InfiniBand; ours are two processes over loopback TCP, so that the figures stand next to each other without a ratio. \
-             The bare round trip over our link, at the same pace in the same run, is the floor.",
+             The bare round trip over our link, at the same pace in the same run, is the floor. Our messages have 159 bytes as SBE and \
+             157 as protobuf, the published ones about 178. No peer is measured: Rumi is a commercial product.",
         ),
         System::CoralSequencer => (
             "sequencer",
-            "A sequencer and its nodes, beside CoralSequencer",
+            "A sequencer and its nodes, next to CoralSequencer",
             "A node sends a message, the sequencer gives it its place in the stream, the node gets it back; then three nodes push as \
-             fast as they can. Both over loopback UDP, on different machines. Ours also writes each message to a journal.",
+             fast as they can. Both over loopback UDP, on different machines. Ours also writes each message to a journal: the floor of \
+             a rate is what the file system takes in one stream. No peer is measured: CoralSequencer is a commercial product.",
         ),
         System::EnduroX => (
             "calls",
-            "Calls between processes, beside Enduro/X and RabbitMQ",
+            "Calls between processes, next to Enduro/X and RabbitMQ",
             "A client sends bytes, a server adds one to each and answers. RabbitMQ and NATS are measured again here, in the same run.",
         ),
         System::Mercury => (
             "payloads",
-            "Events in memory and large payloads, beside Mercury",
-            "Parallel calls, forked and joined: one way a payload goes and a boolean comes back, two ways the payload comes back. Ours \
-             through Kafka is measured by nobody: two processes share memory instead, without a ratio.",
+            "Events in memory and large payloads, next to Mercury",
+            "Parallel calls, forked and joined: one way a payload goes and a boolean comes back, two ways the payload comes back. In \
+             memory nothing of ours is copied: a pointer to the payload moves, so that the size hardly matters and a ratio grows with \
+             it. We do not measure Kafka: our two processes share memory, a remark and no result. No peer is measured: the machine and \
+             the program of most of these figures are not stated.",
         ),
         System::Axon => (
             "commands",
-            "The command bus, beside Axon Framework",
+            "The command bus, next to Axon Framework",
             "A command loads an aggregate, always the same, calls one method, and yields one event, which is stored and published in \
              memory. Axon Framework 4 is measured again here, in the same run.",
         ),
     }
 }
 
-/// What the words in the tables mean.
+/// Meaning of the words in the tables.
 pub(super) fn legend() -> String {
     "<p class=\"key\"><span class=\"v ahead\">ahead</span> ours is better than the best published figure; \
      <span class=\"v level\">level</span> within the published range; <span class=\"v behind\">behind</span> worse; \
-     <span class=\"v missed\">no result</span> a missed rate or a failed check; <span class=\"v nobody\">not measured</span> nobody \
-     has measured it here. Ratios are above 1 where Gapless is better. × floor is how many times ours takes what the bare machine \
-     takes. Published figures are of other machines: years lie between some of them and ours.</p>\n"
+     <span class=\"v missed\">no result</span> a missed rate or a failed check; <span class=\"v nobody\">not measured</span> or \
+     not compared: there is no such row of ours. Ratios are above 1 where Gapless is better; there is none across another wire. \
+     × floor is how many times ours takes what the bare machine takes. Below 1, the floor does more: it sends one message per system \
+     call, or sleeps at once; ours gathers, or looks before it sleeps. A × floor without a floor is the run's own ratio of times, \
+     where the figure is a rate or an average. Published figures are of other machines: years lie between some of them and \
+     ours.</p>\n"
         .to_owned()
 }
 
@@ -72,20 +84,25 @@ pub(super) fn html(runs: &Runs, answered: &[Answered<'_>]) -> String {
         let _ = writeln!(html, "<section id=\"{anchor}\">\n<h2>{}</h2>\n<p>{}</p>", escape(head), escape(introduction));
         let of_system: Vec<&Answered<'_>> = answered.iter().filter(|each| each.fact.system == system).collect();
         let (tables, pictures) = parts(system, runs);
-        let mut used = Used::default();
+        let mut used = SectionRuns::default();
         for line in of_system.iter().flat_map(|each| &each.lines) {
             used.letter(line.run);
         }
-        html += &published_table(head, &of_system, &mut used);
+        let mut commands = RowCommands::default();
+        html += &published_table(head, &of_system, &mut used, &mut commands);
+        html += &commands.html();
         for table in tables.into_iter().flatten() {
             html += &table.html;
             let letter = used.letter(table.run);
             let _ = writeln!(html, "<p class=\"from\">Run {letter}.</p>");
         }
         if !pictures.html.is_empty() {
-            let letters: Vec<String> = pictures.runs.iter().map(|run| used.letter(run)).collect();
-            let mut letters: Vec<&str> = letters.iter().map(String::as_str).collect();
-            letters.dedup();
+            let mut letters: Vec<String> = Vec::new();
+            for letter in pictures.runs.iter().map(|run| used.letter(run)) {
+                if !letters.contains(&letter) {
+                    letters.push(letter);
+                }
+            }
             html += &format!("<div class=\"pictures\">\n{}</div>\n", pictures.html);
             let _ = writeln!(html, "<p class=\"from\">Pictures of run {}.</p>", letters.join(", "));
         }
@@ -96,7 +113,7 @@ pub(super) fn html(runs: &Runs, answered: &[Answered<'_>]) -> String {
 }
 
 /// The tables of whole runs and the pictures of a section.
-fn parts(system: System, runs: &Runs) -> (Vec<Option<OfRun<'_>>>, Pictures<'_>) {
+fn parts(system: System, runs: &Runs) -> (Vec<Option<RunTable<'_>>>, Pictures<'_>) {
     match system {
         System::Rumi => (vec![peers::failover_table(runs)], pictures::rumi(runs)),
         System::CoralSequencer => (Vec::new(), pictures::coralsequencer(runs)),
@@ -111,11 +128,11 @@ fn parts(system: System, runs: &Runs) -> (Vec<Option<OfRun<'_>>>, Pictures<'_>) 
 
 /// The runs of a section, each with a letter.
 #[derive(Default)]
-struct Used<'a>(Vec<&'a Run>);
+struct SectionRuns<'a>(Vec<&'a Run>);
 
-impl<'a> Used<'a> {
+impl<'a> SectionRuns<'a> {
     fn letter(&mut self, run: &'a Run) -> String {
-        let place = self.0.iter().position(|known| known.path == run.path).unwrap_or_else(|| {
+        let place = self.0.iter().position(|known| std::ptr::eq(*known, run)).unwrap_or_else(|| {
             self.0.push(run);
             self.0.len() - 1
         });
@@ -132,9 +149,14 @@ impl<'a> Used<'a> {
             let command = report.command_line.as_deref().unwrap_or("command line not recorded");
             let _ = writeln!(
                 html,
-                "<dt>{}</dt><dd><code>{}</code><br>{}; {}; {}; {}</dd>",
+                "<dt>{}</dt><dd><code>{}</code><br>{}{}; {}; {}; {}</dd>",
                 letter(place),
                 escape(command),
+                if run.extent() == "whole" {
+                    String::new()
+                } else {
+                    format!("<span class=\"v missed\">{}</span> ", run.extent())
+                },
                 escape(&report.environment.summary()),
                 escape(&commit(run)),
                 escape(run.date.as_deref().unwrap_or("day not recorded")),
@@ -154,12 +176,17 @@ fn letter(place: usize) -> String {
 fn commit(run: &Run) -> String {
     let commit = run.report.commit.as_deref();
     commit.map_or_else(
-        || "commit not recorded".to_owned(),
+        || "commit not recorded: cannot be repeated exactly".to_owned(),
         |commit| format!("commit {}", commit.chars().take(12).collect::<String>()),
     )
 }
 
-fn published_table<'a>(head: &str, answered: &[&Answered<'a>], used: &mut Used<'a>) -> String {
+fn published_table<'a>(
+    head: &str,
+    answered: &[&Answered<'a>],
+    used: &mut SectionRuns<'a>,
+    commands: &mut RowCommands,
+) -> String {
     let mut names: Vec<&'static str> = Vec::new();
     for peer in answered.iter().flat_map(|each| &each.lines).flat_map(|line| &line.peers) {
         if !names.contains(&peer.name) {
@@ -191,22 +218,23 @@ fn published_table<'a>(head: &str, answered: &[&Answered<'a>], used: &mut Used<'
         table.group(&source_words(source));
         for each in answered.iter().filter(|each| each.fact.source == source) {
             add_rows(&mut table, each, &names, used);
+            each.lines.iter().for_each(|line| commands.add(&each.fact.what, line));
         }
     }
     table.html()
 }
 
 /// The rows of one published figure.
-fn add_rows<'a>(table: &mut Table<'_>, each: &Answered<'a>, names: &[&'static str], used: &mut Used<'a>) {
+fn add_rows<'a>(table: &mut Table<'_>, each: &Answered<'a>, names: &[&'static str], used: &mut SectionRuns<'a>) {
     let fact = &each.fact;
     if each.lines.is_empty() {
-        let result = Cell::Verdict("nobody", "measured by nobody".to_owned());
+        let result = Cell::Verdict("nobody", "not measured".to_owned());
         let mut cells = vec![text(fact.what.clone()), result, text(published(fact))];
-        cells.resize_with(11 + names.len(), nothing);
+        cells.resize_with(table.width(), nothing);
         table.row(cells);
     }
     for (number, line) in each.lines.iter().enumerate() {
-        // The same published figure once more is said quietly.
+        // A repeated published figure is grey.
         let once_more = |words: String| match number {
             0 => text(words),
             _ => Cell::Html(format!("<span class=\"again\">{}</span>", escape(&words))),
@@ -215,9 +243,9 @@ fn add_rows<'a>(table: &mut Table<'_>, each: &Answered<'a>, names: &[&'static st
         cells.extend(ours(fact, line));
         cells.extend(names.iter().map(|name| match line.peers.iter().find(|peer| peer.name == *name) {
             Some(peer) => {
-                let word = if peer.ratio > 1.0 { "ahead" } else { "behind" };
+                let (class, word) = word(peer.ratio);
                 let theirs = escape(&figure(peer.theirs, fact.unit));
-                Cell::Html(format!("{theirs} <span class=\"v {word}\">{word} {}</span>", ratio(peer.ratio)))
+                Cell::Html(format!("{theirs} <span class=\"v {class}\">{word} {}</span>", ratio(peer.ratio)))
             }
             None => nothing(),
         }));
@@ -230,7 +258,14 @@ fn add_rows<'a>(table: &mut Table<'_>, each: &Answered<'a>, names: &[&'static st
 fn ours(fact: &Fact, line: &Line<'_>) -> Vec<Cell> {
     let Comparison { ours, ratio: by, .. } = line.comparison;
     let variation = variation(line, fact);
-    let mut cells = vec![text(figure(ours, fact.unit)), by.map_or_else(nothing, |by| text(ratio(by)))];
+    let figure_cell = match detail(fact, line.row) {
+        _ if ours.is_nan() => nothing(),
+        Some(detail) => {
+            Cell::Html(format!("{}<br><small>{}</small>", escape(&figure(ours, fact.unit)), escape(&detail)))
+        }
+        None => text(figure(ours, fact.unit)),
+    };
+    let mut cells = vec![figure_cell, by.map_or_else(nothing, |by| text(ratio(by)))];
     cells.push(match variation.as_str() {
         "" => nothing(),
         words => Cell::Html(format!("<span class=\"wrap\">{}</span>", escape(words))),
@@ -238,9 +273,9 @@ fn ours(fact: &Fact, line: &Line<'_>) -> Vec<Cell> {
     cells.push(text(line.row.config.tier.clone().unwrap_or_else(|| "none".to_owned())));
     match &line.floor {
         Some(floor) => {
-            let name = floor.name.replace('_', " ");
-            let value = figure(floor.value, fact.unit);
-            cells.push(Cell::Html(format!("{}<br><small>{}</small>", escape(&value), escape(&name))));
+            let name = escape(&floor.name.replace('_', " "));
+            let value = floor.value.map_or_else(String::new, |value| escape(&figure(value, fact.unit)) + "<br>");
+            cells.push(Cell::Html(format!("{value}<small>{name}</small>")));
             cells.push(text(format!("{:.2}", floor.ratio)));
         }
         None => cells.extend([nothing(), nothing()]),
@@ -249,14 +284,33 @@ fn ours(fact: &Fact, line: &Line<'_>) -> Vec<Cell> {
     cells
 }
 
+/// More about a figure of ours: its turns, or its CPU time.
+fn detail(fact: &Fact, row: &Row) -> Option<String> {
+    match fact.answer.as_ref()?.figure {
+        Figure::Throughput if !fact.unit.is_of_two_rows() => {
+            let (least, greatest) = number(row, "throughput_min_per_s").zip(number(row, "throughput_max_per_s"))?;
+            Some(range(least, greatest, Unit::PerSecond))
+        }
+        Figure::CpuPercent => Some(format!("{} of CPU a call", time(cpu_ns_per_call(row)?))),
+        _ => None,
+    }
+}
+
 fn result(fact: &Fact, line: &Line<'_>) -> Cell {
     let verdict = line.comparison.verdict;
     let class = class(verdict);
     let words = match verdict {
         Verdict::NoResult if line.row.failure().is_none() => "missed its rate".to_owned(),
         Verdict::NoResult => "check failed".to_owned(),
-        other if fact.source.wire.is_some() => format!("{}, another wire", other.word()),
-        other => other.word().to_owned(),
+        Verdict::Remark => {
+            let remark = fact.answer.as_ref().and_then(|answer| answer.remark.as_ref());
+            remark.map_or(verdict.word(), |remark| remark.reason).to_owned()
+        }
+        other => match fact.source.difference {
+            Some(Difference::Wire(_)) => format!("{}, another wire", other.word()),
+            Some(Difference::Setting(_)) => format!("{}, a set time-out", other.word()),
+            None => other.word().to_owned(),
+        },
     };
     Cell::Verdict(class, words)
 }
@@ -268,6 +322,7 @@ fn class(verdict: Verdict) -> &'static str {
         Verdict::Level => "level",
         Verdict::Behind => "behind",
         Verdict::NoResult => "missed",
+        Verdict::Remark => "nobody",
     }
 }
 
@@ -277,8 +332,12 @@ fn published(fact: &Fact) -> String {
 }
 
 fn source_words(source: &Source) -> String {
-    let wire = source.wire.map_or_else(String::new, |wire| format!(" Another wire: {wire}."));
-    format!("{}. Machine: {}. Year: {}.{wire}", source.system, source.machine, source.year)
+    let difference = match source.difference {
+        Some(Difference::Wire(text)) => format!(" Another wire: {text}."),
+        Some(Difference::Setting(text)) => format!(" No ratio: {text}."),
+        None => String::new(),
+    };
+    format!("{}. Machine: {}. Year: {}.{difference}", source.system, source.machine, source.year)
 }
 
 /// Every file that was read, whether a table uses it or not.
@@ -291,6 +350,7 @@ pub(super) fn all_runs(runs: &Runs) -> String {
         Column::Text("machine"),
         Column::Number("rows"),
         Column::Number("no result"),
+        Column::Text("extent"),
         Column::Text("command"),
     ];
     let mut table = Table::new("Every run that was read", &columns);
@@ -309,13 +369,17 @@ pub(super) fn all_runs(runs: &Runs) -> String {
             text(report.environment.summary()),
             text(report.rows.len().to_string()),
             without,
+            match run.extent() {
+                "whole" => text("whole"),
+                other => Cell::Verdict("missed", other.to_owned()),
+            },
             Cell::Html(format!("<code>{}</code>", escape(command))),
         ]);
     }
     format!(
         "<section id=\"runs\">\n<h2>Every run, and how to repeat it</h2>\n<p>{} published figures in five tables. Each command is run in \
-         a clone of the repository at its commit, as <code>cargo run --release -- bench …</code>; add <code>--json FILE</code> and read \
-         the file with <code>gapless bench report FILE</code>.</p>\n{}</section>\n",
+         a clone of the repository at its commit, as <code>cargo run --release -- bench …</code>; a run without a commit cannot be \
+         repeated exactly. Add <code>--json FILE</code> and read the file with <code>gapless bench report FILE</code>.</p>\n{}</section>\n",
         facts().len(),
         table.html()
     )

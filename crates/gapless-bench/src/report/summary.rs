@@ -1,24 +1,45 @@
 //! The ten lines on top: where ours is ahead and where it is behind, counted from the data.
 
 use super::answers::Answered;
-use super::html::{escape, ratio};
-use super::peers::{self, Duel};
-use super::runs::Runs;
+use super::html::{escape, ratio, word};
+use super::peers::{self, PeerComparison};
+use super::runs::{Run, Runs};
 use super::sections::words;
 use gapless_measure::published::{System, Verdict};
 use gapless_measure::table::grouped;
 use std::fmt::Write as _;
 
-/// How many of our rows stand where.
+/// Comparisons of our rows with published figures, by their result.
 #[derive(Default)]
 struct Count {
+    alike: Standing,
+    /// Without a ratio: across another wire, or with a time-out that was set.
+    apart: Standing,
+    no_result: usize,
+    /// Published figures that no row of ours is compared with.
+    not_measured: usize,
+    figures: usize,
+}
+
+/// Where rows stand.
+#[derive(Default)]
+struct Standing {
     ahead: usize,
     level: usize,
     behind: usize,
-    no_result: usize,
-    /// Published figures without a row of ours.
-    nobody: usize,
-    figures: usize,
+}
+
+impl Standing {
+    fn all(&self) -> usize {
+        self.ahead + self.level + self.behind
+    }
+
+    fn html(&self) -> String {
+        let parts = [("ahead", self.ahead), ("level", self.level), ("behind", self.behind)];
+        let shown = parts.into_iter().filter(|(_, count)| *count > 0);
+        let shown = shown.map(|(word, count)| format!("<span class=\"v {word}\">{count} {word}</span>"));
+        shown.collect::<Vec<_>>().join(" ")
+    }
 }
 
 impl Count {
@@ -26,30 +47,40 @@ impl Count {
         let mut count = Self::default();
         for each in answered {
             count.figures += 1;
-            count.nobody += usize::from(each.lines.is_empty());
+            count.not_measured += usize::from(!each.is_compared());
+            let is_alike = each.fact.source.difference.is_none();
             for line in &each.lines {
+                let standing = if is_alike { &mut count.alike } else { &mut count.apart };
                 match line.comparison.verdict {
-                    Verdict::Ahead => count.ahead += 1,
-                    Verdict::Level => count.level += 1,
-                    Verdict::Behind => count.behind += 1,
+                    Verdict::Ahead => standing.ahead += 1,
+                    Verdict::Level => standing.level += 1,
+                    Verdict::Behind => standing.behind += 1,
                     Verdict::NoResult => count.no_result += 1,
+                    Verdict::Remark => {}
                 }
             }
         }
         count
     }
 
+    fn comparisons(&self) -> usize {
+        self.alike.all() + self.apart.all() + self.no_result
+    }
+
     fn html(&self) -> String {
-        let parts = [
-            ("ahead", "ahead", self.ahead),
-            ("level", "level", self.level),
-            ("behind", "behind", self.behind),
-            ("missed", "no result", self.no_result),
-            ("nobody", "not measured", self.nobody),
-        ];
-        let shown = parts.into_iter().filter(|(.., count)| *count > 0);
-        let shown = shown.map(|(class, word, count)| format!("<span class=\"v {class}\">{count} {word}</span>"));
-        shown.collect::<Vec<_>>().join(" ")
+        let mut parts = vec![self.alike.html()];
+        if self.apart.all() > 0 {
+            parts.push(format!("across another wire or a set time-out {}", self.apart.html()));
+        }
+        if self.no_result > 0 {
+            parts.push(format!("<span class=\"v missed\">{} no result</span>", self.no_result));
+        }
+        if self.not_measured > 0 {
+            let plural = if self.not_measured == 1 { "figure" } else { "figures" };
+            parts.push(format!("<span class=\"v nobody\">{} {plural} not measured</span>", self.not_measured));
+        }
+        parts.retain(|part| !part.is_empty());
+        parts.join("; ")
     }
 }
 
@@ -57,15 +88,20 @@ impl Count {
 pub(super) fn html(runs: &Runs, answered: &[Answered<'_>]) -> String {
     let mut lines = Vec::new();
     let all = Count::of(answered.iter());
-    lines.push(format!("<b>{} published figures</b>, our rows beside them: {}.", all.figures, all.html()));
+    lines.push(format!(
+        "<b>{} published figures, {} comparisons</b> (some figures have several rows of ours): {}.",
+        all.figures,
+        all.comparisons(),
+        all.html()
+    ));
     for system in System::ALL {
         lines.push(of_system(system, answered));
     }
-    let duels = peers::duels(runs);
+    let comparisons = peers::comparisons(runs);
     for peer in ["RabbitMQ", "NATS", "Axon"] {
-        lines.push(beside(peer, &duels));
+        lines.push(of_peer(peer, &comparisons));
     }
-    lines.push(unverified(runs));
+    lines.push(row_counts(runs));
     let mut html =
         "<section id=\"summary\">\n<h2>Where Gapless is ahead, and where it is behind</h2>\n<ol class=\"summary\">\n"
             .to_owned();
@@ -90,48 +126,60 @@ fn of_system(system: System, answered: &[Answered<'_>]) -> String {
         let (worst, best) = (ratio(*worst), ratio(*best));
         let _ = write!(line, "; from {worst} ({}) to {best} ({})", escape(worst_what), escape(best_what));
     }
-    let is_across = |each: &&Answered<'_>| each.fact.source.wire.is_some();
-    let across: usize = of_system().filter(is_across).map(|each| each.lines.len()).sum();
-    if across > 0 {
-        let _ = write!(line, "; {across} of these rows are across another wire and have no ratio");
-    }
     line + "."
 }
 
 /// The count of the comparisons with one peer, and the worst of them.
-fn beside(peer: &str, duels: &[Duel]) -> String {
-    let mut of_peer: Vec<&Duel> = duels.iter().filter(|duel| duel.peer == peer && duel.ratio.is_finite()).collect();
-    if of_peer.is_empty() {
-        return format!("Beside {peer} in the same run: <span class=\"v nobody\">not measured</span>.");
-    }
-    of_peer.sort_by(|one, other| one.ratio.total_cmp(&other.ratio));
-    let ahead = of_peer.iter().filter(|duel| duel.ratio > 1.0).count();
-    let behind: Vec<String> = of_peer
+fn of_peer(peer: &str, comparisons: &[PeerComparison]) -> String {
+    let of = |is_cpu: bool| {
+        let of_it = comparisons.iter().filter(|one| one.peer == peer && one.is_cpu == is_cpu && one.ratio.is_finite());
+        let mut of_it: Vec<&PeerComparison> = of_it.collect();
+        of_it.sort_by(|one, other| one.ratio.total_cmp(&other.ratio));
+        of_it
+    };
+    let (rates, cpu) = (of(false), of(true));
+    let (Some(worst), Some(best)) = (rates.first(), rates.last()) else {
+        return format!("Next to {peer} in the same run: <span class=\"v nobody\">not measured</span>.");
+    };
+    let in_words = |word_: &str, all: &[&PeerComparison]| all.iter().filter(|one| word(one.ratio).1 == word_).count();
+    let mut line = format!(
+        "Next to {peer} in the same run: <span class=\"v ahead\">{} ahead</span> of {} rates, from {} to {}",
+        in_words("ahead", &rates),
+        rates.len(),
+        ratio(worst.ratio),
+        ratio(best.ratio)
+    );
+    let behind: Vec<String> = rates
         .iter()
-        .filter(|duel| duel.ratio < 1.0)
-        .map(|duel| format!("{} {}", escape(&duel.what), ratio(duel.ratio)))
+        .filter(|one| word(one.ratio).1 == "behind")
+        .map(|one| format!("{} {}", escape(&one.what), ratio(one.ratio)))
         .collect();
-    let mut line = format!("Beside {peer} in the same run: <span class=\"v ahead\">{ahead} ahead</span> ");
     if !behind.is_empty() {
-        let _ = write!(line, "<span class=\"v behind\">{} behind</span> ", behind.len());
+        let (count, places) = (behind.len(), behind.join("; "));
+        let _ = write!(line, "; <span class=\"v behind\">{count} behind</span> at {places}");
     }
-    let (worst, best) = (of_peer[0].ratio, of_peer[of_peer.len() - 1].ratio);
-    let _ = write!(line, "of {}, from {} to {}", of_peer.len(), ratio(worst), ratio(best));
-    if !behind.is_empty() {
-        let _ = write!(line, "; behind at {}", behind.join("; "));
+    if !cpu.is_empty() {
+        let (behind, all) = (in_words("behind", &cpu), cpu.len());
+        let class = if behind == 0 { "level" } else { "behind" };
+        let _ = write!(
+            line,
+            "; CPU, percent of one core in calls of 1 B: <span class=\"v {class}\">{behind} of {all} behind</span>"
+        );
     }
     line + "."
 }
 
-/// The rows of all runs that are no results.
-fn unverified(runs: &Runs) -> String {
+/// The rows of all runs by their result.
+fn row_counts(runs: &Runs) -> String {
     let rows = || runs.all().iter().flat_map(|run| &run.report.rows);
     let failed = rows().filter(|row| row.failure().is_some()).count();
     let missed = rows().filter(|row| row.missed_rate_per_s().is_some()).count();
-    let verified = rows().filter(|row| row.verified == Some(true)).count();
+    let sound = || runs.all().iter().flat_map(Run::sound_rows);
+    let verified = sound().filter(|row| row.verified == Some(true)).count();
+    let unchecked = sound().count() - verified;
     let (files, all) = (runs.all().len(), rows().count());
     format!(
-        "{} rows in {files} files: {} verified, <span class=\"v {}\">{failed} failed a check</span>, \
+        "{} rows in {files} files: {} verified, {unchecked} without a check, <span class=\"v {}\">{failed} failed a check</span>, \
          <span class=\"v {}\">{missed} missed their rate</span>.",
         grouped(all as u64),
         grouped(verified as u64),

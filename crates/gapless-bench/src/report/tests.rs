@@ -76,7 +76,7 @@ fn wins_losses_and_gaps_are_worded() {
     }
     assert!(page.contains("call, 1 B, explicit acknowledgement") && page.contains("6.67 ×"), "RabbitMQ had 3,000");
     let nobody = page.lines().find(|line| line.contains("persistent queue")).unwrap();
-    assert!(nobody.contains("measured by nobody") && nobody.contains("1,791/s"), "{nobody}");
+    assert!(nobody.contains(">not measured<") && nobody.contains("1,791/s"), "{nobody}");
     assert!(page.contains("commit not recorded") && page.contains("2026-11-29"));
     check_nesting(&page);
 }
@@ -88,7 +88,7 @@ fn summary_has_ten_lines() {
         let page = page_of(&folder(&[("curve.json", &report("rpc curve", &rows))]));
         let summary = page.split("<ol class=\"summary\">").nth(1).unwrap().split("</ol>").next().unwrap();
         assert_eq!(summary.matches("<li>").count(), 10);
-        assert_eq!(summary.contains("behind at call, 1 B, asleep 0.67 ×"), rows != json!([]), "{summary}");
+        assert_eq!(summary.contains("1 behind</span> at call, 1 B, asleep 0.67 ×"), rows != json!([]), "{summary}");
     }
 }
 
@@ -181,8 +181,184 @@ fn output_is_a_file() {
     let (text, warnings) = run(&arguments).unwrap();
     assert!(text.contains("page.html") && text.contains("from 1 files") && warnings.is_empty());
     check_nesting(&std::fs::read_to_string(output).unwrap());
+    let read = folder.path().join("log.json");
+    let over_a_run = ReportArguments { output: read.clone(), ..arguments.clone() };
+    assert!(run(&over_a_run).unwrap_err().to_string().contains("one of the files that are read"));
+    assert!(std::fs::read_to_string(read).unwrap().contains("benchmark"));
     let nowhere = ReportArguments { output: folder.path().join("gone/page.html"), ..arguments };
     assert!(run(&nowhere).unwrap_err().to_string().contains("gone/page.html"));
+}
+
+/// The first line with these words.
+fn line_of<'a>(page: &'a str, words: &str) -> &'a str {
+    page.lines().find(|line| line.contains(words)).unwrap_or_else(|| panic!("{words} is missing"))
+}
+
+/// The first row of a table with these words.
+fn row_of<'a>(page: &'a str, words: &str) -> &'a str {
+    let mut rows = page.lines().filter(|line| line.starts_with("<tr>"));
+    rows.find(|line| line.contains(words)).unwrap_or_else(|| panic!("{words} is missing"))
+}
+
+#[test]
+fn failed_row_has_no_other_result() {
+    let mut ours = json!({ "config": { "mode": "one_way", "payload_bytes": 1, "connected": 1, "system": "gapless",
+        "waiting": "blocking" }, "throughput_per_s": 9e6, "verified": true });
+    let mut peer = ours.clone();
+    peer["config"]["system"] = json!("rabbitmq");
+    peer["config"]["acknowledgement"] = json!("explicit");
+    peer["throughput_per_s"] = json!(1e6);
+    let page = |ours: &Value| page_of(&folder(&[("c.json", &report("rpc curve", &json!([ours, peer])))]));
+    assert!(row_of(&page(&ours), "one way, small messages").contains(">9.0 ×<"));
+    ours["verified"] = json!(false);
+    let page = page(&ours);
+    let row = row_of(&page, "one way, small messages");
+    assert!(row.contains("check failed") && !row.contains("ahead"), "{row}");
+}
+
+#[test]
+fn outage_without_an_end_is_shown() {
+    let row = json!({ "config": { "event": "leader killed", "members": "full" }, "verified": true, "lost": 0, "duplicated": 0,
+        "first_new_reply_ns": [1_000_000, 1_000_000], "longest_silence_ns": [2_000_000, 3_000_000],
+        "first_new_reply_of_every_client_ns": [4_000_000, 6_000_000] });
+    let mut never = row.clone();
+    never["config"]["members"] = json!("witness");
+    never["first_new_reply_of_every_client_ns"] = json!([4_000_000, null, 5_000_000]);
+    never.as_object_mut().unwrap().remove("lost");
+    let page = page_of(&folder(&[("f.json", &report("failover", &json!([row, never])))]));
+    let (whole, cut) = (row_of(&page, "three members<"), row_of(&page, "primary, backup, witness<"));
+    assert!(whole.contains(">5.00 ms<") && whole.contains(">6.00 ms<") && whole.contains(">3.00 ms<"), "{whole}");
+    assert!(whole.contains(">0, 0<") && !whole.contains("1.00 ms"), "{whole}");
+    assert!(cut.contains(">3<") && cut.contains(">5.00 ms<") && cut.contains(">never<"), "{cut}");
+    assert!(cut.contains(">–, 0<"), "{cut}");
+}
+
+#[test]
+fn each_run_has_its_letter() {
+    let run = |commit: &str, row: Value| {
+        let mut run = report("rpc curve", &json!([row]));
+        run["commit"] = json!(commit);
+        run
+    };
+    let ours = call("gapless", 111.0, Value::Null);
+    let mut larger = ours.clone();
+    larger["config"]["payload_bytes"] = json!(4096);
+    let (one, other) = (run("first", ours), run("second", larger));
+    let folder = folder(&[("a/2026-11-29/c.json", &one), ("b/2026-11-29/c.json", &other)]);
+    let twice = [folder.path().to_owned(), folder.path().join("a/../a/2026-11-29/c.json")];
+    let runs = Runs::read(&twice).unwrap();
+    assert_eq!(runs.all().len(), 2, "a file is read once");
+    let page = page(&runs);
+    for commit in ["commit first", "commit second"] {
+        assert_eq!(page.matches(commit).count(), 2, "{commit}: in its section and in the list");
+    }
+}
+
+#[test]
+fn short_and_interrupted_runs_are_marked() {
+    let run = |rate: f64, note: &str| {
+        let mut run = report("rpc curve", &json!([call("gapless", rate, Value::Null)]));
+        run["notes"] = json!([note]);
+        run
+    };
+    let (whole, short) = (run(111.0, "interrupted: 1 of 2 rows"), run(222.0, "a short run: it shows no figure"));
+    let page = page_of(&folder(&[("2026-11-28/c.json", &whole), ("2026-11-29/c.json", &short)]));
+    assert!(row_of(&page, "call, 1 B<").contains("111/s"), "the older run is whole");
+    let list = page.split("Every run that was read").last().unwrap();
+    assert!(list.contains(">interrupted<") && list.contains(">short<"), "{list}");
+    assert!(page.contains("<span class=\"v missed\">interrupted</span>"));
+}
+
+#[test]
+fn summary_counts_add_up() {
+    let mut missed = call("gapless", 5.0, Value::Null);
+    missed["config"]["rate_per_s"] = json!(1000);
+    missed["rate_reached"] = json!(false);
+    let (mut failed, mut unchecked) = (call("nats", 5.0, Value::Null), call("nats", 6.0, Value::Null));
+    failed["verified"] = json!(false);
+    unchecked.as_object_mut().unwrap().remove("verified");
+    let rows = json!([call("gapless", 5.0, Value::Null), missed, failed, unchecked, unchecked]);
+    let page = page_of(&folder(&[("c.json", &report("rpc curve", &rows))]));
+    let counts = line_of(&page, "rows in 1 files");
+    for words in ["5 rows", "1 verified, 2 without a check", "1 failed a check", "1 missed their rate"] {
+        assert!(counts.contains(words), "{words}: {counts}");
+    }
+}
+
+#[test]
+fn direct_access_is_divided_by_indirect() {
+    let row = |access: &str, encoding: &str, rate: f64| {
+        json!({ "config": { "program": "es", "mode": "throughput", "access": access, "encoding": encoding, "tier": "quorum",
+            "clustered": true, "transport": "tcp", "cpu": "min" }, "throughput_per_s": rate, "verified": true })
+    };
+    let rows = json!([row("direct", "sbe.serial", 900.0), row("indirect", "sbe.random", 200.0)]);
+    let page = page_of(&folder(&[("c.json", &report("canonical", &rows))]));
+    let claim = row_of(&page, "throughput of direct access by that of indirect access");
+    assert!(claim.contains(">4.5 ×<") && claim.contains(">1.50 ×<") && claim.contains("min CPU"), "{claim}");
+    let alone = page_of(&folder(&[("c.json", &report("canonical", &json!([rows[0]])))]));
+    assert!(row_of(&alone, "throughput of direct access by that").contains("not measured"));
+}
+
+#[test]
+fn remarks_are_not_counted() {
+    let row = json!({ "config": { "mode": "one_way", "payload_bytes": 72, "ends": "two processes" },
+        "throughput_per_s": 99_999.0, "verified": true });
+    let page = page_of(&folder(&[("p.json", &report("rpc payloads", &json!([row])))]));
+    let kafka = row_of(&page, "one way, 72 B, through Kafka");
+    assert!(kafka.contains("not measured through Kafka") && kafka.contains("99,999/s") && !kafka.contains("ahead"));
+    let first = line_of(&page, "published figures, 0 comparisons");
+    assert!(first.contains(&format!("{} figures not measured", gapless_measure::published::facts().len())), "{first}");
+}
+
+#[test]
+fn rates_of_the_sequencer_have_a_floor() {
+    let row = json!({ "config": { "mode": "throughput", "transport": "multicast", "payload_bytes": 64, "nodes": 3,
+        "batch_node": true, "batch_sequencer": true }, "throughput_per_s": 1e6, "verified": true });
+    let mut run = report("sequencer", &json!([row]));
+    let floor =
+        |bytes_per_s: f64| json!({ "name": "sequential_write", "payload_bytes": 1048576, "bytes_per_s": bytes_per_s });
+    run["floor"] = json!([floor(128e6), floor(512e6), floor(256e6)]);
+    let page = page_of(&folder(&[("s.json", &run)]));
+    let row = row_of(&page, "64 B, batched, messages through the sequencer");
+    assert!(row.contains("2,000,000/s<br><small>sequential write") && row.contains(">2.00<"), "{row}");
+}
+
+#[test]
+fn rate_of_calls_has_no_floor_of_medians() {
+    let mut row = call("gapless", 47_000.0, Value::Null);
+    row["latency_ns"] = json!({ "min": 1, "mean": 2.0, "p50": 20_000, "p90": 4, "p99": 5, "p99_9": 6, "p99_99": 7, "max": 8, "count": 9 });
+    row["floor_ratio"] = json!(0.63);
+    row["floor_name"] = json!("futex_round_trip");
+    let mut run = report("rpc curve", &json!([row]));
+    run["floor"] = json!([{ "name": "futex_round_trip", "payload_bytes": 0, "p50_ns": 33_000 }]);
+    let page = page_of(&folder(&[("c.json", &run)]));
+    let row = row_of(&page, "call, 1 B<");
+    assert!(row.contains("class=\"n\"><small>futex round trip</small><") && row.contains(">0.63<"), "{row}");
+}
+
+#[test]
+fn cpu_is_compared_with_peers() {
+    let with_cpu = |system: &str, rate: f64, ns: f64, acknowledgement: Value| {
+        let mut row = call(system, rate, acknowledgement);
+        row["cpu_ns_per_call"] = json!({ "client": ns });
+        row
+    };
+    let rows = json!([
+        with_cpu("gapless", 50_000.0, 20_000.0, Value::Null),
+        with_cpu("rabbitmq", 4_000.0, 225_000.0, json!("explicit")),
+        with_cpu("nats", 8_000.0, 150_000.0, Value::Null),
+    ]);
+    let page = page_of(&folder(&[("c.json", &report("rpc curve", &rows))]));
+    assert!(line_of(&page, "Next to RabbitMQ").contains("1 of 1 behind"), "100 % next to 90 %");
+    assert!(line_of(&page, "Next to NATS").contains("0 of 1 behind"), "100 % next to 120 %");
+    assert!(row_of(&page, "CPU time of all processes").contains("<small>20.0 µs of CPU a call</small>"));
+}
+
+#[test]
+fn times_keep_three_digits() {
+    let times = [999.4, 999.7, 9_996.0, 999_960.0, 12_345_678.0].map(html::time);
+    assert_eq!(times, ["999 ns", "1.00 µs", "10.0 µs", "1.00 ms", "12.3 ms"]);
+    assert_eq!([1.5, 1.0, 0.5, f64::NAN].map(|by| html::word(by).1), ["ahead", "level", "behind", "not compared"]);
 }
 
 /// The committed page is made again from the committed runs and compared. With `GAPLESS_DRAW=1` in the environment it is written
@@ -200,5 +376,5 @@ fn committed_page_is_made_of_its_runs() {
         std::fs::write(&committed, &made).expect("a place for the page");
     }
     let same = made == std::fs::read_to_string(&committed).unwrap_or_default();
-    assert!(same, "benchmarks/report.html is not what its runs give; GAPLESS_DRAW=1 writes it anew");
+    assert!(same, "benchmarks/report.html is not what its runs give; GAPLESS_DRAW=1 rewrites it");
 }

@@ -140,7 +140,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let outcome = match &arguments.benchmark {
         Some(benchmark) => measure(benchmark, &interrupted),
         None => {
-            let (text, outcome) = overview::run(&arguments.overview, &interrupted)?;
+            let (text, outcome) = overview::run(&arguments.overview, &interrupted);
             print(&text)?;
             outcome.map_err(Into::into)
         }

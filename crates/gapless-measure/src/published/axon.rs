@@ -5,9 +5,13 @@ use serde_json::json;
 use super::{Answer, Fact, Figure, Peer, Source, System, Unit};
 
 const ARTICLE: Source =
-    Source { system: "Axon Framework", machine: "laptop, i7 640M, 2 cores", year: "2011", wire: None };
-const REPEATED: Source =
-    Source { system: "Axon Framework, repeated runs", machine: "laptop, i7 640M, 2 cores", year: "2011", wire: None };
+    Source { system: "Axon Framework", machine: "laptop, i7 640M, 2 cores", year: "2011", difference: None };
+const REPEATED: Source = Source {
+    system: "Axon Framework, repeated runs",
+    machine: "laptop, i7 640M, 2 cores",
+    year: "2011",
+    difference: None,
+};
 
 /// A published rate, commands a second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,11 +20,11 @@ pub struct PublishedBus {
     pub key: &'static str,
     /// `simple` or `disruptor`.
     pub bus: &'static str,
-    /// Identifiers, in the words of our rows: `random`, `position` (none of the caller's) or `time-ordered`.
+    /// Identifiers, in the words of our rows: `random`, `position` (assigned by the bus) or `time-ordered`.
     pub identifiers: &'static str,
-    /// What is different from the other rows.
+    /// The difference from the other rows.
     pub what: &'static str,
-    /// Commands a second, one figure for each published run.
+    /// Commands a second, least and greatest of the published runs.
     pub runs_per_s: (u64, u64),
     /// Whether the figure is of the repeated runs, not of the article.
     pub repeated: bool,
@@ -62,25 +66,24 @@ pub const BUSES: [PublishedBus; 7] = [
 ];
 
 const fn peer(name: &'static str, config: &'static [(&'static str, &'static str)]) -> Peer {
-    Peer { name, config, without: &["drive", "encoding", "setup"] }
+    Peer { name, config, ignored_keys: &["drive", "encoding", "in_flight"] }
 }
 
-/// Both buses of the version that is measured here: with our load, and with the published one, which awaits no answer. Older runs
-/// state no setup and have our load.
-const PEERS: [Peer; 6] = [
+/// Both buses of the version that is measured here: with our load, and with the published one, which awaits no answer. Rows without
+/// a setup are of an older program, which was no fair comparison.
+const PEERS: [Peer; 4] = [
     peer("Axon 4, simple", &[("name", "axon simple"), ("setup", "ours")]),
     peer("Axon 4, simple, published load", &[("name", "axon simple"), ("setup", "published")]),
-    Peer { name: "Axon 4, simple", config: &[("name", "axon simple")], without: &["drive", "encoding"] },
     peer("Axon 4, disruptor", &[("name", "axon disruptor"), ("setup", "ours")]),
     peer("Axon 4, disruptor, published load", &[("name", "axon disruptor"), ("setup", "published")]),
-    Peer { name: "Axon 4, disruptor", config: &[("name", "axon disruptor")], without: &["drive", "encoding"] },
 ];
 
 pub(super) fn facts() -> Vec<Fact> {
     let facts = BUSES.iter().map(|row| {
-        // The simple bus works on the thread of its caller, as our direct drive; the disruptor hands over, as our pipelined one.
-        let drive = if row.bus == "simple" { "direct" } else { "pipelined" };
-        let config = vec![
+        // The simple bus works on the thread of its caller, one command after the other, as our direct drive with one in flight; the
+        // disruptor hands over, as our pipelined drive.
+        let is_simple = row.bus == "simple";
+        let mut config = vec![
             ("name", serde_json::Value::Null),
             ("setup", serde_json::Value::Null),
             ("mode", json!("throughput")),
@@ -88,14 +91,17 @@ pub(super) fn facts() -> Vec<Fact> {
             ("tier", json!("memory")),
             ("payload_bytes", json!(0)),
             ("aggregates", json!(1)),
-            ("drive", json!(drive)),
+            ("drive", json!(if is_simple { "direct" } else { "pipelined" })),
             ("identifiers", json!(row.identifiers)),
         ];
+        if is_simple {
+            config.push(("in_flight", json!(1)));
+        }
         let source = if row.repeated { &REPEATED } else { &ARTICLE };
         let (least, greatest) = row.runs_per_s;
         let figure = (least as f64, greatest as f64, Unit::PerSecond);
         let fact = Fact::new(System::Axon, format!("axon/{}", row.key), row.what.to_owned(), figure, source);
-        fact.answered(Answer::of("commands", Figure::Throughput, config).beside(&PEERS))
+        fact.answered(Answer::of("commands", Figure::Throughput, config).with_peers(&PEERS))
     });
     facts.collect()
 }

@@ -1,6 +1,6 @@
-//! [`Comparison`]: a figure of ours beside the published one.
+//! [`Comparison`]: a figure of ours next to the published one.
 
-use super::{Fact, Unit};
+use super::{Fact, Figure, Unit};
 use crate::Row;
 
 /// A figure that is published as "about" so much is met within this share of it.
@@ -17,16 +17,18 @@ pub enum Verdict {
     Behind,
     /// Ours is no result: the rate was missed or a check failed.
     NoResult,
+    /// Ours is shown and not compared, because it was measured another way.
+    Remark,
 }
 
-/// A figure of ours beside the published one.
+/// A figure of ours next to the published one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Comparison {
     /// Our figure, in the unit of the fact.
     pub ours: f64,
-    /// Ours by the best published figure, above 1 where ours is the better one; `None` across another wire.
+    /// Ours by the best published figure, above 1 where ours is the better one; `None` where the source has a difference.
     pub ratio: Option<f64>,
-    /// Who is ahead.
+    /// The result.
     pub verdict: Verdict,
 }
 
@@ -39,6 +41,7 @@ impl Verdict {
             Self::Level => "level",
             Self::Behind => "behind",
             Self::NoResult => "no result",
+            Self::Remark => "not compared",
         }
     }
 }
@@ -63,7 +66,9 @@ impl Fact {
     pub fn compare(&self, ours: f64) -> Comparison {
         let worst = if self.unit.more_is_better() { self.least } else { self.greatest };
         let ratio = self.unit.ratio(ours, self.best());
-        let verdict = if self.precision == "about" && (ratio - 1.0).abs() < ABOUT {
+        // Of a figure that is "below" a bound, nothing is known down there.
+        let is_unknown = self.precision == "below" && ratio < 1.0;
+        let verdict = if is_unknown || self.precision == "about" && (ratio - 1.0).abs() < ABOUT {
             Verdict::Level
         } else if ratio > 1.0 {
             Verdict::Ahead
@@ -72,19 +77,14 @@ impl Fact {
         } else {
             Verdict::Level
         };
-        Comparison { ours, ratio: self.source.wire.is_none().then_some(ratio), verdict }
+        Comparison { ours, ratio: self.source.difference.is_none().then_some(ratio), verdict }
     }
 
-    /// Compares the figure of a row that answers this fact; `None` if the row has no such figure.
+    /// Compares the figure of a row that answers this fact; `None` if the row has no such figure. Facts without an answer are rates.
     #[must_use]
     pub fn compare_row(&self, row: &Row) -> Option<Comparison> {
-        let ours = match &self.answer {
-            Some(answer) => answer.figure.of(row)?,
-            // A row that names the fact by its key.
-            None if self.unit == Unit::Nanoseconds => row.latency_ns?.p50 as f64,
-            None => row.throughput_per_s?,
-        };
-        let compared = self.compare(ours);
+        let figure = self.answer.as_ref().map_or(Figure::Throughput, |answer| answer.figure);
+        let compared = self.compare(figure.of(row)?);
         if row.failure().is_some() || row.missed_rate_per_s().is_some() {
             return Some(Comparison { ratio: None, verdict: Verdict::NoResult, ..compared });
         }

@@ -2,13 +2,13 @@
 
 use serde_json::json;
 
-use super::{Answer, Fact, Figure, Part, Source, System, Unit};
+use super::{Answer, Fact, Figure, LatencyPart, Source, System, Unit};
 use crate::numbers::grouped;
 
-/// Where the latencies come from, for the line under a table.
+/// Source of the latencies, for the line under a table.
 pub const LATENCY_SOURCE: &str =
     "published by CoralSequencer: UDP over loopback, 1,000,000 messages, desktop at 6.00 GHz";
-/// Where the rates come from, for the line under a table.
+/// Source of the rates, for the line under a table.
 pub const RATE_SOURCE: &str = "published by CoralSequencer: three nodes on one server at 3.7 GHz; messages a second \
 through the sequencer, and in parentheses of each node, which do not add up";
 /// The least time of a packet of 256 B from network card to network card.
@@ -16,9 +16,9 @@ pub const WIRE: &str = "between machines a packet of 256 B takes at least 382 ns
 10 Gb/s, 3.82 µs at 1 Gb/s: nothing here has crossed a wire";
 
 const LATENCY: Source =
-    Source { system: "CoralSequencer", machine: "desktop at 6.00 GHz", year: "2015, revised", wire: None };
+    Source { system: "CoralSequencer", machine: "desktop at 6.00 GHz", year: "2015, revised", difference: None };
 const RATE: Source =
-    Source { system: "CoralSequencer", machine: "server at 3.7 GHz", year: "2015, revised", wire: None };
+    Source { system: "CoralSequencer", machine: "server at 3.7 GHz", year: "2015, revised", difference: None };
 
 /// The slices of a latency that are published: the fastest messages, percent of all.
 pub const PERCENTS: [f64; 6] = [75.0, 90.0, 99.0, 99.9, 99.99, 99.999];
@@ -115,9 +115,9 @@ pub(super) fn facts() -> Vec<Fact> {
                 .answered(Answer::of("sequencer", figure, config));
             facts.push(if row.rest.is_none() { fact.roughly("about") } else { fact });
         };
-        push("mean", "average", row.mean_ns, Figure::Latency(Part::Mean));
+        push("mean", "average", row.mean_ns, Figure::Latency(LatencyPart::Mean));
         let Some(rest) = row.rest else { continue };
-        push("min", "least", rest.min_ns, Figure::Latency(Part::Min));
+        push("min", "least", rest.min_ns, Figure::Latency(LatencyPart::Min));
         for (percent, ns) in PERCENTS.into_iter().zip(rest.average_ns) {
             let words = format!("average of the fastest {percent} %");
             push(&format!("{percent}/average"), &words, ns, Figure::SliceAverage(percent));
@@ -126,7 +126,7 @@ pub(super) fn facts() -> Vec<Fact> {
             let words = format!("greatest of the fastest {percent} %");
             push(&format!("{percent}/greatest"), &words, ns, Figure::SliceGreatest(percent));
         }
-        push("max", "greatest", rest.max_ns, Figure::Latency(Part::Max));
+        push("max", "greatest", rest.max_ns, Figure::Latency(LatencyPart::Max));
     }
     for row in &RATES {
         let (bytes, packets) = (row.payload_bytes, if row.batch { "batched" } else { "one-per-packet" });

@@ -10,7 +10,7 @@ pub enum Figure {
     /// Messages, calls or commands a second.
     Throughput,
     /// A latency, ns.
-    Latency(Part),
+    Latency(LatencyPart),
     /// Average of the fastest part of all messages, this many percent, ns.
     SliceAverage(f64),
     /// Greatest latency of the fastest part of all messages, this many percent, ns.
@@ -19,13 +19,11 @@ pub enum Figure {
     NodeRate,
     /// CPU time of all processes, percent of one core.
     CpuPercent,
-    /// A number beside the usual ones.
-    Extra(&'static str),
 }
 
 /// A value of a latency.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part {
+pub enum LatencyPart {
     Min,
     Mean,
     P50,
@@ -34,7 +32,7 @@ pub enum Part {
     Max,
 }
 
-impl Part {
+impl LatencyPart {
     /// The value, ns.
     #[must_use]
     pub fn of(self, latency: &LatencyNs) -> f64 {
@@ -59,8 +57,7 @@ impl Figure {
             Self::SliceAverage(percent) => slice(row, percent, "average_ns"),
             Self::SliceGreatest(percent) => slice(row, percent, "greatest_ns"),
             Self::NodeRate => node_rate(row),
-            Self::CpuPercent => cpu_percent(row),
-            Self::Extra(key) => row.extra.get(key).and_then(Value::as_f64),
+            Self::CpuPercent => Some(cpu_ns_per_call(row)? * row.throughput_per_s? / 1e9 * 100.0),
         }
     }
 }
@@ -77,8 +74,10 @@ fn node_rate(row: &Row) -> Option<f64> {
     (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64)
 }
 
-fn cpu_percent(row: &Row) -> Option<f64> {
+/// CPU time of all processes for one call, ns; `None` where it was not measured.
+#[must_use]
+pub fn cpu_ns_per_call(row: &Row) -> Option<f64> {
     let each = row.extra.get("cpu_ns_per_call")?.as_object()?;
     let ns: f64 = each.values().filter_map(Value::as_f64).sum();
-    (ns > 0.0).then_some(ns * row.throughput_per_s? / 1e9 * 100.0)
+    (ns > 0.0).then_some(ns)
 }

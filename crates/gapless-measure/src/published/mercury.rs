@@ -2,18 +2,15 @@
 
 use serde_json::json;
 
-use super::{Answer, Fact, Figure, Part, Source, System, Unit};
+use super::{Answer, Fact, Figure, LatencyPart, Source, System, Unit};
 use crate::numbers::grouped;
 
-const MEMORY: Source = Source { system: "Mercury, in memory", machine: "not stated", year: "not stated", wire: None };
-const KAFKA: Source = Source {
-    system: "Mercury, through Kafka",
-    machine: "not stated",
-    year: "not stated",
-    wire: Some("Kafka between two applications; ours is shared memory between two processes"),
-};
+const MEMORY: Source =
+    Source { system: "Mercury, in memory", machine: "not stated", year: "not stated", difference: None };
+const KAFKA: Source =
+    Source { system: "Mercury, through Kafka", machine: "not stated", year: "not stated", difference: None };
 const RUST: Source =
-    Source { system: "Mercury, engine in Rust", machine: "laptop, 12 cores", year: "2026", wire: None };
+    Source { system: "Mercury, engine in Rust", machine: "laptop, 12 cores", year: "2026", difference: None };
 
 /// Published figures of one size, calls a second: least and greatest of the cycles that count.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -65,35 +62,54 @@ pub const OVERLOADED_PER_S: u64 = 100_599;
 /// A call of another route while a flood goes on, ns.
 pub const PROBE_NS: u64 = 17_000;
 
+/// No row of ours passes Kafka.
+const NOT_THROUGH_KAFKA: &str = "not measured through Kafka";
+
 pub(super) fn facts() -> Vec<Fact> {
     let mut facts = Vec::new();
-    for (through, ends, source) in [("memory", "one process", &MEMORY), ("kafka", "two processes", &KAFKA)] {
+    for (through, ends, source) in [("memory", "one process", &MEMORY), ("kafka", "Kafka", &KAFKA)] {
         for size in &PAYLOADS {
             let ranges = if through == "memory" { size.memory } else { size.kafka };
             let ways = [("one_way", "one way", size.one_way), ("two_way", "two ways", size.two_way)];
             for ((mode, words, bytes), (least, greatest)) in ways.into_iter().zip(ranges) {
                 let key = format!("mercury/{through}/{mode}/{bytes}");
-                let config = vec![("mode", json!(mode)), ("payload_bytes", json!(bytes)), ("ends", json!(ends))];
+                let config =
+                    |ends: &str| vec![("mode", json!(mode)), ("payload_bytes", json!(bytes)), ("ends", json!(ends))];
+                let mut answer = Answer::of("rpc payloads", Figure::Throughput, config(ends));
+                if through == "kafka" {
+                    answer = answer.remarking(NOT_THROUGH_KAFKA, config("two processes"));
+                }
                 let through = if through == "memory" { "in memory" } else { "through Kafka" };
                 let what = format!("{words}, {} B, {through}", grouped(bytes as u64));
                 let fact = Fact::new(System::Mercury, key, what, (least, greatest, Unit::PerSecond), source);
-                facts.push(fact.answered(Answer::of("rpc payloads", Figure::Throughput, config)));
+                facts.push(fact.answered(answer));
             }
         }
     }
+    // 155,089/s are 6 µs a call: one at a time.
+    let one_by_one = vec![("name", json!("one by one 1→50")), ("callers", json!(1)), ("in_flight", json!(1))];
+    let many_in_flight = vec![("name", json!("parallel 1→50"))];
+    let parallel = |callers: u64, in_flight: u64, name: &str| {
+        vec![("name", json!(name)), ("callers", json!(callers)), ("in_flight", json!(in_flight))]
+    };
+    let of = |config| Answer::of("rpc scenarios", Figure::Throughput, config);
     let scenarios = [
-        ("1-50", "parallel 1→50", ONE_TO_FIFTY_PER_S),
-        ("50-50", "parallel 50→50", FIFTY_TO_FIFTY_PER_S),
-        ("overloaded", "overloaded 100→50", OVERLOADED_PER_S),
+        (
+            "1-50",
+            "one by one 1→50",
+            ONE_TO_FIFTY_PER_S,
+            of(one_by_one).remarking("not compared: 64 in flight", many_in_flight),
+        ),
+        ("50-50", "parallel 50→50", FIFTY_TO_FIFTY_PER_S, of(parallel(50, 50, "parallel 50→50"))),
+        ("overloaded", "overloaded 100→50", OVERLOADED_PER_S, of(parallel(100, 10_000, "overloaded 100→50"))),
     ];
-    for (key, name, per_s) in scenarios {
-        let config = vec![("name", json!(name))];
+    for (key, name, per_s, answer) in scenarios {
         let what = format!("{name}, callers to workers");
         let fact = Fact::new(System::Mercury, format!("mercury/{key}"), what, (per_s as f64, Unit::PerSecond), &RUST);
-        facts.push(fact.answered(Answer::of("rpc scenarios", Figure::Throughput, config)));
+        facts.push(fact.answered(answer));
     }
     let config = vec![("name", json!(["probe, flood on the other core", "probe, flood on all cores"]))];
-    let answer = Answer::of("rpc scenarios", Figure::Latency(Part::P50), config);
+    let answer = Answer::of("rpc scenarios", Figure::Latency(LatencyPart::P50), config);
     let what = "probe of another route during a flood, p50 of ours".to_owned();
     let figure = (PROBE_NS as f64, Unit::Nanoseconds);
     facts.push(Fact::new(System::Mercury, "mercury/probe".to_owned(), what, figure, &RUST).answered(answer));

@@ -1,19 +1,19 @@
 //! Figures that others have published, each of them once: tables, the overview and the report take them from here.
 //!
-//! They are facts about other machines, and some about another wire ([`Source::wire`]): never a basis for "x times faster" there.
+//! They are facts about other machines, and some about another wire ([`Difference`]): never a basis for "x times faster" there.
 //!
 //! | module | published by |
 //! |---|---|
 //! | [`rumi`] | Rumi: a service on a primary and its backup |
 //! | [`coralsequencer`] | CoralSequencer: round trips, and three nodes that push |
-//! | [`endurox`] | Enduro/X, beside RabbitMQ: local calls, and killed processes |
+//! | [`endurox`] | Enduro/X, next to RabbitMQ: local calls, and killed processes |
 //! | [`mercury`] | Mercury: events in memory and through Kafka |
 //! | [`axon`] | Axon Framework: the command bus |
 //! | `figure` | where the figure that answers a fact stands in a row |
 //! | `comparison` | a figure of ours next to the published one |
 //!
-//! A [`Fact`] is one published figure. [`Fact::is_answered_by`] finds our row for it: the row names the key of the fact under
-//! [`ANSWERS`], or its configuration has the values that [`Answer::config`] asks for.
+//! A [`Fact`] is one published figure. [`Fact::is_answered_by`] finds our row for it: its configuration has the values that
+//! [`Answer::config`] asks for. A row of another benchmark names the key of the fact under [`ANSWERS`], too.
 
 use serde_json::Value;
 
@@ -28,7 +28,7 @@ pub mod mercury;
 pub mod rumi;
 
 pub use comparison::{Comparison, Verdict};
-pub use figure::{Figure, Part};
+pub use figure::{Figure, LatencyPart, cpu_ns_per_call};
 
 /// The key in [`Row::extra`] with which a row names the fact that it answers: its key, or a list of keys.
 pub const ANSWERS: &str = "answers";
@@ -40,7 +40,7 @@ pub enum System {
     Rumi,
     /// A sequencer and its nodes.
     CoralSequencer,
-    /// Calls between processes, beside RabbitMQ.
+    /// Calls between processes, next to RabbitMQ.
     EnduroX,
     /// Calls by the size of the payload, in memory and between processes.
     Mercury,
@@ -57,8 +57,27 @@ pub struct Source {
     pub machine: &'static str,
     /// Year of the publication; `not stated`.
     pub year: &'static str,
-    /// The wire or store that figures of this source passed and ours do not; `None` if both are alike. No ratio is made across it.
-    pub wire: Option<&'static str>,
+    /// Reason why no ratio is made between its figures and ours; `None` if both are alike.
+    pub difference: Option<Difference>,
+}
+
+/// Reason why no ratio is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Difference {
+    /// Published figures passed a wire that ours do not pass.
+    Wire(&'static str),
+    /// The published figure was configured, not measured.
+    Setting(&'static str),
+}
+
+impl Difference {
+    /// The difference in words.
+    #[must_use]
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Wire(text) | Self::Setting(text) => text,
+        }
+    }
 }
 
 /// Unit of a figure.
@@ -72,6 +91,10 @@ pub enum Unit {
     CpuPercent,
     /// A rate as a multiple of that of RabbitMQ; the greater figure is the better one.
     TimesRabbitMq,
+    /// A rate of direct access as a multiple of that of indirect access; the greater figure is the better one.
+    TimesIndirect,
+    /// A time of direct access, percent of that of indirect access; the smaller figure is the better one.
+    PercentOfIndirect,
 }
 
 /// A published figure.
@@ -81,7 +104,7 @@ pub struct Fact {
     pub key: String,
     /// The table that it belongs to.
     pub system: System,
-    /// What was measured, in words.
+    /// The measured quantity, in words.
     pub what: String,
     /// Least published figure.
     pub least: f64,
@@ -93,7 +116,7 @@ pub struct Fact {
     pub precision: &'static str,
     /// Where it was published.
     pub source: &'static Source,
-    /// Rows of ours beside it; `None` if this program measures nothing like it.
+    /// Our rows for it; `None` if this program measures nothing like it.
     pub answer: Option<Answer>,
 }
 
@@ -108,6 +131,17 @@ pub struct Answer {
     pub figure: Figure,
     /// Other systems of the same run.
     pub peers: &'static [Peer],
+    /// Rows of ours that are shown with the figure and not compared with it.
+    pub remark: Option<Remark>,
+}
+
+/// Rows of ours that are like a published figure, but not enough for a comparison.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Remark {
+    /// Reason why they are not compared.
+    pub reason: &'static str,
+    /// Values of their configuration.
+    pub config: Vec<(&'static str, Value)>,
 }
 
 /// A system that is measured in the same run as ours.
@@ -117,15 +151,21 @@ pub struct Peer {
     pub name: &'static str,
     /// Text values of the configuration in place of ours.
     pub config: &'static [(&'static str, &'static str)],
-    /// Keys of ours that its rows need not have.
-    pub without: &'static [&'static str],
+    /// Keys of ours that need not match.
+    pub ignored_keys: &'static [&'static str],
 }
 
 impl Unit {
     /// Whether the greater figure is the better one.
     #[must_use]
     pub fn more_is_better(self) -> bool {
-        matches!(self, Self::PerSecond | Self::TimesRabbitMq)
+        matches!(self, Self::PerSecond | Self::TimesRabbitMq | Self::TimesIndirect)
+    }
+
+    /// Whether the figure is one of our rows by another.
+    #[must_use]
+    pub fn is_of_two_rows(self) -> bool {
+        matches!(self, Self::TimesRabbitMq | Self::TimesIndirect | Self::PercentOfIndirect)
     }
 }
 
@@ -159,31 +199,41 @@ impl Fact {
         self
     }
 
-    /// Whether `row` names this fact.
+    /// Whether `row` of `benchmark` is our answer to this fact. A row that names the fact may be of another benchmark, with another
+    /// name; the rest of its configuration is asked for all the same.
     #[must_use]
-    pub fn is_named_by(&self, row: &Row) -> bool {
+    pub fn is_answered_by(&self, benchmark: &str, row: &Row) -> bool {
+        let is_named = self.is_named_by(row);
+        match &self.answer {
+            Some(answer) if is_named => has_all(row, answer.config.iter().filter(|(key, _)| *key != "name")),
+            Some(answer) => answer.is_of(benchmark, row, None),
+            None => is_named,
+        }
+    }
+
+    fn is_named_by(&self, row: &Row) -> bool {
         match row.extra.get(ANSWERS) {
             Some(Value::String(key)) => *key == self.key,
             Some(Value::Array(keys)) => keys.iter().any(|key| *key == self.key),
             _ => false,
         }
     }
-
-    /// Whether `row` of `benchmark` is our answer to this fact.
-    #[must_use]
-    pub fn is_answered_by(&self, benchmark: &str, row: &Row) -> bool {
-        self.is_named_by(row) || self.answer.as_ref().is_some_and(|answer| answer.is_of(benchmark, row, None))
-    }
 }
 
 impl Answer {
     /// Rows of `benchmark` whose configuration has these values.
     pub(crate) fn of(benchmark: &'static str, figure: Figure, config: Vec<(&'static str, Value)>) -> Self {
-        Self { benchmark, config, figure, peers: &[] }
+        Self { benchmark, config, figure, peers: &[], remark: None }
+    }
+
+    /// The same with rows that are shown and not compared.
+    pub(crate) fn remarking(mut self, reason: &'static str, config: Vec<(&'static str, Value)>) -> Self {
+        self.remark = Some(Remark { reason, config });
+        self
     }
 
     /// The same with other systems of the run.
-    pub(crate) fn beside(mut self, peers: &'static [Peer]) -> Self {
+    pub(crate) fn with_peers(mut self, peers: &'static [Peer]) -> Self {
         self.peers = peers;
         self
     }
@@ -191,27 +241,32 @@ impl Answer {
     /// Whether `row` of `benchmark` has the configuration: ours, or that of a peer.
     #[must_use]
     pub fn is_of(&self, benchmark: &str, row: &Row, peer: Option<&Peer>) -> bool {
-        let Ok(config) = serde_json::to_value(&row.config) else { return false };
+        if self.benchmark != benchmark {
+            return false;
+        }
         let of_peer = peer.map_or(&[][..], |peer| peer.config);
-        let is_left_out = |key: &str| {
-            peer.is_some_and(|peer| peer.without.contains(&key)) || of_peer.iter().any(|(other, _)| *other == key)
+        let is_ignored = |key: &str| {
+            peer.is_some_and(|peer| peer.ignored_keys.contains(&key)) || of_peer.iter().any(|(other, _)| *other == key)
         };
-        self.benchmark == benchmark
-            && of_peer.iter().all(|(key, value)| config[*key] == *value)
-            && self
-                .config
-                .iter()
-                .filter(|(key, _)| !is_left_out(key))
-                .all(|(key, value)| is_one_of(&config[*key], value))
+        of_peer.iter().all(|(key, value)| row.config.value(key) == *value)
+            && has_all(row, self.config.iter().filter(|(key, _)| !is_ignored(key)))
     }
 }
 
-/// An absent key reads as null.
-fn is_one_of(found: &Value, asked: &Value) -> bool {
-    match asked {
-        Value::Array(any) => any.contains(found),
-        one => found == one,
+impl Remark {
+    /// Whether it is of `row`.
+    #[must_use]
+    pub fn is_of(&self, row: &Row) -> bool {
+        has_all(row, self.config.iter())
     }
+}
+
+/// Whether a row has these values: one of each list. An absent key reads as null.
+fn has_all<'a>(row: &Row, mut asked: impl Iterator<Item = &'a (&'static str, Value)>) -> bool {
+    asked.all(|(key, asked)| match asked {
+        Value::Array(any) => any.contains(&row.config.value(key)),
+        one => row.config.value(key) == *one,
+    })
 }
 
 /// Least and greatest figure, and their unit.

@@ -1,12 +1,12 @@
 //! Rumi (Neeve Research), the result pages of its canonical benchmark: a service on a primary with its backup.
 //!
 //! Xeon Gold 6334, two hosts, InfiniBand, clustered, 10,000 messages a second for a latency, uncapped for a throughput. About 23 µs
-//! of each latency is said to be the wire. A flush there is not a sync. Direct access is said to have three times the throughput
-//! of indirect; no figure of it is published.
+//! of each latency is said to be the wire. A flush there is not a sync. Of direct access no throughput is published, only the claims
+//! in [`DIRECT_TIMES_INDIRECT`] and [`DIRECT_LATENCY_PERCENT`].
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{Answer, Fact, Figure, Part, Source, System, Unit};
+use super::{Answer, Difference, Fact, Figure, LatencyPart, Source, System, Unit};
 
 /// For the line under a table.
 pub const SOURCE: &str = "published by Rumi, Feb 2025: Xeon Gold 6334, two hosts over InfiniBand, clustered; about 23 µs of each latency is said to be the wire; flush is not a sync";
@@ -15,9 +15,15 @@ const CLUSTERED: Source = Source {
     system: "Rumi",
     machine: "Xeon Gold 6334, two hosts",
     year: "2025",
-    wire: Some("InfiniBand, about 23 µs of a latency; ours is loopback"),
+    difference: Some(Difference::Wire("InfiniBand, about 23 µs of a latency; ours is loopback")),
 };
-const ENCODING: Source = Source { system: "Rumi", machine: "Xeon Gold 6334", year: "2025", wire: None };
+const ENCODING: Source = Source { system: "Rumi", machine: "Xeon Gold 6334", year: "2025", difference: None };
+const CLAIM: Source = Source {
+    system: "Rumi, direct access by its own indirect access",
+    machine: "Xeon Gold 6334, two hosts",
+    year: "2025",
+    difference: None,
+};
 
 /// A published latency at 10,000 messages a second, version 4.0, µs.
 #[derive(Debug, Clone, Copy)]
@@ -82,24 +88,34 @@ pub const THROUGHPUTS: [PublishedThroughput; 4] = [
 pub const ENCODE_NS: (u64, u64) = (240, 280);
 /// Decoding of the Car message alone, ns: least and greatest published.
 pub const DECODE_NS: (u64, u64) = (235, 275);
+/// Throughput of direct access as a multiple of that of indirect access: a claim.
+pub const DIRECT_TIMES_INDIRECT: u64 = 3;
+/// Latency of direct access, percent of that of indirect access: a claim.
+pub const DIRECT_LATENCY_PERCENT: u64 = 90;
+
+/// Encodings of a row like the published ones: SBE in the place of theirs.
+const ENCODINGS: [&str; 2] = ["sbe.serial", "sbe.random"];
+/// Encodings of a message alone.
+const ALL_ENCODINGS: [&str; 4] = ["sbe.serial", "sbe.random", "protobuf.serial", "protobuf.random"];
 
 /// The rate of the latencies, messages a second.
-const LATENCY_RATE_PER_S: u64 = 10_000;
+pub const LATENCY_RATE_PER_S: u64 = 10_000;
 
 pub(super) fn facts() -> Vec<Fact> {
     let mut facts = Vec::new();
     for row in &LATENCIES {
         let PublishedLatency { access, cpu, p50_us, p99_us, p99_9_us } = *row;
-        let parts = [("p50", p50_us, Part::P50), ("p99", p99_us, Part::P99), ("p99.9", p99_9_us, Part::P99_9)];
+        let parts = [
+            ("p50", p50_us, LatencyPart::P50),
+            ("p99", p99_us, LatencyPart::P99),
+            ("p99.9", p99_9_us, LatencyPart::P99_9),
+        ];
         for (name, us, part) in parts {
             let key = format!("rumi/latency/{access}/{cpu}/{name}");
             let what = format!("{access} access, {} CPU, 10,000/s, {name}", plan(cpu));
             let mut answer = clustered("latency", access, Figure::Latency(part));
-            answer.config.extend([
-                ("cpu", json!(cpu)),
-                ("rate_per_s", json!(LATENCY_RATE_PER_S)),
-                ("sessions", json!(1)),
-            ]);
+            answer.config.extend(at_a_rate());
+            answer.config.push(("cpu", json!(cpu)));
             let figure = ((us * 1000.0).round(), Unit::Nanoseconds);
             facts.push(Fact::new(System::Rumi, key, what, figure, &CLUSTERED).answered(answer));
         }
@@ -113,14 +129,44 @@ pub(super) fn facts() -> Vec<Fact> {
         let figure = (messages_per_s as f64, Unit::PerSecond);
         facts.push(Fact::new(System::Rumi, key, what, figure, &CLUSTERED).answered(answer));
     }
+    facts.extend(claims());
     for (name, (least, greatest)) in [("encode", ENCODE_NS), ("decode", DECODE_NS)] {
         let key = format!("rumi/serialization/{name}");
-        let config = vec![("name", json!(name)), ("encoding", json!(["sbe.serial", "sbe.random"]))];
-        let answer = Answer::of("serialization", Figure::Latency(Part::Mean), config);
+        let config = vec![("name", json!(name)), ("encoding", json!(ALL_ENCODINGS))];
+        let answer = Answer::of("serialization", Figure::Latency(LatencyPart::Mean), config);
         let figure = (least as f64, greatest as f64, Unit::Nanoseconds);
         facts.push(Fact::new(System::Rumi, key, format!("{name} one message"), figure, &ENCODING).answered(answer));
     }
     facts
+}
+
+/// Claims about direct access, answered at each CPU plan by our row of direct access and the one of indirect access next to it.
+fn claims() -> [Fact; 2] {
+    let claim = |key: &str, what: &str, figure: (f64, Unit), answer: Answer| {
+        let fact = Fact::new(System::Rumi, format!("rumi/claim/{key}"), what.to_owned(), figure, &CLAIM);
+        fact.roughly("about").answered(answer)
+    };
+    let mut latency = clustered("latency", "direct", Figure::Latency(LatencyPart::P50));
+    latency.config.extend(at_a_rate());
+    let throughput = clustered("throughput", "direct", Figure::Throughput);
+    [
+        claim(
+            "throughput",
+            "throughput of direct access by that of indirect access",
+            (DIRECT_TIMES_INDIRECT as f64, Unit::TimesIndirect),
+            throughput,
+        ),
+        claim(
+            "latency",
+            "latency of direct access by that of indirect access, 10,000/s, p50",
+            (DIRECT_LATENCY_PERCENT as f64, Unit::PercentOfIndirect),
+            latency,
+        ),
+    ]
+}
+
+fn at_a_rate() -> [(&'static str, Value); 2] {
+    [("rate_per_s", json!(LATENCY_RATE_PER_S)), ("sessions", json!(1))]
 }
 
 /// Rows of our primary and backup that are like the published ones: event sourcing, SBE in the place of their encoding.
@@ -129,7 +175,7 @@ fn clustered(mode: &str, access: &str, figure: Figure) -> Answer {
         ("program", json!("es")),
         ("mode", json!(mode)),
         ("access", json!(access)),
-        ("encoding", json!(["sbe.serial", "sbe.random"])),
+        ("encoding", json!(ENCODINGS)),
         ("tier", json!("quorum")),
         ("clustered", json!(true)),
         ("transport", json!("tcp")),

@@ -76,7 +76,7 @@ fn figures_are_found_in_their_rows() {
         "slices": [{ "percent": 99.0, "average_ns": 7.5, "greatest_ns": 9 }],
         "roles": [{ "role": "sequencer", "rate_per_s": 9.0 }, { "role": "node 1", "rate_per_s": 2.0 },
                   { "role": "node 2", "rate_per_s": 4.0 }],
-        "cpu_ns_per_call": { "client": 3e8, "server": 2e8 }, "silence_ns": 5,
+        "cpu_ns_per_call": { "client": 3e8, "server": 2e8 },
     });
     let row = row(json!({}), extra);
     assert_eq!(Figure::SliceAverage(99.0).of(&row), Some(7.5));
@@ -84,8 +84,8 @@ fn figures_are_found_in_their_rows() {
     assert_eq!(Figure::SliceGreatest(75.0).of(&row), None);
     assert_eq!(Figure::NodeRate.of(&row), Some(3.0));
     assert_eq!(Figure::CpuPercent.of(&row), Some(50.0));
-    assert_eq!(Figure::Extra("silence_ns").of(&row), Some(5.0));
-    assert_eq!(Figure::Latency(Part::Mean).of(&row), None);
+    assert_eq!(cpu_ns_per_call(&row), Some(5e8));
+    assert_eq!(Figure::Latency(LatencyPart::Mean).of(&row), None);
     assert_eq!(Figure::CpuPercent.of(&Row::default()), None);
 }
 
@@ -102,9 +102,65 @@ fn the_better_figure_is_ahead() {
 }
 
 #[test]
-fn missed_rate_is_no_result() {
+fn nothing_is_known_below_a_bound() {
+    let fact = fact("endurox/call/2560").unwrap();
+    assert_eq!([4_900.0, 5_100.0].map(|ours| fact.compare(ours).verdict), [Verdict::Level, Verdict::Ahead]);
+}
+
+#[test]
+fn missed_and_failed_rows_are_no_result() {
     let fact = fact("rumi/throughput/indirect/min/4.0").unwrap();
-    let missed = Row { verified: Some(false), throughput_per_s: Some(1e9), ..Row::default() };
-    assert_eq!(fact.compare_row(&missed).unwrap().verdict, Verdict::NoResult);
+    let sound = Row { throughput_per_s: Some(1e9), ..Row::default() };
+    assert_eq!(fact.compare_row(&sound).unwrap().verdict, Verdict::Ahead);
+    let failed = Row { verified: Some(false), ..sound.clone() };
+    let mut missed = Row { rate_reached: Some(false), ..sound };
+    missed.config.rate_per_s = Some(10_000);
+    for row in [failed, missed] {
+        let compared = fact.compare_row(&row).unwrap();
+        assert_eq!((compared.verdict, compared.ratio), (Verdict::NoResult, None));
+    }
     assert_eq!(fact.compare_row(&Row::default()), None);
+}
+
+#[test]
+fn a_set_time_out_has_no_ratio() {
+    let compared = fact("endurox/killed-server").unwrap().compare(1e6);
+    assert_eq!((compared.verdict, compared.ratio), (Verdict::Ahead, None));
+}
+
+#[test]
+fn a_named_key_does_not_change_the_load() {
+    let fact = fact("axon/simple/repeated").unwrap();
+    let row = |in_flight: u64| {
+        let config = json!({ "name": "commands, direct", "mode": "throughput", "encoding": "sbe", "tier": "memory",
+            "payload_bytes": 0, "aggregates": 1, "drive": "direct", "identifiers": "time-ordered", "in_flight": in_flight });
+        row(config, json!({ "answers": "axon/simple/repeated" }))
+    };
+    assert!(fact.is_answered_by("overview", &row(1)) && !fact.is_answered_by("overview", &row(4096)));
+}
+
+#[test]
+fn unfair_rows_of_axon_answer_nothing() {
+    let answer = fact("axon/simple").unwrap().answer.unwrap();
+    let row = |setup: Value| {
+        let config = json!({ "name": "axon simple", "mode": "throughput", "encoding": "objects", "tier": "memory",
+            "payload_bytes": 0, "aggregates": 1, "identifiers": "random", "in_flight": 4096, "setup": setup });
+        row(config, json!({}))
+    };
+    let found = |setup: Value| {
+        answer.peers.iter().filter(|peer| answer.is_of("commands", &row(setup.clone()), Some(peer))).count()
+    };
+    assert_eq!([json!("ours"), json!("published"), Value::Null].map(found), [1, 1, 0]);
+}
+
+#[test]
+fn rows_that_are_only_alike_are_remarks() {
+    let remark = |key: &str| fact(key).unwrap().answer.unwrap().remark.unwrap();
+    let through_memory = row(json!({ "mode": "one_way", "payload_bytes": 72, "ends": "two processes" }), json!({}));
+    assert!(remark("mercury/kafka/one_way/72").is_of(&through_memory));
+    assert!(!fact("mercury/kafka/one_way/72").unwrap().is_answered_by("rpc payloads", &through_memory));
+    let many = row(json!({ "name": "parallel 1→50", "callers": 1, "in_flight": 64 }), json!({}));
+    assert!(
+        remark("mercury/1-50").is_of(&many) && !fact("mercury/1-50").unwrap().is_answered_by("rpc scenarios", &many)
+    );
 }

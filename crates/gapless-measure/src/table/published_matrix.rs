@@ -2,14 +2,12 @@
 //! configuration next to it.
 
 use super::{Table, TableStyle, absent, microseconds, rate};
-use crate::published::rumi::{LATENCIES, THROUGHPUTS};
+use crate::published::rumi::{LATENCIES, LATENCY_RATE_PER_S, THROUGHPUTS};
 use crate::{LatencyNs, Row};
 
 const ACCESSES: [&str; 2] = ["indirect", "direct"];
 const CPUS: [&str; 3] = ["min", "default", "max"];
 const ENCODINGS: [&str; 2] = ["sbe", "protobuf"];
-/// Messages a second of the published latencies.
-const RATE_PER_S: u64 = 10_000;
 
 /// The whole published matrix beside the clustered rows of `rows`; `None` without such rows.
 pub(super) fn published_matrix(rows: &[Row], style: TableStyle) -> Option<String> {
@@ -74,7 +72,7 @@ fn find<'row>(rows: &'row [Row], (mode, access, cpu, encoding): (&str, &str, &st
             && is(&config.cpu, cpu)
             && is(&config.tier, "quorum")
             && config.encoding.as_ref().is_some_and(|found| found.starts_with(encoding))
-            && (mode == "throughput" || (config.rate_per_s == Some(RATE_PER_S) && sessions == Some(1)))
+            && (mode == "throughput" || (config.rate_per_s == Some(LATENCY_RATE_PER_S) && sessions == Some(1)))
     })
 }
 
@@ -109,7 +107,7 @@ mod tests {
                 tier: text("quorum"),
                 cpu: text("default"),
                 clustered: Some(true),
-                rate_per_s: (mode == "latency").then_some(RATE_PER_S),
+                rate_per_s: (mode == "latency").then_some(LATENCY_RATE_PER_S),
                 ..RowConfig::default()
             },
             ..Row::default()
