@@ -56,6 +56,11 @@ pub trait Handler: Send {
     /// Answers a call: writes into `reply`, which is empty.
     fn call(&mut self, request: &[u8], reply: &mut Vec<u8>);
 
+    /// Answers a call that a server which is gone had before.
+    fn call_again(&mut self, request: &[u8], reply: &mut Vec<u8>) {
+        self.call(request, reply);
+    }
+
     /// Takes a message that nobody answers.
     fn receive(&mut self, message: &[u8]);
 }

@@ -130,7 +130,11 @@ impl Server for RabbitMqServer {
                     continue;
                 }
                 answer.clear();
-                handler.call(delivery.body, &mut answer);
+                if delivery.is_redelivered {
+                    handler.call_again(delivery.body, &mut answer);
+                } else {
+                    handler.call(delivery.body, &mut answer);
+                }
                 reply_to.clear();
                 reply_to.push_str(delivery.reply_to);
                 ticket.clear();

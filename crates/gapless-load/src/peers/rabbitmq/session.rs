@@ -22,6 +22,7 @@ pub(super) struct Session {
     connection: Connection,
     /// What has been read of the next delivery.
     tag: Option<u64>,
+    is_redelivered: bool,
     correlation_id: String,
     reply_to: String,
     body: Vec<u8>,
@@ -33,6 +34,8 @@ pub(super) struct Session {
 /// A message from the broker.
 pub(super) struct Delivery<'a> {
     pub(super) tag: u64,
+    /// Whether it had been sent to a server that did not acknowledge it.
+    pub(super) is_redelivered: bool,
     pub(super) correlation_id: &'a str,
     pub(super) reply_to: &'a str,
     pub(super) body: &'a [u8],
@@ -44,6 +47,7 @@ impl Session {
         let mut session = Self {
             connection: Connection::open(address, waiting)?,
             tag: None,
+            is_redelivered: false,
             correlation_id: String::new(),
             reply_to: String::new(),
             body: Vec::new(),
@@ -148,6 +152,7 @@ impl Session {
                         BASIC_DELIVER => {
                             fields.text()?;
                             self.tag = Some(fields.long_long()?);
+                            self.is_redelivered = fields.byte()? & 1 != 0;
                         }
                         method => return Err(unexpected("a delivery", method, fields)),
                     }
@@ -177,7 +182,8 @@ impl Session {
             {
                 self.was_given = true;
                 let (correlation_id, reply_to, body) = (&*self.correlation_id, &*self.reply_to, &*self.body);
-                return Ok(Some(Delivery { tag, correlation_id, reply_to, body }));
+                let is_redelivered = self.is_redelivered;
+                return Ok(Some(Delivery { tag, is_redelivered, correlation_id, reply_to, body }));
             }
         }
         Ok(None)

@@ -67,6 +67,10 @@ impl Handler for Work {
         reply.extend(self.answered(request, 1).unwrap_or_default());
     }
 
+    fn call_again(&mut self, request: &[u8], reply: &mut Vec<u8>) {
+        reply.extend(self.answered(request, 2).unwrap_or_default());
+    }
+
     fn receive(&mut self, _message: &[u8]) {}
 }
 
