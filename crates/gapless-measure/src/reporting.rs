@@ -3,6 +3,7 @@
 use crate::floor::{FloorKind, FloorPlan};
 use crate::progress::Progress;
 use crate::statistics::{median, range};
+use crate::table::{Column, in_words};
 use crate::{BenchError, Result};
 use crate::{LatencyNs, Report, Row, RowConfig, output_file, plot};
 use clap::builder::{PathBufValueParser, TypedValueParser};
@@ -89,6 +90,8 @@ pub struct Run<'a> {
     pub interrupted: &'a AtomicBool,
     benchmark: &'static str,
     progress: Progress,
+    /// Whether its rows are those of another measurement, which prints them.
+    is_part: bool,
     step: u64,
 }
 
@@ -104,7 +107,8 @@ impl<'a> Run<'a> {
         let Shown { benchmark, steps, notes, text, draw } = shown;
         let is_quiet = output.json.is_on_stdout();
         let progress = Progress::new(steps as u64, benchmark, is_quiet);
-        let mut run = Self { report: Report::new(benchmark), interrupted, benchmark, progress, step: 0 };
+        let mut run =
+            Self { report: Report::new(benchmark), interrupted, benchmark, progress, is_part: false, step: 0 };
         let measured = measure(&mut run);
         run.progress.finish();
         let mut report = run.report;
@@ -123,10 +127,10 @@ impl<'a> Run<'a> {
         Ok((report, text))
     }
 
-    /// A measurement whose report another one takes: its steps are those of that one's bar.
+    /// A measurement whose report another one takes and prints: its steps are those of that one's bar.
     pub fn part(benchmark: &'static str, progress: &Progress, interrupted: &'a AtomicBool) -> Self {
         let report = Report { benchmark: benchmark.to_owned(), ..Report::default() };
-        Self { report, interrupted, benchmark, progress: progress.clone(), step: progress.position() }
+        Self { report, interrupted, benchmark, progress: progress.clone(), is_part: true, step: progress.position() }
     }
 
     /// The next step begins.
@@ -142,7 +146,15 @@ impl<'a> Run<'a> {
 
     /// Prints a line on stderr, above the bar if there is one: a row that was just measured.
     pub fn line(&self, text: &str) {
-        self.progress.line(text);
+        if !self.is_part {
+            self.progress.line(text);
+        }
+    }
+
+    /// Prints a row, and adds it to the report.
+    pub fn add(&mut self, row: Row, columns: &[Column]) {
+        self.line(&in_words(columns, &row));
+        self.report.rows.push(row);
     }
 }
 

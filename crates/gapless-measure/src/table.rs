@@ -16,7 +16,7 @@ mod measured;
 mod published_matrix;
 
 pub use grid::{Column, Table};
-pub use measured::measured;
+pub use measured::{in_words, measured};
 use published_matrix::published_matrix;
 
 /// How a table looks.

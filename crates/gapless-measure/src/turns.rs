@@ -1,10 +1,45 @@
 //! One row of several turns: what a machine does for a while meets some of them, and the one in the middle least.
 
-use crate::{FloorRow, Row};
+use crate::reporting::Run;
+use crate::{FloorRow, Result, Row};
 use serde_json::json;
 
 /// The key of the figures of all turns.
 const TURNS: &str = "turns";
+
+/// One turn.
+#[derive(Debug, Default)]
+pub struct Turn {
+    /// In the same order in each turn.
+    pub rows: Vec<Row>,
+    /// The same.
+    pub floors: Vec<FloorRow>,
+}
+
+/// Measures so many turns, and adds the rows and floors in the middle to the report: of those before an error, too.
+///
+/// # Errors
+/// That of a turn.
+pub fn measure(
+    turns: usize,
+    run: &mut Run<'_>,
+    mut turn: impl FnMut(&mut Run<'_>, &mut Turn) -> Result<()>,
+) -> Result<()> {
+    let (mut rows, mut floors) = (Vec::new(), Vec::new());
+    let measured = (0..turns).try_for_each(|_| {
+        let mut found = Turn::default();
+        let measured = turn(run, &mut found);
+        // A turn that was interrupted counts only where there is no whole one.
+        if measured.is_ok() || rows.is_empty() {
+            rows.push(found.rows);
+            floors.push(found.floors);
+        }
+        measured
+    });
+    run.report.rows.extend(middle_rows(rows));
+    run.report.floor.extend(middle_floors(floors));
+    measured
+}
 
 /// Of the same rows, measured in turns: each time the row of the turn in the middle by its rate, with the ratio in the middle
 /// and the figures of all turns. One turn stays as it is.

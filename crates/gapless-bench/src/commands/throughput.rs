@@ -10,7 +10,7 @@ use gapless_load::commands::load::{Load, Until, drive, drive_direct};
 use gapless_load::commands::stand::{Place, Stand};
 use gapless_measure::Result;
 use gapless_measure::reporting::Run;
-use gapless_measure::turns;
+use gapless_measure::turns::{self, Turn};
 use gapless_measure::{FloorRow, Row};
 use std::time::Duration;
 
@@ -19,13 +19,6 @@ const CANONICAL_QUICK: u64 = 20_000;
 const CANONICAL_USUAL: u64 = 4_000_000;
 /// A floor of a row needs no longer.
 const FLOOR_TIME_MAX: Duration = Duration::from_millis(500);
-
-/// One turn.
-#[derive(Default)]
-struct Turn {
-    rows: Vec<Row>,
-    floors: Vec<FloorRow>,
-}
 
 /// Steps of the measurement, for its progress.
 pub(crate) fn steps(plan: &Plan) -> usize {
@@ -36,22 +29,10 @@ pub(crate) fn steps(plan: &Plan) -> usize {
 /// Measures, and adds the rows and floors in the middle.
 pub(crate) fn measure(plan: &Plan, canonical: &MeasureCanonical<'_>, run: &mut Run<'_>) -> Result<()> {
     let mut axon = None;
-    let mut turns = Vec::new();
-    let mut measured = Ok(());
-    for _ in 0..plan.turns {
-        let mut turn = Turn::default();
-        measured = one_turn(plan, canonical, run, &mut turn).and_then(|()| beside(plan, &mut axon, run, &mut turn));
-        // A turn that was interrupted counts only where there is no whole one.
-        if measured.is_ok() || turns.is_empty() {
-            turns.push(turn);
-        }
-        if measured.is_err() {
-            break;
-        }
-    }
-    let (rows, floors) = turns.into_iter().map(|turn| (turn.rows, turn.floors)).unzip();
-    run.report.rows.extend(turns::middle_rows(rows));
-    run.report.floor.extend(turns::middle_floors(floors));
+    let measured = turns::measure(plan.turns, run, |run, turn| {
+        one_turn(plan, canonical, run, turn)?;
+        beside(plan, &mut axon, run, turn)
+    });
     if let Some(Err(reason)) = &axon {
         run.report.rows.push(axon::missing(reason));
     }
