@@ -1,6 +1,6 @@
 //! `gapless bench rpc faults`: what callers notice while the processes that serve them are killed (SIGKILL) at random moments and
 //! started again: of Gapless one, two and four copies, with each policy of repetitions; copies under a supervisor, it, its guardian;
-//! of RabbitMQ the broker.
+//! of RabbitMQ one of two servers, and the broker.
 //!
 //! | module | what lives there |
 //! |---|---|
@@ -34,7 +34,7 @@ use gapless_measure::own_directory::OwnDirectory;
 use gapless_measure::reporting::{Run, Shown, measure_floors};
 use gapless_rpc::Retry;
 use killing::{Dice, Kill, Victims};
-use rabbitmq::Broker;
+use rabbitmq::{Broker, BrokerVictim};
 use rows::{Subject, Traffic};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -59,7 +59,7 @@ pub fn run(arguments: &FaultsArguments, interrupted: &AtomicBool) -> Result<(Str
     let plan = arguments.plan()?;
     let shown = Shown {
         benchmark: "rpc faults",
-        steps: COPIES.len() * RETRIES.len() + Victim::ALL.len() + 2,
+        steps: COPIES.len() * RETRIES.len() + Victim::ALL.len() + 1 + BrokerVictim::ALL.len(),
         notes: table::notes(&plan),
         text: table::text,
         draw: table::draw,
@@ -89,7 +89,7 @@ pub(crate) fn supervisor_killed(arguments: &FaultsArguments, run: &mut Run<'_>) 
 /// As of [`run`].
 pub(crate) fn broker_killed(arguments: &FaultsArguments, run: &mut Run<'_>) -> Result<()> {
     let (plan, directory) = (arguments.plan()?, own_directory()?);
-    rabbitmq(&plan, directory.path(), &mut Dice::new(plan.seed), run)
+    rabbitmq(&plan, &[BrokerVictim::Broker], directory.path(), &mut Dice::new(plan.seed), run)
 }
 
 fn measure(plan: &Plan, run: &mut Run<'_>) -> Result<()> {
@@ -103,8 +103,7 @@ fn measure(plan: &Plan, run: &mut Run<'_>) -> Result<()> {
             let subject = Subject::Gapless { copies, retry };
             let path = directory.path().join(format!("{copies}-{}", rows::words(retry)));
             let victims = Copies::start((&path, copies, retry), run.interrupted)?;
-            let row = under_kills(subject, (plan, Until::Kills(plan.kills)), victims, &mut dice, run)?;
-            run.report.rows.push(row);
+            under_kills(subject, (plan, Until::Kills(plan.kills)), victims, &mut dice, run)?;
         }
     }
     // The supervisor may die without a failed call; so what has begun is not begun again in these rows.
@@ -112,7 +111,7 @@ fn measure(plan: &Plan, run: &mut Run<'_>) -> Result<()> {
     for (victim, retry, until) in each.into_iter().chain([(None, Retry::Always, plan.supervised)]) {
         supervised(plan, (victim, retry, until), directory.path(), &mut dice, run)?;
     }
-    rabbitmq(plan, directory.path(), &mut dice, run)
+    rabbitmq(plan, &BrokerVictim::ALL, directory.path(), &mut dice, run)
 }
 
 /// The row of a supervisor and its copies, one of which is killed, or any.
@@ -128,19 +127,22 @@ fn supervised(
     run.next(&format!("supervised, {killed}"))?;
     let path = directory.join(format!("supervised-{killed}"));
     let victims = Supervised::start((&path, SUPERVISED, retry), victim, run.interrupted)?;
-    let row = under_kills(subject, (plan, until), victims, dice, run)?;
-    run.report.rows.push(row);
-    Ok(())
+    under_kills(subject, (plan, until), victims, dice, run)
 }
 
-/// The row of a broker that is killed.
-fn rabbitmq(plan: &Plan, directory: &Path, dice: &mut Dice, run: &mut Run<'_>) -> Result<()> {
-    run.next("rabbitmq")?;
-    let row = match Broker::start(directory, run.interrupted)? {
-        Ok(broker) => under_kills(Subject::Rabbitmq, (plan, Until::Kills(plan.broker_kills)), broker, dice, run)?,
-        Err(reason) => rows::missing(&reason),
-    };
-    run.report.rows.push(row);
+/// The rows of RabbitMQ, or the one that says how it is installed.
+fn rabbitmq(plan: &Plan, victims: &[BrokerVictim], directory: &Path, dice: &mut Dice, run: &mut Run<'_>) -> Result<()> {
+    for &victim in victims {
+        run.next(victim.words())?;
+        let kills = if victim == BrokerVictim::Server { plan.kills } else { plan.broker_kills };
+        match Broker::start(directory, victim, run.interrupted)? {
+            Ok(broker) => under_kills(Subject::Rabbitmq(victim), (plan, Until::Kills(kills)), broker, dice, run)?,
+            Err(reason) => {
+                run.add(rows::missing(&reason), &table::COLUMNS);
+                break;
+            }
+        }
+    }
     Ok(())
 }
 
@@ -151,14 +153,14 @@ enum Until {
     Time(Duration),
 }
 
-/// The row of one subject: its callers call, and what serves them is killed again and again.
+/// Adds the row of one subject: its callers call, and what serves them is killed again and again.
 fn under_kills<V: Victims>(
     subject: Subject,
     (plan, until): (&Plan, Until),
     mut victims: V,
     dice: &mut Dice,
-    run: &Run<'_>,
-) -> Result<gapless_measure::Row> {
+    run: &mut Run<'_>,
+) -> Result<()> {
     let lines = (0..CALLERS).map(|_| victims.line()).collect::<Result<Vec<_>>>()?;
     let (stop, shared) = (AtomicBool::new(false), Shared::default());
     let began = Instant::now();
@@ -191,7 +193,8 @@ fn under_kills<V: Victims>(
     let traffic = Traffic { seen: &seen, shared: &shared, elapsed, retried: victims.retried() };
     let mut row = rows::row(subject, traffic, &kills, &begun, floor);
     victims.finish(&mut row)?;
-    Ok(row)
+    run.add(row, &table::COLUMNS);
+    Ok(())
 }
 
 fn own_directory() -> Result<OwnDirectory> {

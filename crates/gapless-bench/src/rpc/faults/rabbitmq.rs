@@ -1,4 +1,5 @@
-//! RabbitMQ: its broker is killed and started anew, as its server is, and its callers connect again.
+//! RabbitMQ: one of its two servers is killed, and the broker gives its calls to the other; or the broker is killed and started
+//! again, as its server is, and its callers connect again.
 
 use super::killing::{Death, Dice, Victims, kill};
 use crate::rpc::{NAME, failed};
@@ -15,10 +16,39 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
-/// The broker and its server.
+/// A process that dies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum BrokerVictim {
+    /// One of two servers.
+    Server,
+    Broker,
+}
+
+impl BrokerVictim {
+    pub(super) const ALL: [Self; 2] = [Self::Server, Self::Broker];
+
+    /// Its name in steps.
+    pub(super) const fn words(self) -> &'static str {
+        match self {
+            Self::Server => "rabbitmq, one of two servers",
+            Self::Broker => "rabbitmq, the broker",
+        }
+    }
+
+    /// Servers behind the broker.
+    pub(super) const fn servers(self) -> usize {
+        match self {
+            Self::Server => 2,
+            Self::Broker => 1,
+        }
+    }
+}
+
+/// The broker and its servers.
 pub(super) struct Broker<'a> {
-    /// Absent while it is started again.
-    running: Option<(RabbitMqBroker, Child<'a>)>,
+    victim: BrokerVictim,
+    /// Absent while they are started again.
+    running: Option<(RabbitMqBroker, Vec<Child<'a>>)>,
     address: Arc<Address>,
     directory: PathBuf,
     starts: usize,
@@ -50,16 +80,20 @@ impl Address {
 
 impl<'a> Broker<'a> {
     /// Starts them below `directory`, or says how RabbitMQ is installed.
-    pub(super) fn start(directory: &Path, interrupted: &'a AtomicBool) -> Result<std::result::Result<Self, String>> {
-        let directory = directory.to_owned();
-        let mut broker = Self { running: None, address: Arc::default(), directory, starts: 0, interrupted };
+    pub(super) fn start(
+        directory: &Path,
+        victim: BrokerVictim,
+        interrupted: &'a AtomicBool,
+    ) -> Result<std::result::Result<Self, String>> {
+        let directory = directory.join(format!("rabbitmq-{victim:?}"));
+        let mut broker = Self { victim, running: None, address: Arc::default(), directory, starts: 0, interrupted };
         Ok(broker.start_again()?.map(|()| broker))
     }
 
     fn start_again(&mut self) -> Result<std::result::Result<(), String>> {
         self.starts += 1;
         let directory = self.directory.join(format!("rabbitmq-{}", self.starts));
-        std::fs::create_dir(&directory).map_err(|source| BenchError::io("create", &directory, source))?;
+        std::fs::create_dir_all(&directory).map_err(|source| BenchError::io("create", &directory, source))?;
         let started = RabbitMqBroker::start(&directory, &|| is_set(self.interrupted));
         let broker = match started {
             Ok(broker) => broker,
@@ -67,12 +101,18 @@ impl<'a> Broker<'a> {
             Err(error) => return Err(failed(error)),
         };
         let address = broker.address();
+        let servers = (0..self.victim.servers()).map(|_| self.start_server(address)).collect::<Result<_>>()?;
+        self.running = Some((broker, servers));
+        self.address.set(self.starts, Some(address));
+        Ok(Ok(()))
+    }
+
+    /// Starts a server, and waits until it serves.
+    fn start_server(&self, address: SocketAddr) -> Result<Child<'a>> {
         let assignment = Assignment { place: Place::Broker(address), begun: self.begun() };
         let mut server = Child::start(NAME, "the server", (Role::RpcFaults, &assignment), self.interrupted)?;
         server.receive::<bool>()?;
-        self.running = Some((broker, server));
-        self.address.set(self.starts, Some(address));
-        Ok(Ok(()))
+        Ok(server)
     }
 }
 
@@ -80,18 +120,23 @@ impl Victims for Broker<'_> {
     type Line = BrokerLine;
 
     fn line(&mut self) -> Result<BrokerLine> {
-        let mut line = BrokerLine { address: Arc::clone(&self.address), connected: None, number: 0 };
+        let mut line = BrokerLine { address: Arc::clone(&self.address), connected: None, number: 0, ticket: 0 };
         if line.ready() { Ok(line) } else { Err(failed("the broker has gone")) }
     }
 
-    fn kill(&mut self, _dice: &mut Dice) -> Result<Vec<Death>> {
-        let node = self.running.as_ref().and_then(|(broker, _)| broker.node_process_id());
-        let deaths = kill(&[node.ok_or_else(|| failed("the broker has gone"))?])?;
-        self.running = None;
-        match self.start_again()? {
-            Ok(()) => Ok(deaths),
-            Err(reason) => Err(failed(reason)),
+    fn kill(&mut self, dice: &mut Dice) -> Result<Vec<Death>> {
+        let gone = || failed("the broker has gone");
+        let (broker, mut servers) = self.running.take().ok_or_else(gone)?;
+        if self.victim == BrokerVictim::Broker {
+            let deaths = kill(&[broker.node_process_id().ok_or_else(gone)?])?;
+            drop((broker, servers));
+            return self.start_again()?.map(|()| deaths).map_err(failed);
         }
+        let victim = dice.below(servers.len());
+        let deaths = kill(&[servers[victim].id()])?;
+        servers[victim] = self.start_server(broker.address())?;
+        self.running = Some((broker, servers));
+        Ok(deaths)
     }
 
     fn release(&self) {
@@ -99,7 +144,7 @@ impl Victims for Broker<'_> {
     }
 
     fn begun(&self) -> PathBuf {
-        self.directory.join("rabbitmq.begun")
+        self.directory.join("begun")
     }
 }
 
@@ -109,6 +154,8 @@ pub(super) struct BrokerLine {
     connected: Option<RabbitMqCaller>,
     /// Of the broker that it was connected with.
     number: usize,
+    /// Of its last call.
+    ticket: u64,
 }
 
 impl Line for BrokerLine {
@@ -124,9 +171,17 @@ impl Line for BrokerLine {
 
     fn call(&mut self, request: &[u8], answer: &mut Vec<u8>) -> std::result::Result<(), &'static str> {
         let Some(caller) = &mut self.connected else { return Err("not_connected") };
-        // One call at a time: whatever comes is its answer, or a wrong one.
-        let called =
-            caller.begin(0, request).and_then(|()| caller.receive(&mut |_, found| answer.extend_from_slice(found)));
+        self.ticket += 1;
+        let (own, mut is_answered) = (self.ticket, false);
+        let mut called = caller.begin(own, request);
+        while called.is_ok() && !is_answered {
+            // A server that died after its answer has not acknowledged the call: another one answers it, too.
+            called = caller.receive(&mut |ticket, found| {
+                if ticket == own && !std::mem::replace(&mut is_answered, true) {
+                    answer.extend_from_slice(found);
+                }
+            });
+        }
         called.map_err(|error| {
             self.connected = None;
             match error {

@@ -2,6 +2,7 @@
 
 use super::CALLERS;
 use super::killing::{Death, Kill};
+use super::rabbitmq::BrokerVictim;
 use super::supervised::Victim;
 use gapless_load::rpc::faults::content::LENGTH;
 use gapless_load::rpc::faults::serving::{WORK, WORKERS};
@@ -30,7 +31,7 @@ pub(super) enum Subject {
         retry: Retry,
         victim: Option<Victim>,
     },
-    Rabbitmq,
+    Rabbitmq(BrokerVictim),
 }
 
 /// A policy's name in reports.
@@ -68,9 +69,13 @@ pub(super) fn row(
         Subject::Gapless { copies, retry } | Subject::Supervised { copies, retry, .. } => {
             (config["copies"], config["retry"]) = (copies.into(), words(retry).into());
         }
-        Subject::Rabbitmq => {
+        Subject::Rabbitmq(victim) => {
             config["system"] = "rabbitmq".into();
             (config["acknowledgement"], config["workers"]) = ("explicit".into(), 1.into());
+            if victim == BrokerVictim::Server {
+                // The broker gives every call that is not acknowledged to another server.
+                (config["copies"], config["retry"]) = (victim.servers().into(), words(Retry::Always).into());
+            }
         }
     }
     if let Subject::Supervised { victim, .. } = subject {
@@ -84,7 +89,7 @@ pub(super) fn row(
     // Only who asked for it may have one begun again; a broker promises nothing.
     let may_begin_again = match subject {
         Subject::Gapless { retry, .. } | Subject::Supervised { retry, .. } => retry == Retry::Always,
-        Subject::Rabbitmq => true,
+        Subject::Rabbitmq(_) => true,
     };
     // Who looks after copies may die without anybody's notice.
     let is_noticed = match subject {
@@ -108,7 +113,8 @@ pub(super) fn row(
         ..Row::default()
     };
     put(&mut row, "failed", json!(seen.failed));
-    put(&mut row, "retried", retried);
+    // A broker does not count: each answer on another attempt is that of a retry.
+    put(&mut row, "retried", retried.max(seen.answered_again.len() as u64));
     put(&mut row, "answered_again", seen.answered_again.len());
     put(&mut row, "wrong", seen.wrong + never_begun as u64);
     put(&mut row, "begun_twice", begun_twice);
@@ -135,7 +141,7 @@ pub(super) fn row(
     if let Some(latency) = restored.latency_ns() {
         put(&mut row, "restored_after_sign_ns", json!(latency));
     }
-    if subject != Subject::Rabbitmq && known.count() > 0 {
+    if !matches!(subject, Subject::Rabbitmq(_)) && known.count() > 0 {
         put(&mut row, "target_p99_ns", TARGET_P99_NS);
         put(&mut row, "target_met", known.percentile_ns(99.0) <= TARGET_P99_NS);
     }

@@ -10,36 +10,38 @@ use gapless_measure::{LatencyNs, Report, Row};
 use serde_json::Value;
 use std::path::Path;
 
+/// The figures of a row.
+pub(super) const COLUMNS: [Column; 17] = [
+    ("killed", killed),
+    ("repeated", |row| or_absent(&of_config(row, "retry").replace('_', " "))),
+    ("kills", |row| count(row.config.extra.get("kills"))),
+    ("calls", |row| row.sent.map_or_else(absent, grouped)),
+    ("answers/s", throughput),
+    ("failed", failed),
+    ("retried", |row| count(row.extra.get("retried"))),
+    ("longest silence ms", |row| number(row, "longest_silence_ns").map_or_else(absent, milliseconds)),
+    ("known after the sign ms: p50, p99, max", |row| of_latency(row.latency_ns)),
+    column::BY_FLOOR,
+    ("after SIGKILL", |row| of_latency(latency(row, "known_after_kill_ns"))),
+    ("answered again after the sign", |row| of_latency(latency(row, "answered_again_after_sign_ns"))),
+    ("wrong, doubled", |row| match row.duplicated {
+        Some(doubled) => format!("{}, {doubled}", count(row.extra.get("wrong"))),
+        None => absent(),
+    }),
+    ("as before after the sign", |row| of_latency(latency(row, "restored_after_sign_ns"))),
+    ("started twice, orphans", |row| match row.extra.get("orphans") {
+        Some(orphans) => format!("{}, {}", count(row.extra.get("started_twice")), count(Some(orphans))),
+        None => absent(),
+    }),
+    ("begun twice", |row| count(row.extra.get("begun_twice"))),
+    column::VERIFIED,
+];
+
 /// The whole text.
 pub(super) fn text(report: &Report) -> String {
-    let columns: [Column; 17] = [
-        ("killed", killed),
-        ("repeated", |row| or_absent(&of_config(row, "retry").replace('_', " "))),
-        ("kills", |row| count(row.config.extra.get("kills"))),
-        ("calls", |row| row.sent.map_or_else(absent, grouped)),
-        ("answers/s", throughput),
-        ("failed", failed),
-        ("retried", |row| count(row.extra.get("retried"))),
-        ("longest silence ms", |row| number(row, "longest_silence_ns").map_or_else(absent, milliseconds)),
-        ("known after the sign ms: p50, p99, max", |row| of_latency(row.latency_ns)),
-        column::BY_FLOOR,
-        ("after SIGKILL", |row| of_latency(latency(row, "known_after_kill_ns"))),
-        ("answered again after the sign", |row| of_latency(latency(row, "answered_again_after_sign_ns"))),
-        ("wrong, doubled", |row| match row.duplicated {
-            Some(doubled) => format!("{}, {doubled}", count(row.extra.get("wrong"))),
-            None => absent(),
-        }),
-        ("as before after the sign", |row| of_latency(latency(row, "restored_after_sign_ns"))),
-        ("started twice, orphans", |row| match row.extra.get("orphans") {
-            Some(orphans) => format!("{}, {}", count(row.extra.get("started_twice")), count(Some(orphans))),
-            None => absent(),
-        }),
-        ("begun twice", |row| count(row.extra.get("begun_twice"))),
-        column::VERIFIED,
-    ];
     let style = TableStyle::for_stdout();
     let rows: Vec<&Row> = report.rows.iter().collect();
-    whole(report, &Table::of_rows(style, &rows, 2, &columns).to_string(), &report.floor)
+    whole(report, &Table::of_rows(style, &rows, 2, &COLUMNS).to_string(), &report.floor)
 }
 
 fn killed(row: &Row) -> String {
@@ -48,6 +50,7 @@ fn killed(row: &Row) -> String {
     }
     let Some(copies) = row.config.extra.get("copies") else { return "rabbitmq, the broker".to_owned() };
     match row.config.extra.get("supervised").and_then(Value::as_str) {
+        None if of_config(row, "system") == "rabbitmq" => format!("rabbitmq, one server of {copies}"),
         None => format!("gapless, one copy of {copies}"),
         Some("copy") => format!("supervised, one copy of {copies}"),
         Some("all_copies") => format!("supervised, all {copies} copies"),
@@ -107,8 +110,9 @@ pub(super) fn notes(plan: &Plan) -> Vec<String> {
         ),
         format!(
             "{} threads call without a pause, each one call at a time, 64 bytes there and back; a handler takes {WORK:?}. gapless: \
-             each copy is a process with {WORKERS} workers, default options, calls wait for a copy. rabbitmq: one server, explicit \
-             acknowledgement, callers connect again; its silence is the start of a new broker",
+             each copy is a process with {WORKERS} workers, default options, calls wait for a copy. rabbitmq: explicit acknowledgement. \
+             One of two servers killed: the broker gives its calls to the other. The broker killed, with one server: callers connect \
+             again; its silence is the start of a new broker",
             super::CALLERS
         ),
         format!(
