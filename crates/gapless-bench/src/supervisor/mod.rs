@@ -20,13 +20,15 @@ use gapless_measure::own_directory::OwnDirectory;
 use gapless_measure::reporting::{JsonArguments, OutputArguments, Run, Shown, check_interrupted};
 use gapless_measure::resources::cpu_ns_of;
 pub(crate) use rows::spawn_floor;
-use stand::Stand;
+use stand::{Back, Replaced, Stand};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 /// The benchmark's name.
 const NAME: &str = "supervisor";
-/// Shortened for [`SupervisorArguments::quick`]: copies, seconds without anything, times that each event happens.
+/// Copies, seconds without anything, times that each event happens; of [`SupervisorArguments::full`] and `quick`.
+const USUAL: (usize, u64, usize) = (50, 30, 20);
+const FULL: (usize, u64, usize) = (50, 60, 20);
 const QUICK: (usize, u64, usize) = (5, 2, 2);
 /// Between two deaths of a supervisor or guardian: one that lived shorter is started again later and later.
 const CALM: Duration = Duration::from_millis(1100);
@@ -45,13 +47,17 @@ pub struct SupervisorArguments {
     #[arg(long, value_name = "COPIES", value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub copies: Option<u64>,
 
-    /// Seconds without anything, in which processor time is counted [default: 60]
+    /// Seconds without anything, in which processor time is counted [default: 30; with --full 60]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub idle_seconds: Option<u64>,
 
     /// How often a copy, the supervisor and the guardian are killed, each [default: 20]
     #[arg(long, value_name = "TIMES", value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub kills: Option<u64>,
+
+    /// The run of committed tables: about three minutes
+    #[arg(long, conflicts_with = "quick")]
+    pub full: bool,
 
     /// Few copies and little time: to see that it works
     #[arg(long)]
@@ -68,7 +74,11 @@ struct Plan {
 
 impl SupervisorArguments {
     fn plan(&self) -> Plan {
-        let (copies, idle_seconds, kills) = if self.quick { QUICK } else { (50, 60, 20) };
+        let (copies, idle_seconds, kills) = match (self.quick, self.full) {
+            (true, _) => QUICK,
+            (_, true) => FULL,
+            _ => USUAL,
+        };
         let or = |asked: Option<u64>, default| asked.map_or(default, |asked| asked as usize);
         Plan {
             copies: or(self.copies, copies),
@@ -98,36 +108,43 @@ fn measure(plan: Plan, run: &mut Run<'_>) -> Result<()> {
     let directory = OwnDirectory::create(&directory, &format!("gapless-bench-supervisor-{}", std::process::id()))?;
     run.next("up")?;
     let (mut stand, up) = Stand::up(directory.path(), plan.copies)?;
-    run.report.rows.push(rows::up(plan.copies, up));
+    run.add(rows::up(plan.copies, up), &table::COLUMNS);
     run.next("idle")?;
-    run.report.rows.push(idle(plan, &stand, "idle", interrupted)?);
+    run.add(idle(plan, &stand, "idle", interrupted)?, &table::COLUMNS);
     run.next("deaths of copies")?;
-    let mut replaced = Vec::new();
-    for death in 0..plan.kills {
-        pause(PAUSE, interrupted)?;
-        replaced.push(stand.kill_copy(death % plan.copies)?);
-    }
-    run.report.rows.extend(rows::replacements(plan.copies, &replaced));
+    let of_copies = |replaced: &[Replaced]| rows::replacements(plan.copies, replaced).into();
+    deaths((plan, PAUSE), run, |death| stand.kill_copy(death % plan.copies), of_copies)?;
     run.next("deaths of the supervisor")?;
-    let mut back = Vec::new();
-    for _ in 0..plan.kills {
-        pause(CALM, interrupted)?;
-        back.push(stand.kill_supervisor()?);
-    }
-    run.report.rows.extend(rows::supervisors(plan.copies, &back));
+    let of_supervisors = |back: &[Back]| rows::supervisors(plan.copies, back).into();
+    deaths((plan, CALM), run, |_| stand.kill_supervisor(), of_supervisors)?;
     run.next("deaths of the guardian")?;
-    let mut back = Vec::new();
-    for _ in 0..plan.kills {
-        pause(CALM, interrupted)?;
-        back.push(stand.kill_guardian()?);
-    }
-    run.report.rows.push(rows::guardians(plan.copies, &back));
+    let of_guardians = |back: &[Duration]| vec![rows::guardians(plan.copies, back)];
+    deaths((plan, CALM), run, |_| stand.kill_guardian(), of_guardians)?;
     // The copies are now nobody's children: their ends are seen by pidfds.
-    run.report.rows.push(idle(plan, &stand, "idle, after the deaths", interrupted)?);
+    run.add(idle(plan, &stand, "idle, after the deaths", interrupted)?, &table::COLUMNS);
     let begun = Instant::now();
     stand.down()?;
-    run.report.rows.push(rows::down(plan.copies, begun.elapsed()));
+    run.add(rows::down(plan.copies, begun.elapsed()), &table::COLUMNS);
     Ok(())
+}
+
+/// Kills again and again after a pause, and adds the rows of all deaths: of those before an error, too.
+fn deaths<T>(
+    (plan, before): (Plan, Duration),
+    run: &mut Run<'_>,
+    mut kill: impl FnMut(usize) -> Result<T>,
+    rows: impl Fn(&[T]) -> Vec<gapless_measure::Row>,
+) -> Result<()> {
+    let mut found = Vec::new();
+    let measured = (0..plan.kills).try_for_each(|death| {
+        pause(before, run.interrupted)?;
+        found.push(kill(death)?);
+        Ok(())
+    });
+    if !found.is_empty() {
+        rows(&found).into_iter().for_each(|row| run.add(row, &table::COLUMNS));
+    }
+    measured
 }
 
 /// What both cost while nothing happens.

@@ -5,25 +5,27 @@ use gapless_measure::table::{Column, Table, TableStyle, absent, column, whole};
 use gapless_measure::{Report, Row};
 use serde_json::Value;
 
+/// The figures of a row.
+pub(super) const COLUMNS: [Column; 9] = [
+    column::NAME,
+    ("target", target),
+    ("met", |row| match row.extra.get("target_met").and_then(Value::as_bool) {
+        Some(is_met) => if is_met { "yes" } else { "NO" }.to_owned(),
+        None => absent(),
+    }),
+    ("times", |row| row.latency_ns.map_or_else(absent, |latency| latency.count.to_string())),
+    ("p50 ms", |row| row.latency_ns.map_or_else(absent, |latency| milliseconds(latency.p50))),
+    ("max ms", |row| row.latency_ns.map_or_else(absent, |latency| milliseconds(latency.max))),
+    ("CPU %", |row| number(row, "cpu_share").map_or_else(absent, |share| format!("{:.4}", share * 100.0))),
+    ("resident MB", |row| megabytes(row, "resident_bytes")),
+    ("proportional MB", |row| megabytes(row, "proportional_bytes")),
+];
+
 /// The whole text.
 pub(super) fn text(report: &Report) -> String {
-    let columns: [Column; 9] = [
-        column::NAME,
-        ("target", target),
-        ("met", |row| match row.extra.get("target_met").and_then(Value::as_bool) {
-            Some(is_met) => if is_met { "yes" } else { "NO" }.to_owned(),
-            None => absent(),
-        }),
-        ("times", |row| row.latency_ns.map_or_else(absent, |latency| latency.count.to_string())),
-        ("p50 ms", |row| row.latency_ns.map_or_else(absent, |latency| milliseconds(latency.p50))),
-        ("max ms", |row| row.latency_ns.map_or_else(absent, |latency| milliseconds(latency.max))),
-        ("CPU %", |row| number(row, "cpu_share").map_or_else(absent, |share| format!("{:.4}", share * 100.0))),
-        ("resident MB", |row| megabytes(row, "resident_bytes")),
-        ("proportional MB", |row| megabytes(row, "proportional_bytes")),
-    ];
     let style = TableStyle::for_stdout();
     let rows: Vec<&Row> = report.rows.iter().collect();
-    whole(report, &Table::of_rows(style, &rows, 3, &columns).to_string(), &report.floor)
+    whole(report, &Table::of_rows(style, &rows, 3, &COLUMNS).to_string(), &report.floor)
 }
 
 fn target(row: &Row) -> String {

@@ -15,8 +15,9 @@ const SAMPLES_QUICK: u64 = 200;
 pub(super) const SIZES_SHOWN: [usize; 5] = [1, 64, 256, 1024, 4096];
 /// Connected callers of which one calls.
 const CONNECTED: [usize; 2] = [16, 256];
-/// The step of the curve and its end, bytes.
-const STEP: usize = 32;
+/// The step of the curve, of the full one, and its end, bytes.
+const STEP: usize = 256;
+const STEP_FULL: usize = 32;
 const SIZE_LAST: usize = 4096;
 
 /// Options of the benchmark.
@@ -29,9 +30,13 @@ pub struct CurveArguments {
     #[arg(long, value_name = "FILE")]
     pub compare: Option<PathBuf>,
 
-    /// Payloads in bytes [default: 1, then 32 to 4096 in steps of 32]
+    /// Payloads in bytes [default: 1, 64, then 256 to 4096 in steps of 256; with --full from 32 in steps of 32]
     #[arg(long, value_name = "BYTES,...", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     pub sizes: Vec<u64>,
+
+    /// The published sizes, 129 of them: a quarter of an hour
+    #[arg(long, conflicts_with = "quick")]
+    pub full: bool,
 
     /// Calls of each size that are timed [default: 1000]
     #[arg(long, value_name = "CALLS", value_parser = clap::value_parser!(u64).range(2..=10_000_000))]
@@ -75,8 +80,12 @@ impl CurveArguments {
         let quick = self.output.quick;
         let mut sizes: Vec<usize> = self.sizes.iter().map(|&size| size as usize).collect();
         if sizes.is_empty() {
-            let curve = std::iter::once(1).chain((STEP..=SIZE_LAST).step_by(STEP));
-            sizes = if quick { SIZES_SHOWN.into() } else { curve.collect() };
+            let in_steps_of = |step| (step..=SIZE_LAST).step_by(step);
+            sizes = match (quick, self.full) {
+                (true, _) => SIZES_SHOWN.into(),
+                (_, true) => std::iter::once(1).chain(in_steps_of(STEP_FULL)).collect(),
+                _ => [1, 64].into_iter().chain(in_steps_of(STEP)).collect(),
+            };
         }
         sizes.sort_unstable();
         sizes.dedup();
@@ -98,6 +107,7 @@ impl Default for CurveArguments {
             output: OutputArguments::default(),
             compare: None,
             sizes: Vec::new(),
+            full: false,
             samples: None,
             turns: 1,
             systems: Vec::new(),
@@ -116,9 +126,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_curve_has_129_sizes_and_each_option_its_effect() {
+    fn the_full_curve_has_129_sizes_and_each_option_its_effect() {
+        let full = CurveArguments { full: true, ..CurveArguments::default() }.plan().unwrap();
+        assert_eq!((full.sizes.len(), full.sizes[0], full.sizes[1], full.sizes[128]), (129, 1, 32, 4096));
         let plan = CurveArguments::default().plan().unwrap();
-        assert_eq!((plan.sizes.len(), plan.sizes[0], plan.sizes[1], plan.sizes[128]), (129, 1, 32, 4096));
+        assert_eq!((plan.sizes.len(), &plan.sizes[..4], plan.sizes[17]), (18, &[1, 64, 256, 512][..], 4096));
+        // Those of published points and of the table.
+        assert!([2560].iter().chain(&SIZES_SHOWN).all(|size| plan.sizes.contains(size)));
         assert_eq!((plan.samples, plan.systems.len(), plan.waiting.len()), (SAMPLES, 3, 2));
         let output = OutputArguments { quick: true, ..OutputArguments::default() };
         let quick = CurveArguments { output: output.clone(), ..CurveArguments::default() }.plan().unwrap();

@@ -26,6 +26,7 @@ use crate::floor::{FloorKind, FloorPlan, HEADER_BYTES};
 use arguments::Plan;
 use gapless_load::rpc::subject::{Broker, System, Waiting};
 use gapless_measure::reporting::{Run, Shown, word};
+use gapless_measure::table::in_words;
 use gapless_measure::turns;
 use gapless_measure::{FloorRow, Report, Row};
 use rows::Figure;
@@ -89,7 +90,7 @@ fn measure(plan: &Plan, run: &mut Run<'_>) -> Result<()> {
         run.next(&format!("start {system:?}"))?;
         match Broker::start(system, interrupted)? {
             Ok(broker) => brokers.push(broker),
-            Err(reason) => run.report.rows.push(rows::missing(system, &reason)),
+            Err(reason) => run.add(rows::missing(system, &reason), &table::COLUMNS),
         }
     }
     let mut stands = Vec::new();
@@ -102,38 +103,34 @@ fn measure(plan: &Plan, run: &mut Run<'_>) -> Result<()> {
     }
     let label = |stand: &Stand<'_>, what: &str| format!("{what}, {}, {}", stand.endpoint.system(), word(stand.waiting));
     for &size in &plan.sizes {
-        let mut turns = Vec::new();
-        let mut floors_of_turns = Vec::new();
-        for _ in 0..plan.turns {
+        turns::measure(plan.turns as usize, run, |run, turn| {
             let floors = Floors::measure(&mut run.report, plan, size);
-            let mut rows = Vec::new();
+            turn.floors.extend_from_slice(&floors.0);
             for stand in &mut stands {
                 run.next(&label(stand, &format!("{size} B")))?;
-                rows.extend(stand.serve(|stand| one_size(stand, plan, size, &floors))?);
+                let rows = stand.serve(|stand| one_size(stand, plan, size, &floors))?;
+                rows.iter().for_each(|row| run.line(&in_words(&table::COLUMNS, row)));
+                turn.rows.extend(rows);
             }
-            turns.push(rows);
-            floors_of_turns.push(floors.0);
-        }
-        run.report.rows.extend(turns::middle_rows(turns));
-        run.report.floor.extend(turns::middle_floors(floors_of_turns));
+            Ok(())
+        })?;
     }
     // More and more callers: those of before stay.
     for &connected in &plan.connected {
-        let mut turns = Vec::new();
-        for _ in 0..plan.turns {
-            let mut rows = Vec::new();
+        turns::measure(plan.turns as usize, run, |run, turn| {
             for stand in &mut stands {
                 run.next(&label(stand, &format!("{connected} callers")))?;
                 let _idle = stand.hold_callers(connected - 1)?;
-                rows.push(stand.serve(|stand| {
+                let row = stand.serve(|stand| {
                     let (calls, cpu) = stand.calls(CONNECTED_BYTES, plan.samples, 1)?;
                     let figure = Figure { size: CONNECTED_BYTES, in_flight: Some(1), connected };
                     Ok(figure.of_calls(stand, &calls, cpu))
-                })?);
+                })?;
+                run.line(&in_words(&table::COLUMNS, &row));
+                turn.rows.push(row);
             }
-            turns.push(rows);
-        }
-        run.report.rows.extend(turns::middle_rows(turns));
+            Ok(())
+        })?;
     }
     Ok(())
 }

@@ -11,6 +11,27 @@ use serde_json::Value;
 /// So many sizes are shown whatever they are.
 const SIZES_FEW: usize = 8;
 
+/// The figures of a row.
+pub(super) const COLUMNS: [Column; 14] = [
+    ("system", |row| of_config(row, "system").map_or_else(absent, str::to_owned)),
+    ("acknowledged", |row| of_config(row, "acknowledgement").map_or_else(absent, str::to_owned)),
+    ("waiting", |row| of_config(row, "waiting").map_or_else(absent, str::to_owned)),
+    ("what", |row| match row.extra.get(NOT_MEASURED).and_then(Value::as_str) {
+        Some(reason) => format!("not measured: {reason}"),
+        None => what(row),
+    }),
+    column::BYTES,
+    ("a second", throughput),
+    column::P50,
+    column::P99,
+    column::P99_9,
+    ("CPU µs client", |row| cpu(row, "client")),
+    ("server", |row| cpu(row, "server")),
+    ("broker", |row| cpu(row, "broker")),
+    column::BY_FLOOR,
+    column::VERIFIED,
+];
+
 /// The whole text.
 pub(super) fn text(report: &Report) -> String {
     let mut sizes: Vec<u64> = report.rows.iter().filter_map(|row| row.config.payload_bytes).collect();
@@ -18,25 +39,7 @@ pub(super) fn text(report: &Report) -> String {
     sizes.dedup();
     let is_shown = |size: u64| sizes.len() <= SIZES_FEW || SIZES_SHOWN.contains(&(size as usize));
     let rows: Vec<&Row> = report.rows.iter().filter(|row| row.config.payload_bytes.is_none_or(is_shown)).collect();
-    let mut columns: Vec<Column> = vec![
-        ("system", |row| of_config(row, "system").map_or_else(absent, str::to_owned)),
-        ("acknowledged", |row| of_config(row, "acknowledgement").map_or_else(absent, str::to_owned)),
-        ("waiting", |row| of_config(row, "waiting").map_or_else(absent, str::to_owned)),
-        ("what", |row| match row.extra.get(NOT_MEASURED).and_then(Value::as_str) {
-            Some(reason) => format!("not measured: {reason}"),
-            None => what(row),
-        }),
-        column::BYTES,
-        ("a second", throughput),
-        column::P50,
-        column::P99,
-        column::P99_9,
-        ("CPU µs client", |row| cpu(row, "client")),
-        ("server", |row| cpu(row, "server")),
-        ("broker", |row| cpu(row, "broker")),
-        column::BY_FLOOR,
-        column::VERIFIED,
-    ];
+    let mut columns = COLUMNS.to_vec();
     if report.rows.iter().any(|row| row.extra.contains_key(RATIO)) {
         columns.push(("× earlier", |row| number(row, RATIO).map_or_else(absent, |ratio| format!("{ratio:.2}"))));
     }

@@ -119,20 +119,23 @@ impl<'a> Callers<'a> {
             let server_ns = self.server_cpu_ns()?.zip(server_before_ns).map(|(now, before)| now - before);
             let made = plan.calls * plan.cycles.0 as u64;
             let mut row = self.row(size, way + 1, &cycles, server_ns.map(|ns| ns as f64 / made as f64));
-            let Some(floor) = floor.and_then(|floor| floor.bytes_per_s) else {
-                beside(&mut row, published.map(|published| ("memory", published.memory[way])));
-                run.report.rows.push(row);
-                continue;
-            };
-            let share = row.extra["bytes_per_s"].as_f64().unwrap_or(0.0) / floor;
-            row.floor_ratio = Some((100.0 / share).round() / 100.0);
-            row.floor_name = Some(FloorKind::MemcpyCold.name().to_owned());
-            if published.is_some() && size == PAYLOADS[PAYLOADS.len() - 1].two_way {
-                put(&mut row, "target_floor_ratio_max", 1.0 / SHARE_OF_COPYING);
-                put(&mut row, "target_met", share >= SHARE_OF_COPYING);
+            if let Some(floor) = floor.and_then(|floor| floor.bytes_per_s) {
+                let share = row.extra["bytes_per_s"].as_f64().unwrap_or(0.0) / floor;
+                row.floor_ratio = Some((100.0 / share).round() / 100.0);
+                row.floor_name = Some(FloorKind::MemcpyCold.name().to_owned());
+                if published.is_some() && size == PAYLOADS[PAYLOADS.len() - 1].two_way {
+                    put(&mut row, "target_floor_ratio_max", 1.0 / SHARE_OF_COPYING);
+                    put(&mut row, "target_met", share >= SHARE_OF_COPYING);
+                }
             }
-            beside(&mut row, published.map(|published| ("kafka", published.kafka[way])));
-            run.report.rows.push(row);
+            if let Some(published) = published {
+                let (through, (least, greatest)) = match self.ends {
+                    Ends::OneProcess => ("memory", published.memory[way]),
+                    Ends::TwoProcesses => ("kafka", published.kafka[way]),
+                };
+                put(&mut row, "published", json!({ "through": through, "min_per_s": least, "max_per_s": greatest }));
+            }
+            run.add(row, &table::COLUMNS);
         }
         Ok(())
     }
@@ -174,13 +177,6 @@ impl Ends {
             Self::OneProcess => "one process",
             Self::TwoProcesses => "two processes",
         }
-    }
-}
-
-/// What others have published stands beside it.
-fn beside(row: &mut Row, published: Option<(&str, (f64, f64))>) {
-    if let Some((through, (least, greatest))) = published {
-        put(row, "published", json!({ "through": through, "min_per_s": least, "max_per_s": greatest }));
     }
 }
 

@@ -11,38 +11,40 @@ use gapless_measure::table::{
 use gapless_measure::{Report, Row};
 use std::path::Path;
 
+/// The figures of a row.
+pub(super) const COLUMNS: [Column; 11] = [
+    ("ends", |row| of_config(row, "ends").to_owned()),
+    ("way", |row| row.config.mode.as_deref().unwrap_or_default().replace('_', " ")),
+    column::BYTES,
+    ("calls/s", throughput),
+    ("min", |row| number(row, "throughput_min_per_s").map_or_else(absent, rate)),
+    ("max", |row| number(row, "throughput_max_per_s").map_or_else(absent, rate)),
+    ("MB/s", |row| number(row, "bytes_per_s").map_or_else(absent, |bytes| grouped((bytes / 1e6) as u64))),
+    ("CPU µs/call client, server", |row| {
+        let cpu = row.cpu_ns_per_message.unwrap_or_default();
+        let server = if cpu.service > 0.0 { microseconds(cpu.service as u64) } else { absent() };
+        format!("{}, {server}", microseconds(cpu.driver as u64))
+    }),
+    column::BY_FLOOR,
+    ("published", |row| match row.extra.get("published") {
+        None => absent(),
+        Some(published) => {
+            let of = |key: &str| published[key].as_f64().map_or_else(absent, rate);
+            format!("{}–{}", of("min_per_s"), of("max_per_s"))
+        }
+    }),
+    column::VERIFIED,
+];
+
 /// The whole text: the sizes that others have published.
 pub(super) fn text(report: &Report) -> String {
-    let columns: [Column; 11] = [
-        ("ends", |row| of_config(row, "ends").to_owned()),
-        ("way", |row| row.config.mode.as_deref().unwrap_or_default().replace('_', " ")),
-        column::BYTES,
-        ("calls/s", throughput),
-        ("min", |row| number(row, "throughput_min_per_s").map_or_else(absent, rate)),
-        ("max", |row| number(row, "throughput_max_per_s").map_or_else(absent, rate)),
-        ("MB/s", |row| number(row, "bytes_per_s").map_or_else(absent, |bytes| grouped((bytes / 1e6) as u64))),
-        ("CPU µs/call client, server", |row| {
-            let cpu = row.cpu_ns_per_message.unwrap_or_default();
-            let server = if cpu.service > 0.0 { microseconds(cpu.service as u64) } else { absent() };
-            format!("{}, {server}", microseconds(cpu.driver as u64))
-        }),
-        column::BY_FLOOR,
-        ("published", |row| match row.extra.get("published") {
-            None => absent(),
-            Some(published) => {
-                let of = |key: &str| published[key].as_f64().map_or_else(absent, rate);
-                format!("{}–{}", of("min_per_s"), of("max_per_s"))
-            }
-        }),
-        column::VERIFIED,
-    ];
     let style = TableStyle::for_stdout();
     let mut rows: Vec<&Row> = report.rows.iter().filter(|row| row.extra.contains_key("published")).collect();
     // Stable, so that sizes stay in their order.
     rows.sort_by_key(|row| (of_config(row, "ends").to_owned(), row.config.mode.clone()));
     let floors = report.floor.iter().filter(|row| !row.payload_bytes.is_power_of_two());
     let floors: Vec<_> = floors.cloned().collect();
-    whole(report, &Table::of_rows(style, &rows, 2, &columns).to_string(), &floors)
+    whole(report, &Table::of_rows(style, &rows, 2, &COLUMNS).to_string(), &floors)
 }
 
 /// Bytes a second against size, of the sizes of the picture.

@@ -112,11 +112,9 @@ fn measure(plan: &Plan, run: &mut Run<'_>) -> Result<()> {
     let (first, second) = pair_of_cores().unzip();
     let one_core = first.map(|cpu| vec![cpu]);
     let names = ["probe, a core to itself", "probe, flood on the other core", "bare wake-ups, flood on the other core"];
-    let rows = probed(plan, run, second, one_core.as_deref(), names)?;
-    run.report.rows.extend(rows);
+    probed(plan, run, second, one_core.as_deref(), names)?;
     let names = ["probe", "probe, flood on all cores", "bare wake-ups, flood on all cores"];
-    let rows = probed(plan, run, None, None, names)?;
-    run.report.rows.extend(rows);
+    probed(plan, run, None, None, names)?;
     targets_of_probes(&mut run.report);
     Ok(())
 }
@@ -124,7 +122,7 @@ fn measure(plan: &Plan, run: &mut Run<'_>) -> Result<()> {
 fn one_load(plan: &Plan, run: &mut Run<'_>, scenario: &Scenario) -> Result<()> {
     run.next(scenario.name)?;
     let row = under_load(plan, run, scenario)?;
-    run.report.rows.push(row);
+    run.add(row, &table::LOADS);
     Ok(())
 }
 
@@ -170,7 +168,7 @@ fn under_load(plan: &Plan, run: &Run<'_>, scenario: &Scenario) -> Result<Row> {
     Ok(row)
 }
 
-/// The rows of the probe on `cpu` without the flood, with the flood on `flood_cpus` beside it, and of bare wake-ups with it: in
+/// Adds the rows of the probe on `cpu` without the flood, with the flood on `flood_cpus` beside it, and of bare wake-ups with it: in
 /// slices that alternate, because tails are the machine's first.
 fn probed(
     plan: &Plan,
@@ -178,7 +176,7 @@ fn probed(
     cpu: Option<usize>,
     flood_cpus: Option<&[usize]>,
     names: [&'static str; 3],
-) -> Result<[Row; 3]> {
+) -> Result<()> {
     let domain = Domain::in_process("scenarios");
     let mut histograms = [(); 3].map(|()| LatencyHistogram::new());
     let (mut wrong, mut floods) = ([0; 3], [(); 3].map(|()| Ended::default()));
@@ -202,7 +200,7 @@ fn probed(
         wrong[which] += wrong_here;
     }
     let shape = Shape { kind: Kind::Threads, callers: 1, in_flight: 1, workers: 1, queue_max: None };
-    Ok([ALONE, WITH_FLOOD, BARE].map(|which| {
+    for which in [ALONE, WITH_FLOOD, BARE] {
         let mut row = row_of(names[which], shape, histograms[which].count());
         row.config.rate_per_s = Some(probe::PER_S);
         row.latency_ns = histograms[which].latency_ns();
@@ -212,8 +210,9 @@ fn probed(
             put(&mut row, "flood_calls", floods[which].calls);
         }
         compare(&mut row, &run.report, FloorKind::FutexRoundTrip, 0);
-        row
-    }))
+        run.add(row, &table::PROBES);
+    }
+    Ok(())
 }
 
 /// What falls to one of `parts` parts of `whole`, from 0: all of them together are the whole.

@@ -10,39 +10,43 @@ use gapless_measure::table::{
 use gapless_measure::{Report, Row};
 use std::path::Path;
 
+/// The figures of a load.
+pub(super) const LOADS: [Column; 11] = [
+    column::NAME,
+    ("callers and workers are", |row| of_config(row, "are").to_owned()),
+    ("in flight", |row| config_number(row, "in_flight").map_or_else(absent, grouped)),
+    ("calls/s", throughput),
+    ("min", |row| number(row, "throughput_min_per_s").map_or_else(absent, rate)),
+    ("max", |row| number(row, "throughput_max_per_s").map_or_else(absent, rate)),
+    ("CPU ns/call", driver_cpu),
+    column::BY_FLOOR,
+    ("passed the disk", |row| {
+        number(row, "spilled_share").map_or_else(absent, |share| format!("{:.0} %", share * 100.0))
+    }),
+    ("published", |row| number(row, "published_per_s").map_or_else(absent, rate)),
+    column::VERIFIED,
+];
+
+/// The figures of a probe.
+pub(super) const PROBES: [Column; 9] = [
+    column::NAME,
+    column::P50,
+    column::P99,
+    column::P99_9,
+    column::MAX,
+    column::BY_FLOOR,
+    ("p99 × bare", |row| number(row, "p99_by_bare").map_or_else(absent, |ratio| format!("{ratio:.2}"))),
+    ("published", |row| number(row, "published_ns").map_or_else(absent, |ns| microseconds(ns as u64))),
+    column::VERIFIED,
+];
+
 /// The whole text: what goes through, then what the probe notices of it.
 pub(super) fn text(report: &Report) -> String {
-    let loads: [Column; 11] = [
-        column::NAME,
-        ("callers and workers are", |row| of_config(row, "are").to_owned()),
-        ("in flight", |row| config_number(row, "in_flight").map_or_else(absent, grouped)),
-        ("calls/s", throughput),
-        ("min", |row| number(row, "throughput_min_per_s").map_or_else(absent, rate)),
-        ("max", |row| number(row, "throughput_max_per_s").map_or_else(absent, rate)),
-        ("CPU ns/call", driver_cpu),
-        column::BY_FLOOR,
-        ("passed the disk", |row| {
-            number(row, "spilled_share").map_or_else(absent, |share| format!("{:.0} %", share * 100.0))
-        }),
-        ("published", |row| number(row, "published_per_s").map_or_else(absent, rate)),
-        column::VERIFIED,
-    ];
-    let probes: [Column; 9] = [
-        column::NAME,
-        column::P50,
-        column::P99,
-        column::P99_9,
-        column::MAX,
-        column::BY_FLOOR,
-        ("p99 × bare", |row| number(row, "p99_by_bare").map_or_else(absent, |ratio| format!("{ratio:.2}"))),
-        ("published", |row| number(row, "published_ns").map_or_else(absent, |ns| microseconds(ns as u64))),
-        column::VERIFIED,
-    ];
     let style = TableStyle::for_stdout();
     let (under_load, probed): (Vec<&Row>, Vec<&Row>) = report.rows.iter().partition(|row| row.latency_ns.is_none());
-    let mut figures = Table::of_rows(style, &under_load, 2, &loads).to_string();
+    let mut figures = Table::of_rows(style, &under_load, 2, &LOADS).to_string();
     if !probed.is_empty() {
-        figures += &format!("\n\n{}", Table::of_rows(style, &probed, 1, &probes));
+        figures += &format!("\n\n{}", Table::of_rows(style, &probed, 1, &PROBES));
     }
     whole(report, &figures, &report.floor)
 }
