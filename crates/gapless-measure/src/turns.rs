@@ -86,6 +86,9 @@ fn middle<T>(mut turns: Vec<T>, figure: impl Fn(&T) -> f64) -> T {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::BenchError;
+    use crate::progress::Progress;
+    use std::sync::atomic::AtomicBool;
 
     fn row(per_s: f64, floor_ratio: Option<f64>, verified: bool) -> Row {
         Row { throughput_per_s: Some(per_s), floor_ratio, verified: Some(verified), ..Row::default() }
@@ -103,6 +106,27 @@ mod tests {
         );
         assert_eq!(rows[0].extra[TURNS]["throughput_per_s"], json!([3.0, 1.0, 2.0]), "in their order");
         assert_eq!((rows[1].throughput_per_s, rows[1].floor_ratio, rows[1].verified), (Some(20.0), None, Some(false)));
+    }
+
+    #[test]
+    fn interrupted_turn_counts_only_alone() {
+        let (interrupted, progress) = (AtomicBool::new(false), Progress::new(1, "", true));
+        let rows_after = |whole: usize| {
+            let mut run = Run::part("turns", &progress, &interrupted);
+            let mut begun = 0;
+            let measured = measure(3, &mut run, |_, turn| {
+                begun += 1;
+                turn.rows.push(row(begun as f64, None, true));
+                if begun > whole {
+                    return Err(BenchError::measurement("turns", "interrupted"));
+                }
+                turn.rows.push(row(begun as f64, None, true));
+                Ok(())
+            });
+            assert_eq!(measured.is_ok(), whole == 3);
+            run.report.rows.len()
+        };
+        assert_eq!([0, 1, 3].map(rows_after), [1, 2, 2]);
     }
 
     #[test]

@@ -89,16 +89,21 @@ pub(super) fn call_table(runs: &Runs) -> Option<RunTable<'_>> {
         Column::Number("p50"),
         Column::Number("p99"),
         Column::Number("×\u{a0}floor"),
-        Column::Number("CPU of all"),
+        Column::Number("CPU"),
         Column::Number("RabbitMQ, explicit"),
+        Column::Number("CPU"),
         Column::Text("Gapless is"),
         Column::Number("RabbitMQ, automatic"),
+        Column::Number("CPU"),
         Column::Text("Gapless is"),
         Column::Number("NATS"),
+        Column::Number("CPU"),
         Column::Text("Gapless is"),
         Column::Text("verified"),
     ];
-    let mut table = Table::new("Calls beside other systems of the same run, in calls or messages a second", &columns);
+    let head = "Calls beside other systems of the same run, in calls or messages a second; RabbitMQ with explicit and automatic \
+        acknowledgement; CPU time of one call: client + server + broker";
+    let mut table = Table::new(head, &columns);
     for waiting in ["blocking", "spinning"] {
         let of_waiting: Vec<Call<'_>> =
             calls(run).into_iter().filter(|call| config(call.ours, "waiting") == waiting).collect();
@@ -119,16 +124,16 @@ pub(super) fn call_table(runs: &Runs) -> Option<RunTable<'_>> {
                 latency(|latency| latency.p50),
                 latency(|latency| latency.p99),
                 text(ours.floor_ratio.map_or_else(absent, |floor| format!("{floor:.2}"))),
-                text(cpu_percent(ours)),
+                text(cpu_time(ours)),
             ];
             for peer in peers {
                 let theirs = peer.and_then(|row| row.throughput_per_s).filter(|rate| *rate > 0.0);
-                match ours.throughput_per_s.zip(theirs) {
-                    Some((ours, theirs)) => {
-                        cells.extend([text(rate(theirs)), verdict(Unit::PerSecond.ratio(ours, theirs))])
-                    }
-                    None => cells.extend([nothing(), Cell::Verdict("nobody", "not measured".to_owned())]),
-                }
+                cells.push(theirs.map_or_else(nothing, |theirs| text(rate(theirs))));
+                cells.push(peer.map_or_else(nothing, |row| text(cpu_time(row))));
+                cells.push(match ours.throughput_per_s.zip(theirs) {
+                    Some((ours, theirs)) => verdict(Unit::PerSecond.ratio(ours, theirs)),
+                    None => Cell::Verdict("nobody", "not measured".to_owned()),
+                });
             }
             cells.push(verified(ours));
             table.row(cells);
@@ -137,10 +142,11 @@ pub(super) fn call_table(runs: &Runs) -> Option<RunTable<'_>> {
     (!table.is_empty()).then(|| RunTable { html: table.html(), run })
 }
 
-/// CPU time of all processes of a call, percent of one core.
-fn cpu_percent(row: &Row) -> String {
-    let percent = gapless_measure::published::Figure::CpuPercent.of(row);
-    percent.map_or_else(absent, |percent| format!("{} %", grouped(percent.round() as u64)))
+/// CPU time of each process for one call.
+fn cpu_time(row: &Row) -> String {
+    let of = |process| Some(time(row.extra.get("cpu_ns_per_call")?[process].as_f64()?));
+    let all: Vec<String> = ["client", "server", "broker"].into_iter().filter_map(of).collect();
+    if all.is_empty() { absent() } else { all.join(" + ") }
 }
 
 /// Every comparison with a peer, for the summary.
@@ -293,9 +299,10 @@ pub(super) fn fault_table(runs: &Runs) -> Option<RunTable<'_>> {
 
 fn killed(row: &Row) -> String {
     let (system, copies) = (config(row, "system"), config_number(row, "copies"));
-    let of_copies = copies.map_or_else(|| "its broker".to_owned(), |copies| format!("one of {copies}"));
+    let of_copies = copies.map_or_else(absent, |copies| format!("one of {copies}"));
     match config(row, "supervised").as_str() {
-        "" if system == "rabbitmq" => format!("RabbitMQ, {of_copies}"),
+        "" if system == "rabbitmq" && copies.is_some() => format!("RabbitMQ, {of_copies} servers"),
+        "" if system == "rabbitmq" => "RabbitMQ, its broker".to_owned(),
         "" => format!("Gapless, {of_copies}"),
         "any" => "Gapless, any of all processes".to_owned(),
         "copy" => format!("Gapless, {of_copies}, supervised"),

@@ -93,6 +93,21 @@ fn summary_has_ten_lines() {
 }
 
 #[test]
+fn cpu_time_of_each_process_is_shown() {
+    let with_cpu = |mut row: Value, cpu: Value| {
+        row["cpu_ns_per_call"] = cpu;
+        row
+    };
+    let ours = with_cpu(call("gapless", 20_000.0, Value::Null), json!({ "client": 9_600, "server": 9_500 }));
+    let cpu = json!({ "client": 30_000, "server": 40_000, "broker": 210_000 });
+    let explicit = with_cpu(call("rabbitmq", 3_000.0, json!("explicit")), cpu);
+    let rows = json!([ours, explicit, call("rabbitmq", 4_000.0, json!("automatic"))]);
+    let page = page_of(&folder(&[("curve.json", &report("rpc curve", &rows))]));
+    let row = page.lines().find(|line| line.contains("9.60 µs + 9.50 µs")).unwrap();
+    assert!(row.contains("30.0 µs + 40.0 µs + 210 µs") && row.contains("4,000"), "{row}");
+}
+
+#[test]
 fn missed_and_failed_rows_are_no_result() {
     let mut row = json!({ "config": { "program": "es", "mode": "latency", "access": "direct", "encoding": "sbe.serial",
         "tier": "quorum", "clustered": true, "transport": "tcp", "cpu": "max", "rate_per_s": 10000, "sessions": 1 },

@@ -175,3 +175,18 @@ fn pause(time: Duration, interrupted: &AtomicBool) -> Result<()> {
 fn failed(reason: impl ToString) -> BenchError {
     BenchError::measurement(NAME, reason)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_option_has_its_effect() {
+        let of =
+            |full, quick, kills| SupervisorArguments { full, quick, kills, ..SupervisorArguments::default() }.plan();
+        let (usual, full, quick) = (of(false, false, None), of(true, false, None), of(false, true, None));
+        assert_eq!([usual, full, quick].map(|plan| plan.idle.as_secs()), [30, 60, 2]);
+        assert_eq!([usual, full, quick].map(|plan| plan.copies), [50, 50, 5]);
+        assert_eq!((usual.kills, of(false, false, Some(7)).kills), (20, 7));
+    }
+}

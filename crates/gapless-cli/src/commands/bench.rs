@@ -84,7 +84,7 @@ enum Benchmark {
     Rpc(RpcBenchmark),
     /// What guardian and supervisor cost beside copies that do nothing, and how fast they are when something dies
     #[command(
-        after_help = "Examples:\n  gapless bench supervisor --json supervisor.json\n  gapless bench supervisor --copies 200 --kills 50\n  gapless bench supervisor --quick"
+        after_help = "Examples:\n  gapless bench supervisor --json supervisor.json\n  gapless bench supervisor --full\n  gapless bench supervisor --copies 200 --kills 50\n  gapless bench supervisor --quick"
     )]
     Supervisor(SupervisorArguments),
     /// One HTML page of what --json wrote: published figures, ours beside them, other systems of the same run, pictures
@@ -108,7 +108,7 @@ enum Benchmark {
 enum RpcBenchmark {
     /// Increment each byte and answer: calls a second, latency and CPU time of every process against the size; one way, too
     #[command(
-        after_help = "Brokers are found on the PATH, started on free ports with their files in a temporary folder, and stopped.\n\nExamples:\n  gapless bench rpc curve --json curve.json --plot curve.svg\n  gapless bench rpc curve --systems nats --sizes 64,1024 --waiting blocking\n  gapless bench rpc curve --compare curve.json\n  gapless bench rpc curve --quick\n\nOf a picture curve.svg, curve-one-way.svg beside it has the messages that nobody answers."
+        after_help = "Brokers are found on the PATH, started on free ports with their files in a temporary folder, and stopped.\n\nExamples:\n  gapless bench rpc curve --json curve.json --plot curve.svg\n  gapless bench rpc curve --full\n  gapless bench rpc curve --systems nats --sizes 64,1024 --waiting blocking\n  gapless bench rpc curve --compare curve.json\n  gapless bench rpc curve --quick\n\nOf a picture curve.svg, curve-one-way.svg beside it has the messages that nobody answers."
     )]
     Curve(CurveArguments),
     /// One way and there and back, 72 bytes to 500 KB, 200 workers: calls and bytes a second, in one process and between two
@@ -121,9 +121,9 @@ enum RpcBenchmark {
         after_help = "Examples:\n  gapless bench rpc scenarios --json scenarios.json --plot probe.svg\n  gapless bench rpc scenarios --directory /var/tmp --probes 50000\n  gapless bench rpc scenarios --quick"
     )]
     Scenarios(ScenariosArguments),
-    /// Copies of a route, and RabbitMQ's broker, killed at random under calls: what fails, the silence, when callers know
+    /// Copies of a route, RabbitMQ's servers and broker, killed at random under calls: what fails, the silence, when callers know
     #[command(
-        after_help = "RabbitMQ is found on the PATH, started on free ports with its files in a temporary folder, and stopped.\n\nExamples:\n  gapless bench rpc faults --json faults.json --plot faults.svg\n  gapless bench rpc faults --kills 1000 --seed 42\n  gapless bench rpc faults --quick"
+        after_help = "RabbitMQ is found on the PATH, started on free ports with its files in a temporary folder, and stopped.\n\nExamples:\n  gapless bench rpc faults --json faults.json --plot faults.svg\n  gapless bench rpc faults --full\n  gapless bench rpc faults --kills 1000 --seed 42\n  gapless bench rpc faults --quick"
     )]
     Faults(FaultsArguments),
 }

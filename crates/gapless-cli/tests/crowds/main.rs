@@ -19,6 +19,7 @@ mod calls_go_on_while_processes_are_killed;
 mod commands_are_measured;
 mod each_part_is_measured_beside_its_floor;
 mod every_option_of_canonical_has_its_effect;
+mod interrupted_calls_are_reported;
 mod members_are_changed_by_commands;
 mod one_table_has_all_systems;
 mod two_builds_are_compared;

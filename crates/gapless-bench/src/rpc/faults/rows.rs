@@ -228,6 +228,19 @@ mod tests {
     }
 
     #[test]
+    fn calls_of_a_killed_server_are_retried() {
+        let now = Instant::now();
+        let answered_again = vec![Touched { began_at: now, known_at: now }; 3];
+        let seen = Seen { calls: 2, answered: vec![1, 2], answered_again, ..Seen::default() };
+        let row = of(Subject::Rabbitmq(BrokerVictim::Server), &[(1, 2), (2, 1)], &seen);
+        let config = ["system", "copies", "retry"].map(|key| row.config.extra[key].clone());
+        assert_eq!(config, [json!("rabbitmq"), json!(2), json!("always")]);
+        assert_eq!((row.verified, row.lost, &row.extra["retried"]), (Some(true), Some(0), &json!(3)));
+        let broker = of(Subject::Rabbitmq(BrokerVictim::Broker), &[(1, 1), (2, 1)], &Seen::default());
+        assert!(!broker.config.extra.contains_key("copies") && !broker.config.extra.contains_key("retry"));
+    }
+
+    #[test]
     fn what_is_begun_twice_or_never_makes_a_row_wrong() {
         let seen = Seen { calls: 3, answered: vec![1, 2], ..Seen::default() };
         let verified =

@@ -6,6 +6,7 @@ use crate::turn;
 use gapless_testkit::wait::until_some;
 use rustix::process::Pid;
 use serde_json::Value;
+use std::io::Read as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::MutexGuard;
@@ -54,6 +55,17 @@ impl LongRun {
 
     pub fn pid(&self) -> Pid {
         Pid::from_child(self.child.as_ref().unwrap())
+    }
+
+    /// Waits for the first line on its standard error.
+    pub fn first_line(&mut self) -> String {
+        let stderr = self.child.as_mut().unwrap().stderr.as_mut().unwrap();
+        // Without a buffer, so that the rest is there at its end.
+        let bytes = std::iter::from_fn(|| {
+            let mut byte = [0];
+            (stderr.read(&mut byte).unwrap() == 1 && byte != *b"\n").then_some(byte[0])
+        });
+        String::from_utf8(bytes.collect()).unwrap()
     }
 
     /// Waits for its end.
