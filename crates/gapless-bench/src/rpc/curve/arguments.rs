@@ -126,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_full_curve_has_129_sizes_and_each_option_its_effect() {
+    fn sizes_and_each_option_have_their_effect() {
         let full = CurveArguments { full: true, ..CurveArguments::default() }.plan().unwrap();
         assert_eq!((full.sizes.len(), full.sizes[0], full.sizes[1], full.sizes[128]), (129, 1, 32, 4096));
         let plan = CurveArguments::default().plan().unwrap();
