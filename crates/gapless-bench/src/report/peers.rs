@@ -4,7 +4,7 @@ use super::html::{Cell, Column, Table, nothing, ratio, text, time, verified, wor
 use super::runs::{Run, Runs, config, has_our_load, is_axon};
 use gapless_measure::published::{Figure, Unit};
 use gapless_measure::reporting::config_number;
-use gapless_measure::table::{absent, grouped, rate};
+use gapless_measure::table::{absent, grouped, microseconds, rate};
 use gapless_measure::{LatencyNs, Row};
 use serde_json::Value;
 
@@ -89,15 +89,15 @@ pub(super) fn call_table(runs: &Runs) -> Option<RunTable<'_>> {
         Column::Number("p50"),
         Column::Number("p99"),
         Column::Number("×\u{a0}floor"),
-        Column::Number("CPU"),
+        Column::Number("CPU\u{a0}µs"),
         Column::Number("RabbitMQ, explicit"),
-        Column::Number("CPU"),
+        Column::Number("CPU\u{a0}µs"),
         Column::Text("Gapless is"),
         Column::Number("RabbitMQ, automatic"),
-        Column::Number("CPU"),
+        Column::Number("CPU\u{a0}µs"),
         Column::Text("Gapless is"),
         Column::Number("NATS"),
-        Column::Number("CPU"),
+        Column::Number("CPU\u{a0}µs"),
         Column::Text("Gapless is"),
         Column::Text("verified"),
     ];
@@ -142,9 +142,9 @@ pub(super) fn call_table(runs: &Runs) -> Option<RunTable<'_>> {
     (!table.is_empty()).then(|| RunTable { html: table.html(), run })
 }
 
-/// CPU time of each process for one call.
+/// CPU time of each process for one call, µs.
 fn cpu_time(row: &Row) -> String {
-    let of = |process| Some(time(row.extra.get("cpu_ns_per_call")?[process].as_f64()?));
+    let of = |process| Some(microseconds(row.extra.get("cpu_ns_per_call")?[process].as_f64()? as u64));
     let all: Vec<String> = ["client", "server", "broker"].into_iter().filter_map(of).collect();
     if all.is_empty() { absent() } else { all.join(" + ") }
 }
