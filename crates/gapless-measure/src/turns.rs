@@ -10,16 +10,16 @@ const TURNS: &str = "turns";
 /// One turn.
 #[derive(Debug, Default)]
 pub struct Turn {
-    /// In the same order in each turn.
+    /// Rows, in the same order in each turn.
     pub rows: Vec<Row>,
-    /// The same.
+    /// Floors, in the same order in each turn.
     pub floors: Vec<FloorRow>,
 }
 
-/// Measures so many turns, and adds the rows and floors in the middle to the report: of those before an error, too.
+/// Measures so many turns, and adds the rows and floors in the middle to the report, also after an error.
 ///
 /// # Errors
-/// That of a turn.
+/// The error of a turn.
 pub fn measure(
     turns: usize,
     run: &mut Run<'_>,

@@ -131,7 +131,7 @@ mod tests {
         assert_eq!((full.sizes.len(), full.sizes[0], full.sizes[1], full.sizes[128]), (129, 1, 32, 4096));
         let plan = CurveArguments::default().plan().unwrap();
         assert_eq!((plan.sizes.len(), &plan.sizes[..4], plan.sizes[17]), (18, &[1, 64, 256, 512][..], 4096));
-        // Those of published points and of the table.
+        // Sizes of published points and of the table.
         assert!([2560].iter().chain(&SIZES_SHOWN).all(|size| plan.sizes.contains(size)));
         assert_eq!((plan.samples, plan.systems.len(), plan.waiting.len()), (SAMPLES, 3, 2));
         let output = OutputArguments { quick: true, ..OutputArguments::default() };

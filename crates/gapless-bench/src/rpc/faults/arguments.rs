@@ -10,7 +10,7 @@ use std::time::Duration;
 /// Kills of each row with copies or servers, and what is killed under a supervisor at random.
 const USUAL: (usize, Until) = (50, Until::Time(Duration::from_secs(30)));
 const FULL: (usize, Until) = (100, Until::Time(Duration::from_secs(600)));
-/// Under a supervisor as many as there are kinds.
+/// Kills under a supervisor: one for each kind.
 const QUICK: (usize, Until) = (3, Until::Kills(5));
 /// A broker takes seconds to start: it is killed once for so many kills of the other rows.
 const KILLS_PER_BROKER: usize = 20;

@@ -154,7 +154,7 @@ pub(super) struct BrokerLine {
     connected: Option<RabbitMqCaller>,
     /// Of the broker that it was connected with.
     number: usize,
-    /// Of its last call.
+    /// Ticket of its last call.
     ticket: u64,
 }
 
