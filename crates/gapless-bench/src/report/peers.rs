@@ -267,6 +267,7 @@ pub(super) fn fault_table(runs: &Runs) -> Option<RunTable<'_>> {
         Column::Number("retried"),
         Column::Number("longest silence"),
         Column::Number("caller knows, p99"),
+        Column::Number("retry answered, p99"),
         Column::Number("as before, max"),
         Column::Number("wrong, doubled"),
         Column::Text("verified"),
@@ -277,7 +278,9 @@ pub(super) fn fault_table(runs: &Runs) -> Option<RunTable<'_>> {
         let count = |value: Option<f64>| text(value.map_or_else(absent, |value| grouped(value as u64)));
         let failed = row.extra.get("failed").and_then(Value::as_object);
         let failed = failed.map(|all| all.values().filter_map(Value::as_f64).sum());
-        let after = row.extra.get("restored_after_sign_ns").and_then(|all| all["max"].as_f64());
+        let of = |key: &str, part: &str| row.extra.get(key).and_then(|all| all[part].as_f64());
+        let again = of("answered_again_after_sign_ns", "p99");
+        let after = of("restored_after_sign_ns", "max");
         let knows = row.latency_ns.filter(|latency| latency.count > 0 && latency.max > 0);
         let wrong = number("wrong").map_or_else(absent, |wrong| grouped(wrong as u64));
         table.row(vec![
@@ -289,6 +292,7 @@ pub(super) fn fault_table(runs: &Runs) -> Option<RunTable<'_>> {
             count(number("retried")),
             text(number("longest_silence_ns").map_or_else(absent, time)),
             text(knows.map_or_else(absent, |latency| time(latency.p99 as f64))),
+            text(again.map_or_else(absent, time)),
             text(after.map_or_else(absent, time)),
             text(format!("{wrong}, {}", row.duplicated.map_or_else(absent, grouped))),
             verified(row),
