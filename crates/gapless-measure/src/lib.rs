@@ -3,8 +3,8 @@
 //!
 //! | module | what lives there |
 //! |---|---|
+//! | [`turns`] | measuring in turns: one row of several |
 //! | [`reporting`] | from a measurement to its report, interrupted or not |
-//! | [`turns`] | one row of several turns |
 //! | [`floor`] | the floors of the machine itself, measured in the same run |
 //! | [`time_sources`] | clocks that can be read, and their cost |
 //! | [`histogram`] | latencies: recording, percentiles, intervals, `.hlog` files |
