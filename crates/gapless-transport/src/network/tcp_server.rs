@@ -70,6 +70,8 @@ pub struct TcpServer<T> {
     connections: usize,
     connections_max: usize,
     next_look_ns: u64,
+    /// Time of the last event.
+    heard_ns: u64,
     /// Somebody may be waiting at the port.
     may_accept: bool,
     next_accept_ns: u64,
@@ -82,8 +84,11 @@ const PORT: u64 = u64::MAX;
 const EVENTS_MAX: usize = 64;
 /// Connections accepted at one look.
 const ACCEPTS_MAX: usize = 16;
-/// While nothing happens the system is asked this seldom, ns: its answer costs a good part of a microsecond.
-const LOOK_INTERVAL_NS: u64 = 20_000;
+/// The system is asked again after this part of the time in which nothing has happened: its answer costs a good part of a
+/// microsecond, and an event is noticed late by a quarter of what it took to come.
+const LOOK_DIVISOR: u64 = 4;
+/// The longest time between two looks, ns.
+const LOOK_INTERVAL_NS_MAX: u64 = 20_000;
 /// After the system had no descriptor left, ns.
 const ACCEPT_PAUSE_NS: u64 = 100_000_000;
 
@@ -109,6 +114,7 @@ impl<T> TcpServer<T> {
             connections: 0,
             connections_max,
             next_look_ns: 0,
+            heard_ns: 0,
             may_accept: false,
             next_accept_ns: 0,
             warnings: Warnings::default(),
@@ -161,8 +167,11 @@ impl<T> TcpServer<T> {
         if std::mem::take(&mut self.may_accept) && now_ns >= self.next_accept_ns {
             came.refused = self.accept(now_ns, make);
         }
-        if came.events == 0 {
-            self.next_look_ns = now_ns + LOOK_INTERVAL_NS;
+        if came.events > 0 {
+            self.heard_ns = now_ns;
+        } else {
+            let quiet_ns = now_ns.saturating_sub(self.heard_ns);
+            self.next_look_ns = now_ns + (quiet_ns / LOOK_DIVISOR).min(LOOK_INTERVAL_NS_MAX);
         }
         Ok(came)
     }
@@ -238,5 +247,63 @@ impl<T> AsFd for TcpServer<T> {
     /// Readable when [`TcpServer::look`] has something to tell.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.epoll.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gapless_testkit::wait::turn_until;
+    use rustix::event::{PollFd, PollFlags, poll};
+    use rustix::net::sockopt::tcp_nodelay;
+
+    fn server() -> TcpServer<()> {
+        TcpServer::bind(SocketAddr::from(([127, 0, 0, 1], 0)), 1).unwrap()
+    }
+
+    fn look(server: &mut TcpServer<()>, now_ns: u64) -> usize {
+        server.look(now_ns, |socket, peer| Ok((TcpConnection::over(socket, peer, 8, 8)?, ()))).unwrap().events
+    }
+
+    /// Waits until the server has something to tell.
+    fn wait(server: &TcpServer<()>) {
+        poll(&mut [PollFd::new(server, PollFlags::IN)], None).unwrap();
+    }
+
+    /// A server that has accepted the client at `now_ns`, and was told that it may write.
+    fn connected(now_ns: u64) -> (TcpServer<()>, TcpConnection) {
+        let mut server = server();
+        let client = TcpConnection::connect(server.local_address(), 8, 8).unwrap();
+        wait(&server);
+        look(&mut server, now_ns);
+        assert_eq!(server.connections(), 1);
+        wait(&server);
+        assert_eq!(look(&mut server, now_ns), 1);
+        (server, client)
+    }
+
+    #[test]
+    fn both_ends_send_without_delay() {
+        let (server, client) = connected(1_000_000);
+        let accepted = &server.slots().next().unwrap().connection;
+        assert!(tcp_nodelay(&client).unwrap() && tcp_nodelay(accepted).unwrap());
+    }
+
+    #[test]
+    fn looks_are_dense_after_an_event_then_rare() {
+        let (mut server, mut client) = connected(1_000_000);
+        let mut say = |server: &TcpServer<()>| {
+            client.queue(b"a");
+            turn_until("it is sent", || client.send().unwrap());
+            wait(server);
+        };
+        assert_eq!(look(&mut server, 1_004_000), 0);
+        say(&server);
+        assert_eq!(look(&mut server, 1_004_999), 0, "a quarter of 4 µs has not passed");
+        assert_eq!(look(&mut server, 1_005_000), 1);
+        assert_eq!(look(&mut server, 2_000_000), 0);
+        say(&server);
+        assert_eq!(look(&mut server, 2_019_999), 0);
+        assert_eq!(look(&mut server, 2_020_000), 1);
     }
 }

@@ -129,3 +129,20 @@ fn set_buffers(socket: &OwnedFd, bytes: usize) -> io::Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ends_send_without_delay() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let dialled = TcpSocket::dial(listener.local_addr().unwrap(), 0).unwrap();
+        let (stream, _) = listener.accept().unwrap();
+        assert!(!stream.nodelay().unwrap(), "the system's default");
+        let accepted = TcpSocket::accepted(OwnedFd::from(stream), 0).unwrap();
+        for socket in [&dialled, &accepted] {
+            assert!(sockopt::tcp_nodelay(socket).unwrap());
+        }
+    }
+}
