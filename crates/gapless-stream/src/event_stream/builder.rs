@@ -21,7 +21,7 @@ use crate::persistence::OpenedJournal;
 use crate::preparer_thread::PreparerThread;
 use crate::syncer::SyncThread;
 use crate::{AgentRole, StreamError};
-use gapless_agent::plan::cores_available;
+use gapless_agent::plan::{SPREADING_CORES_MIN, cores_available};
 use gapless_agent::{Agent, AgentGroup, AgentSpec, Clock, Counters, PlanKind, ThreadAssignment, ThreadGroup};
 use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::{DirectoryLock, RecoveryReport, SegmentPreparer, Syncer};
@@ -445,6 +445,19 @@ fn transports(options: &EventStreamOptions) -> Vec<Transport> {
     here.into_iter().chain(packets).chain(options.tcp.as_ref().map(|_| Transport::Tcp)).collect()
 }
 
+/// The agent of the rewind port. Where packets carry the live stream it serves late joiners alone, next to the path of a
+/// message: one of them takes all of a core for a while. Without packets it carries every message to its nodes: a thread
+/// that parks and has no core makes each wait for the scheduler, milliseconds where the other threads spin. It then has a
+/// thread of its own where there are cores for it, and is polled by the sequencer's where there are few.
+fn rewind(options: &EventStreamOptions, head: Head) -> AgentSpec<AgentRole> {
+    let rewind = AgentSpec::new(AgentRole::Rewind).detachable();
+    // A member's thread answers the other members in time, whatever its nodes read.
+    if options.packets.is_some() || head.is_member() {
+        return rewind;
+    }
+    rewind.hot().alone(options.plan != PlanKind::Min && cores_available() >= SPREADING_CORES_MIN)
+}
+
 /// The assignment of agents to threads, in the order of a message's path.
 fn assign_threads(options: &EventStreamOptions, head: Head) -> Result<ThreadAssignment<AgentRole>, StreamError> {
     let mut agents = Vec::new();
@@ -465,8 +478,7 @@ fn assign_threads(options: &EventStreamOptions, head: Head) -> Result<ThreadAssi
         agents.push(AgentSpec::new(AgentRole::Replayer));
     }
     if options.tcp.is_some() {
-        // Beside the others: a late joiner takes all of a core for a while.
-        agents.push(AgentSpec::new(AgentRole::Rewind).detachable());
+        agents.push(rewind(options, head));
     }
     match head {
         Head::Relay => {}
@@ -489,4 +501,40 @@ fn assign_threads(options: &EventStreamOptions, head: Head) -> Result<ThreadAssi
         }
     }
     ThreadAssignment::new(plan).map_err(|source| StreamError::System { action: "making a waker".to_owned(), source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::network::TcpNetwork;
+    use crate::network::endpoints::PacketNetwork;
+    use std::net::SocketAddr;
+
+    fn options(plan: PlanKind) -> EventStreamOptions {
+        let any = SocketAddr::from(([127, 0, 0, 1], 0));
+        EventStreamOptions { tcp: Some(TcpNetwork::new(any, any)), plan, ..EventStreamOptions::in_memory() }
+    }
+
+    fn shares_a_thread(options: &EventStreamOptions, head: Head) -> bool {
+        let plan = assign_threads(options, head).unwrap().plan;
+        plan.thread_of(AgentRole::Rewind).unwrap() == plan.thread_of(head.role()).unwrap()
+    }
+
+    #[test]
+    fn live_feed_over_tcp_is_on_the_hot_path() {
+        assert!(shares_a_thread(&options(PlanKind::Min), Head::Sequencer));
+        assert!(shares_a_thread(&options(PlanKind::Min), Head::Relay));
+        assert!(!shares_a_thread(&options(PlanKind::Max), Head::Sequencer));
+        let has_few_cores = cores_available() < SPREADING_CORES_MIN;
+        assert_eq!(shares_a_thread(&options(PlanKind::Default), Head::Sequencer), has_few_cores);
+    }
+
+    #[test]
+    fn late_joiners_alone_are_served_beside_it() {
+        let address = |port| SocketAddr::from(([127, 0, 0, 1], port));
+        let by_packets = PacketNetwork::udp(address(1), address(2));
+        let options = options(PlanKind::Min);
+        assert!(!shares_a_thread(&options, Head::Member));
+        assert!(!shares_a_thread(&EventStreamOptions { packets: Some(by_packets), ..options }, Head::Sequencer));
+    }
 }
