@@ -103,7 +103,7 @@ fn files_are_opened_in_their_folder() {
 }
 
 /// A file that is declared for tests alone.
-fn is_of_tests(file: &Path) -> bool {
+pub fn is_of_tests(file: &Path) -> bool {
     let is_of_tests = |name: &str| name == "tests" || name.ends_with("_tests") || name == "documented_commands";
     file.with_extension("").iter().filter_map(|part| part.to_str()).any(is_of_tests)
 }
@@ -120,7 +120,7 @@ fn opens_in(text: &str) -> Vec<(usize, String)> {
 }
 
 /// `cfg(test)`.
-fn is_of_test(attribute: &[Token<'_>]) -> bool {
+pub fn is_of_test(attribute: &[Token<'_>]) -> bool {
     let mut words = Vec::new();
     rust_tokens::words(attribute, &mut words);
     words == ["cfg", "test"]

@@ -9,5 +9,6 @@ mod module_tree;
 mod names_of_faults_are_listed;
 mod rust_tokens;
 mod siblings_are_floors;
+mod tcp_sends_without_delay;
 mod the_face_is_chosen;
 mod workspace;
