@@ -3,7 +3,9 @@
 use crate::commands::axon_case::{AxonCase, Bus};
 use crate::commands::ladder;
 use clap::{Args, ValueEnum};
+use gapless_agent::OptimizeFor;
 use gapless_load::commands::case::{Case, Drive, Identifiers, Tier};
+use gapless_load::commands::stand::Place;
 use gapless_measure::reporting::OutputArguments;
 use gapless_measure::{BenchError, Result};
 use std::path::PathBuf;
@@ -12,6 +14,11 @@ use std::time::Duration;
 /// Turns and seconds of a run, and of a full one.
 const TURNS: (usize, usize) = (1, 5);
 const SECONDS: (f64, f64) = (0.5, 2.0);
+/// Segments of a row's journal, bytes: for each second twice what four million commands take, within limits.
+const SEGMENT_BYTES_PER_S: f64 = 3.0 * (1_u64 << 30) as f64;
+pub(crate) const SEGMENT_BYTES_MIN: u64 = 64 << 20;
+pub(crate) const SEGMENT_BYTES_MAX: u64 = 4 << 30;
+const SEGMENT_BYTES_QUICK: u64 = 16 << 20;
 /// Commands in flight.
 const IN_FLIGHT: usize = 4096;
 /// Aggregates where there are many.
@@ -20,7 +27,8 @@ const AGGREGATES: u64 = 10_000;
 const SCALE: (u64, u64, u64) = (2_000_000, 200_000, 5_000);
 const SCALE_FULL: (u64, u64, u64) = (50_000_000, 5_000_000, 5_000);
 const SCALE_QUICK: (u64, u64, u64) = (20_000, 2_000, 50);
-const REPLAYED_EVENTS: u64 = 10_000_000;
+const REPLAYED_EVENTS: u64 = 4_000_000;
+const REPLAYED_EVENTS_FULL: u64 = 10_000_000;
 /// Seconds of a turn, and events, of a quick run.
 const SECONDS_QUICK: f64 = 0.05;
 const REPLAYED_EVENTS_QUICK: u64 = 20_000;
@@ -89,7 +97,7 @@ pub struct CommandsArguments {
     #[arg(long, value_name = "AGGREGATES", value_parser = clap::value_parser!(u64).range(2..=10_000_000))]
     pub aggregates: Option<u64>,
 
-    /// Events that are replayed [default: 10,000,000]
+    /// Events that are replayed [default: 4,000,000, with --full 10,000,000]
     #[arg(long, value_name = "EVENTS", value_parser = clap::value_parser!(u64).range(1..=10_000_000_000))]
     pub replayed_events: Option<u64>,
 
@@ -130,6 +138,20 @@ pub(crate) struct Plan {
     pub(crate) is_quick: bool,
     /// Everything in its full length.
     pub(crate) is_full: bool,
+}
+
+impl Plan {
+    /// Where the bus of a row is started, with segments of so many bytes; a quick run has short ones.
+    pub(crate) fn place(&self, optimize_for: OptimizeFor, segment_bytes: u64) -> Place<'_> {
+        let segment_bytes = if self.is_quick { SEGMENT_BYTES_QUICK } else { segment_bytes };
+        Place { parent: &self.directory, optimize_for, segment_bytes }
+    }
+
+    /// Bytes of a segment that a row of this length needs.
+    pub(crate) fn segment_bytes(&self) -> u64 {
+        let bytes = (self.warm_up + self.time).as_secs_f64() * SEGMENT_BYTES_PER_S;
+        (bytes as u64).clamp(SEGMENT_BYTES_MIN, SEGMENT_BYTES_MAX)
+    }
 }
 
 impl CommandsArguments {
@@ -185,10 +207,10 @@ impl CommandsArguments {
             warm_up: Duration::from_secs_f64(seconds / 4.0),
             in_flight: self.in_flight.map_or(IN_FLIGHT, |commands| commands as usize),
             aggregates,
-            replayed_events: self.replayed_events.unwrap_or(if is_quick {
-                REPLAYED_EVENTS_QUICK
-            } else {
-                REPLAYED_EVENTS
+            replayed_events: self.replayed_events.unwrap_or(match (is_quick, is_full) {
+                (true, _) => REPLAYED_EVENTS_QUICK,
+                (_, true) => REPLAYED_EVENTS_FULL,
+                _ => REPLAYED_EVENTS,
             }),
             scale_events,
             scale_aggregates,
@@ -206,6 +228,10 @@ impl CommandsArguments {
         let (mut cases, mut axon_cases) = (Vec::new(), Vec::new());
         if parts.contains(&Part::Ladder) {
             (cases, axon_cases) = ladder::cases(|bus, identifiers| has_bus(bus) && has_identifiers(identifiers));
+            // Each of Axon's rows takes six seconds, most of which warm up; those that are asked for are all measured.
+            if !self.full && self.buses.is_empty() && self.identifiers.is_empty() {
+                axon_cases.retain(ladder::is_in_short_run);
+            }
         }
         if parts.contains(&Part::Throughput) {
             let is_chosen = |case: &Case| {
@@ -285,13 +311,26 @@ mod tests {
     }
 
     #[test]
+    fn journal_is_as_long_as_its_row() {
+        let of = |seconds| CommandsArguments { seconds: Some(seconds), ..CommandsArguments::default() }.plan().unwrap();
+        let bytes = |seconds| of(seconds).segment_bytes();
+        assert_eq!((bytes(0.01), bytes(60.0)), (SEGMENT_BYTES_MIN, SEGMENT_BYTES_MAX));
+        assert!(bytes(0.5) < 2 << 30 && bytes(0.5) > bytes(0.25));
+        assert_eq!(of(0.5).place(OptimizeFor::Latency, 7).segment_bytes, 7);
+    }
+
+    #[test]
     fn buses_and_identifiers_choose_rows() {
         let of = |only: &[Part], buses: &[Bus], identifiers: &[Identifiers]| {
             let (only, buses, identifiers) = (only.to_vec(), buses.to_vec(), identifiers.to_vec());
             CommandsArguments { only, buses, identifiers, ..CommandsArguments::default() }.plan()
         };
         let rows = |plan: Plan| (plan.cases.len(), plan.axon_cases.len());
-        assert_eq!(rows(of(&[Part::Ladder], &[], &[]).unwrap()), (6, 12));
+        assert_eq!(rows(of(&[Part::Ladder], &[], &[]).unwrap()), (6, 7));
+        let full = CommandsArguments { full: true, only: vec![Part::Ladder], ..CommandsArguments::default() };
+        assert_eq!(rows(full.plan().unwrap()), (6, 12));
+        let of_both = [Bus::Simple, Bus::Disruptor];
+        assert_eq!(rows(of(&[Part::Ladder], &of_both, &[]).unwrap()), (6, 12), "asked for");
         assert_eq!(rows(of(&[Part::Ladder], &[Bus::Simple], &[]).unwrap()), (3, 6));
         let plan = of(&[Part::Ladder], &[Bus::Simple], &[Identifiers::Random]).unwrap();
         assert!(plan.cases[0].is_one_by_one && plan.cases[0].identifiers == Identifiers::Random);

@@ -33,6 +33,15 @@ pub(crate) fn cases(is_chosen: impl Fn(Bus, Identifiers) -> bool) -> (Vec<Case>,
     (of_ours, chosen.into_iter().flat_map(of_axon).collect())
 }
 
+/// Whether a run that is not full measures this row of Axon's: with the published load where a figure was published, with ours by
+/// the identifiers that Axon gives by itself.
+pub(crate) fn is_in_short_run(case: &AxonCase) -> bool {
+    match case.setup {
+        Setup::Published => published((case.bus, case.identifiers)).next().is_some(),
+        Setup::Ours | Setup::AllEvents => case.identifiers == Identifiers::Random,
+    }
+}
+
 /// Our row next to a bus of Axon's.
 const fn ours(bus: Bus, identifiers: Identifiers) -> Case {
     match bus {

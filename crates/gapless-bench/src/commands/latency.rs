@@ -7,7 +7,6 @@ use crate::commands::{Canonical, MeasureCanonical, check_interrupted, rows, tabl
 use gapless_agent::OptimizeFor;
 use gapless_load::commands::case::{Case, Drive, Tier};
 use gapless_load::commands::latency::{PER_S, SLEEPS, SPINS, Slices, one_slice};
-use gapless_load::commands::stand::Place;
 use gapless_measure::Result;
 use gapless_measure::Row;
 use gapless_measure::floor::{FloorKind, FloorPlan, HEADER_BYTES};
@@ -16,6 +15,8 @@ use gapless_measure::reporting::Run;
 use gapless_measure::turns;
 use std::time::Duration;
 
+/// Segments of the journal, bytes: few commands pass.
+const SEGMENT_BYTES: u64 = 64 << 20;
 /// A floor of a row needs no longer.
 const FLOOR_TIME_MAX: Duration = Duration::from_secs(2);
 /// Messages of a canonical row of a quick run, and of one that is not full.
@@ -63,7 +64,7 @@ pub(crate) fn measure(plan: &Plan, canonical: &MeasureCanonical<'_>, run: &mut R
             let caller = slices.caller.map_or_else(String::new, |does| format!(", the caller {does}"));
             let label = format!("{} at {PER_S} a second{caller}", slices.case.label());
             run.next(&label)?;
-            let place = Place { parent: &plan.directory, optimize_for: OptimizeFor::Latency, is_quick: plan.is_quick };
+            let place = plan.place(OptimizeFor::Latency, SEGMENT_BYTES);
             one_slice(place, (plan.warm_up, plan.time), run.interrupted, slices)?;
             // Of all slices until now.
             run.line(&table::line(&label, &row_of(slices)));

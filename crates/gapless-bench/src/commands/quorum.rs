@@ -26,18 +26,21 @@ pub(crate) fn measure(plan: &Plan, interrupted: &AtomicBool, case: Case) -> Resu
     let directory = OwnDirectory::create(&plan.directory, &format!(".gapless-commands-{}", std::process::id()))?;
     settle(directory.path())?;
     let addresses = free_addresses()?;
+    // Twice what a row needs, as elsewhere.
+    let segment = if plan.is_full { "2 GiB" } else { "1 GiB" };
     let assignment = Assignment {
         config: config(
             FOLLOWER,
             &directory.path().join("follower"),
-            &addresses,
+            (&addresses, segment),
             pair_of_cores().map(|(_, second)| second),
         ),
         encoding: word(case.encoding),
     };
     let mut follower = Child::start(NAME, "the follower", (Role::CommandsFollower, &assignment), interrupted)?;
     let _: Ready = follower.receive()?;
-    let text = config(LEADER, &directory.path().join("leader"), &addresses, pair_of_cores().map(|(first, _)| first));
+    let first = pair_of_cores().map(|(first, _)| first);
+    let text = config(LEADER, &directory.path().join("leader"), (&addresses, segment), first);
     let in_flight = plan.in_flight.min(IN_FLIGHT_MAX);
     let load = Load { until: Until::Time(plan.warm_up, plan.time), ..Load::of(case, in_flight, interrupted) };
     let (loaded, cpu_ns) = drive(&text, load, &mut follower)?;
@@ -53,14 +56,14 @@ fn free_addresses() -> Result<[String; 2]> {
 }
 
 /// The file of a member, as that of the canonical row.
-fn config(member: u64, directory: &Path, addresses: &[String; 2], cpu: Option<usize>) -> String {
+fn config(member: u64, directory: &Path, (addresses, segment): (&[String; 2], &str), cpu: Option<usize>) -> String {
     let pinned = cpu.map_or_else(String::new, |cpu| format!("sequencer_cpus = \"{cpu}\"\n"));
     format!(
         "[cluster]\nname = \"commands\"\nmember = {member}\ntier = \"quorum\"\n\
          [[member]]\nid = {LEADER}\naddresses = [{:?}]\n[[member]]\nid = {FOLLOWER}\naddresses = [{:?}]\n\
          [election]\ntimeout = \"1 s\"\nheartbeat_interval = \"50 ms\"\n\
          [stream]\ndirectory = {:?}\nwindow = \"16 MiB\"\nmessage_length_max = \"1 MiB\"\n\
-         [journal]\nsegment_length = \"2 GiB\"\nzero_initial = true\n\
+         [journal]\nsegment_length = \"{segment}\"\nzero_initial = true\n\
          [threads]\nplan = \"default\"\noptimize_for = \"throughput\"\n{pinned}",
         addresses[0],
         addresses[1],

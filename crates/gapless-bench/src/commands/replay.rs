@@ -1,16 +1,19 @@
 //! Events a second of a fold of the whole stream, from the journal into states in memory.
 
-use crate::commands::arguments::Plan;
+use crate::commands::arguments::{Plan, SEGMENT_BYTES_MAX, SEGMENT_BYTES_MIN};
 use crate::commands::{rows, table};
 use gapless_agent::OptimizeFor;
 use gapless_load::commands::case::{Case, Drive, Tier};
 use gapless_load::commands::load::{Load, Until, drive};
 use gapless_load::commands::replay::folded;
-use gapless_load::commands::stand::{Place, Stand};
+use gapless_load::commands::stand::Stand;
 use gapless_measure::Result;
 use gapless_measure::Row;
 use gapless_measure::reporting::Run;
 use gapless_measure::turns;
+
+/// Twice the frame of an event, bytes: the next segment is prepared from the half on.
+const SEGMENT_BYTES_PER_EVENT: u64 = 512;
 
 pub(crate) fn steps(plan: &Plan) -> usize {
     1 + plan.turns
@@ -30,7 +33,8 @@ pub(crate) fn measure(plan: &Plan, run: &mut Run<'_>) -> Result<()> {
 fn replayed(plan: &Plan, run: &mut Run<'_>, turns: &mut Vec<Vec<Row>>) -> Result<()> {
     run.next(&format!("{} events that are to be replayed", plan.replayed_events))?;
     let case = Case { tier: Tier::Journal, aggregates: plan.aggregates, ..Case::base(Drive::Pipelined) };
-    let place = Place { parent: &plan.directory, optimize_for: OptimizeFor::Throughput, is_quick: plan.is_quick };
+    let segment_bytes = plan.replayed_events.saturating_mul(SEGMENT_BYTES_PER_EVENT).min(SEGMENT_BYTES_MAX);
+    let place = plan.place(OptimizeFor::Throughput, segment_bytes.max(SEGMENT_BYTES_MIN));
     let stand = Stand::start(&case, place)?;
     let until = Until::Count(plan.replayed_events);
     let load = Load { until, ..Load::of(case, plan.in_flight, run.interrupted) };

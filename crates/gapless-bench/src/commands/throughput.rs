@@ -7,7 +7,7 @@ use gapless_agent::OptimizeFor;
 use gapless_load::commands::bare;
 use gapless_load::commands::case::{Case, Drive, Tier};
 use gapless_load::commands::load::{Load, Until, drive, drive_direct};
-use gapless_load::commands::stand::{Place, Stand};
+use gapless_load::commands::stand::Stand;
 use gapless_measure::Result;
 use gapless_measure::reporting::Run;
 use gapless_measure::turns::{self, Turn};
@@ -16,7 +16,7 @@ use std::time::Duration;
 
 /// Messages of a canonical row of a quick run, and of one that is not full.
 const CANONICAL_QUICK: u64 = 20_000;
-const CANONICAL_USUAL: u64 = 4_000_000;
+const CANONICAL_USUAL: u64 = 2_000_000;
 /// A floor of a row needs no longer.
 const FLOOR_TIME_MAX: Duration = Duration::from_millis(500);
 
@@ -131,7 +131,7 @@ fn one_row(plan: &Plan, run: &Run<'_>, case: Case) -> Result<Row> {
     if case.tier == Tier::Quorum {
         return quorum::measure(plan, run.interrupted, case);
     }
-    let place = Place { parent: &plan.directory, optimize_for: OptimizeFor::Throughput, is_quick: plan.is_quick };
+    let place = plan.place(OptimizeFor::Throughput, plan.segment_bytes());
     let until = Until::Time(plan.warm_up, plan.time);
     let in_flight = case.in_flight(plan.in_flight);
     let load = Load { until, ..Load::of(case, in_flight, run.interrupted) };

@@ -15,9 +15,7 @@ use std::time::Instant;
 const OWNERS: u64 = FILLERS + 100;
 /// Between two looks at leader and follower.
 const LOOK_INTERVAL: Duration = Duration::from_millis(5);
-/// A follower that is not level after this time under saturation counts as left behind: its gap shows the course.
-const SATURATED_MAX: Duration = Duration::from_secs(30);
-/// Elsewhere it has to be level within this.
+/// A follower has to be level within this, but for one under saturation.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The load on the cluster meanwhile.
@@ -62,6 +60,8 @@ pub(super) struct CatchUpPlan {
     pub live_per_s: u64,
     /// For how long the rate of a cluster without the follower is measured.
     pub window: Duration,
+    /// A follower that is not level after this time under saturation counts as left behind: its gap shows the course.
+    pub saturated_max: Duration,
 }
 
 /// How one follower caught up.
@@ -242,7 +242,7 @@ fn watch(
         }
     };
     let (begin, released) = (Instant::now(), handled(cluster, leader)?);
-    let time_max = if case == Case::Saturated { SATURATED_MAX } else { TIMEOUT };
+    let time_max = if case == Case::Saturated { plan.saturated_max } else { TIMEOUT };
     loop {
         // The leader is asked first: the follower is level if it has what the leader had.
         let goal = handled(cluster, leader)?;

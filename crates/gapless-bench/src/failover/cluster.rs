@@ -203,6 +203,10 @@ impl<'a> Cluster<'a> {
     /// Stops all, in order.
     pub fn stop(mut self) -> Result<()> {
         for member in 1..=MEMBERS {
+            // One that was killed last has ended.
+            if self.members[member - 1].is_none() {
+                continue;
+            }
             self.ask(member, Request::Stop)?;
             if let Some(process) = self.members[member - 1].take() {
                 process.finish()?;

@@ -49,14 +49,21 @@ use std::time::Instant;
 const CLIENTS: u64 = 2;
 /// Owners of the numbers that fill the log, from this on.
 const FILLERS: u64 = 100;
-/// The quiet time before and after an event, and the least time of one.
-const WINDOW: Duration = Duration::from_secs(1);
+/// The quiet time before and after an event, and the least time of one, by default and in the run of committed tables.
+const WINDOW: Duration = Duration::from_millis(600);
+const WINDOW_FULL: Duration = Duration::from_secs(1);
 /// How often each event happens, by default and in the run of committed tables.
 const REPEATS: u32 = 2;
 const REPEATS_FULL: u32 = 5;
+/// Frames in the log before anything happens, by default and in the run of committed tables.
+const LOG_FRAMES: u64 = 400_000;
+const LOG_FRAMES_FULL: u64 = 1_000_000;
 /// Frames that a follower misses, by default and in the run of committed tables.
 const BEHIND: u64 = 400_000;
 const BEHIND_FULL: u64 = 1_000_000;
+/// How long a follower is watched under saturation, by default and in the run of committed tables.
+const SATURATED_MAX: Duration = Duration::from_secs(12);
+const SATURATED_MAX_FULL: Duration = Duration::from_secs(30);
 /// Commands a second of all clients, while events happen.
 const RATE_PER_S: u64 = 2_000;
 /// Shortened for a quick run.
@@ -87,15 +94,15 @@ pub struct FailoverArguments {
     #[arg(long, value_name = "PER_SECOND", default_value_t = RATE_PER_S, value_parser = clap::value_parser!(u64).range(10..=1_000_000))]
     pub rate: u64,
 
-    /// Frames in the log before anything happens
-    #[arg(long, value_name = "FRAMES", default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(0..=100_000_000))]
-    pub log_frames: u64,
+    /// Frames in the log before anything happens [default: 400,000; with --full 1,000,000]
+    #[arg(long, value_name = "FRAMES", value_parser = clap::value_parser!(u64).range(0..=100_000_000))]
+    pub log_frames: Option<u64>,
 
     /// How often each event happens [default: 2; with --full 5]
     #[arg(long, value_name = "TIMES", value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub repeat: Option<u32>,
 
-    /// The run of committed tables: each event 5 times, followers that miss 1,000,000 frames; about seven minutes
+    /// The run of committed tables: each event 5 times, logs and followers' gaps of 1,000,000 frames; about seven minutes
     #[arg(long, conflicts_with = "quick")]
     pub full: bool,
 
@@ -143,6 +150,7 @@ struct Plan {
     window: Duration,
     behind_frames: u64,
     live_per_s: u64,
+    saturated_max: Duration,
     only: Option<Part>,
     events: &'static [EventKind],
 }
@@ -159,13 +167,19 @@ impl Plan {
 /// Members that cannot be started, or do not come back; commands that are refused; a report that cannot be written.
 pub fn run(arguments: &FailoverArguments, interrupted: &AtomicBool) -> Result<String> {
     arguments.output.check()?;
-    let (frames, repeats, window) = if arguments.output.quick { QUICK } else { (u64::MAX, u32::MAX, WINDOW) };
+    let (usual_log, usual_repeats, usual_behind, window) = if arguments.full {
+        (LOG_FRAMES_FULL, REPEATS_FULL, BEHIND_FULL, WINDOW_FULL)
+    } else {
+        (LOG_FRAMES, REPEATS, BEHIND, WINDOW)
+    };
+    let (frames, repeats, window) = if arguments.output.quick { QUICK } else { (u64::MAX, u32::MAX, window) };
     let plan = Plan {
         rate_per_s: arguments.rate,
-        log_frames: arguments.log_frames.min(frames),
-        repeats: arguments.repeat.unwrap_or(if arguments.full { REPEATS_FULL } else { REPEATS }).min(repeats),
+        log_frames: arguments.log_frames.unwrap_or(usual_log).min(frames),
+        repeats: arguments.repeat.unwrap_or(usual_repeats).min(repeats),
         window,
-        behind_frames: arguments.behind_frames.unwrap_or(if arguments.full { BEHIND_FULL } else { BEHIND }).min(frames),
+        behind_frames: arguments.behind_frames.unwrap_or(usual_behind).min(frames),
+        saturated_max: if arguments.full { SATURATED_MAX_FULL } else { SATURATED_MAX },
         live_per_s: arguments.live_rate,
         only: arguments.only,
         events: &EventKind::ALL,
@@ -232,6 +246,7 @@ pub fn run(arguments: &FailoverArguments, interrupted: &AtomicBool) -> Result<St
 }
 
 /// Kills the leader of three full members so often for another benchmark, below that directory: the rows before, during and after.
+/// Of a single kill the leader does not come back.
 ///
 /// # Errors
 /// As of [`run`].
@@ -249,8 +264,13 @@ pub(crate) fn leader_killed(
         window,
         behind_frames: 0,
         live_per_s: 0,
+        saturated_max: Duration::ZERO,
         only: Some(Part::Events),
-        events: &[EventKind::LeaderKilled, EventKind::LeaderReturns],
+        events: if repeats == 1 {
+            &[EventKind::LeaderKilled]
+        } else {
+            &[EventKind::LeaderKilled, EventKind::LeaderReturns]
+        },
     };
     let scenario = measure(Membership::Full, plan, parent, progress, interrupted)?;
     let rows = rows(&scenario, plan, &Report::default());
@@ -331,8 +351,8 @@ fn measure(
             progress.set_position(progress.position() + 1);
             Ok(())
         };
-        let Plan { behind_frames, live_per_s, window, .. } = plan;
-        let plan = CatchUpPlan { behind_frames, live_per_s, window };
+        let Plan { behind_frames, live_per_s, window, saturated_max, .. } = plan;
+        let plan = CatchUpPlan { behind_frames, live_per_s, window, saturated_max };
         let caught_up = catch_up::run(&mut cluster, plan, interrupted, &mut look, &mut catch_ups);
         caught_up.or_else(|error| if is_set(interrupted) { Ok(()) } else { Err(error) })?;
     }

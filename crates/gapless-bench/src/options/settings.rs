@@ -391,6 +391,7 @@ impl CanonicalArguments {
         available: &BTreeSet<usize>,
     ) -> RunSettings {
         let (mut count, rate_per_s) = match mode {
+            Mode::Latency if self.is_clustered() => (matrix::LATENCY_COUNT_CLUSTERED, Some(matrix::LATENCY_RATE_PER_S)),
             Mode::Latency => (matrix::LATENCY_COUNT, Some(matrix::LATENCY_RATE_PER_S)),
             Mode::Throughput if matches!(tier, Tier::Sync | Tier::QuorumSync) => (matrix::THROUGHPUT_COUNT_SYNC, None),
             Mode::Throughput if encoding.access() == Access::Direct && encoding.is_sbe() => {
@@ -470,12 +471,14 @@ impl CanonicalArguments {
 
 const GIB: f64 = 1_073_741_824.0;
 
-/// Sizes of the matrix's rows, chosen so that the default matrix takes about half a minute on two cores.
+/// Sizes of the matrix's rows, chosen so that the default matrix ends within three minutes on two cores, also the clustered one.
 mod matrix {
     /// Many users at once.
     pub(super) const SESSIONS: u64 = 1000;
     pub(super) const LATENCY_RATE_PER_S: u64 = 10_000;
     pub(super) const LATENCY_COUNT: u64 = 40_000;
+    /// One slice: each has members of its own, which take seconds to start and to stop.
+    pub(super) const LATENCY_COUNT_CLUSTERED: u64 = 30_000;
     pub(super) const THROUGHPUT_COUNT: u64 = 3_500_000;
     pub(super) const THROUGHPUT_COUNT_SLOWER: u64 = 2_000_000;
     pub(super) const THROUGHPUT_COUNT_SYNC: u64 = 2_000_000;

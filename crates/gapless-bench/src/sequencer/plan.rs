@@ -243,8 +243,8 @@ fn throughputs(arguments: &SequencerArguments, transports: &[Transport], is_runn
             }
             for (payload_bytes, mtu) in shapes(arguments, usual, batch) {
                 let by_extent = match (transport, batch) {
-                    (Transport::SharedMemory, _) => extent.pick(5_000, 1_000_000, 2_000_000),
-                    (_, true) => extent.pick(5_000, 500_000, 1_000_000),
+                    (Transport::SharedMemory, _) => extent.pick(5_000, 600_000, 2_000_000),
+                    (_, true) => extent.pick(5_000, 400_000, 1_000_000),
                     (_, false) => extent.pick(5_000, 100_000, 200_000),
                 };
                 let messages = arguments.throughput_messages.unwrap_or(by_extent);

@@ -414,7 +414,7 @@ mod tests {
 
     fn driven(case: Case) -> Loaded {
         let directory = tempfile::tempdir().unwrap();
-        let place = Place { parent: directory.path(), optimize_for: OptimizeFor::Throughput, is_quick: true };
+        let place = Place { parent: directory.path(), optimize_for: OptimizeFor::Throughput, segment_bytes: 16 << 20 };
         let interrupted = AtomicBool::new(false);
         let load = Load { until: Until::Count(1000), ..Load::of(case, case.in_flight(64), &interrupted) };
         if case.drive == Drive::Direct {
@@ -444,7 +444,8 @@ mod tests {
     #[test]
     fn a_bus_that_has_other_aggregates_is_noticed() {
         let case = Case::base(Drive::Pipelined);
-        let place = Place { parent: std::path::Path::new("."), optimize_for: OptimizeFor::Throughput, is_quick: true };
+        let place =
+            Place { parent: std::path::Path::new("."), optimize_for: OptimizeFor::Throughput, segment_bytes: 16 << 20 };
         let stand = Stand::start(&case, place).unwrap();
         let bus = stand.bus(64).unwrap();
         bus.call(Counter::<OfSbe>::command(&0, &OfSbe::command(1, ""))).unwrap();

@@ -12,12 +12,6 @@ use gapless_measure::affinity::{available_cpus, pair_of_cores, pin_current_threa
 use gapless_measure::own_directory::{OwnDirectory, settle};
 use std::path::Path;
 
-/// Written full of zeros before the run, as in the canonical benchmark: a virtual machine hands out memory slowly that it has not used
-/// for a while, and that would be measured instead. Twice what a row of a second and its warm-up need, because the next segment is prepared
-/// from the half on. Bytes.
-const SEGMENT_BYTES: u64 = 4 << 30;
-const SEGMENT_BYTES_QUICK: u64 = 16 << 20;
-
 /// A bus, and where its stream lies.
 pub struct Stand {
     host: CommandHost,
@@ -30,7 +24,10 @@ pub struct Stand {
 pub struct Place<'a> {
     pub parent: &'a Path,
     pub optimize_for: OptimizeFor,
-    pub is_quick: bool,
+    /// Length of the journal's segments, bytes. Each is written full of zeros before the run, as in the canonical benchmark: a
+    /// virtual machine hands out memory slowly that it has not used for a while, and that would be measured instead. Twice what a
+    /// row needs, because the next segment is prepared from the half on.
+    pub segment_bytes: u64,
 }
 
 impl Stand {
@@ -121,10 +118,9 @@ fn options(case: &Case, place: Place<'_>) -> Result<(Option<OwnDirectory>, Servi
             let name = format!(".gapless-commands-{}", std::process::id());
             let directory = OwnDirectory::create(place.parent, &name)?;
             let mut options = ServiceHostOptions::in_directory(directory.path());
-            let segment_length_bytes = if place.is_quick { SEGMENT_BYTES_QUICK } else { SEGMENT_BYTES };
             options.persistence = Persistence {
-                segment_length_bytes,
-                first_segment_length_bytes: segment_length_bytes,
+                segment_length_bytes: place.segment_bytes,
+                first_segment_length_bytes: place.segment_bytes,
                 zeroing: Zeroing::All,
                 ..Persistence::default()
             };
