@@ -12,6 +12,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 pub struct Progress {
     bar: ProgressBar,
     visible: bool,
+    has_lines: bool,
 }
 
 impl Progress {
@@ -26,7 +27,13 @@ impl Progress {
             bar.set_style(style.progress_chars("=> "));
         }
         bar.set_prefix(label.to_owned());
-        Self { bar, visible }
+        Self { bar, visible, has_lines: true }
+    }
+
+    /// The same bar for a part of a measurement whose lines are not printed.
+    #[must_use]
+    pub fn without_lines(&self) -> Self {
+        Self { has_lines: false, ..self.clone() }
     }
 
     /// Names what is going on now.
@@ -45,8 +52,12 @@ impl Progress {
         self.bar.position()
     }
 
-    /// Prints a line on stderr, above the bar if there is one. Always printed, also when the bar is not drawn.
+    /// Prints a line on stderr, above the bar if there is one. Always printed, also when the bar is not drawn, unless it is a bar
+    /// [`without_lines`](Self::without_lines).
     pub fn line(&self, text: &str) {
+        if !self.has_lines {
+            return;
+        }
         if self.visible {
             self.bar.println(text);
         } else {
@@ -85,6 +96,14 @@ mod tests {
         });
         assert_eq!(progress.position(), 7);
         progress.finish();
+    }
+
+    #[test]
+    fn a_part_moves_the_bar_of_the_whole() {
+        let progress = Progress::new(10, "overview", true);
+        let part = progress.without_lines();
+        part.set_position(3);
+        assert_eq!((progress.position(), progress.has_lines, part.has_lines), (3, true, false));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use gapless_measure::{BenchError, Result};
 use gapless_measure::{CpuPerMessage, Row, RowConfig};
 use serde::Deserialize;
 use serde_json::json;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -45,8 +45,17 @@ const HEAP: [&str; 3] = ["-Xms4g", "-Xmx4g", "-XX:+UseParallelGC"];
 /// The built program.
 pub(crate) struct Axon {
     java: PathBuf,
-    directory: OwnDirectory,
+    directory: PathBuf,
+    /// The same, if it is one of the run's own, removed with this value.
+    _own: Option<OwnDirectory>,
 }
+
+/// Folder of the program's sources, from that of the project.
+const BESIDE: &str = "benchmarks/peers/axon";
+/// Its main class, where it was built there.
+const BUILT: &str = "target/classes/gapless/Main.class";
+/// The command that builds it there.
+pub(crate) const BUILDS: &str = "mvn -q -B -f benchmarks/peers/axon process-classes";
 
 /// Line that the program prints.
 #[derive(Debug, Deserialize)]
@@ -72,6 +81,19 @@ pub(crate) fn find_programs() -> gapless_load::peers::Result<(PathBuf, PathBuf)>
 }
 
 impl Axon {
+    /// The program as it was built by hand in the project's folder, where this process runs, if it was.
+    ///
+    /// # Errors
+    /// No Java.
+    pub(crate) fn built() -> gapless_load::peers::Result<Option<Self>> {
+        Self::built_in(Path::new(BESIDE))
+    }
+
+    fn built_in(directory: &Path) -> gapless_load::peers::Result<Option<Self>> {
+        let java = broker::find("java", INSTALL)?;
+        Ok(is_built(directory).then(|| Self { java, directory: directory.to_owned(), _own: None }))
+    }
+
     /// Builds it, or says what is missing.
     ///
     /// # Errors
@@ -94,7 +116,7 @@ impl Axon {
         let output = command.output().map_err(|source| BenchError::system("start Maven", source))?;
         check_interrupted(interrupted)?;
         if output.status.success() {
-            return Ok(Ok(Self { java, directory }));
+            return Ok(Ok(Self { java, directory: directory.path().to_owned(), _own: Some(directory) }));
         }
         let text = String::from_utf8_lossy(&output.stdout);
         let reason = text.lines().find(|line| line.contains("ERROR")).unwrap_or("it says nothing");
@@ -106,7 +128,7 @@ impl Axon {
         let warm_up = if plan.is_quick { plan.warm_up } else { plan.warm_up.max(WARM_UP_MIN) };
         let mut command = Command::new(&self.java);
         command
-            .current_dir(self.directory.path())
+            .current_dir(&self.directory)
             .args(HEAP)
             .arg(format!("-Didentifiers={}", word(case.identifiers)))
             .args(case.setup.properties())
@@ -119,6 +141,11 @@ impl Axon {
         child.finish()?;
         Ok(row(case, plan, &printed))
     }
+}
+
+/// Whether the program and its libraries are in the folder of its sources.
+fn is_built(directory: &Path) -> bool {
+    directory.join(BUILT).is_file() && directory.join("target/lib").is_dir()
 }
 
 fn row(case: &AxonCase, plan: &Plan, printed: &Printed) -> Row {
@@ -163,4 +190,28 @@ pub(crate) fn missing(reason: &str) -> Row {
     let mut row = not_measured(config(), reason);
     row.notes.push(format!("Axon was not measured: {reason}"));
     row
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn built_program_has_class_and_libraries() {
+        let directory = tempfile::tempdir().unwrap();
+        assert!(!is_built(directory.path()));
+        let class = directory.path().join(BUILT);
+        std::fs::create_dir_all(class.parent().unwrap()).unwrap();
+        std::fs::write(&class, "").unwrap();
+        assert!(!is_built(directory.path()), "without its libraries it does not start");
+        std::fs::create_dir(directory.path().join("target/lib")).unwrap();
+        assert!(is_built(directory.path()));
+    }
+
+    #[test]
+    fn command_builds_where_the_program_is_looked_for() {
+        assert!(BUILDS.contains(BESIDE));
+        let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        assert!(project.join(BESIDE).join("pom.xml").is_file());
+    }
 }

@@ -29,12 +29,13 @@ mod targets;
 mod throughput;
 
 pub use arguments::CommandsArguments;
-pub(crate) use axon::find_programs as axon_programs;
+pub(crate) use axon::{Axon, BUILDS as AXON_BUILDS, find_programs as axon_programs};
 
 use crate::canonical;
 use crate::options::{CanonicalArguments, Mode, Program, Tier};
 use arguments::{Part, Plan};
-use gapless_load::commands::case::{Case, Drive};
+use axon_case::{AxonCase, Bus, Setup};
+use gapless_load::commands::case::{Case, Drive, Identifiers};
 use gapless_load::commands::{NAME, check_interrupted, failed};
 use gapless_measure::reporting::{Run, Shown};
 use gapless_measure::{Result, Row};
@@ -102,6 +103,15 @@ pub(crate) fn in_memory(arguments: &CommandsArguments, run: &mut Run<'_>) -> Res
     let bases = [Drive::Pipelined, Drive::Direct].map(Case::base);
     plan.cases.retain(|case| bases.contains(&Case { aggregates: 1, ..*case }));
     throughput::measure(&plan, &|_, _, _| Err(failed("no canonical row stands beside these")), run)
+}
+
+/// Measures Axon's disruptor with one aggregate and our load for another benchmark.
+///
+/// # Errors
+/// Options that make no sense, a program that ends too early, an interrupt.
+pub(crate) fn one_of_axon(axon: &Axon, arguments: &CommandsArguments, interrupted: &AtomicBool) -> Result<Row> {
+    let case = AxonCase::of_one(Bus::Disruptor, Identifiers::Position, Setup::Ours);
+    axon.measure(&case, &arguments.plan()?, interrupted)
 }
 
 fn steps(plan: &Plan) -> usize {

@@ -91,7 +91,7 @@ impl OverviewArguments {
                 payload_calls: 20,
                 command_turns: (1, 0.1),
                 leader_kills: 1,
-                supervisor_kills: 3,
+                supervisor_kills: 1,
             };
         }
         Plan {

@@ -6,6 +6,7 @@ use super::line::{Figure, Line};
 use crate::Result;
 use crate::rpc::payloads::{PayloadsArguments, longest};
 use crate::rpc::scenarios::{ScenariosArguments, published_loads};
+use gapless_load::rpc::payloads::bare;
 use gapless_measure::reporting::{config_number, of_config};
 use gapless_measure::table::grouped;
 use gapless_measure::{FloorRow, Row};
@@ -44,7 +45,12 @@ fn large_payloads(overview: &mut Overview<'_>) -> Result<()> {
     for row in &report.rows {
         let (bytes, mode) = (row.config.payload_bytes.unwrap_or(0), row.config.mode.clone().unwrap_or_default());
         let is_in_memory = of_config(row, "ends") == "one process";
-        let floor = copying.filter(|_| !is_in_memory).map(|copying| of_calls(copying, row));
+        let floor = if is_in_memory {
+            let ways = config_number(row, "ways").unwrap_or(1);
+            Some(bare::measure(bytes as usize, ways, overview.plan.floor_time))
+        } else {
+            copying.map(|copying| of_calls(copying, row))
+        };
         let what = format!("{} B, {}, {}", grouped(bytes), mode.replace('_', " "), of_config(row, "ends"));
         // Ours between two processes answers no figure through Kafka.
         let answers = is_in_memory.then(|| format!("mercury/memory/{mode}/{bytes}"));

@@ -6,29 +6,33 @@ use super::line::{Figure, Line};
 use crate::Result;
 use crate::failover::leader_killed;
 use crate::rpc::faults::{FaultsArguments, supervisor_killed};
-use crate::supervisor::spawn_floor;
+use crate::supervisor::{noticed_floor, spawn_floor};
+use gapless_measure::FloorRow;
 use gapless_measure::reporting::check_interrupted;
 use serde_json::Value;
 use std::path::Path;
 
-/// Starts of a trivial program.
+/// Starts, and kills, of a trivial program.
 const SPAWNS: usize = 50;
 
 pub(super) fn measure(overview: &mut Overview<'_>) -> Result<()> {
-    leader(overview)?;
-    supervisor(overview)
+    let noticed = noticed_floor(SPAWNS)?;
+    leader(overview, &noticed)?;
+    supervisor(overview, &noticed)
 }
 
 /// The outage that clients see of a killed leader.
-fn leader(overview: &mut Overview<'_>) -> Result<()> {
+fn leader(overview: &mut Overview<'_>, noticed: &FloorRow) -> Result<()> {
     overview.next("leader killed")?;
-    let rows = leader_killed(overview.plan.leader_kills, Path::new("."), &overview.progress, overview.interrupted)?;
+    let (kills, progress) = (overview.plan.leader_kills, overview.progress.without_lines());
+    let rows = leader_killed(kills, Path::new("."), &progress, overview.interrupted)?;
     // An interrupted row is dropped.
     check_interrupted(super::NAME, overview.interrupted)?;
     for row in rows.into_iter().filter(|row| row.extra.contains_key(FIRST_NEW_REPLY)) {
         let kills = row.extra.get(FIRST_NEW_REPLY).and_then(Value::as_array).map_or(0, Vec::len);
         let what = format!("leader of three killed, 2,000/s: longest outage of {kills}");
-        let line = Line { part: Part::Kills, what, figure: Figure::Time(FIRST_NEW_REPLY), floor: None, answers: None };
+        let (figure, floor) = (Figure::Time(FIRST_NEW_REPLY), Some(noticed.clone()));
+        let line = Line { part: Part::Kills, what, figure, floor, answers: None };
         overview.add(line, row);
     }
     Ok(())
@@ -38,7 +42,7 @@ fn leader(overview: &mut Overview<'_>) -> Result<()> {
 const FIRST_NEW_REPLY: &str = "first_new_reply_of_every_client_ns";
 
 /// The silence that callers notice of a killed supervisor, and its recovery.
-fn supervisor(overview: &mut Overview<'_>) -> Result<()> {
+fn supervisor(overview: &mut Overview<'_>, noticed: &FloorRow) -> Result<()> {
     let mut arguments = FaultsArguments { kills: Some(overview.plan.supervisor_kills), ..FaultsArguments::default() };
     arguments.output.quick = overview.plan.is_quick;
     let mut run = overview.part("rpc faults");
@@ -48,11 +52,14 @@ fn supervisor(overview: &mut Overview<'_>) -> Result<()> {
         let kills = overview.plan.supervisor_kills;
         let silence = format!("supervisor killed, 16 callers: longest silence of {kills}");
         let again = format!("supervisor killed: recovered, p50 of {kills}");
-        let line = |what, key, floor| Line { part: Part::Kills, what, figure: Figure::Time(key), floor, answers: None };
-        overview.add(line(silence, "longest_silence_ns", None), row.clone());
+        let line = |what, key, floor: &FloorRow| {
+            let (figure, floor) = (Figure::Time(key), Some(floor.clone()));
+            Line { part: Part::Kills, what, figure, floor, answers: None }
+        };
+        overview.add(line(silence, "longest_silence_ns", noticed), row.clone());
         // A failure is one row.
         if row.failure().is_none() {
-            overview.add(line(again, "restored_after_sign_ns", Some(floor.clone())), row);
+            overview.add(line(again, "restored_after_sign_ns", &floor), row);
         }
     }
     Ok(())

@@ -27,9 +27,12 @@ mod table;
 
 pub use arguments::OverviewArguments;
 
+use crate::supervisor::KILL_NOTICED;
 use crate::{BenchError, Result};
 use arguments::{Part, Plan};
+use gapless_load::rpc::payloads::bare::BARE_CHANNEL;
 use gapless_measure::floor::{FloorKind, FloorPlan};
+use gapless_measure::own_directory::settle_no_more;
 use gapless_measure::progress::Progress;
 use gapless_measure::reporting::{INTERRUPTED, Run, check_interrupted, is_set, word};
 use gapless_measure::{FAILED, FloorRow, Report, Row};
@@ -47,6 +50,9 @@ const NAME: &str = "overview";
 pub fn run(arguments: &OverviewArguments, interrupted: &Arc<AtomicBool>) -> (String, Result<()>) {
     let is_quiet = arguments.json.is_on_stdout();
     let plan = arguments.plan();
+    if plan.is_quick {
+        settle_no_more();
+    }
     let progress = Progress::new(steps(&plan), NAME, is_quiet);
     let mut overview = Overview { plan, report: Report::new(NAME), progress, interrupted, began: Instant::now() };
     overview.measure();
@@ -57,6 +63,7 @@ pub fn run(arguments: &OverviewArguments, interrupted: &Arc<AtomicBool>) -> (Str
     }
     let wires: BTreeSet<String> = report.rows.iter().filter_map(line::wire).collect();
     report.notes.extend(wires);
+    report.notes.extend(notes_of_floors(&report.rows));
     report.notes.extend(notes(&plan, began.elapsed()));
     let written = arguments.json.write(&report);
     let text = if is_quiet { String::new() } else { table::whole(&report) };
@@ -97,6 +104,8 @@ impl<'a> Overview<'a> {
     /// Measures every part, then peers. A failed part is one failed row; the other parts still run.
     fn measure(&mut self) {
         for part in self.plan.parts.clone() {
+            let seconds = self.began.elapsed().as_secs();
+            self.progress.line(&format!("{:<10} begins after {seconds} s", word(part)));
             let measured = match part {
                 Part::Service => service::measure(self),
                 Part::Sequencer => sequencer::measure(self),
@@ -122,9 +131,9 @@ impl<'a> Overview<'a> {
         check_interrupted(NAME, self.interrupted)
     }
 
-    /// A measurement of another benchmark, whose steps are those of this one.
+    /// A measurement of another benchmark, whose steps are those of this one, without its lines.
     fn part(&self, benchmark: &'static str) -> Run<'a> {
-        Run::part(benchmark, &self.progress, self.interrupted)
+        Run::part(benchmark, &self.progress.without_lines(), self.interrupted)
     }
 
     /// Adds a row that has been measured, and prints it.
@@ -178,6 +187,28 @@ impl<'a> Overview<'a> {
     fn has_time_for(&self, estimate: Duration) -> bool {
         self.began.elapsed() + estimate < self.plan.time
     }
+}
+
+/// Floors that a row may be below, and why.
+fn notes_of_floors(rows: &[Row]) -> impl Iterator<Item = String> {
+    let notes = [
+        (
+            FloorKind::FutexRoundTrip.name(),
+            "two threads that sleep and wake each other at every call. A caller and a worker look some 200 times before they \
+             sleep, so a call can be faster",
+        ),
+        (
+            KILL_NOTICED,
+            "from the kill of a trivial program to the end of its socket at the other side. Callers of a killed supervisor \
+             wait for nobody, so a silence can be shorter",
+        ),
+        (
+            BARE_CHANNEL,
+            "the same payloads handed to a thread, and its answers back, by two channels of the standard library",
+        ),
+    ];
+    let is_shown = |name: &str| rows.iter().any(|row| row.floor_name.as_deref() == Some(name));
+    notes.map(|(name, text)| is_shown(name).then(|| format!("{name}: {text}"))).into_iter().flatten()
 }
 
 fn notes(plan: &Plan, elapsed: Duration) -> Vec<String> {

@@ -4,9 +4,9 @@ use super::Overview;
 use super::arguments::Part;
 use super::calls::{SIZES, call_row, one_way_row, point};
 use super::line::{Peer, Shown, add_peer};
-use crate::Result;
-use crate::commands::axon_programs;
+use crate::commands::{AXON_BUILDS, Axon, CommandsArguments, axon_programs, one_of_axon};
 use crate::rpc::faults::{FaultsArguments, broker_killed};
+use crate::{BenchError, Result};
 use gapless_load::peers::PeerError;
 use gapless_load::peers::{nats, rabbitmq};
 use gapless_load::rpc::subject::{System, Waiting};
@@ -24,7 +24,8 @@ enum Other {
 }
 
 impl Other {
-    const ALL: [Self; 4] = [Self::NatsCalls, Self::RabbitMqCalls, Self::RabbitMqKilled, Self::Axon];
+    /// In the order in which they are measured: the system that is beside the published calls first.
+    const ALL: [Self; 4] = [Self::RabbitMqCalls, Self::NatsCalls, Self::Axon, Self::RabbitMqKilled];
 
     /// The part of the table that it stands beside.
     const fn part(self) -> Part {
@@ -44,15 +45,15 @@ impl Other {
         }
     }
 
-    /// Its time on a slow machine, the start of its processes included; none where it is longer than the whole overview.
-    const fn estimate(self) -> Option<Duration> {
-        match self {
-            Self::NatsCalls => Some(Duration::from_secs(15)),
-            Self::RabbitMqCalls => Some(Duration::from_secs(40)),
-            Self::RabbitMqKilled => Some(Duration::from_secs(25)),
-            // Maven builds it, and Java compiles what is hot only while it runs.
-            Self::Axon => None,
-        }
+    /// Its time on a slow machine, the start of its processes included.
+    const fn estimate(self) -> Duration {
+        Duration::from_secs(match self {
+            Self::NatsCalls => 15,
+            Self::RabbitMqCalls => 40,
+            Self::RabbitMqKilled => 25,
+            // Java compiles what is hot only while it runs.
+            Self::Axon => 12,
+        })
     }
 
     /// The command that measures it at length.
@@ -88,8 +89,7 @@ pub(super) fn measure(overview: &mut Overview<'_>) {
             }
             continue;
         }
-        let is_in_time = other.estimate().is_some_and(|estimate| overview.has_time_for(estimate));
-        if overview.plan.is_quick || !is_in_time {
+        if overview.plan.is_quick || !overview.has_time_for(other.estimate()) {
             overview.report.notes.push(format!("{} is installed, and measured by: {}", other.name(), other.command()));
             continue;
         }
@@ -97,7 +97,7 @@ pub(super) fn measure(overview: &mut Overview<'_>) {
             Other::NatsCalls => calls(overview, System::Nats),
             Other::RabbitMqCalls => calls(overview, System::Rabbitmq),
             Other::RabbitMqKilled => killed_broker(overview),
-            Other::Axon => Ok(()),
+            Other::Axon => axon(overview),
         };
         if is_set(overview.interrupted) {
             return;
@@ -106,6 +106,26 @@ pub(super) fn measure(overview: &mut Overview<'_>) {
             overview.report.notes.push(format!("{} could not be measured: {error}", other.name()));
         }
     }
+}
+
+/// One row of Axon's disruptor, where its program was built by hand: building it may ask the network.
+fn axon(overview: &mut Overview<'_>) -> Result<()> {
+    let Some(built) = Axon::built().map_err(|error| BenchError::measurement("overview", error))? else {
+        let (name, command) = (Other::Axon.name(), Other::Axon.command());
+        let note = format!("{name} is not built; in the project's folder: {AXON_BUILDS}; at length: {command}");
+        overview.report.notes.push(note);
+        return Ok(());
+    };
+    overview.next("axon")?;
+    let (_, seconds) = overview.plan.command_turns;
+    let arguments = CommandsArguments { seconds: Some(seconds), ..CommandsArguments::default() };
+    let found = one_of_axon(&built, &arguments, overview.interrupted)?;
+    if let Some(figure) = found.throughput_per_s.filter(|_| found.verified == Some(true)) {
+        add(overview, "axon's disruptor", figure, |row| {
+            of_config(row, "drive") == "pipelined" && config_number(row, "aggregates") == Some(1)
+        });
+    }
+    Ok(())
 }
 
 /// Calls of another system at each size of our rows.

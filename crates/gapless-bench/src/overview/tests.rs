@@ -63,6 +63,16 @@ fn another_wire_is_named() {
 }
 
 #[test]
+fn floor_that_rows_may_beat_is_explained() {
+    let futex = FloorRow { name: "futex_round_trip".into(), p50_ns: Some(80_000), ..FloorRow::default() };
+    let row = shown(Figure::Throughput, Some(&futex), None).of(rate(60_000.0));
+    assert!(row.floor_ratio.is_some_and(|ratio| ratio < 1.0), "{row:?}");
+    let notes: Vec<String> = notes_of_floors(&[row]).collect();
+    assert!(notes.len() == 1 && notes[0].starts_with("futex_round_trip: two threads that sleep"), "{notes:?}");
+    assert_eq!(notes_of_floors(&[rate(1.0)]).count(), 0);
+}
+
+#[test]
 fn calls_that_failed_stand_in_the_rows_of_kills() {
     let mut row = Row { lost: Some(3), verified: Some(true), ..Row::default() };
     row.extra.insert("longest_silence_ns".to_owned(), 4_200_000.into());

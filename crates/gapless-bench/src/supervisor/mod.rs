@@ -19,7 +19,7 @@ use clap::Args;
 use gapless_measure::own_directory::OwnDirectory;
 use gapless_measure::reporting::{JsonArguments, OutputArguments, Run, Shown, check_interrupted};
 use gapless_measure::resources::cpu_ns_of;
-pub(crate) use rows::spawn_floor;
+pub(crate) use rows::{KILL_NOTICED, noticed_floor, spawn_floor};
 use stand::{Back, Replaced, Stand};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};

@@ -7,6 +7,9 @@ use crate::Result;
 use gapless_measure::histogram::LatencyHistogram;
 use gapless_measure::reporting::put;
 use gapless_measure::{FloorRow, Row, RowConfig};
+use std::io::{self, Read as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -29,6 +32,25 @@ pub(crate) fn spawn_floor(count: usize) -> Result<FloorRow> {
         histogram.record(begun.elapsed().as_nanos() as u64);
     }
     histogram.floor_row("spawn_and_wait", 0).ok_or_else(|| failed("nothing was started"))
+}
+
+/// The name of [`noticed_floor`].
+pub(crate) const KILL_NOTICED: &str = "kill_noticed";
+
+/// From the kill of a trivial program to the end of its socket at the other side: no peer can notice a death sooner.
+pub(crate) fn noticed_floor(count: usize) -> Result<FloorRow> {
+    let cannot = |source: io::Error| failed(format!("killing `sleep`: {source}"));
+    let mut histogram = LatencyHistogram::new();
+    for _ in 0..count {
+        let (mut near, far) = UnixStream::pair().map_err(cannot)?;
+        let child = Command::new("sleep").arg("60").stdin(OwnedFd::from(far)).spawn();
+        let mut child = child.map_err(cannot)?;
+        let begun = Instant::now();
+        child.kill().and_then(|()| near.read(&mut [0])).map_err(cannot)?;
+        histogram.record(begun.elapsed().as_nanos() as u64);
+        child.wait().map_err(cannot)?;
+    }
+    histogram.floor_row(KILL_NOTICED, 0).ok_or_else(|| failed("nothing was killed"))
 }
 
 /// What guardian and supervisor cost while nothing happens.
@@ -111,6 +133,13 @@ fn row(name: &str, copies: usize) -> Row {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn end_of_a_killed_program_is_noticed() {
+        let floor = noticed_floor(3).unwrap();
+        assert_eq!((floor.name.as_str(), floor.samples), (KILL_NOTICED, Some(3)));
+        assert!(floor.p50_ns.is_some_and(|ns| ns > 0), "{floor:?}");
+    }
 
     #[test]
     fn a_target_is_met_or_missed_by_the_median() {

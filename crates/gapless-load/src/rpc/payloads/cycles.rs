@@ -15,6 +15,11 @@ use std::time::{Duration, Instant};
 /// Bytes of the requests that are in flight together, at most: beyond the caches, so that what is copied is cold.
 const FORK_BYTES: usize = 64 << 20;
 
+/// Calls of `length` bytes that are in flight together.
+pub(super) fn forked_max(length: usize) -> u64 {
+    (FORK_BYTES / length).clamp(1, SLOTS as usize) as u64
+}
+
 /// Cycles of one size, the warm-up left out.
 #[derive(Debug, Default, PartialEq)]
 pub struct Cycles {
@@ -81,7 +86,7 @@ fn run<Reply: Message>(
     interrupted: &AtomicBool,
 ) -> Result<Cycles> {
     let payloads = Payloads::new(length);
-    let forked_max = (FORK_BYTES / length).clamp(1, SLOTS as usize) as u64;
+    let forked_max = forked_max(length);
     let mut counted = Cycles::default();
     for cycle in 0..cycles.0 {
         check_interrupted(interrupted)?;
