@@ -195,7 +195,9 @@ fn config_text(copies: usize, assignment: &Assignment) -> Result<String> {
     Ok(format!(
         "[process.{NAME}]\ncommand = {command}\ncopies = {copies}\nready = {{ line = \"{SERVES}\" }}\n\
          # All are killed again and again, and by somebody else.\n\
-         restart = {{ backoff_first = \"1 ms\", backoff_max = \"1 ms\", restarts_max = 1000000 }}\n"
+         restart = {{ backoff_first = \"1 ms\", backoff_max = \"1 ms\", restarts_max = 1000000 }}\n\
+         # A copy serves until it is killed.\n\
+         stop = {{ grace = \"100 ms\" }}\n"
     ))
 }
 
