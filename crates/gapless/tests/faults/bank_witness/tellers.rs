@@ -171,9 +171,12 @@ impl Teller {
         let count = 1 + self.random.below(IN_FLIGHT);
         let mut batch = std::mem::take(&mut self.again);
         if !self.answered.is_empty() {
-            let once_more = self.random.below(self.answered.len() as u64) as usize;
-            batch.push(self.answered[once_more].clone());
-            self.shared.repeated.fetch_add(1, Ordering::Relaxed);
+            let once_more = &self.answered[self.random.below(self.answered.len() as u64) as usize];
+            // One that was sent again when its process died may be in the batch already.
+            if batch.iter().all(|command| command.label != once_more.label) {
+                batch.push(once_more.clone());
+                self.shared.repeated.fetch_add(1, Ordering::Relaxed);
+            }
         }
         batch.extend((0..count).map(|_| self.draw()));
         batch
