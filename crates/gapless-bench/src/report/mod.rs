@@ -28,7 +28,7 @@ use clap::Args;
 use gapless_measure::BenchError;
 use gapless_measure::reporting::output_path;
 use runs::Runs;
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 /// Style of the page, inside it.
@@ -53,25 +53,26 @@ pub struct ReportArguments {
 pub fn run(arguments: &ReportArguments) -> Result<(String, Vec<String>)> {
     let runs = Runs::read(&arguments.from)?;
     let page = page(&runs);
-    let warnings = runs.warnings().to_vec();
-    if arguments.output == Path::new("-") {
-        let written = std::io::stdout().write_all(page.as_bytes());
-        written.map_err(|source| BenchError::system("write the page to stdout", source))?;
-        return Ok((String::new(), warnings));
+    let (output, warnings) = (&arguments.output, runs.warnings().to_vec());
+    if output == Path::new("-") {
+        return match std::io::stdout().write_all(page.as_bytes()) {
+            Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+                Err(BenchError::system("write the page to stdout", error))
+            }
+            _ => Ok((String::new(), warnings)),
+        };
     }
-    let is_output = |run: &runs::Run| is_same_file(&run.file, &arguments.output);
-    if let Some(run) = runs.all().iter().find(|run| is_output(run)) {
-        let message = format!("--output {}: it is one of the files that are read", run.file.display());
-        return Err(BenchError::Option(message));
+    let name = output.to_string_lossy();
+    let refused = |reason: &str| Err(BenchError::Option(format!("--output {}: {reason}", name.escape_debug())));
+    if runs.has_read(output) {
+        return refused("it is one of the files that are read");
     }
-    std::fs::write(&arguments.output, &page).map_err(|source| BenchError::io("write", &arguments.output, source))?;
-    let (path, files) = (arguments.output.display(), runs.all().len());
-    Ok((format!("{path}: {} KiB from {files} files", page.len() / 1024), warnings))
-}
-
-fn is_same_file(one: &Path, other: &Path) -> bool {
-    let resolved = |path: &Path| std::fs::canonicalize(path).ok();
-    resolved(one).is_some_and(|one| resolved(other) == Some(one))
+    if output.extension().is_some_and(|extension| extension == "json") {
+        return refused("it is a page, and the next report of its folder would read it as JSON");
+    }
+    std::fs::write(output, &page).map_err(|source| BenchError::io("write", output, source))?;
+    let files = runs.all().len();
+    Ok((format!("{}: {} KiB, {files} runs", name.escape_debug(), page.len() / 1024), warnings))
 }
 
 /// The whole page.

@@ -6,6 +6,10 @@ use gapless_measure::{BenchError, Report, Row};
 use serde_json::Value;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::Read as _;
+use std::ops::RangeInclusive;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 /// Every benchmark that writes JSON.
@@ -33,6 +37,11 @@ const BENCHMARKS: [&str; 18] = [
 /// Sizes that make a curve.
 const CURVE_SIZES: usize = 8;
 
+/// The longest file; the largest of ours has 1 MiB.
+const FILE_BYTES_MAX: u64 = 64 << 20;
+/// The longest part of an unknown benchmark's name in a warning.
+const NAME_CHARS_MAX: usize = 80;
+
 /// Overview runs answer last: they are short.
 const OVERVIEW: &str = "overview";
 
@@ -40,16 +49,15 @@ const OVERVIEW: &str = "overview";
 pub(super) struct Run {
     /// Its folder and name.
     pub(super) path: String,
-    /// The day of its folder, `YYYY-MM-DD`, where the folder is one.
+    /// The day of the nearest folder above it that is named by one, `YYYY-MM-DD`.
     pub(super) date: Option<String>,
-    /// The file itself.
-    pub(super) file: PathBuf,
     pub(super) report: Report,
 }
 
 /// All files, the best answer first: newest, then most turns, most rows, shortest name. Short runs are last.
 pub(super) struct Runs {
     runs: Vec<Run>,
+    files: Vec<PathBuf>,
     warnings: Vec<String>,
 }
 
@@ -57,7 +65,7 @@ impl Runs {
     /// Reads files, and every JSON file in directories.
     ///
     /// # Errors
-    /// A path that cannot be read, a file that is no JSON of a benchmark, a directory without one.
+    /// A path that cannot be read, a file that is no JSON of a benchmark or is too long, a directory without one; no known benchmark.
     pub(super) fn read(paths: &[PathBuf]) -> Result<Self> {
         let mut files = Vec::new();
         for path in paths {
@@ -77,24 +85,34 @@ impl Runs {
         let mut files: Vec<(PathBuf, PathBuf)> = resolved.zip(files.iter().cloned()).collect();
         files.sort();
         files.dedup_by(|(one, _), (other, _)| one == other);
-        let mut found = Self { runs: Vec::new(), warnings: Vec::new() };
-        for (_, file) in &files {
+        let files: Vec<_> = files.into_iter().map(|(_, file)| file).collect();
+        let mut found = Self { runs: Vec::new(), files: Vec::new(), warnings: Vec::new() };
+        for file in &files {
             found.add(file)?;
         }
+        if found.runs.is_empty() {
+            return Err(BenchError::Option(format!("no known benchmark: {}", found.warnings.join("; "))));
+        }
+        found.files = files;
         found.sort();
         Ok(found)
     }
 
     fn add(&mut self, file: &Path) -> Result<()> {
-        let text = std::fs::read_to_string(file).map_err(|source| BenchError::io("read", file, source))?;
-        let report = Report::from_json(&text).map_err(|error| {
-            BenchError::io("read", file, std::io::Error::new(std::io::ErrorKind::InvalidData, error.to_string()))
-        })?;
+        let invalid =
+            |reason: String| BenchError::io("read", file, std::io::Error::new(std::io::ErrorKind::InvalidData, reason));
+        let mut text = String::new();
+        let opened = File::open(file).and_then(|opened| opened.take(FILE_BYTES_MAX + 1).read_to_string(&mut text));
+        if opened.map_err(|source| BenchError::io("read", file, source))? as u64 > FILE_BYTES_MAX {
+            return Err(invalid(format!("it is longer than {} MiB", FILE_BYTES_MAX >> 20)));
+        }
+        let report = Report::from_json(&text).map_err(|error| invalid(error.to_string()))?;
         if BENCHMARKS.contains(&report.benchmark.as_str()) {
             self.runs.push(Run::new(file, report));
         } else {
-            let name = report.benchmark.escape_debug();
-            self.warnings.push(format!("{}: left out, its benchmark \"{name}\" is unknown", file.display()));
+            let name: String = report.benchmark.escape_debug().take(NAME_CHARS_MAX).collect();
+            let file = file.to_string_lossy();
+            self.warnings.push(format!("{}: left out, its benchmark \"{name}\" is unknown", file.escape_debug()));
         }
         Ok(())
     }
@@ -111,6 +129,12 @@ impl Runs {
     /// All runs, the best answer first.
     pub(super) fn all(&self) -> &[Run] {
         &self.runs
+    }
+
+    /// Whether a file is one of those that were read, by whatever name.
+    pub(super) fn has_read(&self, file: &Path) -> bool {
+        let number_of = |path: &Path| std::fs::metadata(path).map(|found| (found.dev(), found.ino())).ok();
+        number_of(file).is_some_and(|number| self.files.iter().any(|read| number_of(read) == Some(number)))
     }
 
     /// Files that were left out.
@@ -138,10 +162,12 @@ impl Runs {
 impl Run {
     pub(super) fn new(file: &Path, report: Report) -> Self {
         let name = |path: &Path| path.file_name().map(|name| name.to_string_lossy().into_owned());
-        let folder = file.parent().and_then(name);
-        let file_name = name(file).unwrap_or_default();
-        let path = folder.as_ref().map_or_else(|| file_name.clone(), |folder| format!("{folder}/{file_name}"));
-        Self { path, date: folder.filter(|folder| is_day(folder)), file: file.to_owned(), report }
+        let resolved = std::fs::canonicalize(file).unwrap_or_else(|_| file.to_owned());
+        let file_name = name(&resolved).unwrap_or_default();
+        let folder = resolved.parent().and_then(name);
+        let path = folder.map_or_else(|| file_name.clone(), |folder| format!("{folder}/{file_name}"));
+        let date = resolved.ancestors().skip(1).filter_map(name).find(|folder| is_day(folder));
+        Self { path, date, report }
     }
 
     /// Words for a run that is not whole.
@@ -167,14 +193,16 @@ fn turns(row: &Row) -> usize {
 }
 
 fn is_day(name: &str) -> bool {
-    name.len() == 10
-        && name
-            .bytes()
-            .enumerate()
-            .all(|(at, byte)| if at == 4 || at == 7 { byte == b'-' } else { byte.is_ascii_digit() })
+    let parts: Vec<_> = name.split('-').collect();
+    let is_number = |part: &str, digits: usize, range: RangeInclusive<u16>| {
+        part.len() == digits && part.parse().is_ok_and(|number| range.contains(&number))
+    };
+    matches!(parts[..], [year, month, day]
+        if is_number(year, 4, 2000..=2999) && is_number(month, 2, 1..=12) && is_number(day, 2, 1..=31))
 }
 
-/// Adds the JSON files in a directory and below it. Links are not followed, so that no loop is entered.
+/// Adds the JSON files in a directory and below it. Links to directories are not followed, so that no loop is entered; nor is
+/// anything read that is no file, as a pipe would be waited for.
 fn find(directory: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     let failed = |source| BenchError::io("read", directory, source);
     for entry in std::fs::read_dir(directory).map_err(failed)? {
@@ -183,6 +211,10 @@ fn find(directory: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
         if kind.is_dir() {
             find(&path, files)?;
         } else if path.extension().is_some_and(|extension| extension == "json") {
+            let target = std::fs::metadata(&path).map_err(|source| BenchError::io("read", &path, source))?;
+            if !target.is_file() {
+                return Err(BenchError::Option(format!("{}: it is no file", path.display())));
+            }
             files.push(path);
         }
     }

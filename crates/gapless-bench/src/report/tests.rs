@@ -194,14 +194,54 @@ fn output_is_a_file() {
     let output = folder.path().join("page.html");
     let arguments = ReportArguments { from: vec![folder.path().to_owned()], output: output.clone() };
     let (text, warnings) = run(&arguments).unwrap();
-    assert!(text.contains("page.html") && text.contains("from 1 files") && warnings.is_empty());
+    assert!(text.contains("page.html") && text.contains("1 runs") && warnings.is_empty());
     check_nesting(&std::fs::read_to_string(output).unwrap());
     let read = folder.path().join("log.json");
     let over_a_run = ReportArguments { output: read.clone(), ..arguments.clone() };
     assert!(run(&over_a_run).unwrap_err().to_string().contains("one of the files that are read"));
     assert!(std::fs::read_to_string(read).unwrap().contains("benchmark"));
+    let link = folder.path().join("link.html");
+    std::fs::hard_link(folder.path().join("log.json"), &link).unwrap();
+    let over_a_link = ReportArguments { output: link, ..arguments.clone() };
+    assert!(run(&over_a_link).unwrap_err().to_string().contains("one of the files that are read"));
+    let as_json = ReportArguments { output: folder.path().join("page.json"), ..arguments.clone() };
+    assert!(run(&as_json).unwrap_err().to_string().contains("would read it as JSON"));
     let nowhere = ReportArguments { output: folder.path().join("gone/page.html"), ..arguments };
     assert!(run(&nowhere).unwrap_err().to_string().contains("gone/page.html"));
+}
+
+#[test]
+fn only_files_are_read() {
+    let folder = folder(&[("log.json", &report("log", &json!([])))]);
+    let refused = |name: &str| {
+        let error = Runs::read(&[folder.path().to_owned()]).err().unwrap().to_string();
+        assert!(error.contains(name) && error.contains("it is no file"), "{error}");
+        std::fs::remove_file(folder.path().join(name)).unwrap();
+    };
+    std::os::unix::fs::symlink("/dev/zero", folder.path().join("zero.json")).unwrap();
+    refused("zero.json");
+    assert!(std::process::Command::new("mkfifo").arg(folder.path().join("pipe.json")).status().unwrap().success());
+    refused("pipe.json");
+    let endless = Runs::read(&["/dev/zero".into()]).err().unwrap().to_string();
+    assert!(endless.contains("/dev/zero") && endless.contains("longer than 64 MiB"), "{endless}");
+}
+
+#[test]
+fn nearest_day_counts_whatever_the_way_to_it() {
+    let value = report("log", &json!([]));
+    let names = ["2026-11-29/a.json", "2026-11-28/tcp/b.json", "9999-99-99/c.json"];
+    let folder = folder(&names.map(|name| (name, &value)));
+    let linked = folder.path().join("latest");
+    std::os::unix::fs::symlink(folder.path().join("2026-11-29"), &linked).unwrap();
+    let date = |path: &str| Runs::read(&[folder.path().join(path)]).unwrap().all()[0].date.clone();
+    for (path, expected) in [
+        ("latest", Some("2026-11-29")),
+        ("latest/a.json", Some("2026-11-29")),
+        ("2026-11-28/tcp", Some("2026-11-28")),
+        ("9999-99-99", None),
+    ] {
+        assert_eq!(date(path).as_deref(), expected, "{path}");
+    }
 }
 
 /// The first line with these words.
