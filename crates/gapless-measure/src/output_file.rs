@@ -1,5 +1,6 @@
 //! [`output_file`]: whether a file can be written, before a long run whose result it is to take.
 
+use rustix::io::Errno;
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 
@@ -21,10 +22,14 @@ fn check(path: &Path) -> Result<(), String> {
         // A pipe may have no reader yet.
         Ok(found) if !found.is_file() => Ok(()),
         Ok(_) => OpenOptions::new().write(true).open(path).map(|_| ()).map_err(|error| error.to_string()),
+        Err(error) if error.raw_os_error() == Some(Errno::LOOP.raw_os_error()) => Err(error.to_string()),
         // A link to a file that is to be made.
-        Err(_) if path.is_symlink() => Ok(()),
+        Err(_) if path.is_symlink() => {
+            let target = std::fs::read_link(path).map_err(|error| error.to_string())?;
+            check(&folder_of(path).join(target))
+        }
         Err(_) => {
-            let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            let parent = folder_of(path);
             if !parent.is_dir() {
                 return Err(format!("the folder {} is not there", parent.display()));
             }
@@ -32,6 +37,16 @@ fn check(path: &Path) -> Result<(), String> {
             made.and_then(|_| std::fs::remove_file(path)).map_err(|error| error.to_string())
         }
     }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Whether two names of files, which need not be there, mean one file, but for links to it.
+pub(crate) fn is_same_file(one: &Path, other: &Path) -> bool {
+    let resolved = |path: &Path| Some((folder_of(path).canonicalize().ok()?, path.file_name()?.to_owned()));
+    one == other || resolved(one).is_some_and(|one| resolved(other) == Some(one))
 }
 
 #[cfg(test)]
@@ -59,5 +74,19 @@ mod tests {
         assert!(refused.ends_with("gone is not there"), "{refused}");
         assert_eq!(output_file(directory.path().to_owned()).unwrap_err(), "it is a folder, not a file");
         assert!(output_file("/proc/x.json".into()).is_err(), "nobody makes files there");
+        for (target, name) in [("gone/x.json", "dangling.json"), ("loop.json", "loop.json")] {
+            let link = directory.path().join(name);
+            std::os::unix::fs::symlink(target, &link).unwrap();
+            assert!(output_file(link).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn one_file_has_many_names() {
+        let directory = tempfile::tempdir().unwrap();
+        let (file, other) = (directory.path().join("out.json"), directory.path().join("out.svg"));
+        assert!(is_same_file(&file, &directory.path().join("./../").join(directory.path()).join("out.json")));
+        assert!(is_same_file(Path::new("out.json"), Path::new("./out.json")));
+        assert!(!is_same_file(&file, &other));
     }
 }

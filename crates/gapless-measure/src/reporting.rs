@@ -1,6 +1,7 @@
 //! From a measurement to its report, interrupted or not.
 
 use crate::floor::{FloorKind, FloorPlan};
+use crate::output_file::is_same_file;
 use crate::progress::Progress;
 use crate::statistics::{median, range};
 use crate::table::{Column, in_words};
@@ -62,11 +63,13 @@ impl OutputArguments {
     /// # Errors
     /// A place for the picture that is no file.
     pub fn check(&self) -> Result<()> {
-        if self.plot.is_some() && self.json.json == self.plot {
+        if let (Some(json), Some(plot)) = (&self.json.json, &self.plot)
+            && is_same_file(json, plot)
+        {
             return Err(BenchError::Option("--json and --plot name the same file".to_owned()));
         }
         match &self.plot {
-            Some(path) if path.file_stem().is_none() => {
+            Some(path) if path.file_stem().is_none() || path.as_os_str() == "-" => {
                 Err(BenchError::Option("--plot: expected the name of a file, as figures.svg".to_owned()))
             }
             _ => Ok(()),
