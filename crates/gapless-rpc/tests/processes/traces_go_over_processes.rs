@@ -14,6 +14,7 @@ use std::future::Future;
 use std::io::{BufRead, Write as _};
 use std::pin::Pin;
 use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use tracing_subscriber::filter::LevelFilter;
@@ -379,9 +380,15 @@ fn each_call_here_has_its_span() {
     let recorder = SpanRecorder::default();
     let on_thread = recorder.clone();
     let served = domain.serve("here").init(move |_| on_thread.record_this_thread());
-    let handle = |text: String, context: &CallContext| match text.as_str() {
+    let may_end = Arc::new(AtomicBool::new(false));
+    let held = Arc::clone(&may_end);
+    let handle = move |text: String, context: &CallContext| match text.as_str() {
         "panic" => panic!("as it was asked to"),
         "refuse" => Err(Refusal::new(1, "no").into()),
+        "sent" => {
+            until("that it may end", || held.load(Ordering::Acquire));
+            Ok(text)
+        }
         "wait" => {
             until("that it is cancelled", || context.is_cancelled());
             Ok(text)
@@ -410,6 +417,7 @@ fn each_call_here_has_its_span() {
     caller.send("sent".to_owned()).unwrap();
     let sent = last("call");
     assert_eq!((sent.field("outcome"), sent.has_closed), ("sent", false), "its handler's span is below it");
+    may_end.store(true, Ordering::Release);
     until("the end of its handler", || last("call").has_closed);
     assert_below(&last("serve"), &sent);
     assert_eq!(domain.caller::<String, String>("nobody").unwrap().call(String::new()).unwrap_err().kind(), "no_route");
