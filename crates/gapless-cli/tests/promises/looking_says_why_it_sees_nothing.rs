@@ -102,17 +102,27 @@ fn where_nobody_could_be_asked_it_is_not_said_that_nobody_serves() {
         empty(folder.path());
     }
     let _copy = serving(folder.path());
-    let mut refused = 0;
-    for limit in 4..=16 {
+    // This process may pass on descriptors of its own, so limits rise until the program has enough.
+    let (mut refused, mut good) = (0, 0);
+    for limit in 4.. {
         let script = format!("ulimit -n {limit}; exec \"$0\" routes --directory domain");
         let mut short = Command::new("sh");
         short.args(["-c", &script, env!("CARGO_BIN_EXE_gapless")]).current_dir(folder.path());
         let short = Ended::from(short.output().unwrap());
-        if short.code == Some(0) {
-            assert!(short.stdout.contains("\nup "), "{limit}: {short:?}");
-        } else {
-            assert!(short.stderr.contains("Too many open files"), "{limit}: {short:?}");
-            refused += 1;
+        match short.code {
+            Some(0) => {
+                assert!(short.stdout.contains("\nup "), "{limit}: {short:?}");
+                good += 1;
+                if good == 4 {
+                    break;
+                }
+            }
+            // The loader finds no descriptor for a library: the program has not begun.
+            Some(127) => assert!(refused + good == 0, "{limit}: {short:?}"),
+            _ => {
+                assert!(short.stderr.contains("Too many open files"), "{limit}: {short:?}");
+                refused += 1;
+            }
         }
     }
     assert!(refused > 0, "no limit was short");
