@@ -9,6 +9,7 @@
 //! | [`folder`] | copies of directories, small file systems |
 //! | [`ports`] | ports, addresses and groups that nobody else uses |
 //! | [`random`] | random numbers from a seed that is printed and can be given again |
+//! | [`turns`] | tests of one program that are too large to run all at once |
 //! | [`wait`] | waiting for something, for so long at most |
 //! | [`wake_count`] | a waker that counts |
 //! | [`allocations`] | an allocator that counts |
@@ -26,5 +27,6 @@ pub mod process;
 pub mod random;
 #[cfg(feature = "scenarios")]
 pub mod scenarios;
+pub mod turns;
 pub mod wait;
 pub mod wake_count;

@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use crate::cluster::turn;
+use crate::cluster::TURNS;
 use gapless_agent::Now;
 use gapless_client::client::MessageType;
 use gapless_client::node::{NodeEvent, PublisherOptions, SharedMemoryOptions, Start, StreamNode, StreamNodeOptions};
@@ -12,10 +12,10 @@ use gapless_cluster::ClusterMember;
 use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::consensus::Role;
 use gapless_testkit::ports::free_ports;
+use gapless_testkit::turns::Turn;
 use gapless_testkit::wait::{PATIENCE, turn_until};
 use gapless_wire::{Encoding, Kind};
 use std::path::Path;
-use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
 
 const TYPE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
@@ -41,7 +41,7 @@ struct Cluster {
     directory: tempfile::TempDir,
     ports: Vec<u16>,
     members: Vec<Option<ClusterMember>>,
-    _turn: MutexGuard<'static, ()>,
+    _turn: Turn,
 }
 
 impl Cluster {
@@ -50,7 +50,7 @@ impl Cluster {
     }
 
     fn start_with(count: usize, sizes: &'static str) -> Self {
-        let turn = turn();
+        let turn = TURNS.take();
         let directory = tempfile::tempdir().unwrap();
         let ports = free_ports(count);
         let members = (0..count).map(|_| None).collect();

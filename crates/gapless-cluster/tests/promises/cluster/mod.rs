@@ -7,11 +7,12 @@ use gapless_cluster::ClusterMember;
 use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::consensus::{MemberId, Role};
 use gapless_testkit::ports::{free_port, free_ports};
+use gapless_testkit::turns::{Turn, Turns};
 use gapless_wire::{Encoding, Kind};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -24,12 +25,8 @@ pub fn id(number: u64) -> MemberId {
     MemberId::new(number).unwrap()
 }
 
-/// Clusters run one at a time: each has as many threads as the machine can bear.
-pub fn turn() -> MutexGuard<'static, ()> {
-    static TURN: Mutex<()> = Mutex::new(());
-    // An earlier test's failure says nothing of this one.
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
-}
+/// Clusters that run at one time: each has more threads than the machine has cores, and most of them wait.
+pub static TURNS: Turns = Turns::new(3);
 
 pub struct Cluster {
     root: tempfile::TempDir,
@@ -40,7 +37,7 @@ pub struct Cluster {
     joined: BTreeMap<u64, String>,
     pub extra: String,
     pub incarnation: u64,
-    _turn: MutexGuard<'static, ()>,
+    _turn: Turn,
 }
 
 impl Cluster {
@@ -50,7 +47,7 @@ impl Cluster {
 
     /// Starts with more lines at the end of the file.
     pub fn start_with(count: usize, extra: &str) -> Self {
-        let turn = turn();
+        let turn = TURNS.take();
         let mut cluster = Self {
             root: tempfile::tempdir().unwrap(),
             ports: free_ports(count),

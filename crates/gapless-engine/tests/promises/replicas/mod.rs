@@ -8,36 +8,29 @@ use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::consensus::Role;
 use gapless_engine::{Replica, ReplicaOptions, Service};
 use gapless_testkit::ports::{free_port, free_ports};
+use gapless_testkit::turns::{Turn, Turns};
 use gapless_transport::token::random_token;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 pub(crate) use gapless_testkit::wait::PATIENCE;
 
-/// Two clusters at a time, whatever the machine: each has more threads than that has processors, and most of them wait.
-fn turn() -> MutexGuard<'static, ()> {
-    static TURNS: [Mutex<()>; 2] = [const { Mutex::new(()) }; 2];
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
-    let turn = &TURNS[NEXT.fetch_add(1, Ordering::Relaxed) % TURNS.len()];
-    // What failed before says nothing of this one.
-    turn.lock().unwrap_or_else(PoisonError::into_inner)
-}
+/// Clusters that run at one time: each has more threads than the machine has cores, and most of them wait.
+static TURNS: Turns = Turns::new(3);
 
 pub(crate) struct Cluster {
     root: tempfile::TempDir,
     pub members: Vec<Option<Replica>>,
     /// Of those that have stopped by themselves, why.
     pub failures: BTreeMap<usize, String>,
-    _turn: MutexGuard<'static, ()>,
+    _turn: Turn,
 }
 
 impl Cluster {
     /// Files of so many full members, each with `more` at its end; none runs yet.
     pub fn new(count: usize, more: &str) -> Self {
-        let turn = turn();
+        let turn = TURNS.take();
         let root = tempfile::tempdir().unwrap();
         let members: String = (1..)
             .zip(free_ports(count))

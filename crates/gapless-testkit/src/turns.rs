@@ -1,0 +1,65 @@
+//! [`Turns`]: tests of one program that are too large to run all at once.
+
+use std::sync::{Condvar, Mutex, PoisonError};
+
+/// Turns that tests take and give back when they end.
+pub struct Turns {
+    free: Mutex<usize>,
+    freed: Condvar,
+}
+
+impl Turns {
+    /// Lets `count` tests run at one time.
+    #[must_use]
+    pub const fn new(count: usize) -> Self {
+        Self { free: Mutex::new(count), freed: Condvar::new() }
+    }
+
+    /// Waits for a turn, which ends with the result, also in a test that fails.
+    #[must_use]
+    pub fn take(&'static self) -> Turn {
+        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free = self.freed.wait_while(free, |free| *free == 0).unwrap_or_else(PoisonError::into_inner);
+        *free -= 1;
+        Turn(self)
+    }
+}
+
+/// A turn that a test has taken.
+pub struct Turn(&'static Turns);
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        *self.0.free.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        self.0.freed.notify_one();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Turns;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    #[test]
+    fn no_more_than_its_count_run() {
+        static TURNS: Turns = Turns::new(2);
+        static RUNNING: AtomicUsize = AtomicUsize::new(0);
+        let run = || {
+            for _ in 0..100 {
+                let _turn = TURNS.take();
+                assert!(RUNNING.fetch_add(1, Ordering::SeqCst) < 2, "three have a turn");
+                std::thread::yield_now();
+                RUNNING.fetch_sub(1, Ordering::SeqCst);
+            }
+        };
+        std::thread::scope(|scope| (0..4).for_each(|_| drop(scope.spawn(run))));
+        assert!(
+            std::panic::catch_unwind(|| {
+                let _turn = TURNS.take();
+                panic!("a test fails")
+            })
+            .is_err()
+        );
+        let _both = [TURNS.take(), TURNS.take()];
+    }
+}
