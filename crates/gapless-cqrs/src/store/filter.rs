@@ -52,7 +52,11 @@ impl Filter {
 
     /// Its bytes: words, little-endian.
     pub fn to_bytes(&self) -> Vec<u8> {
-        self.0.iter().flatten().flat_map(|word| word.load(Ordering::Relaxed).to_le_bytes()).collect()
+        let mut bytes = Vec::with_capacity(self.0.len() * BLOCK_BYTES);
+        for word in self.0.iter().flatten() {
+            bytes.extend_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
+        }
+        bytes
     }
 
     /// The one of these bytes; `None` if they are none.
@@ -60,9 +64,13 @@ impl Filter {
         if bytes.is_empty() || !bytes.len().is_multiple_of(BLOCK_BYTES) {
             return None;
         }
-        let word = |bytes: &[u8]| AtomicU64::new(u64::from_le_bytes(bytes.try_into().expect("8 bytes")));
-        let block = |bytes: &[u8]| std::array::from_fn(|index| word(&bytes[8 * index..][..8]));
-        Some(Self(bytes.chunks(BLOCK_BYTES).map(block).collect()))
+        let mut blocks: Vec<Block> = Vec::with_capacity(bytes.len() / BLOCK_BYTES);
+        blocks.resize_with(bytes.len() / BLOCK_BYTES, Block::default);
+        let (words, _) = bytes.as_chunks();
+        for (word, bytes) in blocks.as_flattened_mut().iter_mut().zip(words) {
+            *word.get_mut() = u64::from_le_bytes(*bytes);
+        }
+        Some(Self(blocks.into_boxed_slice()))
     }
 }
 

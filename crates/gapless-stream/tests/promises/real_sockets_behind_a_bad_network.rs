@@ -23,6 +23,8 @@ use std::time::{Duration, Instant};
 const TYPE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 const PATIENCE: Duration = Duration::from_secs(120);
 const MESSAGES: u64 = 600;
+/// Between two looks at sockets; a packet is delayed by up to ten times as much.
+const PAUSE: Duration = Duration::from_micros(200);
 
 /// A relay in front of one port of the sequencer.
 struct BadNetwork {
@@ -84,7 +86,7 @@ impl BadNetwork {
                     };
                     false
                 });
-                std::thread::sleep(Duration::from_micros(100));
+                std::thread::sleep(PAUSE);
             }
         });
         Self { address, stopped, harmed, thread: Some(thread) }
@@ -141,6 +143,7 @@ fn every_node_sees_the_same_stream() {
         .collect();
     let deadline = Instant::now() + PATIENCE;
     loop {
+        let mut count = 0;
         for (index, (node, sent, met)) in nodes.iter_mut().enumerate() {
             while *sent < MESSAGES && node.can_publish() && node.in_flight() < 100 {
                 let length = [8, 100, 1_000, 5_000][*sent as usize % 4];
@@ -149,7 +152,7 @@ fn every_node_sees_the_same_stream() {
                 node.publish(TYPE, &payload).unwrap();
                 *sent += 1;
             }
-            node.poll(256, |event| {
+            count += node.poll(256, |event| {
                 if let NodeEvent::Message(message) = event {
                     let number = u64::from_le_bytes(message.payload[..8].try_into().unwrap());
                     let is_whole = message.payload[8..].iter().all(|byte| *byte == message.payload[8]);
@@ -162,8 +165,11 @@ fn every_node_sees_the_same_stream() {
         if nodes.iter().all(|(_, _, met)| met.len() as u64 == 3 * MESSAGES) {
             break;
         }
-        let state: Vec<_> = nodes.iter().map(|(node, sent, met)| (*sent, met.len(), node.state())).collect();
-        assert!(Instant::now() < deadline, "{state:?}");
+        let state = || nodes.iter().map(|(node, sent, met)| (*sent, met.len(), node.state())).collect::<Vec<_>>();
+        assert!(Instant::now() < deadline, "{:?}", state());
+        if count == 0 {
+            std::thread::sleep(PAUSE);
+        }
     }
     let shared = |met: &[(u64, u64, u64, bool, usize)]| -> Vec<_> {
         met.iter().map(|(sequence, session, number, _, length)| (*sequence, *session, *number, *length)).collect()
