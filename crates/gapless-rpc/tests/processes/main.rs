@@ -25,7 +25,7 @@ use gapless_testkit::random::rounds;
 use std::process::ExitCode;
 
 /// Scenarios that run at one time, of those that count no descriptors of this process.
-const AT_A_TIME: usize = 6;
+const AT_A_TIME: usize = 12;
 
 fn main() -> ExitCode {
     copy_process::be_one_if_asked();

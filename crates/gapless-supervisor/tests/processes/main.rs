@@ -31,7 +31,7 @@ use gapless_testkit::random::rounds;
 use std::process::ExitCode;
 
 /// Scenarios that run at one time: they wait for processes nearly all of their time.
-const AT_A_TIME: usize = 8;
+const AT_A_TIME: usize = 24;
 
 fn main() -> ExitCode {
     copy_program::be_one_if_asked();
