@@ -234,7 +234,7 @@ mod tests {
         let begun_ns = monotonic_ns();
         let flags: Vec<_> = (0..2_000)
             .map(|_| {
-                let deadline_ns = begun_ns + random.below(1_500_000_000);
+                let deadline_ns = begun_ns + random.below(500_000_000);
                 let flag = Arc::new(Flag(AtomicU64::new(0)));
                 let key = deadlines.enter(deadline_ns, flag.clone());
                 let leaves = random.happens(300);

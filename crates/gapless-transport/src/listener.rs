@@ -28,7 +28,7 @@ const FIRST_MESSAGE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Pending connections are checked for that this often.
 const PENDING_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 /// The socket's file is looked for this often.
-const FILE_CHECK_INTERVAL: Duration = Duration::from_millis(500);
+const FILE_CHECK_INTERVAL: Duration = Duration::from_millis(if cfg!(test) { 100 } else { 500 });
 /// Pause after a connection that could not be taken.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// Connections at one time, pending ones included.

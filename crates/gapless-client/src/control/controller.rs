@@ -257,21 +257,34 @@ mod tests {
     use rustix::net::{AddressFamily, SocketType};
     use std::sync::Mutex;
 
-    static TOLD: Mutex<Vec<String>> = Mutex::new(Vec::new());
+    static TOLD: [Mutex<Vec<String>>; 2] = [const { Mutex::new(Vec::new()) }; 2];
+
+    /// Asks a socket that never accepts, behind `others` in its line, and returns what the wait has told.
+    fn is_told(others: usize, tell: Tell, told: &Mutex<Vec<String>>) -> Vec<String> {
+        let directory = tempfile::tempdir().unwrap();
+        let controller = Controller::new(directory.path()).telling(tell);
+        let socket = || rustix::net::socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
+        let (listener, address) = (socket(), socket_address(&controller.socket).unwrap());
+        rustix::net::bind(&listener, &address).unwrap();
+        // There is room for one in its line.
+        rustix::net::listen(&listener, 0).unwrap();
+        let _others: Vec<_> = std::iter::repeat_with(socket)
+            .take(others)
+            .inspect(|other| rustix::net::connect(other, &address).unwrap())
+            .collect();
+        let outcome = controller.nodes(Duration::from_millis(1100));
+        assert!(matches!(outcome, Err(ClientError::TimedOut { timeout_ms: 1100, .. })), "{outcome:?}");
+        std::mem::take(&mut *told.lock().unwrap())
+    }
 
     #[test]
-    fn who_asks_one_that_answers_nobody_is_told_so_until_its_time_is_over() {
-        let directory = tempfile::tempdir().unwrap();
-        let controller =
-            Controller::new(directory.path()).telling(|_, what| TOLD.lock().unwrap().push(what.to_owned()));
-        let socket = rustix::net::socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
-        rustix::net::bind(&socket, &socket_address(&controller.socket).unwrap()).unwrap();
-        rustix::net::listen(&socket, 0).unwrap();
-        // The first one stands in the line, for the second there is no room in it.
-        for silence in ["is there and does not answer", "it lets nobody in"] {
-            let outcome = controller.nodes(Duration::from_millis(1100));
-            assert!(matches!(outcome, Err(ClientError::TimedOut { timeout_ms: 1100, .. })), "{outcome:?}");
-            let told = std::mem::take(&mut *TOLD.lock().unwrap());
+    fn silent_sequencer_is_reported_until_timeout() {
+        let [waiting, refused] = std::thread::scope(|scope| {
+            let first = scope.spawn(|| is_told(0, |_, what| TOLD[0].lock().unwrap().push(what.to_owned()), &TOLD[0]));
+            let second = scope.spawn(|| is_told(1, |_, what| TOLD[1].lock().unwrap().push(what.to_owned()), &TOLD[1]));
+            [first, second].map(|asked| asked.join().unwrap())
+        });
+        for (told, silence) in [(waiting, "is there and does not answer"), (refused, "it lets nobody in")] {
             assert!(!told.is_empty() && told.iter().all(|what| what.contains(silence)), "{silence}: {told:?}");
         }
     }

@@ -38,7 +38,10 @@ fn main() -> ExitCode {
     routes_come_and_go::be_one_if_asked();
     traces_go_over_processes::be_one_if_asked();
     what_is_short_is_asked_for_again::be_one_if_asked();
+    // The longest begin first.
     gapless_testkit::scenarios::run(vec![
+        killed_copies_lose_no_answer::module(),
+        killed_copies_lose_no_answer::shared_module(),
         a_forked_child_harms_nobody::module(),
         a_process_without_threads_says_so::module(),
         a_scribbler_spoils_only_its_own_routes::module(rounds(300, 100) as u32),
@@ -48,8 +51,6 @@ fn main() -> ExitCode {
         ever_new_routes_cost_nothing::shared_module(),
         first_calls_hold_up_nobody::module(),
         hung_processes_hold_up_nobody::module(),
-        killed_copies_lose_no_answer::module(),
-        killed_copies_lose_no_answer::shared_module(),
         notices_reach_their_callers::module(),
         routes_come_and_go::module(),
         traces_go_over_processes::module(),

@@ -152,15 +152,16 @@ fn every_node_sees_the_same_stream() {
                 node.publish(TYPE, &payload).unwrap();
                 *sent += 1;
             }
-            count += node.poll(256, |event| {
-                if let NodeEvent::Message(message) = event {
-                    let number = u64::from_le_bytes(message.payload[..8].try_into().unwrap());
-                    let is_whole = message.payload[8..].iter().all(|byte| *byte == message.payload[8]);
-                    assert!(is_whole || message.payload.len() == 8);
-                    met.push((message.sequence, message.session, number, message.own, message.payload.len()));
-                }
-            })
-            .unwrap();
+            count += node
+                .poll(256, |event| {
+                    if let NodeEvent::Message(message) = event {
+                        let number = u64::from_le_bytes(message.payload[..8].try_into().unwrap());
+                        let is_whole = message.payload[8..].iter().all(|byte| *byte == message.payload[8]);
+                        assert!(is_whole || message.payload.len() == 8);
+                        met.push((message.sequence, message.session, number, message.own, message.payload.len()));
+                    }
+                })
+                .unwrap();
         }
         if nodes.iter().all(|(_, _, met)| met.len() as u64 == 3 * MESSAGES) {
             break;

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 /// the limit.
 const PAUSE: Duration = Duration::from_millis(20);
 /// Between two looks at disks, and at logs that nobody tells about.
-const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+const LOOK_INTERVAL: Duration = Duration::from_millis(if cfg!(test) { 100 } else { 1_000 });
 /// A disk that was full has room again with so many blocks, so that each block is not told.
 const ROOM_BLOCKS: u64 = 16;
 

@@ -36,7 +36,9 @@ const AT_A_TIME: usize = 24;
 fn main() -> ExitCode {
     copy_program::be_one_if_asked();
     stand_in::be_in_a_role_if_asked();
+    // The longest begin first.
     let modules = [
+        whoever_is_silent_or_lost_is_replaced::module(),
         a_floor_stays_up::module(),
         a_guardian_outlives_its_supervisors::module(),
         a_guardian_takes_what_comes::module(),
@@ -53,7 +55,6 @@ fn main() -> ExitCode {
         what_copies_and_the_machine_do_wrong::module(),
         what_escapes_is_found_by_its_group::module(),
         whoever_is_killed_nothing_starts_twice::module(rounds(150, 50)),
-        whoever_is_silent_or_lost_is_replaced::module(),
     ];
     gapless_testkit::scenarios::run(modules.into_iter().map(|module| module.side_by_side(AT_A_TIME)).collect())
 }

@@ -24,7 +24,7 @@ fn with_an_escaped_one() -> Option<(Place, ControlGroups, Vec<String>)> {
             return None;
         }
     };
-    let processes = vec![process(&place, "a", ESCAPE, "")];
+    let processes = vec![process(&place, "a", ESCAPE, "stop = { grace = \"1 s\" }")];
     up(&place, &processes);
     wait_for(&place, "it is ready", |status| are_ready(status, 1));
     Some((place, groups, processes))
