@@ -10,7 +10,7 @@ use gapless_stream::event_stream::EventStream;
 use gapless_stream::network::endpoints::PacketNetwork;
 use gapless_stream::options::EventStreamOptions;
 use gapless_testkit::ports::free_address;
-use gapless_testkit::random::Random;
+use gapless_testkit::random::{Random, rounds};
 use gapless_transport::network::{Interface, Segmentation};
 use gapless_wire::Encoding;
 use std::collections::HashMap;
@@ -22,9 +22,13 @@ use std::time::{Duration, Instant};
 
 const TYPE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 const PATIENCE: Duration = Duration::from_secs(120);
-const MESSAGES: u64 = 600;
 /// Between two looks at sockets; a packet is delayed by up to ten times as much.
 const PAUSE: Duration = Duration::from_micros(200);
+
+/// Messages of each node; with every change a third of them.
+fn messages() -> u64 {
+    rounds(600, 200)
+}
 
 /// A relay in front of one port of the sequencer.
 struct BadNetwork {
@@ -145,7 +149,7 @@ fn every_node_sees_the_same_stream() {
     loop {
         let mut count = 0;
         for (index, (node, sent, met)) in nodes.iter_mut().enumerate() {
-            while *sent < MESSAGES && node.can_publish() && node.in_flight() < 100 {
+            while *sent < messages() && node.can_publish() && node.in_flight() < 100 {
                 let length = [8, 100, 1_000, 5_000][*sent as usize % 4];
                 let mut payload = vec![index as u8; length];
                 payload[..8].copy_from_slice(&sent.to_le_bytes());
@@ -163,7 +167,7 @@ fn every_node_sees_the_same_stream() {
                 })
                 .unwrap();
         }
-        if nodes.iter().all(|(_, _, met)| met.len() as u64 == 3 * MESSAGES) {
+        if nodes.iter().all(|(_, _, met)| met.len() as u64 == 3 * messages()) {
             break;
         }
         let state = || nodes.iter().map(|(node, sent, met)| (*sent, met.len(), node.state())).collect::<Vec<_>>();
@@ -178,7 +182,7 @@ fn every_node_sees_the_same_stream() {
     for (_, _, met) in &nodes {
         assert!(shared(met) == shared(&nodes[0].2), "two nodes have met different streams");
         let own: Vec<_> = met.iter().filter(|each| each.3).map(|each| each.2).collect();
-        assert!(own.iter().copied().eq(0..MESSAGES), "its own come back once, in order");
+        assert!(own.iter().copied().eq(0..messages()), "its own come back once, in order");
     }
     let harmed = commands.harmed.load(Ordering::Relaxed) + requests.harmed.load(Ordering::Relaxed);
     println!("{harmed} packets were lost or damaged");
