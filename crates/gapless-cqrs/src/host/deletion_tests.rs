@@ -118,7 +118,10 @@ fn accounts_whose_events_are_deleted_are_as_before_over_deletions_restarts_and_l
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let (mut expected, mut deleted) = (Expected::default(), 0);
-    for round in 0..rounds(8, 3) {
+    // By chance a run may have asked for nothing but what has no state before it.
+    let mut round = 0;
+    while round < rounds(8, 3) || deleted <= 1 {
+        assert!(round < 100, "nothing is deleted");
         // Of few in memory the stream is read several times for one base.
         let (host, bus) = start(path, 8);
         for _ in 0..2 {
@@ -144,11 +147,11 @@ fn accounts_whose_events_are_deleted_are_as_before_over_deletions_restarts_and_l
         if random.below(2) == 0 {
             without_other_states(path);
         }
+        round += 1;
     }
     let (host, bus) = start(path, 1_000);
     expected.check(&bus);
     host.stop().unwrap();
-    assert!(deleted > 1, "something was deleted");
     let looked = DeletedEvents::check(path).unwrap().unwrap();
     assert_eq!((looked.before, first_held(path)), (deleted, deleted));
 }

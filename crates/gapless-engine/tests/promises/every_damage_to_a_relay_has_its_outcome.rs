@@ -233,9 +233,13 @@ fn run(upstream: &Path, beside: &Path, tier: Tier, images: [&Path; 3]) -> EventS
         settle(&stream, &relay);
         until("its journal", || {
             copy(beside, images[2]);
-            // Not in the middle of a deletion.
+            // Not in the middle of a deletion, nor of a segment that was still written to.
             std::thread::sleep(Duration::from_millis(50));
-            if segments(beside) != segments(images[2]) {
+            let is_same = |file: &PathBuf| {
+                let [original, copied] = [beside, images[2]].map(|at| std::fs::read(at.join(file)));
+                original.is_ok_and(|bytes| copied.is_ok_and(|copied| bytes == copied))
+            };
+            if segments(beside) != segments(images[2]) || !segments(beside).iter().all(is_same) {
                 return false;
             }
             let read = JournalReader::open(StreamLayout::new(images[2]).journal());
