@@ -2,11 +2,12 @@
 //! it to its last byte.
 //!
 //! ```text
-//!   0  u32  magic "GAPR"        4  u16  version, 3        6  u16  kind        8  …  what the kind says:
+//!   0  u32  magic "GAPR"        4  u16  version, 4        6  u16  kind        8  …  what the kind says:
 //!
 //!   1 hello     u8 role (1 copy, 2 caller) | u32 process id | u64 started, ns | text process name
 //!   2 route     text route | u8 state | u32 workers | text version | type request | type reply
 //!               | u16 count, then text key and text value of each
+//!               | u16 count, then u64 identity and text name of each instance elsewhere that the copy stands for
 //!   3 listed    nothing: all routes of this moment have been told
 //!   4 attach    u64 attachment | u32 copy number | u64 bytes of the request region | u64 of the claim region
 //!               | text route | type request | type reply | u8 older version of the reply
@@ -32,6 +33,10 @@ use gapless_wire::fields::{FieldReader, FieldWriter};
 pub const PACKET_LENGTH_MAX: usize = 64 << 10;
 /// Bytes of a route's description at most: it is told to every caller, and kept by it.
 pub const ROUTE_LENGTH_MAX: usize = 4 << 10;
+/// Instances elsewhere that a copy may stand for at most. They do not count as a part of [`ROUTE_LENGTH_MAX`].
+pub const INSTANCES_MAX: usize = 256;
+/// Bytes of the name of such an instance at most.
+pub const INSTANCE_NAME_LENGTH_MAX: usize = 64;
 /// Bytes of a process's name at most.
 pub const PROCESS_NAME_LENGTH_MAX: usize = 128;
 /// Descriptors of a packet at most.
@@ -39,7 +44,7 @@ pub const DESCRIPTORS_MAX: usize = 3;
 
 const MAGIC: u32 = u32::from_le_bytes(*b"GAPR");
 /// The version of this protocol. It is raised with every change of what is above, and of the memory that is handed over.
-pub const PROTOCOL_VERSION: u16 = 3;
+pub const PROTOCOL_VERSION: u16 = 4;
 
 /// What is said over a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,6 +122,17 @@ pub struct RouteDescription {
     pub reply: TypeDescription,
     /// Threads or tasks that serve it in this copy.
     pub workers: u32,
+    /// The instances elsewhere that it stands for; none for an ordinary copy.
+    pub stands_for: Vec<Instance>,
+}
+
+/// An instance of a route elsewhere, for which a copy here stands.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Instance {
+    /// Its number there, the same for all processes of its domain. Keys are shared out by it.
+    pub identity: u64,
+    /// Its name, for people: up to [`INSTANCE_NAME_LENGTH_MAX`] bytes.
+    pub name: String,
 }
 
 /// Whether a copy's route takes calls.
@@ -206,7 +222,8 @@ impl RouteDescription {
     pub fn new(name: impl Into<String>) -> Self {
         let (request, reply) = (TypeDescription::default(), TypeDescription::default());
         let (version, metadata) = (String::new(), Vec::new());
-        Self { name: name.into(), state: RouteState::Open, version, metadata, request, reply, workers: 1 }
+        let (state, stands_for) = (RouteState::Open, Vec::new());
+        Self { name: name.into(), state, version, metadata, request, reply, workers: 1, stands_for }
     }
 }
 
@@ -262,7 +279,11 @@ impl Packet {
                 out.u8(hello.role as u8).u32(hello.process_id).u64(hello.started_ns);
                 put_text(&mut out, "a process's name", &hello.process_name, PROCESS_NAME_LENGTH_MAX)?;
             }
-            Self::Route(route) => put_route(&mut out, route)?,
+            Self::Route(route) => {
+                put_route(&mut out, route)?;
+                check_length("route", bytes.len(), ROUTE_LENGTH_MAX)?;
+                put_instances(&mut FieldWriter::new(&mut bytes), &route.stands_for)?;
+            }
             Self::Listed => {}
             Self::Attach(attach) => {
                 out.u64(attach.attachment).u32(attach.copy_number);
@@ -286,8 +307,7 @@ impl Packet {
                 out.u8(*to as u8);
             }
         }
-        let limit = if matches!(self, Self::Route(_)) { ROUTE_LENGTH_MAX } else { PACKET_LENGTH_MAX };
-        check_length(self.name(), bytes.len(), limit)?;
+        check_length(self.name(), bytes.len(), PACKET_LENGTH_MAX)?;
         Ok(bytes)
     }
 
@@ -317,10 +337,7 @@ impl Packet {
                 started_ns: fields.u64("the start")?,
                 process_name: text(&mut fields, "the process's name", PROCESS_NAME_LENGTH_MAX)?,
             }),
-            2 => {
-                check_length("route", bytes.len(), ROUTE_LENGTH_MAX)?;
-                Self::Route(route(&mut fields)?)
-            }
+            2 => Self::Route(route(&mut fields, bytes.len())?),
             3 => Self::Listed,
             4 => Self::Attach(Attach {
                 attachment: fields.u64("the attachment")?,
@@ -429,6 +446,23 @@ fn put_route(out: &mut FieldWriter<'_>, route: &RouteDescription) -> Result<(), 
     Ok(())
 }
 
+fn put_instances(out: &mut FieldWriter<'_>, instances: &[Instance]) -> Result<(), String> {
+    check_instances(instances.len())?;
+    out.u16(instances.len() as u16);
+    for Instance { identity, name } in instances {
+        out.u64(*identity);
+        put_text(out, "an instance's name", name, INSTANCE_NAME_LENGTH_MAX)?;
+    }
+    Ok(())
+}
+
+fn check_instances(count: usize) -> Result<(), String> {
+    match count <= INSTANCES_MAX {
+        true => Ok(()),
+        false => Err(format!("a copy stands for {count} instances; at most {INSTANCES_MAX} are allowed")),
+    }
+}
+
 fn text(fields: &mut FieldReader<'_>, what: &'static str, length_max: usize) -> Result<String, String> {
     let length = usize::from(fields.u16(what)?);
     if length > length_max {
@@ -468,7 +502,7 @@ fn route_state(fields: &mut FieldReader<'_>) -> Result<RouteState, String> {
     }
 }
 
-fn route(fields: &mut FieldReader<'_>) -> Result<RouteDescription, String> {
+fn route(fields: &mut FieldReader<'_>, packet_length: usize) -> Result<RouteDescription, String> {
     let name = name_of_route(fields)?;
     let state = route_state(fields)?;
     let workers = fields.u32("the workers")?;
@@ -481,7 +515,15 @@ fn route(fields: &mut FieldReader<'_>) -> Result<RouteDescription, String> {
         let key = text(fields, "a key of metadata", ROUTE_LENGTH_MAX)?;
         metadata.push((key, text(fields, "a value of metadata", ROUTE_LENGTH_MAX)?));
     }
-    Ok(RouteDescription { name, state, version, metadata, request, reply, workers })
+    check_length("route", packet_length - fields.rest().len(), ROUTE_LENGTH_MAX)?;
+    let count = fields.u16("the count of instances")?;
+    check_instances(count.into())?;
+    let mut stands_for = Vec::new();
+    for _ in 0..count {
+        let identity = fields.u64("an instance")?;
+        stands_for.push(Instance { identity, name: text(fields, "an instance's name", INSTANCE_NAME_LENGTH_MAX)? });
+    }
+    Ok(RouteDescription { name, state, version, metadata, request, reply, workers, stands_for })
 }
 
 #[cfg(test)]
@@ -502,6 +544,8 @@ mod tests {
         route.metadata = vec![("region".to_owned(), "north".to_owned()), (String::new(), String::new())];
         (route.state, route.version, route.workers) = (RouteState::Draining, "1.2".to_owned(), 12);
         (route.request, route.reply) = (request.clone(), reply.clone());
+        let instance = |identity, name: &str| Instance { identity, name: name.to_owned() };
+        route.stands_for = vec![instance(u64::MAX, "depot/orders"), instance(1, "")];
         let attach = Attach {
             attachment: 5,
             copy_number: 6,
@@ -568,6 +612,11 @@ mod tests {
         route.metadata = vec![("key".to_owned(), "x".repeat(ROUTE_LENGTH_MAX))];
         let error = Packet::Route(route).encode().unwrap_err();
         assert!(error.contains("at most 4096 are allowed"), "{error}");
+        let instance = |length| Instance { identity: 1, name: "x".repeat(length) };
+        let with = |stands_for| Packet::Route(RouteDescription { stands_for, ..RouteDescription::new("r") }).encode();
+        assert!(with(vec![instance(INSTANCE_NAME_LENGTH_MAX); INSTANCES_MAX]).is_ok_and(|bytes| Packet::decode(&bytes).is_ok()));
+        assert!(with(vec![instance(0); INSTANCES_MAX + 1]).unwrap_err().contains("at most 256 are allowed"));
+        assert!(with(vec![instance(INSTANCE_NAME_LENGTH_MAX + 1)]).unwrap_err().contains("at most 64 are allowed"));
         assert!(Packet::decode(&vec![0; PACKET_LENGTH_MAX + 1]).unwrap_err().contains("at most 65536"));
         let refused = Refused::mismatch(("ä".repeat(ROUTE_LENGTH_MAX), "x".repeat(ROUTE_LENGTH_MAX)));
         assert_eq!((refused.shapes.0.len(), refused.shapes.1.len()), (ROUTE_LENGTH_MAX - 1, ROUTE_LENGTH_MAX));
@@ -586,7 +635,7 @@ mod tests {
         bytes[4] = 1;
         assert_eq!(
             Packet::decode(&bytes),
-            Err("it speaks version 1 of the protocol between processes, this process version 3".to_owned())
+            Err("it speaks version 1 of the protocol between processes, this process version 4".to_owned())
         );
     }
 }

@@ -3,6 +3,7 @@
 //! | module | what lives there |
 //! |---|---|
 //! | [`interceptors`] | what looks at calls, at the caller and where they are served |
+//! | [`relay`] | [`Relay`](relay::Relay) and [`RelayedCaller`](relay::RelayedCaller): routes are served and called as bytes, for programs that carry calls between machines |
 //! | [`domain`] | [`Domain`]: where routes are served and called; [`RouteBuilder`] and [`ServedRoute`] |
 //! | [`caller`] | [`Caller`] and [`Call`]: calling a route |
 //! | `served` | workers, and from a request's bytes to its reply's |
@@ -43,6 +44,8 @@ mod nested;
 mod notice_route;
 pub mod options;
 pub mod outcome;
+#[cfg(not(loom))]
+pub mod relay;
 #[cfg(not(loom))]
 mod remote;
 #[cfg(not(loom))]
@@ -141,6 +144,9 @@ pub use gapless_rpc_macros::route;
 pub use gapless_trace::{CallScope, NoTraceParent, TraceBridge, TraceContext, set_trace_bridge};
 pub use options::{CallOptions, Priority, Retry, Waiting};
 pub use outcome::{CallError, Refusal, Rejection};
+#[cfg(not(loom))]
+#[doc(hidden)]
+pub use remote::ended::ended_again;
 #[cfg(not(loom))]
 pub use remote::request_words::CopyQuery;
 #[cfg(not(loom))]

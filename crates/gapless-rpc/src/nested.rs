@@ -75,7 +75,7 @@ mod tests {
     fn every_end_keeps_its_kind_and_a_refusal_all_it_has() {
         let (route, reason, attempts) = (|| "route".to_owned(), || "why".to_owned(), 1);
         let ends = [
-            CallError::NoRoute { route: route() },
+            CallError::no_route(route()),
             CallError::Busy { route: route(), reason: reason() },
             CallError::NotBegun { route: route(), attempts, reason: reason() },
             CallError::Unknown { route: route(), attempts, reason: reason() },

@@ -10,10 +10,12 @@ use std::time::Duration;
 pub enum CallError {
     /// Nobody serves the route. [`CallOptions::wait_for_route`](crate::CallOptions::wait_for_route) waits for somebody; if nobody comes in
     /// that time or in that of the call, it is this.
-    #[error("{}", no_route(.route))]
+    #[error("{}", no_route(.route, .reason))]
     NoRoute {
         /// The route.
         route: String,
+        /// Why not, where there is more to say than that: `the machine depot cannot be reached since 12:30`; else empty.
+        reason: String,
     },
     /// There is no room for another call: of the table's slots, the queue, or the limit of the overflow.
     #[error("{}: {reason}", no_room(.route))]
@@ -130,6 +132,12 @@ pub enum CallError {
 }
 
 impl CallError {
+    /// [`CallError::NoRoute`] without a reason.
+    #[must_use]
+    pub fn no_route(route: impl Into<String>) -> Self {
+        Self::NoRoute { route: route.into(), reason: String::new() }
+    }
+
     /// The request cannot be written by its caller.
     #[cfg(not(loom))]
     pub(crate) fn bad_request_here(route: String, why: &str) -> Self {
@@ -199,11 +207,16 @@ impl CallError {
     }
 }
 
-fn no_route(route: &str) -> String {
-    match receiver(route) {
+fn no_route(route: &str, reason: &str) -> String {
+    let mut text = match receiver(route) {
         Some((process_id, notice)) => format!("process {process_id} has gone, or receives no notices of {notice}"),
         None => format!("no copy serves the route {route}"),
+    };
+    if !reason.is_empty() {
+        text.push_str(": ");
+        text.push_str(reason);
     }
+    text
 }
 
 fn no_room(route: &str) -> String {

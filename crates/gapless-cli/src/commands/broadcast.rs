@@ -1,11 +1,12 @@
 //! `gapless broadcast`: calls every copy of a route; an outcome for each.
 
-use super::call_end::{as_json, in_one_line};
+use super::call_end::{as_json, in_one_line, shown};
 use super::domain::{DomainArguments, about_options, ended, seconds};
 use super::request::{RequestArguments, json_request, route};
 use super::{Outcome, is_printed};
 use crate::standard_streams;
 use clap::Args;
+use gapless_rpc::caller::CopyAddress;
 use gapless_rpc::{CallError, CallOptions, Caller, CallerOptions, Json, Reach};
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -39,15 +40,16 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let outcomes = caller.broadcast(&request);
     let outcomes = outcomes.map_err(|error| ended(in_one_line(&arguments.asked.route, &error, false)))?;
     let mut text = String::new();
-    for (process_id, outcome) in &outcomes {
+    for (address, outcome) in &outcomes {
         // Writing to a string cannot fail.
         let _ = if arguments.json {
-            writeln!(text, "{}", as_object(*process_id, outcome))
+            writeln!(text, "{}", as_object(address, outcome))
         } else {
             match outcome {
-                Ok(reply) => writeln!(text, "{process_id} {}", without_breaks(reply)),
+                Ok(reply) => writeln!(text, "{} {}", shown_address(address), without_breaks(reply)),
                 Err(error) => {
-                    writeln!(text, "{process_id} error: {}", in_one_line(&arguments.asked.route, error, false))
+                    let address = shown_address(address);
+                    writeln!(text, "{address} error: {}", in_one_line(&arguments.asked.route, error, false))
                 }
             }
         };
@@ -65,13 +67,22 @@ fn without_breaks(reply: &Json) -> String {
     String::from_utf8_lossy(reply.text()).replace(['\n', '\r'], " ").trim().to_owned()
 }
 
-fn as_object(process_id: u32, outcome: &Result<Json, CallError>) -> String {
+/// Its process id, or its name elsewhere, which others have given it.
+fn shown_address(address: &CopyAddress) -> String {
+    shown(&address.to_string())
+}
+
+fn as_object(address: &CopyAddress, outcome: &Result<Json, CallError>) -> String {
+    let (key, copy) = match address {
+        CopyAddress::Process(process_id) => ("process_id", serde_json::Value::from(*process_id)),
+        CopyAddress::Elsewhere(instance) => ("instance", instance.name.as_str().into()),
+    };
     match outcome {
         // As the copy wrote it: a number of any length stays what it is.
-        Ok(reply) => format!("{{\"process_id\":{process_id},\"reply\":{}}}", without_breaks(reply)),
+        Ok(reply) => format!("{{\"{key}\":{copy},\"reply\":{}}}", without_breaks(reply)),
         Err(error) => {
             let mut object = as_json(error);
-            object["process_id"] = process_id.into();
+            object[key] = copy;
             object.to_string()
         }
     }

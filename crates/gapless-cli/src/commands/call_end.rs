@@ -11,10 +11,10 @@ const LINE_LENGTH_MAX: usize = 1 << 10;
 /// Why a call of `route` has no reply. `can_wait`: the command has `--wait`, and it was not given.
 pub(crate) fn in_one_line(route: &str, error: &CallError, can_wait: bool) -> String {
     shown(&match error {
-        CallError::NoRoute { .. } if can_wait => {
+        CallError::NoRoute { reason, .. } if can_wait && reason.is_empty() => {
             format!("no copy serves the route {route}: start one, or wait for one with --wait SECONDS")
         }
-        CallError::NoRoute { .. } => format!("no copy serves the route {route}"),
+        CallError::NoRoute { reason, .. } if reason.is_empty() => format!("no copy serves the route {route}"),
         CallError::Refused { refusal, .. } => {
             let payload = payload(refusal).map(|payload| format!("; payload: {payload}")).unwrap_or_default();
             format!("{error}{payload}")

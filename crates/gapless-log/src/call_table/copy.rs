@@ -27,6 +27,8 @@ pub struct CopySide {
     heads: [AtomicU64; CLASSES],
     /// 1 once the caller is gone.
     is_abandoned: AtomicU64,
+    /// How far its worker has looked for what only this copy may take, while it takes nothing else.
+    targeted_heads: [AtomicU64; CLASSES],
 }
 
 /// A request that this copy has claimed.
@@ -61,6 +63,7 @@ impl CopySide {
             number,
             heads: Self::no_heads(),
             is_abandoned: AtomicU64::new(0),
+            targeted_heads: Self::no_heads(),
         }
     }
 
@@ -116,7 +119,8 @@ impl CopySide {
             return Err(foreign("a claim region's magic", format!("{magic:#x}"), format!("{CLAIMS_MAGIC:#x}")));
         }
         let (requests, claims) = (Arc::new(requests), Arc::new(claims));
-        Ok(Self { requests, claims, shape, number, heads: Self::no_heads(), is_abandoned: AtomicU64::new(0) })
+        let (heads, targeted_heads, is_abandoned) = (Self::no_heads(), Self::no_heads(), AtomicU64::new(0));
+        Ok(Self { requests, claims, shape, number, heads, is_abandoned, targeted_heads })
     }
 
     /// The caller's number for this copy.
@@ -165,6 +169,38 @@ impl CopySide {
             self.prefetch(self.entry(class, position).0);
         }
         taken
+    }
+
+    /// As [`CopySide::has_offers`], of what [`CopySide::take_targeted`] looks through.
+    #[must_use]
+    pub fn has_targeted_offers(&self, class: usize) -> bool {
+        // As in `has_offers`.
+        self.requests.word(TAILS + class * 8).load(Ordering::Acquire) > self.targeted_heads[class].load(Ordering::Relaxed)
+    }
+
+    /// As [`CopySide::take`], but only of what was offered to this copy alone. It has heads of its own, and those of `take` stay: what
+    /// is passed over here is still before them.
+    #[must_use]
+    pub fn take_targeted(&self, class: usize) -> Option<Taken> {
+        // Acquire: as in `take`.
+        let tail = self.requests.word(TAILS + class * 8).load(Ordering::Acquire);
+        let head = &self.targeted_heads[class];
+        // Relaxed: as in `take`. What `take` has looked at was there for this copy, too, or is entered again.
+        let mut position = head.load(Ordering::Relaxed).max(self.heads[class].load(Ordering::Relaxed));
+        position = position.max(tail.saturating_sub(self.shape.ring_length() as u64));
+        let mut taken = None;
+        while position < tail && taken.is_none() {
+            let (slot, generation) = self.entry(class, position);
+            position += 1;
+            taken = self.claim_targeted(slot, generation);
+        }
+        head.fetch_max(position, Ordering::Relaxed);
+        taken
+    }
+
+    fn claim_targeted(&self, slot: u32, generation: u32) -> Option<Taken> {
+        let is_targeted = slot < self.shape.slots() && self.claim(slot).load().holder() == self.number;
+        if is_targeted { self.claim_entry(slot, generation) } else { None }
     }
 
     /// The slot and generation at a position of a ring.

@@ -201,7 +201,8 @@ impl CallTableShape {
 ///  12  u32 encoding              88  u8  trace flags
 ///  16  u64 call's own number     89  …   reserved, 0
 ///  24  u64 sent at, ns of the monotonic clock
-///  32  u32 length of the user headers
+///  32  u32 length of the user    96  u64 instance, 0 none
+///          headers              104  …   reserved, 0
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RequestHeader {
@@ -239,6 +240,8 @@ pub struct RequestHeader {
     pub span_id: u64,
     /// W3C trace flags.
     pub trace_flags: u8,
+    /// Of those that the copy stands for, the one that it is for; defined by who uses the table. 0: none.
+    pub instance: u64,
 }
 
 impl RequestHeader {
@@ -260,6 +263,7 @@ impl RequestHeader {
         bytes[64..80].copy_from_slice(&self.trace_id.to_le_bytes());
         bytes[80..88].copy_from_slice(&self.span_id.to_le_bytes());
         bytes[88] = self.trace_flags;
+        bytes[96..104].copy_from_slice(&self.instance.to_le_bytes());
         bytes
     }
 
@@ -284,6 +288,7 @@ impl RequestHeader {
             trace_id: u128::from(u64_at(bytes, 64)) | u128::from(u64_at(bytes, 72)) << 64,
             span_id: u64_at(bytes, 80),
             trace_flags: bytes[88],
+            instance: u64_at(bytes, 96),
         }
     }
 }

@@ -117,7 +117,7 @@ impl<Request: Message> CallAwaitingRoute<Request> {
         let (route, now_ns) = (&*self.route, monotonic_ns());
         let (_, offer) = self.request.get_mut().expect("nobody panics with the lock").as_ref()?;
         if now_ns >= self.until_ns.min(offer.end_ns()) {
-            return Some(Err(CallError::NoRoute { route: route.to_owned() }));
+            return Some(Err(CallError::no_route(route)));
         }
         if let Some(waited) = self.waits.take_due(now_ns) {
             tracing::info!(route, waited_s = waited.as_secs(), "a call waits for its route, which nobody serves");

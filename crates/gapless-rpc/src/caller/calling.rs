@@ -6,6 +6,7 @@
 //! | `queries` | one copy is asked |
 //! | `discovery` | a call of a caller that has no destination yet |
 //! | `encoding` | from a request to its bytes and terms |
+//! | `relayed` | requests that have come as bytes from elsewhere |
 //! | `destination` | where calls go to: the route in this process, or the table of others |
 
 mod broadcasts;
@@ -13,8 +14,10 @@ mod destination;
 mod discovery;
 mod encoding;
 mod queries;
+mod relayed;
 
-pub use broadcasts::CopyOutcomes;
+pub use broadcasts::{CopyAddress, CopyOutcomes};
+pub(crate) use relayed::RelayedBytes;
 
 use super::backlog::Backlog;
 use super::call::{Call, CallState, Made};
@@ -118,7 +121,8 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         keeps: impl Send + Sync + 'static,
     ) -> Result<Self, RpcError> {
         let backlog = options.overflow.clone().map(|overflow| Backlog::new(&route, overflow)).transpose()?;
-        let key = Arc::new(RouteKey { route, request: TypeKey::of::<Request>(), reply: TypeKey::of::<Reply>() });
+        let (request, reply, is_relayed) = (TypeKey::of::<Request>(), TypeKey::of::<Reply>(), false);
+        let key = Arc::new(RouteKey { route, request, reply, is_relayed });
         let interceptors = options.interceptors.clone().into();
         let destination = OnceLock::new();
         let not_local = AtomicU64::new(u64::MAX);
@@ -245,6 +249,18 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
 
     /// `span` is that of the call, if somebody records it.
     fn make(&self, request: Request, options: &CallOptions, span: Option<&Span>) -> Made<Reply> {
+        self.make_of(request, options, span, true)
+    }
+
+    /// `may_discover`: it may be made later, once copies have been heard of.
+    #[inline]
+    fn make_of(
+        &self,
+        request: Request,
+        options: &CallOptions,
+        span: Option<&Span>,
+        may_discover: bool,
+    ) -> Made<Reply> {
         self.shared.check_process()?;
         let request = match self.local()? {
             Some(local) => match local.call(request, Inherited::of(options).local_offer(options, span)) {
@@ -258,7 +274,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
                 .map(|call| CallState::AwaitingRoute(Box::new(call)))
         };
         let Some(routes) = &self.shared.remote_routes else { return await_route(request, None) };
-        if self.shared.destination.get().is_none() || self.waits_for_all(options) {
+        if may_discover && self.is_to_discover(&request, options) {
             return self.discover(routes, request, options, span);
         }
         let made = self.encoded(&request, options, 0, 0, |to, terms, bytes| match self.offer(to, terms, bytes)? {
@@ -292,7 +308,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         is_one_way: bool,
     ) -> Result<CallAwaitingRoute<Request>, CallError> {
         let Some(time) = options.wait_for_route else {
-            return Err(CallError::NoRoute { route: self.route().to_owned() });
+            return Err(CallError::no_route(self.route()));
         };
         let offer = Inherited::of(options).local_offer(options, span);
         let (route, routes) = (Arc::clone(&self.shared.key.route), Arc::clone(&self.shared.local_routes));

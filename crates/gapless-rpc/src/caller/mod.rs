@@ -38,5 +38,6 @@ pub mod together;
 pub use call::Call;
 pub(crate) use callback_call::follow_sent;
 pub use caller_options::{CallerOptions, Reach};
-pub use calling::{Caller, CopyOutcomes};
+pub(crate) use calling::RelayedBytes;
+pub use calling::{Caller, CopyAddress, CopyOutcomes};
 pub use interceptor::Interceptor;

@@ -6,6 +6,7 @@ use crate::local::check_hop;
 use crate::options::{Priority, Retry, Waiting};
 use crate::outcome::CallError;
 use crate::remote::attempt::{Attempt, AttemptEnd};
+use crate::remote::ended::read_ended;
 use crate::remote::request_words::KIND_CALL;
 use crate::remote::status::{Status, read_refusal};
 use crate::remote::table::{CopyOfKey, End, LOOK_NS, NotOffered, RemoteOffer, Ticket};
@@ -74,7 +75,7 @@ pub(crate) struct RemoteCall {
     /// A handler has begun: in an attempt that was lost, or one that has forwarded it.
     has_begun: bool,
     /// How its last attempt on this route was lost.
-    loss: Option<&'static str>,
+    loss: Option<Cow<'static, str>>,
     /// Attempts on routes that it was forwarded from.
     attempts_before: u32,
     /// The version of its reply, once it has one.
@@ -226,7 +227,7 @@ impl RemoteCall {
                 self.to.routes.nobody(&self.to.key)
             }
         };
-        let error = self.loss.map_or(error, |reason| self.lost(reason));
+        let error = self.loss.as_ref().map_or(error, |reason| self.lost(reason));
         Err(self.unoffered(error))
     }
 
@@ -291,7 +292,7 @@ impl RemoteCall {
     fn no_copy_in_time(&self) -> CallError {
         match self.timed_out(false) {
             CallError::TimedOut { route, not_taken_by, .. } if not_taken_by.is_empty() && self.attempts() == 0 => {
-                CallError::NoRoute { route }
+                CallError::no_route(route)
             }
             error => error,
         }
@@ -484,7 +485,13 @@ impl RemoteCall {
                 reason: format!("the reply cannot be written where it is served: {}", text()),
             },
             AttemptEnd::Answered(Status::Panicked) => CallError::Panicked { route, reason: text() },
-            AttemptEnd::Answered(Status::NotServed) => self.lose(false, "its copy has ended")?,
+            AttemptEnd::Answered(Status::NotServed) => self.lose(false, Cow::Borrowed("its copy has ended"))?,
+            AttemptEnd::Answered(Status::Ended) => match read_ended(&route, reply) {
+                Some(CallError::NotBegun { reason, .. }) => self.lose(false, Cow::Owned(reason))?,
+                Some(CallError::Unknown { reason, .. }) => self.lose(true, Cow::Owned(reason))?,
+                Some(error) => error,
+                None => CallError::bad_reply_here(route, "it is an end that has no form"),
+            },
             AttemptEnd::Answered(Status::Reply) => {
                 CallError::bad_reply_here(route, "it is of a version that this program does not speak")
             }
@@ -493,8 +500,8 @@ impl RemoteCall {
                 &format!("it has the status {status}, which this version does not know"),
             ),
             AttemptEnd::NotTaken => self.take_back()?,
-            AttemptEnd::NotBegun(reason) => self.lose(false, reason)?,
-            AttemptEnd::Unknown(reason) => self.lose(true, reason)?,
+            AttemptEnd::NotBegun(reason) => self.lose(false, Cow::Borrowed(reason))?,
+            AttemptEnd::Unknown(reason) => self.lose(true, Cow::Borrowed(reason))?,
             AttemptEnd::TimedOut { begun } => self.timed_out(begun),
         };
         let error = self.ended(error);
@@ -515,13 +522,14 @@ impl RemoteCall {
     }
 
     /// An attempt was lost. `None` if the policy allows another: it is offered again, and waits for a slot or a copy as the first.
-    fn lose(&mut self, begun: bool, reason: &'static str) -> Option<CallError> {
+    fn lose(&mut self, begun: bool, reason: Cow<'static, str>) -> Option<CallError> {
         let is_again = match self.terms.retry {
             Retry::Never => false,
             Retry::NotBegun => !begun,
             Retry::Always => true,
         };
         self.has_begun |= begun;
+        let lost = self.lost(&reason);
         self.loss = Some(reason);
         match &self.state {
             State::Offered(attempt) if is_again && self.terms.offer.header.attempt < u8::MAX => {
@@ -530,7 +538,7 @@ impl RemoteCall {
                 self.state = State::Offering { user_headers, payload };
                 None
             }
-            _ => Some(self.lost(reason)),
+            _ => Some(lost),
         }
     }
 

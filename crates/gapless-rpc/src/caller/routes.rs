@@ -24,6 +24,8 @@ pub(crate) struct RouteKey {
     pub(crate) route: Arc<str>,
     pub(crate) request: TypeKey,
     pub(crate) reply: TypeKey,
+    /// Its calls come over a bridge already: no copy that stands for instances elsewhere takes them.
+    pub(crate) is_relayed: bool,
 }
 
 /// The tables of this process. Implemented by the domain.

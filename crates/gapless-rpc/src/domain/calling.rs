@@ -23,6 +23,8 @@ mod showing;
 mod tables;
 mod unheard;
 
+pub(super) use calling_side::identity_of;
+
 use crate::caller::routes::{RouteKey, UsedTable, WakerSet};
 use crate::outcome::CallError;
 use crate::remote::copy::ServedCallers;

@@ -1,10 +1,11 @@
 //! [`KnownRoute`]: what other processes serve, as far as this one knows, or finds out by asking them.
 
+use super::calling::identity_of;
 use super::opening::Domain;
 use crate::error::RpcError;
 use crate::message::described::TypeDescription;
 use crate::route_name::HIDDEN_PREFIX;
-use gapless_registry::{Answers, DomainDirectory, PeerProcess, Place, RouteDescription, RouteState};
+use gapless_registry::{Answers, DomainDirectory, Instance, PeerProcess, Place, RouteDescription, RouteState};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -30,6 +31,10 @@ pub struct KnownRoute {
     pub types: Option<(TypeDescription, TypeDescription)>,
     /// Threads or tasks that serve it in that copy; 0 if the process has told nothing.
     pub workers: u32,
+    /// The copy's number, the same for every process of the domain, by which keys are shared out; 0 if the process has told nothing.
+    pub identity: u64,
+    /// The instances elsewhere that the copy stands for ([`crate::relay`]); none for an ordinary copy.
+    pub stands_for: Vec<Instance>,
 }
 
 /// The state of a copy of a route.
@@ -87,13 +92,16 @@ impl KnownRoute {
             metadata: route.metadata,
             types: Some((route.request, route.reply)),
             workers: route.workers,
+            identity: identity_of(process),
+            stands_for: route.stands_for,
         }
     }
 
     /// A route that a process counts, which has told nothing and does not answer.
     fn of_silent(route: String, process_id: u32) -> Self {
         let (state, version, metadata) = (KnownRouteState::NotAnswering, String::new(), Vec::new());
-        Self { route, state, process_id, process_name: None, version, metadata, types: None, workers: 0 }
+        let (process_name, types, workers, identity, stands_for) = (None, None, 0, 0, Vec::new());
+        Self { route, state, process_id, process_name, version, metadata, types, workers, identity, stands_for }
     }
 
     /// Whether the route is of the library itself: one on which a process receives notices.

@@ -8,6 +8,7 @@
 //! | `known_routes` | [`KnownRoute`]: the routes of other processes |
 //! | `looking` | a function is called when the routes of other processes change |
 //! | `route_builder` | [`RouteBuilder`]: a route is offered |
+//! | `relaying` | a route is offered, and called, as bytes |
 //! | `served_route` | [`ServedRoute`]: it is suspended, drained, withdrawn |
 //! | `route_changes` | routes of other processes are suspended, resumed and drained |
 //! | `notices` | what a process tells those that have called it |
@@ -27,6 +28,7 @@ mod looking;
 mod membership;
 mod notices;
 mod opening;
+mod relaying;
 mod route_builder;
 mod route_changes;
 mod route_control;
@@ -38,5 +40,6 @@ pub use gapless_registry::{DOMAIN_VARIABLE, Place};
 pub use known_routes::{KnownRoute, KnownRouteState, KnownRoutes};
 pub use looking::RouteWatch;
 pub use opening::{Domain, DomainOptions};
+pub(crate) use relaying::OfferedRelay;
 pub use route_builder::{RouteBuilder, ServeReach};
 pub use served_route::ServedRoute;

@@ -328,6 +328,7 @@ impl RouteBuilder {
             request: request.description(),
             reply: reply.description(),
             workers: self.workers as u32,
+            stands_for: Vec::new(),
         };
         let answering = Arc::new(Answering {
             route: self.route.as_str().into(),
@@ -438,7 +439,7 @@ fn start_local_worker<Request: Message, Reply: Message>(
 }
 
 /// What a copy says of itself.
-fn info_of(route: &RouteDescription) -> String {
+pub(super) fn info_of(route: &RouteDescription) -> String {
     let metadata: serde_json::Map<String, serde_json::Value> =
         route.metadata.iter().map(|(name, value)| (name.clone(), value.clone().into())).collect();
     serde_json::json!({

@@ -7,7 +7,7 @@ use crate::error::RpcError;
 use crate::local::LocalRoute;
 use crate::message::Message;
 use crate::remote::copy::ServedCallers;
-use gapless_registry::{IoHandle, RouteState};
+use gapless_registry::{IoHandle, RouteDescription, RouteState};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
@@ -149,6 +149,18 @@ impl RouteControl {
             );
         }
         self.leave_others();
+    }
+
+    /// Describes it anew to callers of other processes, unless it is gone; its state is the one that it has.
+    pub(super) fn announce(&self, mut description: RouteDescription) -> Result<(), RpcError> {
+        let Some(remote) = self.remote.get() else { return Ok(()) };
+        let _telling = self.telling.lock().unwrap_or_else(PoisonError::into_inner);
+        // Acquire: as in `leave_others`.
+        if !self.is_gone.load(Ordering::Acquire) {
+            description.state = remote.served.state();
+            remote.io.announce(description)?;
+        }
+        Ok(())
     }
 
     /// Tells callers of other processes how it is now.

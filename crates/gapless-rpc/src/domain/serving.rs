@@ -118,6 +118,7 @@ impl ServingSide for Serving {
             reply_version,
             watching: Arc::clone(served.served.watching()),
             reply_older: attach.reply_older,
+            types: Arc::new((attach.request, attach.reply)),
         });
         let answer = AttachAnswer { bell: Arc::clone(&served.bell), eventfd: Arc::clone(&served.eventfd) };
         self.lock().attachments.insert((caller, attach.attachment), served);

@@ -434,7 +434,7 @@ impl<Request, Reply> Intake<Request, Reply> {
     }
 
     fn no_route(&self) -> CallError {
-        CallError::NoRoute { route: self.name.to_string() }
+        CallError::no_route(&*self.name)
     }
 
     fn busy(&self, reason: String) -> CallError {

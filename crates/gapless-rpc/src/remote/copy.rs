@@ -11,9 +11,9 @@ use gapless_agent::wake_fd;
 use gapless_log::call_table::turns::{Turn, Turns};
 use gapless_log::call_table::{AnswerOutcome, CLASSES, CopySide, RequestHeader, Taken};
 use gapless_log::{Bell, Rung};
-use gapless_registry::RouteState;
+use gapless_registry::{RouteState, TypeDescription};
 use rustix::fd::OwnedFd;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
@@ -45,6 +45,8 @@ pub(crate) struct AttachedCaller {
     pub(crate) reply_older: u8,
     /// That of the route.
     pub(crate) watching: Arc<Watching>,
+    /// Its types of request and reply, with the fingerprints of the versions that both sides have agreed on.
+    pub(crate) types: Arc<(TypeDescription, TypeDescription)>,
 }
 
 impl RemoteCaller for AttachedCaller {
@@ -77,6 +79,8 @@ pub(crate) struct ServedCallers {
     /// Tasks that sleep, by the numbers of their pullers.
     tasks: Mutex<Vec<(u64, Waker)>>,
     last_puller: AtomicU64,
+    /// A relay that stands for instances elsewhere: it takes only what is offered to it alone.
+    is_stand_in: AtomicBool,
     /// The process that serves: a child of that process takes and answers nothing.
     made_by: ProcessMark,
 }
@@ -93,8 +97,22 @@ impl ServedCallers {
             state: AtomicU32::new(OPEN),
             tasks: Mutex::default(),
             last_puller: AtomicU64::new(0),
+            is_stand_in: AtomicBool::new(false),
             made_by: ProcessMark::current(),
         }
+    }
+
+    /// From now on it takes only what is offered to it alone, or everything.
+    pub(crate) fn set_stand_in(&self, is_stand_in: bool) {
+        // Relaxed: a worker that sees it late looks once more, because it is woken.
+        if self.is_stand_in.swap(is_stand_in, Ordering::Relaxed) != is_stand_in {
+            self.wake_all();
+        }
+    }
+
+    fn is_stand_in(&self) -> bool {
+        // Relaxed: as in `set_stand_in`.
+        self.is_stand_in.load(Ordering::Relaxed)
     }
 
     pub(crate) fn attach(&self, caller: AttachedCaller) {
@@ -290,21 +308,33 @@ impl Puller {
     /// Claims the request whose turn it is, if there is one.
     #[inline]
     pub(crate) fn take(&mut self) -> Option<Claimed> {
+        self.take_of::<false>()
+    }
+
+    /// As [`Puller::take`] for the only worker of a relay: one that stands for instances claims what was offered to its copy alone.
+    pub(crate) fn take_relayed(&mut self) -> Option<Claimed> {
+        if self.served.is_stand_in() { self.take_of::<true>() } else { self.take_of::<false>() }
+    }
+
+    #[inline]
+    fn take_of<const IS_TARGETED: bool>(&mut self) -> Option<Claimed> {
         if !self.served.is_open() {
             return None;
         }
         self.refresh();
         let owes_ring = std::mem::take(&mut self.owes_ring);
         loop {
-            let turn = self.look()?;
+            let turn = self.look::<IS_TARGETED>()?;
             let caller = &self.callers[turn.caller];
-            if let Some(taken) = caller.table.take(turn.class) {
+            let taken =
+                if IS_TARGETED { caller.table.take_targeted(turn.class) } else { caller.table.take(turn.class) };
+            if let Some(taken) = taken {
                 crash_point("copy_claimed");
                 self.turns.take(turn);
                 let claimed = Claimed { caller: Arc::clone(caller), taken, progress: Progress::Claimed };
                 // Who takes work and sees more wakes one more; in another copy if a ring for this one was not for what it took.
                 let may_wake = owes_ring || self.served.bell.is_anyone_parked();
-                if may_wake && self.look().is_some() && !self.served.wake_one() && owes_ring {
+                if may_wake && self.look::<IS_TARGETED>().is_some() && !self.served.wake_one() && owes_ring {
                     self.served.pass_ring_on(&self.callers);
                 }
                 return Some(claimed);
@@ -314,20 +344,38 @@ impl Puller {
 
     /// The caller and class whose turn it is, of those that may have something.
     #[inline]
-    fn look(&mut self) -> Option<Turn> {
+    fn look<const IS_TARGETED: bool>(&mut self) -> Option<Turn> {
         let callers = &self.callers;
-        self.turns.look(|caller, class| callers[caller].table.has_offers(class))
+        self.turns.look(|caller, class| has_offers::<IS_TARGETED>(&callers[caller].table, class))
     }
 
     /// Whether there may be anything to take: the look before a sleep.
-    fn may_take(&mut self) -> bool {
+    fn may_take<const IS_TARGETED: bool>(&mut self) -> bool {
         self.refresh();
         let callers = &self.callers;
-        self.served.is_open() && self.turns.look_at_all(|caller, class| callers[caller].table.has_offers(class))
+        let has_offers = |caller: usize, class| has_offers::<IS_TARGETED>(&callers[caller].table, class);
+        self.served.is_open() && self.turns.look_at_all(has_offers)
     }
 
     /// As [`Puller::take`] for a task, which is woken when there may be something; `None` when the route has ended.
     pub(crate) fn poll_take(&mut self, task: &mut Context<'_>) -> Poll<Option<Claimed>> {
+        self.poll_take_of(task, Self::take, Self::may_take::<false>)
+    }
+
+    /// As [`Puller::take_relayed`] for a task.
+    pub(crate) fn poll_take_relayed(&mut self, task: &mut Context<'_>) -> Poll<Option<Claimed>> {
+        self.poll_take_of(task, Self::take_relayed, |puller| {
+            if puller.served.is_stand_in() { puller.may_take::<true>() } else { puller.may_take::<false>() }
+        })
+    }
+
+    #[inline]
+    fn poll_take_of(
+        &mut self,
+        task: &mut Context<'_>,
+        take: impl Fn(&mut Self) -> Option<Claimed>,
+        may_take: impl Fn(&mut Self) -> bool,
+    ) -> Poll<Option<Claimed>> {
         if self.streak >= STREAK_MAX {
             // Others of this executor want to run, too; meanwhile this one counts as busy.
             self.streak = 0;
@@ -340,7 +388,7 @@ impl Puller {
             if self.served.has_ended() {
                 return Poll::Ready(None);
             }
-            if let Some(claimed) = self.take() {
+            if let Some(claimed) = take(self) {
                 self.streak += 1;
                 return Poll::Ready(Some(claimed));
             }
@@ -348,7 +396,7 @@ impl Puller {
             let sleeper = (self.number, task.waker().clone());
             self.served.change_sleepers(|tasks| tasks.push(sleeper));
             self.sleeps = true;
-            if !self.may_take() && !self.served.has_ended() {
+            if !may_take(self) && !self.served.has_ended() {
                 return Poll::Pending;
             }
             found_work = true;
@@ -370,8 +418,14 @@ impl Puller {
     /// Sleeps until there may be something to take, at most for `timeout`.
     pub(crate) fn park(&mut self, timeout: Duration) {
         let served = Arc::clone(&self.served);
-        self.owes_ring |= served.bell.park(timeout.min(PARK_MAX), || served.has_ended() || self.may_take());
+        self.owes_ring |= served.bell.park(timeout.min(PARK_MAX), || served.has_ended() || self.may_take::<false>());
     }
+}
+
+/// Whether there may be anything in `class` of a caller; `IS_TARGETED`: for this copy alone.
+#[inline]
+fn has_offers<const IS_TARGETED: bool>(table: &CopySide, class: usize) -> bool {
+    if IS_TARGETED { table.has_targeted_offers(class) } else { table.has_offers(class) }
 }
 
 impl Drop for Puller {
@@ -439,6 +493,11 @@ impl Claimed {
         if self.caller.table.is_mapped_here() {
             self.caller.table.want_notice(self.taken);
         }
+    }
+
+    /// Whether its caller no longer waits for it.
+    pub(crate) fn is_over(&self) -> bool {
+        self.caller.is_over(self.taken)
     }
 
     /// Answers; true if the caller will see it. A text that is too long is cut; nothing else is.

@@ -29,6 +29,8 @@ pub(crate) enum Status {
     BadReply = 6,
     /// The copy ends before the handler has begun.
     NotServed = 7,
+    /// A relay ends the call, for what has become of it elsewhere; the body is the error, see [`ended`](super::ended).
+    Ended = 8,
 }
 
 impl Status {
@@ -60,6 +62,7 @@ impl Status {
             5 => Self::Forward,
             6 => Self::BadReply,
             7 => Self::NotServed,
+            8 => Self::Ended,
             _ => return None,
         })
     }
@@ -143,13 +146,13 @@ mod tests {
 
     #[test]
     fn every_status_has_its_own_value() {
-        for value in 0..8 {
+        for value in 0..9 {
             assert_eq!(Status::read(value).map(|(status, older)| (status as u32, older)), Some((value, 0)));
         }
         for older in 0..=OLDER_MAX as u8 {
             assert_eq!(Status::read(Status::of_reply(older)), Some((Status::Reply, older)));
         }
-        for value in [8, OLDER, STATUS_MAX + 1, u32::MAX] {
+        for value in [9, OLDER, STATUS_MAX + 1, u32::MAX] {
             assert_eq!(Status::read(value), None);
         }
     }

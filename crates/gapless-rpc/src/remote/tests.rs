@@ -45,7 +45,7 @@ impl TestCopy {
         let callers_eventfd = copys_eventfd.try_clone().unwrap();
         let served = Arc::new(ServedCallers::new(bell, copys_eventfd));
         attach(&served, table, number);
-        table.add_copy(number, number.into(), (callers_bell, callers_eventfd), CopyState::Open);
+        table.add_copy((number, number.into()), (callers_bell, callers_eventfd), (CopyState::Open, Arc::default()));
         let handled = Arc::new(AtomicU64::new(0));
         let workers = (0..workers)
             .map(|_| {
@@ -76,6 +76,7 @@ fn attach(served: &ServedCallers, table: &RouteTable, number: u32) {
         reply_version: 1,
         watching: Arc::clone(served.watching()),
         reply_older: 0,
+        types: Arc::default(),
     });
 }
 
@@ -352,7 +353,7 @@ fn a_call_that_ends_after_the_death_of_its_copy_gives_its_slot_back() {
 #[test]
 fn who_sleeps_is_woken_when_another_copy_stops() {
     for stop in [
-        (|table, number| table.set_copy_state(number, CopyState::Suspended)) as fn(&RouteTable, u32),
+        (|table, number| table.set_copy_state(number, CopyState::Suspended, &Arc::default())) as fn(&RouteTable, u32),
         RouteTable::close_copy,
         RouteTable::remove_copy,
     ] {
@@ -382,7 +383,7 @@ fn a_copy_whose_sleepers_were_all_rung_is_passed_over() {
         let bell = copy.served.bell().region().fd().try_clone_to_owned().unwrap();
         let bell = Region::open(bell, BELL_LENGTH, true).unwrap();
         let memory = (bell, copy.served.eventfd().try_clone().unwrap());
-        tables[1].add_copy(copy.number, copy.number.into(), memory, CopyState::Open);
+        tables[1].add_copy((copy.number, copy.number.into()), memory, (CopyState::Open, Arc::default()));
     }
     let waker = std::task::Waker::from(Arc::<WakeCount>::default());
     let mut pullers = copies.each_ref().map(|copy| Puller::new(Arc::clone(&copy.served)));
@@ -485,11 +486,11 @@ fn what_no_copy_has_taken_is_taken_back_when_none_may_take_it_any_more() {
     });
     let one_way = RemoteOffer { one_way: true, target: leaving.number, ..timeout_in(20_000) };
     Attempt::start(&table, one_way, &[], b"1").unwrap().leave();
-    table.set_copy_state(leaving.number, CopyState::Draining);
+    table.set_copy_state(leaving.number, CopyState::Draining, &Arc::default());
     assert_eq!(meant.try_end(&mut reply), Some(AttemptEnd::NotTaken));
     assert_eq!(waiting.join().unwrap(), AttemptEnd::NotTaken);
     assert_eq!(any.try_end(&mut reply), None, "another copy is there");
-    table.set_copy_state(staying.number, CopyState::Draining);
+    table.set_copy_state(staying.number, CopyState::Draining, &Arc::default());
     assert_eq!(any.try_end(&mut reply), Some(AttemptEnd::NotTaken));
     drop((meant, any));
     assert_eq!(table.slots(), (7, 0, 1), "nobody waits for the one, so it waits for a copy");
@@ -541,7 +542,7 @@ fn what_is_taken_back_is_not_begun_meanwhile() {
     let table = table(1, 64);
     let copy = TestCopy::start(&table, 0, false, increment());
     let mut call = Attempt::start(&table, timeout_in(20_000), &[], b"1").unwrap();
-    table.set_copy_state(copy.number, CopyState::Draining);
+    table.set_copy_state(copy.number, CopyState::Draining, &Arc::default());
     assert!(Puller::new(Arc::clone(&copy.served)).take().is_none());
     assert_eq!(call.try_end(&mut Vec::new()), Some(AttemptEnd::NotTaken));
     drop(call);

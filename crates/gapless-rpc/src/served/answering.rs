@@ -67,13 +67,13 @@ pub(crate) struct Ready<Request> {
 }
 
 /// Counts a handler that has begun, and its end when this is dropped, whatever ends it.
-struct InFlight {
+pub(crate) struct InFlight {
     counters: Arc<CopyCounters>,
     begun_ns: u64,
 }
 
 impl InFlight {
-    fn begin(counters: &Arc<CopyCounters>, begun_ns: u64) -> Self {
+    pub(crate) fn begin(counters: &Arc<CopyCounters>, begun_ns: u64) -> Self {
         counters.begin();
         Self { counters: Arc::clone(counters), begun_ns }
     }
@@ -262,12 +262,12 @@ impl<Request: Message, Reply: Message> Answering<Request, Reply> {
     }
 }
 
-fn too_long(length: usize, length_max: usize) -> String {
+pub(crate) fn too_long(length: usize, length_max: usize) -> String {
     format!("it has {length} bytes; at most {length_max} are allowed on this route")
 }
 
 /// The trace of a request; what is none is as if it were not there.
-fn trace_of(header: &RequestHeader, headers: &mut Headers) -> TraceContext {
+pub(crate) fn trace_of(header: &RequestHeader, headers: &mut Headers) -> TraceContext {
     let state = (header.flags & FLAG_TRACE_STATE != 0).then(|| headers.take_last(TRACE_STATE)).flatten();
     let trace = TraceContext::new(header.trace_id, header.span_id, header.trace_flags);
     match state.as_deref().map(str::from_utf8) {

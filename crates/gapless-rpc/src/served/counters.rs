@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// Labels of what a copy counts; those of the outcomes in the order of their statuses.
 const BEGUN: &str = "begun";
-const OUTCOMES: [&str; 8] = [
+const OUTCOMES: [&str; 9] = [
     "outcome.replied",
     "outcome.refused",
     "outcome.too_late",
@@ -18,6 +18,7 @@ const OUTCOMES: [&str; 8] = [
     "outcome.forwarded",
     "outcome.bad_reply",
     "outcome.not_served",
+    "outcome.ended",
 ];
 const UNHEARD: &str = "unheard";
 const QUEUED: &str = "queued";
@@ -34,7 +35,7 @@ pub(crate) struct CopyCounters {
     writer: Arc<CountersWriter>,
     begun: SharedCounter,
     /// By status.
-    outcomes: [SharedCounter; 8],
+    outcomes: [SharedCounter; 9],
     unheard: SharedCounter,
     handler_ns: SharedCounter,
     /// Handlers that have ended, by their time.
@@ -61,6 +62,8 @@ pub struct CopyStatistics {
     pub bad_messages: u64,
     /// Requests that went on to other routes.
     pub forwarded: u64,
+    /// Of a relay: calls that ended elsewhere with neither a reply nor a refusal.
+    pub ended_elsewhere: u64,
     /// Answers to other processes that nobody waited for any more.
     pub unheard: u64,
     /// Requests of this process that wait, in memory and on disk. Those of other processes wait in their callers' memory.
@@ -84,8 +87,8 @@ impl CopyCounters {
         let writer = &shown.writer;
         let add = |label: &str| counters.add(label).map(Counter::shared);
         let outcomes = OUTCOMES.map(add);
-        let [a, b, c, d, e, f, g, h] = outcomes;
-        let outcomes = [a?, b?, c?, d?, e?, f?, g?, h?];
+        let [a, b, c, d, e, f, g, h, i] = outcomes;
+        let outcomes = [a?, b?, c?, d?, e?, f?, g?, h?, i?];
         let too_late = outcomes[Status::TooLate as usize].clone();
         let (queued, on_disk, overflowed) = (add(QUEUED)?, add(ON_DISK)?, add(OVERFLOWED)?);
         Ok(Self {
@@ -143,6 +146,7 @@ impl CopyStatistics {
             too_late: status(Status::TooLate),
             bad_messages: status(Status::BadRequest).saturating_add(status(Status::BadReply)),
             forwarded: status(Status::Forward),
+            ended_elsewhere: status(Status::Ended),
             unheard: of(UNHEARD),
             queued: of(QUEUED).saturating_add(on_disk),
             on_disk,
@@ -155,7 +159,7 @@ impl CopyStatistics {
 
     /// Names and values.
     #[must_use]
-    pub fn values(&self) -> [(&'static str, u64); 15] {
+    pub fn values(&self) -> [(&'static str, u64); 16] {
         [
             ("begun", self.begun),
             ("in_flight", self.in_flight),
@@ -165,6 +169,7 @@ impl CopyStatistics {
             ("too_late", self.too_late),
             ("bad_messages", self.bad_messages),
             ("forwarded", self.forwarded),
+            ("ended_elsewhere", self.ended_elsewhere),
             ("unheard", self.unheard),
             ("queued", self.queued),
             ("on_disk", self.on_disk),

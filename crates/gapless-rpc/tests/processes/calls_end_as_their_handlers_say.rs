@@ -87,7 +87,7 @@ fn nobody_there_is_said_at_once() {
     let begun = Instant::now();
     let patient = CallOptions { timeout: Some(PATIENCE), ..CallOptions::default() };
     let outcome = caller.call_with(Ask::Increment(1), &patient);
-    assert_eq!(outcome, Err(CallError::NoRoute { route: "route".to_owned() }));
+    assert_eq!(outcome, Err(CallError::no_route("route")));
     assert!(begun.elapsed() < PATIENCE, "at once, not when the call's time is over");
     // One that waits is served when somebody comes.
     let waiting = std::thread::spawn(move || {
@@ -188,15 +188,15 @@ fn every_copy_is_reached_and_a_key_reaches_one() {
         caller.broadcast(&Ask::Increment(4)).is_ok_and(|outcomes| outcomes.len() == copies.len())
     });
     let outcomes = caller.broadcast(&Ask::Increment(4)).unwrap();
-    let mut processes: Vec<_> = outcomes.iter().map(|(process_id, _)| *process_id).collect();
+    let mut processes: Vec<_> = outcomes.iter().map(|(address, _)| address.clone()).collect();
     processes.sort_unstable();
     processes.dedup();
     assert_eq!(processes.len(), 3, "{outcomes:?}");
     assert!(outcomes.into_iter().all(|(_, outcome)| outcome == Ok(Told::Number(5))));
     let executor = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let mut awaited = executor.block_on(caller.broadcast_async(Ask::Increment(4))).unwrap();
-    awaited.sort_by_key(|(process_id, _)| *process_id);
-    assert_eq!(awaited, processes.iter().map(|id| (*id, Ok(Told::Number(5)))).collect::<Vec<_>>());
+    awaited.sort_by_key(|(address, _)| address.clone());
+    assert_eq!(awaited, processes.into_iter().map(|address| (address, Ok(Told::Number(5)))).collect::<Vec<_>>());
     let known = domain.routes(Duration::from_secs(10)).unwrap().routes;
     assert_eq!(known.iter().filter(|route| route.route == "route" && route.state == KnownRouteState::Open).count(), 3);
     let pings = caller.query_copies(CopyQuery::Ping).unwrap();

@@ -166,7 +166,7 @@ fn a_killed_copy_ends_its_calls_at_once() {
     copy.kill();
     let outcome = begun.wait().unwrap_err();
     assert!(matches!(outcome, CallError::Unknown { attempts: 1, .. }), "{outcome}");
-    assert_eq!(unserved.wait(), Err(CallError::NoRoute { route: "route".to_owned() }));
+    assert_eq!(unserved.wait(), Err(CallError::no_route("route")));
     // What no copy had taken waits for another, if it may.
     let _next = start(&path, 1, &["route"]);
     assert_eq!(waiting.wait(), Ok(Told::Number(2)));
@@ -201,7 +201,7 @@ fn a_repetition_waits_for_a_copy() {
     copy.kill();
     until("their copy is known to be dead", || domain.routes(Duration::ZERO).unwrap().routes.is_empty());
     let at_once = domain.caller::<Ask, Told>("route").unwrap().call(Ask::Increment(1));
-    assert_eq!(at_once, Err(CallError::NoRoute { route: "route".to_owned() }), "the others wait for a copy");
+    assert_eq!(at_once, Err(CallError::no_route("route")), "the others wait for a copy");
     let late = no_copy_in_time.wait();
     assert!(matches!(late, Err(CallError::TimedOut { begun: true, .. })), "{late:?}");
     let _successor = start(&path, 4, &["route"]);

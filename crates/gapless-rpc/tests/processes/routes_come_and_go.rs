@@ -178,12 +178,12 @@ fn a_task_waits_no_longer_than_it_may() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let options = CallOptions { wait_for_route: Some(Duration::from_millis(30)), ..patient() };
     let ended = runtime.block_on(async { tokio::time::timeout(PATIENCE, caller.start_with(1, &options)).await });
-    assert_eq!(ended.expect("it ends"), Err(CallError::NoRoute { route: "nowhere".to_owned() }));
+    assert_eq!(ended.expect("it ends"), Err(CallError::no_route("nowhere")));
     let options = CallOptions { timeout: Some(Duration::from_millis(30)), ..patient() };
     let ended = runtime.block_on(async { tokio::time::timeout(PATIENCE, caller.start_with(1, &options)).await });
     assert_eq!(
         ended.expect("it ends"),
-        Err(CallError::NoRoute { route: "nowhere".to_owned() }),
+        Err(CallError::no_route("nowhere")),
         "that it is late says less"
     );
 }
@@ -200,7 +200,7 @@ fn a_call_ends_with_the_last_copy() {
     let goes_on = caller.start_with(2, &patient());
     let of_key = caller.start_with(3, &CallOptions { key: Some(7), ..patient() });
     drop(route);
-    assert_eq!(ends.wait(), Err(CallError::NoRoute { route: "route".to_owned() }));
+    assert_eq!(ends.wait(), Err(CallError::no_route("route")));
     let route = serve();
     assert_eq!((goes_on.wait(), of_key.wait()), (Ok(3), Ok(4)));
     route.suspend().unwrap();
@@ -255,7 +255,7 @@ fn taken_is_told_from_what_found_none() {
     copy.kill();
     let lost = taken.wait();
     assert!(matches!(lost, Err(CallError::NotBegun { attempts: 1, .. })), "{lost:?}");
-    assert_eq!(untaken.wait(), Err(CallError::NoRoute { route: "route".to_owned() }));
+    assert_eq!(untaken.wait(), Err(CallError::no_route("route")));
 }
 
 mod first {

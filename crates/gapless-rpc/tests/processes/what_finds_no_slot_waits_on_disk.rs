@@ -386,7 +386,7 @@ fn without_a_copy_a_backlog_has_no_route() {
     let in_slots: Vec<_> = (0..u64::from(SLOTS)).map(|number| caller.start(Ask::Increment(number))).collect();
     let calls: Vec<_> = (0..500).map(|number| caller.start(Ask::Increment(number))).collect();
     copy.kill();
-    let no_route = CallError::NoRoute { route: "route".to_owned() };
+    let no_route = CallError::no_route("route");
     let probe = domain.caller::<Ask, Told>("route").unwrap();
     let hurried = CallOptions { timeout: Some(Duration::from_millis(100)), ..CallOptions::default() };
     until("its death is known", || probe.call_with(Ask::Increment(0), &hurried) == Err(no_route.clone()));

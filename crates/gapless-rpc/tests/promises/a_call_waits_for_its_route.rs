@@ -96,7 +96,7 @@ fn or_until_its_time_is_over() {
     let short = Duration::from_millis(20);
     for (domain, reach) in [(Domain::in_process("test"), Reach::Nearest), (machine, Reach::ThisProcess)] {
         let (no_patience, no_time) = (caller(&domain, reach, None, short), caller(&domain, reach, Some(short), LONG));
-        let no_route = CallError::NoRoute { route: "late".to_owned() };
+        let no_route = CallError::no_route("late");
         // Whichever of both is over: nobody serves it.
         for (caller, error) in [(no_patience, no_route.clone()), (no_time, no_route)] {
             assert_eq!(waiting(caller.start(1)).wait(), Err(error.clone()));

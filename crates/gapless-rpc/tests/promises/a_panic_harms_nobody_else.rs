@@ -300,7 +300,7 @@ fn a_route_whose_tasks_are_not_spawned_is_not_served() {
     let first = caller.call(2);
     assert!(matches!(&first, Err(CallError::Busy { reason, .. }) if reason.contains("no runtime")), "{first:?}");
     for _ in 0..MANY {
-        assert_eq!(caller.call(2), Err(CallError::NoRoute { route: "double".to_owned() }));
+        assert_eq!(caller.call(2), Err(CallError::no_route("double")));
     }
     drop(served);
     let _served = domain.serve("double").handle(double).unwrap();

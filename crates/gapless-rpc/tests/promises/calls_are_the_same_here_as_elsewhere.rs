@@ -117,7 +117,7 @@ fn a_route_is_served_once_and_again_when_it_was_withdrawn() {
     );
     route.drain();
     assert_eq!((begun.load(Ordering::Relaxed), ended.load(Ordering::Relaxed)), (3, 3));
-    assert_eq!(caller.call(7), Err(CallError::NoRoute { route: "route".to_owned() }));
+    assert_eq!(caller.call(7), Err(CallError::no_route("route")));
     let _again = domain.serve("route").handle(|number: u64, _context| Ok(number + 1)).unwrap();
     assert_eq!(caller.call(7), Ok(8));
 }
@@ -143,7 +143,7 @@ fn draining_waits_for_nobody_who_waits_for_it() {
     });
     *itself.lock().unwrap() = Some(route.unwrap());
     assert_eq!(caller.call(7), Ok(8));
-    assert_eq!(caller.call(7), Err(CallError::NoRoute { route: "route".to_owned() }));
+    assert_eq!(caller.call(7), Err(CallError::no_route("route")));
 }
 
 /// Here, in another process, from a backlog, and of a call that could not be made.

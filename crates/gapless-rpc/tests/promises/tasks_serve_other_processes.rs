@@ -110,7 +110,7 @@ fn draining_awaits_tasks_and_answers_all_that_had_begun() {
         let [first, second] = calls;
         assert_eq!((first.await, second.await, waits.await), (Ok(2), Ok(3), Ok(4)));
     });
-    let gone = Err(CallError::NoRoute { route: "slow".to_owned() });
+    let gone = Err(CallError::no_route("slow"));
     assert_eq!((here.call(1), elsewhere.call(1)), (gone.clone(), gone));
     let _again = server.serve("slow").handle(|number: u64, _context| Ok(number)).unwrap();
     assert_eq!(here.call(1), Ok(1));

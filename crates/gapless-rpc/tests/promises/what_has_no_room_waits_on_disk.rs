@@ -34,7 +34,7 @@ fn what_has_no_room_waits_on_disk() {
     assert!(seen.lock().unwrap().is_sorted(), "in the order in which they were made");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "no name ever stands there");
     route.drain();
-    assert_eq!(caller.call(1), Err(CallError::NoRoute { route: "numbers".to_owned() }));
+    assert_eq!(caller.call(1), Err(CallError::no_route("numbers")));
 }
 
 #[test]

@@ -151,6 +151,8 @@ mod tests {
             metadata: Vec::new(),
             types: Some((described("Add"), described("Sum"))),
             workers: 4,
+            identity: 1,
+            stands_for: Vec::new(),
         };
         let text = in_text(&[copy(11, ""), copy(12, ""), copy(13, "2")]);
         let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
@@ -192,6 +194,8 @@ mod tests {
             metadata: Vec::new(),
             types: None,
             workers: 0,
+            identity: 0,
+            stands_for: Vec::new(),
         };
         let text = in_text(std::slice::from_ref(&silent));
         let line: Vec<&str> = text.lines().nth(1).unwrap_or_default().split_whitespace().collect();

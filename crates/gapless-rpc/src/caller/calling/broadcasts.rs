@@ -16,18 +16,49 @@ use crate::outcome::CallError;
 use crate::remote::request_words::CopyQuery;
 use crate::remote::table::RemoteOffer;
 use gapless_log::call_table::RequestHeader;
+use gapless_registry::Instance;
 use std::borrow::{Borrow, Cow};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Of each copy its process id, and how the call of it ended.
-pub type CopyOutcomes<Reply> = Vec<(u32, Result<Reply, CallError>)>;
-/// The calls of copies, and the outcomes of those that could not be called; by process id.
-type Begun<Reply> = (Vec<(u32, Call<Reply>)>, CopyOutcomes<Reply>);
+/// Where a copy is that was called with all others.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CopyAddress {
+    /// In the process of this id.
+    Process(u32),
+    /// In another domain, from where calls are relayed: [`crate::relay`].
+    Elsewhere(Instance),
+}
+
+impl CopyAddress {
+    /// The process id of a copy in this domain.
+    #[must_use]
+    pub const fn process_id(&self) -> Option<u32> {
+        match self {
+            Self::Process(process_id) => Some(*process_id),
+            Self::Elsewhere(_) => None,
+        }
+    }
+}
+
+/// Its process id, or its name elsewhere.
+impl std::fmt::Display for CopyAddress {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Process(process_id) => process_id.fmt(f),
+            Self::Elsewhere(instance) => f.write_str(&instance.name),
+        }
+    }
+}
+
+/// Of each copy its address, and how the call of it ended.
+pub type CopyOutcomes<Reply> = Vec<(CopyAddress, Result<Reply, CallError>)>;
+/// The calls of copies, and the outcomes of those that could not be called.
+type Begun<Reply> = (Vec<(CopyAddress, Call<Reply>)>, CopyOutcomes<Reply>);
 
 impl<Request: Message + Clone, Reply: Message> Caller<Request, Reply> {
-    /// Calls every copy of the route in other processes, and the one in this process; an outcome for each, with the process id of
-    /// the copy. Interceptors are asked once, before all of them. It waits on this thread, within the time of a call: for copies that
+    /// Calls every copy of the route in other processes, also elsewhere if calls are relayed there, and the one in this process; an
+    /// outcome for each, with the address of the copy. Interceptors are asked once, before all of them. It waits on this thread, within the time of a call: for copies that
     /// have not been heard of yet, up to a second, while those that are known are called already, and for the outcomes. A copy that has
     /// not answered by then is [`CallError::TimedOut`], also one of which only its counts say that it serves the route; one that is short
     /// of something is [`CallError::Busy`].
@@ -37,7 +68,7 @@ impl<Request: Message + Clone, Reply: Message> Caller<Request, Reply> {
     /// [`CallError::TimedOut`] or [`CallError::Unavailable`].
     pub fn broadcast(&self, request: &Request) -> Result<CopyOutcomes<Reply>, CallError> {
         let (calls, without) = block_on(self.begin_broadcast(request))?;
-        Ok(calls.into_iter().map(|(process_id, call)| (process_id, call.wait())).chain(without).collect())
+        Ok(calls.into_iter().map(|(address, call)| (address, call.wait())).chain(without).collect())
     }
 
     /// As [`Caller::broadcast`], for a task: no thread waits. Calls that have begun are cancelled when it is dropped.
@@ -46,8 +77,8 @@ impl<Request: Message + Clone, Reply: Message> Caller<Request, Reply> {
     /// As of [`Caller::broadcast`].
     pub async fn broadcast_async(&self, request: Request) -> Result<CopyOutcomes<Reply>, CallError> {
         let (calls, without) = self.begin_broadcast(request).await?;
-        let (process_ids, calls): (Vec<u32>, Vec<_>) = calls.into_iter().unzip();
-        Ok(process_ids.into_iter().zip(all_async(calls).await).chain(without).collect())
+        let (addresses, calls): (Vec<CopyAddress>, Vec<_>) = calls.into_iter().unzip();
+        Ok(addresses.into_iter().zip(all_async(calls).await).chain(without).collect())
     }
 
     /// Begins with each copy. Also the outcomes of the processes that are left.
@@ -55,7 +86,7 @@ impl<Request: Message + Clone, Reply: Message> Caller<Request, Reply> {
         let options = &*self.intercepted(&self.shared.options.call)?;
         let (mut calls, mut without) = (Vec::new(), Vec::new());
         if let Some(local) = self.local()? {
-            calls.push((std::process::id(), self.begin_here(&local, request.borrow().clone(), options)));
+            calls.push((CopyAddress::Process(std::process::id()), self.begin_here(&local, request.borrow().clone(), options)));
         }
         if let Some(routes) = &self.shared.remote_routes {
             let inherited = &Inherited::of(options);
@@ -68,7 +99,7 @@ impl<Request: Message + Clone, Reply: Message> Caller<Request, Reply> {
             let begin = move |copy| self.begin_with(copy, request.borrow(), options, inherited);
             let (elsewhere, left) = self.each_copy(to, inherited, begin).await;
             calls.extend(elsewhere);
-            without.extend(left.into_iter().map(|(process_id, error)| (process_id, Err(error))));
+            without.extend(left.into_iter().map(|(process_id, error)| (CopyAddress::Process(process_id), Err(error))));
         }
         if calls.is_empty() && without.is_empty() { Err(self.nobody()) } else { Ok((calls, without)) }
     }
@@ -96,15 +127,22 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         self.call_of(reach, Some(observed))
     }
 
-    /// Calls a copy in another process.
-    fn begin_with(&self, copy: u32, request: &Request, options: &CallOptions, inherited: &Inherited) -> Call<Reply> {
+    /// Calls a copy in another process, or one of the instances that it stands for.
+    fn begin_with(
+        &self,
+        (copy, instance): (u32, u64),
+        request: &Request,
+        options: &CallOptions,
+        inherited: &Inherited,
+    ) -> Call<Reply> {
         // What was waited for its copies is a part of the time.
         let timeout = (inherited.deadline_ns != 0).then(|| inherited.left(inherited.timeout));
         let options = &CallOptions { timeout, ..options.clone() };
         let (observed, options) = Observed::begin(&Arc::from([]), &self.shared.key.route, options);
         let remote_call = self.encoded(request, &options, 0, copy, |to, terms, bytes| {
+            let offer = RemoteOffer { header: RequestHeader { instance, ..terms.offer.header }, ..terms.offer };
             // A copy that has gone does not come back under its number.
-            RemoteCall::start(to, Terms { wait_for_route: Duration::ZERO, ..terms }, bytes)
+            RemoteCall::start(to, Terms { offer, wait_for_route: Duration::ZERO, ..terms }, bytes)
         });
         let reach = match remote_call {
             Ok(mut remote_call) => {
@@ -122,18 +160,23 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         &self,
         to: &Destination,
         inherited: &Inherited,
-        mut begin: impl FnMut(u32) -> Begun,
-    ) -> (Vec<(u32, Begun)>, Vec<(u32, CallError)>) {
+        mut begin: impl FnMut((u32, u64)) -> Begun,
+    ) -> (Vec<(CopyAddress, Begun)>, Vec<(u32, CallError)>) {
         let (Destination { routes, key, table }, mut seen, mut begun) = (to, Vec::new(), Vec::new());
         for waits in [false, true] {
             if waits {
                 until(routes, key, inherited.left(SETTLE_MAX), || routes.is_settled(key)).await;
             }
-            for copy in table.open_copies().into_iter().filter(|copy| !seen.contains(copy)).collect::<Vec<_>>() {
+            for (copy, stands_for) in table.open_instances() {
                 // One that has gone meanwhile is no copy any more.
-                let Some(process_id) = routes.process_of(copy) else { continue };
+                let Some(process_id) = routes.process_of(copy).filter(|_| !seen.contains(&copy)) else { continue };
                 seen.push(copy);
-                begun.push((process_id, begin(copy)));
+                if stands_for.is_empty() {
+                    begun.push((CopyAddress::Process(process_id), begin((copy, 0))));
+                }
+                for instance in &*stands_for {
+                    begun.push((CopyAddress::Elsewhere(instance.clone()), begin((copy, instance.identity))));
+                }
             }
         }
         let without = routes.without_table(key).into_iter();
@@ -143,7 +186,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
     }
 
     fn nobody(&self) -> CallError {
-        let no_route = || CallError::NoRoute { route: self.route().to_owned() };
+        let no_route = || CallError::no_route(self.route());
         self.shared.remote_routes.as_ref().map_or_else(no_route, |routes| routes.nobody(&self.shared.key))
     }
 
@@ -153,7 +196,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         CallError::TimedOut { route, after: after.min(SETTLE_MAX), begun: false, not_taken_by: vec![process_id] }
     }
 
-    /// Asks every copy of the route in other processes for what it says of itself, without its handler: whether it answers, what
+    /// Asks every copy of the route in other processes, also elsewhere if calls are relayed there, for what it says of itself, without its handler: whether it answers, what
     /// it is, what it has counted; JSON, or nothing for a ping. It waits as [`Caller::broadcast`] does.
     ///
     /// # Errors
@@ -165,7 +208,8 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         let to = self.destination(routes, options, &inherited)?;
         let (sent_ns, deadline_ns) = (inherited.sent_ns, inherited.deadline_ns);
         let header = RequestHeader { kind: query as u8, sent_ns, deadline_ns, ..RequestHeader::default() };
-        let ask = |copy| {
+        let ask = |(copy, instance)| {
+            let header = RequestHeader { instance, ..header };
             let offer = RemoteOffer { header, target: copy, ..RemoteOffer::default() };
             let (timeout, wait_for_route) = (inherited.timeout, Duration::ZERO);
             let terms = Terms { offer, retry: Retry::Never, affinity: None, timeout, wait_for_route };

@@ -1,6 +1,6 @@
 //! Where a caller's calls go to: the route in this process, or the table that is offered to the copies of others.
 
-use super::{Caller, FoundHere, KEYED_SETTLE_MAX, Shared};
+use super::{Caller, FoundHere, KEYED_SETTLE_MAX, RelayedBytes, Shared};
 use crate::block_on::block_on;
 use crate::caller::caller_options::Reach;
 use crate::caller::in_time::in_time;
@@ -94,6 +94,15 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         Ok(self.set_destination(routes, table))
     }
 
+    /// Whether it is not known yet where the request goes.
+    #[inline]
+    pub(super) fn is_to_discover(&self, request: &Request, options: &CallOptions) -> bool {
+        let Some(to) = self.shared.destination.get() else { return true };
+        let is_unknown = |instance| to.table.copy_of_identity(instance).is_none();
+        let instance = RelayedBytes::of(request).and_then(|relayed| relayed.instance);
+        self.waits_for_all(options) || instance.is_some_and(is_unknown)
+    }
+
     /// Whether the copy of its key may be one that has not been heard of yet: all that answer are to be known first.
     #[inline]
     pub(super) fn waits_for_all(&self, options: &CallOptions) -> bool {
@@ -111,7 +120,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
     pub(super) fn timed_out(&self, routes: &Arc<dyn RemoteRoutes>, after: Duration) -> CallError {
         let not_taken_by = [routes.unanswering(&self.shared.key), routes.unheard()].concat();
         if not_taken_by.is_empty() && routes.is_discovered() && !routes.knows_copy(self.route()) {
-            return CallError::NoRoute { route: self.route().to_owned() };
+            return CallError::no_route(self.route());
         }
         CallError::TimedOut { route: self.route().to_owned(), after, begun: false, not_taken_by }
     }

@@ -1,6 +1,6 @@
 //! [`Discovery`]: a call whose caller has no destination yet. It is made once copies have been heard of, on whatever thread hears.
 
-use super::{Caller, KEYED_SETTLE_MAX};
+use super::{Caller, KEYED_SETTLE_MAX, RelayedBytes};
 use crate::caller::call::{CallState, Made};
 use crate::caller::discovering_call::{DiscoveringCall, MakesCall};
 use crate::caller::inherited::Inherited;
@@ -31,9 +31,12 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         let settle_max_ns = saturating_ns(self.shared.settle_max);
         let until_ns = sent_ns.saturating_add(settle_max_ns);
         let until_ns = if deadline_ns == 0 { until_ns } else { until_ns.min(deadline_ns) };
-        let (request, table, own) = (Some(request), None, Arc::clone(routes));
         let keyed_max_ns = KEYED_SETTLE_MAX.as_nanos() as u64;
         let all_until_ns = self.waits_for_all(&options).then(|| sent_ns.saturating_add(keyed_max_ns).min(until_ns));
+        // An instance that is not known yet may be any of those that have not answered.
+        let is_for_one = RelayedBytes::of(&request).is_some_and(|relayed| relayed.instance.is_some());
+        let all_until_ns = if is_for_one { Some(until_ns) } else { all_until_ns };
+        let (request, table, own) = (Some(request), None, Arc::clone(routes));
         let discovery =
             Discovery { all_until_ns, caller, routes: own, table, request, options, deadline_ns, timeout, span };
         let mut discovering =
@@ -116,7 +119,7 @@ impl<Request: Message, Reply: Message> MakesCall<Made<Reply>> for Discovery<Requ
         let timeout = (self.deadline_ns != 0).then(|| Duration::from_nanos(left_ns));
         let options = CallOptions { timeout, ..self.options.clone() };
         // The thread is not its caller's.
-        let made = caught(|| self.caller.make(request, &options, span.as_ref())).unwrap_or_else(|reason| {
+        let made = caught(|| self.caller.make_of(request, &options, span.as_ref(), false)).unwrap_or_else(|reason| {
             let route = self.caller.route().to_owned();
             Err(CallError::bad_request_here(route, &reason))
         });

@@ -1,6 +1,6 @@
 //! From a request to its bytes and terms, and from a reply's bytes to the reply.
 
-use super::Caller;
+use super::{Caller, RelayedBytes};
 use crate::caller::inherited::Inherited;
 use crate::caller::remote_call::{Destination, Terms};
 use crate::context::Headers;
@@ -11,6 +11,7 @@ use crate::remote::request_words::{FLAG_JSON, FLAG_ONE_WAY, FLAG_TRACE_STATE, NO
 use crate::remote::table::{End, RemoteOffer};
 use gapless_agent::foreign::caught;
 use gapless_log::call_table::RequestHeader;
+use std::any::TypeId;
 use std::cell::Cell;
 
 /// What a thread keeps of its buffer between two requests.
@@ -32,7 +33,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         then: impl FnOnce(&Destination, Terms, (&[u8], &[u8])) -> Result<Made, CallError>,
     ) -> Result<Made, CallError> {
         let Some(routes) = &self.shared.remote_routes else {
-            return Err(CallError::NoRoute { route: self.route().to_owned() });
+            return Err(CallError::no_route(self.route()));
         };
         let inherited = Inherited::of(options);
         let to = self.destination(routes, options, &inherited);
@@ -92,7 +93,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
             ..RequestHeader::default()
         };
         let one_way = flags & FLAG_ONE_WAY != 0;
-        let terms = Terms {
+        let mut terms = Terms {
             offer: RemoteOffer {
                 header,
                 target: copy,
@@ -105,6 +106,9 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
             timeout: inherited.timeout,
             wait_for_route: options.wait_for_route.unwrap_or_default(),
         };
+        if let Some(relayed) = RelayedBytes::of(request) {
+            relayed.put_terms(&to.key, table, &mut terms)?;
+        }
         Ok((terms, payload))
     }
 }
@@ -113,6 +117,10 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
 pub(super) fn decoder<Request: Message, Reply: Message>() -> fn(&mut Vec<u8>, u32) -> Result<Reply, String> {
     if Request::ENCODING == Encoding::Json {
         return |bytes, _| Reply::from_json(bytes).map_err(|error| error.to_string());
+    }
+    if TypeId::of::<Request>() == TypeId::of::<RelayedBytes>() {
+        // They are of another program's version.
+        return |bytes, _| Reply::decode_owned(Reply::VERSION, bytes).map_err(|error| error.to_string());
     }
     |bytes, version| Reply::decode_owned(version, bytes).map_err(|error| error.to_string())
 }

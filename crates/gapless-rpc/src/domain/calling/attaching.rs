@@ -19,7 +19,8 @@ impl Calling {
         let State { copies, attached, attachments, last_attachment, .. } = state;
         let Some(table) = attached.get_mut(&index) else { return };
         let Some(route) = copies.get(&number).and_then(|copy| copy.routes.get(&*table.key.route)) else { return };
-        if table.copies.contains_key(&number) || route.state == RouteState::Draining {
+        let is_passed_over = table.key.is_relayed && !route.stands_for.is_empty();
+        if table.copies.contains_key(&number) || route.state == RouteState::Draining || is_passed_over {
             return;
         }
         table.awaits_receiver = false;

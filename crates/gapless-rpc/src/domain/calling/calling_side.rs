@@ -4,7 +4,7 @@ use super::tables::{UNUSED_KEPT_NS, UNUSED_LOOK_NS};
 use super::{Attachment, Calling, KnownCopy, State};
 use crate::caller::follow_sent;
 use crate::caller::remote_call::Destination;
-use crate::caller::routes::{TypeKey, mismatch};
+use crate::caller::routes::{RouteKey, TypeKey, mismatch};
 use crate::outcome::CallError;
 use crate::remote::table::{CopyState, RouteTable};
 use crate::route_name::HIDDEN_PREFIX;
@@ -65,7 +65,8 @@ impl CallingSide for Calling {
         drop(state);
         drop(gone);
         // Without the lock: this wakes tasks, which may call at once.
-        tables.iter().for_each(|table| table.set_copy_state(number.0, state_of(route.state)));
+        let stands_for = route.stands_for.clone().into();
+        tables.iter().for_each(|table| table.set_copy_state(number.0, state_of(route.state), &stands_for));
         self.tell();
     }
 
@@ -85,6 +86,7 @@ impl CallingSide for Calling {
         let attached = state.attachments.get(&attachment).and_then(|index| state.attached.get(index));
         let (Some(attached), Some(copy)) = (attached, state.copies.get(&number)) else { return };
         let route = copy.routes.get(&*attached.key.route);
+        let stands_for = route.map_or_else(Arc::default, |route| route.stands_for.clone().into());
         let copy_state = route.map_or(CopyState::Draining, |route| state_of(route.state));
         let (table, identity) = (Arc::clone(&attached.table), identity_of(&copy.process));
         drop(state);
@@ -92,7 +94,7 @@ impl CallingSide for Calling {
         // who waits for that expects to find the copy in it.
         let outcome = match bell {
             Ok(bell) => {
-                table.add_copy(number.0, identity, (bell, eventfd), copy_state);
+                table.add_copy((number.0, identity), (bell, eventfd), (copy_state, stands_for));
                 Ok(())
             }
             Err(error) => {
@@ -123,11 +125,16 @@ impl CallingSide for Calling {
                 RefusedReason::Limit | RefusedReason::Memory => {
                     return Some(CallError::Busy { route, reason: said });
                 }
-                RefusedReason::NoRoute => CallError::NoRoute { route },
-                RefusedReason::Mismatch => {
-                    let own = TypeKey::shapes(&attached.key.request, &attached.key.reply);
-                    mismatch(&route, &own, &refused.shapes, &place)
-                }
+                RefusedReason::NoRoute => CallError::no_route(route),
+                RefusedReason::Mismatch => match copy.routes.get(&*route) {
+                    Some(described) if !attached.key.request.is_known() => {
+                        mismatch_of_described(&attached.key, described, &refused.shapes, &place)
+                    }
+                    _ => {
+                        let own = TypeKey::shapes(&attached.key.request, &attached.key.reply);
+                        mismatch(&route, &own, &refused.shapes, &place)
+                    }
+                },
             };
             attached.again.remove(&number);
             attached.copies.insert(number, Attachment::Refused(error));
@@ -247,7 +254,31 @@ const fn state_of(state: RouteState) -> CopyState {
     }
 }
 
-/// The same in every process that calls this copy.
-fn identity_of(process: &PeerProcess) -> u64 {
+/// The error of a relayed call, of whose types only names and fingerprints are known here, and a copy of other types.
+#[cold]
+fn mismatch_of_described(
+    key: &RouteKey,
+    described: &RouteDescription,
+    (request, reply): &(String, String),
+    place: &str,
+) -> CallError {
+    let is_request = key.request.fingerprint != described.request.fingerprint;
+    let (what, own, other, shape) = match is_request {
+        true => ("request", &key.request, &described.request, request),
+        false => ("reply", &key.reply, &described.reply, reply),
+    };
+    CallError::Mismatch {
+        route: key.route.to_string(),
+        caller: format!("{} → {}", key.request.description(), key.reply.description()),
+        copy: format!("{} → {} ({place})", described.request, described.reply),
+        difference: format!(
+            "the {what} has the fingerprint {:#x} at the caller and {:#x} at the copy, where it is {shape}",
+            own.fingerprint, other.fingerprint
+        ),
+    }
+}
+
+/// The same in every process that knows this copy.
+pub(in crate::domain) fn identity_of(process: &PeerProcess) -> u64 {
     process.started_ns ^ u64::from(process.process_id) << 40
 }

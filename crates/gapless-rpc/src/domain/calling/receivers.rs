@@ -69,7 +69,7 @@ impl State {
         route: &str,
         is_there: impl Fn() -> bool,
     ) -> Option<Result<(), CallError>> {
-        let no_route = || Some(Err(CallError::NoRoute { route: route.to_owned() }));
+        let no_route = || Some(Err(CallError::no_route(route)));
         let Some(copy) = self.copies.values().find(|copy| address.is_of(&copy.process)) else {
             let may_come =
                 !self.is_discovered || self.is_unheard(address.process_id()) || address.notices != 0 && is_there();

@@ -90,7 +90,7 @@ impl RemoteRoutes for Calling {
             Attachment::Offered(_) | Attachment::Attached(_) => None,
         });
         let why = refusal.or_else(|| state.unheard.why_unknown(&key.route));
-        why.unwrap_or_else(|| CallError::NoRoute { route: key.route.to_string() })
+        why.unwrap_or_else(|| CallError::no_route(&*key.route))
     }
 
     fn unheard(&self) -> Vec<u32> {

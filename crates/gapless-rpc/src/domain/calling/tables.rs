@@ -116,7 +116,7 @@ impl Calling {
     /// Memory and a file: to be made without the lock, for which the deaths of copies wait.
     pub(super) fn create_table(&self, key: &RouteKey) -> Result<(Arc<RouteTable>, Arc<OwnedFd>), RpcError> {
         let shape = CallTableShape::new(self.options.slots, self.options.payload_length_max)?;
-        let request = (key.request.fingerprint, key.request.functions.rewrite);
+        let request = (key.request.fingerprint, key.request.rewrite());
         let table = RouteTable::create(Arc::clone(&key.route), shape, request, &self.shown(&key.route, Side::Caller))?;
         let eventfd = wake_fd::create().map_err(RpcError::system("making an eventfd"))?;
         Ok((Arc::new(table), Arc::new(eventfd)))

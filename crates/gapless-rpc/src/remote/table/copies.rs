@@ -6,6 +6,7 @@ use super::state::{AttachedCopy, CopyState, State};
 use gapless_agent::fault::crash_point;
 use gapless_log::claim::ClaimState;
 use gapless_log::{Bell, Region};
+use gapless_registry::Instance;
 use rustix::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -30,30 +31,31 @@ impl RouteTable {
     /// `identity` is the same for this copy in every calling process.
     pub(crate) fn add_copy(
         &self,
-        number: u32,
-        identity: u64,
+        (number, identity): (u32, u64),
         (bell, eventfd): (Region, OwnedFd),
-        copy_state: CopyState,
+        (copy_state, stands_for): (CopyState, Arc<[Instance]>),
     ) {
+        let (bell, eventfd) = (Bell::new(bell), Arc::new(eventfd));
         let mut state = self.lock();
         // A route that was withdrawn and is served again has another bell.
         state.copies.retain(|copy| copy.number != number);
         state.keyed.forget(number);
-        state.copies.push(AttachedCopy {
-            number,
-            identity,
-            bell: Bell::new(bell),
-            eventfd: Arc::new(eventfd),
-            state: copy_state,
-        });
+        state.copies.push(AttachedCopy { number, identity, bell, eventfd, state: copy_state, stands_for });
+        let taken_back = self.offer_to_stand_ins(&mut state);
         state.wake_waiting();
         // What was offered before it came is there for it, too.
         state.ring(0);
+        drop(state);
+        taken_back.into_iter().for_each(|slot| self.notice(slot));
     }
 
-    pub(crate) fn set_copy_state(&self, number: u32, to: CopyState) {
+    /// A copy has another state, or stands for other instances.
+    pub(crate) fn set_copy_state(&self, number: u32, to: CopyState, stands_for: &Arc<[Instance]>) {
         let mut state = self.lock();
-        state.copies.iter_mut().filter(|copy| copy.number == number).for_each(|copy| copy.state = to);
+        for copy in state.copies.iter_mut().filter(|copy| copy.number == number) {
+            (copy.state, copy.stands_for) = (to, Arc::clone(stands_for));
+        }
+        state.copies_changed();
         let taken_back = self.take_offers_back(&mut state);
         self.sweep(&mut state);
         state.wake_waiting();
@@ -67,7 +69,12 @@ impl RouteTable {
         let mut state = self.lock();
         let closed: Vec<_> = state.copies.extract_if(.., |copy| copy.number == number).collect();
         state.keyed.forget(number);
+        let needs_stand_in = state.copies_changed();
         let lost = self.lose(&mut state, number);
+        if needs_stand_in {
+            // What nobody waits for is offered to one at once.
+            self.sweep(&mut state);
+        }
         state.ring_all();
         drop(state);
         // Its bell goes without the lock.
@@ -81,6 +88,7 @@ impl RouteTable {
         state.copies.retain(|copy| copy.number != number);
         state.keyed.forget(number);
         state.dead.push(number);
+        state.copies_changed();
         let lost = self.lose(&mut state, number);
         self.sweep(&mut state);
         // It claims no more: what names it now will be given back, and nothing else ever names it.
@@ -112,12 +120,26 @@ impl RouteTable {
         ended
     }
 
+    /// The copies have changed. What any of them might have taken is for stand-ins, if only those are open now. Notice is to be given of
+    /// these slots, without the lock.
+    fn offer_to_stand_ins(&self, state: &mut State) -> Vec<u32> {
+        if !state.copies_changed() {
+            return Vec::new();
+        }
+        let taken_back = self.take_back(|_, target| target == 0);
+        self.sweep(state);
+        taken_back
+    }
+
     /// Takes back what no copy has taken and none may take any more: its callers look for another, or give up. Requests that
-    /// nobody waits for stay until a copy comes. Notice is to be given of these slots, without the lock.
+    /// nobody waits for stay until a copy comes, or go to a stand-in. Notice is to be given of these slots, without the lock.
     fn take_offers_back(&self, state: &mut State) -> Vec<u32> {
         let mut is_one_way = vec![false; self.slots.len()];
         state.one_way.iter().for_each(|held| is_one_way[held.slot as usize] = true);
         self.take_back(|slot, target| {
+            if target == 0 && state.needs_stand_in {
+                return true;
+            }
             let may_stay = !state.is_closed && state.has_open_copy(target) || is_one_way[slot as usize] && target == 0;
             !may_stay
         })
@@ -137,7 +159,19 @@ impl RouteTable {
 
     /// The copies that take requests now.
     pub(crate) fn open_copies(&self) -> Vec<u32> {
-        self.lock().open_copies().map(|(number, _)| number).collect()
+        self.lock().open_copies().map(|copy| copy.number).collect()
+    }
+
+    /// The copies that take requests now, each with the instances elsewhere that it stands for.
+    pub(crate) fn open_instances(&self) -> Vec<(u32, Arc<[Instance]>)> {
+        self.lock().open_copies().map(|copy| (copy.number, Arc::clone(&copy.stands_for))).collect()
+    }
+
+    /// The ordinary copy of this identity, if it takes requests now.
+    pub(crate) fn copy_of_identity(&self, identity: u64) -> Option<u32> {
+        let state = self.lock();
+        let mut ordinary = state.open_copies().filter(|copy| copy.stands_for.is_empty());
+        ordinary.find(|copy| copy.identity == identity).map(|copy| copy.number)
     }
 
     /// The copy that requests of this key go to.

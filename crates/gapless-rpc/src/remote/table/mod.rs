@@ -226,6 +226,7 @@ impl RouteTable {
             self.free(&mut state, slot, generation);
             return Err(other_version);
         }
+        offer.target = state.target_of(offer.target);
         let State { rings, keyed, .. } = &mut *state;
         if offer.keyed {
             keyed.offered(slot, generation, offer.target);
@@ -493,6 +494,7 @@ impl RouteTable {
     ) {
         let is_keyed = state.keyed.ended(held.slot, held.generation, (false, false));
         let target = if is_keyed { state.copy_of_key(header.key).copy } else { target };
+        let target = state.target_of(target);
         let (generation, attempt) = (held.generation.wrapping_add(1), held.attempt + 1);
         self.slots[held.slot as usize].generation.store(generation, Ordering::Relaxed);
         let header = RequestHeader { generation, attempt, ..header };

@@ -9,6 +9,7 @@ use gapless_agent::wake_fd;
 use gapless_log::call_table::line::{Line, PlaceInLine};
 use gapless_log::call_table::{CallTableShape, OfferRings};
 use gapless_log::{Bell, Rung};
+use gapless_registry::Instance;
 use rustix::fd::OwnedFd;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -31,6 +32,8 @@ pub(super) struct State {
     /// Copies whose processes are dead, as long as a slot names them.
     pub(super) dead: Vec<u32>,
     pub(super) next_copy: usize,
+    /// No ordinary copy is open, and a copy that stands for instances elsewhere is: what any copy may take is for one of those.
+    pub(super) needs_stand_in: bool,
     pub(super) quarantine: Vec<Held>,
     /// Requests that nobody waits for, oldest first.
     pub(super) one_way: Vec<Held>,
@@ -79,9 +82,19 @@ pub(super) struct AttachedCopy {
     pub(super) bell: Bell,
     pub(super) eventfd: Arc<OwnedFd>,
     pub(super) state: CopyState,
+    /// Instances elsewhere that it stands for; none for an ordinary copy.
+    pub(super) stands_for: Arc<[Instance]>,
 }
 
 impl AttachedCopy {
+    fn is_stand_in(&self) -> bool {
+        !self.stands_for.is_empty()
+    }
+
+    fn is_open(&self) -> bool {
+        self.state == CopyState::Open
+    }
+
     /// Wakes a worker that sleeps; false if none does that was not woken already. What wakes tasks goes into `rung`.
     fn ring(&self, rung_tasks: &mut Vec<Arc<OwnedFd>>) -> bool {
         let rung = self.bell.ring();
@@ -141,6 +154,7 @@ impl State {
             last_number: 0,
             dead: Vec::new(),
             next_copy: 0,
+            needs_stand_in: false,
             quarantine: Vec::new(),
             one_way: Vec::new(),
             outdated: Vec::new(),
@@ -167,14 +181,38 @@ impl State {
         (1..=self.last_number).contains(&number) && !self.dead.contains(&number)
     }
 
-    /// The copies that take requests now: number and identity of each.
-    pub(super) fn open_copies(&self) -> impl Iterator<Item = (u32, u64)> + Clone {
-        open(&self.copies)
+    /// The copies that take requests now.
+    pub(super) fn open_copies(&self) -> impl Iterator<Item = &AttachedCopy> {
+        self.copies.iter().filter(|copy| copy.is_open())
     }
 
     /// The copy that requests of this key go to.
     pub(super) fn copy_of_key(&mut self, key: u64) -> CopyOfKey {
-        self.keyed.copy_of_key(key, open(&self.copies))
+        self.keyed.copy_of_key(key, open_instances(&self.copies))
+    }
+
+    /// To be called after each change of the copies. True if what any copy may take is for a stand-in from now on.
+    pub(super) fn copies_changed(&mut self) -> bool {
+        let is_open = |is_stand_in| self.copies.iter().any(|copy| copy.is_open() && copy.is_stand_in() == is_stand_in);
+        self.needs_stand_in = is_open(true) && !is_open(false);
+        self.needs_stand_in
+    }
+
+    /// The copy that alone may take what is offered to `target`: where any (0) may, and only stand-ins are open, the next of those.
+    #[inline]
+    pub(super) fn target_of(&mut self, target: u32) -> u32 {
+        if target == 0 && self.needs_stand_in { self.next_stand_in() } else { target }
+    }
+
+    #[cold]
+    fn next_stand_in(&mut self) -> u32 {
+        let count = self.copies.len();
+        let is_meant = |index: &usize| self.copies[*index].is_open() && self.copies[*index].is_stand_in();
+        let next = (0..count).map(|step| (self.next_copy + step) % count).find(is_meant);
+        next.map_or(0, |index| {
+            self.next_copy = index + 1;
+            self.copies[index].number
+        })
     }
 
     /// Whether a copy takes requests, now or when it is resumed; the copy `target`, or any (0).
@@ -287,8 +325,9 @@ impl State {
         for step in 0..count {
             let index = (self.next_copy + step) % count;
             let copy = &self.copies[index];
-            let is_meant = copy.state == CopyState::Open && (target == 0 || copy.number == target);
-            if is_meant && copy.bell.is_anyone_parked() && copy.ring(&mut self.rung) {
+            // One that stands for others takes what is for it alone.
+            let is_meant = if target == 0 { !copy.is_stand_in() } else { copy.number == target };
+            if copy.is_open() && is_meant && copy.bell.is_anyone_parked() && copy.ring(&mut self.rung) {
                 self.next_copy = index + 1;
                 return;
             }
@@ -304,13 +343,17 @@ impl State {
 
     /// Wakes a sleeping worker of every copy: one that was rung for an offer may have gone, or stopped, before it took it.
     pub(super) fn ring_all(&mut self) {
-        for copy in self.copies.iter().filter(|copy| copy.state == CopyState::Open) {
+        for copy in self.copies.iter().filter(|copy| copy.is_open()) {
             copy.ring(&mut self.rung);
         }
     }
 }
 
-/// The copies that take requests now: number and identity of each.
-fn open(copies: &[AttachedCopy]) -> impl Iterator<Item = (u32, u64)> + Clone {
-    copies.iter().filter(|copy| copy.state == CopyState::Open).map(|copy| (copy.number, copy.identity))
+/// The instances that take requests now, here and elsewhere: the number of the copy of each, and its identity.
+fn open_instances(copies: &[AttachedCopy]) -> impl Iterator<Item = (u32, u64)> + Clone {
+    copies.iter().filter(|copy| copy.is_open()).flat_map(|copy| {
+        let own = Some(copy.identity).filter(|_| !copy.is_stand_in());
+        let elsewhere = copy.stands_for.iter().map(|instance| instance.identity);
+        own.into_iter().chain(elsewhere).map(|identity| (copy.number, identity))
+    })
 }

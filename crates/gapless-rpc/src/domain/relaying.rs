@@ -1,0 +1,180 @@
+//! [`OfferedRelay`]: a route that this process serves to others as bytes, for instances elsewhere. [`Relay`](crate::relay::Relay) stands
+//! on it.
+
+use super::membership::Shared;
+use super::opening::Domain;
+use super::route_builder::info_of;
+use super::route_control::{RemoteControl, RouteControl};
+use super::serving::ServedRemote;
+use crate::caller::routes::TypeKey;
+use crate::caller::{Caller, CallerOptions, Reach, RelayedBytes};
+use crate::error::RpcError;
+use crate::message::described::TypeDescription;
+use crate::remote::copy::ServedCallers;
+use crate::route_counters::Side;
+use crate::route_name;
+use crate::served::counters::CopyCounters;
+use gapless_agent::wake_fd;
+use gapless_log::Bell;
+use gapless_registry::RouteDescription;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Bytes of the name of a type that another program has described, at most.
+const TYPE_NAME_LENGTH_MAX: usize = 1024;
+
+/// A route that is offered as bytes, until this is dropped.
+pub(crate) struct OfferedRelay {
+    domain: Arc<Shared>,
+    control: Arc<RouteControl>,
+    served: Arc<ServedCallers>,
+    /// Of the route's eventfd.
+    token: u64,
+    counters: Arc<CopyCounters>,
+    description: Mutex<RouteDescription>,
+}
+
+impl Domain {
+    /// Offers a route to other processes, whatever their types are.
+    ///
+    /// # Errors
+    /// As of [`RelayBuilder::open`](crate::relay::RelayBuilder::open).
+    pub(crate) fn offer_relay(&self, description: RouteDescription) -> Result<OfferedRelay, RpcError> {
+        let domain = &self.shared;
+        domain.check_process()?;
+        route_name::check_own(&description.name)?;
+        let Some(machine) = &domain.machine else {
+            return Err(RpcError::Option { option: "relay", reason: "this domain has no other processes".to_owned() });
+        };
+        let route = description.name.clone();
+        let counters = Arc::new(CopyCounters::create(&route, &machine.calling.shown(&route, Side::Copy))?);
+        let bell = Bell::create()?;
+        let system = RpcError::system::<std::io::Error>;
+        let passed_bell = bell.region().fd().try_clone_to_owned().map_err(system("passing a bell on"))?;
+        let eventfd = wake_fd::create().map_err(RpcError::system("making an eventfd"))?;
+        let passed_eventfd = eventfd.try_clone().map_err(system("passing an eventfd on"))?;
+        let served = Arc::new(ServedCallers::new(bell, eventfd));
+        served.set_stand_in(!description.stands_for.is_empty());
+        let control = RouteControl::new(route.clone(), Arc::clone(&domain.local));
+        let any_type = || TypeKey::described(TypeDescription::default());
+        let remote = ServedRemote {
+            served: Arc::clone(&served),
+            states: Arc::clone(&control) as _,
+            request: any_type(),
+            reply: any_type(),
+            // The copy elsewhere writes the version that its caller here has agreed on.
+            reply_version: |_| Some(0),
+            bell: Arc::new(passed_bell),
+            eventfd: Arc::new(passed_eventfd),
+        };
+        if !machine.serving.insert(&route, Arc::new(remote)) {
+            return Err(RpcError::Served { route });
+        }
+        let (io, serving) = (machine.io.clone(), Arc::downgrade(&machine.serving));
+        control.set_remote(RemoteControl { served: Arc::clone(&served), io: io.clone(), serving });
+        let offered = machine.calling.register_served(&served).map_err(system("watching a route's eventfd"));
+        let offered = offered.and_then(|token| {
+            let announced = io.announce(description.clone());
+            announced.inspect_err(|_| machine.calling.unregister_served(token))?;
+            Ok(token)
+        });
+        let token = offered.inspect_err(|_| control.leave_others())?;
+        let (domain, description) = (Arc::clone(domain), Mutex::new(description));
+        Ok(OfferedRelay { domain, control, served, token, counters, description })
+    }
+
+    /// A caller of a route in other processes, with requests and replies as bytes of types that another program has described.
+    ///
+    /// # Errors
+    /// As of [`Domain::relayed_caller`].
+    pub(crate) fn caller_of_described(
+        &self,
+        route: &str,
+        request: TypeDescription,
+        reply: TypeDescription,
+    ) -> Result<Caller<RelayedBytes, Vec<u8>>, RpcError> {
+        for described in [&request, &reply] {
+            if described.name.len() > TYPE_NAME_LENGTH_MAX {
+                let length = described.name.len();
+                let reason = format!("a type's name has {length} bytes; at most {TYPE_NAME_LENGTH_MAX} are allowed");
+                return Err(RpcError::Option { option: "type", reason });
+            }
+        }
+        let options = CallerOptions { reach: Reach::OtherProcesses, ..CallerOptions::default() };
+        Ok(self.shared.caller(route, options)?.of_described(request, reply))
+    }
+}
+
+impl OfferedRelay {
+    pub(crate) fn route(&self) -> &str {
+        self.control.route()
+    }
+
+    pub(crate) const fn served(&self) -> &Arc<ServedCallers> {
+        &self.served
+    }
+
+    pub(crate) const fn counters(&self) -> &Arc<CopyCounters> {
+        &self.counters
+    }
+
+    /// Whether it takes requests, now or when it is resumed.
+    pub(crate) fn is_served(&self) -> bool {
+        self.is_here() && self.control.is_served()
+    }
+
+    pub(crate) fn is_here(&self) -> bool {
+        self.domain.opened_by.is_here()
+    }
+
+    /// What the copy says of itself, as JSON.
+    pub(crate) fn info(&self) -> String {
+        info_of(&self.description.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Tells all callers what has changed of its description. A change that cannot be told is not made.
+    pub(crate) fn change(&self, change: impl FnOnce(&mut RouteDescription)) -> Result<(), RpcError> {
+        self.domain.check_process()?;
+        // Locked until it is told, so that the last one told is the last one made.
+        let mut description = self.description.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut changed = description.clone();
+        change(&mut changed);
+        if changed == *description {
+            return Ok(());
+        }
+        // First what it takes more, so that no request is offered to a copy that does not look at it.
+        let is_stand_in = !changed.stands_for.is_empty();
+        if !is_stand_in {
+            self.served.set_stand_in(false);
+        }
+        let told = self.control.announce(changed.clone());
+        self.served.set_stand_in(if told.is_ok() { is_stand_in } else { !description.stands_for.is_empty() });
+        told?;
+        *description = changed;
+        Ok(())
+    }
+
+    /// Takes nothing new from now on.
+    pub(crate) fn drain(&self) {
+        if self.is_here() {
+            self.control.drain();
+        }
+    }
+}
+
+impl Drop for OfferedRelay {
+    fn drop(&mut self) {
+        if !self.is_here() {
+            // What it has is its parent's: nothing of it is touched here.
+            return std::mem::forget((
+                Arc::clone(&self.served),
+                Arc::clone(&self.control),
+                Arc::clone(&self.counters),
+                Arc::clone(&self.domain),
+            ));
+        }
+        self.control.leave_others();
+        if let Some(machine) = &self.domain.machine {
+            machine.calling.unregister_served(self.token);
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! [`RelayedRequest`]: a request that a relay has taken.
+
+use crate::context::{CallerIdentity, Headers, RemoteCaller as _};
+use crate::domain::OfferedRelay;
+use crate::message::described::TypeDescription;
+use crate::options::Priority;
+use crate::outcome::{CallError, Refusal};
+use crate::remote::copy::{AttachedCaller, Claimed};
+use crate::remote::ended::write_ended;
+use crate::remote::request_words::{CopyQuery, FLAG_JSON, FLAG_ONE_WAY, KIND_CALL};
+use crate::remote::status::{Status, write_refusal};
+use crate::served::answering::{InFlight, too_long, trace_of};
+use crate::served::counters::CopyCounters;
+use gapless_agent::monotonic::monotonic_ns;
+use gapless_log::call_table::RequestHeader;
+use gapless_trace::TraceContext;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::Waker;
+use std::time::Duration;
+
+/// A request that a [`Relay`](super::Relay) has taken: all that is to be carried to where the route is served, and the way back.
+///
+/// One that is dropped without an end has not begun, and its caller may offer it again; or, after [`RelayedRequest::begin`], it ends as
+/// [`CallError::Unknown`].
+#[must_use = "a request that is dropped is not served"]
+pub struct RelayedRequest {
+    /// Until it is answered.
+    claimed: Option<Claimed>,
+    caller: Arc<AttachedCaller>,
+    route: Arc<str>,
+    counters: Arc<CopyCounters>,
+    in_flight: Option<InFlight>,
+    header: RequestHeader,
+    request_type: TypeDescription,
+    payload: Vec<u8>,
+    headers: Headers,
+    trace: TraceContext,
+    query: Option<CopyQuery>,
+    /// Its number among those that wait for their calls to be given up.
+    watch: Option<u64>,
+}
+
+impl RelayedRequest {
+    /// Reads a claimed request. One that is not to be carried elsewhere is answered here.
+    pub(super) fn read(claimed: Claimed, route: &Arc<str>, offered: &OfferedRelay) -> Option<Self> {
+        let (mut user_headers, mut payload) = (Vec::new(), Vec::new());
+        let answer = |claimed: Claimed, status, body: &[u8]| {
+            let is_heard = claimed.answer(status, body);
+            offered.counters().answered(status, is_heard);
+        };
+        let Some(header) = claimed.read(&mut user_headers, &mut payload) else {
+            answer(claimed, Status::BadRequest, b"what stands in the slot is no request");
+            return None;
+        };
+        let query = CopyQuery::from_value(header.kind);
+        if query.is_none() && header.kind != KIND_CALL {
+            answer(claimed, Status::BadRequest, format!("request of kind {}", header.kind).as_bytes());
+            return None;
+        }
+        if let Some(query) = query.filter(|_| header.instance == 0) {
+            answer_about_relay(claimed, query, offered);
+            return None;
+        }
+        if header.deadline_ns != 0 && monotonic_ns() >= header.deadline_ns {
+            answer(claimed, Status::TooLate, &[]);
+            return None;
+        }
+        let Some(mut headers) = Headers::decode(&user_headers) else {
+            answer(claimed, Status::BadRequest, b"its headers are none");
+            return None;
+        };
+        let caller = Arc::clone(claimed.caller());
+        // The version that its bytes are of: other copies may have come since its caller and this one have agreed.
+        let request_type = TypeDescription { fingerprint: header.fingerprint, ..caller.types.0.clone() };
+        Some(Self {
+            claimed: Some(claimed),
+            caller,
+            route: Arc::clone(route),
+            counters: Arc::clone(offered.counters()),
+            in_flight: None,
+            header,
+            request_type,
+            payload,
+            trace: trace_of(&header, &mut headers),
+            headers,
+            query,
+            watch: None,
+        })
+    }
+
+    /// The route.
+    #[must_use]
+    pub const fn route(&self) -> &Arc<str> {
+        &self.route
+    }
+
+    /// The request, as its caller has written it: JSON, or of the version of [`RelayedRequest::request_type`].
+    #[must_use]
+    pub fn payload(&self) -> &[u8] {
+        &self.payload
+    }
+
+    /// The same as a buffer; nothing is left here.
+    #[must_use]
+    pub fn take_payload(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.payload)
+    }
+
+    /// The caller's headers.
+    #[must_use]
+    pub const fn headers(&self) -> &Headers {
+        &self.headers
+    }
+
+    /// The caller's trace, with the span of its call.
+    #[must_use]
+    pub const fn trace(&self) -> &TraceContext {
+        &self.trace
+    }
+
+    /// The affinity key that the caller gave. A caller's key 0 is none, as everywhere.
+    #[must_use]
+    pub fn key(&self) -> Option<u64> {
+        Some(self.header.key).filter(|key| *key != 0)
+    }
+
+    /// Its class.
+    #[must_use]
+    pub fn priority(&self) -> Priority {
+        // What stands in a slot was checked when it was read.
+        Priority::ALL.get(usize::from(self.header.class)).copied().unwrap_or_default()
+    }
+
+    /// What is left of its time; `None` if it has no end, zero if it is over.
+    #[must_use]
+    pub fn remaining(&self) -> Option<Duration> {
+        let deadline_ns = self.header.deadline_ns;
+        (deadline_ns != 0).then(|| Duration::from_nanos(deadline_ns.saturating_sub(monotonic_ns())))
+    }
+
+    /// Which attempt of its caller this is, from 1.
+    #[must_use]
+    pub const fn attempt(&self) -> u8 {
+        self.header.attempt
+    }
+
+    /// How often it was forwarded.
+    #[must_use]
+    pub const fn hops(&self) -> u8 {
+        self.header.hops
+    }
+
+    /// Whether the payload is JSON, and the reply is to be.
+    #[must_use]
+    pub const fn is_json(&self) -> bool {
+        self.header.flags & FLAG_JSON != 0
+    }
+
+    /// Whether its caller waits for no reply: what is replied is left out then. An end is to be given all the same.
+    #[must_use]
+    pub const fn is_one_way(&self) -> bool {
+        self.header.flags & FLAG_ONE_WAY != 0
+    }
+
+    /// The caller's type of the request, with the fingerprint of the version that the payload is of.
+    #[must_use]
+    pub const fn request_type(&self) -> &TypeDescription {
+        &self.request_type
+    }
+
+    /// The caller's type of the reply, with the fingerprint of the version that the reply is to be of.
+    #[must_use]
+    pub fn reply_type(&self) -> &TypeDescription {
+        &self.caller.types.1
+    }
+
+    /// The process that calls.
+    #[must_use]
+    pub fn caller(&self) -> &CallerIdentity {
+        &self.caller.identity
+    }
+
+    /// The instance that it is for, of those that the relay stands for: of a broadcast, or of what is asked of all copies.
+    #[must_use]
+    pub fn instance(&self) -> Option<u64> {
+        Some(self.header.instance).filter(|instance| *instance != 0)
+    }
+
+    /// What is asked of that instance about itself, where it is no call of its handler.
+    #[must_use]
+    pub const fn query(&self) -> Option<CopyQuery> {
+        self.query
+    }
+
+    /// Bytes that a reply may have; a longer one ends the call as [`CallError::BadMessage`].
+    #[must_use]
+    pub fn reply_length_max(&self) -> usize {
+        self.caller.table.shape().payload_length_max()
+    }
+
+    /// It is about to leave this machine: from now on nobody knows what has become of it until there is an end. False if its caller wants it no
+    /// more: it is to be dropped then. A second time is no harm.
+    pub fn begin(&mut self) -> bool {
+        let Some(claimed) = &mut self.claimed else { return false };
+        if self.in_flight.is_some() {
+            return !claimed.is_over();
+        }
+        let is_wanted = self.caller.table.is_mapped_here() && claimed.begin();
+        if is_wanted {
+            self.in_flight = Some(InFlight::begin(&self.counters, monotonic_ns()));
+        }
+        is_wanted
+    }
+
+    /// Whether its caller waits no more: it has cancelled, its time is over, or it is dead.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        let is_over = |claimed: &Claimed| claimed.is_over();
+        self.claimed.as_ref().is_none_or(is_over) || self.remaining().is_some_and(|left| left.is_zero())
+    }
+
+    /// Wakes a task when its caller gives it up; the last one that was given here. Its deadline wakes nobody. False: nobody is woken, because
+    /// the route is withdrawn, so that [`RelayedRequest::is_cancelled`] is to be asked now and then.
+    #[must_use]
+    pub fn watch(&mut self, task: &Waker) -> bool {
+        // Relaxed: the numbers differ, that is all.
+        static LAST: AtomicU64 = AtomicU64::new(1 << 63);
+        let number = *self.watch.get_or_insert_with(|| LAST.fetch_add(1, Ordering::Relaxed));
+        let Some(claimed) = &self.claimed else { return false };
+        let is_told = self.caller.watch(claimed.taken(), number, task.clone());
+        if claimed.is_over() {
+            // Given up before the task was entered.
+            task.wake_by_ref();
+        }
+        is_told
+    }
+
+    /// Ends it with a reply, in the version of [`RelayedRequest::reply_type`], or in JSON. True if its caller will see it.
+    pub fn reply(mut self, reply: &[u8]) -> bool {
+        let length_max = self.reply_length_max();
+        if self.is_one_way() {
+            return self.answer(Status::Reply, &[]);
+        }
+        if reply.len() > length_max {
+            return self.answer(Status::BadReply, too_long(reply.len(), length_max).as_bytes());
+        }
+        self.answer(Status::Reply, reply)
+    }
+
+    /// Ends it with a refusal of the handler's. True if its caller will see it.
+    pub fn refuse(mut self, refusal: &Refusal) -> bool {
+        let mut body = Vec::new();
+        write_refusal(refusal, self.reply_length_max(), &mut body);
+        self.answer(Status::Refused, &body)
+    }
+
+    /// Ends it as the call elsewhere has ended. [`CallError::NotBegun`] and [`CallError::Unknown`] are a lost attempt to its caller, who offers it
+    /// again as its [`Retry`](crate::Retry) says; every other error ends its call. True if its caller will see it.
+    pub fn end(mut self, error: &CallError) -> bool {
+        self.put_error(error)
+    }
+
+    fn put_error(&mut self, error: &CallError) -> bool {
+        let mut body = Vec::new();
+        write_ended(error, self.reply_length_max(), &mut body);
+        self.answer(Status::Ended, &body)
+    }
+
+    fn answer(&mut self, status: Status, body: &[u8]) -> bool {
+        self.watch.take().into_iter().for_each(|number| self.caller.unwatch(number));
+        let Some(claimed) = self.claimed.take() else { return false };
+        let is_heard = claimed.answer(status, body);
+        if self.query.is_none() {
+            self.counters.answered(status, is_heard);
+        }
+        self.in_flight = None;
+        is_heard
+    }
+}
+
+fn answer_about_relay(claimed: Claimed, query: CopyQuery, offered: &OfferedRelay) {
+    let body = match query {
+        CopyQuery::Ping => String::new(),
+        CopyQuery::Info => offered.info(),
+        CopyQuery::Statistics => offered.counters().statistics().to_json(),
+    };
+    let length_max = claimed.reply_length_max();
+    if body.len() <= length_max {
+        claimed.answer(Status::Reply, body.as_bytes());
+    } else {
+        claimed.answer(Status::BadReply, too_long(body.len(), length_max).as_bytes());
+    }
+}
+
+impl Drop for RelayedRequest {
+    fn drop(&mut self) {
+        if self.claimed.is_none() {
+            return;
+        }
+        if self.in_flight.is_some() {
+            let (route, reason) = (self.route.to_string(), "the relay that had it has given it up".to_owned());
+            self.put_error(&CallError::Unknown { route, attempts: self.header.attempt.into(), reason });
+        } else {
+            self.answer(Status::NotServed, &[]);
+        }
+    }
+}
+
+impl std::fmt::Debug for RelayedRequest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RelayedRequest").field("route", &self.route).finish_non_exhaustive()
+    }
+}
