@@ -2,6 +2,7 @@
 
 use super::AT_A_TIME;
 use super::copy_process::{Ask, Told, start};
+use gapless_rpc::caller::CopyAddress;
 use gapless_rpc::domain::{KnownRouteState, KnownRoutes};
 use gapless_rpc::{CallError, CallOptions, Caller, CallerOptions, CopyQuery, Domain, DomainOptions};
 use gapless_testkit::process::Process;

@@ -17,6 +17,7 @@ mod every_kind_of_message_goes_through_a_route;
 mod messages;
 mod options_are_the_call_s_or_the_caller_s;
 mod queries_are_no_calls;
+mod relays;
 mod tasks_serve_other_processes;
 mod the_examples_do_what_they_say;
 mod urgent_calls_are_let_in_first;
