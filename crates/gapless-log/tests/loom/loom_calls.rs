@@ -144,6 +144,36 @@ fn a_worker_that_looks_while_requests_are_entered_takes_each_once() {
     });
 }
 
+/// A relay looks for what is for it alone while both are entered, and for everything later.
+#[test]
+fn a_relay_takes_later_what_it_has_passed_over() {
+    loom::model(|| {
+        let table = table(2);
+        let copy = CopySide::in_process(&table, 1);
+        let take_targeted = |copy: &CopySide| {
+            let Some(taken) = copy.take_targeted(0) else { return 0 };
+            assert_eq!(taken.slot, 1, "the other is for any copy");
+            let has_begun = copy.begin(taken);
+            let _ = copy.answer(taken, 7, &[]);
+            u64::from(has_begun)
+        };
+        let worker = thread::spawn(move || {
+            let begun = take_targeted(&copy);
+            (copy, begun)
+        });
+        let mut rings = OfferRings::new(table.shape());
+        for (slot, target) in [(0, 0), (1, 1)] {
+            rings.offer(&table, 0, slot, 1, (target, false));
+        }
+        let (copy, begun) = worker.join().unwrap();
+        assert_eq!(begun + take_targeted(&copy), 1, "its own is not passed over");
+        assert!(!copy.has_targeted_offers(0) && copy.has_offers(0));
+        assert_eq!(serve(&copy), 1, "nor is the other, once it takes everything");
+        let states = [0, 1].map(|slot| table.claim(slot).load().state());
+        assert_eq!(states, [Some(ClaimState::Answered); 2]);
+    });
+}
+
 #[test]
 fn a_parked_worker_is_woken_by_an_offer() {
     loom::model(|| {

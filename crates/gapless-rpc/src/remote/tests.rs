@@ -20,6 +20,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+mod relays;
+
 fn table(slots: u32, payload_length_max: usize) -> Arc<RouteTable> {
     let shape = CallTableShape::new(slots, payload_length_max).unwrap();
     Arc::new(RouteTable::create("test.route".into(), shape, (0, rewritten::<Vec<u8>>), &Shown::nowhere()).unwrap())

@@ -146,7 +146,7 @@ fn a_process_of_another_protocol() {
         }
     });
     let (route, process_id) = ("route".to_owned(), std::process::id());
-    let expected = CallError::OtherProtocol { route, process_id, own: 3, found: 99 };
+    let expected = CallError::OtherProtocol { route, process_id, own: 4, found: 99 };
     let caller = caller_within(&client, "route", PATIENCE);
     for _ in 0..3 {
         assert_eq!(caller.call(Ask::Increment(1)), Err(expected.clone()));

@@ -15,6 +15,7 @@ mod first_calls_hold_up_nobody;
 mod hung_processes_hold_up_nobody;
 mod killed_copies_lose_no_answer;
 mod notices_reach_their_callers;
+mod relays_die_like_copies;
 mod routes_come_and_go;
 mod span_recorder;
 mod traces_go_over_processes;
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
     killed_copies_lose_no_answer::be_a_caller_if_asked();
     a_scribbler_spoils_only_its_own_routes::be_a_caller_if_asked();
     notices_reach_their_callers::be_one_if_asked();
+    relays_die_like_copies::be_one_if_asked();
     routes_come_and_go::be_one_if_asked();
     traces_go_over_processes::be_one_if_asked();
     what_is_short_is_asked_for_again::be_one_if_asked();
@@ -52,6 +54,7 @@ fn main() -> ExitCode {
         first_calls_hold_up_nobody::module(),
         hung_processes_hold_up_nobody::module(),
         notices_reach_their_callers::module(),
+        relays_die_like_copies::module(),
         routes_come_and_go::module(),
         traces_go_over_processes::module(),
         what_finds_no_slot_waits_on_disk::module(),

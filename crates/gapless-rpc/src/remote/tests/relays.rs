@@ -1,0 +1,107 @@
+//! A copy that stands for instances elsewhere, beside copies that do not.
+
+use super::*;
+use gapless_registry::Instance;
+
+/// A worker of a relay, which takes what is offered to its copy alone.
+fn relay_work(puller: &mut Puller, handled: &AtomicU64) {
+    while !puller.served().has_ended() {
+        let Some(mut claimed) = puller.take_relayed() else {
+            thread::yield_now();
+            continue;
+        };
+        if claimed.begin() {
+            handled.fetch_add(1, Ordering::Relaxed);
+            claimed.answer(Status::Reply, b"elsewhere");
+        }
+    }
+}
+
+/// A copy that stands for an instance elsewhere.
+fn stand_in(table: &Arc<RouteTable>) -> (TestCopy, Arc<[Instance]>) {
+    let mut copy = TestCopy::start(table, 0, false, increment());
+    let stands_for: Arc<[Instance]> = [Instance { identity: 77, name: "depot/1".to_owned() }].into();
+    copy.served.set_stand_in(true);
+    table.set_copy_state(copy.number, CopyState::Open, &stands_for);
+    let (mut puller, handled) = (Puller::new(Arc::clone(&copy.served)), Arc::clone(&copy.handled));
+    copy.workers.push(thread::spawn(move || relay_work(&mut puller, &handled)));
+    (copy, stands_for)
+}
+
+#[test]
+fn no_request_is_lost_between_copies_and_relay() {
+    let table = table(8, 64);
+    let copy = TestCopy::start(&table, 1, false, increment());
+    let (relay, _) = stand_in(&table);
+    let calls = rounds(2_000, 200);
+    let callers: Vec<_> = (0..3)
+        .map(|number| {
+            let table = Arc::clone(&table);
+            thread::spawn(move || {
+                let mut reply = Vec::new();
+                for _ in 0..calls {
+                    let offer = RemoteOffer { one_way: number == 0, ..timeout_in(60_000) };
+                    loop {
+                        match Attempt::start(&table, offer, &[], b"x") {
+                            Ok(attempt) if number == 0 => {
+                                attempt.leave();
+                                break;
+                            }
+                            Ok(mut attempt) => match attempt.wait(Waiting::Park, &mut reply) {
+                                AttemptEnd::Answered(Status::Reply) => break,
+                                AttemptEnd::NotTaken => {}
+                                ended => panic!("{ended:?}"),
+                            },
+                            Err(NotOffered::Full) => thread::yield_now(),
+                            Err(error) => panic!("{error:?}"),
+                        }
+                    }
+                }
+            })
+        })
+        .collect();
+    let none = Arc::default();
+    while callers.iter().any(|caller| !caller.is_finished()) {
+        copy.served.suspend();
+        table.set_copy_state(copy.number, CopyState::Suspended, &none);
+        thread::yield_now();
+        copy.served.resume();
+        table.set_copy_state(copy.number, CopyState::Open, &none);
+        thread::yield_now();
+    }
+    callers.into_iter().for_each(|caller| caller.join().unwrap());
+    gapless_testkit::wait::until("what was sent is answered", || table.slots() == (8, 0, 0));
+    let (here, elsewhere) = (copy.end(), relay.end());
+    assert_eq!(here + elsewhere, calls * 3, "each is handled once");
+    assert!(here > 0 && elsewhere > 0, "{here} here, {elsewhere} elsewhere");
+}
+
+#[test]
+fn a_relay_leaves_what_copies_may_take() {
+    let table = table(4, 64);
+    let copy = TestCopy::start(&table, 0, false, increment());
+    let (relay, stands_for) = stand_in(&table);
+    let mut reply = Vec::new();
+    let mut untargeted = Attempt::start(&table, timeout_in(60_000), &[], b"x").unwrap();
+    let offer = RemoteOffer { target: relay.number, ..timeout_in(60_000) };
+    let mut targeted = Attempt::start(&table, offer, &[], b"y").unwrap();
+    assert_eq!(targeted.wait(Waiting::Park, &mut reply), AttemptEnd::Answered(Status::Reply));
+    assert_eq!((untargeted.try_end(&mut reply), relay.handled.load(Ordering::Relaxed)), (None, 1));
+    // It is for whoever is there still.
+    table.remove_copy(copy.number);
+    assert_eq!(untargeted.wait(Waiting::Park, &mut reply), AttemptEnd::NotTaken);
+    let mut again = Attempt::start(&table, timeout_in(60_000), &[], b"x").unwrap();
+    assert_eq!(again.wait(Waiting::Park, &mut reply), AttemptEnd::Answered(Status::Reply));
+    assert_eq!(table.copy_of_key(9).copy, relay.number, "keys, too");
+    assert_eq!(table.open_instances(), [(relay.number, stands_for)]);
+    assert_eq!(table.copy_of_identity(77), None, "it is no copy of this domain");
+    drop((untargeted, targeted, again));
+    // It stands for nobody any more: what it has passed over it takes now.
+    table.set_copy_state(relay.number, CopyState::Suspended, &Arc::default());
+    let mut last = Attempt::start(&table, timeout_in(60_000), &[], b"z").unwrap();
+    relay.served.set_stand_in(false);
+    assert_eq!(last.wait(Waiting::Park, &mut reply), AttemptEnd::Answered(Status::Reply));
+    drop(last);
+    copy.end();
+    assert_eq!(relay.end(), 3);
+}
