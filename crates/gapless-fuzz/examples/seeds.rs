@@ -831,6 +831,12 @@ fn calls() {
     Headers::default().with("tenant", "blue").with("empty", "").encode(&mut bytes).unwrap();
     seed("call_headers", "two", &bytes);
     call_packets();
+    let text = |text: &str| [&(text.len() as u32).to_le_bytes()[..], text.as_bytes()].concat();
+    let (attempts, time) = (2_u32.to_le_bytes(), 5_u64.to_le_bytes());
+    seed("call_ended", "unknown", &[&[4], &attempts[..], &text("the broker is gone")].concat());
+    seed("call_ended", "refused", &[&[5], &attempts[..], &text("late"), &text("\u{1}\u{2}")].concat());
+    seed("call_ended", "timed-out", &[&[6], &time[..], &[0, 1, 0], &attempts].concat());
+    seed("call_ended", "mismatch", &[vec![7], text("u64"), text("u8"), text("in the request")].concat());
     seed(
         "call_refusal",
         "with-a-payload",
@@ -849,7 +855,7 @@ fn calls() {
 /// What processes of a domain say to each other, field by field, as `packets.rs` of gapless-registry has them.
 fn call_packets() {
     let packet = |kind: u16, fields: &[&[u8]]| {
-        [b"GAPR", &3_u16.to_le_bytes()[..], &kind.to_le_bytes(), &fields.concat()].concat()
+        [b"GAPR", &4_u16.to_le_bytes()[..], &kind.to_le_bytes(), &fields.concat()].concat()
     };
     let sound = |name: &str, bytes: &[u8]| {
         assert_eq!(gapless_registry::packet_again(bytes).as_deref(), Ok(bytes), "{name}");
@@ -863,8 +869,10 @@ fn call_packets() {
     sound("hello", &packet(1, &[&[1], &four, &number, &text("shop")]));
     let types = [described("Order"), described("Price")].concat();
     let metadata = [text("zone"), text("b")].concat();
-    let route = packet(2, &[&text("shop/price"), &[1], &four, &text("1.2"), &types, &one, &metadata]);
-    sound("route", &route);
+    let route =
+        [text("shop/price"), vec![1], four.to_vec(), text("1.2"), types.clone(), one.to_vec(), metadata].concat();
+    sound("route", &packet(2, &[&route, &[0; 2]]));
+    sound("route-of-a-relay", &packet(2, &[&route, &one, &number, &text("depot/1")]));
     sound("listed", &packet(3, &[]));
     let attach = packet(4, &[&number, &four, &length, &length, &text("shop/price"), &text(""), &types, &[2]]);
     sound("attach", &attach);

@@ -128,6 +128,13 @@ pub fn packet(bytes: &[u8]) {
     }
 }
 
+/// The error with which a relay ends a call.
+pub fn ended(bytes: &[u8]) {
+    if let Some(again) = gapless_rpc::ended_again(bytes) {
+        assert_eq!(again, bytes);
+    }
+}
+
 /// The body of a refusal.
 pub fn refusal(bytes: &[u8]) {
     if let Some(again) = gapless_rpc::refusal_again(bytes) {

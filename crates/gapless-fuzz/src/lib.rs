@@ -87,6 +87,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("call_message", calls::message),
     ("call_headers", calls::headers),
     ("call_packet", calls::packet),
+    ("call_ended", calls::ended),
     ("call_refusal", calls::refusal),
     ("call_table", calls::call_table),
     ("sbe", messages::sbe),

@@ -47,7 +47,7 @@ pub use directory::{CopyId, DOMAIN_VARIABLE, DomainDirectory, Place};
 pub use error::RegistryError;
 pub use io_thread::{IoHandle, IoThread};
 pub use packets::{
-    Attach, INSTANCE_NAME_LENGTH_MAX, INSTANCES_MAX, Instance, PROTOCOL_VERSION, Refused, RefusedReason, RouteDescription,
-    RouteState, TypeDescription, packet_again,
+    Attach, INSTANCE_NAME_LENGTH_MAX, INSTANCES_MAX, Instance, PROTOCOL_VERSION, Refused, RefusedReason,
+    RouteDescription, RouteState, TypeDescription, packet_again,
 };
 pub use sides::{AttachAnswer, AttachMemory, CallerNumber, CallingSide, CopyNumber, PeerProcess, ServingSide, Unheard};

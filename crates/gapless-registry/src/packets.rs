@@ -614,7 +614,10 @@ mod tests {
         assert!(error.contains("at most 4096 are allowed"), "{error}");
         let instance = |length| Instance { identity: 1, name: "x".repeat(length) };
         let with = |stands_for| Packet::Route(RouteDescription { stands_for, ..RouteDescription::new("r") }).encode();
-        assert!(with(vec![instance(INSTANCE_NAME_LENGTH_MAX); INSTANCES_MAX]).is_ok_and(|bytes| Packet::decode(&bytes).is_ok()));
+        assert!(
+            with(vec![instance(INSTANCE_NAME_LENGTH_MAX); INSTANCES_MAX])
+                .is_ok_and(|bytes| Packet::decode(&bytes).is_ok())
+        );
         assert!(with(vec![instance(0); INSTANCES_MAX + 1]).unwrap_err().contains("at most 256 are allowed"));
         assert!(with(vec![instance(INSTANCE_NAME_LENGTH_MAX + 1)]).unwrap_err().contains("at most 64 are allowed"));
         assert!(Packet::decode(&vec![0; PACKET_LENGTH_MAX + 1]).unwrap_err().contains("at most 65536"));

@@ -175,7 +175,8 @@ impl CopySide {
     #[must_use]
     pub fn has_targeted_offers(&self, class: usize) -> bool {
         // As in `has_offers`.
-        self.requests.word(TAILS + class * 8).load(Ordering::Acquire) > self.targeted_heads[class].load(Ordering::Relaxed)
+        self.requests.word(TAILS + class * 8).load(Ordering::Acquire)
+            > self.targeted_heads[class].load(Ordering::Relaxed)
     }
 
     /// As [`CopySide::take`], but only of what was offered to this copy alone. It has heads of its own, and those of `take` stay: what

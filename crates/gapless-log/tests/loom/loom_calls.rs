@@ -146,7 +146,7 @@ fn a_worker_that_looks_while_requests_are_entered_takes_each_once() {
 
 /// A relay looks for what is for it alone while both are entered, and for everything later.
 #[test]
-fn a_relay_takes_later_what_it_has_passed_over() {
+fn a_relay_takes_later_what_it_passed_over() {
     loom::model(|| {
         let table = table(2);
         let copy = CopySide::in_process(&table, 1);

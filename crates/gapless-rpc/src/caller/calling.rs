@@ -254,13 +254,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
 
     /// `may_discover`: it may be made later, once copies have been heard of.
     #[inline]
-    fn make_of(
-        &self,
-        request: Request,
-        options: &CallOptions,
-        span: Option<&Span>,
-        may_discover: bool,
-    ) -> Made<Reply> {
+    fn make_of(&self, request: Request, options: &CallOptions, span: Option<&Span>, may_discover: bool) -> Made<Reply> {
         self.shared.check_process()?;
         let request = match self.local()? {
             Some(local) => match local.call(request, Inherited::of(options).local_offer(options, span)) {

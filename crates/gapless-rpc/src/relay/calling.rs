@@ -28,26 +28,26 @@ pub struct RelayedCall {
     pub headers: Headers,
     /// Calls of one key go to one copy. It does not count where there is an `instance`.
     pub key: Option<u64>,
-    /// Its class.
+    /// Class of the request.
     pub priority: Priority,
-    /// How long it has, from now on; `None` for ever.
+    /// Time of the call, from now on; `None`: no end.
     pub timeout: Option<Duration>,
-    /// Its caller waits for no reply. Its end is told all the same: no bytes, or an error.
+    /// True: its caller waits for no reply. The end is told all the same: no bytes, or an error.
     pub is_one_way: bool,
-    /// How often it was forwarded.
+    /// Number of times that it was forwarded.
     pub hops: u8,
-    /// Which attempt of its caller this is, from 1; 0 is 1. Attempts that are made here count on from it.
+    /// Number of the caller's attempt, from 1; 0 is 1. Attempts that are made here count on from it.
     pub attempt: u8,
     /// The trace that it belongs to, and the span that makes it.
     pub trace: TraceContext,
-    /// When it is offered again, if it is not for one `instance`.
+    /// Policy of repetitions, for a call that is not for one `instance`.
     pub retry: Retry,
-    /// Waits so long until somebody serves the route.
+    /// Time to wait for a copy where there is none; `None`: no time.
     pub wait_for_route: Option<Duration>,
-    /// The only copy that it is for: its [`KnownRoute::identity`](crate::domain::KnownRoute::identity). If there is none, the call ends with
+    /// The only copy that it is for: its [`KnownRoute::identity`](crate::domain::KnownRoute::identity). Where that copy is gone, the call ends with
     /// [`CallError::NoRoute`](crate::CallError::NoRoute) and the reason.
     pub instance: Option<u64>,
-    /// Asks that copy about itself, without its handler; the payload is none then. The answer is JSON, or nothing to a ping.
+    /// Question to that copy about itself, without its handler; the payload is empty then. The answer is JSON, or empty for a ping.
     pub query: Option<CopyQuery>,
 }
 

@@ -3,7 +3,7 @@
 use crate::outcome::CallError;
 use crate::remote::ended::{read_ended, write_ended};
 
-/// An error as bytes, in the form in which [`RelayedRequest::end`](super::RelayedRequest::end) gives it to a caller. Of what is longer than
+/// An error as bytes, in the form in which [`RelayedRequest::end`](super::RelayedRequest::end) gives it to a caller. In one that is longer than
 /// `length_max` bytes, texts are cut and a payload is left out; 13 bytes are enough for every error without its texts. The route is left
 /// out: it may have another name where this is read.
 #[must_use]

@@ -79,10 +79,10 @@ impl RelayBuilder {
     }
 }
 
-/// A route whose requests are taken as bytes, until this is dropped: then the route is withdrawn. What was taken can be answered still.
+/// A route whose requests are taken as bytes, until this is dropped: then the route is withdrawn. Requests that were taken can be answered still.
 #[must_use = "a relay is withdrawn when it is dropped"]
 pub struct Relay {
-    /// Dropped before what it is offered with.
+    /// Dropped before the offer.
     puller: Puller,
     route: Arc<str>,
     offered: OfferedRelay,
@@ -107,7 +107,7 @@ impl Relay {
         None
     }
 
-    /// As [`Relay::take`] for a task, which is woken when there may be a request. `None`: none comes any more, because the route was drained,
+    /// As [`Relay::take`] for a task, which is woken when there may be a request. `None`: there will be no more, because the route was drained,
     /// here or by another process, or the domain was closed. After 64 requests in a row it gives other tasks their turn.
     pub fn poll_take(&mut self, task: &mut Context<'_>) -> Poll<Option<RelayedRequest>> {
         while self.offered.is_here() {
@@ -124,7 +124,7 @@ impl Relay {
         Poll::Ready(None)
     }
 
-    /// It stands for these instances from now on, [`INSTANCES_MAX`](super::INSTANCES_MAX) at most; all callers are told.
+    /// Stands for these instances from now on, [`INSTANCES_MAX`](super::INSTANCES_MAX) at most; all callers are told.
     ///
     /// # Errors
     /// A description that is too long, or of too many instances; a domain that is closed. It stands for the same instances as before then.
@@ -132,7 +132,7 @@ impl Relay {
         self.offered.change(|description| description.stands_for = instances)
     }
 
-    /// The route has so many workers elsewhere from now on, for people.
+    /// Sets the number of workers that the route has elsewhere, for people.
     ///
     /// # Errors
     /// A domain that is closed.
@@ -161,13 +161,13 @@ impl Relay {
         if self.offered.is_here() { self.offered.served().callers() } else { 0 }
     }
 
-    /// What it has counted.
+    /// Counters of the relay.
     #[must_use]
     pub fn statistics(&self) -> CopyStatistics {
         self.offered.counters().statistics()
     }
 
-    /// Takes nothing new from now on, and tells callers so. What was taken goes on.
+    /// Takes nothing new from now on, and tells callers so. Requests that were taken go on.
     pub fn drain(&self) {
         self.offered.drain();
     }

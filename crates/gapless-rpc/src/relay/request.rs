@@ -32,12 +32,13 @@ pub struct RelayedRequest {
     counters: Arc<CopyCounters>,
     in_flight: Option<InFlight>,
     header: RequestHeader,
-    request_type: TypeDescription,
+    /// The type of its payload, where that is not of the version that its caller and the relay have agreed on.
+    other_type: Option<Box<TypeDescription>>,
     payload: Vec<u8>,
     headers: Headers,
     trace: TraceContext,
     query: Option<CopyQuery>,
-    /// Its number among those that wait for their calls to be given up.
+    /// Number of the task that waits for the call to be given up.
     watch: Option<u64>,
 }
 
@@ -71,8 +72,10 @@ impl RelayedRequest {
             return None;
         };
         let caller = Arc::clone(claimed.caller());
-        // The version that its bytes are of: other copies may have come since its caller and this one have agreed.
-        let request_type = TypeDescription { fingerprint: header.fingerprint, ..caller.types.0.clone() };
+        // Other copies may have come since its caller and this one have agreed.
+        let (agreed, fingerprint) = (&caller.types.0, header.fingerprint);
+        let other_type =
+            (agreed.fingerprint != fingerprint).then(|| Box::new(TypeDescription { fingerprint, ..agreed.clone() }));
         Some(Self {
             claimed: Some(claimed),
             caller,
@@ -80,7 +83,7 @@ impl RelayedRequest {
             counters: Arc::clone(offered.counters()),
             in_flight: None,
             header,
-            request_type,
+            other_type,
             payload,
             trace: trace_of(&header, &mut headers),
             headers,
@@ -119,33 +122,33 @@ impl RelayedRequest {
         &self.trace
     }
 
-    /// The affinity key that the caller gave. A caller's key 0 is none, as everywhere.
+    /// The affinity key that the caller gave. A key 0 counts as no key, as everywhere.
     #[must_use]
     pub fn key(&self) -> Option<u64> {
         Some(self.header.key).filter(|key| *key != 0)
     }
 
-    /// Its class.
+    /// Class of the request.
     #[must_use]
     pub fn priority(&self) -> Priority {
-        // What stands in a slot was checked when it was read.
+        // Checked when the request was read from its slot.
         Priority::ALL.get(usize::from(self.header.class)).copied().unwrap_or_default()
     }
 
-    /// What is left of its time; `None` if it has no end, zero if it is over.
+    /// Time that is left; `None` if it has no end, zero if it is over.
     #[must_use]
     pub fn remaining(&self) -> Option<Duration> {
         let deadline_ns = self.header.deadline_ns;
         (deadline_ns != 0).then(|| Duration::from_nanos(deadline_ns.saturating_sub(monotonic_ns())))
     }
 
-    /// Which attempt of its caller this is, from 1.
+    /// Number of the caller's attempt, from 1.
     #[must_use]
     pub const fn attempt(&self) -> u8 {
         self.header.attempt
     }
 
-    /// How often it was forwarded.
+    /// Number of times that it was forwarded.
     #[must_use]
     pub const fn hops(&self) -> u8 {
         self.header.hops
@@ -157,7 +160,7 @@ impl RelayedRequest {
         self.header.flags & FLAG_JSON != 0
     }
 
-    /// Whether its caller waits for no reply: what is replied is left out then. An end is to be given all the same.
+    /// Whether its caller waits for no reply: the bytes of a reply are left out then. An end is to be given all the same.
     #[must_use]
     pub const fn is_one_way(&self) -> bool {
         self.header.flags & FLAG_ONE_WAY != 0
@@ -165,8 +168,8 @@ impl RelayedRequest {
 
     /// The caller's type of the request, with the fingerprint of the version that the payload is of.
     #[must_use]
-    pub const fn request_type(&self) -> &TypeDescription {
-        &self.request_type
+    pub fn request_type(&self) -> &TypeDescription {
+        self.other_type.as_deref().unwrap_or(&self.caller.types.0)
     }
 
     /// The caller's type of the reply, with the fingerprint of the version that the reply is to be of.
@@ -181,13 +184,13 @@ impl RelayedRequest {
         &self.caller.identity
     }
 
-    /// The instance that it is for, of those that the relay stands for: of a broadcast, or of what is asked of all copies.
+    /// The instance that it is for, of those that the relay stands for: of a broadcast, or of a query to all copies.
     #[must_use]
     pub fn instance(&self) -> Option<u64> {
         Some(self.header.instance).filter(|instance| *instance != 0)
     }
 
-    /// What is asked of that instance about itself, where it is no call of its handler.
+    /// Question to that instance about itself, where it is no call of its handler.
     #[must_use]
     pub const fn query(&self) -> Option<CopyQuery> {
         self.query
@@ -199,7 +202,7 @@ impl RelayedRequest {
         self.caller.table.shape().payload_length_max()
     }
 
-    /// It is about to leave this machine: from now on nobody knows what has become of it until there is an end. False if its caller wants it no
+    /// To be called immediately before it leaves this machine: from then on its outcome is unknown until there is an end. False if its caller wants it no
     /// more: it is to be dropped then. A second time is no harm.
     pub fn begin(&mut self) -> bool {
         let Some(claimed) = &mut self.claimed else { return false };
@@ -220,7 +223,7 @@ impl RelayedRequest {
         self.claimed.as_ref().is_none_or(is_over) || self.remaining().is_some_and(|left| left.is_zero())
     }
 
-    /// Wakes a task when its caller gives it up; the last one that was given here. Its deadline wakes nobody. False: nobody is woken, because
+    /// Wakes a task when its caller gives it up; the last one that was given here. Its deadline does not wake the task. False: the task is not woken, because
     /// the route is withdrawn, so that [`RelayedRequest::is_cancelled`] is to be asked now and then.
     #[must_use]
     pub fn watch(&mut self, task: &Waker) -> bool {
@@ -255,7 +258,7 @@ impl RelayedRequest {
         self.answer(Status::Refused, &body)
     }
 
-    /// Ends it as the call elsewhere has ended. [`CallError::NotBegun`] and [`CallError::Unknown`] are a lost attempt to its caller, who offers it
+    /// Ends it as the call elsewhere has ended. [`CallError::NotBegun`] and [`CallError::Unknown`] are a lost attempt to its caller, which offers it
     /// again as its [`Retry`](crate::Retry) says; every other error ends its call. True if its caller will see it.
     pub fn end(mut self, error: &CallError) -> bool {
         self.put_error(error)

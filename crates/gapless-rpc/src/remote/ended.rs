@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_keeps_its_payload_before_its_text() {
+    fn a_refusal_keeps_its_payload_first() {
         let refusal = Refusal { code: 7, text: "zu spät".to_owned(), payload: vec![1, 2, 3] };
         let error = CallError::Refused { route: "route".to_owned(), refusal };
         for (length_max, text, payload_length) in [(24, "zu spät", 3), (22, "zu sp", 3), (16, "", 3), (15, "zu", 0)] {

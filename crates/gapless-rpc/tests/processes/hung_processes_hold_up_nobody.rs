@@ -156,7 +156,8 @@ fn a_broadcast_names_it() {
         let caller: Caller<Ask, Told> = domain.caller_with("route", options).unwrap();
         let ends = if is_awaited { awaited(caller.broadcast_async(Ask::Who)) } else { caller.broadcast(&Ask::Who) };
         let ends = ends.unwrap();
-        let is_of = |address: &CopyAddress, process: &Process| address.process_id().map(u64::from) == Some(number(process));
+        let is_of =
+            |address: &CopyAddress, process: &Process| address.process_id().map(u64::from) == Some(number(process));
         let of = |process: &Process| ends.iter().find(|(address, _)| is_of(address, process)).map(|(_, end)| end);
         assert_eq!((ends.len(), of(&healthy)), (2, Some(&Ok(Told::Number(number(&healthy))))), "{ends:?}");
         let Some(Err(CallError::TimedOut { begun: false, not_taken_by, .. })) = of(&hung) else { panic!("{ends:?}") };

@@ -14,8 +14,8 @@ const ROLE: &str = "be-a-relay";
 pub fn module() -> Module {
     Module::new(module_path!())
         .side_by_side(AT_A_TIME)
-        .scenario("a_killed_relay_ends_its_calls_at_once", a_killed_relay_ends_its_calls_at_once)
-        .scenario("a_copy_takes_over_from_a_killed_relay", a_copy_takes_over_from_a_killed_relay)
+        .scenario("a_killed_relay_ends_its_calls", a_killed_relay_ends_its_calls)
+        .scenario("a_copy_takes_over_from_a_relay", a_copy_takes_over_from_a_relay)
 }
 
 /// Relays "route" of the domain: it begins its first request, and keeps that and the second.
@@ -49,7 +49,7 @@ fn caller(path: &Path, retry: Retry) -> Caller<Ask, Told> {
     domain.caller_with("route", CallerOptions { call, ..CallerOptions::default() }).unwrap()
 }
 
-fn a_killed_relay_ends_its_calls_at_once() {
+fn a_killed_relay_ends_its_calls() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("domain");
     let mut relay = relay_process(&path);
@@ -65,7 +65,7 @@ fn a_killed_relay_ends_its_calls_at_once() {
     assert_eq!(untaken.wait(), Err(CallError::no_route("route")));
 }
 
-fn a_copy_takes_over_from_a_killed_relay() {
+fn a_copy_takes_over_from_a_relay() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("domain");
     let mut relay = relay_process(&path);

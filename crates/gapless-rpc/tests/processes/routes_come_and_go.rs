@@ -181,11 +181,7 @@ fn a_task_waits_no_longer_than_it_may() {
     assert_eq!(ended.expect("it ends"), Err(CallError::no_route("nowhere")));
     let options = CallOptions { timeout: Some(Duration::from_millis(30)), ..patient() };
     let ended = runtime.block_on(async { tokio::time::timeout(PATIENCE, caller.start_with(1, &options)).await });
-    assert_eq!(
-        ended.expect("it ends"),
-        Err(CallError::no_route("nowhere")),
-        "that it is late says less"
-    );
+    assert_eq!(ended.expect("it ends"), Err(CallError::no_route("nowhere")), "that it is late says less");
 }
 
 fn a_call_ends_with_the_last_copy() {

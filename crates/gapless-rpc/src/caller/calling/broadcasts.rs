@@ -86,7 +86,10 @@ impl<Request: Message + Clone, Reply: Message> Caller<Request, Reply> {
         let options = &*self.intercepted(&self.shared.options.call)?;
         let (mut calls, mut without) = (Vec::new(), Vec::new());
         if let Some(local) = self.local()? {
-            calls.push((CopyAddress::Process(std::process::id()), self.begin_here(&local, request.borrow().clone(), options)));
+            calls.push((
+                CopyAddress::Process(std::process::id()),
+                self.begin_here(&local, request.borrow().clone(), options),
+            ));
         }
         if let Some(routes) = &self.shared.remote_routes {
             let inherited = &Inherited::of(options);

@@ -32,10 +32,12 @@ impl CallingSide for Calling {
     fn route_changed(&self, number: CopyNumber, route: &RouteDescription) {
         let mut state = self.lock();
         let Some(copy) = state.copies.get_mut(&number) else { return };
+        let mut is_of_other_type = false;
         if route.state == RouteState::Gone {
             copy.routes.remove(&route.name);
         } else {
             let known = copy.routes.insert(route.name.clone(), route.clone());
+            is_of_other_type = known.as_ref().is_some_and(|known| known.request != route.request);
             copy.notices += usize::from(known.is_none() && route.name.starts_with(HIDDEN_PREFIX));
         }
         let of_route = state.attached.iter().filter(|(_, attached)| *attached.key.route == *route.name);
@@ -43,6 +45,9 @@ impl CallingSide for Calling {
         let mut tables = Vec::new();
         for index in indexes {
             self.attach(&mut state, index, number);
+            if is_of_other_type {
+                state.agree_on_version(index);
+            }
             let State { attached, attachments, .. } = &mut *state;
             let Some(attached) = attached.get_mut(&index) else { continue };
             // One that has not answered yet is of the state that the route has then: what stands in the table may be the route

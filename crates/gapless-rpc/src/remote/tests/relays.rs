@@ -29,7 +29,7 @@ fn stand_in(table: &Arc<RouteTable>) -> (TestCopy, Arc<[Instance]>) {
 }
 
 #[test]
-fn no_request_is_lost_between_copies_and_relay() {
+fn no_request_is_lost_beside_a_relay() {
     let table = table(8, 64);
     let copy = TestCopy::start(&table, 1, false, increment());
     let (relay, _) = stand_in(&table);

@@ -2,8 +2,8 @@
 //!
 //! The relay of these tests is a thread that polls a [`Relay`] of one domain and its calls in the other, with nothing between them.
 
-mod calls_end_as_they_do_without_a_relay;
-mod requests_keep_what_their_callers_say;
+mod relayed_calls_end_as_others;
+mod requests_keep_their_words;
 mod stand_ins_share_a_route;
 
 use gapless_rpc::message::described::TypeDescription;
@@ -123,7 +123,9 @@ pub struct Callers(Vec<((TypeDescription, TypeDescription), RelayedCaller)>);
 impl Callers {
     pub fn of(&mut self, far: &Domain, request: &RelayedRequest) -> RelayedCaller {
         let types = (request.request_type().clone(), request.reply_type().clone());
-        if let Some((_, caller)) = self.0.iter().find(|(known, caller)| *known == types && caller.route() == &**request.route()) {
+        if let Some((_, caller)) =
+            self.0.iter().find(|(known, caller)| *known == types && caller.route() == &**request.route())
+        {
             return caller.clone();
         }
         let caller = far.relayed_caller(request.route(), types.0.clone(), types.1.clone()).unwrap();

@@ -28,7 +28,8 @@ fn ask(caller: &Caller<(), String>, key: Option<u64>) -> String {
 fn instances(domain: &Domain, count: usize) -> Vec<Instance> {
     until_some("they are known", || {
         let known = domain.routes(PATIENCE).unwrap().routes;
-        let known: Vec<_> = known.into_iter().filter(|known| known.route == ROUTE && known.stands_for.is_empty()).collect();
+        let known: Vec<_> =
+            known.into_iter().filter(|known| known.route == ROUTE && known.stands_for.is_empty()).collect();
         let instance = |(number, identity)| Instance { identity, name: format!("elsewhere/{number}") };
         (known.len() == count).then(|| (0..).zip(known.iter().map(|known| known.identity)).map(instance).collect())
     })
@@ -39,7 +40,7 @@ fn relay(from: &Domain, to: &Domain, count: usize) -> Relay {
 }
 
 #[test]
-fn copies_here_come_first_and_a_relay_takes_over() {
+fn copies_here_come_before_a_relay() {
     let domains = Domains::open();
     let _far = serve(&domains.server, "far");
     let carrier = Carrier::start(relay(&domains.near, &domains.far, 1), &domains.far);
@@ -50,7 +51,7 @@ fn copies_here_come_first_and_a_relay_takes_over() {
     until("the copy here is known", || ask(&caller, None) == "near");
     let carried = carrier.carried();
     assert!((0..100).all(|_| ask(&caller, None) == "near") && carrier.carried() == carried);
-    // What waits for a copy that is suspended goes to the relay, and so does what comes then.
+    // Requests of a suspended copy go to the relay, and so do later ones.
     near.suspend().unwrap();
     assert_eq!([(); 3].map(|()| ask(&caller, None)), ["far"; 3]);
     near.resume().unwrap();
@@ -61,7 +62,7 @@ fn copies_here_come_first_and_a_relay_takes_over() {
 
 /// Calls and sends lie untaken when the last ordinary copy goes.
 #[test]
-fn no_request_is_left_behind_by_the_last_copy() {
+fn the_last_copy_leaves_no_request_behind() {
     let domains = Domains::open();
     let (tell, told) = channel();
     let handle = move |number: u64, _: &CallContext| Ok(tell.send(number).is_ok());
@@ -110,7 +111,7 @@ fn no_request_is_left_behind_by_the_last_copy() {
 }
 
 #[test]
-fn both_domains_agree_on_the_instance_of_a_key() {
+fn domains_agree_on_the_instance_of_a_key() {
     let domains = Domains::open();
     let (near, far) = (domains.near_member(), domains.far_member());
     let names = [(&domains.server, "far 1"), (&far, "far 2"), (&near, "near")];
@@ -181,7 +182,7 @@ fn instances_come_and_go() {
     let instance = |identity| Instance { identity, name: format!("depot/{identity}") };
     for instances in [vec![], vec![instance(1)], vec![instance(1), instance(2)], vec![]] {
         relay.set_stands_for(instances.clone()).unwrap();
-        // Whatever callers know of it by now, no request is lost.
+        // No request is lost, whether callers know of the change or not.
         for _ in 0..20 {
             let (tell, ended) = channel();
             caller.start(()).on_end(move |outcome| drop(tell.send(outcome)));
@@ -189,7 +190,8 @@ fn instances_come_and_go() {
             assert!(request.instance().is_none() && request.reply(b"\x04here"));
             assert_eq!(ended.recv_timeout(PATIENCE), Ok(Ok("here".to_owned())));
         }
-        let told = || domains.client.offered_routes().into_iter().find(|known| known.route == ROUTE).unwrap().stands_for;
+        let told =
+            || domains.client.offered_routes().into_iter().find(|known| known.route == ROUTE).unwrap().stands_for;
         until("callers are told", || told() == instances);
     }
     let relay = Arc::new(relay);

@@ -4,7 +4,8 @@ use super::{Carrier, Domains};
 use gapless_rpc::caller::together;
 use gapless_rpc::message::described::TypeDescription;
 use gapless_rpc::{
-    CallContext, CallError, CallOptions, Caller, CallerOptions, Domain, Json, Message, Refusal, Rejection, Retry, message,
+    CallContext, CallError, CallOptions, Caller, CallerOptions, Domain, Json, Message, Refusal, Rejection, Retry,
+    message,
 };
 use gapless_testkit::wait::{PATIENCE, until};
 use serde::{Deserialize, Serialize};
@@ -44,7 +45,7 @@ fn every_end_of_a_handler_comes_back() {
     for number in 0..3 {
         assert_eq!(relayed.call(number), direct.call(number), "{number}");
     }
-    // One that is forwarded to where nobody serves it ends on the route of its caller.
+    // A forward to a route without copies ends on the route of its caller.
     let (relayed_end, direct_end) = (relayed.call_with(3, &patient()), direct.call_with(3, &patient()));
     let Err(CallError::Unknown { reason, attempts, .. }) = direct_end else { panic!("{direct_end:?}") };
     assert_eq!(relayed_end, Err(CallError::Unknown { route: ROUTE.to_owned(), attempts, reason }));
@@ -70,7 +71,7 @@ fn a_send_is_handled_once() {
 }
 
 #[test]
-fn a_call_given_up_is_cancelled_at_its_handler() {
+fn a_call_given_up_is_cancelled_there() {
     let domains = Domains::open();
     let (tell, told) = channel();
     let handle = move |(), context: &CallContext| {
@@ -109,7 +110,7 @@ struct Order {
     note: String,
 }
 
-/// What a copy tells of a type.
+/// Description of a type, as copies tell it.
 fn described<M: Message>() -> TypeDescription {
     message::described::TypeKey::of::<M>().description()
 }
@@ -142,8 +143,14 @@ fn other_types_are_refused_by_the_copy() {
     let _carrier = Carrier::start(domains.near.relay(ROUTE).open().unwrap(), &domains.far);
     let wrong = caller::<String, u64>(&domains.client, ROUTE).call(String::new()).unwrap_err();
     let text = wrong.to_string();
-    assert!(text.starts_with("the route route is called with String → u64, and served with u64 → u64 (process "), "{text}");
-    assert!(text.contains("the request has the fingerprint 0x") && text.ends_with("at the copy, where it is u64"), "{text}");
+    assert!(
+        text.starts_with("the route route is called with String → u64, and served with u64 → u64 (process "),
+        "{text}"
+    );
+    assert!(
+        text.contains("the request has the fingerprint 0x") && text.ends_with("at the copy, where it is u64"),
+        "{text}"
+    );
     let json = Json::new("\"no number\"").unwrap();
     let wrong = caller::<Json, Json>(&domains.client, ROUTE).call(json).unwrap_err();
     assert!(matches!(&wrong, CallError::BadMessage { .. }) && wrong.to_string().contains("as JSON"), "{wrong}");
@@ -162,11 +169,14 @@ fn a_payload_of_16_mib_goes_through() {
     let relayed = caller::<Vec<u8>, Vec<u8>>(&domains.client, ROUTE);
     assert_eq!(relayed.call(vec![0; LENGTH_MAX]).map(|reply| reply.len()), Ok(LENGTH_MAX));
     let too_long = relayed.call(vec![1; LENGTH_MAX]).unwrap_err();
-    assert!(matches!(&too_long, CallError::BadMessage { reason, .. } if reason.contains("16777217 bytes")), "{too_long}");
+    assert!(
+        matches!(&too_long, CallError::BadMessage { reason, .. } if reason.contains("16777217 bytes")),
+        "{too_long}"
+    );
 }
 
 #[test]
-fn a_route_that_is_gone_elsewhere_is_no_route() {
+fn a_route_gone_elsewhere_is_no_route() {
     let domains = Domains::open();
     let _carrier = Carrier::start(domains.near.relay(ROUTE).open().unwrap(), &domains.far);
     let relayed = caller::<u64, u64>(&domains.client, ROUTE);
@@ -214,7 +224,7 @@ fn every_error_of_a_relay_is_its_callers() {
     assert_eq!(relay.statistics().ended_elsewhere, 11);
 }
 
-/// What becomes of a call that a relay has lost once, and answers then.
+/// Outcome of a call that a relay loses once, and answers then.
 fn lost(relay_loses: impl Fn(gapless_rpc::relay::RelayedRequest), retry: Retry) -> Result<u64, CallError> {
     let domains = Domains::open();
     let mut relay = domains.near.relay(ROUTE).open().unwrap();
@@ -238,7 +248,7 @@ fn lost(relay_loses: impl Fn(gapless_rpc::relay::RelayedRequest), retry: Retry) 
 }
 
 #[test]
-fn a_lost_request_is_repeated_as_its_caller_says() {
+fn a_lost_request_is_offered_again() {
     let (route, attempts) = (|| ROUTE.to_owned(), 1);
     let begun = |mut request: gapless_rpc::relay::RelayedRequest| assert!(request.begin());
     let gone = "the relay that had it has given it up".to_owned();

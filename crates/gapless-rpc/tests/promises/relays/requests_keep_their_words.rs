@@ -25,7 +25,7 @@ fn options() -> CallOptions {
     }
 }
 
-/// As a handler sees it.
+/// The same as a handler sees it.
 fn seen(context: &CallContext) -> (Headers, TraceContext, u64, u8, u8, bool) {
     let has_time = context.remaining().is_some_and(|left| left <= PATIENCE && left > PATIENCE / 2);
     (context.headers().clone(), context.trace().clone(), context.key(), context.attempt(), context.hops(), has_time)
@@ -49,7 +49,7 @@ fn every_word_of_a_caller_arrives() {
     let mut carry = |asked: &str, options: &CallOptions, expected: &mut dyn FnMut(&RelayedRequest)| {
         let caller: Caller<u64, u64> = domains.client.caller(asked).unwrap();
         let (call, ended) = (caller.start_with(7, options), channel());
-        // It goes on while nobody waits for it here.
+        // Goes on without a thread that waits for it.
         call.on_end(move |outcome| drop(ended.0.send(outcome)));
         let mut request = until_some("it comes", || relay.take());
         expected(&request);
@@ -124,7 +124,7 @@ fn is_taken_back(caller: &Caller<Vec<u8>, Vec<u8>>) -> bool {
 }
 
 #[test]
-fn a_task_is_woken_for_a_request_and_its_end() {
+fn a_task_is_woken_for_requests_and_ends() {
     let domains = Domains::open();
     let mut relay = domains.near.relay(ROUTE).open().unwrap();
     let caller: Caller<u64, u64> = domains.client.caller(ROUTE).unwrap();
