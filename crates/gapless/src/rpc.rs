@@ -47,7 +47,7 @@
 //! `gapless routes`, `gapless call`, `gapless serve` and `gapless broadcast` do the same from a shell. The guide
 //! `docs/guides/calling.md` has the rest: options, how calls end, retries, and what happens at each death.
 
-pub use gapless_rpc::caller::together;
+pub use gapless_rpc::caller::{CopyAddress, together};
 pub use gapless_rpc::domain::{CallReading, CopyReading, KnownRoute, KnownRouteState, ServeReach};
 pub use gapless_rpc::interceptors;
 pub use gapless_rpc::message;

@@ -118,7 +118,7 @@ fn a_caller_that_sends_anything_loses_its_connection_and_nothing_else_happens() 
         let mut bytes = (0..length).map(|_| random.number() as u8).collect::<Vec<_>>();
         if random.happens(700) {
             // A good beginning.
-            let head = [&b"GAPR\x03\x00"[..], &[random.below(10) as u8, 0]].concat();
+            let head = [&b"GAPR\x04\x00"[..], &[random.below(10) as u8, 0]].concat();
             bytes.splice(..head.len().min(length), head);
         }
         raw.send(&bytes, &[]);
@@ -466,7 +466,7 @@ fn one_of_another_version_is_told_this_one_and_closed() {
     let domain = Domain::new();
     let (mut copy, mut witness) = copy_and_witness(&domain);
     let before = copy.descriptors();
-    for version in [0, 1, 2, 4, u16::MAX] {
+    for version in [0, 1, 3, 5, u16::MAX] {
         let raw = Raw::connect(&domain);
         raw.send(&of_version(version), &[memory("x").as_fd()]);
         let mut bytes = [0; PACKET_LENGTH_MAX];
@@ -474,7 +474,7 @@ fn one_of_another_version_is_told_this_one_and_closed() {
             let (length, _) = rustix::net::recv(&raw.0, &mut bytes[..], RecvFlags::DONTWAIT).ok()?;
             (length > 0).then_some(length)
         });
-        assert_eq!(&bytes[..6], b"GAPR\x03\x00");
+        assert_eq!(&bytes[..6], b"GAPR\x04\x00");
         assert_eq!(Packet::decode(&bytes[..length]).unwrap().name(), "hello");
         raw.expect_end();
         let said = Packet::decode(&of_version(version)).unwrap_err();

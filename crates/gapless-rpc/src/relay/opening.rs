@@ -108,7 +108,7 @@ impl Relay {
     }
 
     /// As [`Relay::take`] for a task, which is woken when there may be a request. `None`: there will be no more, because the route was drained,
-    /// here or by another process, or the domain was closed. After 64 requests in a row it gives other tasks their turn.
+    /// here or by another process. After 64 requests in a row it gives other tasks their turn.
     pub fn poll_take(&mut self, task: &mut Context<'_>) -> Poll<Option<RelayedRequest>> {
         while self.offered.is_here() {
             match self.puller.poll_take_relayed(task) {

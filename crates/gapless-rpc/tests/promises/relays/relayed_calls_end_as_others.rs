@@ -87,10 +87,9 @@ fn a_call_given_up_is_cancelled_there() {
     assert_eq!(told.recv_timeout(PATIENCE), Ok("begun"));
     drop(call);
     assert_eq!(told.recv_timeout(PATIENCE), Ok("cancelled"));
-    let timeout = Duration::from_millis(100);
-    let late = relayed.call_with((), &CallOptions { timeout: Some(timeout), ..CallOptions::default() });
-    let expected = CallError::TimedOut { route: ROUTE.to_owned(), after: timeout, begun: true, not_taken_by: vec![] };
-    assert_eq!(late, Err(expected));
+    let timeout = Some(Duration::from_millis(100));
+    let late = relayed.call_with((), &CallOptions { timeout, ..CallOptions::default() });
+    assert!(matches!(late, Err(CallError::TimedOut { begun: true, .. })), "{late:?}");
     assert_eq!(told.recv_timeout(PATIENCE), Ok("begun"));
     assert_eq!(told.recv_timeout(PATIENCE), Ok("cancelled"));
 }
