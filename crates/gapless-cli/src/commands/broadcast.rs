@@ -87,3 +87,23 @@ fn as_object(address: &CopyAddress, outcome: &Result<Json, CallError>) -> String
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use gapless_rpc::relay::Instance;
+
+    #[test]
+    fn an_instance_elsewhere_has_its_name() {
+        let elsewhere = CopyAddress::Elsewhere(Instance { identity: 7, name: "depot/\"1\"\n".to_owned() });
+        let reply = Ok(Json::new("42").unwrap());
+        assert_eq!(as_object(&elsewhere, &reply), r#"{"instance":"depot/\"1\"\n","reply":42}"#);
+        assert_eq!(as_object(&CopyAddress::Process(12), &reply), r#"{"process_id":12,"reply":42}"#);
+        let object = as_object(&elsewhere, &Err(CallError::no_route("route")));
+        assert!(
+            object.contains(r#""instance":"depot/\"1\"\n""#) && object.contains(r#""kind":"no_route""#),
+            "{object}"
+        );
+        assert_eq!(shown_address(&elsewhere).lines().count(), 1, "it is escaped");
+    }
+}
