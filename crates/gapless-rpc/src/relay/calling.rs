@@ -44,8 +44,8 @@ pub struct RelayedCall {
     pub retry: Retry,
     /// Time to wait for a copy where there is none; `None`: no time.
     pub wait_for_route: Option<Duration>,
-    /// The only copy that it is for: its [`KnownRoute::identity`](crate::domain::KnownRoute::identity). Where that copy is gone, the call ends with
-    /// [`CallError::NoRoute`](crate::CallError::NoRoute) and the reason.
+    /// The only copy that it is for: its [`KnownRoute::identity`](crate::domain::KnownRoute::identity). Where there is no such copy, the call
+    /// ends with [`CallError::NoRoute`](crate::CallError::NoRoute) and the reason; one whose copy goes meanwhile ends as any call does.
     pub instance: Option<u64>,
     /// Question to that copy about itself, without its handler; the payload is empty then. The answer is JSON, or empty for a ping.
     pub query: Option<CopyQuery>,

@@ -22,7 +22,7 @@ use std::time::Duration;
 /// A request that a [`Relay`](super::Relay) has taken: all that is to be carried to where the route is served, and the way back.
 ///
 /// One that is dropped without an end has not begun, and its caller may offer it again; or, after [`RelayedRequest::begin`], it ends as
-/// [`CallError::Unknown`].
+/// [`CallError::Unknown`]. Dropped after its time it has timed out.
 #[must_use = "a request that is dropped is not served"]
 pub struct RelayedRequest {
     /// Until it is answered.
@@ -270,6 +270,17 @@ impl RelayedRequest {
         self.answer(Status::Ended, &body)
     }
 
+    /// The end of one that had begun and is dropped.
+    fn given_up(&self, is_late: bool) -> CallError {
+        let route = self.route.to_string();
+        if is_late {
+            let after = Duration::from_nanos(self.header.deadline_ns.saturating_sub(self.header.sent_ns));
+            return CallError::TimedOut { route, after, begun: true, not_taken_by: Vec::new() };
+        }
+        let reason = "the relay that had it has given it up".to_owned();
+        CallError::Unknown { route, attempts: self.header.attempt.into(), reason }
+    }
+
     fn answer(&mut self, status: Status, body: &[u8]) -> bool {
         self.watch.take().into_iter().for_each(|number| self.caller.unwatch(number));
         let Some(claimed) = self.claimed.take() else { return false };
@@ -301,12 +312,12 @@ impl Drop for RelayedRequest {
         if self.claimed.is_none() {
             return;
         }
-        if self.in_flight.is_some() {
-            let (route, reason) = (self.route.to_string(), "the relay that had it has given it up".to_owned());
-            self.put_error(&CallError::Unknown { route, attempts: self.header.attempt.into(), reason });
-        } else {
-            self.answer(Status::NotServed, &[]);
-        }
+        let (is_late, has_begun) = (self.remaining().is_some_and(|left| left.is_zero()), self.in_flight.is_some());
+        match (has_begun, is_late) {
+            (false, false) => self.answer(Status::NotServed, &[]),
+            (false, true) => self.answer(Status::TooLate, &[]),
+            (true, is_late) => self.put_error(&self.given_up(is_late)),
+        };
     }
 }
 

@@ -9,6 +9,7 @@ use gapless_rpc::{
 };
 use gapless_testkit::wait::{PATIENCE, until};
 use serde::{Deserialize, Serialize};
+use std::sync::Mutex;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
@@ -73,11 +74,14 @@ fn a_send_is_handled_once() {
 #[test]
 fn a_call_given_up_is_cancelled_there() {
     let domains = Domains::open();
-    let (tell, told) = channel();
+    let ((tell, told), (release, released)) = (channel(), channel::<()>());
+    let released = Mutex::new(released);
     let handle = move |(), context: &CallContext| {
         tell.send("begun").unwrap();
         until("it is cancelled", || context.is_cancelled());
         tell.send("cancelled").unwrap();
+        // No reply just in time.
+        let _ = released.lock().unwrap().recv_timeout(PATIENCE);
         Ok(())
     };
     let _served = domains.server.serve(ROUTE).handle(handle).unwrap();
@@ -87,11 +91,13 @@ fn a_call_given_up_is_cancelled_there() {
     assert_eq!(told.recv_timeout(PATIENCE), Ok("begun"));
     drop(call);
     assert_eq!(told.recv_timeout(PATIENCE), Ok("cancelled"));
-    let timeout = Some(Duration::from_millis(100));
+    release.send(()).unwrap();
+    let timeout = Some(Duration::from_secs(1));
     let late = relayed.call_with((), &CallOptions { timeout, ..CallOptions::default() });
-    assert!(matches!(late, Err(CallError::TimedOut { begun: true, .. })), "{late:?}");
-    assert_eq!(told.recv_timeout(PATIENCE), Ok("begun"));
-    assert_eq!(told.recv_timeout(PATIENCE), Ok("cancelled"));
+    assert!(matches!(late, Err(CallError::TimedOut { .. })), "{late:?}");
+    let second = told.recv_timeout(PATIENCE);
+    assert!(second == Ok("begun") && told.recv_timeout(PATIENCE) == Ok("cancelled"), "{second:?}");
+    drop(release);
 }
 
 #[derive(Debug, PartialEq, Serialize, Deserialize, Message)]

@@ -155,6 +155,28 @@ fn a_task_is_woken_for_requests_and_ends() {
     assert!(matches!(relay.poll_take(&mut task), Poll::Ready(None)));
 }
 
+/// Its caller looks at it later than the relay gives it up.
+#[test]
+fn one_given_up_after_its_time_is_late() {
+    let domains = Domains::open();
+    let mut relay = domains.near.relay(ROUTE).open().unwrap();
+    let caller: Caller<u64, u64> = domains.client.caller(ROUTE).unwrap();
+    let time = Duration::from_millis(500);
+    for begins in [true, false] {
+        let first = caller.start_with(1, &options());
+        assert!(until_some("it is known", || relay.take()).reply(&[1]));
+        assert_eq!(first.wait(), Ok(1));
+        let call = caller.start_with(1, &CallOptions { timeout: Some(time), ..options() });
+        let mut request = until_some("it comes", || relay.take());
+        assert!(!begins || request.begin());
+        until("its time is over", || request.is_cancelled());
+        drop(request);
+        let Err(CallError::TimedOut { after, begun, .. }) = call.wait() else { panic!("it is late") };
+        assert_eq!((after, begun), (time, begins));
+    }
+    assert_eq!(relay.statistics().too_late, 1);
+}
+
 #[test]
 fn json_stays_json() {
     let domains = Domains::open();

@@ -1,7 +1,7 @@
 //! A relay stands for instances elsewhere: copies of this domain come first, keys and broadcasts reach all.
 
 use super::{Carrier, Domains};
-use gapless_rpc::caller::{CopyAddress, CopyOutcomes};
+use gapless_rpc::caller::CopyAddress;
 use gapless_rpc::relay::{Instance, Relay};
 use gapless_rpc::{CallContext, CallError, CallOptions, Caller, CallerOptions, CopyQuery, Domain, ServedRoute};
 use gapless_testkit::wait::{PATIENCE, until, until_some};
@@ -130,12 +130,6 @@ fn domains_agree_on_the_instance_of_a_key() {
     assert!(outwards.carried() > 10 && inwards.carried() > 5);
 }
 
-fn addresses(outcomes: &CopyOutcomes<String>) -> Vec<String> {
-    let mut shown: Vec<_> = outcomes.iter().map(|(address, outcome)| format!("{address}: {outcome:?}")).collect();
-    shown.sort();
-    shown
-}
-
 #[test]
 fn a_broadcast_reaches_every_instance() {
     let domains = Domains::open();
@@ -162,15 +156,15 @@ fn a_broadcast_reaches_every_instance() {
     assert!(asked.len() == 3 && asked.iter().all(|info| info.as_ref().is_ok_and(|info| info.contains("route"))));
     // One that has gone is a typed outcome for as long as the relay stands for it.
     drop(copies);
+    let is_gone = |(address, outcome): &(CopyAddress, Result<String, CallError>)| match outcome {
+        Err(CallError::NoRoute { reason, .. }) => address.process_id().is_none() && !reason.is_empty(),
+        _ => false,
+    };
     let outcomes = until_some("they have gone", || {
         let outcomes = caller.broadcast(&()).unwrap();
-        (outcomes.iter().filter(|(_, outcome)| outcome.is_err()).count() == 2).then_some(outcomes)
+        (outcomes.iter().filter(|outcome| is_gone(outcome)).count() == 2).then_some(outcomes)
     });
-    let gone = |(address, outcome): &(CopyAddress, Result<String, CallError>)| match outcome {
-        Err(CallError::NoRoute { reason, .. }) => address.process_id().is_none() && !reason.is_empty(),
-        outcome => outcome.is_ok() && address.process_id().is_some(),
-    };
-    assert!(outcomes.iter().all(gone), "{:?}", addresses(&outcomes));
+    assert!(outcomes.len() == 3 && outcomes.iter().any(|(_, outcome)| outcome.is_ok()), "{outcomes:?}");
     drop(carrier);
 }
 
