@@ -20,12 +20,16 @@ use gapless_cluster::member::snapshot_transfer::wire::{
 };
 use gapless_engine::dead_letters::{DeadLetter, DeadLetters, FILE_NAME};
 use gapless_engine::store::{ByteKey, Record};
+use gapless_fuzz::bridges::{self, FLAG_END, FLAG_PRESENCE, FLAG_TOMBSTONE, OWN, PEER};
 use gapless_fuzz::calls::{self, Line};
 use gapless_fuzz::connections::{SESSION, TOKEN};
 use gapless_fuzz::input::scratch;
 use gapless_fuzz::services::ECHO;
 use gapless_fuzz::{journals, messages, stores, workbooks};
 use gapless_journal::Journal;
+use gapless_kafka::outcome::Ended;
+use gapless_kafka::presence::{Lease, MarkPlace, OfferedInstance, OfferedRoute};
+use gapless_kafka::record::{ReplyHead, RequestHead, SegmentPlace, Writer};
 use gapless_log::{MemoryKind, StreamIdentity, WindowOptions, descriptor as log_layout, ring};
 use gapless_rpc::{Headers, Message as _};
 use gapless_schema::{Protobuf, ProtobufObject, Sbe, SbeObject, schema_key};
@@ -61,6 +65,7 @@ fn main() {
     connections();
     clusters();
     schemas_and_messages();
+    bridges();
     calls();
     workbook();
     links();
@@ -881,6 +886,73 @@ fn call_packets() {
     let shapes = [text("Order v2 {id: u64}"), text("u64")].concat();
     sound("refused-for-types", &packet(7, &[&number, &2_u32.to_le_bytes(), &text(""), &shapes]));
     sound("change", &packet(8, &[&text("shop/price"), &[2]]));
+}
+
+/// Records of another bridge to one that serves, and of a program that is no bridge; leases; ends of calls.
+fn bridges() {
+    let (writer, to) = (Writer::new(&bridges::bridge(PEER)), OWN.1);
+    let head = RequestHead {
+        route: "shop/price".to_owned(),
+        priority: gapless_rpc::Priority::High,
+        key: Some(3),
+        time_left_ms: Some(900),
+        attempt: 2,
+        hops: 1,
+        encoding: gapless_rpc::Encoding::Json,
+        headers: Headers::default().with("tenant", "blue"),
+        ..RequestHead::default()
+    };
+    let with = |mut record: gapless_kafka::record::Record, payload: &[u8]| {
+        record.payload = Some(payload.to_vec());
+        record
+    };
+    let place = |index| SegmentPlace { index, count: 3, total_bytes: 12 };
+    let call = "0000000000000007:1";
+    let each = |records: &[(u8, gapless_kafka::record::Record)]| {
+        records.iter().flat_map(|(flags, record)| bridges::to_bytes(*flags, record)).collect::<Vec<u8>>()
+    };
+    let request = with(writer.request("9:1", to, &head, None), b"{}");
+    let repeated = each(&[(FLAG_END, request.clone()), (0, request), (0, writer.control("cancel", "9:1", Some(to)))]);
+    seed("bridge_records", "a-request-again", &repeated);
+    let segments = [
+        (0, with(writer.request("9:2", to, &head, Some(place(0))), b"0123")),
+        (0, with(writer.segment(true, "9:2", Some(to), place(1)), b"4567")),
+        (FLAG_END, with(writer.segment(true, "9:2", Some(to), place(2)), b"89ab")),
+    ];
+    seed("bridge_records", "a-request-in-segments", &each(&segments));
+    let replies = [
+        (0, with(writer.reply(call, Some(to), &ReplyHead::Reply, Some(place(0))), b"0123")),
+        (0, with(writer.segment(false, call, Some(to), place(2)), b"4567")),
+        (0, writer.reply(call, Some(to), &ReplyHead::Refused { code: 7, text: "late".to_owned() }, None)),
+    ];
+    seed("bridge_records", "a-reply-without-a-segment", &each(&replies));
+    let ended = Ended::NotBegun { attempts: 1, reason: "it stops".to_owned() }.to_json();
+    let ended_reply = (0, with(writer.reply(call, Some(to), &ReplyHead::Ended, None), &ended));
+    seed("bridge_records", "an-end", &each(&[ended_reply]));
+    let others = [
+        (0, writer.control("ping", "1", Some(to))),
+        (0, writer.control("pong", "1", Some(to))),
+        (0, writer.control("discarded", call, Some(to))),
+        (0, writer.mark("m/x")),
+        (FLAG_PRESENCE | FLAG_TOMBSTONE, writer.lease(PEER.0, "", None)),
+    ];
+    seed("bridge_records", "of-other-kinds", &each(&others));
+    let lease = Lease {
+        protocol: 1,
+        incarnation: PEER.1 + 1,
+        mark: MarkPlace { offset: 5, time_ms: 2_000 },
+        machine: "m".to_owned(),
+        lease_ms: 5_000,
+        routes: vec![OfferedRoute {
+            route: "shop/price".to_owned(),
+            instances: vec![OfferedInstance { identity: 4, is_open: true, ..OfferedInstance::default() }],
+            ..OfferedRoute::default()
+        }],
+        ..Lease::default()
+    };
+    seed("bridge_json", "lease", &lease.to_json());
+    seed("bridge_json", "other-version", b"{\"protocol\":2}");
+    seed("bridge_json", "not-begun", &ended);
 }
 
 fn links() {

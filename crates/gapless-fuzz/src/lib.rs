@@ -15,6 +15,7 @@
 //! | [`connections`] | a publisher's ring on its way into the stream, a service's ring on its way to a client |
 //! | [`links`] | what the members of a cluster send each other, and how they introduce themselves |
 //! | [`calls`] | requests and replies of calls, their headers, refusals, packets of a domain, call tables |
+//! | [`bridges`] | records, leases and outcomes of bridges over Kafka |
 //! | [`messages`] | SBE and protobuf payloads of every generated test schema |
 //! | [`schemas`] | schema files |
 //! | [`workbooks`] | Excel workbooks |
@@ -26,6 +27,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod bridges;
 pub mod calls;
 pub mod clusters;
 pub mod commands;
@@ -90,6 +92,8 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("call_ended", calls::ended),
     ("call_refusal", calls::refusal),
     ("call_table", calls::call_table),
+    ("bridge_records", bridges::records),
+    ("bridge_json", bridges::json),
     ("sbe", messages::sbe),
     ("protobuf", messages::protobuf),
     ("schema", schemas::schema),

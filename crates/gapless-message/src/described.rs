@@ -122,7 +122,7 @@ fn not_rewritten((from, to): (u64, u64), _bytes: &[u8]) -> Result<Vec<u8>, Messa
 }
 
 /// A type of requests or replies.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct TypeDescription {
     /// Its name.
     pub name: String,

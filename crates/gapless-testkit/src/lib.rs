@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `scenarios` | tests of a program without a harness, whose processes are the program again; behind the feature `scenarios` |
 //! | [`limits`] | a process that has no descriptor left |
+//! | [`kafka_broker`] | a broker of Kafka 4 |
 //! | [`process`] | a process that is started, read, killed, and ends with its test |
 //! | [`folder`] | copies of directories, small file systems |
 //! | [`ports`] | ports, addresses and groups that nobody else uses |
@@ -21,6 +22,7 @@ pub use rcgen;
 pub mod allocations;
 pub mod documents;
 pub mod folder;
+pub mod kafka_broker;
 pub mod limits;
 pub mod ports;
 pub mod process;

@@ -3,13 +3,14 @@
 use super::workspace;
 
 /// Each crate and its floor.
-const FLOORS: [(&str, u8); 28] = [
+const FLOORS: [(&str, u8); 29] = [
     ("gapless-cli", 12),
     ("gapless-bench", 11),
     ("gapless-fuzz", 10),
     ("gapless-load", 10),
     ("gapless-sim", 10),
     ("gapless", 9),
+    ("gapless-kafka", 9),
     ("gapless-cqrs", 8),
     ("gapless-measure", 8),
     ("gapless-supervisor", 8),

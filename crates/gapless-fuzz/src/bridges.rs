@@ -1,0 +1,231 @@
+//! Records of bridges over Kafka: headers of any content, leases, and whole sequences of records for a bridge that serves.
+
+use crate::input::{Input as Bytes, assert_says_something};
+use gapless_agent::Now;
+use gapless_kafka::BridgeCore;
+use gapless_kafka::bridge_core::{Input, ReadRecord, Topic};
+use gapless_kafka::calls_out::{Appended, OutgoingCall};
+use gapless_kafka::config::{CoreOptions, Limits};
+use gapless_kafka::effects::{Effect, RequestId};
+use gapless_kafka::outcome::{Ended, Outcome};
+use gapless_kafka::presence::{Lease, MarkPlace, OfferedInstance, OfferedRoute};
+use gapless_kafka::record::names::{self, BridgeId};
+use gapless_kafka::record::{Content, Record, RequestHead, Writer, read};
+use std::borrow::Cow;
+
+/// Names of headers, by the number that stands for each in an input.
+pub const NAMES: [&str; 28] = [
+    names::PROTOCOL,
+    names::KIND,
+    names::CORRELATION,
+    names::FROM,
+    names::TO,
+    names::REPLY_TOPIC,
+    names::ROUTE,
+    names::INSTANCE,
+    names::QUERY,
+    names::PRIORITY,
+    names::KEY,
+    names::TIME_LEFT,
+    names::ATTEMPT,
+    names::HOPS,
+    names::TRACE_PARENT,
+    names::TRACE_STATE,
+    names::ENCODING,
+    names::FINGERPRINT,
+    names::REQUEST_TYPE,
+    names::REPLY_TYPE,
+    names::ONE_WAY,
+    names::CALLER,
+    names::SEGMENT,
+    names::STATUS,
+    names::REFUSAL_CODE,
+    names::REFUSAL_TEXT,
+    "h-tenant",
+    "other",
+];
+
+/// The bridge under attack.
+pub const OWN: (&str, u64) = ("a", 7);
+/// Another bridge, which it has a call in flight to.
+pub const PEER: (&str, u64) = ("b", 9);
+const ROUTE: &str = "shop/price";
+/// Bytes of a segment: many fit into an input.
+const SEGMENT_BYTES: usize = 1 << 10;
+
+/// A life of a bridge.
+#[must_use]
+pub fn bridge((name, incarnation): (&str, u64)) -> BridgeId {
+    BridgeId { name: name.into(), incarnation }
+}
+
+/// A record as [`records`] reads it: flags, the number of headers, each with the number of its name and the length of its value; the
+/// length of the payload.
+#[must_use]
+pub fn to_bytes(flags: u8, record: &Record) -> Vec<u8> {
+    let mut bytes = vec![flags, record.headers.len() as u8];
+    for (name, value) in &record.headers {
+        let number = NAMES.iter().position(|each| each == name).unwrap_or(NAMES.len() - 1);
+        bytes.extend([number as u8, value.len() as u8]);
+        bytes.extend(value);
+    }
+    let payload = record.payload.as_deref().unwrap_or_default();
+    bytes.extend((payload.len() as u16).to_le_bytes());
+    bytes.extend(payload);
+    bytes
+}
+
+/// The flag of a record of the topic of leases.
+pub const FLAG_PRESENCE: u8 = 1;
+/// The flag of a record after which what was started in the domain ends.
+pub const FLAG_END: u8 = 2;
+/// The flag of a tombstone.
+pub const FLAG_TOMBSTONE: u8 = 4;
+
+fn record(flags: u8, input: &mut Bytes<'_>) -> Record {
+    let mut headers = Vec::new();
+    for _ in 0..input.byte() {
+        let name = NAMES[usize::from(input.byte()) % NAMES.len()];
+        let length = input.byte().into();
+        headers.push((Cow::Borrowed(name), input.bytes(length).to_vec()));
+    }
+    let length = usize::from(input.u16());
+    let payload = input.bytes(length).to_vec();
+    let key = headers.first().map(|(_, value)| value.clone()).filter(|_| flags & FLAG_PRESENCE != 0);
+    Record { key, headers, payload: (flags & FLAG_TOMBSTONE == 0).then_some(payload) }
+}
+
+/// Records for a bridge that serves and has a call in flight. The call ends once at most; every record that the bridge writes can be read.
+pub fn records(bytes: &[u8]) {
+    let mut input = Bytes(bytes);
+    let mut attacked = Attacked::new();
+    while !input.is_empty() {
+        let flags = input.byte();
+        let record = record(flags, &mut input);
+        written_again(&record);
+        let topic = if flags & FLAG_PRESENCE == 0 { Topic::Inbox } else { Topic::Presence };
+        attacked.read(topic, record);
+        if flags & FLAG_END != 0 {
+            attacked.end_started();
+        }
+    }
+    attacked.give(Input::Tick);
+}
+
+/// A request that was read is the same when it is written and read again.
+fn written_again(record: &Record) {
+    match read(&record.headers) {
+        Ok(envelope) => {
+            if let (Content::Request(head, place), Some(from)) = (&envelope.content, &envelope.from) {
+                let again = Writer::new(from).request(&envelope.correlation, envelope.to.unwrap_or(0), head, *place);
+                let read_again = read(&again.headers).expect("what was written is read");
+                assert_eq!(read_again.content, envelope.content);
+            }
+        }
+        Err(malformed) => assert_says_something(&malformed),
+    }
+}
+
+struct Attacked {
+    core: BridgeCore,
+    now: Now,
+    offset: i64,
+    started: Vec<Effect>,
+    ends: usize,
+}
+
+impl Attacked {
+    fn new() -> Self {
+        let options = CoreOptions {
+            prefix: "p".to_owned(),
+            name: OWN.0.to_owned(),
+            machine: "m".to_owned(),
+            process: "x".to_owned(),
+            offer: vec![ROUTE.parse().expect("a filter")],
+            take: vec![ROUTE.parse().expect("a filter")],
+            reply_topics: vec!["p.reply.*".parse().expect("a filter")],
+            limits: Limits {
+                segment_bytes: SEGMENT_BYTES,
+                calls_per_peer: 8,
+                bytes_per_peer: 16 << 10,
+                ..Limits::default()
+            },
+        };
+        let now = Now { monotonic_ns: 1_000_000_000_000, epoch_ns: 0 };
+        let core = BridgeCore::new(options, OWN.1);
+        let mut attacked = Self { core, now, offset: 0, started: Vec::new(), ends: 0 };
+        let mark = attacked.give(Input::Start);
+        let Some(Effect::Send(mark)) = mark.into_iter().nth(1) else { panic!("no mark is sent") };
+        let place = Appended { offset: 0, append_time_ms: 1_000 };
+        attacked.give(Input::Delivered { token: mark.token, result: Ok(place) });
+        let effects = attacked.read(Topic::Inbox, mark.record);
+        let lease = effects.into_iter().find_map(|effect| match effect {
+            Effect::Send(lease) if lease.record.key.is_some() => Some(lease.record),
+            _ => None,
+        });
+        attacked.read(Topic::Presence, lease.expect("the mark is read"));
+        let instances = vec![OfferedInstance { identity: 1, workers: 1, is_open: true, ..OfferedInstance::default() }];
+        let routes = vec![OfferedRoute { route: ROUTE.to_owned(), instances, ..OfferedRoute::default() }];
+        let mark = MarkPlace { offset: 0, time_ms: 1_000 };
+        let lease = Lease { protocol: 1, incarnation: PEER.1, mark, lease_ms: 5_000, routes, ..Lease::default() };
+        let lease = Writer::new(&bridge(PEER)).lease(PEER.0, "", Some(lease.to_json()));
+        attacked.read(Topic::Presence, lease);
+        let head = RequestHead { route: ROUTE.to_owned(), attempt: 1, ..RequestHead::default() };
+        let call = OutgoingCall { request: RequestId(1), head: Box::new(head), payload: vec![1, 2], timeout: None };
+        attacked.give(Input::Request(call));
+        assert_eq!((attacked.ends, attacked.core.in_flight()), (0, (1, 0)), "the call goes to the other bridge");
+        attacked
+    }
+
+    fn read(&mut self, topic: Topic, record: Record) -> Vec<Effect> {
+        self.offset += 1;
+        let append_time_ms = 1_000 + self.offset;
+        self.give(Input::Record(ReadRecord { topic, offset: self.offset, append_time_ms, record }))
+    }
+
+    fn give(&mut self, input: Input) -> Vec<Effect> {
+        self.now.monotonic_ns += 1_000_000;
+        let mut effects = Vec::new();
+        self.core.handle(input, self.now, &mut effects);
+        for effect in &effects {
+            match effect {
+                Effect::End { request, .. } => {
+                    assert_eq!(*request, RequestId(1));
+                    self.ends += 1;
+                }
+                Effect::Start(_) => self.started.push(effect.clone()),
+                Effect::Send(sent) if *sent.topic != *"p.presence" => {
+                    assert!(sent.topic.starts_with("p.inbox.") || sent.topic.starts_with("p.reply."), "{}", sent.topic);
+                    read(&sent.record.headers).expect("what a bridge writes is read");
+                    let length = sent.record.payload.as_ref().map_or(0, Vec::len);
+                    assert!(length <= SEGMENT_BYTES, "{length}");
+                }
+                Effect::Notice(notice) => assert_says_something(notice),
+                _ => {}
+            }
+        }
+        assert!(self.ends <= 1, "the call ends once");
+        assert!(self.core.next_tick_ns() > self.now.monotonic_ns, "it would tick for ever");
+        effects
+    }
+
+    fn end_started(&mut self) {
+        for started in std::mem::take(&mut self.started) {
+            let Effect::Start(call) = started else { continue };
+            let outcome = Outcome::Reply(call.payload);
+            self.give(Input::CallEnded { call: call.call, outcome });
+        }
+    }
+}
+
+/// A lease, or the end of a call, as JSON: what was read is the same when it is written and read again.
+pub fn json(bytes: &[u8]) {
+    match Lease::read(bytes) {
+        Ok(lease) => assert_eq!(Lease::read(&lease.to_json()).as_ref(), Ok(&lease)),
+        Err(error) => assert_says_something(&error),
+    }
+    if let Ok(ended) = Ended::read(bytes) {
+        let short = Ended::read(&ended.to_json()).expect("what was written is read");
+        assert_eq!(Ended::read(&short.to_json()), Ok(short));
+    }
+}

@@ -1,0 +1,124 @@
+//! [`Calls`]: calls of the domain for requests of others.
+
+use super::ready::{Ready, Source};
+use crate::bridge_core::Input;
+use crate::effects::{CallId, IncomingCall};
+use crate::outcome::Outcome;
+use crate::record::RequestHead;
+use gapless_message::Encoding;
+use gapless_message::described::TypeDescription;
+use gapless_rpc::relay::{RelayedCall, RelayedCaller};
+use gapless_rpc::{Call, CallError, Domain, Retry};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+/// Callers that are kept: each has a table, of which a process has 1,024 at most.
+const CALLERS_MAX: usize = 512;
+
+type CallerKey = (String, TypeDescription, TypeDescription);
+
+/// Calls under way, and the callers that they are made by.
+pub(super) struct Calls {
+    ready: Arc<Ready>,
+    /// With the count of calls at which each was used last.
+    callers: HashMap<CallerKey, (RelayedCaller, u64)>,
+    made: u64,
+    under_way: HashMap<CallId, Call<Vec<u8>>>,
+}
+
+impl Calls {
+    pub(super) fn new(ready: Arc<Ready>) -> Self {
+        Self { ready, callers: HashMap::new(), made: 0, under_way: HashMap::new() }
+    }
+
+    /// Calls under way.
+    pub(super) fn len(&self) -> usize {
+        self.under_way.len()
+    }
+
+    /// Makes a call. Its outcome if it has ended already.
+    pub(super) fn start(&mut self, domain: &Domain, incoming: IncomingCall) -> Option<Input> {
+        let IncomingCall { call, head, payload, timeout } = incoming;
+        let caller = match self.caller(domain, &head) {
+            Ok(caller) => caller,
+            Err(error) => return Some(Input::CallEnded { call, outcome: Outcome::from(error) }),
+        };
+        let RequestHead { headers, key, priority, is_one_way, hops, attempt, trace, instance, query, .. } = *head;
+        let under_way = caller.start(RelayedCall {
+            payload,
+            headers,
+            key,
+            priority,
+            timeout,
+            is_one_way,
+            hops,
+            attempt,
+            trace,
+            // The policy of the route is the caller's, in its own domain.
+            retry: Retry::Never,
+            wait_for_route: None,
+            instance,
+            query,
+        });
+        self.under_way.insert(call, under_way);
+        self.look(call)
+    }
+
+    /// Looks whether a call has ended.
+    pub(super) fn look(&mut self, call: CallId) -> Option<Input> {
+        let Entry::Occupied(mut under_way) = self.under_way.entry(call) else { return None };
+        let waker = self.ready.waker(Source::Call(call));
+        let Poll::Ready(ended) = Pin::new(under_way.get_mut()).poll(&mut Context::from_waker(&waker)) else {
+            return None;
+        };
+        drop(under_way.remove());
+        let outcome = match ended {
+            Ok(reply) => Outcome::Reply(reply),
+            Err(error) => Outcome::from(error),
+        };
+        Some(Input::CallEnded { call, outcome })
+    }
+
+    /// Gives a call up.
+    pub(super) fn cancel(&mut self, call: CallId) {
+        self.under_way.remove(&call);
+    }
+
+    /// The caller for a request: of its route and its types.
+    fn caller(&mut self, domain: &Domain, head: &RequestHead) -> Result<&RelayedCaller, CallError> {
+        self.made += 1;
+        let key = (head.route.clone(), request_type(head), reply_type(head));
+        if !self.callers.contains_key(&key) {
+            if self.callers.len() >= CALLERS_MAX
+                && let Some(oldest) = self.callers.iter().min_by_key(|(_, (_, used))| *used).map(|(key, _)| key.clone())
+            {
+                self.callers.remove(&oldest);
+            }
+            let made = domain.relayed_caller(&key.0, key.1.clone(), key.2.clone());
+            let caller =
+                made.map_err(|error| CallError::Unavailable { route: key.0.clone(), reason: error.to_string() })?;
+            self.callers.insert(key.clone(), (caller, 0));
+        }
+        let (caller, used) = self.callers.get_mut(&key).expect("it was there or is inserted");
+        *used = self.made;
+        Ok(caller)
+    }
+}
+
+/// The type of a request as its caller writes it.
+fn request_type(head: &RequestHead) -> TypeDescription {
+    let described = head.request_type.clone().unwrap_or_default();
+    match head.encoding {
+        // A caller that knows no types: the route reads JSON, and answers in JSON.
+        Encoding::Json => TypeDescription { encoding: Encoding::Json, fingerprint: 0, ..described },
+        encoding => TypeDescription { encoding, fingerprint: head.fingerprint, ..described },
+    }
+}
+
+fn reply_type(head: &RequestHead) -> TypeDescription {
+    let described = head.reply_type.clone();
+    described.unwrap_or_else(|| TypeDescription { encoding: head.encoding, ..TypeDescription::default() })
+}

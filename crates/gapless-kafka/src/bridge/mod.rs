@@ -1,0 +1,241 @@
+//! [`Bridge`]: a bridge that runs. One thread has its domain, its clients of the broker and the [`BridgeCore`] between them.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | `running` | the thread: inputs to the core, its effects |
+//! | `broker` | the producer, the consumers of inbox and leases, the topics |
+//! | `relays` | routes of other machines, served in the domain |
+//! | `calls` | calls of the domain for others |
+//! | `offers` | the routes that the domain serves |
+//! | `ready` | the sources that have something for the thread |
+
+mod broker;
+mod calls;
+mod offers;
+mod ready;
+mod relays;
+mod running;
+
+use crate::client::ClientError;
+use crate::config::{BridgeConfig, DomainPlace};
+use crate::counters::Counters;
+use crate::effects::{BridgeError, Notice};
+use gapless_agent::monotonic::monotonic_ns;
+use gapless_rpc::{Domain, DomainOptions, RpcError};
+use ready::{Ready, Source};
+use running::Running;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+
+/// A bridge that runs, until [`Bridge::stop`] or an error. Dropping it stops it and waits for its end.
+#[derive(Debug)]
+pub struct Bridge {
+    thread: Option<JoinHandle<Result<(), RunError>>>,
+    shared: Arc<Shared>,
+}
+
+/// Shared by the bridge's thread and its owner.
+#[derive(Debug)]
+struct Shared {
+    ready: Arc<Ready>,
+    is_stopping: AtomicBool,
+    state: Mutex<BridgeState>,
+}
+
+/// A bridge at one moment, a second old at most.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BridgeState {
+    /// It serves: its mark and its lease are in their topics.
+    pub is_serving: bool,
+    /// Routes of other machines that it serves in its domain, in order.
+    pub relayed: Vec<String>,
+    /// Relayed requests without an end.
+    pub requests: usize,
+    /// Calls of its domain for others without an end.
+    pub calls: usize,
+    /// Counters since its start.
+    pub counters: Counters,
+}
+
+/// An event of a bridge, for its operator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BridgeEvent {
+    /// The broker, or a topic, cannot be used yet; tried again.
+    Waiting(ClientError),
+    /// An event of the core.
+    Notice(Notice),
+    /// A route of another machine cannot be served here.
+    NotRelayed {
+        /// Route.
+        route: String,
+        /// Reason.
+        reason: String,
+    },
+    /// An existing topic has other settings than the protocol asks for.
+    TopicDiffers {
+        /// Topic.
+        topic: String,
+        /// Differences, in words.
+        differences: Vec<String>,
+    },
+}
+
+impl BridgeEvent {
+    /// Its kind, for programs.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Waiting(_) => "waiting",
+            Self::NotRelayed { .. } => "not_relayed",
+            Self::TopicDiffers { .. } => "topic_differs",
+            Self::Notice(notice) => match notice {
+                Notice::Serving => "serving",
+                Notice::PeerBegan { .. } => "peer_began",
+                Notice::PeerStopped { .. } => "peer_stopped",
+                Notice::PeerSilent { .. } => "peer_silent",
+                Notice::PeerBack { .. } => "peer_back",
+                Notice::BadLease { .. } => "bad_lease",
+                Notice::BrokerLost { .. } => "broker_lost",
+                Notice::BrokerBack => "broker_back",
+                Notice::LeaseFull { .. } => "lease_full",
+            },
+        }
+    }
+}
+
+impl std::fmt::Display for BridgeEvent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Waiting(error) => write!(f, "waiting for the broker: {error}"),
+            Self::Notice(notice) => notice.fmt(f),
+            Self::NotRelayed { route, reason } => write!(f, "the route {route} is not served here: {reason}"),
+            Self::TopicDiffers { topic, differences } => {
+                write!(f, "the topic {topic} has other settings than expected: {}", differences.join("; "))
+            }
+        }
+    }
+}
+
+/// A bridge that does not start, or has ended by an error.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The domain cannot be opened.
+    #[error(transparent)]
+    Domain(#[from] RpcError),
+    /// A secret of the file cannot be read.
+    #[error("{0}")]
+    Secret(String),
+    /// The broker refuses this bridge, or its client cannot be made.
+    #[error(transparent)]
+    Broker(#[from] ClientError),
+    /// A topic was made with settings under which the protocol does not hold.
+    #[error("the topic {topic} cannot be used: {reason}")]
+    Topic {
+        /// Topic.
+        topic: String,
+        /// Found and expected settings.
+        reason: String,
+    },
+    /// Another bridge has the name.
+    #[error(transparent)]
+    Ended(#[from] BridgeError),
+    /// The operating system refuses something.
+    #[error("{operation}: {error}")]
+    System {
+        /// Operation.
+        operation: &'static str,
+        /// Its words.
+        error: io::Error,
+    },
+}
+
+impl Bridge {
+    /// Opens the domain of the file and starts the bridge's thread, which waits for the broker where that is not there yet. `told` is called
+    /// on that thread and must not sleep.
+    ///
+    /// # Errors
+    /// A secret that cannot be read, a domain that cannot be opened, a machine without threads or descriptors.
+    pub fn start(config: BridgeConfig, told: impl FnMut(&BridgeEvent) + Send + 'static) -> Result<Self, RunError> {
+        let process_name = format!("bridge {}", config.name);
+        let options = DomainOptions { process_name: Some(process_name), slots: 4096, ..DomainOptions::default() };
+        let domain = match &config.domain {
+            DomainPlace::Default => Domain::open_from_environment("default", options)?,
+            DomainPlace::Name(name) => Domain::open(name, options)?,
+            DomainPlace::Directory(path) => Domain::open_directory(path, options)?,
+        };
+        let ready = Arc::new(Ready::default());
+        let shared = Arc::new(Shared {
+            ready: Arc::clone(&ready),
+            is_stopping: AtomicBool::new(false),
+            state: Mutex::default(),
+        });
+        let run = Running::new(config, domain, Arc::clone(&shared), Box::new(told))?;
+        let system = |error| RunError::System { operation: "starting the thread of a bridge", error };
+        let thread =
+            std::thread::Builder::new().name("gapless-bridge".to_owned()).spawn(move || run.run()).map_err(system)?;
+        Ok(Self { thread: Some(thread), shared })
+    }
+
+    /// Begins a clean stop: nothing new is taken, calls under way have the stop time of the file to end.
+    pub fn stop(&self) {
+        // Release: pairs with the Acquire of the thread, which is woken behind it.
+        self.shared.is_stopping.store(true, Ordering::Release);
+        self.shared.ready.tell(Source::Owner);
+    }
+
+    /// Whether its thread has ended.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// Its state.
+    #[must_use]
+    pub fn state(&self) -> BridgeState {
+        self.shared.state.lock().expect("nobody panics with the lock").clone()
+    }
+
+    /// Stops it if it runs, and waits for its end.
+    ///
+    /// # Errors
+    /// The error that has ended it.
+    ///
+    /// # Panics
+    /// With the panic of its thread.
+    pub fn end(mut self) -> Result<(), RunError> {
+        self.stop();
+        let Some(thread) = self.thread.take() else { return Ok(()) };
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
+
+impl Drop for Bridge {
+    fn drop(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            self.stop();
+            if let Ok(Err(error)) = thread.join() {
+                tracing::error!(%error, "a bridge has ended");
+            }
+        }
+    }
+}
+
+/// Now, for the core.
+fn now() -> gapless_agent::Now {
+    gapless_agent::Now { monotonic_ns: monotonic_ns(), ..gapless_agent::Now::default() }
+}
+
+/// A random number that is not 0.
+fn random() -> Result<u64, RunError> {
+    loop {
+        let mut bytes = [0; 8];
+        let system = |error| RunError::System { operation: "drawing a random number", error };
+        gapless_agent::random::fill(&mut bytes).map_err(system)?;
+        match u64::from_le_bytes(bytes) {
+            0 => {}
+            drawn => return Ok(drawn),
+        }
+    }
+}

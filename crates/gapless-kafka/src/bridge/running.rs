@@ -1,0 +1,246 @@
+//! [`Running`]: the bridge's thread. It gives the core each input, and does its effects.
+
+use super::broker::{Broker, OwnTopics};
+use super::calls::Calls;
+use super::offers::Offers;
+use super::ready::{Ready, Source};
+use super::relays::Relays;
+use super::{BridgeEvent, BridgeState, RunError, Shared, now, random};
+use crate::bridge_core::{BridgeCore, Input};
+use crate::client::{self, Connection, ProducerOptions, TopicSpec};
+use crate::config::{BridgeConfig, Compression};
+use crate::effects::{Effect, OutgoingRecord, Token};
+use crate::record::names;
+use gapless_rpc::Domain;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// Longest sleep: a wake-up that is lost costs no more.
+const SLEEP_MAX: Duration = Duration::from_secs(1);
+/// Between two looks at requests of which nobody tells when they are given up.
+const LOOK: Duration = Duration::from_millis(50);
+/// Longest wait for acknowledgements at the end.
+const FLUSH_MAX: Duration = Duration::from_secs(2);
+/// Time for which the broker keeps the records of an inbox: longer than any call, shorter than what a disk should hold.
+const INBOX_RETENTION: Duration = Duration::from_secs(3600);
+/// Between two showings of the state, ns.
+const SHOWN_EVERY_NS: u64 = 100_000_000;
+
+/// The state of the bridge's thread.
+pub(super) struct Running {
+    ready: Arc<Ready>,
+    shared: Arc<Shared>,
+    told: Box<dyn FnMut(&BridgeEvent) + Send>,
+    domain: Domain,
+    core: BridgeCore,
+    has_started: bool,
+    has_asked_to_stop: bool,
+    broker: Broker,
+    relays: Relays,
+    calls: Calls,
+    inputs: VecDeque<Input>,
+    effects: Vec<Effect>,
+    /// The request of which no record goes out any more, because its caller has given it up.
+    given_up: Option<Token>,
+    /// When the state is shown next, ns of the monotonic clock; 0 at once.
+    show_ns: u64,
+}
+
+impl Running {
+    /// Nothing is connected yet.
+    ///
+    /// # Errors
+    /// A secret that cannot be read, a machine without random numbers.
+    pub(super) fn new(
+        config: BridgeConfig,
+        domain: Domain,
+        shared: Arc<Shared>,
+        told: Box<dyn FnMut(&BridgeEvent) + Send>,
+    ) -> Result<Self, RunError> {
+        let ready = Arc::clone(&shared.ready);
+        let machine = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        let process = format!("process {}", std::process::id());
+        let mut connection = Connection::new(&config.brokers.join(","), &format!("gapless-bridge-{}", config.name));
+        connection.properties.clone_from(&config.properties);
+        for (name, secret) in &config.secrets {
+            let value = secret.read().map_err(|error| RunError::Secret(error.to_string()))?;
+            connection.properties.push((name.clone(), value));
+        }
+        let compression = match config.compression {
+            Compression::None => client::Compression::None,
+            Compression::Lz4 => client::Compression::Lz4,
+            Compression::Snappy => client::Compression::Snappy,
+        };
+        let options = ProducerOptions { compression, ..ProducerOptions::default() };
+        let topics = OwnTopics {
+            inbox: TopicSpec::inbox(&names::inbox(&config.prefix, &config.name), INBOX_RETENTION, compression),
+            presence: TopicSpec::compacted(&names::presence(&config.prefix)),
+        };
+        let core = BridgeCore::new(config.core_options(&machine, &process), random()?);
+        Ok(Self {
+            broker: Broker::new(Arc::clone(&ready), connection, options, topics),
+            relays: Relays::new(Arc::clone(&ready), &machine),
+            calls: Calls::new(Arc::clone(&ready)),
+            ready,
+            shared,
+            told,
+            domain,
+            core,
+            has_started: false,
+            has_asked_to_stop: false,
+            inputs: VecDeque::new(),
+            effects: Vec::new(),
+            given_up: None,
+            show_ns: 0,
+        })
+    }
+
+    /// Runs to the end of the bridge.
+    ///
+    /// # Errors
+    /// The error that ends it.
+    pub(super) fn run(mut self) -> Result<(), RunError> {
+        self.ready.attach();
+        let _offers = Offers::watch(&self.domain, &self.ready)?;
+        self.broker.prepare()?;
+        let mut sources = Vec::new();
+        loop {
+            self.ready.take(&mut sources);
+            let is_idle = sources.is_empty();
+            for source in sources.drain(..) {
+                self.look(source)?;
+            }
+            if is_idle {
+                self.broker.take(&mut self.inputs)?;
+                self.relays.look_at_unwatched(&mut self.inputs);
+            }
+            if self.has_started && now().monotonic_ns >= self.core.next_tick_ns() {
+                self.inputs.push_back(Input::Tick);
+            }
+            if let Some(ended) = self.handle_inputs()? {
+                self.broker.flush(FLUSH_MAX);
+                self.show_ns = 0;
+                self.show();
+                return ended;
+            }
+            self.show();
+            self.ready.sleep(self.sleep_time());
+        }
+    }
+
+    fn sleep_time(&self) -> Duration {
+        let until_tick = match self.has_started {
+            true => Duration::from_nanos(self.core.next_tick_ns().saturating_sub(now().monotonic_ns)),
+            false => SLEEP_MAX,
+        };
+        let longest = if self.relays.has_unwatched() { LOOK } else { SLEEP_MAX };
+        until_tick.min(longest)
+    }
+
+    /// Looks at a source that has something.
+    fn look(&mut self, source: Source) -> Result<(), RunError> {
+        match source {
+            Source::Owner => {
+                // Acquire: pairs with the Release of the owner.
+                if self.shared.is_stopping.load(Ordering::Acquire) && !self.has_asked_to_stop {
+                    self.has_asked_to_stop = true;
+                    self.inputs.push_back(Input::Stop);
+                }
+            }
+            Source::Broker => {
+                for input in self.broker.prepared(&mut *self.told)?.into_iter().flatten() {
+                    if input == Input::Start {
+                        self.has_started = true;
+                    }
+                    self.inputs.push_back(input);
+                }
+                self.broker.take(&mut self.inputs)?;
+            }
+            Source::Routes => self.inputs.push_back(Input::Offers(Offers::now(&self.domain))),
+            Source::Relay(number) => self.relays.take(number, &mut self.inputs),
+            Source::Request(request) => self.relays.look(request, &mut self.inputs),
+            Source::Call(call) => self.inputs.extend(self.calls.look(call)),
+        }
+        Ok(())
+    }
+
+    /// Gives the core its inputs, also those that follow from effects. The end of the bridge if it has come.
+    fn handle_inputs(&mut self) -> Result<Option<Result<(), RunError>>, RunError> {
+        if !self.has_started {
+            // Nobody was told of this bridge yet.
+            return Ok(self.has_asked_to_stop.then_some(Ok(())));
+        }
+        while let Some(input) = self.inputs.pop_front() {
+            let mut effects = std::mem::take(&mut self.effects);
+            self.core.handle(input, now(), &mut effects);
+            for effect in effects.drain(..) {
+                if let Some(ended) = self.perform(effect)? {
+                    return Ok(Some(ended));
+                }
+            }
+            self.effects = effects;
+        }
+        Ok(None)
+    }
+
+    /// Does an effect. The end of the bridge if that is the effect.
+    fn perform(&mut self, effect: Effect) -> Result<Option<Result<(), RunError>>, RunError> {
+        match effect {
+            Effect::ReadPresence => self.broker.read_presence()?,
+            Effect::ReadInbox { offset } => self.broker.read_inbox(offset)?,
+            Effect::Send(outgoing) => self.send(&outgoing),
+            Effect::Start(incoming) => self.inputs.extend(self.calls.start(&self.domain, incoming)),
+            Effect::Cancel(call) => self.calls.cancel(call),
+            Effect::End { request, outcome } => self.relays.end(request, outcome),
+            Effect::Relay(remote) => {
+                self.show_ns = 0;
+                let route = remote.route.clone();
+                if let Err(error) = self.relays.relay(&self.domain, remote) {
+                    (self.told)(&BridgeEvent::NotRelayed { route, reason: error.to_string() });
+                }
+            }
+            Effect::Withdraw { route } => {
+                self.show_ns = 0;
+                self.relays.withdraw(&route);
+            }
+            Effect::Notice(notice) => {
+                self.show_ns = 0;
+                (self.told)(&BridgeEvent::Notice(notice));
+            }
+            Effect::Ended(ended) => return Ok(Some(ended.map_err(RunError::from))),
+        }
+        Ok(None)
+    }
+
+    fn send(&mut self, outgoing: &OutgoingRecord) {
+        if self.given_up == Some(outgoing.token) {
+            return;
+        }
+        if let Some(request) = outgoing.begins
+            && !self.relays.begin(request, &mut self.inputs)
+        {
+            self.given_up = Some(outgoing.token);
+            return;
+        }
+        self.inputs.extend(self.broker.send(outgoing));
+    }
+
+    /// Shows the state to the owner, now and then.
+    fn show(&mut self) {
+        let now_ns = now().monotonic_ns;
+        if now_ns < self.show_ns {
+            return;
+        }
+        self.show_ns = now_ns + SHOWN_EVERY_NS;
+        let state = BridgeState {
+            is_serving: self.has_started && self.core.is_serving(),
+            relayed: self.relays.names(),
+            requests: self.relays.len(),
+            calls: self.calls.len(),
+            counters: *self.core.counters(),
+        };
+        *self.shared.state.lock().expect("nobody panics with the lock") = state;
+    }
+}

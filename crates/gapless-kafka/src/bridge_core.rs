@@ -1,0 +1,352 @@
+//! [`BridgeCore`]: one bridge, as a state machine. It has an incarnation, which begins with a mark in its inbox; it renews its lease
+//! and watches those of others; and it gives each input to the part that it concerns.
+//!
+//! # Signs of life
+//! Each `lease_interval` the bridge writes its lease and a ping to itself. It reads both back: so it knows that the broker is there,
+//! and how late the broker's clock is. If one of them does not come back for `lease_time`, the broker is lost: requests end with
+//! that reason, and no other bridge is called silent, because the silence is its own.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | `inbox` | records of the own inbox |
+//! | `ending` | a bridge that stops, is replaced, or begins again |
+//! | `leases` | the leases of others, and the own one |
+//! | `signs_of_life` | heartbeats, the broker's state and clock |
+//! | `input` | [`Input`]: an event for a core |
+
+mod ending;
+mod inbox;
+mod input;
+mod leases;
+mod signs_of_life;
+
+use crate::calls_in::{CallsIn, Turn};
+use crate::calls_out::{Appended, CallsOut, NotAppended, OutgoingCall};
+use crate::config::CoreOptions;
+use crate::counters::Counters;
+use crate::effects::{Effect, Notice, OutgoingRecord, RemoteRoute, Token};
+use crate::outcome::{Ended, Outcome};
+use crate::peers::Peers;
+use crate::presence::{MarkPlace, OfferedRoute};
+use crate::record::names::{self, BridgeId};
+use crate::record::{Record, Writer, read};
+use gapless_agent::Now;
+use gapless_agent::monotonic::saturating_ns;
+use signs_of_life::{Broker, TopicEnd};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+pub use input::{Input, ReadRecord, Topic};
+
+/// Changes of a lease are written together for so long, ns.
+const LEASE_PAUSE_NS: u64 = 50_000_000;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Before [`Input::Start`].
+    New,
+    /// The mark is on its way, or could not be sent.
+    Marking { is_sent: bool },
+    /// The mark was appended, and is not read yet.
+    Reading,
+    /// The mark was read: requests are taken. The own lease is not read yet.
+    Joining,
+    /// The own lease was read, and with it all that were written before.
+    Serving,
+    /// No more requests are taken; those in flight may end until then, ns of the monotonic clock.
+    Stopping { until_ns: u64 },
+    /// The tombstone is on its way; the bridge ends then at the latest.
+    Leaving { until_ns: u64, is_delivered: bool },
+    /// Inputs are ignored.
+    Ended,
+}
+
+/// A bridge. See the [module](self).
+#[derive(Debug)]
+pub struct BridgeCore {
+    options: CoreOptions,
+    id: BridgeId,
+    writer: Writer,
+    inbox: Arc<str>,
+    presence: Arc<str>,
+    phase: Phase,
+    mark: Option<MarkPlace>,
+    /// Number of the last mark, and of the last lease.
+    last_sent: u64,
+    peers: Peers,
+    calls_out: CallsOut,
+    calls_in: CallsIn,
+    offers: Vec<OfferedRoute>,
+    /// Routes that relays stand for.
+    relayed: BTreeMap<String, RemoteRoute>,
+    routes_left_out: usize,
+    /// Bridges whose leases cannot be used, with the reason.
+    refused_leases: HashMap<String, String>,
+    inbox_end: TopicEnd,
+    presence_end: TopicEnd,
+    beat_ns: u64,
+    lease_sent_ns: u64,
+    is_lease_due: bool,
+    broker: Broker,
+    /// Time of the last input, ns of the monotonic clock.
+    last_input_ns: u64,
+    counters: Counters,
+}
+
+impl BridgeCore {
+    /// A bridge that does nothing yet. `incarnation` is a random number.
+    #[must_use]
+    pub fn new(options: CoreOptions, incarnation: u64) -> Self {
+        let id = BridgeId { name: options.name.as_str().into(), incarnation };
+        Self {
+            writer: Writer::new(&id),
+            inbox: names::inbox(&options.prefix, &options.name).into(),
+            presence: names::presence(&options.prefix).into(),
+            phase: Phase::New,
+            mark: None,
+            last_sent: 0,
+            peers: Peers::new(&options.prefix, options.take.clone(), options.limits),
+            calls_out: CallsOut::new(&options.limits),
+            calls_in: CallsIn::new(&options),
+            offers: Vec::new(),
+            relayed: BTreeMap::new(),
+            routes_left_out: 0,
+            refused_leases: HashMap::new(),
+            inbox_end: TopicEnd::default(),
+            presence_end: TopicEnd::default(),
+            beat_ns: 0,
+            lease_sent_ns: 0,
+            is_lease_due: false,
+            broker: Broker::default(),
+            last_input_ns: 0,
+            counters: Counters::default(),
+            id,
+            options,
+        }
+    }
+
+    /// Takes an input at a time, of which only the monotonic clock is read, and appends effects.
+    ///
+    /// # Panics
+    /// If the name of a request is used twice.
+    pub fn handle(&mut self, input: Input, now: Now, effects: &mut Vec<Effect>) {
+        if self.phase == Phase::Ended {
+            return;
+        }
+        let now_ns = now.monotonic_ns;
+        self.notice_pause(now_ns);
+        match input {
+            Input::Start => self.start(now_ns, effects),
+            Input::Record(record) => self.read(record, now_ns, effects),
+            Input::Delivered { token, result } => self.delivered(token, result, now_ns, effects),
+            Input::Request(call) => self.request(call, now_ns, effects),
+            Input::GivenUp(request) => self.calls_out.give_up(&self.writer, request, &mut self.peers, effects),
+            Input::CallEnded { call, outcome } => {
+                self.with_calls_in(now_ns, effects, |calls, turn| calls.ended(call, outcome, turn));
+            }
+            Input::Offers(offers) => self.set_offers(offers, effects),
+            Input::BrokerTrouble { reason } => self.broker.words = reason,
+            Input::InboxLost { incarnation, reason } => self.begin_again(incarnation, &reason, now_ns, effects),
+            Input::Stop => self.stop(now_ns, effects),
+            Input::Tick => {}
+        }
+        self.do_due(now_ns, effects);
+    }
+
+    /// Time at which [`Input::Tick`] is due at the latest, ns of the monotonic clock.
+    #[must_use]
+    pub fn next_tick_ns(&self) -> u64 {
+        if self.phase == Phase::Ended {
+            return u64::MAX;
+        }
+        let lease_ns = Some(self.lease_sent_ns + LEASE_PAUSE_NS).filter(|_| self.is_lease_due && self.may_lease());
+        let stop_ns = match self.phase {
+            Phase::Stopping { until_ns } | Phase::Leaving { until_ns, .. } => Some(until_ns),
+            _ => None,
+        };
+        let peers_ns = Some(self.peers.next_expiry_ns()).filter(|_| self.may_judge(self.last_input_ns));
+        let calls_ns = [self.calls_out.next_deadline_ns(), self.calls_in.next_expiry_ns()];
+        let all = calls_ns.into_iter().chain([lease_ns, stop_ns, peers_ns]);
+        all.flatten().fold(self.beat_ns, u64::min)
+    }
+
+    /// True while the bridge writes leases.
+    const fn may_lease(&self) -> bool {
+        self.mark.is_some() && matches!(self.phase, Phase::Joining | Phase::Serving | Phase::Stopping { .. })
+    }
+
+    /// Records that changed nothing.
+    #[must_use]
+    pub const fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Whether the bridge serves: its mark and its lease were read back, and it does not stop.
+    #[must_use]
+    pub const fn is_serving(&self) -> bool {
+        matches!(self.phase, Phase::Serving)
+    }
+
+    /// Name and incarnation.
+    #[must_use]
+    pub const fn id(&self) -> &BridgeId {
+        &self.id
+    }
+
+    /// Calls in flight: to other bridges, and from them.
+    #[must_use]
+    pub fn in_flight(&self) -> (usize, usize) {
+        (self.calls_out.len(), self.calls_in.len())
+    }
+
+    fn start(&mut self, now_ns: u64, effects: &mut Vec<Effect>) {
+        assert_eq!(self.phase, Phase::New, "a bridge starts once");
+        effects.push(Effect::ReadPresence);
+        self.send_mark(now_ns, effects);
+    }
+
+    fn send_mark(&mut self, now_ns: u64, effects: &mut Vec<Effect>) {
+        self.phase = Phase::Marking { is_sent: true };
+        self.beat_ns = now_ns + self.interval_ns();
+        (self.inbox_end.echo_ns, self.presence_end.echo_ns) = (now_ns, now_ns);
+        self.last_sent += 1;
+        let record = self.writer.mark(&self.words());
+        self.send(Token::Mark(self.last_sent), &self.inbox.clone(), record, effects);
+    }
+
+    /// The process, for people.
+    fn words(&self) -> String {
+        format!("{}/{}", self.options.machine, self.options.process)
+    }
+
+    fn interval_ns(&self) -> u64 {
+        saturating_ns(self.options.limits.lease_interval)
+    }
+
+    fn lease_ns(&self) -> u64 {
+        saturating_ns(self.options.limits.lease_time)
+    }
+
+    fn send(&self, token: Token, topic: &Arc<str>, record: Record, effects: &mut Vec<Effect>) {
+        effects.push(Effect::Send(OutgoingRecord { token, topic: topic.clone(), record, begins: None }));
+    }
+
+    /// True while requests of others are taken.
+    const fn is_marked(&self) -> bool {
+        matches!(self.phase, Phase::Joining | Phase::Serving | Phase::Stopping { .. } | Phase::Leaving { .. })
+    }
+
+    fn with_calls_in(&mut self, now_ns: u64, effects: &mut Vec<Effect>, act: impl FnOnce(&mut CallsIn, &mut Turn<'_>)) {
+        let time = self.inbox_end.time;
+        let age_ns = move |append_time_ms| time.age_ns(append_time_ms, now_ns);
+        let (writer, counters) = (&self.writer, &mut self.counters);
+        act(&mut self.calls_in, &mut Turn { writer, now_ns, age_ns: &age_ns, counters, effects });
+    }
+
+    fn request(&mut self, call: OutgoingCall, now_ns: u64, effects: &mut Vec<Effect>) {
+        let reason = match self.phase {
+            Phase::Serving => self.broker_words(now_ns),
+            Phase::Stopping { .. } | Phase::Leaving { .. } => Some(format!("bridge {} stops", self.id.name)),
+            _ => Some(format!("bridge {} has not begun yet", self.id.name)),
+        };
+        match reason {
+            None => self.calls_out.begin((&self.id, &self.writer), call, &mut self.peers, now_ns, effects),
+            Some(reason) => {
+                let outcome = Outcome::Ended(Ended::NoRoute { reason });
+                effects.push(Effect::End { request: call.request, outcome });
+            }
+        }
+    }
+
+    fn delivered(
+        &mut self,
+        token: Token,
+        result: Result<Appended, NotAppended>,
+        now_ns: u64,
+        effects: &mut Vec<Effect>,
+    ) {
+        match token {
+            Token::Mark(number) if number == self.last_sent && self.phase == (Phase::Marking { is_sent: true }) => {
+                match result {
+                    Ok(Appended { offset, .. }) => {
+                        self.phase = Phase::Reading;
+                        effects.push(Effect::ReadInbox { offset });
+                    }
+                    Err(NotAppended { reason, .. }) => {
+                        // Sent again with the next beat. A second mark of one life changes nothing.
+                        self.phase = Phase::Marking { is_sent: false };
+                        self.broker.words = reason;
+                    }
+                }
+            }
+            Token::Lease(number) if number == self.last_sent => {
+                if let Phase::Leaving { is_delivered, .. } = &mut self.phase {
+                    *is_delivered = true;
+                }
+                if let Err(NotAppended { reason, .. }) = result {
+                    self.broker.words = reason;
+                }
+            }
+            Token::Request(request) => {
+                self.calls_out.delivered(&self.writer, request, result, &mut self.peers, effects);
+            }
+            Token::Reply(reply) => {
+                let failed = result.err().map(|error| error.reason);
+                self.with_calls_in(now_ns, effects, |calls, turn| calls.delivered(reply, failed.as_deref(), turn));
+            }
+            Token::Mark(_) | Token::Lease(_) | Token::Control => {}
+        }
+    }
+
+    fn read(&mut self, record: ReadRecord, now_ns: u64, effects: &mut Vec<Effect>) {
+        let ReadRecord { topic, offset, append_time_ms, record } = record;
+        let end = match topic {
+            Topic::Inbox => &mut self.inbox_end,
+            Topic::Presence => &mut self.presence_end,
+        };
+        if !end.read(offset, append_time_ms, now_ns) {
+            self.counters.repeated_records += 1;
+            return;
+        }
+        match topic {
+            Topic::Presence => self.read_presence(record, append_time_ms, now_ns, effects),
+            Topic::Inbox => match read(&record.headers) {
+                Ok(envelope) => {
+                    let place = MarkPlace { offset, time_ms: append_time_ms };
+                    self.read_inbox(envelope, place, record.payload.unwrap_or_default(), now_ns, effects);
+                }
+                Err(malformed) => self.refuse_unread(&malformed, now_ns, effects),
+            },
+        }
+    }
+
+    /// True once the own lease was read. The leases before it may be of long ago, and their age is not known until then.
+    const fn is_joined(&self) -> bool {
+        matches!(self.phase, Phase::Serving | Phase::Stopping { .. } | Phase::Leaving { .. })
+    }
+
+    fn do_due(&mut self, now_ns: u64, effects: &mut Vec<Effect>) {
+        if self.phase == Phase::Ended || self.phase == Phase::New {
+            return;
+        }
+        self.calls_out.expire(&self.writer, now_ns, &mut self.peers, effects);
+        self.with_calls_in(now_ns, effects, |calls, turn| calls.expire(turn));
+        if now_ns >= self.beat_ns {
+            self.beat_ns = now_ns + self.interval_ns();
+            self.beat(now_ns, effects);
+        }
+        if self.is_lease_due && self.may_lease() && now_ns >= self.lease_sent_ns + LEASE_PAUSE_NS {
+            self.send_lease(now_ns, effects);
+        }
+        self.look_for_broker(now_ns, effects);
+        if self.may_judge(now_ns) {
+            for (peer, reason) in self.peers.expire(now_ns) {
+                let bridge = self.peers.get(peer).id.name.to_string();
+                let words = format!("bridge {bridge} is silent: {reason}");
+                effects.push(Effect::Notice(Notice::PeerSilent { bridge, reason }));
+                self.lose_peer(peer, &words, effects);
+            }
+        }
+        self.go_on_stopping(now_ns, effects);
+    }
+}

@@ -1,0 +1,77 @@
+//! [`Input`]: an event for a core.
+
+use crate::calls_out::{Appended, NotAppended, OutgoingCall};
+use crate::effects::{CallId, RequestId, Token};
+use crate::outcome::Outcome;
+use crate::presence::OfferedRoute;
+use crate::record::Record;
+
+/// A topic that a bridge reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Topic {
+    /// The own inbox.
+    Inbox,
+    /// The leases.
+    Presence,
+}
+
+/// A record that was read from partition 0 of a topic.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadRecord {
+    /// Topic.
+    pub topic: Topic,
+    /// Offset.
+    pub offset: i64,
+    /// Append time, ms since 1970.
+    pub append_time_ms: i64,
+    /// Content.
+    pub record: Record,
+}
+
+/// An event for a core.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// The first one.
+    Start,
+    /// A record was read, in the order of the topic's offsets.
+    Record(ReadRecord),
+    /// The producer's report on a record of [`Effect::Send`](crate::effects::Effect::Send): one for each, but for those that were never
+    /// handed over because their request would not begin.
+    Delivered {
+        /// Name of the record.
+        token: Token,
+        /// Place of the record, or why it has none.
+        result: Result<Appended, NotAppended>,
+    },
+    /// A relay took a request. It gets one [`Effect::End`](crate::effects::Effect::End).
+    Request(OutgoingCall),
+    /// The caller of a request no longer waits, or would not let it begin. It gets no [`Effect::End`](crate::effects::Effect::End) any
+    /// more.
+    GivenUp(RequestId),
+    /// A call of [`Effect::Start`](crate::effects::Effect::Start) has ended.
+    CallEnded {
+        /// Call.
+        call: CallId,
+        /// Outcome.
+        outcome: Outcome,
+    },
+    /// The ordinary instances of all routes of the own domain, whether offered or not: at the start, and when they change.
+    Offers(Vec<OfferedRoute>),
+    /// The client's words about a broker that it cannot reach. Only later reasons name them.
+    BrokerTrouble {
+        /// Words.
+        reason: String,
+    },
+    /// Records of the own inbox were lost before they were read: the topic was made again, or has deleted them. The bridge begins again
+    /// under another incarnation.
+    InboxLost {
+        /// Random number.
+        incarnation: u64,
+        /// Reason.
+        reason: String,
+    },
+    /// The bridge is to stop.
+    Stop,
+    /// Time has passed.
+    Tick,
+}

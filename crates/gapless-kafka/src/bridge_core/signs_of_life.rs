@@ -1,0 +1,140 @@
+//! Heartbeats, and what follows from those that come back: the state of the broker and the broker's clock.
+
+use super::{BridgeCore, Phase, Topic};
+use crate::broker_time::BrokerTime;
+use crate::effects::{Effect, Notice, Token};
+
+/// The end of a topic, as far as it was read.
+#[derive(Debug, Default)]
+pub(super) struct TopicEnd {
+    pub(super) time: BrokerTime,
+    /// Offset after the last record, and its append time.
+    pub(super) next: Option<(i64, i64)>,
+    /// Time at which the last own record came back, ns of the monotonic clock.
+    pub(super) echo_ns: u64,
+}
+
+impl TopicEnd {
+    /// Notes a record. False for one that was read before.
+    pub(super) fn read(&mut self, offset: i64, append_time_ms: i64, now_ns: u64) -> bool {
+        // A topic that was made again counts from 0, and its records are younger.
+        if self.next.is_some_and(|(next, last_ms)| offset < next && append_time_ms <= last_ms) {
+            return false;
+        }
+        self.next = Some((offset + 1, append_time_ms));
+        self.time.read(append_time_ms, now_ns);
+        true
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Broker {
+    /// Time since which nothing has come back, ns of the monotonic clock.
+    pub(super) lost_ns: Option<u64>,
+    /// The client's last words.
+    pub(super) words: String,
+}
+
+impl BridgeCore {
+    /// True while own records come back as they should, so that the silence of others says something about them.
+    pub(super) fn may_judge(&self, now_ns: u64) -> bool {
+        let silent_ns = now_ns.saturating_sub(self.echo_ns());
+        self.broker.lost_ns.is_none() && self.is_joined() && silent_ns <= 2 * self.interval_ns()
+    }
+
+    /// Time until which both topics have given own records back, ns of the monotonic clock.
+    pub(super) fn echo_ns(&self) -> u64 {
+        self.inbox_end.echo_ns.min(self.presence_end.echo_ns)
+    }
+
+    /// A process that was stopped for a while has read nothing meanwhile: it is no sign of others' silence.
+    pub(super) fn notice_pause(&mut self, now_ns: u64) {
+        let pause_ns = now_ns.saturating_sub(self.last_input_ns);
+        if self.last_input_ns != 0 && pause_ns > 2 * self.interval_ns() {
+            self.peers.be_patient(now_ns + self.lease_ns());
+            (self.inbox_end.echo_ns, self.presence_end.echo_ns) = (now_ns, now_ns);
+        }
+        self.last_input_ns = now_ns;
+    }
+
+    /// The reason for which nothing can be sent, if the broker is lost.
+    pub(super) fn broker_words(&self, now_ns: u64) -> Option<String> {
+        let Broker { lost_ns, words } = &self.broker;
+        let seconds = now_ns.saturating_sub((*lost_ns)?) / 1_000_000_000;
+        let more = if words.is_empty() { String::new() } else { format!(" ({words})") };
+        Some(format!("the broker of bridge {} cannot be reached since {seconds} s{more}", self.id.name))
+    }
+
+    /// An own record has come back, which was `sent` at that time of the monotonic clock, ns.
+    pub(super) fn echo(
+        &mut self,
+        topic: Topic,
+        sent: &str,
+        append_time_ms: i64,
+        now_ns: u64,
+        effects: &mut Vec<Effect>,
+    ) {
+        let silent_ns = now_ns.saturating_sub(self.echo_ns());
+        let end = match topic {
+            Topic::Inbox => &mut self.inbox_end,
+            Topic::Presence => &mut self.presence_end,
+        };
+        end.echo_ns = now_ns;
+        if let Ok(sent_ns) = sent.parse() {
+            end.time.read_own(append_time_ms, sent_ns, now_ns);
+        }
+        if silent_ns > 2 * self.interval_ns() {
+            // Records of others were late, too.
+            self.peers.be_patient(now_ns + 2 * self.interval_ns());
+        }
+        if topic == Topic::Presence && self.phase == Phase::Joining {
+            self.phase = Phase::Serving;
+            let time = self.presence_end.time;
+            self.peers.age(|append_ms| time.age_ns(append_ms, now_ns), now_ns);
+            // Bridges that have gone without a word are no news.
+            self.peers.expire(now_ns);
+            effects.push(Effect::Notice(Notice::Serving));
+            self.update_routes(effects);
+        }
+        if let Some(lost_ns) = self.broker.lost_ns
+            && self.inbox_end.echo_ns > lost_ns
+            && self.presence_end.echo_ns > lost_ns
+        {
+            self.broker = Broker::default();
+            self.peers.be_patient(now_ns + self.lease_ns());
+            effects.push(Effect::Notice(Notice::BrokerBack));
+        }
+    }
+
+    pub(super) fn beat(&mut self, now_ns: u64, effects: &mut Vec<Effect>) {
+        if self.phase == (Phase::Marking { is_sent: false }) {
+            return self.send_mark(now_ns, effects);
+        }
+        if !self.is_marked() || matches!(self.phase, Phase::Leaving { .. }) {
+            return;
+        }
+        self.is_lease_due = true;
+        let record = self.writer.control("ping", &now_ns.to_string(), None);
+        self.send(Token::Control, &self.inbox.clone(), record, effects);
+        if self.broker.lost_ns.is_none() {
+            for peer in self.peers.due_pings(now_ns) {
+                let peer = self.peers.get(peer);
+                let record = self.writer.control("ping", "", Some(peer.id.incarnation));
+                self.send(Token::Control, &peer.inbox.clone(), record, effects);
+            }
+        }
+    }
+
+    /// Looks whether own records come back.
+    pub(super) fn look_for_broker(&mut self, now_ns: u64, effects: &mut Vec<Effect>) {
+        let echo_ns = self.echo_ns();
+        let is_lost = self.is_marked() && now_ns.saturating_sub(echo_ns) >= self.lease_ns();
+        if !is_lost || self.broker.lost_ns.is_some() || matches!(self.phase, Phase::Leaving { .. }) {
+            return;
+        }
+        self.broker.lost_ns = Some(echo_ns);
+        let reason = self.broker_words(now_ns).unwrap_or_default();
+        self.calls_out.lose_all(&reason, &mut self.peers, effects);
+        effects.push(Effect::Notice(Notice::BrokerLost { reason }));
+    }
+}

@@ -1,0 +1,485 @@
+//! `CallsIn`: requests of other bridges, and of foreign programs, to this domain. Each is begun at most once, by its
+//! correlation, and answered once unless it is one-way.
+
+use crate::config::{CoreOptions, Limits, PAYLOAD_BYTES_MAX, TopicFilter};
+use crate::counters::Counters;
+use crate::effects::{CallId, Effect, IncomingCall, OutgoingRecord, Token};
+use crate::outcome::{Ended, Outcome};
+use crate::peers::{Load, PEERS_MAX};
+use crate::record::names::{self, BridgeId};
+use crate::record::{HOPS_MAX, Record, ReplyHead, RequestHead, ReturnAddress, SegmentPlace, Writer};
+use crate::route_filter::{RouteFilter, any_matches};
+use crate::segments::{Assemblies, AssemblyKey, SegmentFault, split};
+use gapless_agent::monotonic::saturating_ns;
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Requests that have ended are known for so long, to recognise a repeated one.
+const KNOWN_NS: u64 = 60_000_000_000;
+/// Requests that have ended are known up to this number.
+const KNOWN_MAX: usize = 16 << 10;
+/// Replies to programs that are no bridges are kept for a repeated request up to this length, and to this length together.
+const KEPT_BYTES_MAX: usize = 64 << 10;
+const KEPT_BYTES_TOGETHER: usize = 16 << 20;
+
+/// The place for replies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Address {
+    topic: Arc<str>,
+    /// Incarnation of a bridge.
+    to: Option<u64>,
+    correlation: String,
+}
+
+/// A request that is under way in the domain.
+#[derive(Debug)]
+struct CallIn {
+    key: Arc<AssemblyKey>,
+    route: String,
+    bytes: u64,
+    /// `None` for one-way requests.
+    address: Option<Address>,
+    is_of_bridge: bool,
+}
+
+/// A request that was seen.
+#[derive(Debug)]
+enum Known {
+    Running(CallId),
+    /// Ended, with the reply to a foreign program, if it was kept.
+    Ended(Option<Vec<Record>>),
+}
+
+/// A request whose payload is not whole yet.
+#[derive(Debug)]
+struct Unfinished {
+    head: Box<RequestHead>,
+    address: Option<Address>,
+    append_time_ms: i64,
+    is_of_bridge: bool,
+}
+
+/// A reply of which the producer has not said everything.
+#[derive(Debug)]
+struct Sent {
+    address: Address,
+    pending: u32,
+}
+
+/// Requests to this domain.
+#[derive(Debug)]
+pub(crate) struct CallsIn {
+    name: String,
+    prefix: String,
+    offer: Vec<RouteFilter>,
+    reply_topics: Vec<TopicFilter>,
+    limits: Limits,
+    calls: HashMap<CallId, CallIn>,
+    last_call: u64,
+    known: HashMap<Arc<AssemblyKey>, Known>,
+    /// Requests that have ended, in that order, with the time, ns of the monotonic clock.
+    ended: VecDeque<(u64, Arc<AssemblyKey>)>,
+    kept_bytes: usize,
+    unfinished: Assemblies<Unfinished>,
+    /// Requests in flight of each sender.
+    loads: HashMap<String, Load>,
+    /// Requests in flight of each route.
+    by_route: HashMap<String, u32>,
+    sent: HashMap<u64, Sent>,
+    last_reply: u64,
+    is_stopping: bool,
+}
+
+/// A record that a request came in.
+pub(crate) struct RequestRecord<'a> {
+    pub(crate) correlation: &'a str,
+    pub(crate) from: Option<&'a BridgeId>,
+    pub(crate) reply_topic: Option<&'a str>,
+    pub(crate) append_time_ms: i64,
+    pub(crate) payload: Vec<u8>,
+}
+
+/// Means of an input's turn.
+pub(crate) struct Turn<'a> {
+    pub(crate) writer: &'a Writer,
+    /// Monotonic time, ns.
+    pub(crate) now_ns: u64,
+    /// Time since an append time, ns.
+    pub(crate) age_ns: &'a dyn Fn(i64) -> u64,
+    pub(crate) counters: &'a mut Counters,
+    pub(crate) effects: &'a mut Vec<Effect>,
+}
+
+impl CallsIn {
+    pub(crate) fn new(options: &CoreOptions) -> Self {
+        Self {
+            name: options.name.clone(),
+            prefix: options.prefix.clone(),
+            offer: options.offer.clone(),
+            reply_topics: options.reply_topics.clone(),
+            limits: options.limits,
+            calls: HashMap::new(),
+            last_call: 0,
+            known: HashMap::new(),
+            ended: VecDeque::new(),
+            kept_bytes: 0,
+            unfinished: Assemblies::new(options.limits.assembly()),
+            loads: HashMap::new(),
+            by_route: HashMap::new(),
+            sent: HashMap::new(),
+            last_reply: 0,
+            is_stopping: false,
+        }
+    }
+
+    /// True if no call and no reply is under way.
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.calls.is_empty() && self.sent.is_empty()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.calls.len()
+    }
+
+    pub(crate) fn next_expiry_ns(&self) -> Option<u64> {
+        self.unfinished.next_expiry_ns()
+    }
+
+    /// Requests in flight of a route.
+    pub(crate) fn in_flight(&self, route: &str) -> u32 {
+        self.by_route.get(route).copied().unwrap_or(0)
+    }
+
+    /// Takes no more requests.
+    pub(crate) const fn stop(&mut self) {
+        self.is_stopping = true;
+    }
+
+    /// A request, or its first segment.
+    pub(crate) fn request(
+        &mut self,
+        record: RequestRecord<'_>,
+        head: Box<RequestHead>,
+        place: Option<SegmentPlace>,
+        turn: &mut Turn<'_>,
+    ) {
+        let RequestRecord { correlation, from, reply_topic, append_time_ms, payload } = record;
+        let address = self.address(correlation, from, reply_topic);
+        if address.is_none() && !head.is_one_way {
+            // No one can wait for a reply without a place for it.
+            turn.counters.without_address += 1;
+            return;
+        }
+        let key = (sender_of(from, reply_topic), correlation.to_owned());
+        if self.is_repeated(&key, address.as_ref(), turn) {
+            return;
+        }
+        let is_of_bridge = from.is_some();
+        let unfinished = Unfinished { head, address, append_time_ms, is_of_bridge };
+        let Some(place) = place else { return self.admit(key, unfinished, payload, turn) };
+        let segment_ns = saturating_ns(self.limits.segment_time);
+        let time_ns = unfinished.head.time_left_ms.map_or(segment_ns, |left_ms| {
+            left_ms.saturating_mul(1_000_000).saturating_sub((turn.age_ns)(append_time_ms))
+        });
+        let expires_ns = turn.now_ns.saturating_add(time_ns);
+        if let Err((unfinished, reason)) = self.unfinished.begin(key.clone(), unfinished, place, payload, expires_ns) {
+            let is_too_long = place.total_bytes > PAYLOAD_BYTES_MAX as u64;
+            let ended = if is_too_long { Ended::BadMessage { reason } } else { Ended::Busy { reason } };
+            self.refuse(key, &unfinished, ended, turn);
+        }
+    }
+
+    /// A further segment of a request.
+    pub(crate) fn segment(&mut self, record: RequestRecord<'_>, place: SegmentPlace, turn: &mut Turn<'_>) {
+        let key = (sender_of(record.from, record.reply_topic), record.correlation.to_owned());
+        match self.unfinished.add(&key, place, &record.payload) {
+            Ok(None) => {}
+            Ok(Some((unfinished, payload))) => self.admit(key, unfinished, payload, turn),
+            Err(SegmentFault::OfKnown(unfinished, reason)) => {
+                self.refuse(key, &unfinished, Ended::not_begun(reason), turn);
+            }
+            Err(SegmentFault::OfUnknown(reason)) => {
+                let address = self.address(record.correlation, record.from, record.reply_topic);
+                if self.known.contains_key(&key) {
+                    return;
+                }
+                self.end(Arc::new(key), None, turn.now_ns);
+                if let Some(address) = address {
+                    self.send(&address, Outcome::Ended(Ended::not_begun(reason)), turn);
+                }
+            }
+        }
+    }
+
+    /// The caller no longer waits.
+    pub(crate) fn cancel(
+        &mut self,
+        correlation: &str,
+        from: Option<&BridgeId>,
+        topic: Option<&str>,
+        turn: &mut Turn<'_>,
+    ) {
+        let key = (sender_of(from, topic), correlation.to_owned());
+        if self.unfinished.give_up(&key).is_some() {
+            return self.end(Arc::new(key), None, turn.now_ns);
+        }
+        if let Some(Known::Running(call)) = self.known.get(&key) {
+            self.cancel_call(*call, turn);
+        }
+    }
+
+    /// A life of a bridge is over, and with it the wait for its calls.
+    pub(crate) fn forget(&mut self, bridge: &BridgeId, turn: &mut Turn<'_>) {
+        let sender = bridge.to_string();
+        self.unfinished.give_up_of(&sender);
+        let its = self.calls.iter().filter(|(_, call)| call.key.0 == sender);
+        let its: BTreeSet<_> = its.map(|(call, _)| *call).collect();
+        its.into_iter().for_each(|call| self.cancel_call(call, turn));
+    }
+
+    /// Cancels every call: no caller waits any more, or this bridge ends, for a reason that callers are told.
+    pub(crate) fn cancel_all(&mut self, reason: Option<&str>, turn: &mut Turn<'_>) {
+        let all: BTreeSet<_> = self.calls.keys().copied().collect();
+        for call in all {
+            let address = self.calls[&call].address.clone();
+            self.cancel_call(call, turn);
+            if let (Some(reason), Some(address)) = (reason, address) {
+                self.send(&address, Outcome::Ended(Ended::unknown(reason)), turn);
+            }
+        }
+        self.unfinished = Assemblies::new(self.limits.assembly());
+    }
+
+    /// A call in the domain has ended.
+    pub(crate) fn ended(&mut self, call: CallId, outcome: Outcome, turn: &mut Turn<'_>) {
+        let Some(call) = self.remove(call) else { return };
+        let mut kept = None;
+        if let Some(address) = &call.address {
+            let records = self.send(address, outcome, turn);
+            let bytes = records.iter().map(|record| record.payload.as_ref().map_or(0, Vec::len)).sum::<usize>();
+            let has_room = bytes <= KEPT_BYTES_MAX && self.kept_bytes + bytes <= KEPT_BYTES_TOGETHER;
+            kept = Some(records).filter(|_| !call.is_of_bridge && has_room);
+        }
+        self.end(call.key, kept, turn.now_ns);
+    }
+
+    /// A record of a reply was appended, or not.
+    pub(crate) fn delivered(&mut self, reply: u64, failed: Option<&str>, turn: &mut Turn<'_>) {
+        let Some(sent) = self.sent.get_mut(&reply) else { return };
+        let Some(reason) = failed else {
+            sent.pending -= 1;
+            if sent.pending == 0 {
+                self.sent.remove(&reply);
+            }
+            return;
+        };
+        let Some(Sent { address, .. }) = self.sent.remove(&reply) else { return };
+        turn.counters.lost_replies += 1;
+        // A short record may pass where a long one did not; no second one is sent for it.
+        let ended = Ended::unknown(format!("the reply could not be sent: {reason}"));
+        let record = reply_record(turn.writer, &address, &ReplyHead::Ended, None, ended.to_json());
+        send(&address, record, Token::Control, turn.effects);
+    }
+
+    /// Ends requests whose segments have not come in time.
+    pub(crate) fn expire(&mut self, turn: &mut Turn<'_>) {
+        if self.unfinished.is_empty() {
+            return;
+        }
+        for (key, unfinished) in self.unfinished.expire(turn.now_ns) {
+            let ended = Ended::not_begun("not all segments of the request came in time");
+            self.refuse(key, &unfinished, ended, turn);
+        }
+    }
+
+    /// Tells the sender of a request that cannot be read.
+    pub(crate) fn refuse_unread(&mut self, address: &ReturnAddress, ended: Ended, turn: &mut Turn<'_>) {
+        let ReturnAddress { correlation, from, reply_topic } = address;
+        if let Some(address) = self.address(correlation, from.as_ref(), reply_topic.as_deref()) {
+            self.send(&address, Outcome::Ended(ended), turn);
+        }
+    }
+
+    fn address(&self, correlation: &str, from: Option<&BridgeId>, topic: Option<&str>) -> Option<Address> {
+        let correlation = correlation.to_owned();
+        if let Some(BridgeId { name, incarnation }) = from {
+            let topic = names::inbox(&self.prefix, name).into();
+            return Some(Address { topic, to: Some(*incarnation), correlation });
+        }
+        let topic = topic.filter(|topic| self.reply_topics.iter().any(|filter| filter.matches(topic)))?;
+        Some(Address { topic: topic.into(), to: None, correlation })
+    }
+
+    /// True for a request that was seen before. Its reply is sent again to a program that is no bridge; a bridge never repeats a request,
+    /// so that a broker has repeated the record and the reply is on its way.
+    fn is_repeated(&self, key: &AssemblyKey, address: Option<&Address>, turn: &mut Turn<'_>) -> bool {
+        let Some(known) = self.known.get(key) else { return false };
+        turn.counters.repeated_requests += 1;
+        let Some(address) = address.filter(|address| address.to.is_none()) else { return true };
+        match known {
+            Known::Running(_) => {}
+            Known::Ended(Some(records)) => {
+                records.iter().for_each(|record| send(address, record.clone(), Token::Control, turn.effects));
+            }
+            Known::Ended(None) => {
+                let ended = Ended::unknown("the request came before, and its reply is not kept any more");
+                let record = reply_record(turn.writer, address, &ReplyHead::Ended, None, ended.to_json());
+                send(address, record, Token::Control, turn.effects);
+            }
+        }
+        true
+    }
+
+    /// Starts a call, or refuses it.
+    fn admit(&mut self, key: AssemblyKey, unfinished: Unfinished, payload: Vec<u8>, turn: &mut Turn<'_>) {
+        let head = &unfinished.head;
+        let age_ns = (turn.age_ns)(unfinished.append_time_ms);
+        let left_ns = head.time_left_ms.map(|left_ms| left_ms.saturating_mul(1_000_000).saturating_sub(age_ns));
+        let bytes = payload.len() as u64;
+        let load = self.loads.get(&key.0).copied().unwrap_or_default();
+        let name = &self.name;
+        let refused = if self.is_stopping {
+            Some(Ended::not_begun(format!("bridge {name} stops")))
+        } else if !any_matches(&self.offer, &head.route) {
+            Some(Ended::NoRoute { reason: format!("bridge {name} does not offer it") })
+        } else if head.hops > HOPS_MAX {
+            Some(Ended::CannotForward { reason: format!("the request has passed {HOPS_MAX} bridges and forwards") })
+        } else if left_ns == Some(0) {
+            Some(Ended::not_begun(format!("its time was over when bridge {name} read the request")))
+        } else if self.loads.len() >= PEERS_MAX && load == Load::default() {
+            Some(Ended::Busy { reason: format!("bridge {name} has calls of {PEERS_MAX} senders in flight") })
+        } else if !load.has_room(bytes, &self.limits) {
+            let Limits { calls_per_peer, bytes_per_peer, .. } = self.limits;
+            let reason =
+                format!("bridge {name} has {calls_per_peer} calls or {bytes_per_peer} bytes of this sender in flight");
+            Some(Ended::Busy { reason })
+        } else {
+            None
+        };
+        if let Some(ended) = refused {
+            return self.refuse(key, &unfinished, ended, turn);
+        }
+        let Unfinished { head, address, is_of_bridge, .. } = unfinished;
+        self.last_call += 1;
+        let call = CallId(self.last_call);
+        let key = Arc::new(key);
+        self.loads.entry(key.0.clone()).or_default().add(bytes);
+        *self.by_route.entry(head.route.clone()).or_insert(0) += 1;
+        self.known.insert(key.clone(), Known::Running(call));
+        let address = address.filter(|_| !head.is_one_way);
+        self.calls.insert(call, CallIn { key, route: head.route.clone(), bytes, address, is_of_bridge });
+        let timeout = left_ns.map(Duration::from_nanos);
+        turn.effects.push(Effect::Start(IncomingCall { call, head, payload, timeout }));
+    }
+
+    /// Ends a request that has not begun.
+    fn refuse(&mut self, key: AssemblyKey, unfinished: &Unfinished, ended: Ended, turn: &mut Turn<'_>) {
+        self.end(Arc::new(key), None, turn.now_ns);
+        if let Some(address) = unfinished.address.as_ref().filter(|_| !unfinished.head.is_one_way) {
+            self.send(address, Outcome::Ended(ended), turn);
+        }
+    }
+
+    fn cancel_call(&mut self, call: CallId, turn: &mut Turn<'_>) {
+        if let Some(CallIn { key, .. }) = self.remove(call) {
+            turn.effects.push(Effect::Cancel(call));
+            self.end(key, None, turn.now_ns);
+        }
+    }
+
+    fn remove(&mut self, call: CallId) -> Option<CallIn> {
+        let call = self.calls.remove(&call)?;
+        if let Some(load) = self.loads.get_mut(&call.key.0) {
+            load.remove(call.bytes);
+            if *load == Load::default() {
+                self.loads.remove(&call.key.0);
+            }
+        }
+        if let Some(calls) = self.by_route.get_mut(&call.route) {
+            *calls -= 1;
+            if *calls == 0 {
+                self.by_route.remove(&call.route);
+            }
+        }
+        Some(call)
+    }
+
+    /// Keeps in mind that a request has ended, and forgets the oldest.
+    fn end(&mut self, key: Arc<AssemblyKey>, kept: Option<Vec<Record>>, now_ns: u64) {
+        self.kept_bytes += kept_bytes(kept.as_ref());
+        if let Some(Known::Ended(earlier)) = self.known.insert(key.clone(), Known::Ended(kept)) {
+            self.kept_bytes -= kept_bytes(earlier.as_ref());
+        }
+        self.ended.push_back((now_ns, key));
+        while let Some((ended_ns, key)) = self.ended.front()
+            && (self.ended.len() > KNOWN_MAX || now_ns.saturating_sub(*ended_ns) > KNOWN_NS)
+        {
+            if let Some(Known::Ended(_)) = self.known.get(key)
+                && let Some(Known::Ended(kept)) = self.known.remove(key)
+            {
+                self.kept_bytes -= kept_bytes(kept.as_ref());
+            }
+            self.ended.pop_front();
+        }
+    }
+
+    /// Sends an outcome. The records of a program that is no bridge.
+    fn send(&mut self, address: &Address, outcome: Outcome, turn: &mut Turn<'_>) -> Vec<Record> {
+        let (head, payload) = match outcome {
+            Outcome::Reply(payload) => (ReplyHead::Reply, payload),
+            Outcome::Refused(refusal) => {
+                (ReplyHead::Refused { code: refusal.code, text: refusal.text }, refusal.payload)
+            }
+            Outcome::Ended(ended) => (ReplyHead::Ended, ended.to_json()),
+        };
+        let (head, payload) = if payload.len() > PAYLOAD_BYTES_MAX {
+            let reason = format!("the reply has {} bytes; at most {PAYLOAD_BYTES_MAX} pass a bridge", payload.len());
+            (ReplyHead::Ended, Ended::BadMessage { reason }.to_json())
+        } else {
+            (head, payload)
+        };
+        self.last_reply += 1;
+        let reply = self.last_reply;
+        let segments = split(payload, self.limits.segment_bytes);
+        self.sent.insert(reply, Sent { address: address.clone(), pending: segments.len() as u32 });
+        let mut records = Vec::new();
+        for (place, bytes) in segments {
+            let record = reply_record(turn.writer, address, &head, place, bytes);
+            if address.to.is_none() {
+                records.push(record.clone());
+            }
+            send(address, record, Token::Reply(reply), turn.effects);
+        }
+        records
+    }
+}
+
+/// The name of a sender: a life of a bridge, or the topic of a foreign program.
+fn sender_of(from: Option<&BridgeId>, topic: Option<&str>) -> String {
+    from.map_or_else(|| topic.unwrap_or_default().to_owned(), BridgeId::to_string)
+}
+
+fn kept_bytes(records: Option<&Vec<Record>>) -> usize {
+    records.into_iter().flatten().map(|record| record.payload.as_ref().map_or(0, Vec::len)).sum()
+}
+
+fn reply_record(
+    writer: &Writer,
+    address: &Address,
+    head: &ReplyHead,
+    place: Option<SegmentPlace>,
+    payload: Vec<u8>,
+) -> Record {
+    let mut record = match place {
+        Some(place) if place.index > 0 => writer.segment(false, &address.correlation, address.to, place),
+        place => writer.reply(&address.correlation, address.to, head, place),
+    };
+    record.payload = Some(payload);
+    record
+}
+
+fn send(address: &Address, record: Record, token: Token, effects: &mut Vec<Effect>) {
+    let topic = address.topic.clone();
+    effects.push(Effect::Send(OutgoingRecord { token, topic, record, begins: None }));
+}

@@ -1,0 +1,452 @@
+//! `CallsOut`: relayed requests on their way to other bridges. Each ends once: with the reply, by its deadline, or when it is known
+//! that no reply will come. A loss is *not begun* only if the producer says that the request was not appended, or if the next life of
+//! the bridge says so; else it is *unknown*.
+
+use crate::config::{Limits, PAYLOAD_BYTES_MAX};
+use crate::counters::Counters;
+use crate::effects::{Effect, OutgoingRecord, RequestId, Token};
+use crate::outcome::{Ended, Outcome};
+use crate::peers::{PeerIndex, Peers, Wanted};
+use crate::presence::MarkPlace;
+use crate::record::names::BridgeId;
+use crate::record::{ReplyHead, RequestHead, SegmentPlace, Writer, read_ended};
+use crate::segments::{Assemblies, SegmentFault, split};
+use gapless_agent::monotonic::saturating_ns;
+use gapless_rpc::Refusal;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A relayed request that its owner has taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutgoingCall {
+    /// Name for its end.
+    pub request: RequestId,
+    /// The request. Its time left is not read.
+    pub head: Box<RequestHead>,
+    /// Payload.
+    pub payload: Vec<u8>,
+    /// Time that the caller still waits; `None` without end.
+    pub timeout: Option<Duration>,
+}
+
+/// Place of a record that was appended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Appended {
+    /// Offset.
+    pub offset: i64,
+    /// Append time, ms since 1970; -1 where it is not known.
+    pub append_time_ms: i64,
+}
+
+/// A record of which it is not known that it was appended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NotAppended {
+    /// The record may have been appended all the same.
+    pub is_possible: bool,
+    /// The producer's words.
+    pub reason: String,
+}
+
+/// The bridge that a call went to will not reply.
+#[derive(Clone, Debug)]
+struct Loss {
+    reason: String,
+    /// Mark of its next life, if that is known: no request after it has begun.
+    mark: Option<MarkPlace>,
+}
+
+#[derive(Debug)]
+struct CallOut {
+    peer: PeerIndex,
+    /// The life of the bridge that it went to.
+    to: BridgeId,
+    inbox: Arc<str>,
+    correlation: String,
+    route: Arc<str>,
+    bytes: u64,
+    deadline_ns: Option<u64>,
+    timeout: Duration,
+    is_one_way: bool,
+    attempt: u32,
+    /// Records without a delivery report.
+    pending: u32,
+    /// Last of the records that were appended.
+    last: Option<Appended>,
+    /// The producer's words about a record that may have been appended or not.
+    doubt: Option<String>,
+    loss: Option<Loss>,
+}
+
+/// Relayed requests in flight.
+#[derive(Debug)]
+pub(crate) struct CallsOut {
+    segment_bytes: usize,
+    calls: HashMap<RequestId, CallOut>,
+    deadlines: BTreeSet<(u64, RequestId)>,
+    /// Replies that are not whole yet.
+    replies: Assemblies<ReplyHead>,
+}
+
+impl CallsOut {
+    pub(crate) fn new(limits: &Limits) -> Self {
+        Self {
+            segment_bytes: limits.segment_bytes,
+            calls: HashMap::new(),
+            deadlines: BTreeSet::new(),
+            replies: Assemblies::new(limits.assembly()),
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.calls.is_empty()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.calls.len()
+    }
+
+    pub(crate) fn next_deadline_ns(&self) -> Option<u64> {
+        self.deadlines.first().map(|(deadline_ns, _)| *deadline_ns)
+    }
+
+    /// Sends a request to the bridge that is chosen for it, or ends it.
+    pub(crate) fn begin(
+        &mut self,
+        own: (&BridgeId, &Writer),
+        call: OutgoingCall,
+        peers: &mut Peers,
+        now_ns: u64,
+        effects: &mut Vec<Effect>,
+    ) {
+        let OutgoingCall { request, mut head, payload, timeout } = call;
+        let bytes = payload.len() as u64;
+        if payload.len() > PAYLOAD_BYTES_MAX {
+            let reason = format!("the request has {bytes} bytes; at most {PAYLOAD_BYTES_MAX} pass a bridge");
+            return end(effects, request, Ended::BadMessage { reason });
+        }
+        let wanted = match (head.instance, head.key) {
+            (Some(identity), _) => Wanted::Instance(identity),
+            (None, Some(key)) => Wanted::Key(key),
+            (None, None) => Wanted::Any,
+        };
+        let (peer, route) = match peers.choose(&head.route, wanted, bytes) {
+            Ok(chosen) => chosen,
+            Err(ended) => return end(effects, request, ended),
+        };
+        let deadline_ns = timeout.map(|timeout| now_ns.saturating_add(saturating_ns(timeout)));
+        head.time_left_ms = timeout.map(|timeout| saturating_ns(timeout).div_ceil(1_000_000));
+        head.hops = head.hops.saturating_add(1);
+        peers.begin(peer, &route, bytes);
+        let to = peers.get(peer).id.clone();
+        let topic = peers.get(peer).inbox.clone();
+        let correlation = format!("{:016x}:{}", own.0.incarnation, request.0);
+        let segments = split(payload, self.segment_bytes);
+        let pending = segments.len() as u32;
+        for (place, bytes) in segments {
+            let is_first = place.is_none_or(|place| place.index == 0);
+            let mut record = match place {
+                Some(place) if place.index > 0 => own.1.segment(true, &correlation, Some(to.incarnation), place),
+                place => own.1.request(&correlation, to.incarnation, &head, place),
+            };
+            record.payload = Some(bytes);
+            let (token, begins) = (Token::Request(request), is_first.then_some(request));
+            effects.push(Effect::Send(OutgoingRecord { token, topic: topic.clone(), record, begins }));
+        }
+        if let Some(deadline_ns) = deadline_ns {
+            self.deadlines.insert((deadline_ns, request));
+        }
+        let call = CallOut {
+            peer,
+            to,
+            inbox: topic,
+            correlation,
+            route,
+            bytes,
+            deadline_ns,
+            timeout: timeout.unwrap_or_default(),
+            is_one_way: head.is_one_way,
+            attempt: head.attempt.max(1).into(),
+            pending,
+            last: None,
+            doubt: None,
+            loss: None,
+        };
+        let earlier = self.calls.insert(request, call);
+        assert!(earlier.is_none(), "the name of request {} was used twice", request.0);
+    }
+
+    /// A record of a request was appended, or not.
+    pub(crate) fn delivered(
+        &mut self,
+        writer: &Writer,
+        request: RequestId,
+        result: Result<Appended, NotAppended>,
+        peers: &mut Peers,
+        effects: &mut Vec<Effect>,
+    ) {
+        let Some(call) = self.calls.get_mut(&request) else { return };
+        call.pending = call.pending.saturating_sub(1);
+        match result {
+            Ok(place) => call.last = call.last.filter(|last| last.offset >= place.offset).or(Some(place)),
+            Err(NotAppended { is_possible: true, reason }) => call.doubt = Some(reason),
+            Err(NotAppended { is_possible: false, reason }) => {
+                let ended = Ended::NotBegun {
+                    attempts: call.attempt,
+                    reason: format!("the broker does not have the request: {reason}"),
+                };
+                if call.pending > 0 || call.last.is_some() {
+                    // The other segments wait at the bridge.
+                    cancel(writer, call, effects);
+                }
+                return self.finish(request, Outcome::Ended(ended), peers, effects);
+            }
+        }
+        if call.pending > 0 {
+            return;
+        }
+        if let Some(reason) = &call.doubt {
+            let reason = format!("the broker may have the request or not: {reason}");
+            let ended = Ended::Unknown { attempts: call.attempt, reason };
+            return self.finish(request, Outcome::Ended(ended), peers, effects);
+        }
+        if call.is_one_way {
+            return self.finish(request, Outcome::Reply(Vec::new()), peers, effects);
+        }
+        if call.loss.is_some() {
+            self.settle(request, peers, effects);
+        }
+    }
+
+    /// The caller no longer waits.
+    pub(crate) fn give_up(
+        &mut self,
+        writer: &Writer,
+        request: RequestId,
+        peers: &mut Peers,
+        effects: &mut Vec<Effect>,
+    ) {
+        if let Some(call) = self.remove(request, peers) {
+            cancel(writer, &call, effects);
+        }
+    }
+
+    /// A reply, or its first segment.
+    pub(crate) fn reply(
+        &mut self,
+        sender: &Sender<'_>,
+        (head, place): (ReplyHead, Option<SegmentPlace>),
+        payload: Vec<u8>,
+        peers: &mut Peers,
+        counters: &mut Counters,
+        effects: &mut Vec<Effect>,
+    ) {
+        let Some(request) = self.expected(sender, counters) else { return };
+        let Some(place) = place else {
+            return self.finish(request, outcome_of(head, payload), peers, effects);
+        };
+        // A reply has the time of its call; one without a deadline has that of the bridge, which is watched.
+        let begun = self.replies.begin(sender.key(), head, place, payload, u64::MAX);
+        if let Err((_, reason)) = begun {
+            self.finish_unread(request, &reason, peers, effects);
+        }
+    }
+
+    /// A further segment of a reply.
+    pub(crate) fn reply_segment(
+        &mut self,
+        sender: &Sender<'_>,
+        place: SegmentPlace,
+        payload: &[u8],
+        peers: &mut Peers,
+        counters: &mut Counters,
+        effects: &mut Vec<Effect>,
+    ) {
+        let Some(request) = self.expected(sender, counters) else { return };
+        match self.replies.add(&sender.key(), place, payload) {
+            Ok(None) => {}
+            Ok(Some((head, payload))) => self.finish(request, outcome_of(head, payload), peers, effects),
+            Err(SegmentFault::OfKnown(_, reason) | SegmentFault::OfUnknown(reason)) => {
+                self.finish_unread(request, &reason, peers, effects);
+            }
+        }
+    }
+
+    /// The next life of a bridge says that nothing has begun the request.
+    pub(crate) fn discarded(
+        &mut self,
+        sender: &Sender<'_>,
+        peers: &mut Peers,
+        counters: &mut Counters,
+        effects: &mut Vec<Effect>,
+    ) {
+        let Some(request) = self.find(sender) else {
+            counters.late_replies += 1;
+            return;
+        };
+        let call = &self.calls[&request];
+        let is_successor = sender.from.is_some_and(|from| from.name == call.to.name && *from != call.to);
+        if !is_successor {
+            counters.foreign_replies += 1;
+            return;
+        }
+        let reason = format!("bridge {} began again before it read the request", call.to.name);
+        let ended = Ended::NotBegun { attempts: call.attempt, reason };
+        self.finish(request, Outcome::Ended(ended), peers, effects);
+    }
+
+    /// A life of a bridge will not reply any more. Requests of which the producer has said nothing yet wait for that.
+    pub(crate) fn lose(
+        &mut self,
+        bridge: &BridgeId,
+        reason: &str,
+        mark: Option<MarkPlace>,
+        peers: &mut Peers,
+        effects: &mut Vec<Effect>,
+    ) {
+        self.lose_those(|call| call.to == *bridge, reason, mark, peers, effects);
+    }
+
+    /// No bridge will reply any more: as [`CallsOut::lose`] for all of them.
+    pub(crate) fn lose_all(&mut self, reason: &str, peers: &mut Peers, effects: &mut Vec<Effect>) {
+        self.lose_those(|_| true, reason, None, peers, effects);
+    }
+
+    /// Ends all that are left, also those that wait for a report.
+    pub(crate) fn end_all(&mut self, reason: &str, peers: &mut Peers, effects: &mut Vec<Effect>) {
+        for request in self.named(|_| true) {
+            let attempts = self.calls[&request].attempt;
+            let ended = Ended::Unknown { attempts, reason: reason.to_owned() };
+            self.finish(request, Outcome::Ended(ended), peers, effects);
+        }
+    }
+
+    /// Ends requests whose time is over.
+    pub(crate) fn expire(&mut self, writer: &Writer, now_ns: u64, peers: &mut Peers, effects: &mut Vec<Effect>) {
+        while let Some((deadline_ns, request)) = self.deadlines.first().copied()
+            && deadline_ns <= now_ns
+        {
+            let call = &self.calls[&request];
+            cancel(writer, call, effects);
+            let after_ms = u64::try_from(call.timeout.as_millis()).unwrap_or(u64::MAX);
+            self.finish(request, Outcome::Ended(Ended::TimedOut { after_ms, begun: true }), peers, effects);
+        }
+    }
+
+    fn lose_those(
+        &mut self,
+        is_lost: impl Fn(&CallOut) -> bool,
+        reason: &str,
+        mark: Option<MarkPlace>,
+        peers: &mut Peers,
+        effects: &mut Vec<Effect>,
+    ) {
+        for request in self.named(is_lost) {
+            if let Some(call) = self.calls.get_mut(&request) {
+                call.loss = Some(Loss { reason: reason.to_owned(), mark });
+            }
+            self.settle(request, peers, effects);
+        }
+    }
+
+    /// Ends a request whose bridge is lost, once the producer has said everything about it.
+    fn settle(&mut self, request: RequestId, peers: &mut Peers, effects: &mut Vec<Effect>) {
+        let Some(call) = self.calls.get(&request) else { return };
+        let Some(Loss { reason, mark }) = call.loss.clone().filter(|_| call.pending == 0) else { return };
+        let is_behind = |place: Appended| {
+            mark.is_some_and(|mark| place.offset > mark.offset && place.append_time_ms >= mark.time_ms)
+        };
+        let attempts = call.attempt;
+        let ended = if call.last.is_some_and(is_behind) {
+            Ended::NotBegun { attempts, reason }
+        } else {
+            Ended::Unknown { attempts, reason }
+        };
+        self.finish(request, Outcome::Ended(ended), peers, effects);
+    }
+
+    /// The names of some requests, in their order.
+    fn named(&self, is_meant: impl Fn(&CallOut) -> bool) -> Vec<RequestId> {
+        let meant = self.calls.iter().filter(|(_, call)| is_meant(call));
+        let mut named: Vec<_> = meant.map(|(request, _)| *request).collect();
+        named.sort();
+        named
+    }
+
+    /// The request of a correlation.
+    fn find(&self, sender: &Sender<'_>) -> Option<RequestId> {
+        let (_, number) = sender.correlation.split_once(':')?;
+        let request = RequestId(number.parse().ok()?);
+        self.calls.get(&request).filter(|call| call.correlation == sender.correlation).map(|_| request)
+    }
+
+    /// The request that a reply of this sender is for; others are counted.
+    fn expected(&self, sender: &Sender<'_>, counters: &mut Counters) -> Option<RequestId> {
+        let Some(request) = self.find(sender) else {
+            counters.late_replies += 1;
+            return None;
+        };
+        if sender.from != Some(&self.calls[&request].to) {
+            counters.foreign_replies += 1;
+            return None;
+        }
+        Some(request)
+    }
+
+    /// A reply came of which nothing can be made.
+    fn finish_unread(&mut self, request: RequestId, reason: &str, peers: &mut Peers, effects: &mut Vec<Effect>) {
+        let attempts = self.calls[&request].attempt;
+        let reason = format!("the reply cannot be put together: {reason}");
+        self.finish(request, Outcome::Ended(Ended::Unknown { attempts, reason }), peers, effects);
+    }
+
+    fn finish(&mut self, request: RequestId, outcome: Outcome, peers: &mut Peers, effects: &mut Vec<Effect>) {
+        if self.remove(request, peers).is_some() {
+            effects.push(Effect::End { request, outcome });
+        }
+    }
+
+    fn remove(&mut self, request: RequestId, peers: &mut Peers) -> Option<CallOut> {
+        let call = self.calls.remove(&request)?;
+        peers.end(call.peer, call.to.incarnation, &call.route, call.bytes);
+        if let Some(deadline_ns) = call.deadline_ns {
+            self.deadlines.remove(&(deadline_ns, request));
+        }
+        if !self.replies.is_empty() {
+            self.replies.give_up(&(call.to.to_string(), call.correlation.clone()));
+        }
+        Some(call)
+    }
+}
+
+/// Correlation and sender of a reply.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sender<'a> {
+    pub(crate) correlation: &'a str,
+    pub(crate) from: Option<&'a BridgeId>,
+}
+
+impl Sender<'_> {
+    fn key(&self) -> (String, String) {
+        (self.from.map(BridgeId::to_string).unwrap_or_default(), self.correlation.to_owned())
+    }
+}
+
+fn outcome_of(head: ReplyHead, payload: Vec<u8>) -> Outcome {
+    match head {
+        ReplyHead::Reply => Outcome::Reply(payload),
+        ReplyHead::Refused { code, text } => Outcome::Refused(Refusal { code, text, payload }),
+        ReplyHead::Ended => Outcome::Ended(read_ended(&payload)),
+    }
+}
+
+fn end(effects: &mut Vec<Effect>, request: RequestId, ended: Ended) {
+    effects.push(Effect::End { request, outcome: Outcome::Ended(ended) });
+}
+
+/// Tells the bridge that the caller no longer waits.
+fn cancel(writer: &Writer, call: &CallOut, effects: &mut Vec<Effect>) {
+    let record = writer.control("cancel", &call.correlation, Some(call.to.incarnation));
+    let topic = call.inbox.clone();
+    effects.push(Effect::Send(OutgoingRecord { token: Token::Control, topic, record, begins: None }));
+}

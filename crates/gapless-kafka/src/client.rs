@@ -1,0 +1,46 @@
+//! Connection to Kafka's brokers. No other module names `rdkafka`; all calls but those of [`Topics`] return at once.
+//!
+//! | module | content |
+//! |---|---|
+//! | `topics` | creating and describing topics; blocking, for the start |
+//! | `consumer` | records of one topic from an offset, without a group |
+//! | `producer` | sending records, with a report for each |
+//! | `settings` | addresses, properties, options of producer and consumer |
+//! | `callbacks` | errors and log lines of librdkafka |
+//! | `reports` | queue between librdkafka's thread and a task |
+//! | `errors` | errors as plain kinds, with the broker's words |
+//! | `native` | the two calls for which `rdkafka` has no safe function |
+//!
+//! ```no_run
+//! use gapless_kafka::client::{Connection, Outgoing, Producer, ProducerEvent, ProducerOptions};
+//!
+//! let connection = Connection::new("127.0.0.1:9092", "example");
+//! let producer = Producer::open(&connection, &ProducerOptions::default())?;
+//! let headers = [("gapless-kind", &b"ping"[..])];
+//! producer.send(&Outgoing { topic: "shop.inbox.b", key: None, payload: Some(b"1"), headers: &headers }, 1)?;
+//! producer.flush(std::time::Duration::from_secs(5))?;
+//! if let Some(ProducerEvent::Delivery(delivery)) = producer.take() {
+//!     println!("record {} has offset {:?}", delivery.token, delivery.offset);
+//! }
+//! # Ok::<(), gapless_kafka::client::ClientError>(())
+//! ```
+
+mod callbacks;
+mod consumer;
+mod errors;
+#[allow(unsafe_code, reason = "see the module")]
+mod native;
+mod producer;
+mod reports;
+mod settings;
+mod topics;
+
+#[cfg(test)]
+mod tests;
+
+pub use consumer::{Consumer, ConsumerEvent, Record};
+pub use errors::{ClientError, ErrorKind};
+pub use native::{Header, Persistence};
+pub use producer::{Delivery, Outgoing, Producer, ProducerEvent};
+pub use settings::{Compression, Connection, ConsumerOptions, ProducerOptions, Start};
+pub use topics::{Created, TopicDescription, TopicSpec, Topics};

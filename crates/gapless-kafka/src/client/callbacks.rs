@@ -1,0 +1,85 @@
+//! Errors and log lines of librdkafka.
+
+use super::errors::ClientError;
+use rdkafka::ClientContext;
+use rdkafka::config::RDKafkaLogLevel;
+use rdkafka::consumer::{BaseConsumer, ConsumerContext};
+use rdkafka::error::{KafkaError, KafkaResult};
+use rdkafka::message::BorrowedMessage;
+use rdkafka::types::RDKafkaErrorCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// Log line of librdkafka, as an event of `tracing`. Lost connections are a warning here: the bridge says by itself what follows from them.
+pub(super) fn log(level: RDKafkaLogLevel, facility: &str, line: &str) {
+    match level {
+        RDKafkaLogLevel::Emerg | RDKafkaLogLevel::Alert | RDKafkaLogLevel::Critical | RDKafkaLogLevel::Error => {
+            tracing::warn!(target: "gapless_kafka::librdkafka", facility, "{line}");
+        }
+        RDKafkaLogLevel::Warning | RDKafkaLogLevel::Notice => {
+            tracing::info!(target: "gapless_kafka::librdkafka", facility, "{line}");
+        }
+        RDKafkaLogLevel::Info | RDKafkaLogLevel::Debug => {
+            tracing::debug!(target: "gapless_kafka::librdkafka", facility, "{line}");
+        }
+    }
+}
+
+/// Words for errors that concern no single record.
+pub(super) struct Words {
+    /// The operation that they disturb.
+    operation: String,
+    /// The last reason for which a broker was not reached.
+    last: Mutex<String>,
+}
+
+impl Words {
+    pub fn of(operation: String) -> Self {
+        Self { operation, last: Mutex::new(String::new()) }
+    }
+
+    /// An error as librdkafka reports it. "All brokers are down" says why, as the error before it did.
+    pub fn error(&self, error: &KafkaError, reason: &str) -> ClientError {
+        let code = error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Unknown);
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let reason = match code {
+            RDKafkaErrorCode::AllBrokersDown if !last.is_empty() => format!("{reason}: {last}"),
+            RDKafkaErrorCode::AllBrokersDown => reason.to_owned(),
+            _ => {
+                reason.clone_into(&mut last);
+                reason.to_owned()
+            }
+        };
+        ClientError::of_code(&self.operation, code, Some(reason))
+    }
+}
+
+/// Polls a consumer without waiting; `was_called` is set by its callbacks. `rdkafka` returns `None` for a log line, too, after which
+/// other events may wait, for which no one is woken.
+pub(super) fn poll<'a, C: ConsumerContext>(
+    consumer: &'a BaseConsumer<C>,
+    was_called: &AtomicBool,
+) -> Option<KafkaResult<BorrowedMessage<'a>>> {
+    loop {
+        // Relaxed: callbacks are called by the poll, in this thread.
+        was_called.store(false, Ordering::Relaxed);
+        let event = consumer.poll(Duration::ZERO);
+        if event.is_some() || !was_called.load(Ordering::Relaxed) {
+            return event;
+        }
+    }
+}
+
+/// Context of a client that needs no callback but for its log.
+pub(super) struct Logged;
+
+impl ClientContext for Logged {
+    fn log(&self, level: RDKafkaLogLevel, facility: &str, line: &str) {
+        log(level, facility, line);
+    }
+
+    fn error(&self, error: KafkaError, reason: &str) {
+        tracing::debug!(target: "gapless_kafka::librdkafka", %error, "{reason}");
+    }
+}

@@ -1,0 +1,210 @@
+//! Records of one topic from an offset, without a group.
+
+use super::callbacks::{self, Words};
+use super::errors::ClientError;
+use super::native::{self, Header};
+use super::reports::Reports;
+use super::settings::{Connection, ConsumerOptions, Start};
+use rdkafka::config::RDKafkaLogLevel;
+use rdkafka::consumer::{BaseConsumer, Consumer as _, ConsumerContext};
+use rdkafka::error::{KafkaError, KafkaResult};
+use rdkafka::message::{BorrowedMessage, Message, Timestamp};
+use rdkafka::types::RDKafkaErrorCode as Code;
+use rdkafka::{ClientContext, Offset, TopicPartitionList};
+use std::cell::Cell;
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+
+/// A received record. It lies in the consumer's memory, which is read ahead no further while records are held.
+pub struct Record<'a> {
+    message: BorrowedMessage<'a>,
+    /// Not shared between threads: headers are parsed by the first that asks.
+    of_one_thread: PhantomData<Cell<()>>,
+}
+
+impl Record<'_> {
+    /// Offset in the topic; offsets grow, with holes.
+    pub fn offset(&self) -> i64 {
+        self.message.offset()
+    }
+
+    /// The broker's time of its append in ms since 1970; `None` where the topic has the times of its producers.
+    pub fn append_time_ms(&self) -> Option<i64> {
+        match self.message.timestamp() {
+            Timestamp::LogAppendTime(time_ms) => Some(time_ms),
+            _ => None,
+        }
+    }
+
+    /// Key, any bytes.
+    pub fn key(&self) -> Option<&[u8]> {
+        self.message.key()
+    }
+
+    /// Payload, any bytes; `None` is a tombstone.
+    pub fn payload(&self) -> Option<&[u8]> {
+        self.message.payload()
+    }
+
+    /// Headers in their order, any bytes; `None` if they do not decode.
+    pub fn headers(&self) -> Option<Vec<Header<'_>>> {
+        native::headers(&self.message)
+    }
+}
+
+/// Event of a [`Consumer`].
+pub enum ConsumerEvent<'a> {
+    /// The next record.
+    Record(Record<'a>),
+    /// All records that the topic has now were taken; for [`tells_end`](ConsumerOptions::tells_end).
+    End,
+    /// The connection was lost, the broker refuses, or the offset is gone. The consumer goes on by itself, with three exceptions. After
+    /// [`OffsetOutOfRange`](super::ErrorKind::OffsetOutOfRange) it needs [`restart`](Consumer::restart). After
+    /// [`Unreadable`](super::ErrorKind::Unreadable), which repeats, open another one at a later offset; a topic that converts compression
+    /// ([`TopicSpec::inbox`](super::TopicSpec::inbox)) has no such records. After a fatal error it is of no use.
+    Trouble(ClientError),
+}
+
+struct Callbacks {
+    words: Words,
+    /// See [`callbacks::poll`].
+    was_called: AtomicBool,
+    /// The error that the poll is about to return, with its words.
+    last: Mutex<Option<ClientError>>,
+}
+
+impl ClientContext for Callbacks {
+    fn log(&self, level: RDKafkaLogLevel, facility: &str, line: &str) {
+        self.was_called.store(true, Ordering::Relaxed);
+        callbacks::log(level, facility, line);
+    }
+
+    fn stats_raw(&self, _: &[u8]) {
+        self.was_called.store(true, Ordering::Relaxed);
+    }
+
+    fn error(&self, error: KafkaError, reason: &str) {
+        let trouble = self.words.error(&error, reason);
+        if let Ok(mut last) = self.last.lock() {
+            *last = Some(trouble);
+        }
+    }
+}
+
+impl ConsumerContext for Callbacks {}
+
+/// Reads partition 0 of a topic from an offset on, reading ahead in the background. It joins no group and commits nothing.
+///
+/// librdkafka is silent about a topic that this user may not even describe: ask [`Topics::offsets`](super::Topics::offsets) before.
+pub struct Consumer {
+    base: BaseConsumer<Callbacks>,
+    /// Keeps the waker only: librdkafka's own queue has the events.
+    reports: Arc<Reports<()>>,
+    topic: String,
+}
+
+impl Consumer {
+    /// Opens it; connections come later, by themselves.
+    ///
+    /// # Errors
+    /// [`Configuration`](super::ErrorKind::Configuration): a property or option that librdkafka does not accept, by its name.
+    pub fn open(connection: &Connection, options: &ConsumerOptions) -> Result<Self, ClientError> {
+        let tells_end = if options.tells_end { "true" } else { "false" };
+        let fixed = [
+            // Assignments need a name, no group of it is ever joined.
+            ("group.id", "gapless-bridge"),
+            ("enable.auto.commit", "false"),
+            ("enable.auto.offset.store", "false"),
+            ("enable.partition.eof", tells_end),
+            ("auto.offset.reset", "error"),
+            ("allow.auto.create.topics", "false"),
+        ];
+        let config = connection.config(&options.properties(), &fixed)?;
+        let reports = Arc::new(Reports::new());
+        let topic = options.topic.clone();
+        let callbacks = Callbacks {
+            words: Words::of(format!("read {topic}")),
+            was_called: AtomicBool::new(false),
+            last: Mutex::new(None),
+        };
+        let base = config.create_with_context(callbacks);
+        let mut base: BaseConsumer<Callbacks> = base.map_err(|error| ClientError::of("open a consumer", &error))?;
+        let waker = Arc::clone(&reports);
+        base.set_nonempty_callback(move || waker.wake());
+        let consumer = Self { base, reports, topic };
+        consumer.restart(options.start)?;
+        Ok(consumer)
+    }
+
+    /// Goes on elsewhere; records that were read ahead are gone.
+    ///
+    /// # Errors
+    /// A name of a topic or an offset that librdkafka does not accept.
+    pub fn restart(&self, start: Start) -> Result<(), ClientError> {
+        let offset = match start {
+            Start::Beginning => Offset::Beginning,
+            Start::End => Offset::End,
+            Start::Offset(offset) => Offset::Offset(offset),
+        };
+        let mut list = TopicPartitionList::new();
+        let assigned = list.add_partition_offset(&self.topic, 0, offset).and_then(|()| self.base.assign(&list));
+        assigned.map_err(|error| ClientError::of(&format!("read {}", self.topic), &error))
+    }
+
+    /// The next event that is here.
+    pub fn take(&self) -> Option<ConsumerEvent<'_>> {
+        Some(match self.next()? {
+            Ok(message) => ConsumerEvent::Record(Record { message, of_one_thread: PhantomData }),
+            Err(KafkaError::PartitionEOF(_)) => {
+                self.last_error();
+                ConsumerEvent::End
+            }
+            Err(error) => {
+                let plain = ClientError::of(&format!("read {}", self.topic), &error);
+                let told = self.last_error().unwrap_or_else(|| plain.clone());
+                ConsumerEvent::Trouble(ClientError { is_fatal: plain.is_fatal, ..told })
+            }
+        })
+    }
+
+    /// The next event of librdkafka, without errors of the group: it looks for a coordinator although no one joins.
+    fn next(&self) -> Option<KafkaResult<BorrowedMessage<'_>>> {
+        loop {
+            let event = callbacks::poll(&self.base, &self.base.context().was_called)?;
+            if !event.as_ref().is_err_and(is_of_group) {
+                return Some(event);
+            }
+            self.last_error();
+        }
+    }
+
+    fn last_error(&self) -> Option<ClientError> {
+        self.base.context().last.lock().ok()?.take()
+    }
+
+    /// The next event; without one the task is woken by the next. One task at a time.
+    pub fn poll_take(&self, context: &mut Context<'_>) -> Poll<ConsumerEvent<'_>> {
+        if let Some(event) = self.take() {
+            return Poll::Ready(event);
+        }
+        self.reports.watch(context.waker());
+        // An event that came before the waker was kept has woken no one.
+        self.take().map_or(Poll::Pending, Poll::Ready)
+    }
+}
+
+fn is_of_group(error: &KafkaError) -> bool {
+    let code = error.rdkafka_error_code();
+    matches!(
+        code,
+        Some(
+            Code::GroupAuthorizationFailed
+                | Code::CoordinatorNotAvailable
+                | Code::CoordinatorLoadInProgress
+                | Code::NotCoordinator
+                | Code::InvalidGroupId
+        )
+    )
+}

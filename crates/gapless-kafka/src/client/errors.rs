@@ -1,0 +1,185 @@
+//! Errors as plain kinds, with the words of the broker or of librdkafka.
+
+use rdkafka::error::KafkaError;
+use rdkafka::types::RDKafkaErrorCode as Code;
+
+/// Cause of a [`ClientError`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// No broker can be reached, or the connection was lost. Ends by itself.
+    Unreachable,
+    /// No answer in time. Ends by itself.
+    TimedOut,
+    /// The broker refuses this client: user, password, certificate, mechanism.
+    Authentication,
+    /// The broker refuses this operation to this user.
+    NotAuthorized,
+    /// No such topic, or no such partition.
+    UnknownTopic,
+    /// Longer than the broker or this producer allows.
+    TooLarge,
+    /// The producer's own queue is full; room comes with each delivery.
+    QueueFull,
+    /// The broker's disk: full, or broken.
+    Storage,
+    /// The offset is outside of the topic's records: retention has removed them, or the log was made again.
+    OffsetOutOfRange,
+    /// A record that does not decode, or whose compression this build does not read.
+    Unreadable,
+    /// A property or an option that librdkafka does not accept.
+    Configuration,
+    /// The record was withdrawn by [`discard`](super::Producer::discard), or by the end of its producer.
+    Discarded,
+    /// Any other code.
+    Other,
+}
+
+/// A failed operation.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{operation}: {reason} ({code})")]
+pub struct ClientError {
+    /// Cause.
+    pub kind: ErrorKind,
+    /// The operation and its topic, as `send to shop.inbox.b`.
+    pub operation: String,
+    /// librdkafka's name of the error, as `TopicAuthorizationFailed`.
+    pub code: String,
+    /// Words of the broker or of librdkafka; never a secret property.
+    pub reason: String,
+    /// The client is unusable from now on: open another one.
+    pub is_fatal: bool,
+}
+
+impl ClientError {
+    /// An error with a code, and words that say more than the code's own.
+    pub(super) fn of_code(operation: &str, code: Code, reason: Option<String>) -> Self {
+        let own = code.to_string();
+        // The form is `QueueFull (Local: Queue full)`.
+        let own = own.split_once(" (").map_or(own.as_str(), |(_, words)| words.trim_end_matches(')'));
+        let reason = reason.filter(|reason| !reason.is_empty()).unwrap_or_else(|| own.to_owned());
+        let (operation, is_fatal) = (operation.to_owned(), code == Code::Fatal);
+        Self { kind: kind(code), operation, code: format!("{code:?}"), reason, is_fatal }
+    }
+
+    /// An error as `rdkafka` has it.
+    pub(super) fn of(operation: &str, error: &KafkaError) -> Self {
+        match error {
+            KafkaError::ClientConfig(result, words, name, _) => {
+                let is_secret = SECRETS.iter().any(|part| name.contains(part));
+                let words = if is_secret { "its value is not accepted" } else { words.as_str() };
+                let reason = format!("property {name}: {words}");
+                Self::plain(ErrorKind::Configuration, operation, &format!("{result:?}"), reason)
+            }
+            KafkaError::ClientCreation(words) | KafkaError::AdminOpCreation(words) => {
+                Self::plain(ErrorKind::Configuration, operation, "InvalidArgument", words.clone())
+            }
+            KafkaError::Nul(_) => {
+                let reason = "a name has a zero byte".to_owned();
+                Self::plain(ErrorKind::Configuration, operation, "InvalidArgument", reason)
+            }
+            KafkaError::AdminOp(code) => Self::of_code(operation, *code, None),
+            KafkaError::MessageConsumptionFatal(code) => {
+                Self { is_fatal: true, ..Self::of_code(operation, *code, None) }
+            }
+            error => match error.rdkafka_error_code() {
+                Some(code) => Self::of_code(operation, code, None),
+                None => Self::plain(ErrorKind::Other, operation, "Other", error.to_string()),
+            },
+        }
+    }
+
+    /// A thread that cannot be started.
+    pub(super) fn no_thread(operation: &str, error: &std::io::Error) -> Self {
+        Self::plain(ErrorKind::Other, operation, "NoThread", format!("a thread cannot be started: {error}"))
+    }
+
+    /// An error without a code of librdkafka.
+    pub(super) fn plain(kind: ErrorKind, operation: &str, code: &str, reason: String) -> Self {
+        Self { kind, operation: operation.to_owned(), code: code.to_owned(), reason, is_fatal: false }
+    }
+}
+
+/// Parts of the names of properties whose values are secret.
+const SECRETS: [&str; 6] = ["password", "secret", "token", "jaas", ".pem", "sasl.oauthbearer.config"];
+
+fn kind(code: Code) -> ErrorKind {
+    match code {
+        Code::BrokerTransportFailure
+        | Code::AllBrokersDown
+        | Code::Resolve
+        | Code::NetworkException
+        | Code::BrokerNotAvailable
+        | Code::LeaderNotAvailable
+        | Code::NotLeaderForPartition
+        | Code::ReplicaNotAvailable
+        | Code::UnknownBroker
+        | Code::NotController => ErrorKind::Unreachable,
+        Code::MessageTimedOut | Code::OperationTimedOut | Code::TimedOutQueue | Code::RequestTimedOut => {
+            ErrorKind::TimedOut
+        }
+        Code::Authentication
+        | Code::SSL
+        | Code::SaslAuthenticationFailed
+        | Code::UnsupportedSASLMechanism
+        | Code::IllegalSASLState
+        | Code::SecurityDisabled => ErrorKind::Authentication,
+        Code::TopicAuthorizationFailed
+        | Code::GroupAuthorizationFailed
+        | Code::ClusterAuthorizationFailed
+        | Code::TransactionalIdAuthorizationFailed
+        | Code::PolicyViolation => ErrorKind::NotAuthorized,
+        Code::UnknownTopic
+        | Code::UnknownTopicOrPartition
+        | Code::UnknownPartition
+        | Code::UnknownTopicId
+        | Code::InvalidTopic => ErrorKind::UnknownTopic,
+        Code::MessageSizeTooLarge | Code::InvalidMessageSize | Code::MessageBatchTooLarge => ErrorKind::TooLarge,
+        Code::QueueFull => ErrorKind::QueueFull,
+        Code::KafkaStorageError | Code::LogDirNotFound | Code::CriticalSystemResource => ErrorKind::Storage,
+        Code::OffsetOutOfRange | Code::NoOffset | Code::AutoOffsetReset | Code::LogTruncation => {
+            ErrorKind::OffsetOutOfRange
+        }
+        Code::BadMessage
+        | Code::BadCompression
+        | Code::InvalidMessage
+        | Code::UnsupportedCompressionType
+        | Code::NotImplemented => ErrorKind::Unreadable,
+        Code::InvalidArgument
+        | Code::InvalidConfig
+        | Code::InvalidReplicationFactor
+        | Code::InvalidPartitions
+        | Code::UnsupportedFeature
+        | Code::NotConfigured => ErrorKind::Configuration,
+        Code::PurgeQueue | Code::PurgeInflight | Code::DestroyBroker => ErrorKind::Discarded,
+        _ => ErrorKind::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_says_the_words_of_the_broker() {
+        let error = ClientError::of("send to a.b", &KafkaError::MessageProduction(Code::TopicAuthorizationFailed));
+        assert_eq!(error.kind, ErrorKind::NotAuthorized);
+        assert_eq!(error.to_string(), "send to a.b: Broker: Topic authorization failed (TopicAuthorizationFailed)");
+        let words = "SASL authentication error: wrong".to_owned();
+        let error = ClientError::of_code("connect", Code::Authentication, Some(words));
+        assert_eq!(error.to_string(), "connect: SASL authentication error: wrong (Authentication)");
+    }
+
+    #[test]
+    fn secrets_stay_out_of_errors() {
+        let told = |name: &str, value: &str| {
+            let refused = rdkafka::ClientConfig::new().set(name, value).create_native_config().map(drop).unwrap_err();
+            ClientError::of("open", &refused).to_string()
+        };
+        assert_eq!(told("linger.ms", "hidden").matches("hidden").count(), 0);
+        assert_eq!(
+            told("my.password", "hidden"),
+            "open: property my.password: its value is not accepted (RD_KAFKA_CONF_UNKNOWN)"
+        );
+    }
+}

@@ -1,0 +1,210 @@
+//! Sending records, with a report for each.
+
+use super::callbacks::{self, Words};
+use super::errors::ClientError;
+use super::native::{self, Persistence};
+use super::reports::Reports;
+use super::settings::{Connection, ProducerOptions};
+use rdkafka::ClientContext;
+use rdkafka::config::RDKafkaLogLevel;
+use rdkafka::error::KafkaError;
+use rdkafka::message::{BorrowedMessage, Header, Message, OwnedHeaders, Timestamp};
+use rdkafka::producer::{
+    BaseProducer, BaseRecord, DeliveryResult, NoCustomPartitioner, Producer as _, ProducerContext, PurgeConfig,
+};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Longest wait of the thread for librdkafka, and so for its own end.
+const TURN: Duration = Duration::from_millis(50);
+
+/// Troubles that wait for their task at most: more say nothing new.
+const TROUBLES_MAX: usize = 16;
+
+/// A record to be sent to partition 0 of a topic.
+#[derive(Clone, Copy, Debug)]
+pub struct Outgoing<'a> {
+    /// Topic.
+    pub topic: &'a str,
+    /// Key, by which a compacted topic keeps the newest.
+    pub key: Option<&'a [u8]>,
+    /// Payload; `None` is the tombstone of a compacted topic.
+    pub payload: Option<&'a [u8]>,
+    /// Headers in their order.
+    pub headers: &'a [(&'a str, &'a [u8])],
+}
+
+/// Report on one record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// Number that was given to [`Producer::send`].
+    pub token: usize,
+    /// Persistence in the broker's log.
+    pub persistence: Persistence,
+    /// Offset, where it was acknowledged; none for a record whose first acknowledgement was lost and that was acknowledged at its retry.
+    pub offset: Option<i64>,
+    /// The broker's time of its append in ms since 1970, where it was acknowledged and the topic has append times.
+    pub append_time_ms: Option<i64>,
+    /// Reason, where it was not acknowledged.
+    pub error: Option<ClientError>,
+}
+
+/// Report of a [`Producer`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProducerEvent {
+    /// On one record.
+    Delivery(Delivery),
+    /// On the connection: no broker reached, user refused. Records wait on, unless [`is_fatal`](ClientError::is_fatal) says that all fail.
+    Trouble(ClientError),
+}
+
+struct Callbacks {
+    reports: Arc<Reports<ProducerEvent>>,
+    words: Words,
+}
+
+impl ClientContext for Callbacks {
+    fn log(&self, level: RDKafkaLogLevel, facility: &str, line: &str) {
+        callbacks::log(level, facility, line);
+    }
+
+    fn error(&self, error: KafkaError, reason: &str) {
+        let trouble = ProducerEvent::Trouble(self.words.error(&error, reason));
+        // `rdkafka` calls this twice for each error.
+        let is_new = |waiting: &VecDeque<ProducerEvent>| {
+            let mut troubles = waiting.iter().filter(|event| matches!(event, ProducerEvent::Trouble(_)));
+            troubles.clone().count() < TROUBLES_MAX && troubles.next_back() != Some(&trouble)
+        };
+        self.reports.push_if(trouble.clone(), is_new);
+    }
+}
+
+impl ProducerContext<NoCustomPartitioner> for Callbacks {
+    type DeliveryOpaque = usize;
+
+    fn delivery(&self, result: &DeliveryResult<'_>, token: usize) {
+        let (message, error) = match result {
+            Ok(message) => (message, None),
+            Err((error, message)) => (message, Some(error)),
+        };
+        self.reports.push(ProducerEvent::Delivery(delivery(message, error, token)));
+    }
+}
+
+fn delivery(message: &BorrowedMessage<'_>, error: Option<&KafkaError>, token: usize) -> Delivery {
+    let error = error.map(|error| ClientError::of(&format!("send to {}", message.topic()), error));
+    let is_acknowledged = error.is_none();
+    Delivery {
+        token,
+        persistence: native::persistence(message),
+        offset: is_acknowledged.then(|| message.offset()).filter(|offset| *offset >= 0),
+        append_time_ms: match message.timestamp() {
+            Timestamp::LogAppendTime(time_ms) if is_acknowledged => Some(time_ms),
+            _ => None,
+        },
+        error,
+    }
+}
+
+/// Sends records to any topics, and reports on each of them, in no order between topics. A thread of its own takes librdkafka's reports.
+/// Where no broker is reached records wait until [`delivery_timeout`](ProducerOptions::delivery_timeout).
+pub struct Producer {
+    base: Arc<BaseProducer<Callbacks>>,
+    reports: Arc<Reports<ProducerEvent>>,
+    is_ending: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Producer {
+    /// Opens it; connections come later, by themselves.
+    ///
+    /// # Errors
+    /// [`Configuration`](super::ErrorKind::Configuration): a property or option that librdkafka does not accept, by its name; no thread can be started.
+    pub fn open(connection: &Connection, options: &ProducerOptions) -> Result<Self, ClientError> {
+        const OPENING: &str = "open a producer";
+        let reports = Arc::new(Reports::new());
+        let config = connection.config(&options.properties()?, &[])?;
+        let base = config
+            .create_with_context(Callbacks { reports: Arc::clone(&reports), words: Words::of("produce".to_owned()) });
+        let base: Arc<BaseProducer<Callbacks>> = Arc::new(base.map_err(|error| ClientError::of(OPENING, &error))?);
+        let is_ending = Arc::new(AtomicBool::new(false));
+        let thread = std::thread::Builder::new().name("kafka-reports".to_owned()).spawn({
+            let (base, is_ending) = (Arc::clone(&base), Arc::clone(&is_ending));
+            move || {
+                // Relaxed: nothing but the flag itself is passed on.
+                while !is_ending.load(Ordering::Relaxed) {
+                    base.poll(TURN);
+                }
+            }
+        });
+        let thread = Some(thread.map_err(|error| ClientError::no_thread(OPENING, &error))?);
+        Ok(Self { base, reports, is_ending, thread })
+    }
+
+    /// Hands a record over, which is copied, and returns at once. A [`Delivery`] with `token` follows, always, as long as this producer lives.
+    ///
+    /// # Errors
+    /// No delivery follows. [`QueueFull`](super::ErrorKind::QueueFull), [`TooLarge`](super::ErrorKind::TooLarge),
+    /// [`UnknownTopic`](super::ErrorKind::UnknownTopic) and [`NotAuthorized`](super::ErrorKind::NotAuthorized) where that is known
+    /// already; a fatal error of before.
+    pub fn send(&self, record: &Outgoing<'_>, token: usize) -> Result<(), ClientError> {
+        let mut headers = OwnedHeaders::new_with_capacity(record.headers.len());
+        for (key, value) in record.headers {
+            headers = headers.insert(Header { key, value: Some(*value) });
+        }
+        let sent = BaseRecord::<[u8], [u8], usize> {
+            topic: record.topic,
+            partition: Some(0),
+            payload: record.payload,
+            key: record.key,
+            timestamp: None,
+            headers: (!record.headers.is_empty()).then_some(headers),
+            delivery_opaque: token,
+        };
+        self.base.send(sent).map_err(|(error, _)| ClientError::of(&format!("send to {}", record.topic), &error))
+    }
+
+    /// The oldest report.
+    pub fn take(&self) -> Option<ProducerEvent> {
+        self.reports.take()
+    }
+
+    /// The oldest report; without one the task is woken by the next. One task at a time.
+    pub fn poll_take(&self, context: &mut Context<'_>) -> Poll<ProducerEvent> {
+        self.reports.poll_take(context)
+    }
+
+    /// Records without a report.
+    pub fn pending(&self) -> usize {
+        usize::try_from(self.base.in_flight_count()).unwrap_or_default()
+    }
+
+    /// Withdraws all records: each is reported as [`Discarded`](super::ErrorKind::Discarded), and says whether it may be persisted. Those on
+    /// their way are given up, too.
+    pub fn discard(&self) {
+        self.base.purge(PurgeConfig::default().queue().inflight());
+    }
+
+    /// Sends without lingering, and waits until each record has its report, which is to be taken then. Blocks.
+    ///
+    /// # Errors
+    /// [`TimedOut`](super::ErrorKind::TimedOut): some have none yet.
+    pub fn flush(&self, timeout: Duration) -> Result<(), ClientError> {
+        self.base.flush(timeout).map_err(|error| ClientError::of("flush a producer", &error))
+    }
+}
+
+/// Discards the records that have no report; [`flush`](Producer::flush) before it keeps them.
+impl Drop for Producer {
+    fn drop(&mut self) {
+        self.is_ending.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // A panic of a callback was printed already.
+            let _ = thread.join();
+        }
+    }
+}

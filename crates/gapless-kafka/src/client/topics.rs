@@ -1,0 +1,331 @@
+//! Creating and describing topics; blocking, for the start.
+
+use super::callbacks::{self, Logged, Words};
+use super::errors::{ClientError, ErrorKind};
+use super::settings::{Compression, Connection};
+use rdkafka::ClientContext;
+use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, ResourceSpecifier, TopicReplication};
+use rdkafka::config::RDKafkaLogLevel;
+use rdkafka::consumer::{BaseConsumer, Consumer as _, ConsumerContext};
+use rdkafka::error::KafkaError;
+use rdkafka::types::RDKafkaErrorCode;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
+use std::time::{Duration, Instant};
+
+/// Longest call of librdkafka between two looks at the errors of the connection.
+const TURN: Duration = Duration::from_millis(200);
+
+/// A topic that is to exist, with one partition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TopicSpec {
+    /// Name.
+    pub name: String,
+    /// Copies of each record, or the broker's default.
+    pub replicas: Option<u16>,
+    /// Settings as Kafka names them: `message.timestamp.type`, `cleanup.policy`, `retention.ms`, `max.message.bytes` and others.
+    pub settings: Vec<(String, String)>,
+}
+
+impl TopicSpec {
+    /// An inbox: append times of the broker, records kept for `retention`. The broker converts foreign records to `compression`: this build
+    /// does not read each form.
+    pub fn inbox(name: &str, retention: Duration, compression: Compression) -> Self {
+        let settings = [
+            ("message.timestamp.type", "LogAppendTime".to_owned()),
+            ("cleanup.policy", "delete".to_owned()),
+            ("retention.ms", retention.as_millis().to_string()),
+            ("compression.type", compression.of_topic().to_owned()),
+        ];
+        Self::of(name, settings)
+    }
+
+    /// Leases: append times of the broker, the newest record of each key is kept.
+    pub fn compacted(name: &str) -> Self {
+        let settings = [
+            ("message.timestamp.type", "LogAppendTime".to_owned()),
+            ("cleanup.policy", "compact".to_owned()),
+            ("compression.type", Compression::None.of_topic().to_owned()),
+        ];
+        Self::of(name, settings)
+    }
+
+    fn of<const N: usize>(name: &str, settings: [(&str, String); N]) -> Self {
+        let settings = settings.map(|(name, value)| (name.to_owned(), value)).to_vec();
+        Self { name: name.to_owned(), replicas: None, settings }
+    }
+}
+
+/// A topic as the broker has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TopicDescription {
+    /// Number of its partitions.
+    pub partitions: usize,
+    /// All its settings, those by default among them, as Kafka names them.
+    pub settings: BTreeMap<String, String>,
+}
+
+/// Result of [`Topics::ensure`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Created {
+    /// Made by this call.
+    New,
+    /// There before. Differences from the specification, each in words; none if it is as specified.
+    Existing(Vec<String>),
+}
+
+struct Probe {
+    last: Mutex<Option<ClientError>>,
+    words: Words,
+    /// See [`callbacks::poll`].
+    was_called: AtomicBool,
+}
+
+impl ClientContext for Probe {
+    fn log(&self, level: RDKafkaLogLevel, facility: &str, line: &str) {
+        self.was_called.store(true, Ordering::Relaxed);
+        callbacks::log(level, facility, line);
+    }
+
+    fn error(&self, error: KafkaError, reason: &str) {
+        let error = self.words.error(&error, reason);
+        if let Ok(mut last) = self.last.lock() {
+            // The reason of a refusal is followed by errors that only say that no broker is left.
+            let is_refusal = |error: &ClientError| error.kind == ErrorKind::Authentication;
+            if !last.as_ref().is_some_and(is_refusal) || is_refusal(&error) {
+                *last = Some(error);
+            }
+        }
+    }
+}
+
+impl ConsumerContext for Probe {}
+
+/// Topics of the brokers. All its functions block, each for its `timeout` at most, about. Made for the start of a bridge: it is to be dropped then.
+pub struct Topics {
+    admin: AdminClient<Logged>,
+    /// Asks for metadata; unlike a producer it makes no topic that way, and unlike the admin client its errors can be read.
+    probe: BaseConsumer<Probe>,
+}
+
+impl Topics {
+    /// Connects to a broker.
+    ///
+    /// # Errors
+    /// [`Authentication`](ErrorKind::Authentication) as soon as the broker refuses this client; [`Unreachable`](ErrorKind::Unreachable) or
+    /// [`TimedOut`](ErrorKind::TimedOut), with the last reason, at the end of `timeout`; [`Configuration`](ErrorKind::Configuration).
+    pub fn connect(connection: &Connection, timeout: Duration) -> Result<Self, ClientError> {
+        let config = connection.config(&[], &[("allow.auto.create.topics", "false")])?;
+        let opened = |error: KafkaError| ClientError::of("connect", &error);
+        let callbacks = Probe {
+            last: Mutex::new(None),
+            words: Words::of("connect".to_owned()),
+            was_called: AtomicBool::new(false),
+        };
+        let probe: BaseConsumer<Probe> = config.create_with_context(callbacks).map_err(opened)?;
+        let admin = config.create_with_context(Logged).map_err(opened)?;
+        let topics = Self { admin, probe };
+        topics.retry("connect", timeout, |turn| topics.probe.client().fetch_metadata(None, turn).map(drop))?;
+        Ok(topics)
+    }
+
+    /// Makes a topic if it is not there, and compares it if it is.
+    ///
+    /// # Errors
+    /// The broker's refusal; [`TimedOut`](ErrorKind::TimedOut).
+    pub fn ensure(&self, topic: &TopicSpec, timeout: Duration) -> Result<Created, ClientError> {
+        let operation = format!("create topic {}", topic.name);
+        let replicas = topic.replicas.map_or(-1, i32::from);
+        let mut new = NewTopic::new(&topic.name, 1, TopicReplication::Fixed(replicas));
+        for (name, value) in &topic.settings {
+            new = new.set(name, value);
+        }
+        let options = AdminOptions::new().request_timeout(Some(timeout)).operation_timeout(Some(timeout));
+        let results = wait(&operation, self.admin.create_topics([&new], &options), timeout)?;
+        match results.into_iter().next() {
+            Some(Ok(_)) => Ok(Created::New),
+            Some(Err((_, RDKafkaErrorCode::TopicAlreadyExists))) => {
+                let found = self.describe(&topic.name, timeout)?;
+                Ok(Created::Existing(found.map_or_else(Vec::new, |found| differences(topic, &found))))
+            }
+            Some(Err((_, code))) => Err(ClientError::of_code(&operation, code, None)),
+            None => Err(ClientError::of_code(&operation, RDKafkaErrorCode::Unknown, None)),
+        }
+    }
+
+    /// A topic as the broker has it; `None` if it has none of that name.
+    ///
+    /// # Errors
+    /// The broker's refusal; [`TimedOut`](ErrorKind::TimedOut).
+    pub fn describe(&self, name: &str, timeout: Duration) -> Result<Option<TopicDescription>, ClientError> {
+        let operation = format!("describe topic {name}");
+        let options = AdminOptions::new().request_timeout(Some(timeout));
+        let topic = ResourceSpecifier::Topic(name);
+        let asked = self.admin.describe_configs([&topic], &options);
+        let answers = match wait(&operation, asked, timeout) {
+            Err(error) if error.kind == ErrorKind::UnknownTopic => return Ok(None),
+            answers => answers?,
+        };
+        let settings = match answers.into_iter().next() {
+            Some(Ok(found)) => {
+                let entries = found.entries.into_iter();
+                entries.filter_map(|entry| Some((entry.name, entry.value?))).collect()
+            }
+            Some(Err(RDKafkaErrorCode::UnknownTopicOrPartition)) => return Ok(None),
+            Some(Err(code)) => return Err(ClientError::of_code(&operation, code, None)),
+            None => return Err(ClientError::of_code(&operation, RDKafkaErrorCode::Unknown, None)),
+        };
+        match self.partitions(&operation, name, timeout) {
+            Ok(partitions) => Ok(Some(TopicDescription { partitions, settings })),
+            // Settings of a topic that is missing are those by default, to some brokers.
+            Err(error) if error.kind == ErrorKind::UnknownTopic => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Offsets of partition 0: from the oldest record to the one that is appended next.
+    ///
+    /// # Errors
+    /// [`UnknownTopic`](ErrorKind::UnknownTopic), [`NotAuthorized`](ErrorKind::NotAuthorized) and others of the broker;
+    /// [`TimedOut`](ErrorKind::TimedOut).
+    pub fn offsets(&self, name: &str, timeout: Duration) -> Result<Range<i64>, ClientError> {
+        let operation = format!("ask for the offsets of {name}");
+        // The error of this call has the reason; that of the next one has not.
+        self.partitions(&operation, name, timeout)?;
+        self.retry(&operation, timeout, |turn| {
+            let (oldest, next) = self.probe.client().fetch_watermarks(name, 0, turn)?;
+            Ok(oldest..next)
+        })
+    }
+
+    /// Removes a topic with its records.
+    ///
+    /// # Errors
+    /// [`UnknownTopic`](ErrorKind::UnknownTopic) and others of the broker; [`TimedOut`](ErrorKind::TimedOut).
+    pub fn remove(&self, name: &str, timeout: Duration) -> Result<(), ClientError> {
+        let operation = format!("remove topic {name}");
+        let options = AdminOptions::new().request_timeout(Some(timeout)).operation_timeout(Some(timeout));
+        match wait(&operation, self.admin.delete_topics(&[name], &options), timeout)?.into_iter().next() {
+            Some(Ok(_)) => Ok(()),
+            Some(Err((_, code))) => Err(ClientError::of_code(&operation, code, None)),
+            None => Err(ClientError::of_code(&operation, RDKafkaErrorCode::Unknown, None)),
+        }
+    }
+
+    /// Number of a topic's partitions.
+    fn partitions(&self, operation: &str, name: &str, timeout: Duration) -> Result<usize, ClientError> {
+        self.retry(operation, timeout, |turn| {
+            let metadata = self.probe.client().fetch_metadata(Some(name), turn)?;
+            let topic = metadata.topics().iter().find(|topic| topic.name() == name);
+            match topic.map(|topic| (topic.error(), topic)) {
+                Some((None, topic)) => Ok(topic.partitions().len()),
+                Some((Some(error), _)) => Err(KafkaError::MetadataFetch(error.into())),
+                None => Err(KafkaError::MetadataFetch(RDKafkaErrorCode::UnknownTopicOrPartition)),
+            }
+        })
+    }
+
+    /// Asks until there is an answer, or a refusal of this client, or `timeout` is over.
+    fn retry<T>(
+        &self,
+        operation: &str,
+        timeout: Duration,
+        mut ask: impl FnMut(Duration) -> Result<T, KafkaError>,
+    ) -> Result<T, ClientError> {
+        let begun = Instant::now();
+        loop {
+            let since = Instant::now();
+            let error = match ask(TURN.min(timeout)) {
+                Ok(answer) => return Ok(answer),
+                Err(error) => ClientError::of(operation, &error),
+            };
+            // Serves the callbacks.
+            while callbacks::poll(&self.probe, &self.probe.context().was_called).is_some() {}
+            let told = self.probe.context().last.lock().ok().and_then(|mut last| last.take());
+            let told = told.map(|told| ClientError { operation: operation.to_owned(), ..told });
+            let is_refusal = told.as_ref().is_some_and(|told| told.kind == ErrorKind::Authentication);
+            let is_passing = matches!(error.kind, ErrorKind::Unreachable | ErrorKind::TimedOut);
+            if is_refusal || begun.elapsed() >= timeout {
+                return Err(told.unwrap_or(error));
+            }
+            if !is_passing {
+                return Err(error);
+            }
+            std::thread::sleep(TURN.saturating_sub(since.elapsed()).min(timeout));
+        }
+    }
+}
+
+/// Differences of a topic from its specification, in words.
+fn differences(wanted: &TopicSpec, found: &TopicDescription) -> Vec<String> {
+    let mut told = Vec::new();
+    if found.partitions != 1 {
+        told.push(format!("it has {} partitions; expected 1", found.partitions));
+    }
+    for (name, value) in &wanted.settings {
+        match found.settings.get(name) {
+            Some(found) if found == value => (),
+            Some(found) => told.push(format!("{name} is {found}; expected {value}")),
+            None => told.push(format!("{name} is unknown to the broker; expected {value}")),
+        }
+    }
+    told
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Waits for an answer of the admin client, which ends with an error at its own timeout, or a turn later.
+fn wait<T>(
+    operation: &str,
+    asked: impl Future<Output = Result<T, KafkaError>>,
+    timeout: Duration,
+) -> Result<T, ClientError> {
+    let (mut asked, deadline) = (pin!(asked), Instant::now() + timeout + Duration::from_secs(1));
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut context = Context::from_waker(&waker);
+    loop {
+        if let Poll::Ready(answer) = asked.as_mut().poll(&mut context) {
+            return answer.map_err(|error| ClientError::of(operation, &error));
+        }
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(ClientError::of_code(operation, RDKafkaErrorCode::OperationTimedOut, None));
+        }
+        std::thread::park_timeout(left);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn differences_are_told_in_words() {
+        let wanted = TopicSpec::inbox("a", Duration::from_secs(60), Compression::Lz4);
+        let mut settings: BTreeMap<String, String> = wanted.settings.iter().cloned().collect();
+        let found = TopicDescription { partitions: 1, settings: settings.clone() };
+        assert_eq!(differences(&wanted, &found), [""; 0]);
+        settings.insert("retention.ms".to_owned(), "5".to_owned());
+        settings.remove("cleanup.policy");
+        settings.insert("compression.type".to_owned(), "producer".to_owned());
+        let found = TopicDescription { partitions: 3, settings };
+        let expected = [
+            "it has 3 partitions; expected 1",
+            "cleanup.policy is unknown to the broker; expected delete",
+            "retention.ms is 5; expected 60000",
+            "compression.type is producer; expected lz4",
+        ];
+        assert_eq!(differences(&wanted, &found), expected);
+    }
+}

@@ -1,0 +1,553 @@
+//! [`BridgeConfig`]: the file of a bridge, as plain data. Nothing is offered or taken by default.
+//!
+//! ```
+//! use gapless_kafka::config::BridgeConfig;
+//! let text = r#"
+//! offer = ["shop/**"]
+//! take = ["bank/*"]
+//! [kafka]
+//! brokers = ["192.0.2.1:9092"]
+//! name = "berlin"
+//! "#;
+//! let config = BridgeConfig::parse(text, "bridge.toml")?;
+//! assert_eq!((config.prefix.as_str(), config.name.as_str()), ("gapless", "berlin"));
+//! let refused = BridgeConfig::parse(&text.replace("bank/*", "/*"), "bridge.toml").unwrap_err().to_string();
+//! assert!(refused.starts_with("bridge.toml:3: take: \"/*\" was found; a route's name is allowed"), "{refused}");
+//! # Ok::<(), gapless_client::ClientError>(())
+//! ```
+
+use crate::record::names::{BRIDGE_NAME_LENGTH_MAX, PREFIX_LENGTH_MAX, is_bridge_name, is_prefix, is_topic};
+use crate::route_filter::RouteFilter;
+use crate::segments::AssemblyLimits;
+use gapless_agent::regular_file::read_text;
+use gapless_client::ClientError;
+use gapless_client::stream_file::document::{Document, Table, Value};
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Duration;
+
+/// Bytes of a payload at most, of requests and replies.
+pub const PAYLOAD_BYTES_MAX: usize = 16 << 20;
+/// All senders together have unfinished payloads of so many times the bytes of one.
+const UNFINISHED_SENDERS: u64 = 8;
+/// Properties of the client that the bridge sets itself.
+const OWN_PROPERTIES: [&str; 10] = [
+    "acks",
+    "auto.offset.reset",
+    "bootstrap.servers",
+    "client.id",
+    "enable.auto.commit",
+    "enable.idempotence",
+    "group.id",
+    "metadata.broker.list",
+    "request.required.acks",
+    "transactional.id",
+];
+/// Parts of the names of properties whose values are secret.
+const SECRET_PARTS: [&str; 3] = ["password", "secret", "key.pem"];
+
+/// The file of a bridge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BridgeConfig {
+    /// `kafka.brokers`: `host:port` of some of the brokers, at least one.
+    pub brokers: Vec<String>,
+    /// `kafka.prefix`: in front of the names of topics; bridges of one prefix know each other. `gapless` without it.
+    pub prefix: String,
+    /// `kafka.name`: name of this bridge, the only one of its prefix.
+    pub name: String,
+    /// `kafka.compression`: of the records that the bridge sends; none without it.
+    pub compression: Compression,
+    /// `[kafka.properties]`: further settings of the client, by the names that it gives them.
+    pub properties: Vec<(String, String)>,
+    /// `[kafka.secrets]`: settings whose values stand elsewhere.
+    pub secrets: Vec<(String, Secret)>,
+    /// `[domain]`: the domain whose routes it bridges.
+    pub domain: DomainPlace,
+    /// `offer`: routes of this domain that other bridges may call.
+    pub offer: Vec<RouteFilter>,
+    /// `take`: routes of other domains that this domain may call.
+    pub take: Vec<RouteFilter>,
+    /// `reply_topics`: topics into which programs that are no bridges may let replies be written; `PREFIX.reply.*` without it.
+    pub reply_topics: Vec<TopicFilter>,
+    /// `[limits]`.
+    pub limits: Limits,
+}
+
+/// Compression of records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Compression {
+    /// No compression.
+    #[default]
+    None,
+    /// LZ4.
+    Lz4,
+    /// Snappy.
+    Snappy,
+}
+
+/// Place of a value that is secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Secret {
+    /// The first line of a file.
+    File(PathBuf),
+    /// A variable of the environment.
+    Environment(String),
+}
+
+/// The domain of a bridge.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum DomainPlace {
+    /// The default domain of the machine.
+    #[default]
+    Default,
+    /// A domain by its name.
+    Name(String),
+    /// A domain's directory.
+    Directory(PathBuf),
+}
+
+/// A filter of topic names: a name, or the beginning of names with `*` after it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TopicFilter(String);
+
+/// Limits and times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// `calls_per_peer`: calls in flight to one bridge, and as many from it.
+    pub calls_per_peer: u32,
+    /// `bytes_per_peer`: bytes of the requests in flight to one bridge, and as many from it.
+    pub bytes_per_peer: u64,
+    /// `segment_bytes`: longest payload of one record; below the broker's limit, with room for headers of 20 KiB.
+    pub segment_bytes: usize,
+    /// `lease_interval`: time between two leases, heartbeats and pings.
+    pub lease_interval: Duration,
+    /// `lease_time`: a bridge without a sign of life for so long is silent, and so is the broker.
+    pub lease_time: Duration,
+    /// `segment_time`: a payload without a deadline that is not whole after this time is given up.
+    pub segment_time: Duration,
+    /// `stop_time`: a stop waits so long for calls in flight.
+    pub stop_time: Duration,
+}
+
+impl Limits {
+    /// Limits of unfinished payloads.
+    pub(crate) const fn assembly(&self) -> AssemblyLimits {
+        AssemblyLimits {
+            payload_bytes: PAYLOAD_BYTES_MAX as u64,
+            sender_bytes: self.bytes_per_peer,
+            total_bytes: self.bytes_per_peer.saturating_mul(UNFINISHED_SENDERS),
+        }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            calls_per_peer: 1024,
+            bytes_per_peer: 64 << 20,
+            segment_bytes: 900_000,
+            lease_interval: Duration::from_secs(1),
+            lease_time: Duration::from_secs(5),
+            segment_time: Duration::from_secs(30),
+            stop_time: Duration::from_secs(10),
+        }
+    }
+}
+
+/// The part of a file that the core needs, and the machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CoreOptions {
+    /// Prefix of the topics.
+    pub prefix: String,
+    /// Name of the bridge.
+    pub name: String,
+    /// The machine, for people.
+    pub machine: String,
+    /// The process, for people.
+    pub process: String,
+    /// Offered routes.
+    pub offer: Vec<RouteFilter>,
+    /// Taken routes.
+    pub take: Vec<RouteFilter>,
+    /// Topics for replies to programs that are no bridges.
+    pub reply_topics: Vec<TopicFilter>,
+    /// Limits and times.
+    pub limits: Limits,
+}
+
+impl BridgeConfig {
+    /// Reads the file `path`. Relative paths in it are relative to the file.
+    ///
+    /// # Errors
+    /// [`ClientError::File`] if it cannot be read; as for [`BridgeConfig::parse`].
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, ClientError> {
+        let path = path.as_ref();
+        let name = path.display().to_string();
+        let text = read_text(path).map_err(|source| ClientError::File { path: name.clone(), source })?;
+        let mut config = Self::parse(&text, &name)?;
+        let base = path.parent().unwrap_or(Path::new(""));
+        for (_, secret) in &mut config.secrets {
+            if let Secret::File(file) = secret {
+                *file = base.join(&*file);
+            }
+        }
+        if let DomainPlace::Directory(directory) = &mut config.domain {
+            *directory = base.join(&*directory);
+        }
+        Ok(config)
+    }
+
+    /// Reads a file's `text`; `name` is the file, for messages. Relative paths stay as they are.
+    ///
+    /// # Errors
+    /// [`ClientError::Config`] with file, line, key, the found and the allowed value.
+    pub fn parse(text: &str, name: &str) -> Result<Self, ClientError> {
+        let document = Document::new(name, text);
+        let mut file = document.tables()?;
+        let mut kafka = file.table("kafka")?;
+        let brokers = brokers_of(&mut kafka)?;
+        let prefix = kafka.get("prefix", |value| checked(value, is_prefix, &prefix_words()))?;
+        let prefix = prefix.unwrap_or_else(|| "gapless".to_owned());
+        let own_name = kafka.get("name", |value| checked(value, is_bridge_name, &name_words()))?;
+        let own_name = own_name.ok_or_else(|| kafka.missing("name", &name_words()))?;
+        let compression = kafka.get("compression", |value| {
+            let choices = [("none", Compression::None), ("lz4", Compression::Lz4), ("snappy", Compression::Snappy)];
+            value.choice(&choices)
+        })?;
+        let properties = properties(kafka.table("properties")?)?;
+        let secrets = secrets(kafka.table("secrets")?)?;
+        kafka.end()?;
+        let domain = domain(&document, file.table("domain")?)?;
+        let offer = list(&mut file, "offer")?.unwrap_or_default();
+        let take = list(&mut file, "take")?.unwrap_or_default();
+        let reply_topics = list(&mut file, "reply_topics")?;
+        let reply_topics = reply_topics.unwrap_or_else(|| vec![TopicFilter(format!("{prefix}.reply.*"))]);
+        let limits = limits(&document, file.table("limits")?)?;
+        file.end()?;
+        let compression = compression.unwrap_or_default();
+        Ok(Self {
+            brokers,
+            prefix,
+            name: own_name,
+            compression,
+            properties,
+            secrets,
+            domain,
+            offer,
+            take,
+            reply_topics,
+            limits,
+        })
+    }
+
+    /// The part that the core needs; `machine` and `process` name this process for people.
+    #[must_use]
+    pub fn core_options(&self, machine: impl Into<String>, process: impl Into<String>) -> CoreOptions {
+        CoreOptions {
+            prefix: self.prefix.clone(),
+            name: self.name.clone(),
+            machine: machine.into(),
+            process: process.into(),
+            offer: self.offer.clone(),
+            take: self.take.clone(),
+            reply_topics: self.reply_topics.clone(),
+            limits: self.limits,
+        }
+    }
+}
+
+impl Secret {
+    /// The value, without a line break at its end.
+    ///
+    /// # Errors
+    /// The file or the variable, and why it cannot be read.
+    pub fn read(&self) -> Result<String, String> {
+        let value = match self {
+            Self::File(path) => read_text(path).map_err(|error| format!("{}: {error}", path.display()))?,
+            Self::Environment(name) => std::env::var(name).map_err(|error| format!("the variable {name}: {error}"))?,
+        };
+        Ok(value.trim_end_matches(['\r', '\n']).to_owned())
+    }
+}
+
+impl TopicFilter {
+    /// Matches a topic's name.
+    #[must_use]
+    pub fn matches(&self, topic: &str) -> bool {
+        match self.0.strip_suffix('*') {
+            Some(beginning) => topic.starts_with(beginning),
+            None => topic == self.0,
+        }
+    }
+}
+
+impl FromStr for TopicFilter {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let name = text.strip_suffix('*').unwrap_or(text);
+        // A star alone would let replies be written anywhere.
+        if is_topic(name) {
+            return Ok(Self(text.to_owned()));
+        }
+        Err(format!("{text:?} was found; a topic's name is allowed, or the beginning of one with * after it"))
+    }
+}
+
+impl fmt::Display for TopicFilter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+fn name_words() -> String {
+    format!("a name of 1 to {BRIDGE_NAME_LENGTH_MAX} letters, digits, - and _ is allowed")
+}
+
+fn prefix_words() -> String {
+    format!("1 to {PREFIX_LENGTH_MAX} letters, digits, ., - and _ are allowed, the first a letter or a digit")
+}
+
+fn checked(value: &Value<'_>, is_allowed: fn(&str) -> bool, allowed: &str) -> Result<String, ClientError> {
+    let text = value.text()?;
+    if is_allowed(text) { Ok(text.to_owned()) } else { Err(value.expected(allowed)) }
+}
+
+fn brokers_of(kafka: &mut Table<'_>) -> Result<Vec<String>, ClientError> {
+    let allowed = "a list of \"host:port\" is allowed";
+    let Some(value) = kafka.take("brokers") else { return Err(kafka.missing("brokers", "a list of \"host:port\"")) };
+    if !value.is_list() {
+        return Err(value.expected(allowed));
+    }
+    let is_broker = |text: &str| {
+        let port = text.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|(_, port)| port);
+        port.is_some_and(|port| port.parse::<u16>().is_ok_and(|port| port > 0)) && !text.contains([',', ' '])
+    };
+    let brokers = value.list()?;
+    let read = brokers.iter().map(|each| checked(each, is_broker, "\"host:port\" is allowed"));
+    let read = read.collect::<Result<Vec<_>, _>>()?;
+    if read.is_empty() { Err(kafka.missing("brokers", "at least one \"host:port\"")) } else { Ok(read) }
+}
+
+/// A list of filters.
+fn list<T: FromStr<Err: fmt::Display>>(file: &mut Table<'_>, key: &'static str) -> Result<Option<Vec<T>>, ClientError> {
+    let Some(value) = file.take(key) else { return Ok(None) };
+    value.list()?.iter().map(|each| each.read(str::parse)).collect::<Result<_, _>>().map(Some)
+}
+
+fn properties(table: Table<'_>) -> Result<Vec<(String, String)>, ClientError> {
+    let mut read = Vec::new();
+    for (name, value) in table.named_values() {
+        check_property(&name, &value)?;
+        if SECRET_PARTS.iter().any(|part| name.contains(part)) && !name.ends_with("location") {
+            let example =
+                "a secret is allowed in [kafka.secrets] alone, as { file = \"…\" } or { environment = \"…\" }";
+            return Err(value.refuse(example));
+        }
+        let text = match value.text() {
+            Ok(text) => text.to_owned(),
+            Err(refused) => match (value.number(), value.switch()) {
+                (Some(number), _) => number.to_string(),
+                (None, Ok(is)) => is.to_string(),
+                (None, Err(_)) => return Err(refused),
+            },
+        };
+        read.push((name, text));
+    }
+    Ok(read)
+}
+
+fn check_property(name: &str, value: &Value<'_>) -> Result<(), ClientError> {
+    if OWN_PROPERTIES.contains(&name) {
+        return Err(value.refuse("the bridge sets it itself"));
+    }
+    Ok(())
+}
+
+fn secrets(table: Table<'_>) -> Result<Vec<(String, Secret)>, ClientError> {
+    let mut read = Vec::new();
+    for (name, value) in table.named_values() {
+        check_property(&name, &value)?;
+        let mut table = value.table()?;
+        let text = |value: &Value<'_>| value.text().map(str::to_owned);
+        let (file, variable) = (table.get("file", text)?, table.get("environment", text)?);
+        let secret = match (file, variable) {
+            (Some(file), None) => Secret::File(file.into()),
+            (None, Some(variable)) => Secret::Environment(variable),
+            _ => return Err(table.missing("file", "either file or environment")),
+        };
+        table.end()?;
+        read.push((name, secret));
+    }
+    Ok(read)
+}
+
+fn domain(document: &Document<'_>, mut table: Table<'_>) -> Result<DomainPlace, ClientError> {
+    let text = |value: &Value<'_>| value.text().map(str::to_owned);
+    let (name, directory) = (table.get("name", text)?, table.get("directory", text)?);
+    table.end()?;
+    match (name, directory) {
+        (Some(_), Some(_)) => {
+            Err(document.refuse("domain.directory", "a domain has a name or a directory; both were found"))
+        }
+        (Some(name), None) => Ok(DomainPlace::Name(name)),
+        (None, Some(directory)) => Ok(DomainPlace::Directory(directory.into())),
+        (None, None) => Ok(DomainPlace::Default),
+    }
+}
+
+fn limits(document: &Document<'_>, mut table: Table<'_>) -> Result<Limits, ClientError> {
+    const HOUR: Duration = Duration::from_secs(3600);
+    const MOMENT: Duration = Duration::from_millis(50);
+    let mut limits = Limits::default();
+    table.set("calls_per_peer", &mut limits.calls_per_peer, |value| Ok(value.whole(1..=1 << 20)? as u32))?;
+    table.set("bytes_per_peer", &mut limits.bytes_per_peer, |value| value.size(PAYLOAD_BYTES_MAX as u64..=1 << 40))?;
+    table.set("segment_bytes", &mut limits.segment_bytes, |value| {
+        Ok(value.size(1 << 10..=PAYLOAD_BYTES_MAX as u64)? as usize)
+    })?;
+    for (key, place) in [
+        ("lease_interval", &mut limits.lease_interval),
+        ("lease_time", &mut limits.lease_time),
+        ("segment_time", &mut limits.segment_time),
+        ("stop_time", &mut limits.stop_time),
+    ] {
+        table.set(key, place, |value| value.duration(MOMENT..=HOUR))?;
+    }
+    table.end()?;
+    if limits.lease_time < limits.lease_interval * 2 {
+        let (interval, time) = (limits.lease_interval, limits.lease_time);
+        let reason = format!("{time:?} was found; at least twice the lease_interval of {interval:?} is allowed");
+        return Err(document.refuse("limits.lease_time", reason));
+    }
+    Ok(limits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = r#"
+offer = ["shop/**", "calculator/add"]
+take = ["bank/*"]
+reply_topics = ["answers"]
+[kafka]
+brokers = ["a:9092", "[::1]:9093"]
+prefix = "group.1"
+name = "berlin-1"
+compression = "lz4"
+[kafka.properties]
+"security.protocol" = "SASL_SSL"
+"socket.timeout.ms" = 7000
+"ssl.key.location" = "key.pem"
+[kafka.secrets]
+"sasl.password" = { file = "password.txt" }
+"ssl.key.password" = { environment = "KEY" }
+[domain]
+directory = "domain"
+[limits]
+calls_per_peer = 7
+bytes_per_peer = "16 MiB"
+segment_bytes = "1 KiB"
+lease_interval = "100 ms"
+lease_time = "300 ms"
+segment_time = 5
+stop_time = "1 s"
+"#;
+
+    #[test]
+    fn every_key_is_read() {
+        let config = BridgeConfig::parse(FILE, "bridge.toml").unwrap();
+        let text = str::to_owned;
+        assert_eq!(config.brokers, ["a:9092", "[::1]:9093"]);
+        assert_eq!((&*config.prefix, &*config.name, config.compression), ("group.1", "berlin-1", Compression::Lz4));
+        let properties =
+            [("security.protocol", "SASL_SSL"), ("socket.timeout.ms", "7000"), ("ssl.key.location", "key.pem")];
+        assert_eq!(config.properties, properties.map(|(name, value)| (text(name), text(value))));
+        assert_eq!(config.secrets[0], (text("sasl.password"), Secret::File("password.txt".into())));
+        assert_eq!(config.secrets[1], (text("ssl.key.password"), Secret::Environment(text("KEY"))));
+        assert_eq!(config.domain, DomainPlace::Directory("domain".into()));
+        assert_eq!((config.offer.len(), config.take.len()), (2, 1));
+        assert!(config.reply_topics[0].matches("answers") && !config.reply_topics[0].matches("answers2"));
+        let expected = Limits {
+            calls_per_peer: 7,
+            bytes_per_peer: 16 << 20,
+            segment_bytes: 1 << 10,
+            lease_interval: Duration::from_millis(100),
+            lease_time: Duration::from_millis(300),
+            segment_time: Duration::from_secs(5),
+            stop_time: Duration::from_secs(1),
+        };
+        assert_eq!(config.limits, expected);
+    }
+
+    #[test]
+    fn defaults_offer_and_take_nothing() {
+        let config = BridgeConfig::parse("[kafka]\nbrokers = [\"a:1\"]\nname = \"b\"", "x").unwrap();
+        assert!(config.offer.is_empty() && config.take.is_empty() && config.properties.is_empty());
+        assert_eq!((config.limits, config.domain), (Limits::default(), DomainPlace::Default));
+        assert!(
+            config.reply_topics[0].matches("gapless.reply.x") && !config.reply_topics[0].matches("gapless.presence")
+        );
+    }
+
+    #[test]
+    fn refusals_have_line_key_and_reason() {
+        for (from, to, expected) in [
+            (
+                "offer = [\"shop/**\"",
+                "offer = [\"shop/**/x\"",
+                "x:2: offer: \"shop/**/x\" was found; a route's name is",
+            ),
+            ("take = [\"bank/*\"]", "take = \"bank\"", "x:3: take: \"bank\" was found; a list is allowed"),
+            ("\"answers\"", "\"*\"", "x:4: reply_topics: \"*\" was found; a topic's name is allowed"),
+            ("\"a:9092\"", "\"a\"", "x:6: kafka.brokers: \"a\" was found; \"host:port\" is allowed"),
+            ("[\"a:9092\", \"[::1]:9093\"]", "[]", "x:5: kafka.brokers: missing; at least one"),
+            ("\"group.1\"", "\".x\"", "x:7: kafka.prefix: \".x\" was found; 1 to 128 letters"),
+            ("\"berlin-1\"", "\"a.b\"", "x:8: kafka.name: \"a.b\" was found; a name of 1 to 64 letters"),
+            ("name = \"berlin-1\"", "", "x:5: kafka.name: missing; a name"),
+            ("\"lz4\"", "\"zip\"", "x:9: kafka.compression: \"zip\" was found; \"none\", \"lz4\", \"snappy\" are"),
+            ("compression", "compresion", "x:9: kafka.compresion: unknown;"),
+            (
+                "\"socket.timeout.ms\" = 7000",
+                "\"group.id\" = \"x\"",
+                "x:12: kafka.properties.group.id: the bridge sets",
+            ),
+            (
+                "\"socket.timeout.ms\" = 7000",
+                "\"sasl.password\" = \"x\"",
+                "x:12: kafka.properties.sasl.password: a secret is",
+            ),
+            ("{ file = \"password.txt\" }", "{}", "x:15: kafka.secrets.sasl.password.file: missing; either file or"),
+            ("{ file = \"password.txt\" }", "\"x\"", "x:15: kafka.secrets.sasl.password: \"x\" was found; a table is"),
+            (
+                "directory = \"domain\"",
+                "directory = \"d\"\nname = \"n\"",
+                "x:18: domain.directory: a domain has a name or",
+            ),
+            (
+                "calls_per_peer = 7",
+                "calls_per_peer = 0",
+                "x:20: limits.calls_per_peer: 0 was found; whole numbers from 1",
+            ),
+            ("\"300 ms\"", "\"199 ms\"", "x:24: limits.lease_time: 199ms was found; at least twice"),
+        ] {
+            assert!(FILE.contains(from), "{from}");
+            let refused = BridgeConfig::parse(&FILE.replacen(from, to, 1), "x").unwrap_err().to_string();
+            assert!(refused.starts_with(expected), "{refused}\nis not\n{expected}");
+        }
+    }
+
+    #[test]
+    fn paths_are_relative_to_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("bridge.toml");
+        std::fs::write(&path, FILE).unwrap();
+        std::fs::write(folder.path().join("password.txt"), "s3cret\n").unwrap();
+        let config = BridgeConfig::load(&path).unwrap();
+        assert_eq!(config.domain, DomainPlace::Directory(folder.path().join("domain")));
+        assert_eq!(config.secrets[0].1.read(), Ok("s3cret".to_owned()));
+        let missing = BridgeConfig::load(folder.path().join("none.toml")).unwrap_err().to_string();
+        assert!(missing.contains("none.toml"), "{missing}");
+    }
+}

@@ -1,0 +1,249 @@
+//! [`Effect`]: an order of a core to its owner. Its owner does each in the order of the list.
+
+use crate::outcome::Outcome;
+use crate::record::{Record, RequestHead};
+use gapless_message::described::TypeDescription;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Name of a relayed request, which the owner of the core gives: a number that it never uses again for the life of the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RequestId(pub u64);
+
+/// Name of a call in the own domain, which the core gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CallId(pub u64);
+
+/// Name of a record that was sent, for its delivery report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Token {
+    /// A mark, with its number.
+    Mark(u64),
+    /// A lease or its tombstone, with its number.
+    Lease(u64),
+    /// A record of a request.
+    Request(RequestId),
+    /// A record of a reply, with its number.
+    Reply(u64),
+    /// A record whose loss has no consequence of its own.
+    Control,
+}
+
+impl Token {
+    /// The token as one number, for a producer that carries one with each record.
+    #[must_use]
+    pub const fn to_number(self) -> u64 {
+        let (kind, number) = match self {
+            Self::Mark(number) => (1, number),
+            Self::Lease(number) => (2, number),
+            Self::Request(RequestId(number)) => (3, number),
+            Self::Reply(number) => (4, number),
+            Self::Control => (0, 0),
+        };
+        number << 3 | kind
+    }
+
+    /// The token of a number of [`Token::to_number`]; of any other one [`Token::Control`].
+    #[must_use]
+    pub const fn of_number(number: u64) -> Self {
+        match number & 7 {
+            1 => Self::Mark(number >> 3),
+            2 => Self::Lease(number >> 3),
+            3 => Self::Request(RequestId(number >> 3)),
+            4 => Self::Reply(number >> 3),
+            _ => Self::Control,
+        }
+    }
+}
+
+/// A record to be appended to partition 0 of a topic.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutgoingRecord {
+    /// Name for the delivery report, which each record gets: exactly one.
+    pub token: Token,
+    /// Topic.
+    pub topic: Arc<str>,
+    /// Content.
+    pub record: Record,
+    /// Relayed request that begins with this record. The owner calls `begin` of it immediately before the record is handed over.
+    /// If that is refused, it hands over none of the records with this token and reports
+    /// [`Input::GivenUp`](crate::bridge_core::Input::GivenUp) instead.
+    pub begins: Option<RequestId>,
+}
+
+/// A call to be made in the own domain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IncomingCall {
+    /// Name for its outcome.
+    pub call: CallId,
+    /// The request as its record had it. A key, an instance, a query, headers, a trace and types are to be handed on.
+    pub head: Box<RequestHead>,
+    /// Payload.
+    pub payload: Vec<u8>,
+    /// Time that the call has; `None` without end.
+    pub timeout: Option<Duration>,
+}
+
+/// A route that other bridges offer and this one takes: a relay is to stand for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RemoteRoute {
+    /// Name.
+    pub route: String,
+    /// The application's version of it.
+    pub version: String,
+    /// Names and values by which the application describes it.
+    pub metadata: Vec<(String, String)>,
+    /// Type of the request.
+    pub request: TypeDescription,
+    /// Type of the reply.
+    pub reply: TypeDescription,
+    /// Workers of all instances.
+    pub workers: u32,
+    /// Open instances, by their identity.
+    pub instances: Vec<RemoteInstance>,
+}
+
+/// An instance of a route in another domain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RemoteInstance {
+    /// Identity, the same in every domain.
+    pub identity: u64,
+    /// `machine/process`.
+    pub name: String,
+}
+
+/// An order of a core to its owner.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Read the topic of leases from its beginning.
+    ReadPresence,
+    /// Read the own inbox from this offset, and nothing before it.
+    ReadInbox {
+        /// Offset.
+        offset: i64,
+    },
+    /// Append a record.
+    Send(OutgoingRecord),
+    /// Make a call in the own domain, and report its outcome.
+    Start(IncomingCall),
+    /// Give a call up that was started. No outcome is expected any more.
+    Cancel(CallId),
+    /// End a relayed request.
+    End {
+        /// Request.
+        request: RequestId,
+        /// Outcome; of a one-way request that was sent an empty reply.
+        outcome: Outcome,
+    },
+    /// Stand for a route, or take over its new description.
+    Relay(RemoteRoute),
+    /// Stand for a route no longer.
+    Withdraw {
+        /// Route.
+        route: String,
+    },
+    /// Tell the operator.
+    Notice(Notice),
+    /// End: the bridge has stopped, or must.
+    Ended(Result<(), BridgeError>),
+}
+
+/// The end of a bridge that was not asked for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BridgeError {
+    /// Another process has begun under the same name.
+    #[error(
+        "the bridge {name} began a second time as {other}; this one, {own}, ends: two bridges of one prefix need two names"
+    )]
+    NameTaken {
+        /// Name of both.
+        name: String,
+        /// This process, as `machine/process (incarnation)`.
+        own: String,
+        /// The other one.
+        other: String,
+    },
+}
+
+/// An event for the operator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Notice {
+    /// The bridge serves.
+    Serving,
+    /// A bridge has come, or begun again.
+    PeerBegan {
+        /// Bridge.
+        bridge: String,
+        /// Machine of the bridge.
+        machine: String,
+    },
+    /// A bridge has stopped.
+    PeerStopped {
+        /// Bridge.
+        bridge: String,
+    },
+    /// A bridge shows no life.
+    PeerSilent {
+        /// Bridge.
+        bridge: String,
+        /// Missing sign of life.
+        reason: String,
+    },
+    /// A bridge shows life again.
+    PeerBack {
+        /// Bridge.
+        bridge: String,
+    },
+    /// A lease cannot be used.
+    BadLease {
+        /// Bridge.
+        bridge: String,
+        /// Reason.
+        reason: String,
+    },
+    /// The broker gives no own record back.
+    BrokerLost {
+        /// Reason.
+        reason: String,
+    },
+    /// The broker is back.
+    BrokerBack,
+    /// Routes are not offered, because the lease has no room for them.
+    LeaseFull {
+        /// Number of those routes.
+        routes: usize,
+    },
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Serving => f.write_str("serving"),
+            Self::PeerBegan { bridge, machine } => write!(f, "bridge {bridge} on {machine} has begun"),
+            Self::PeerStopped { bridge } => write!(f, "bridge {bridge} has stopped"),
+            Self::PeerSilent { bridge, reason } => write!(f, "bridge {bridge} is silent: {reason}"),
+            Self::PeerBack { bridge } => write!(f, "bridge {bridge} is back"),
+            Self::BadLease { bridge, reason } => write!(f, "bridge {bridge} is not used: {reason}"),
+            Self::BrokerLost { reason } => write!(f, "the broker is lost: {reason}"),
+            Self::BrokerBack => f.write_str("the broker is back"),
+            Self::LeaseFull { routes } => {
+                write!(f, "{routes} routes are not offered: a lease with them is longer than a record may be")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_numbers() {
+        for token in
+            [Token::Mark(1), Token::Lease(2), Token::Request(RequestId(1 << 60)), Token::Reply(0), Token::Control]
+        {
+            assert_eq!(Token::of_number(token.to_number()), token);
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! [`Outcome`]: how a call ends, between domains. A reply and a refusal travel in the record's payload; every other end,
+//! [`Ended`], is a JSON object, because programs of others read it too.
+
+use gapless_rpc::{CallError, Refusal};
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// Bytes of a text in an end at most; the rest is cut.
+pub const TEXT_LENGTH_MAX: usize = 4 << 10;
+/// Bytes of an end's JSON at most, when it is read.
+pub const ENDED_LENGTH_MAX: usize = 64 << 10;
+
+/// End of a call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// With the handler's reply, in the encoding of the request.
+    Reply(Vec<u8>),
+    /// With a refusal of the handler or an interceptor.
+    Refused(Refusal),
+    /// In another way.
+    Ended(Ended),
+}
+
+/// A call that has neither a reply nor a refusal: the kinds of [`CallError`] without the route, which each side calls by its own name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Ended {
+    /// End of the kind [`CallError::NoRoute`].
+    NoRoute {
+        /// Reason, empty where there is nothing to add.
+        #[serde(default)]
+        reason: String,
+    },
+    /// End of the kind [`CallError::Busy`].
+    Busy {
+        /// The limit.
+        #[serde(default)]
+        reason: String,
+    },
+    /// End of the kind [`CallError::NotBegun`].
+    NotBegun {
+        /// Number of attempts.
+        #[serde(default)]
+        attempts: u32,
+        /// Reason.
+        #[serde(default)]
+        reason: String,
+    },
+    /// End of the kind [`CallError::Unknown`].
+    Unknown {
+        /// Number of attempts.
+        #[serde(default)]
+        attempts: u32,
+        /// Reason.
+        #[serde(default)]
+        reason: String,
+    },
+    /// End of the kind [`CallError::TimedOut`].
+    TimedOut {
+        /// Time that the call had, ms.
+        #[serde(default)]
+        after_ms: u64,
+        /// True if a handler had begun.
+        begun: bool,
+    },
+    /// End of the kind [`CallError::Mismatch`].
+    Mismatch {
+        /// Types of the caller.
+        #[serde(default)]
+        caller: String,
+        /// Types of the instance.
+        #[serde(default)]
+        copy: String,
+        /// The first difference.
+        #[serde(default)]
+        difference: String,
+    },
+    /// End of the kind [`CallError::BadMessage`].
+    BadMessage {
+        /// Reason.
+        #[serde(default)]
+        reason: String,
+    },
+    /// End of the kind [`CallError::Panicked`].
+    Panicked {
+        /// Text of the panic.
+        #[serde(default)]
+        reason: String,
+    },
+    /// End of the kind [`CallError::CannotForward`].
+    CannotForward {
+        /// Reason.
+        #[serde(default)]
+        reason: String,
+    },
+    /// End of the kind [`CallError::Unavailable`], and [`CallError::OtherProtocol`] in words.
+    Unavailable {
+        /// Reason.
+        #[serde(default)]
+        reason: String,
+    },
+    /// End of the kind [`CallError::Closed`].
+    Closed,
+}
+
+impl Ended {
+    /// A call that did not begin, after its first attempt.
+    pub(crate) fn not_begun(reason: impl Into<String>) -> Self {
+        Self::NotBegun { attempts: 1, reason: reason.into() }
+    }
+
+    /// A call that may have begun, after its first attempt.
+    pub(crate) fn unknown(reason: impl Into<String>) -> Self {
+        Self::Unknown { attempts: 1, reason: reason.into() }
+    }
+
+    /// Reads the JSON of a record.
+    ///
+    /// # Errors
+    /// A text that is longer than [`ENDED_LENGTH_MAX`], or of no known kind.
+    pub fn read(json: &[u8]) -> Result<Self, String> {
+        if json.len() > ENDED_LENGTH_MAX {
+            return Err(format!("{} bytes; at most {ENDED_LENGTH_MAX} are allowed", json.len()));
+        }
+        serde_json::from_slice(json).map_err(|error| error.to_string())
+    }
+
+    /// Writes the JSON of a record; texts of more than [`TEXT_LENGTH_MAX`] bytes are cut.
+    ///
+    /// # Panics
+    /// Never: texts and numbers have a form as JSON.
+    #[must_use]
+    pub fn to_json(&self) -> Vec<u8> {
+        let mut short = self.clone();
+        short.texts().into_iter().for_each(cut);
+        serde_json::to_vec(&short).expect("texts and numbers have a form as JSON")
+    }
+
+    fn texts(&mut self) -> Vec<&mut String> {
+        match self {
+            Self::NoRoute { reason }
+            | Self::Busy { reason }
+            | Self::NotBegun { reason, .. }
+            | Self::Unknown { reason, .. }
+            | Self::BadMessage { reason }
+            | Self::Panicked { reason }
+            | Self::CannotForward { reason }
+            | Self::Unavailable { reason } => vec![reason],
+            Self::Mismatch { caller, copy, difference } => vec![caller, copy, difference],
+            Self::TimedOut { .. } | Self::Closed => Vec::new(),
+        }
+    }
+
+    /// True if no handler can have begun: see [`CallError::has_not_begun`].
+    #[must_use]
+    pub fn has_not_begun(&self) -> bool {
+        self.clone().into_call_error("").has_not_begun()
+    }
+
+    /// The error of a caller that knows the route by this name.
+    #[must_use]
+    pub fn into_call_error(self, route: &str) -> CallError {
+        let route = route.to_owned();
+        match self {
+            Self::NoRoute { reason } => CallError::NoRoute { route, reason },
+            Self::Unavailable { reason } => CallError::Unavailable { route, reason },
+            Self::Busy { reason } => CallError::Busy { route, reason },
+            Self::NotBegun { attempts, reason } => CallError::NotBegun { route, attempts, reason },
+            Self::Unknown { attempts, reason } => CallError::Unknown { route, attempts, reason },
+            Self::TimedOut { after_ms, begun } => {
+                CallError::TimedOut { route, after: Duration::from_millis(after_ms), begun, not_taken_by: Vec::new() }
+            }
+            Self::Mismatch { caller, copy, difference } => CallError::Mismatch { route, caller, copy, difference },
+            Self::BadMessage { reason } => CallError::BadMessage { route, reason },
+            Self::Panicked { reason } => CallError::Panicked { route, reason },
+            Self::CannotForward { reason } => CallError::CannotForward { route, reason },
+            Self::Closed => CallError::Closed,
+        }
+    }
+}
+
+fn cut(text: &mut String) {
+    if text.len() > TEXT_LENGTH_MAX {
+        let end = (0..=TEXT_LENGTH_MAX).rev().find(|end| text.is_char_boundary(*end));
+        text.truncate(end.unwrap_or_default());
+    }
+}
+
+/// The outcome of a call whose caller's domain got this error.
+impl From<CallError> for Outcome {
+    fn from(error: CallError) -> Self {
+        let words = error.to_string();
+        Self::Ended(match error {
+            CallError::Refused { refusal, .. } => return Self::Refused(refusal),
+            CallError::NoRoute { reason, .. } => Ended::NoRoute { reason },
+            CallError::Busy { reason, .. } => Ended::Busy { reason },
+            CallError::NotBegun { attempts, reason, .. } => Ended::NotBegun { attempts, reason },
+            CallError::Unknown { attempts, reason, .. } => Ended::Unknown { attempts, reason },
+            CallError::TimedOut { after, begun, .. } => {
+                Ended::TimedOut { after_ms: u64::try_from(after.as_millis()).unwrap_or(u64::MAX), begun }
+            }
+            CallError::Mismatch { caller, copy, difference, .. } => Ended::Mismatch { caller, copy, difference },
+            CallError::BadMessage { reason, .. } => Ended::BadMessage { reason },
+            CallError::Panicked { reason, .. } => Ended::Panicked { reason },
+            CallError::CannotForward { reason, .. } => Ended::CannotForward { reason },
+            CallError::Unavailable { reason, .. } => Ended::Unavailable { reason },
+            CallError::OtherProtocol { .. } => Ended::Unavailable { reason: words },
+            CallError::Closed => Ended::Closed,
+            // A kind of a later version: whether its handler had begun decides about a repetition.
+            error if error.has_not_begun() => Ended::not_begun(words),
+            _ => Ended::unknown(words),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn errors() -> Vec<CallError> {
+        let text = |text: &str| text.to_owned();
+        let route = text("shop/price");
+        vec![
+            CallError::NoRoute { route: route.clone(), reason: text("the broker is lost") },
+            CallError::Busy { route: route.clone(), reason: text("64 slots") },
+            CallError::NotBegun { route: route.clone(), attempts: 3, reason: text("it died") },
+            CallError::Unknown { route: route.clone(), attempts: 1, reason: text("it died") },
+            CallError::TimedOut {
+                route: route.clone(),
+                after: Duration::from_millis(70),
+                begun: true,
+                not_taken_by: vec![],
+            },
+            CallError::Mismatch {
+                route: route.clone(),
+                caller: text("A -> B"),
+                copy: text("A -> C"),
+                difference: text("B is C"),
+            },
+            CallError::BadMessage { route: route.clone(), reason: text("no JSON") },
+            CallError::Panicked { route: route.clone(), reason: text("\u{1b}[2J") },
+            CallError::CannotForward { route: route.clone(), reason: text("to nowhere") },
+            CallError::Unavailable { route, reason: text("no directory") },
+            CallError::Closed,
+        ]
+    }
+
+    #[test]
+    fn every_error_comes_back_the_same() {
+        for error in errors() {
+            let Outcome::Ended(ended) = Outcome::from(error.clone()) else { panic!("{error}") };
+            let json = ended.to_json();
+            let read = Ended::read(&json).unwrap();
+            assert_eq!(read.has_not_begun(), error.has_not_begun(), "{error}");
+            assert_eq!(read.into_call_error("shop/price"), error);
+        }
+        let other = CallError::OtherProtocol { route: "x".into(), process_id: 7, own: 3, found: 4 };
+        let Outcome::Ended(Ended::Unavailable { reason }) = Outcome::from(other) else { panic!("another kind") };
+        assert!(reason.contains("version 4") && reason.contains("version 3"), "{reason}");
+    }
+
+    #[test]
+    fn long_texts_are_cut_between_characters() {
+        let ended = Ended::Panicked { reason: format!("x{}", "ü".repeat(TEXT_LENGTH_MAX)) };
+        let Ok(Ended::Panicked { reason }) = Ended::read(&ended.to_json()) else { panic!("another kind") };
+        assert_eq!((reason.len(), reason.ends_with('ü')), (TEXT_LENGTH_MAX - 1, true));
+    }
+
+    #[test]
+    fn other_bytes_are_no_ends() {
+        let long = format!("{{\"kind\":\"closed\",\"x\":\"{}\"}}", "x".repeat(ENDED_LENGTH_MAX));
+        for json in ["", "{}", "[]", "{\"kind\":\"fine\"}", "{\"kind\":\"busy\",\"reason\":7}", &long] {
+            assert!(Ended::read(json.as_bytes()).is_err(), "{}", &json[..json.len().min(40)]);
+        }
+    }
+}

@@ -1,0 +1,473 @@
+//! `Peers`: the other bridges, as their leases say, the load that this bridge puts on them, and the choice of one for a call.
+
+use crate::config::Limits;
+use crate::effects::{RemoteInstance, RemoteRoute};
+use crate::outcome::Ended;
+use crate::presence::{Lease, MarkPlace};
+use crate::record::names::{self, BridgeId};
+use crate::route_filter::{RouteFilter, any_matches};
+use gapless_agent::monotonic::saturating_ns;
+use gapless_wire::split_mix;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+/// Bridges of one prefix at most; further ones are ignored until one has gone.
+pub const PEERS_MAX: usize = 1024;
+/// Instances of other domains that a relay stands for at most.
+pub const REMOTE_INSTANCES_MAX: usize = 256;
+
+/// Place of a bridge in the list. One that has gone may leave it to another.
+pub(crate) type PeerIndex = usize;
+
+/// Another bridge.
+#[derive(Debug)]
+pub(crate) struct Peer {
+    pub(crate) id: BridgeId,
+    pub(crate) inbox: Arc<str>,
+    pub(crate) mark: MarkPlace,
+    lease: Lease,
+    /// Append time of the last lease, ms.
+    pub(crate) lease_append_ms: i64,
+    /// Time until which the lease is good, ns of the monotonic clock.
+    good_until_ns: u64,
+    state: PeerState,
+    load: Load,
+    /// Calls in flight of each route.
+    by_route: HashMap<Arc<str>, u32>,
+    /// Time of the last record of it in the own inbox, ns of the monotonic clock.
+    heard_ns: u64,
+    /// Time of the first ping that was not answered.
+    unanswered_ns: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum PeerState {
+    /// The lease is good, and the inbox is read as far as known.
+    Alive,
+    /// The lease is over.
+    Silent,
+    /// The lease is good, and pings are not answered.
+    Deaf,
+    /// The bridge has stopped.
+    Stopped,
+}
+
+/// Calls and their bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Load {
+    pub(crate) calls: u32,
+    pub(crate) bytes: u64,
+}
+
+impl Load {
+    /// True if another call of so many bytes has room; one has always.
+    pub(crate) fn has_room(&self, bytes: u64, limits: &Limits) -> bool {
+        self.calls == 0 || self.calls < limits.calls_per_peer && self.bytes + bytes <= limits.bytes_per_peer
+    }
+
+    pub(crate) const fn add(&mut self, bytes: u64) {
+        self.calls += 1;
+        self.bytes += bytes;
+    }
+
+    pub(crate) const fn remove(&mut self, bytes: u64) {
+        self.calls = self.calls.saturating_sub(1);
+        self.bytes = self.bytes.saturating_sub(bytes);
+    }
+}
+
+/// A bridge that offers a route.
+#[derive(Debug)]
+struct Candidate {
+    peer: PeerIndex,
+    workers: u32,
+    /// Calls in flight there, as its lease says.
+    reported: u32,
+    /// Open instances.
+    identities: Vec<u64>,
+}
+
+/// News of a bridge by its lease.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum LeaseNews {
+    /// No news that matters to calls in flight.
+    Renewed,
+    /// The first life that is known, or the next one after `old`.
+    Began { old: Option<BridgeId> },
+    /// The bridge was silent.
+    Back,
+    /// A lease of an earlier life.
+    Stale,
+}
+
+/// The instance that a call is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    Any,
+    Key(u64),
+    Instance(u64),
+}
+
+/// The other bridges.
+#[derive(Debug)]
+pub(crate) struct Peers {
+    prefix: String,
+    limits: Limits,
+    take: Vec<RouteFilter>,
+    peers: Vec<Peer>,
+    by_name: BTreeMap<Arc<str>, PeerIndex>,
+    /// No bridge shows no life any more before this time, ns of the monotonic clock: every input looks at it.
+    expiry_ns: u64,
+    /// Bridges that offer a route that is taken.
+    by_route: HashMap<Arc<str>, Vec<Candidate>>,
+    /// Instances of the own domain, which are no remote ones.
+    own_identities: HashSet<u64>,
+    /// Number of choices: equal bridges take turns.
+    turn: usize,
+}
+
+impl Peers {
+    pub(crate) fn new(prefix: &str, take: Vec<RouteFilter>, limits: Limits) -> Self {
+        Self {
+            prefix: prefix.to_owned(),
+            limits,
+            take,
+            peers: Vec::new(),
+            by_name: BTreeMap::new(),
+            expiry_ns: u64::MAX,
+            by_route: HashMap::new(),
+            own_identities: HashSet::new(),
+            turn: 0,
+        }
+    }
+
+    pub(crate) fn get(&self, peer: PeerIndex) -> &Peer {
+        &self.peers[peer]
+    }
+
+    /// The bridge of that name.
+    pub(crate) fn find(&self, name: &str) -> Option<PeerIndex> {
+        self.by_name.get(name).copied()
+    }
+
+    /// A lease was read that is `age_ns` old.
+    pub(crate) fn read_lease(&mut self, name: &str, lease: Lease, at: LeaseTime) -> LeaseNews {
+        let good_ns = (lease.lease_ms * 1_000_000).saturating_sub(at.age_ns);
+        let good_until_ns = at.now_ns + good_ns;
+        self.expiry_ns = self.expiry_ns.min(good_until_ns);
+        let Some(index) = self.find(name) else {
+            let Some(index) = self.free_place() else { return LeaseNews::Stale };
+            let name: Arc<str> = name.into();
+            self.by_name.insert(name.clone(), index);
+            let inbox = names::inbox(&self.prefix, &name).into();
+            let peer = Peer {
+                id: BridgeId { name, incarnation: lease.incarnation },
+                inbox,
+                mark: lease.mark,
+                lease,
+                lease_append_ms: at.append_ms,
+                good_until_ns,
+                state: PeerState::Alive,
+                load: Load::default(),
+                by_route: HashMap::new(),
+                heard_ns: at.now_ns,
+                unanswered_ns: None,
+            };
+            if index == self.peers.len() {
+                self.peers.push(peer);
+            } else {
+                self.peers[index] = peer;
+            }
+            return LeaseNews::Began { old: None };
+        };
+        let peer = &mut self.peers[index];
+        peer.lease_append_ms = at.append_ms;
+        if lease.incarnation == peer.id.incarnation {
+            let was = peer.state;
+            // Leases of a backlog are old, and do not shorten a younger one.
+            (peer.lease, peer.good_until_ns) = (lease, good_until_ns.max(peer.good_until_ns));
+            if was == PeerState::Deaf {
+                return LeaseNews::Renewed;
+            }
+            peer.state = PeerState::Alive;
+            return if was == PeerState::Alive { LeaseNews::Renewed } else { LeaseNews::Back };
+        }
+        // A life is older if its mark is by both measures: a broker's clock may go back, and a topic that was made again counts
+        // from 0.
+        if lease.mark.offset <= peer.mark.offset && lease.mark.time_ms <= peer.mark.time_ms {
+            return LeaseNews::Stale;
+        }
+        let id = BridgeId { name: peer.id.name.clone(), incarnation: lease.incarnation };
+        let old = std::mem::replace(&mut peer.id, id);
+        (peer.mark, peer.lease, peer.good_until_ns) = (lease.mark, lease, good_until_ns);
+        (peer.state, peer.heard_ns, peer.unanswered_ns) = (PeerState::Alive, at.now_ns, None);
+        peer.load = Load::default();
+        peer.by_route.clear();
+        LeaseNews::Began { old: Some(old) }
+    }
+
+    /// A place for another bridge: a new one, or that of one that has gone.
+    fn free_place(&mut self) -> Option<PeerIndex> {
+        if self.peers.len() < PEERS_MAX {
+            return Some(self.peers.len());
+        }
+        let has_gone = |peer: &Peer| matches!(peer.state, PeerState::Silent | PeerState::Stopped);
+        let index = self.peers.iter().position(has_gone)?;
+        self.by_name.remove(&self.peers[index].id.name);
+        Some(index)
+    }
+
+    /// The tombstone of a lease was read. The life that has stopped, if it is the one that is known.
+    pub(crate) fn read_tombstone(&mut self, name: &str, sender: Option<&BridgeId>) -> Option<PeerIndex> {
+        let index = self.find(name)?;
+        let peer = &mut self.peers[index];
+        let is_other = sender.is_some_and(|sender| *sender != peer.id);
+        if is_other || peer.state == PeerState::Stopped {
+            return None;
+        }
+        peer.state = PeerState::Stopped;
+        Some(index)
+    }
+
+    /// A lease that cannot be used takes the bridge's routes away.
+    pub(crate) fn refuse(&mut self, name: &str) -> Option<PeerIndex> {
+        let index = self.find(name)?;
+        let was = std::mem::replace(&mut self.peers[index].state, PeerState::Stopped);
+        (was != PeerState::Stopped).then_some(index)
+    }
+
+    /// A record of a bridge was read in the own inbox. True if that bridge was deaf until now.
+    pub(crate) fn hear(&mut self, sender: &BridgeId, now_ns: u64) -> bool {
+        let Some(index) = self.find(&sender.name) else { return false };
+        let peer = &mut self.peers[index];
+        if peer.id != *sender {
+            return false;
+        }
+        (peer.heard_ns, peer.unanswered_ns) = (now_ns, None);
+        let was_deaf = peer.state == PeerState::Deaf;
+        if was_deaf {
+            peer.state = PeerState::Alive;
+        }
+        was_deaf
+    }
+
+    /// Bridges that are to be pinged: silent in the own inbox while calls are in flight there, or deaf.
+    pub(crate) fn due_pings(&mut self, now_ns: u64) -> Vec<PeerIndex> {
+        let interval_ns = saturating_ns(self.limits.lease_interval);
+        let mut due = Vec::new();
+        for (index, peer) in self.peers.iter_mut().enumerate() {
+            let is_waiting = peer.state == PeerState::Alive && peer.load.calls > 0;
+            if peer.state == PeerState::Deaf || is_waiting && now_ns.saturating_sub(peer.heard_ns) >= interval_ns {
+                let since_ns = *peer.unanswered_ns.get_or_insert(now_ns);
+                self.expiry_ns = self.expiry_ns.min(since_ns + saturating_ns(self.limits.lease_time));
+                due.push(index);
+            }
+        }
+        due
+    }
+
+    /// Bridges that show no life any more, each with the reason.
+    pub(crate) fn expire(&mut self, now_ns: u64) -> Vec<(PeerIndex, String)> {
+        if now_ns < self.expiry_ns {
+            return Vec::new();
+        }
+        let deaf_ns = saturating_ns(self.limits.lease_time);
+        let mut lost = Vec::new();
+        for (index, peer) in self.peers.iter_mut().enumerate() {
+            let is_deaf = peer.unanswered_ns.is_some_and(|since_ns| now_ns.saturating_sub(since_ns) >= deaf_ns);
+            let words = match peer.state {
+                PeerState::Alive | PeerState::Deaf if peer.good_until_ns <= now_ns => {
+                    peer.state = PeerState::Silent;
+                    "its lease is over, and it has not renewed it"
+                }
+                PeerState::Alive if is_deaf => {
+                    peer.state = PeerState::Deaf;
+                    "it renews its lease, and answers no ping in its inbox"
+                }
+                _ => continue,
+            };
+            lost.push((index, words.to_owned()));
+        }
+        let expiry = |peer: &Peer| match peer.state {
+            PeerState::Alive => {
+                let deaf = peer.unanswered_ns.map_or(u64::MAX, |since_ns| since_ns + deaf_ns);
+                Some(peer.good_until_ns.min(deaf))
+            }
+            PeerState::Deaf => Some(peer.good_until_ns),
+            PeerState::Silent | PeerState::Stopped => None,
+        };
+        self.expiry_ns = self.peers.iter().filter_map(expiry).min().unwrap_or(u64::MAX);
+        lost
+    }
+
+    /// Time at which [`Peers::expire`] is to look again, ns of the monotonic clock.
+    pub(crate) const fn next_expiry_ns(&self) -> u64 {
+        self.expiry_ns
+    }
+
+    /// Gives every bridge time for a new sign of life: this one was cut off itself.
+    pub(crate) fn be_patient(&mut self, until_ns: u64) {
+        for peer in &mut self.peers {
+            peer.good_until_ns = peer.good_until_ns.max(until_ns);
+            peer.unanswered_ns = None;
+        }
+    }
+
+    /// Takes away the time that the leases have aged, which is known only now.
+    pub(crate) fn age(&mut self, age_ns: impl Fn(i64) -> u64, now_ns: u64) {
+        for peer in &mut self.peers {
+            let good_ns = (peer.lease.lease_ms * 1_000_000).saturating_sub(age_ns(peer.lease_append_ms));
+            peer.good_until_ns = now_ns + good_ns;
+        }
+        self.expiry_ns = now_ns;
+    }
+
+    /// The instances of the own domain.
+    pub(crate) fn set_own_identities(&mut self, identities: HashSet<u64>) {
+        self.own_identities = identities;
+    }
+
+    /// Collects the routes of all bridges again, and gives them.
+    pub(crate) fn routes(&mut self) -> BTreeMap<String, RemoteRoute> {
+        self.by_route.clear();
+        let mut routes = BTreeMap::<String, RemoteRoute>::new();
+        for index in self.by_name.values().copied() {
+            let peer = &self.peers[index];
+            if peer.state != PeerState::Alive || peer.lease.is_stopping {
+                continue;
+            }
+            for offered in &peer.lease.routes {
+                let is_remote = |identity: &u64| !self.own_identities.contains(identity);
+                let open = offered.instances.iter().filter(|each| each.is_open && is_remote(&each.identity));
+                let open: Vec<_> = open.collect();
+                if open.is_empty() || !any_matches(&self.take, &offered.route) {
+                    continue;
+                }
+                let candidate = Candidate {
+                    peer: index,
+                    workers: open.iter().map(|each| each.workers).fold(0, u32::saturating_add),
+                    reported: offered.in_flight,
+                    identities: open.iter().map(|each| each.identity).collect(),
+                };
+                let route = routes.entry(offered.route.clone()).or_insert_with(|| RemoteRoute {
+                    route: offered.route.clone(),
+                    version: offered.version.clone(),
+                    metadata: offered.metadata.clone(),
+                    request: offered.request.clone(),
+                    reply: offered.reply.clone(),
+                    workers: 0,
+                    instances: Vec::new(),
+                });
+                for instance in open {
+                    let is_known = route.instances.iter().any(|each| each.identity == instance.identity);
+                    if !is_known && route.instances.len() < REMOTE_INSTANCES_MAX {
+                        let name = format!("{}/{}", peer.lease.machine, instance.name);
+                        route.instances.push(RemoteInstance { identity: instance.identity, name });
+                        route.workers = route.workers.saturating_add(instance.workers);
+                    }
+                }
+                self.by_route.entry(offered.route.as_str().into()).or_default().push(candidate);
+            }
+        }
+        routes.values_mut().for_each(|route| route.instances.sort_by_key(|instance| instance.identity));
+        routes
+    }
+
+    /// Notes how busy a bridge says that it is.
+    pub(crate) fn take_load(&mut self, index: PeerIndex) {
+        for offered in &self.peers[index].lease.routes {
+            let candidates = self.by_route.get_mut(offered.route.as_str()).into_iter().flatten();
+            candidates.filter(|each| each.peer == index).for_each(|each| each.reported = offered.in_flight);
+        }
+    }
+
+    /// The bridge for a call of a route, with so many bytes, and the route's name as it is kept here.
+    pub(crate) fn choose(&mut self, route: &str, wanted: Wanted, bytes: u64) -> Result<(PeerIndex, Arc<str>), Ended> {
+        let Some((route, candidates)) = self.by_route.get_key_value(route) else {
+            return Err(Ended::NoRoute { reason: String::new() });
+        };
+        let has_room = |candidate: &&Candidate| self.peers[candidate.peer].load.has_room(bytes, &self.limits);
+        let named = match wanted {
+            Wanted::Any => None,
+            Wanted::Instance(identity) => {
+                let holder = candidates.iter().find(|each| each.identities.contains(&identity));
+                let gone = || Ended::NoRoute { reason: format!("its instance {identity:016x} has gone") };
+                Some(holder.ok_or_else(gone)?)
+            }
+            Wanted::Key(key) => {
+                // The order of the instances of a key that callers inside a machine have, too.
+                let key = split_mix::finish(key);
+                let weight = |each: &&Candidate| {
+                    each.identities.iter().map(|identity| split_mix::finish(key ^ identity)).max().unwrap_or(0)
+                };
+                candidates.iter().max_by_key(weight)
+            }
+        };
+        let chosen = match named {
+            Some(named) => Some(named).filter(has_room),
+            None => {
+                self.turn = self.turn.wrapping_add(1);
+                let (before, after) = candidates.split_at(self.turn % candidates.len());
+                let load = |candidate: &&Candidate| {
+                    let own = self.peers[candidate.peer].by_route.get(route).copied().unwrap_or(0);
+                    let calls = u64::from(own) + u64::from(candidate.reported);
+                    // In thousandths of a worker.
+                    calls * 1000 / u64::from(candidate.workers.max(1))
+                };
+                after.iter().chain(before).filter(has_room).min_by_key(load)
+            }
+        };
+        if let Some(chosen) = chosen {
+            return Ok((chosen.peer, route.clone()));
+        }
+        let busy = named.map_or("all bridges that offer it", |named| &*self.peers[named.peer].id.name);
+        let Limits { calls_per_peer, bytes_per_peer, .. } = self.limits;
+        let reason = format!("{busy}: {calls_per_peer} calls or {bytes_per_peer} bytes are in flight there");
+        Err(Ended::Busy { reason })
+    }
+
+    /// A call goes to a bridge.
+    pub(crate) fn begin(&mut self, peer: PeerIndex, route: &Arc<str>, bytes: u64) {
+        let peer = &mut self.peers[peer];
+        peer.load.add(bytes);
+        *peer.by_route.entry(route.clone()).or_insert(0) += 1;
+    }
+
+    /// A call of that life of a bridge has ended.
+    pub(crate) fn end(&mut self, peer: PeerIndex, incarnation: u64, route: &Arc<str>, bytes: u64) {
+        let peer = &mut self.peers[peer];
+        if peer.id.incarnation == incarnation {
+            peer.load.remove(bytes);
+            if let Some(calls) = peer.by_route.get_mut(route) {
+                *calls -= 1;
+                if *calls == 0 {
+                    peer.by_route.remove(route);
+                }
+            }
+            if peer.load.calls == 0 && peer.state == PeerState::Alive {
+                peer.unanswered_ns = None;
+            }
+        }
+    }
+
+    /// Machine of a bridge.
+    pub(crate) fn machine(&self, name: &str) -> &str {
+        self.find(name).map_or("", |index| &self.peers[index].lease.machine)
+    }
+
+    /// True if the bridge's lease offers the same as the given one.
+    pub(crate) fn offers_as(&self, name: &str, lease: &Lease) -> bool {
+        self.find(name).is_some_and(|index| self.peers[index].lease.offers_as(lease))
+    }
+}
+
+/// The time at which a lease was read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LeaseTime {
+    /// Monotonic time, ns.
+    pub(crate) now_ns: u64,
+    /// Append time, ms.
+    pub(crate) append_ms: i64,
+    /// Time since the append, as far as known, ns.
+    pub(crate) age_ns: u64,
+}

@@ -1,0 +1,163 @@
+//! Records of an inbox and their headers: [`Envelope`] is a record that was read, [`Writer`] makes one.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | [`names`] | names of headers, bridges and topics |
+//! | `fields` | texts of headers: numbers, types, encodings |
+//! | `reading` | from a record's headers to an [`Envelope`], with a limit for each |
+//! | `writing` | [`Writer`] |
+//!
+//! `docs/protocols/kafka.md` lists every header. Foreign bytes never reach anything above without these checks.
+
+mod fields;
+pub mod names;
+mod reading;
+mod writing;
+
+use crate::outcome::Ended;
+use gapless_message::Encoding;
+use gapless_message::described::TypeDescription;
+use gapless_rpc::{CopyQuery, Headers, Priority, TraceContext};
+use names::BridgeId;
+use std::borrow::Cow;
+
+pub(crate) use reading::read_sender;
+pub use reading::{CORRELATION_LENGTH_MAX, Malformed, ReturnAddress, read};
+pub use writing::Writer;
+
+/// Version of the protocol that this crate speaks.
+pub const PROTOCOL_VERSION: u16 = 1;
+/// Bridges that a request passes at most, forwards included.
+pub const HOPS_MAX: u8 = 16;
+
+/// Name and value of a header. A null value is an empty one.
+pub type Header = (Cow<'static, str>, Vec<u8>);
+
+/// The header of a name and a value as a client gives them, without a copy of a name of the protocol. `None` for a header that no bridge
+/// reads.
+#[must_use]
+pub fn header(name: &[u8], value: Option<&[u8]>) -> Option<Header> {
+    let name = std::str::from_utf8(name).ok()?;
+    let known = names::ALL.iter().find(|known| **known == name).map(|known| Cow::Borrowed(*known));
+    let is_application = name.starts_with(names::APPLICATION_PREFIX);
+    let name = known.or_else(|| is_application.then(|| Cow::Owned(name.to_owned())))?;
+    Some((name, value.unwrap_or_default().to_vec()))
+}
+
+/// A record as a topic holds it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Record {
+    /// Key; only leases have one.
+    pub key: Option<Vec<u8>>,
+    /// Headers in their order.
+    pub headers: Vec<Header>,
+    /// Payload; `None` is a tombstone.
+    pub payload: Option<Vec<u8>>,
+}
+
+/// A record that was read, without its payload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Envelope {
+    /// Text by which a reply finds its request; may be empty in kinds that have no reply.
+    pub correlation: String,
+    /// The sender, if it is a bridge.
+    pub from: Option<BridgeId>,
+    /// Topic for the reply of a program that is no bridge.
+    pub reply_topic: Option<String>,
+    /// Incarnation that the record is for; `None` means whichever reads it.
+    pub to: Option<u64>,
+    /// Content.
+    pub content: Content,
+}
+
+/// Content of a record of an inbox.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Content {
+    /// A request, or the first segment of one.
+    Request(Box<RequestHead>, Option<SegmentPlace>),
+    /// A reply, or the first segment of one.
+    Reply(ReplyHead, Option<SegmentPlace>),
+    /// A further segment of a request.
+    RequestSegment(SegmentPlace),
+    /// A further segment of a reply.
+    ReplySegment(SegmentPlace),
+    /// The caller no longer waits.
+    Cancel,
+    /// A bridge begins to read its inbox here. The text says where it runs.
+    Mark(String),
+    /// A sign of life is asked for.
+    Ping,
+    /// The answer to a ping.
+    Pong,
+    /// The request with the correlation was for an earlier incarnation, and nothing has begun it.
+    Discarded,
+}
+
+/// Place of a segment in its payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SegmentPlace {
+    /// Number of the segment, from 0.
+    pub index: u32,
+    /// Number of segments, at least 2.
+    pub count: u32,
+    /// Bytes of the whole payload.
+    pub total_bytes: u64,
+}
+
+/// A request without its payload.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RequestHead {
+    /// Route; a valid name of an application's route.
+    pub route: String,
+    /// Identity of the instance that it is for.
+    pub instance: Option<u64>,
+    /// Question to the instance itself, and not to its handler.
+    pub query: Option<CopyQuery>,
+    /// Class.
+    pub priority: Priority,
+    /// Affinity key.
+    pub key: Option<u64>,
+    /// Time that the call had when the record was appended, ms; `None` without end.
+    pub time_left_ms: Option<u64>,
+    /// Number of the attempt, from 1.
+    pub attempt: u8,
+    /// Bridges passed, the sender included, and forwards.
+    pub hops: u8,
+    /// Trace of the call.
+    pub trace: TraceContext,
+    /// Encoding of the payload.
+    pub encoding: Encoding,
+    /// Fingerprint of the payload's type, in the version in which it is written; 0 is not compared.
+    pub fingerprint: u64,
+    /// The caller's type of the request.
+    pub request_type: Option<TypeDescription>,
+    /// The caller's type of the reply.
+    pub reply_type: Option<TypeDescription>,
+    /// No reply is wanted.
+    pub is_one_way: bool,
+    /// The caller in words, as `machine/process`; empty where it says nothing.
+    pub caller: String,
+    /// Headers of the application.
+    pub headers: Headers,
+}
+
+/// A reply without its payload.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReplyHead {
+    /// The payload is the handler's reply.
+    Reply,
+    /// The payload is that of the refusal.
+    Refused {
+        /// The application's code.
+        code: u32,
+        /// Text for people.
+        text: String,
+    },
+    /// The payload is the JSON of an [`Ended`].
+    Ended,
+}
+
+/// The end of a call in a reply's payload; other bytes are an unknown end that says so.
+pub(crate) fn read_ended(payload: &[u8]) -> Ended {
+    Ended::read(payload).unwrap_or_else(|reason| Ended::unknown(format!("the reply's end cannot be read: {reason}")))
+}

@@ -1,0 +1,424 @@
+//! From a record's headers to an [`Envelope`]. Every text has a limit; a header that is there twice counts once, the first; unknown
+//! headers are ignored.
+
+use super::fields::{self, ENCODINGS, PRIORITIES, QUERIES};
+use super::names::{self, BridgeId};
+use super::writing::{CALLER_LENGTH_MAX, REFUSAL_TEXT_LENGTH_MAX};
+use super::{Content, Envelope, Header, PROTOCOL_VERSION, ReplyHead, RequestHead};
+use gapless_message::headers::HEADERS_LENGTH_MAX;
+use gapless_message::route_name;
+use gapless_rpc::{Headers, TraceContext};
+
+/// Bytes of a correlation at most.
+pub const CORRELATION_LENGTH_MAX: usize = 128;
+/// Bytes of a short header's value at most.
+const VALUE_LENGTH_MAX: usize = 1 << 10;
+/// Characters of a refused value that an error shows.
+const SHOWN_MAX: usize = 64;
+
+/// A record that breaks the protocol.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
+pub struct Malformed {
+    /// The header, the found and the allowed value.
+    pub reason: String,
+    /// Version of the protocol that the record names, if it is another one.
+    pub protocol: Option<u16>,
+    /// The sender of a request, as far as it can be told of its mistake.
+    pub address: Option<ReturnAddress>,
+}
+
+/// The place for the answer to a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReturnAddress {
+    /// Correlation of the request.
+    pub correlation: String,
+    /// The sender, if it is a bridge.
+    pub from: Option<BridgeId>,
+    /// Topic for the reply of a program that is no bridge.
+    pub reply_topic: Option<String>,
+}
+
+/// The headers of the protocol, where they lie.
+struct Found<'a>(&'a [Header]);
+
+type Refused = String;
+
+impl<'a> Found<'a> {
+    fn bytes(&self, name: &str) -> Option<&'a [u8]> {
+        self.0.iter().find(|(each, _)| each == name).map(|(_, value)| value.as_slice())
+    }
+
+    /// A text of `length_max` bytes at most.
+    fn text(&self, name: &str, length_max: usize) -> Result<Option<&'a str>, Refused> {
+        let Some(bytes) = self.bytes(name) else { return Ok(None) };
+        if bytes.len() > length_max {
+            return Err(format!("{name}: {} bytes were found; at most {length_max} are allowed", bytes.len()));
+        }
+        match std::str::from_utf8(bytes) {
+            Ok(text) => Ok(Some(text)),
+            Err(_) => Err(refused(name, bytes, "UTF-8 is allowed")),
+        }
+    }
+
+    /// A value that `read` makes of a text.
+    fn value<T>(&self, name: &str, allowed: &str, read: impl FnOnce(&str) -> Option<T>) -> Result<Option<T>, Refused> {
+        let Some(text) = self.text(name, VALUE_LENGTH_MAX)? else { return Ok(None) };
+        read(text).map(Some).ok_or_else(|| refused(name, text.as_bytes(), allowed))
+    }
+
+    fn number(&self, name: &str, max: u64) -> Result<Option<u64>, Refused> {
+        let Some(text) = self.text(name, VALUE_LENGTH_MAX)? else { return Ok(None) };
+        let number = fields::decimal(text).filter(|number| *number <= max);
+        let allowed = || format!("a whole number up to {max} is allowed");
+        number.map(Some).ok_or_else(|| refused(name, text.as_bytes(), &allowed()))
+    }
+
+    fn hexadecimal(&self, name: &str) -> Result<Option<u64>, Refused> {
+        self.value(name, "16 hexadecimal digits, in lower case, are allowed", fields::hexadecimal)
+    }
+
+    /// One name of a list.
+    fn choice<T: Copy>(&self, name: &str, list: &[(&str, T)]) -> Result<Option<T>, Refused> {
+        let allowed = || list.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+        let Some(text) = self.text(name, VALUE_LENGTH_MAX)? else { return Ok(None) };
+        let value = fields::value_of(list, text);
+        value.map(Some).ok_or_else(|| refused(name, text.as_bytes(), &format!("{} are allowed", allowed())))
+    }
+}
+
+/// The found value, its beginning only, and the allowed one.
+fn refused(name: &str, found: &[u8], allowed: &str) -> Refused {
+    let text = String::from_utf8_lossy(found);
+    let shown: String = text.chars().take(SHOWN_MAX).collect();
+    format!("{name}: {shown:?} was found; {allowed}")
+}
+
+/// Kinds of records in an inbox.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Request,
+    Reply,
+    Cancel,
+    Mark,
+    Ping,
+    Pong,
+    Discarded,
+}
+
+const KINDS: [(&str, Kind); 7] = [
+    ("request", Kind::Request),
+    ("reply", Kind::Reply),
+    ("cancel", Kind::Cancel),
+    ("mark", Kind::Mark),
+    ("ping", Kind::Ping),
+    ("pong", Kind::Pong),
+    ("discarded", Kind::Discarded),
+];
+
+/// Reads the headers of a record of an inbox.
+///
+/// # Errors
+/// [`Malformed`], with the address of a request that can be answered all the same.
+pub fn read(headers: &[Header]) -> Result<Envelope, Malformed> {
+    let found = Found(headers);
+    let malformed = |reason| Malformed { reason, protocol: None, address: None };
+    let protocol = found.number(names::PROTOCOL, u16::MAX.into()).map_err(malformed)?;
+    let protocol = protocol.unwrap_or(PROTOCOL_VERSION.into()) as u16;
+    let kind = found.choice(names::KIND, &KINDS).map_err(malformed);
+    let address = return_address(&found).map_err(malformed);
+    if protocol != PROTOCOL_VERSION {
+        let reason =
+            format!("the record has version {protocol} of the protocol; this bridge speaks version {PROTOCOL_VERSION}");
+        let address = address.ok().filter(|_| matches!(kind, Ok(Some(Kind::Request))));
+        return Err(Malformed { reason, protocol: Some(protocol), address });
+    }
+    let kind = kind?.ok_or_else(|| malformed(format!("{}: missing", names::KIND)))?;
+    let address = address?;
+    let answered = |reason| Malformed {
+        reason,
+        protocol: None,
+        address: (kind == Kind::Request && !address.correlation.is_empty()).then(|| address.clone()),
+    };
+    let needs_correlation = !matches!(kind, Kind::Mark | Kind::Ping | Kind::Pong);
+    if needs_correlation && address.correlation.is_empty() {
+        return Err(malformed(format!("{}: missing", names::CORRELATION)));
+    }
+    let to = found.hexadecimal(names::TO).map_err(answered)?;
+    let place = found.value(names::SEGMENT, "INDEX/COUNT/BYTES is allowed", fields::segment).map_err(answered)?;
+    let content = match (kind, place) {
+        (Kind::Request, Some(place)) if place.index > 0 => Content::RequestSegment(place),
+        (Kind::Reply, Some(place)) if place.index > 0 => Content::ReplySegment(place),
+        (Kind::Request, place) => {
+            let head = request_head(&found).map_err(answered)?;
+            Content::Request(Box::new(head), place)
+        }
+        (Kind::Reply, place) => Content::Reply(reply_head(&found).map_err(malformed)?, place),
+        (Kind::Cancel, _) => Content::Cancel,
+        (Kind::Mark, _) => {
+            let caller = found.text(names::CALLER, CALLER_LENGTH_MAX).map_err(malformed)?;
+            Content::Mark(caller.unwrap_or_default().to_owned())
+        }
+        (Kind::Ping, _) => Content::Ping,
+        (Kind::Pong, _) => Content::Pong,
+        (Kind::Discarded, _) => Content::Discarded,
+    };
+    let ReturnAddress { correlation, from, reply_topic } = address;
+    Ok(Envelope { correlation, from, reply_topic, to, content })
+}
+
+/// Sender and correlation of a lease or of its tombstone, which are no records of an inbox.
+pub(crate) fn read_sender(headers: &[Header]) -> Option<(BridgeId, &str)> {
+    let found = Found(headers);
+    let sender = found.text(names::FROM, VALUE_LENGTH_MAX).ok()??.parse().ok()?;
+    Some((sender, found.text(names::CORRELATION, CORRELATION_LENGTH_MAX).ok()?.unwrap_or_default()))
+}
+
+fn return_address(found: &Found<'_>) -> Result<ReturnAddress, Refused> {
+    let correlation = found.text(names::CORRELATION, CORRELATION_LENGTH_MAX)?.unwrap_or_default();
+    if correlation.contains(char::is_control) {
+        return Err(refused(
+            names::CORRELATION,
+            correlation.as_bytes(),
+            "a text without control characters is allowed",
+        ));
+    }
+    let from = found.value(names::FROM, "NAME@INCARNATION is allowed", |text| text.parse::<BridgeId>().ok())?;
+    let topic = found.value(names::REPLY_TOPIC, "the name of a topic is allowed", |text| {
+        names::is_topic(text).then(|| text.to_owned())
+    })?;
+    Ok(ReturnAddress { correlation: correlation.to_owned(), from, reply_topic: topic })
+}
+
+fn request_head(found: &Found<'_>) -> Result<RequestHead, Refused> {
+    let route = found.text(names::ROUTE, VALUE_LENGTH_MAX)?.ok_or_else(|| format!("{}: missing", names::ROUTE))?;
+    route_name::check_own(route).map_err(|error| format!("{}: {error}", names::ROUTE))?;
+    let described = |name| found.value(name, "VERSION FINGERPRINT ENCODING NAME is allowed", fields::described);
+    let request_type = described(names::REQUEST_TYPE)?;
+    let fingerprint = found.hexadecimal(names::FINGERPRINT)?;
+    let type_fingerprint = request_type.as_ref().map_or(0, |described| described.fingerprint);
+    let traces = [names::TRACE_PARENT, names::TRACE_STATE].map(|name| {
+        // A malformed trace is as if it were not there, as its recommendation asks.
+        found.bytes(name).and_then(|bytes| std::str::from_utf8(bytes).ok())
+    });
+    Ok(RequestHead {
+        route: route.to_owned(),
+        instance: found.hexadecimal(names::INSTANCE)?,
+        query: found.choice(names::QUERY, &QUERIES)?,
+        priority: found.choice(names::PRIORITY, &PRIORITIES)?.unwrap_or_default(),
+        key: found.hexadecimal(names::KEY)?,
+        time_left_ms: found.number(names::TIME_LEFT, u64::MAX / 1_000_000)?,
+        attempt: found.number(names::ATTEMPT, u8::MAX.into())?.unwrap_or(1).max(1) as u8,
+        hops: found.number(names::HOPS, u8::MAX.into())?.unwrap_or(0) as u8,
+        trace: TraceContext::from_headers(traces[0], traces[1]),
+        encoding: found.choice(names::ENCODING, &ENCODINGS)?.unwrap_or_default(),
+        fingerprint: fingerprint.unwrap_or(type_fingerprint),
+        request_type,
+        reply_type: described(names::REPLY_TYPE)?,
+        is_one_way: found.choice(names::ONE_WAY, &[("true", true), ("false", false)])?.unwrap_or(false),
+        caller: caller(found)?,
+        headers: application_headers(found)?,
+    })
+}
+
+fn caller(found: &Found<'_>) -> Result<String, Refused> {
+    let text = found.text(names::CALLER, CALLER_LENGTH_MAX)?.unwrap_or_default();
+    Ok(text.chars().filter(|c| !c.is_control()).collect())
+}
+
+fn application_headers(found: &Found<'_>) -> Result<Headers, Refused> {
+    let mut headers = Headers::default();
+    let mut length = 0;
+    for (name, value) in found.0 {
+        let Some(name) = name.strip_prefix(names::APPLICATION_PREFIX) else { continue };
+        length += 6 + name.len() + value.len();
+        if length > HEADERS_LENGTH_MAX || name.len() > VALUE_LENGTH_MAX {
+            return Err(format!(
+                "headers {}…: more than {HEADERS_LENGTH_MAX} bytes, or a name of more than {VALUE_LENGTH_MAX}",
+                names::APPLICATION_PREFIX
+            ));
+        }
+        headers = headers.with(name, value.clone());
+    }
+    Ok(headers)
+}
+
+fn reply_head(found: &Found<'_>) -> Result<ReplyHead, Refused> {
+    let status = found.text(names::STATUS, VALUE_LENGTH_MAX)?;
+    Ok(match status {
+        Some("reply") => ReplyHead::Reply,
+        Some("refused") => ReplyHead::Refused {
+            code: found.number(names::REFUSAL_CODE, u32::MAX.into())?.unwrap_or(0) as u32,
+            text: found.text(names::REFUSAL_TEXT, REFUSAL_TEXT_LENGTH_MAX)?.unwrap_or_default().to_owned(),
+        },
+        Some("ended") => ReplyHead::Ended,
+        other => {
+            let found = other.unwrap_or_default().as_bytes();
+            return Err(refused(names::STATUS, found, "reply, refused, ended are allowed"));
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Writer;
+    use super::*;
+    use gapless_message::Encoding;
+    use gapless_message::described::TypeDescription;
+    use gapless_rpc::{CopyQuery, Priority};
+    use std::borrow::Cow;
+
+    fn sender() -> BridgeId {
+        BridgeId { name: "a-1".into(), incarnation: 0xfeed }
+    }
+
+    fn full() -> RequestHead {
+        let described = |name: &str, version| TypeDescription {
+            name: name.to_owned(),
+            fingerprint: 77,
+            encoding: Encoding::Postcard,
+            version,
+        };
+        RequestHead {
+            route: "shop/price".to_owned(),
+            instance: Some(u64::MAX),
+            query: Some(CopyQuery::Statistics),
+            priority: Priority::Urgent,
+            key: Some(0),
+            time_left_ms: Some(0),
+            attempt: 3,
+            hops: 2,
+            trace: TraceContext::new(7, 8, 1).with_state("vendor=x"),
+            encoding: Encoding::Json,
+            fingerprint: 78,
+            request_type: Some(described("Order <u8, u16>", 2)),
+            reply_type: Some(described("", 0)),
+            is_one_way: true,
+            caller: "machine/process".to_owned(),
+            headers: Headers::default().with("tenant", "blue").with("", "").with("tenant", vec![0, 255]),
+        }
+    }
+
+    #[test]
+    fn a_request_is_read_as_it_was_written() {
+        let defaults = RequestHead { route: "a".to_owned(), attempt: 1, ..RequestHead::default() };
+        for head in [full(), defaults] {
+            let record = Writer::new(&sender()).request("feed:7", 9, &head, None);
+            let read = read(&record.headers).unwrap();
+            let content = Content::Request(Box::new(head), None);
+            let correlation = "feed:7".to_owned();
+            assert_eq!(read, Envelope { correlation, from: Some(sender()), reply_topic: None, to: Some(9), content });
+        }
+    }
+
+    #[test]
+    fn replies_and_segments_are_read_as_written() {
+        let writer = Writer::new(&sender());
+        let place = |index| fields::segment(&format!("{index}/3/70")).unwrap();
+        let refused = ReplyHead::Refused { code: 7, text: "zu spät".to_owned() };
+        for (record, content) in [
+            (writer.reply("c", None, &ReplyHead::Reply, None), Content::Reply(ReplyHead::Reply, None)),
+            (writer.reply("c", None, &refused, Some(place(0))), Content::Reply(refused, Some(place(0)))),
+            (writer.reply("c", None, &ReplyHead::Ended, None), Content::Reply(ReplyHead::Ended, None)),
+            (writer.segment(true, "c", None, place(2)), Content::RequestSegment(place(2))),
+            (writer.segment(false, "c", None, place(1)), Content::ReplySegment(place(1))),
+            (writer.control("cancel", "c", None), Content::Cancel),
+            (writer.control("discarded", "c", None), Content::Discarded),
+        ] {
+            assert_eq!(read(&record.headers).map(|envelope| envelope.content), Ok(content));
+        }
+        let mark = read(&writer.mark("machine/7").headers).unwrap();
+        assert_eq!((mark.from, mark.content), (Some(sender()), Content::Mark("machine/7".into())));
+    }
+
+    #[test]
+    fn a_foreign_request_needs_few_headers() {
+        let header = |name: &'static str, value: &str| (Cow::Borrowed(name), value.as_bytes().to_vec());
+        let headers = [
+            header(names::KIND, "request"),
+            header(names::ROUTE, "calculator/add"),
+            header(names::CORRELATION, "order 7"),
+            header(names::ENCODING, "json"),
+            header(names::REPLY_TOPIC, "gapless.reply.x"),
+            header("x-request-id", "of somebody else"),
+        ];
+        let envelope = read(&headers).unwrap();
+        let Content::Request(head, None) = envelope.content else { panic!("another kind") };
+        let defaults = RequestHead::default();
+        let expected =
+            RequestHead { route: "calculator/add".to_owned(), encoding: Encoding::Json, attempt: 1, ..defaults };
+        assert_eq!((*head, envelope.from, envelope.to), (expected, None, None));
+        assert_eq!(envelope.reply_topic.as_deref(), Some("gapless.reply.x"));
+    }
+
+    #[test]
+    fn each_refusal_names_its_header() {
+        let record = Writer::new(&sender()).request("feed:7", 9, &full(), None);
+        let long = "x".repeat(VALUE_LENGTH_MAX + 1);
+        for (name, value) in [
+            (names::PROTOCOL, "x"),
+            (names::KIND, "lease"),
+            (names::CORRELATION, "a\nb"),
+            (names::FROM, "a@7"),
+            (names::FROM, "a b@0000000000000007"),
+            (names::TO, "7"),
+            (names::ROUTE, "a//b"),
+            (names::ROUTE, ".notices/7/main"),
+            (names::ROUTE, &long),
+            (names::REPLY_TOPIC, "a/b"),
+            (names::INSTANCE, "+00000000000000f"),
+            (names::QUERY, "x"),
+            (names::PRIORITY, "Urgent"),
+            (names::KEY, ""),
+            (names::TIME_LEFT, "-1"),
+            (names::TIME_LEFT, "99999999999999999999"),
+            (names::ATTEMPT, "256"),
+            (names::HOPS, "1.0"),
+            (names::ENCODING, "xml"),
+            (names::FINGERPRINT, "0x"),
+            (names::REQUEST_TYPE, "1 2 3"),
+            (names::REPLY_TYPE, "x 0000000000000000 json A"),
+            (names::ONE_WAY, "1"),
+            (names::CALLER, &long),
+            (names::SEGMENT, "2/2/70"),
+            (names::SEGMENT, "0/1/70"),
+            (names::SEGMENT, "0/71/70"),
+        ] {
+            let mut headers = record.headers.clone();
+            headers.retain(|(each, _)| each != name);
+            headers.push((Cow::Owned(name.to_owned()), value.as_bytes().to_vec()));
+            let error = read(&headers).unwrap_err();
+            assert!(error.reason.starts_with(&format!("{name}: ")) && error.reason.len() < 400, "{name}: {error}");
+            let is_answered =
+                ![names::PROTOCOL, names::KIND, names::CORRELATION, names::FROM, names::REPLY_TOPIC].contains(&name);
+            assert_eq!(error.address.is_some(), is_answered, "{name}");
+        }
+        let mut headers = record.headers;
+        headers.push((Cow::Borrowed("h-long"), vec![0; HEADERS_LENGTH_MAX]));
+        assert!(read(&headers).unwrap_err().reason.starts_with("headers h-…: more than"));
+    }
+
+    #[test]
+    fn headers_of_a_client_are_the_same() {
+        let record = Writer::new(&sender()).request("feed:7", 9, &full(), None);
+        for (name, value) in &record.headers {
+            let header = super::super::header(name.as_bytes(), Some(value)).unwrap();
+            assert_eq!(header, (name.clone(), value.clone()));
+            assert_eq!(matches!(header.0, Cow::Borrowed(_)), !name.starts_with("h-"), "{name}");
+        }
+        for other in [&b"x-other"[..], b"gapless-future", b"\xff"] {
+            assert_eq!(super::super::header(other, None), None);
+        }
+        assert_eq!(super::super::header(b"h-x", None), Some((Cow::Borrowed("h-x"), Vec::new())));
+    }
+
+    #[test]
+    fn another_version_names_both() {
+        let mut record = Writer::new(&sender()).request("feed:7", 9, &full(), None);
+        record.headers[0].1 = b"2".to_vec();
+        let error = read(&record.headers).unwrap_err();
+        assert_eq!(error.protocol, Some(2));
+        assert!(error.reason.contains("version 2") && error.reason.contains("version 1"), "{error}");
+        assert_eq!(error.address.unwrap().from, Some(sender()));
+    }
+}

@@ -1,0 +1,239 @@
+//! Machines of a test: each is a domain in a folder of its own, with a bridge and instances that are processes.
+
+use gapless_kafka::bridge::{Bridge, BridgeEvent};
+use gapless_kafka::config::BridgeConfig;
+use gapless_rpc::{CallError, CallOptions, Caller, Domain, DomainOptions, Message, Refusal, Rejection};
+use gapless_testkit::kafka_broker::KafkaBroker;
+use gapless_testkit::process::{Process, started_as, this_program};
+use gapless_testkit::wait::{PATIENCE, until, until_some};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// The route of most scenarios.
+pub const ROUTE: &str = "work/do";
+
+/// A request of the route.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Message)]
+pub enum Work {
+    /// The name of the instance that does it.
+    Name,
+    /// The same bytes.
+    Echo(Vec<u8>),
+    /// A refusal.
+    Refuse,
+    /// A panic.
+    Panic,
+    /// Without an end before its caller gives it up.
+    Wait,
+    /// Goes on to another route.
+    Forward(String),
+}
+
+/// One machine.
+pub struct Machine {
+    pub name: &'static str,
+    folder: TempDir,
+    pub domain: Domain,
+    caller: Caller<Work, Vec<u8>>,
+}
+
+impl Machine {
+    /// A domain of its own.
+    pub fn new(name: &'static str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let domain = open(folder.path(), name);
+        let caller = domain.caller(ROUTE).unwrap();
+        Self { name, folder, domain, caller }
+    }
+
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The domain as one more process would have it.
+    pub fn open(&self) -> Domain {
+        open(self.folder(), self.name)
+    }
+
+    /// Starts a bridge of the machine, as a process.
+    pub fn bridge(&self, broker: &KafkaBroker, offer: &str, take: &str) -> BridgeProcess {
+        self.bridge_named(self.name, broker, offer, take)
+    }
+
+    /// Starts one with another name.
+    pub fn bridge_named(&self, name: &str, broker: &KafkaBroker, offer: &str, take: &str) -> BridgeProcess {
+        self.bridge_with(name, broker, offer, take, "")
+    }
+
+    /// Starts one with further lines of `[limits]`.
+    pub fn bridge_with(
+        &self,
+        name: &str,
+        broker: &KafkaBroker,
+        offer: &str,
+        take: &str,
+        limits: &str,
+    ) -> BridgeProcess {
+        let file = self.folder().join(format!("{name}.toml"));
+        let text = format!(
+            "offer = [{offer}]\ntake = [{take}]\n[kafka]\nbrokers = [\"{}\"]\nprefix = \"test\"\nname = \"{name}\"\n[domain]\ndirectory = \
+             \"domain\"\n[limits]\nlease_interval = \"300ms\"\nlease_time = \"3s\"\n{limits}",
+            broker.address()
+        );
+        std::fs::write(&file, text).unwrap();
+        let mut command = this_program();
+        let mut process = Process::start(command.arg("bridge").arg(&file).stdin(Stdio::piped()));
+        let events = process.lines_in_background();
+        BridgeProcess { process, events }
+    }
+
+    /// Starts an instance, as a process.
+    pub fn instance(&self, name: &str) -> Process {
+        let mut command = this_program();
+        command.arg("instance").arg(self.folder().join("domain")).arg(name).stdin(Stdio::piped());
+        let mut process = Process::start(&mut command);
+        assert_eq!(process.line(), "serving");
+        process
+    }
+
+    /// Calls the route.
+    pub fn call(&self, work: Work) -> Result<Vec<u8>, CallError> {
+        self.caller.call(work)
+    }
+
+    /// Calls the route with options.
+    pub fn call_with(&self, work: Work, change: impl FnOnce(&mut CallOptions)) -> Result<Vec<u8>, CallError> {
+        let mut options = self.caller.call_options();
+        change(&mut options);
+        self.caller.call_with(work, &options)
+    }
+
+    /// The caller of the route.
+    pub const fn caller(&self) -> &Caller<Work, Vec<u8>> {
+        &self.caller
+    }
+
+    /// The name of the instance that answers, once one does.
+    #[track_caller]
+    pub fn answered_by(&self) -> String {
+        let mut last = None;
+        let name = until_some("an instance answers", || {
+            self.call(Work::Name)
+                .inspect_err(|error| {
+                    if last.as_ref() != Some(error) {
+                        println!("{}: {error}", self.name);
+                        last = Some(error.clone());
+                    }
+                })
+                .ok()
+        });
+        String::from_utf8(name).unwrap()
+    }
+
+    /// Waits until this instance answers.
+    #[track_caller]
+    pub fn until_answered_by(&self, name: &str) {
+        until(&format!("{name} answers"), || self.call(Work::Name).is_ok_and(|found| found == name.as_bytes()));
+    }
+}
+
+fn open(folder: &Path, name: &str) -> Domain {
+    let process_name = Some(format!("caller of {name}"));
+    Domain::open_directory(
+        folder.join("domain"),
+        DomainOptions { process_name, slots: 4096, ..DomainOptions::default() },
+    )
+    .unwrap()
+}
+
+/// A bridge as a process.
+pub struct BridgeProcess {
+    pub process: Process,
+    events: Receiver<String>,
+}
+
+impl BridgeProcess {
+    /// Waits for an event whose text has these words.
+    #[track_caller]
+    pub fn until_event(&self, words: &str) -> String {
+        let mut before = Vec::new();
+        loop {
+            match self.events.recv_timeout(PATIENCE) {
+                Ok(event) if event.contains(words) => return event,
+                Ok(event) => before.push(event),
+                Err(error) => panic!("no event with {words:?}: {error}; before: {before:?}"),
+            }
+        }
+    }
+
+    /// Ends it as Ctrl-C would.
+    #[track_caller]
+    pub fn stop(mut self) {
+        drop(self.process.input());
+        assert!(self.process.wait_end("the bridge stops").success());
+    }
+}
+
+/// Plays a part that another process has asked for, and does not return then.
+pub fn be_a_part_if_asked() {
+    if let Some(arguments) = started_as("bridge") {
+        be_a_bridge(&arguments[0]);
+    }
+    if let Some(arguments) = started_as("instance") {
+        be_an_instance(&arguments[0], &arguments[1]);
+    }
+}
+
+/// Until its standard input ends.
+fn be_a_bridge(file: &str) -> ! {
+    let config = BridgeConfig::load(file).unwrap();
+    let told = |event: &BridgeEvent| println!("{event}");
+    let bridge = Bridge::start(config, told).unwrap();
+    let (ended, input_ended) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        until_input_ends();
+        let _ = ended.send(());
+    });
+    while !bridge.has_ended() && input_ended.recv_timeout(Duration::from_millis(10)).is_err() {}
+    match bridge.end() {
+        Ok(()) => std::process::exit(0),
+        Err(error) => {
+            println!("ended: {error}");
+            std::process::exit(1)
+        }
+    }
+}
+
+/// Until its standard input ends.
+fn be_an_instance(directory: &str, name: &str) -> ! {
+    let options = DomainOptions { process_name: Some(name.to_owned()), ..DomainOptions::default() };
+    let domain = Domain::open_directory(directory, options).unwrap();
+    let own = name.to_owned();
+    let route = domain.serve(ROUTE).workers(8).handle(move |work: Work, context| match work {
+        Work::Name => Ok(own.clone().into_bytes()),
+        Work::Echo(bytes) => Ok(bytes),
+        Work::Refuse => Err(Refusal { code: 7, text: "no".to_owned(), payload: vec![1, 2] }.into()),
+        Work::Panic => panic!("asked for"),
+        Work::Wait => {
+            println!("waiting");
+            while !context.is_cancelled() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            println!("cancelled");
+            Ok(Vec::new())
+        }
+        Work::Forward(route) => Err(Rejection::Forward { route }),
+    });
+    let _route = route.unwrap();
+    println!("serving");
+    until_input_ends();
+    std::process::exit(0)
+}
+
+fn until_input_ends() {
+    let _ended_or_broken = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+}

@@ -1,0 +1,85 @@
+//! Steps that most scenarios take.
+
+use gapless_kafka::client::{
+    ClientError, Compression, Connection, Consumer, ConsumerEvent, ConsumerOptions, Delivery, Outgoing, Producer,
+    ProducerEvent, ProducerOptions, Start, TopicSpec, Topics,
+};
+use gapless_testkit::wait::{PATIENCE, until_some};
+use std::time::Duration;
+
+/// A received record, copied.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Copied {
+    pub offset: i64,
+    pub append_time_ms: Option<i64>,
+    pub key: Option<Vec<u8>>,
+    pub payload: Option<Vec<u8>>,
+    pub headers: Vec<(Vec<u8>, Option<Vec<u8>>)>,
+}
+
+pub fn connection(brokers: &str) -> Connection {
+    Connection::new(brokers, "gapless-test")
+}
+
+/// A producer that reports lost records after a few seconds.
+pub fn producer(connection: &Connection) -> Producer {
+    let delivery_timeout = Duration::from_secs(3);
+    Producer::open(connection, &ProducerOptions { delivery_timeout, ..ProducerOptions::default() }).unwrap()
+}
+
+/// Makes an inbox.
+pub fn make_topic(connection: &Connection, name: &str) -> Topics {
+    let topics = Topics::connect(connection, PATIENCE).unwrap();
+    topics.ensure(&TopicSpec::inbox(name, Duration::from_secs(3_600), Compression::None), PATIENCE).unwrap();
+    topics
+}
+
+pub fn send(producer: &Producer, topic: &str, payload: &[u8], token: usize) {
+    producer.send(&Outgoing { topic, key: None, payload: Some(payload), headers: &[] }, token).unwrap();
+}
+
+/// The next report on a record; troubles before it are dropped.
+pub fn delivery(producer: &Producer) -> Delivery {
+    until_some("a report on a record", || match producer.take() {
+        Some(ProducerEvent::Delivery(delivery)) => Some(delivery),
+        _ => None,
+    })
+}
+
+/// The next trouble; reports on records fail the test.
+pub fn producer_trouble(producer: &Producer) -> ClientError {
+    until_some("a trouble of the producer", || match producer.take()? {
+        ProducerEvent::Trouble(error) => Some(error),
+        ProducerEvent::Delivery(delivery) => panic!("a report: {delivery:?}"),
+    })
+}
+
+pub fn consumer(connection: &Connection, topic: &str, start: Start) -> Consumer {
+    Consumer::open(connection, &ConsumerOptions::new(topic, start)).unwrap()
+}
+
+/// The next record; troubles before it are dropped.
+pub fn record(consumer: &Consumer) -> Copied {
+    until_some("a record", || match consumer.take() {
+        Some(ConsumerEvent::Record(record)) => {
+            let headers = record.headers().expect("headers decode").into_iter();
+            Some(Copied {
+                offset: record.offset(),
+                append_time_ms: record.append_time_ms(),
+                key: record.key().map(<[u8]>::to_vec),
+                payload: record.payload().map(<[u8]>::to_vec),
+                headers: headers.map(|(name, value)| (name.to_vec(), value.map(<[u8]>::to_vec))).collect(),
+            })
+        }
+        _ => None,
+    })
+}
+
+/// The next trouble; records fail the test.
+pub fn consumer_trouble(consumer: &Consumer) -> ClientError {
+    until_some("a trouble of the consumer", || match consumer.take()? {
+        ConsumerEvent::Trouble(error) => Some(error),
+        ConsumerEvent::Record(record) => panic!("a record at {}", record.offset()),
+        ConsumerEvent::End => None,
+    })
+}

@@ -1,0 +1,75 @@
+//! Connections by TLS: certificates that the broker or the client does not accept have their kind; passwords by SCRAM.
+
+use super::clients::{connection, consumer, delivery, make_topic, producer, record, send};
+use gapless_kafka::client::{Connection, ErrorKind, Persistence, Start, Topics};
+use gapless_testkit::kafka_broker::KafkaBroker;
+use gapless_testkit::ports::own_loopback;
+use gapless_testkit::rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, date_time_ymd,
+};
+use gapless_testkit::scenarios::Module;
+use gapless_testkit::wait::PATIENCE;
+use std::net::Ipv4Addr;
+use std::path::Path;
+
+pub fn module() -> Module {
+    Module::new(module_path!()).scenario("connections_are_encrypted", connections_are_encrypted)
+}
+
+fn connections_are_encrypted() {
+    let (host, folder, other) = (own_loopback(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    write_certificates(folder.path(), host, 4096);
+    write_certificates(other.path(), host, 4096);
+    let tls = folder.path().to_str().expect("the folder has a plain name");
+    let arguments = ["--tls", tls, "--sasl", "root:secret-1"];
+    let Some(broker) = KafkaBroker::start_at(host, None, &arguments) else { return };
+    let with = |folder: &Path, mechanism: &str, password: &str| {
+        connection(&broker.address())
+            .with("security.protocol", "SASL_SSL")
+            .with("ssl.ca.location", folder.join("ca.pem").to_str().expect("a plain name"))
+            .with("sasl.mechanism", mechanism)
+            .with("sasl.username", "root")
+            .with("sasl.password", password)
+    };
+    let good = with(folder.path(), "SCRAM-SHA-512", "secret-1");
+    make_topic(&good, "a");
+    let sender = producer(&good);
+    send(&sender, "a", b"1", 1);
+    assert_eq!(delivery(&sender).persistence, Persistence::Persisted);
+    assert_eq!(record(&consumer(&good, "a", Start::Beginning)).payload.as_deref(), Some(&b"1"[..]));
+
+    let refusal = |connection: &Connection| {
+        let refused = Topics::connect(connection, PATIENCE).err().expect("it is refused");
+        println!("{refused}");
+        refused.kind
+    };
+    assert_eq!(refusal(&with(folder.path(), "SCRAM-SHA-256", "secret-0")), ErrorKind::Authentication);
+    assert_eq!(refusal(&with(other.path(), "PLAIN", "secret-1")), ErrorKind::Authentication);
+
+    // A broker whose certificate has expired.
+    let (host, expired) = (own_loopback(), tempfile::tempdir().unwrap());
+    write_certificates(expired.path(), host, 2001);
+    let tls = expired.path().to_str().expect("the folder has a plain name");
+    let Some(broker) = KafkaBroker::start_at(host, None, &["--tls", tls]) else { return };
+    let late = connection(&broker.address())
+        .with("security.protocol", "SSL")
+        .with("ssl.ca.location", expired.path().join("ca.pem").to_str().expect("a plain name"));
+    assert_eq!(refusal(&late), ErrorKind::Authentication);
+}
+
+/// Writes `ca.pem`, and the broker's key and certificate to `broker.pem`; valid until a year.
+fn write_certificates(folder: &Path, host: Ipv4Addr, until: i32) {
+    let key = KeyPair::generate().unwrap();
+    let mut authority = CertificateParams::new(Vec::new()).unwrap();
+    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    std::fs::write(folder.join("ca.pem"), authority.self_signed(&key).unwrap().pem()).unwrap();
+    let issuer = Issuer::new(authority, key);
+    let mut broker = CertificateParams::new(vec![host.to_string()]).unwrap();
+    broker.distinguished_name.push(DnType::CommonName, "broker");
+    broker.not_before = date_time_ymd(2000, 1, 1);
+    broker.not_after = date_time_ymd(until, 1, 1);
+    broker.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    let key = KeyPair::generate().unwrap();
+    let certificate = broker.signed_by(&key, &issuer).unwrap();
+    std::fs::write(folder.join("broker.pem"), key.serialize_pem() + &certificate.pem()).unwrap();
+}

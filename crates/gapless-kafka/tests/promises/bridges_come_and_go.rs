@@ -1,0 +1,278 @@
+//! A bridge that begins again, stops, dies, hangs or loses its broker: what becomes of calls and routes, and when.
+
+use super::world::{Faults, MS, ROUTE, SECOND, World, limits, offer};
+use gapless_kafka::bridge_core::Input;
+use gapless_kafka::config::Limits;
+use gapless_kafka::effects::{BridgeError, Notice};
+use gapless_kafka::outcome::Ended;
+use gapless_testkit::random::rounds;
+
+#[test]
+fn a_restart_tells_begun_from_unbegun() {
+    let mut world = World::of(1, &["a", "b"]);
+    let begun = world.call(0, "wait", None);
+    world.run_for(100 * MS);
+    // The next life appends its mark before the caller's bridge knows of it.
+    world.kill(1);
+    let waiting = world.call(0, "hello", None);
+    world.run_for(10 * MS);
+    world.restart(1, 2);
+    world.run_for(4 * MS);
+    let behind = world.call(0, "hello", None);
+    world.run_for(2 * SECOND);
+    for number in [begun, waiting] {
+        assert!(matches!(world.ended(number), Ended::Unknown { reason, .. } if reason == "bridge b began again"));
+    }
+    assert!(matches!(world.ended(behind), Ended::NotBegun { .. }), "{:?}", world.ended(behind));
+    assert!(world.took_ms(behind) < 100);
+    world.check();
+    let again = world.call(0, "hello", None);
+    world.run_for(SECOND);
+    assert!(world.reply(again).ends_with("by b"));
+}
+
+#[test]
+fn the_next_life_discards_old_requests() {
+    let mut world = World::of(2, &["a", "b"]);
+    world.restart(1, 2);
+    // The lease of the next life does not reach the caller's bridge, which sends to the old one.
+    world.pause(0);
+    world.run_for(SECOND);
+    let before = world.topics["test.inbox.a"].len();
+    let old = world.bridges[0].core.id().clone();
+    let writer = gapless_kafka::record::Writer::new(&old);
+    let head = gapless_kafka::record::RequestHead { route: ROUTE.to_owned(), ..Default::default() };
+    world.append("test.inbox.b", writer.request("x:1", 77, &head, None));
+    world.run_for(100 * MS);
+    assert_eq!(world.bridges[1].core.counters().discarded_requests, 1);
+    let answers = world.records("test.inbox.a").split_off(before);
+    let kinds: Vec<_> =
+        answers.iter().map(|record| String::from_utf8_lossy(&record.headers[1].1).into_owned()).collect();
+    assert!(kinds.contains(&"discarded".to_owned()), "{kinds:?}");
+    assert!(world.bridges[1].started.is_empty());
+}
+
+#[test]
+fn a_second_bridge_of_a_name_ends_the_first() {
+    let mut world = World::of(3, &["a", "b"]);
+    let running = world.call(0, "wait", None);
+    let own = world.call(1, "wait", None);
+    world.run_for(100 * MS);
+    let second = world.add("b");
+    world.offers(second, vec![offer(ROUTE, &[2])]);
+    world.run_for(2 * SECOND);
+    let Some(Err(BridgeError::NameTaken { name, own: first, other })) = &world.bridges[1].ended else {
+        panic!("{:?}", world.bridges[1].ended)
+    };
+    assert_eq!((&**name, first != other), ("b", true));
+    assert!(first.starts_with("machine-b/gapless (") && other.starts_with("machine-b/gapless ("), "{first} {other}");
+    assert!(matches!(world.ended(running), Ended::Unknown { .. }));
+    assert!(matches!(world.ended(own), Ended::Unknown { reason, .. } if reason.contains("began a second time")));
+    let after = world.call(0, "hello", None);
+    world.run_for(SECOND);
+    assert!(world.reply(after).ends_with("by b"));
+    assert!(world.bridges[second].ended.is_none());
+    world.check();
+}
+
+#[test]
+fn a_stopped_process_wakes_as_a_stranger() {
+    let mut world = World::of(4, &["a", "b"]);
+    world.pause(1);
+    world.run_for(10 * MS);
+    let second = world.add("b");
+    world.offers(second, vec![offer(ROUTE, &[2])]);
+    world.run_for(60 * SECOND);
+    let notices = world.bridges[0].notices.len();
+    world.go_on(1);
+    world.run_for(2 * SECOND);
+    assert!(matches!(world.bridges[1].ended, Some(Err(BridgeError::NameTaken { .. }))));
+    // The lease that it wrote in between changed nothing.
+    assert_eq!(world.bridges[0].notices.len(), notices);
+    let after = world.call(0, "hello", Some(1_000));
+    world.run_for(SECOND);
+    assert!(world.reply(after).ends_with("by b"));
+    world.check();
+}
+
+#[test]
+fn silence_ends_calls_long_before_deadlines() {
+    let mut world = World::of(5, &["a", "b"]);
+    let number = world.call(0, "wait", Some(3_600_000));
+    world.run_for(100 * MS);
+    world.kill(1);
+    world.run_for(7 * SECOND);
+    assert!(matches!(world.ended(number), Ended::Unknown { reason, .. } if reason.contains("its lease is over")));
+    assert!((4_000..6_500).contains(&world.took_ms(number)), "{}", world.took_ms(number));
+    assert!(world.bridges[0].relays.is_empty());
+    let after = world.call(0, "hello", None);
+    assert_eq!(*world.ended(after), Ended::NoRoute { reason: String::new() });
+    world.check();
+}
+
+#[test]
+fn many_calls_end_with_their_bridge() {
+    let mut world = World::new(13);
+    world.limits = Limits { calls_per_peer: 10_000, ..limits() };
+    for (name, identity) in [("a", 1), ("b", 2)] {
+        let bridge = world.add(name);
+        world.offers(bridge, vec![offer(ROUTE, &[identity])]);
+    }
+    world.run_for(3 * SECOND);
+    let numbers: Vec<_> = (0..rounds(10_000, 1_000)).map(|_| world.call(0, "wait", None)).collect();
+    world.run_for(SECOND);
+    world.kill(1);
+    world.run_for(7 * SECOND);
+    assert!(numbers.iter().all(|number| matches!(world.ended(*number), Ended::Unknown { .. })));
+    assert_eq!(world.bridges[0].core.in_flight(), (0, 0));
+    world.check();
+}
+
+#[test]
+fn a_bridge_that_goes_on_is_back() {
+    let mut world = World::of(6, &["a", "b"]);
+    world.pause(1);
+    world.run_for(60 * SECOND);
+    assert!(world.bridges[0].relays.is_empty());
+    world.go_on(1);
+    world.run_for(3 * SECOND);
+    assert!(world.bridges[0].notices.contains(&Notice::PeerBack { bridge: "b".to_owned() }));
+    // The silence was its own: it says nothing about others.
+    assert!(!world.bridges[1].notices.iter().any(|notice| matches!(notice, Notice::PeerSilent { .. })));
+    for (caller, by) in [(0, "b"), (1, "a")] {
+        let number = world.call(caller, "hello", Some(1_000));
+        world.run_for(SECOND);
+        assert!(world.reply(number).ends_with(&format!("by {by}")));
+    }
+}
+
+#[test]
+fn an_inbox_that_is_not_read_is_noticed() {
+    let mut world = World::of(7, &["a", "b"]);
+    // Leases are written, and nothing is read.
+    world.bridges[1].stop_reading();
+    let number = world.call(0, "hello", None);
+    world.run_for(12 * SECOND);
+    assert!(matches!(world.ended(number), Ended::Unknown { reason, .. } if reason.contains("answers no ping")));
+    assert!(world.took_ms(number) < 9_000, "{}", world.took_ms(number));
+    assert!(world.bridges[0].relays.is_empty());
+}
+
+#[test]
+fn a_clean_stop_lets_calls_end() {
+    let mut world = World::of(8, &["a", "b"]);
+    let short = world.call(0, "sleep 500", None);
+    let long = world.call(0, "wait", None);
+    let own = world.call(1, "sleep 700", None);
+    world.run_for(50 * MS);
+    world.input(1, Input::Stop);
+    world.run_for(30 * MS);
+    assert!(world.bridges[1].relays.is_empty());
+    let own_late = world.call(1, "hello", None);
+    assert!(matches!(world.ended(own_late), Ended::NoRoute { reason } if reason == "bridge b stops"));
+    world.run_for(200 * MS);
+    assert!(world.bridges[0].relays.is_empty(), "its lease says so");
+    world.run_for(13 * SECOND);
+    assert!(world.reply(short).ends_with("by b") && world.reply(own).ends_with("by a"));
+    // By its last word or by its tombstone, whichever is read first.
+    assert!(matches!(world.ended(long), Ended::Unknown { .. }));
+    assert_eq!(world.bridges[1].ended, Some(Ok(())));
+    assert!(world.records("test.presence").last().is_some_and(|record| record.payload.is_some()), "a is there");
+    assert!(world.bridges[0].notices.contains(&Notice::PeerStopped { bridge: "b".to_owned() }));
+    world.check();
+}
+
+#[test]
+fn a_lost_broker_is_a_reason() {
+    let mut world = World::of(9, &["a", "b"]);
+    let flying = world.call(0, "wait", None);
+    world.run_for(100 * MS);
+    world.is_broker_down = true;
+    let stuck = world.call(0, "hello", None);
+    let words = "broker 7: connection refused".to_owned();
+    world.input(0, Input::BrokerTrouble { reason: words.clone() });
+    world.run_for(7 * SECOND);
+    assert!(matches!(world.ended(stuck), Ended::NotBegun { .. }));
+    assert!(matches!(world.ended(flying), Ended::Unknown { reason, .. } if reason.contains(&words)));
+    assert!(!world.bridges[0].relays.is_empty(), "relays stay, to give the reason");
+    let refused = world.call(0, "hello", None);
+    let Ended::NoRoute { reason } = world.ended(refused) else { panic!("another end") };
+    assert!(
+        reason.starts_with("the broker of bridge a cannot be reached since") && reason.ends_with(&format!("({words})"))
+    );
+    assert!(!world.bridges[0].notices.iter().any(|notice| matches!(notice, Notice::PeerSilent { .. })));
+    world.is_broker_down = false;
+    world.run_for(3 * SECOND);
+    assert!(world.bridges[0].notices.contains(&Notice::BrokerBack));
+    let after = world.call(0, "hello", Some(1_000));
+    world.run_for(SECOND);
+    assert!(world.reply(after).ends_with("by b"));
+    world.check();
+}
+
+#[test]
+fn a_short_outage_makes_no_bridge_silent() {
+    let mut world = World::of(20, &["a", "b"]);
+    world.run_for(SECOND / 2);
+    // The last two leases of b before the outage are lost, and the first one after it: its lease is over before a misses its own.
+    world.mute = Some(1);
+    world.run_for(2 * SECOND);
+    world.is_broker_down = true;
+    world.run_for(3_400 * MS);
+    world.is_broker_down = false;
+    world.run_for(600 * MS);
+    world.mute = None;
+    world.run_for(3 * SECOND);
+    let notices = &world.bridges[0].notices;
+    let is_known = |notice: &Notice| matches!(notice, Notice::Serving | Notice::PeerBegan { .. });
+    assert!(notices.iter().all(is_known), "{notices:?}");
+}
+
+#[test]
+fn a_broker_that_refuses_marks_is_asked_again() {
+    let mut world = World::new(10);
+    world.faults = Faults { refused: 1000, ..Faults::default() };
+    let bridge = world.add("a");
+    world.run_for(5 * SECOND);
+    assert!(world.bridges[bridge].notices.is_empty());
+    let early = world.call(bridge, "hello", None);
+    assert!(matches!(world.ended(early), Ended::NoRoute { reason } if reason == "bridge a has not begun yet"));
+    world.faults = Faults::default();
+    world.run_for(3 * SECOND);
+    assert_eq!(world.bridges[bridge].notices, [Notice::Serving]);
+}
+
+#[test]
+fn lost_records_make_a_new_incarnation() {
+    let mut world = World::of(11, &["a", "b"]);
+    let out = world.call(1, "wait", None);
+    let back = world.call(0, "wait", None);
+    world.run_for(100 * MS);
+    let old = world.bridges[1].core.id().clone();
+    // The topic is made again, and counts from 0.
+    world.topics.insert("test.inbox.b".to_owned(), Vec::new());
+    world.bridges[1].stop_reading();
+    world.input(1, Input::InboxLost { incarnation: 99, reason: "topic deleted".to_owned() });
+    world.run_for(3 * SECOND);
+    assert_ne!(*world.bridges[1].core.id(), old);
+    assert!(matches!(world.ended(out), Ended::Unknown { reason, .. } if reason.contains("topic deleted")));
+    assert!(matches!(world.ended(back), Ended::Unknown { .. }));
+    for (caller, by) in [(0, "b"), (1, "a")] {
+        let number = world.call(caller, "hello", Some(1_000));
+        world.run_for(SECOND);
+        assert!(world.reply(number).ends_with(&format!("by {by}")));
+    }
+    world.check();
+}
+
+#[test]
+fn leases_of_the_past_are_no_bridges() {
+    let mut world = World::of(12, &["a", "b"]);
+    world.kill(1);
+    world.run_for(60 * SECOND);
+    let late = world.add("c");
+    world.offers(late, vec![offer(ROUTE, &[3])]);
+    world.run_for(SECOND);
+    let names: Vec<_> = world.bridges[late].relays[ROUTE].instances.iter().map(|each| each.name.clone()).collect();
+    assert_eq!(names, ["machine-a/shop.1"]);
+}

@@ -1,0 +1,174 @@
+//! A program that is no bridge calls a route by records with JSON.
+
+use super::world::{MS, ROUTE, SECOND, World, offer};
+use gapless_kafka::presence::Lease;
+use gapless_kafka::record::{Content, Record, ReplyHead, read};
+use gapless_message::Encoding;
+use std::borrow::Cow;
+
+fn record(headers: &[(&'static str, &str)], payload: &str) -> Record {
+    let headers = headers.iter().map(|(name, value)| (Cow::Borrowed(*name), value.as_bytes().to_vec())).collect();
+    Record { key: None, headers, payload: Some(payload.as_bytes().to_vec()) }
+}
+
+fn header<'a>(record: &'a Record, name: &str) -> Option<&'a str> {
+    let found = record.headers.iter().find(|(each, _)| each == name);
+    found.map(|(_, value)| std::str::from_utf8(value).unwrap())
+}
+
+const REQUEST: [(&str, &str); 5] = [
+    ("gapless-kind", "request"),
+    ("gapless-route", ROUTE),
+    ("gapless-correlation", "order 7"),
+    ("gapless-reply-topic", "test.reply.orders"),
+    ("gapless-encoding", "json"),
+];
+
+fn world() -> World {
+    let mut world = World::new(1);
+    let bridge = world.add("a");
+    world.offers(bridge, vec![offer(ROUTE, &[1])]);
+    world.run_for(2 * SECOND);
+    world
+}
+
+#[test]
+fn a_json_call_has_a_reply() {
+    let mut world = world();
+    world.append("test.inbox.a", record(&REQUEST, "1 hello"));
+    world.run_for(100 * MS);
+    let [reply] = &world.records("test.reply.orders")[..] else { panic!("no reply") };
+    assert_eq!(reply.payload.as_deref(), Some(&b"1 hello by a"[..]));
+    assert_eq!(
+        (header(reply, "gapless-correlation"), header(reply, "gapless-status")),
+        (Some("order 7"), Some("reply"))
+    );
+    let head = &world.bridges[0].started[0].head;
+    assert_eq!((head.encoding, head.fingerprint, world.bridges[0].started[0].timeout), (Encoding::Json, 0, None));
+}
+
+#[test]
+fn a_repeated_call_gets_its_reply_again() {
+    let mut world = world();
+    for _ in 0..3 {
+        world.append("test.inbox.a", record(&REQUEST, "1 hello"));
+        world.run_for(100 * MS);
+    }
+    let replies = world.records("test.reply.orders");
+    assert_eq!((replies.len(), world.handled[&1]), (3, 1));
+    assert!(replies.iter().all(|reply| reply.payload == replies[0].payload));
+}
+
+#[test]
+fn refusals_and_errors_are_readable() {
+    let mut world = world();
+    let mut numbered = REQUEST;
+    for (correlation, what) in [("1", "1 refuse"), ("2", "2 panic")] {
+        numbered[2].1 = correlation;
+        world.append("test.inbox.a", record(&numbered, what));
+    }
+    let mut broken = REQUEST;
+    broken[1].1 = "no/such/route";
+    world.append("test.inbox.a", record(&broken, ""));
+    broken[1].1 = "a b";
+    broken[2].1 = "4";
+    world.append("test.inbox.a", record(&broken, ""));
+    world.run_for(100 * MS);
+    let replies = world.records("test.reply.orders");
+    let of = |correlation: &str| replies.iter().find(|reply| header(reply, "gapless-correlation") == Some(correlation));
+    let refused = of("1").unwrap();
+    assert_eq!(
+        (header(refused, "gapless-status"), header(refused, "gapless-refusal-code")),
+        (Some("refused"), Some("7"))
+    );
+    for (correlation, kind) in [("2", "panicked"), ("order 7", "no_route"), ("4", "bad_message")] {
+        let json: serde_json::Value =
+            serde_json::from_slice(of(correlation).unwrap().payload.as_ref().unwrap()).unwrap();
+        assert_eq!(
+            (header(of(correlation).unwrap(), "gapless-status"), json["kind"].as_str()),
+            (Some("ended"), Some(kind))
+        );
+    }
+}
+
+#[test]
+fn a_call_without_an_allowed_topic_is_not_made() {
+    let mut world = world();
+    for topic in ["payments", "test.presence", "test.inbox.a"] {
+        let mut request = REQUEST;
+        request[3].1 = topic;
+        world.append("test.inbox.a", record(&request, "1 hello"));
+    }
+    world.append("test.inbox.a", record(&[REQUEST[0], REQUEST[1], REQUEST[2], REQUEST[4]], "1 hello"));
+    world.run_for(100 * MS);
+    assert!(world.bridges[0].started.is_empty() && !world.topics.contains_key("payments"));
+    assert_eq!(world.bridges[0].core.counters().without_address, 4);
+    // A send needs none.
+    let send = [REQUEST[0], REQUEST[1], REQUEST[2], REQUEST[4], ("gapless-one-way", "true")];
+    world.append("test.inbox.a", record(&send, "1 hello"));
+    world.run_for(100 * MS);
+    assert_eq!(world.handled[&1], 1);
+}
+
+#[test]
+fn deadlines_are_of_the_append() {
+    let mut world = world();
+    let mut request = REQUEST.to_vec();
+    request.push(("gapless-time-left-ms", "2000"));
+    world.append("test.inbox.a", record(&request, "1 hello"));
+    world.run_for(100 * MS);
+    let left = world.bridges[0].started[0].timeout.unwrap().as_millis();
+    assert!((1_990..=2_000).contains(&left), "{left}");
+    // The bridge is stopped for longer than the time of the next one.
+    request[2].1 = "order 8";
+    world.pause(0);
+    world.append("test.inbox.a", record(&request, "2 hello"));
+    world.run_for(3 * SECOND);
+    world.go_on(0);
+    world.run_for(100 * MS);
+    let json = world.records("test.reply.orders").pop().unwrap().payload.unwrap();
+    let json = String::from_utf8(json).unwrap();
+    assert!(json.contains("not_begun") && json.contains("its time was over when bridge a read the request"), "{json}");
+    assert!(!world.handled.contains_key(&2));
+}
+
+#[test]
+fn pings_and_cancels_are_for_all() {
+    let mut world = world();
+    let ping = [("gapless-kind", "ping"), ("gapless-correlation", "p"), ("gapless-reply-topic", "test.reply.orders")];
+    world.append("test.inbox.a", record(&ping, ""));
+    world.append("test.inbox.a", record(&REQUEST, "1 wait"));
+    world.run_for(100 * MS);
+    let pong = world.records("test.reply.orders").pop().unwrap();
+    assert_eq!((header(&pong, "gapless-kind"), header(&pong, "gapless-correlation")), (Some("pong"), Some("p")));
+    let mut cancel = REQUEST;
+    cancel[0].1 = "cancel";
+    world.append("test.inbox.a", record(&cancel, ""));
+    world.run_for(100 * MS);
+    assert_eq!(world.bridges[0].cancelled.len(), 1);
+}
+
+/// The blocks of code of a language in the page of the protocol.
+fn examples(language: &str) -> Vec<&'static str> {
+    let page = include_str!("../../../../docs/protocols/kafka.md");
+    let begin = format!("```{language}\n");
+    page.split(&*begin).skip(1).map(|rest| rest.split("```").next().unwrap()).collect()
+}
+
+#[test]
+fn examples_of_the_page_are_read() {
+    let [lease] = examples("json")[..] else { panic!("one lease") };
+    let lease = Lease::read(lease.as_bytes()).unwrap();
+    assert_eq!((lease.routes[0].instances[0].identity, lease.routes[0].request.fingerprint), (7, 0xaa));
+    let [request, reply] = examples("text")[..] else { panic!("a request and its reply") };
+    let headers = |text: &'static str| {
+        let lines = text.lines().filter(|line| line.starts_with("gapless-"));
+        let named = lines.map(|line| line.split_once(": ").unwrap());
+        named.map(|(name, value)| (Cow::Borrowed(name), value.as_bytes().to_vec())).collect::<Vec<_>>()
+    };
+    let request = read(&headers(request)).unwrap();
+    assert!(matches!(request.content, Content::Request(head, None) if head.time_left_ms == Some(5_000)));
+    let reply = read(&headers(reply)).unwrap();
+    assert_eq!(reply.content, Content::Reply(ReplyHead::Reply, None));
+    assert_eq!((reply.correlation, reply.from.unwrap().incarnation), (request.correlation, 0x00c0_ffee_00c0_ffee));
+}

@@ -1,0 +1,113 @@
+//! Limits of calls and bytes for each bridge, at both ends; repeated, late and foreign records.
+
+use super::world::{Faults, MS, ROUTE, SECOND, World, limits};
+use gapless_kafka::config::Limits;
+use gapless_kafka::outcome::Ended;
+use gapless_kafka::record::names::BridgeId;
+use gapless_kafka::record::{ReplyHead, RequestHead, Writer};
+
+/// A world of two bridges with other limits.
+fn world_with(seed: u64, limits: Limits) -> World {
+    let mut world = World::new(seed);
+    world.limits = limits;
+    for (name, identity) in [("a", 1), ("b", 2)] {
+        let bridge = world.add(name);
+        world.offers(bridge, vec![super::world::offer(ROUTE, &[identity])]);
+    }
+    world.run_for(3 * SECOND);
+    world
+}
+
+#[test]
+fn the_caller_is_busy_beyond_its_limits() {
+    let mut world = world_with(1, Limits { calls_per_peer: 3, bytes_per_peer: 10_000, ..limits() });
+    let waiting: Vec<_> = (0..3).map(|_| world.call(0, "sleep 200", None)).collect();
+    let busy = world.call(0, "hello", None);
+    assert!(matches!(world.ended(busy), Ended::Busy { reason } if reason.contains("3 calls or 10000 bytes")));
+    world.run_for(SECOND);
+    waiting.iter().for_each(|number| assert!(world.reply(*number).ends_with("by b")));
+    let long = format!("{:8000}", "sleep 200");
+    let (first, second) = (world.call(0, &long, None), world.call(0, &long, None));
+    assert!(matches!(world.ended(second), Ended::Busy { .. }));
+    world.run_for(SECOND);
+    assert!(world.reply(first).starts_with(&format!("{first} sleep 200")));
+    let too_long = world.call(0, &" ".repeat((16 << 20) + 1), None);
+    assert!(matches!(world.ended(too_long), Ended::BadMessage { .. }));
+    world.check();
+}
+
+#[test]
+fn the_served_bridge_is_busy_beyond_its_limits() {
+    let mut world = world_with(2, Limits { calls_per_peer: 3, ..limits() });
+    let writer = Writer::new(world.bridges[0].core.id());
+    let to = world.bridges[1].core.id().incarnation;
+    for number in 0..5 {
+        let head = RequestHead { route: ROUTE.to_owned(), ..RequestHead::default() };
+        let mut record = writer.request(&format!("x:{number}"), to, &head, None);
+        record.payload = Some(b"0 wait".to_vec());
+        world.append("test.inbox.b", record);
+    }
+    world.run_for(100 * MS);
+    assert_eq!(world.bridges[1].started.len(), 3);
+    let busy = |json: &[u8]| json.starts_with(br#"{"kind":"busy""#);
+    let answers = world.records("test.inbox.a");
+    assert_eq!(answers.iter().filter(|record| record.payload.as_deref().is_some_and(busy)).count(), 2);
+}
+
+#[test]
+fn repeated_records_begin_once() {
+    let mut world = World::of(3, &["a", "b"]);
+    world.faults = Faults { repeated: 1000, ..Faults::default() };
+    let number = world.call(0, "hello", None);
+    world.run_for(SECOND);
+    assert_eq!((world.handled[&number], world.bridges[1].core.counters().repeated_requests), (1, 1));
+    assert!(world.reply(number).ends_with("by b"));
+    assert_eq!(world.bridges[0].core.counters().late_replies, 1);
+}
+
+#[test]
+fn late_and_foreign_replies_are_counted() {
+    let mut world = World::of(4, &["a", "b", "c"]);
+    let number = world.call_with(0, "sleep 500", None, |head| head.instance = Some(2));
+    world.run_for(100 * MS);
+    let a = world.bridges[0].core.id().clone();
+    let correlation = format!("{:016x}:{number}", a.incarnation);
+    let reply = |from: &BridgeId, to| Writer::new(from).reply(&correlation, Some(to), &ReplyHead::Reply, None);
+    let (b, c) = (world.bridges[1].core.id().clone(), world.bridges[2].core.id().clone());
+    let old_b = BridgeId { incarnation: 1, ..b.clone() };
+    for record in [reply(&c, a.incarnation), reply(&old_b, a.incarnation), reply(&b, 1)] {
+        world.append("test.inbox.a", record);
+    }
+    world.append("test.inbox.a", Writer::new(&b).control("discarded", &correlation, Some(a.incarnation)));
+    world.run_for(SECOND);
+    assert!(world.reply(number).ends_with("by b"));
+    world.append("test.inbox.a", reply(&b, a.incarnation));
+    world.run_for(100 * MS);
+    let counters = world.bridges[0].core.counters();
+    assert_eq!((counters.foreign_replies, counters.replies_to_earlier, counters.late_replies), (3, 1, 1));
+}
+
+#[test]
+fn hostile_headers_change_nothing() {
+    let mut world = World::of(5, &["a", "b"]);
+    let writer = Writer::new(world.bridges[0].core.id());
+    let whole = writer.request("x:1", 7, &RequestHead { route: ROUTE.to_owned(), ..RequestHead::default() }, None);
+    let mut appended = 0;
+    for index in 0..whole.headers.len() {
+        for value in [&b""[..], b"\xff\xff", b"-1", &[b'9'; 2_000], b"1/2/3/4", b"@", b"\0"] {
+            let mut record = whole.clone();
+            record.headers[index].1 = value.to_vec();
+            world.append("test.inbox.b", record);
+            appended += 1;
+        }
+        let mut record = whole.clone();
+        record.headers.remove(index);
+        world.append("test.inbox.b", record);
+    }
+    world.run_for(SECOND);
+    let malformed = world.bridges[1].core.counters().malformed_records;
+    assert!(malformed > appended * 3 / 4, "{malformed} of {appended}");
+    let number = world.call(0, "hello", Some(1_000));
+    world.run_for(SECOND);
+    assert!(world.reply(number).ends_with("by b"));
+}

@@ -1,0 +1,11 @@
+//! Promises of bridges, each in a module: cores over topics in memory, on virtual time.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod world;
+
+mod bridges_come_and_go;
+mod calls_have_one_outcome;
+mod foreign_programs_call;
+mod limits_hold;
+mod routes_are_chosen;
+mod segments_come_whole;

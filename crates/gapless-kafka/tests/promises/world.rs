@@ -1,0 +1,564 @@
+//! Bridges over topics in memory, on virtual time: producers with delivery reports, consumers, a domain for each bridge. Faults are
+//! set by hand or by chance.
+
+use gapless_agent::Now;
+use gapless_kafka::BridgeCore;
+use gapless_kafka::bridge_core::{Input, ReadRecord, Topic};
+use gapless_kafka::calls_out::{Appended, NotAppended, OutgoingCall};
+use gapless_kafka::config::{CoreOptions, Limits};
+use gapless_kafka::effects::{
+    BridgeError, CallId, Effect, IncomingCall, Notice, OutgoingRecord, RemoteRoute, RequestId, Token,
+};
+use gapless_kafka::outcome::{Ended, Outcome};
+use gapless_kafka::presence::{OfferedInstance, OfferedRoute};
+use gapless_kafka::record::{Record, RequestHead};
+use gapless_rpc::Refusal;
+use gapless_testkit::random::Random;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet, VecDeque};
+use std::time::Duration;
+
+pub const MS: u64 = 1_000_000;
+pub const SECOND: u64 = 1_000 * MS;
+
+/// A route of every bridge, whose handler does what the payload says.
+pub const ROUTE: &str = "shop/price";
+
+/// An event, for one life of a bridge.
+enum Event {
+    Append(OutgoingRecord),
+    Report(Token, Result<Appended, NotAppended>),
+    Fetch,
+    Tick,
+    HandlerEnds(CallId, Outcome),
+}
+
+/// A faulty producer: shares of records in a thousand.
+#[derive(Clone, Copy, Default)]
+pub struct Faults {
+    /// Appended, and reported as in doubt.
+    pub lost_reports: u64,
+    /// Not appended, and reported as in doubt.
+    pub doubtful: u64,
+    /// Not appended, and reported so.
+    pub refused: u64,
+    /// Appended twice.
+    pub repeated: u64,
+}
+
+pub struct Bridge {
+    pub name: String,
+    pub core: BridgeCore,
+    life: u32,
+    pub is_paused: bool,
+    is_alive: bool,
+    deferred: Vec<Event>,
+    /// Next offset of each topic.
+    inbox: Option<i64>,
+    presence: Option<i64>,
+    /// Time of the last event of its producer, so that records keep their order.
+    producer_ns: u64,
+    tick_ns: u64,
+    /// Requests whose first record was refused by `begin`.
+    pub unwilling: HashSet<RequestId>,
+    pub relays: BTreeMap<String, RemoteRoute>,
+    pub notices: Vec<Notice>,
+    pub ended: Option<Result<(), BridgeError>>,
+    running: HashMap<CallId, u64>,
+    pub cancelled: Vec<CallId>,
+    pub started: Vec<IncomingCall>,
+}
+
+/// A call of an application.
+#[derive(Debug)]
+pub struct Call {
+    pub bridge: usize,
+    life: u32,
+    pub begun_ns: u64,
+    pub timeout_ns: Option<u64>,
+    pub outcomes: Vec<(u64, Outcome)>,
+    pub is_given_up: bool,
+    /// The bridge was stopped meanwhile, and could not keep the time.
+    was_paused: bool,
+    is_one_way: bool,
+}
+
+pub struct World {
+    pub now_ns: u64,
+    pub random: Random,
+    pub topics: BTreeMap<String, Vec<(i64, Record)>>,
+    pub bridges: Vec<Bridge>,
+    pub calls: BTreeMap<u64, Call>,
+    /// Number of times that the handler of each call began.
+    pub handled: BTreeMap<u64, u32>,
+    pub faults: Faults,
+    pub is_broker_down: bool,
+    /// The broker's clock before that of the bridges, ms.
+    pub broker_ahead_ms: i64,
+    pub limits: Limits,
+    events: BinaryHeap<Reverse<(u64, u64)>>,
+    by_number: HashMap<u64, (usize, u32, Event)>,
+    last_event: u64,
+    last_request: u64,
+    /// Records that are lost on their way, chosen by a test.
+    pub drop: Option<fn(&OutgoingRecord) -> bool>,
+    /// Bridge whose records are refused.
+    pub mute: Option<usize>,
+}
+
+pub fn limits() -> Limits {
+    Limits { segment_bytes: 1 << 10, ..Limits::default() }
+}
+
+pub fn options(name: &str, limits: Limits) -> CoreOptions {
+    CoreOptions {
+        prefix: "test".to_owned(),
+        name: name.to_owned(),
+        machine: format!("machine-{name}"),
+        process: "gapless".to_owned(),
+        offer: vec!["shop/**".parse().unwrap()],
+        take: vec!["shop/**".parse().unwrap()],
+        reply_topics: vec!["test.reply.*".parse().unwrap()],
+        limits,
+    }
+}
+
+/// A route with these instances.
+pub fn offer(route: &str, identities: &[u64]) -> OfferedRoute {
+    let instance = |identity: &u64| OfferedInstance {
+        identity: *identity,
+        name: format!("shop.{identity}"),
+        workers: 2,
+        is_open: true,
+    };
+    OfferedRoute {
+        route: route.to_owned(),
+        instances: identities.iter().map(instance).collect(),
+        ..OfferedRoute::default()
+    }
+}
+
+impl Bridge {
+    /// Stops reading the inbox.
+    pub fn stop_reading(&mut self) {
+        self.inbox = None;
+    }
+}
+
+impl World {
+    pub fn new(seed: u64) -> Self {
+        Self {
+            now_ns: 1_000 * SECOND,
+            random: Random::new(seed),
+            topics: BTreeMap::new(),
+            bridges: Vec::new(),
+            calls: BTreeMap::new(),
+            handled: BTreeMap::new(),
+            faults: Faults::default(),
+            is_broker_down: false,
+            broker_ahead_ms: 1_700_000_000_000,
+            limits: limits(),
+            events: BinaryHeap::new(),
+            by_number: HashMap::new(),
+            last_event: 0,
+            last_request: 0,
+            drop: None,
+            mute: None,
+        }
+    }
+
+    /// Bridges that serve [`ROUTE`] with one instance each, from identity 1 on, and know each other.
+    pub fn of(seed: u64, names: &[&str]) -> Self {
+        let mut world = Self::new(seed);
+        for (name, identity) in names.iter().zip(1..) {
+            let bridge = world.add(name);
+            world.offers(bridge, vec![offer(ROUTE, &[identity])]);
+        }
+        world.run_for(3 * SECOND);
+        for bridge in &world.bridges {
+            let known = bridge.relays.get(ROUTE).map_or(0, |route| route.instances.len());
+            assert_eq!(known, names.len() - 1, "{}", bridge.name);
+        }
+        world
+    }
+
+    pub fn add(&mut self, name: &str) -> usize {
+        let bridge = Bridge {
+            name: name.to_owned(),
+            core: BridgeCore::new(options(name, self.limits), self.random.number()),
+            life: 0,
+            is_paused: false,
+            is_alive: true,
+            deferred: Vec::new(),
+            inbox: None,
+            presence: None,
+            producer_ns: 0,
+            tick_ns: u64::MAX,
+            unwilling: HashSet::new(),
+            relays: BTreeMap::new(),
+            notices: Vec::new(),
+            ended: None,
+            running: HashMap::new(),
+            cancelled: Vec::new(),
+            started: Vec::new(),
+        };
+        self.bridges.push(bridge);
+        let index = self.bridges.len() - 1;
+        self.input(index, Input::Start);
+        index
+    }
+
+    /// Kills a bridge and starts it again under its name, with one instance.
+    pub fn restart(&mut self, index: usize, identity: u64) {
+        let incarnation = self.random.number();
+        let bridge = &mut self.bridges[index];
+        bridge.core = BridgeCore::new(options(&bridge.name, self.limits), incarnation);
+        (bridge.life, bridge.is_paused, bridge.is_alive) = (bridge.life + 1, false, true);
+        (bridge.inbox, bridge.presence, bridge.tick_ns) = (None, None, u64::MAX);
+        bridge.deferred.clear();
+        bridge.relays.clear();
+        bridge.running.clear();
+        bridge.unwilling.clear();
+        bridge.ended = None;
+        self.input(index, Input::Start);
+        self.offers(index, vec![offer(ROUTE, &[identity])]);
+    }
+
+    /// Kills a bridge. What its producer has not appended is gone.
+    pub fn kill(&mut self, index: usize) {
+        self.bridges[index].is_alive = false;
+        self.bridges[index].life += 1;
+    }
+
+    pub fn pause(&mut self, index: usize) {
+        self.bridges[index].is_paused = true;
+        let life = self.bridges[index].life;
+        let its = self.calls.values_mut().filter(|call| call.bridge == index && call.life == life);
+        its.filter(|call| call.outcomes.is_empty()).for_each(|call| call.was_paused = true);
+    }
+
+    pub fn go_on(&mut self, index: usize) {
+        self.bridges[index].is_paused = false;
+        let (life, deferred) = (self.bridges[index].life, std::mem::take(&mut self.bridges[index].deferred));
+        for event in deferred {
+            self.at(self.now_ns, index, life, event);
+        }
+    }
+
+    pub fn offers(&mut self, index: usize, offers: Vec<OfferedRoute>) {
+        self.input(index, Input::Offers(offers));
+    }
+
+    /// A call of [`ROUTE`] with a timeout in ms; the handler does `what`.
+    pub fn call(&mut self, bridge: usize, what: &str, timeout_ms: Option<u64>) -> u64 {
+        self.call_with(bridge, what, timeout_ms, |_| {})
+    }
+
+    pub fn call_with(
+        &mut self,
+        bridge: usize,
+        what: &str,
+        timeout_ms: Option<u64>,
+        change: impl FnOnce(&mut RequestHead),
+    ) -> u64 {
+        self.last_request += 1;
+        let number = self.last_request;
+        let mut head = RequestHead { route: ROUTE.to_owned(), attempt: 1, ..RequestHead::default() };
+        change(&mut head);
+        let life = self.bridges[bridge].life;
+        let call = Call {
+            bridge,
+            life,
+            begun_ns: self.now_ns,
+            timeout_ns: timeout_ms.map(|ms| ms * MS),
+            outcomes: Vec::new(),
+            is_given_up: false,
+            was_paused: false,
+            is_one_way: head.is_one_way,
+        };
+        self.calls.insert(number, call);
+        let timeout = timeout_ms.map(Duration::from_millis);
+        let payload = format!("{number} {what}").into_bytes();
+        self.input(
+            bridge,
+            Input::Request(OutgoingCall { request: RequestId(number), head: Box::new(head), payload, timeout }),
+        );
+        number
+    }
+
+    pub fn give_up(&mut self, number: u64) {
+        let call = self.calls.get_mut(&number).unwrap();
+        let bridge = call.bridge;
+        let is_there = call.life == self.bridges[bridge].life && !self.bridges[bridge].is_paused;
+        if call.outcomes.is_empty() && !call.is_given_up && is_there {
+            call.is_given_up = true;
+            self.input(bridge, Input::GivenUp(RequestId(number)));
+        }
+    }
+
+    /// The only outcome of a call.
+    pub fn outcome(&self, number: u64) -> &Outcome {
+        let outcomes = &self.calls[&number].outcomes;
+        assert_eq!(outcomes.len(), 1, "call {number}: {outcomes:?}");
+        &outcomes[0].1
+    }
+
+    /// Time that a call took, ms.
+    pub fn took_ms(&self, number: u64) -> u64 {
+        let call = &self.calls[&number];
+        (call.outcomes[0].0 - call.begun_ns) / MS
+    }
+
+    pub fn ended(&self, number: u64) -> &Ended {
+        match self.outcome(number) {
+            Outcome::Ended(ended) => ended,
+            other => panic!("call {number}: {other:?}"),
+        }
+    }
+
+    /// The reply of a call, as text.
+    pub fn reply(&self, number: u64) -> String {
+        match self.outcome(number) {
+            Outcome::Reply(bytes) => String::from_utf8(bytes.clone()).unwrap(),
+            other => panic!("call {number}: {other:?}"),
+        }
+    }
+
+    /// Appends a record of a program that is no bridge.
+    pub fn append(&mut self, topic: &str, record: Record) {
+        self.stored(topic, record);
+    }
+
+    /// The records of a topic.
+    pub fn records(&self, topic: &str) -> Vec<Record> {
+        self.topics.get(topic).into_iter().flatten().map(|(_, record)| record.clone()).collect()
+    }
+
+    pub fn run_for(&mut self, time_ns: u64) {
+        let until_ns = self.now_ns + time_ns;
+        while let Some(Reverse((at_ns, number))) = self.events.peek().copied()
+            && at_ns <= until_ns
+        {
+            self.events.pop();
+            self.now_ns = self.now_ns.max(at_ns);
+            let (index, life, event) = self.by_number.remove(&number).unwrap();
+            self.take(index, life, event);
+        }
+        self.now_ns = until_ns;
+    }
+
+    pub fn input(&mut self, index: usize, input: Input) {
+        let bridge = &mut self.bridges[index];
+        if !bridge.is_alive {
+            return;
+        }
+        let mut effects = Vec::new();
+        bridge.core.handle(input, Now { monotonic_ns: self.now_ns, epoch_ns: 0 }, &mut effects);
+        for effect in effects {
+            self.act(index, effect);
+        }
+        let bridge = &mut self.bridges[index];
+        let next_ns = bridge.core.next_tick_ns();
+        assert!(next_ns > self.now_ns || bridge.ended.is_some(), "{} would tick for ever", bridge.name);
+        if bridge.ended.is_none() && next_ns < bridge.tick_ns {
+            bridge.tick_ns = next_ns;
+            let life = bridge.life;
+            self.at(next_ns, index, life, Event::Tick);
+        }
+    }
+
+    fn at(&mut self, at_ns: u64, index: usize, life: u32, event: Event) {
+        self.last_event += 1;
+        self.events.push(Reverse((at_ns, self.last_event)));
+        self.by_number.insert(self.last_event, (index, life, event));
+    }
+
+    fn stored(&mut self, topic: &str, record: Record) -> Appended {
+        let append_time_ms = self.broker_ahead_ms + (self.now_ns / MS) as i64;
+        let log = self.topics.entry(topic.to_owned()).or_default();
+        log.push((append_time_ms, record));
+        let offset = log.len() as i64 - 1;
+        for index in 0..self.bridges.len() {
+            let delay_ns = MS + self.random.below(2 * MS);
+            self.at(self.now_ns + delay_ns, index, self.bridges[index].life, Event::Fetch);
+        }
+        Appended { offset, append_time_ms }
+    }
+
+    fn take(&mut self, index: usize, life: u32, event: Event) {
+        let bridge = &mut self.bridges[index];
+        if bridge.life != life || !bridge.is_alive {
+            return;
+        }
+        // A producer's thread is stopped, too.
+        if bridge.is_paused {
+            bridge.deferred.push(event);
+            return;
+        }
+        match event {
+            Event::Append(record) => self.append_or_fail(index, life, record),
+            Event::Report(token, result) => self.input(index, Input::Delivered { token, result }),
+            Event::Fetch => self.fetch(index),
+            Event::Tick => {
+                bridge.tick_ns = u64::MAX;
+                self.input(index, Input::Tick);
+            }
+            Event::HandlerEnds(call, outcome) => {
+                if bridge.running.remove(&call).is_some() {
+                    self.input(index, Input::CallEnded { call, outcome });
+                }
+            }
+        }
+    }
+
+    fn append_or_fail(&mut self, index: usize, life: u32, record: OutgoingRecord) {
+        let is_dropped = self.drop.is_some_and(|is_dropped| is_dropped(&record));
+        let OutgoingRecord { token, topic, record, .. } = record;
+        let (faults, chance) = (self.faults, self.random.below(1000));
+        let report_ns = self.now_ns + MS;
+        let mut bound = 0;
+        let mut is_fault = |share: u64| {
+            bound += share;
+            chance < bound && chance >= bound - share
+        };
+        let doubt = |is_possible| Err(NotAppended { is_possible, reason: "the test says so".to_owned() });
+        let result = if self.is_broker_down {
+            // The producer gives up after its delivery timeout.
+            return self.at(self.now_ns + 3 * SECOND, index, life, Event::Report(token, doubt(false)));
+        } else if is_fault(faults.refused) || self.mute == Some(index) {
+            doubt(false)
+        } else if is_fault(faults.doubtful) || is_dropped {
+            doubt(true)
+        } else if is_fault(faults.lost_reports) {
+            self.stored(&topic, record);
+            doubt(true)
+        } else {
+            if is_fault(faults.repeated) {
+                self.stored(&topic, record.clone());
+            }
+            Ok(self.stored(&topic, record))
+        };
+        self.at(report_ns, index, life, Event::Report(token, result));
+    }
+
+    fn fetch(&mut self, index: usize) {
+        if self.is_broker_down {
+            let life = self.bridges[index].life;
+            return self.at(self.now_ns + SECOND, index, life, Event::Fetch);
+        }
+        let inbox = format!("test.inbox.{}", self.bridges[index].name);
+        for (topic, name) in [(Topic::Presence, "test.presence"), (Topic::Inbox, &*inbox)] {
+            loop {
+                let bridge = &mut self.bridges[index];
+                let next = if topic == Topic::Inbox { &mut bridge.inbox } else { &mut bridge.presence };
+                let Some(offset) = *next else { break };
+                let Some((append_time_ms, record)) = self.topics.get(name).and_then(|log| log.get(offset as usize))
+                else {
+                    break;
+                };
+                *next = Some(offset + 1);
+                let (append_time_ms, record) = (*append_time_ms, record.clone());
+                self.input(index, Input::Record(ReadRecord { topic, offset, append_time_ms, record }));
+            }
+        }
+    }
+
+    fn act(&mut self, index: usize, effect: Effect) {
+        let bridge = &mut self.bridges[index];
+        let life = bridge.life;
+        match effect {
+            Effect::ReadPresence => {
+                bridge.presence = Some(0);
+                self.at(self.now_ns + MS, index, life, Event::Fetch);
+            }
+            Effect::ReadInbox { offset } => {
+                bridge.inbox = Some(offset);
+                self.at(self.now_ns + MS, index, life, Event::Fetch);
+            }
+            Effect::Send(record) => {
+                if let Token::Request(request) = record.token
+                    && bridge.unwilling.contains(&request)
+                {
+                    if record.begins.is_some() {
+                        self.give_up(request.0);
+                    }
+                    return;
+                }
+                let delay_ns = MS + self.random.below(2 * MS);
+                let bridge = &mut self.bridges[index];
+                bridge.producer_ns = (bridge.producer_ns + 1).max(self.now_ns + delay_ns);
+                let at_ns = bridge.producer_ns;
+                self.at(at_ns, index, life, Event::Append(record));
+            }
+            Effect::Start(call) => self.begin(index, call),
+            Effect::Cancel(call) => {
+                bridge.running.remove(&call);
+                bridge.cancelled.push(call);
+            }
+            Effect::End { request, outcome } => {
+                let now_ns = self.now_ns;
+                let call = self.calls.get_mut(&request.0).unwrap();
+                assert!(!call.is_given_up, "call {} has an outcome: {outcome:?}", request.0);
+                call.outcomes.push((now_ns, outcome));
+            }
+            Effect::Relay(route) => _ = bridge.relays.insert(route.route.clone(), route),
+            Effect::Withdraw { route } => assert!(bridge.relays.remove(&route).is_some(), "{route}"),
+            Effect::Notice(notice) => bridge.notices.push(notice),
+            Effect::Ended(result) => bridge.ended = Some(result),
+        }
+    }
+
+    /// The handler: `NUMBER reply N`, a reply of N bytes; `NUMBER sleep MS`; `NUMBER refuse`; `NUMBER panic`; `NUMBER wait` for ever.
+    fn begin(&mut self, index: usize, call: IncomingCall) {
+        let text = String::from_utf8(call.payload.clone()).unwrap();
+        let mut words: VecDeque<_> = text.split(' ').collect();
+        let number = words.pop_front().and_then(|number| number.parse().ok()).unwrap_or(0);
+        *self.handled.entry(number).or_insert(0) += 1;
+        let said = format!("{} by {}", text.trim_end(), self.bridges[index].name);
+        let argument = words.get(1).and_then(|word| word.parse::<u64>().ok()).unwrap_or(0);
+        let (delay_ms, outcome) = match words.front().copied() {
+            Some("sleep") => (argument, Outcome::Reply(said.into_bytes())),
+            Some("reply") => (1, Outcome::Reply(vec![b'x'; argument as usize])),
+            Some("refuse") => (1, Outcome::Refused(Refusal { code: 7, text: said, payload: vec![0, 255] })),
+            Some("panic") => (1, Outcome::Ended(Ended::Panicked { reason: said })),
+            Some("wait") => (u64::MAX / MS / 4, Outcome::Ended(Ended::Closed)),
+            _ => (1, Outcome::Reply(said.into_bytes())),
+        };
+        let bridge = &mut self.bridges[index];
+        bridge.running.insert(call.call, number);
+        let (name, life) = (call.call, bridge.life);
+        bridge.started.push(call);
+        self.at(self.now_ns + delay_ms * MS, index, life, Event::HandlerEnds(name, outcome));
+    }
+
+    /// Checks every call: one outcome in time, unless it was given up or its bridge was killed; nothing that is said not to have begun
+    /// has begun; nothing begins twice.
+    pub fn check(&self) {
+        for (number, call) in &self.calls {
+            let begun = self.handled.get(number).copied().unwrap_or(0);
+            assert!(begun <= 1, "call {number} began {begun} times");
+            let is_killed = self.bridges[call.bridge].life != call.life;
+            if !call.is_given_up && !is_killed {
+                let (at_ns, outcome) = call.outcomes.first().unwrap_or_else(|| panic!("call {number} has no outcome"));
+                if let Some(timeout_ns) = call.timeout_ns
+                    && !call.was_paused
+                {
+                    let late_ns = at_ns.saturating_sub(call.begun_ns + timeout_ns);
+                    assert!(late_ns <= MS, "call {number} is {late_ns} ns late: {outcome:?}");
+                }
+            }
+            assert!(call.outcomes.len() <= 1, "call {number}: {:?}", call.outcomes);
+            for (_, outcome) in &call.outcomes {
+                match outcome {
+                    Outcome::Ended(ended) if ended.has_not_begun() => {
+                        assert_eq!(begun, 0, "call {number}: {ended:?}");
+                    }
+                    Outcome::Reply(_) | Outcome::Refused(_) if !call.is_one_way => {
+                        assert_eq!(begun, 1, "call {number}")
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+}
