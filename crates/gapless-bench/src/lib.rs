@@ -12,6 +12,7 @@
 //! | [`options`] | every option of `gapless bench canonical`, parsed and validated |
 //! | [`sequencer`] | `gapless bench sequencer`: nodes and a sequencer, over every transport |
 //! | [`failover`] | `gapless bench failover`: the outage that clients see while members die and the lead changes |
+//! | `network` | `gapless bench network`: calls between machines, over Kafka; with the feature `kafka` |
 //! | [`rpc`] | `gapless bench rpc`: calls, beside those of other systems |
 //! | [`report`] | `gapless bench report`: published figures and ours, as one page |
 //! | [`supervisor`] | `gapless bench supervisor`: what a supervisor costs, and how fast it is |
@@ -24,6 +25,8 @@ pub mod commands;
 pub mod compare;
 pub mod components;
 pub mod failover;
+#[cfg(feature = "kafka")]
+pub mod network;
 pub mod options;
 pub mod overview;
 mod ports;

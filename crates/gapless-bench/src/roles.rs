@@ -19,6 +19,10 @@ pub fn run(role: Role, assignment: &str) -> Result<()> {
         Role::RpcServer => gapless_load::rpc::server_process::main(assignment),
         Role::RpcFaults => gapless_load::rpc::faults::serving::main(assignment),
         Role::RpcPayloads => gapless_load::rpc::payloads::served::main(assignment),
+        #[cfg(feature = "kafka")]
+        Role::NetworkBridge => gapless_load::network::bridge_process::main(assignment),
+        #[cfg(not(feature = "kafka"))]
+        Role::NetworkBridge => Err(crate::BenchError::Option("this program is built without Kafka".to_owned())),
         Role::CommandsBus => gapless_load::commands::scale::bus_process::main(assignment),
         Role::CommandsFollower => gapless_load::commands::quorum::follower_process::main(assignment),
     }

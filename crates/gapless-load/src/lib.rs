@@ -8,6 +8,7 @@
 //! | [`failover`] | clients and service of `gapless bench failover` |
 //! | [`commands`] | buses, aggregates and drivers of `gapless bench commands` |
 //! | [`sequencer`] | processes of `gapless bench sequencer` |
+//! | `network` | bridges and bare clients of `gapless bench network`; with the feature `kafka` |
 //! | [`rpc`] | callers, servers and timed calls of `gapless bench rpc` |
 //! | [`peers`] | other systems beside which calls are measured: their brokers, clients and servers |
 //! | [`canonical`] | the message, the services and the driver of `gapless bench canonical` |
@@ -19,6 +20,8 @@ pub mod canonical;
 pub mod commands;
 pub mod components;
 pub mod failover;
+#[cfg(feature = "kafka")]
+pub mod network;
 pub mod peers;
 pub mod rpc;
 pub mod sequencer;

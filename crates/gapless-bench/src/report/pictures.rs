@@ -355,6 +355,20 @@ pub(super) fn mercury(runs: &Runs) -> Pictures<'_> {
         }
         pictures.add(run, &by_size("Bytes a second in all directions against size", "bytes a second", lines(curves)));
     }
+    if let Some(run) = runs.newest_curve("network", is_curve) {
+        let mut curves = Vec::new();
+        for row in run.sound_rows().filter(|row| is_curve(row)) {
+            let bytes_per_s = row.extra.get("bytes_per_s").and_then(Value::as_f64);
+            let (Some(bytes), Some(bytes_per_s)) = (row.config.payload_bytes, bytes_per_s) else { continue };
+            let way = config(row, "mode").replace('_', " ");
+            add_point(&mut curves, format!("calls, {way}"), (bytes as f64, bytes_per_s));
+            if let Some(ratio) = row.floor_ratio {
+                add_point(&mut curves, format!("bare clients, {way}"), (bytes as f64, bytes_per_s * ratio));
+            }
+        }
+        let title = "Bytes a second in all directions over Kafka against size";
+        pictures.add(run, &by_size(title, "bytes a second", lines(curves)));
+    }
     let is_probe = |row: &Row| row.latency_ns.is_some();
     if let Some(run) = runs.newest("rpc scenarios", 2, is_probe) {
         let curves = run.sound_rows().filter_map(|row| {

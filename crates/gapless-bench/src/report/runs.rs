@@ -13,7 +13,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 /// Every benchmark that writes JSON.
-const BENCHMARKS: [&str; 18] = [
+const BENCHMARKS: [&str; 19] = [
     "canonical",
     "commands",
     "compare",
@@ -24,6 +24,7 @@ const BENCHMARKS: [&str; 18] = [
     OVERVIEW,
     "persistence",
     "rpc curve",
+    "network",
     "rpc faults",
     "rpc payloads",
     "rpc scenarios",

@@ -41,8 +41,8 @@ pub(super) fn words(system: System) -> (&'static str, &'static str, &'static str
             "Events in memory and large payloads, next to Mercury",
             "Parallel calls, forked and joined: one way a payload goes and a boolean comes back, two ways the payload comes back. In \
              memory nothing of ours is copied: a pointer to the payload moves, so that the size hardly matters and a ratio grows with \
-             it. We do not measure Kafka: our two processes share memory, a remark and no result. No peer is measured: the machine and \
-             the program of most of these figures are not stated.",
+             it. Through Kafka are two domains with a bridge each. No peer is measured: the machine and the program of most of these \
+             figures are not stated.",
         ),
         System::Axon => (
             "commands",

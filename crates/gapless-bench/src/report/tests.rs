@@ -171,6 +171,7 @@ fn rows_without_figures_are_passed_over() {
         { "config": { "mode": "latency", "payload_bytes": 1024 }, "slices": [{}, 7], "roles": "none", "bare": 3 }]);
     let files: Vec<_> = [
         "rpc curve",
+        "network",
         "rpc payloads",
         "rpc scenarios",
         "rpc faults",
@@ -356,11 +357,11 @@ fn direct_access_is_divided_by_indirect() {
 
 #[test]
 fn remarks_are_not_counted() {
-    let row = json!({ "config": { "mode": "one_way", "payload_bytes": 72, "ends": "two processes" },
+    let row = json!({ "config": { "name": "parallel 1→50", "callers": 1, "in_flight": 64 },
         "throughput_per_s": 99_999.0, "verified": true });
-    let page = page_of(&folder(&[("p.json", &report("rpc payloads", &json!([row])))]));
-    let kafka = row_of(&page, "one way, 72 B, through Kafka");
-    assert!(kafka.contains("not measured through Kafka") && kafka.contains("99,999/s") && !kafka.contains("ahead"));
+    let page = page_of(&folder(&[("p.json", &report("rpc scenarios", &json!([row])))]));
+    let many = row_of(&page, "one by one 1→50");
+    assert!(many.contains("not compared: 64 in flight") && many.contains("99,999/s") && !many.contains("ahead"));
     let first = line_of(&page, "published figures, 0 comparisons");
     assert!(first.contains(&format!("{} figures not measured", gapless_measure::published::facts().len())), "{first}");
 }

@@ -9,6 +9,8 @@ use gapless_bench::components::{
     self, ComponentArguments, link::LinkArguments, persistence::PersistenceArguments, storage::StorageArguments,
 };
 use gapless_bench::failover::{self, FailoverArguments};
+#[cfg(feature = "kafka")]
+use gapless_bench::network::{self, NetworkArguments};
 use gapless_bench::options::CanonicalArguments;
 use gapless_bench::overview::{self, OverviewArguments};
 use gapless_bench::report::{self, ReportArguments};
@@ -82,6 +84,12 @@ enum Benchmark {
     /// Calls between processes, beside those of other systems
     #[command(subcommand)]
     Rpc(RpcBenchmark),
+    /// Calls between two domains with a bridge each, over Kafka: by size, and one at a time, next to bare clients of the same broker
+    #[cfg(feature = "kafka")]
+    #[command(
+        after_help = "A broker is started by benchmarks/peers/kafka/broker, which needs Java and, the first time, Maven; --brokers takes one that runs.\n\nExamples:\n  gapless bench network --json network.json --plot network.svg\n  gapless bench network --brokers kafka-1:9092\n  gapless bench network --quick"
+    )]
+    Network(NetworkArguments),
     /// What guardian and supervisor cost beside copies that do nothing, and how fast they are when something dies
     #[command(
         after_help = "Examples:\n  gapless bench supervisor --json supervisor.json\n  gapless bench supervisor --full\n  gapless bench supervisor --copies 200 --kills 50\n  gapless bench supervisor --quick"
@@ -171,6 +179,8 @@ fn measure(benchmark: &Benchmark, interrupted: &Arc<AtomicBool>) -> Outcome {
         }
         Benchmark::Commands(arguments) => commands::run(arguments, interrupted),
         Benchmark::Report(arguments) => return report(arguments),
+        #[cfg(feature = "kafka")]
+        Benchmark::Network(arguments) => network::run(arguments, interrupted),
         Benchmark::Failover(arguments) => failover::run(arguments, interrupted),
         Benchmark::Sequencer(arguments) => sequencer::run(arguments, interrupted),
         Benchmark::Rpc(RpcBenchmark::Curve(arguments)) => curve::run(arguments, interrupted),

@@ -38,8 +38,10 @@ pub enum Role {
     RpcServer,
     /// A copy of `rpc faults`, or the server behind its broker
     RpcFaults,
-    /// The server of `rpc payloads`
+    /// The server of `rpc payloads` and `network`
     RpcPayloads,
+    /// A bridge of `network`
+    NetworkBridge,
     /// The bus of `commands` with very many aggregates
     CommandsBus,
     /// The follower of a row of `commands` at tier `quorum`

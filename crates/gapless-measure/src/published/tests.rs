@@ -154,11 +154,16 @@ fn unfair_rows_of_axon_answer_nothing() {
 }
 
 #[test]
+fn calls_over_kafka_answer_those_over_kafka() {
+    let fact = fact("mercury/kafka/one_way/72").unwrap();
+    let through = |ends: &str| row(json!({ "mode": "one_way", "payload_bytes": 72, "ends": ends }), json!({}));
+    assert!(fact.is_answered_by("network", &through("Kafka")));
+    assert!(!fact.is_answered_by("rpc payloads", &through("two processes")));
+}
+
+#[test]
 fn rows_that_are_only_alike_are_remarks() {
     let remark = |key: &str| fact(key).unwrap().answer.unwrap().remark.unwrap();
-    let through_memory = row(json!({ "mode": "one_way", "payload_bytes": 72, "ends": "two processes" }), json!({}));
-    assert!(remark("mercury/kafka/one_way/72").is_of(&through_memory));
-    assert!(!fact("mercury/kafka/one_way/72").unwrap().is_answered_by("rpc payloads", &through_memory));
     let many = row(json!({ "name": "parallel 1→50", "callers": 1, "in_flight": 64 }), json!({}));
     assert!(
         remark("mercury/1-50").is_of(&many) && !fact("mercury/1-50").unwrap().is_answered_by("rpc scenarios", &many)

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 const FORK_BYTES: usize = 64 << 20;
 
 /// Calls of `length` bytes that are in flight together.
-pub(super) fn forked_max(length: usize) -> u64 {
+pub fn forked_max(length: usize) -> u64 {
     (FORK_BYTES / length).clamp(1, SLOTS as usize) as u64
 }
 

@@ -1,0 +1,176 @@
+//! The floor of calls over Kafka: the same payloads by a bare producer and consumer at each end, over two topics. One thread sends and reads
+//! the answers, another one answers. As many are in flight as of the calls.
+
+use super::failed;
+use crate::rpc::payloads::content::{Payloads, is_whole};
+use gapless_agent::block_on::thread_waker;
+use gapless_kafka::client::{
+    Compression, Connection, Consumer, ConsumerEvent, ConsumerOptions, Outgoing, Producer, ProducerEvent,
+    ProducerOptions, Start, TopicSpec, Topics,
+};
+use gapless_measure::Result;
+use gapless_measure::histogram::LatencyHistogram;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// The name of the floor of rates.
+pub const BARE_PAIR: &str = "bare_producer_consumer";
+/// The name of the floor of latencies.
+pub const BARE_ROUND_TRIP: &str = "bare_kafka_round_trip";
+
+const REQUESTS: &str = "gapless-bench.bare.requests";
+const REPLIES: &str = "gapless-bench.bare.replies";
+/// Longest wait for the broker.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Longest sleep: a wake-up that is lost costs no more.
+const SLEEP_MAX: Duration = Duration::from_millis(100);
+/// Answer where nothing comes back but that the payload came.
+const CAME: &[u8] = &[1];
+
+/// Two ends that exchange payloads.
+pub struct BarePair {
+    connection: Connection,
+    producer: Producer,
+    replies: Consumer,
+}
+
+/// One exchange.
+#[derive(Debug, Default)]
+pub struct Exchange {
+    /// Payloads that were answered.
+    pub count: u64,
+    /// Time from the first payload to the last answer.
+    pub elapsed: Duration,
+    /// Round trips, where one was in flight at a time.
+    pub latencies: LatencyHistogram,
+    /// Answers that were not right.
+    pub wrong: u64,
+}
+
+impl BarePair {
+    /// Makes the two topics and opens the clients of the sending end.
+    ///
+    /// # Errors
+    /// A broker that cannot be reached, or refuses.
+    pub fn open(brokers: &str) -> Result<Self> {
+        let connection = Connection::new(brokers, "gapless-bench");
+        let topics = Topics::connect(&connection, PATIENCE).map_err(failed)?;
+        for name in [REQUESTS, REPLIES] {
+            topics
+                .ensure(&TopicSpec::inbox(name, Duration::from_secs(3600), Compression::None), PATIENCE)
+                .map_err(failed)?;
+        }
+        let next = topics.offsets(REPLIES, PATIENCE).map_err(failed)?.end;
+        Ok(Self { producer: producer(&connection)?, replies: consumer(&connection, REPLIES, next)?, connection })
+    }
+
+    /// Exchanges `count` payloads of `length` bytes, `in_flight` at a time. Back comes the payload where there are two `ways`.
+    ///
+    /// # Errors
+    /// A broker that fails; an answer that does not come.
+    pub fn exchange(&self, (length, ways): (usize, usize), in_flight: u64, count: u64) -> Result<Exchange> {
+        let topics = Topics::connect(&self.connection, PATIENCE).map_err(failed)?;
+        let next = topics.offsets(REQUESTS, PATIENCE).map_err(failed)?.end;
+        let (requests, answers) = (consumer(&self.connection, REQUESTS, next)?, producer(&self.connection)?);
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let answering = scope.spawn(|| answer(&requests, &answers, ways, &is_over));
+            let exchanged = self.send_and_await((length, ways), in_flight, count);
+            // Relaxed: it guards no data.
+            is_over.store(true, Ordering::Relaxed);
+            let answered = answering.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            answered.and(exchanged)
+        })
+    }
+
+    fn send_and_await(&self, (length, ways): (usize, usize), in_flight: u64, count: u64) -> Result<Exchange> {
+        let payloads = Payloads::new(length);
+        let mut exchange = Exchange::default();
+        let mut sent = 0;
+        let begun = Instant::now();
+        let (mut sent_at, mut progress_at) = (begun, begun);
+        while exchange.count < count {
+            while sent < count && sent - exchange.count < in_flight {
+                sent_at = Instant::now();
+                send(&self.producer, REQUESTS, payloads.of(sent))?;
+                sent += 1;
+            }
+            let before = exchange.count;
+            take(&self.replies, |reply| {
+                let is_right = if ways == 2 { reply == payloads.of(exchange.count) } else { reply == CAME };
+                exchange.wrong += u64::from(!is_right);
+                exchange.count += 1;
+                if in_flight == 1 {
+                    exchange.latencies.record(sent_at.elapsed().as_nanos() as u64);
+                }
+                Ok(())
+            })?;
+            check_deliveries(&self.producer)?;
+            if exchange.count > before {
+                progress_at = Instant::now();
+            } else if progress_at.elapsed() > PATIENCE {
+                return Err(failed("the bare clients have had no answer for a minute"));
+            }
+        }
+        exchange.elapsed = begun.elapsed();
+        Ok(exchange)
+    }
+}
+
+/// The other end.
+fn answer(requests: &Consumer, answers: &Producer, ways: usize, is_over: &AtomicBool) -> Result<()> {
+    // Relaxed: as above.
+    while !is_over.load(Ordering::Relaxed) {
+        take(requests, |request| match (is_whole(request), ways) {
+            (false, _) => Err(failed("a bare payload is not whole")),
+            (true, 2) => send(answers, REPLIES, request),
+            (true, _) => send(answers, REPLIES, CAME),
+        })?;
+        check_deliveries(answers)?;
+    }
+    Ok(())
+}
+
+/// Takes all records that are there; sleeps a little where there is none.
+fn take(consumer: &Consumer, mut then: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+    let waker = thread_waker();
+    let mut context = Context::from_waker(&waker);
+    let mut is_first = true;
+    loop {
+        match consumer.poll_take(&mut context) {
+            Poll::Ready(ConsumerEvent::Record(record)) => then(record.payload().unwrap_or_default())?,
+            Poll::Ready(ConsumerEvent::End) => {}
+            Poll::Ready(ConsumerEvent::Trouble(error)) => return Err(failed(error)),
+            Poll::Pending if is_first => {
+                thread::park_timeout(SLEEP_MAX);
+                return Ok(());
+            }
+            Poll::Pending => return Ok(()),
+        }
+        is_first = false;
+    }
+}
+
+fn send(producer: &Producer, topic: &str, payload: &[u8]) -> Result<()> {
+    producer.send(&Outgoing { topic, key: None, payload: Some(payload), headers: &[] }, 0).map_err(failed)
+}
+
+fn check_deliveries(producer: &Producer) -> Result<()> {
+    while let Some(event) = producer.take() {
+        match event {
+            ProducerEvent::Delivery(delivery) => delivery.error.map_or(Ok(()), |error| Err(failed(error)))?,
+            ProducerEvent::Trouble(error) => return Err(failed(error)),
+        }
+    }
+    Ok(())
+}
+
+fn producer(connection: &Connection) -> Result<Producer> {
+    Producer::open(connection, &ProducerOptions::default()).map_err(failed)
+}
+
+fn consumer(connection: &Connection, topic: &str, offset: i64) -> Result<Consumer> {
+    Consumer::open(connection, &ConsumerOptions::new(topic, Start::Offset(offset))).map_err(failed)
+}

@@ -1,0 +1,25 @@
+//! A bridge as a process of the benchmark: its assignment is its file.
+
+use super::{NAME, failed};
+use gapless_kafka::bridge::{Bridge, BridgeEvent};
+use gapless_kafka::config::BridgeConfig;
+use gapless_measure::Result;
+use gapless_measure::child_process::{Parent, WhenGone};
+use gapless_measure::resources::process_cpu_ns;
+use std::path::PathBuf;
+
+/// Runs until the benchmark has gone. Each message is answered by the CPU time that it has used, ns.
+///
+/// # Errors
+/// A malformed assignment or file; a bridge that cannot start.
+pub fn main(assignment: &str) -> Result<()> {
+    let file: PathBuf = serde_json::from_str(assignment)?;
+    let parent = Parent::listen(NAME, WhenGone::Exit)?;
+    let config = BridgeConfig::load(&file).map_err(failed)?;
+    let told = |event: &BridgeEvent| eprintln!("{event}");
+    let bridge = Bridge::start(config, told).map_err(failed)?;
+    while parent.receive::<bool>()?.is_some() {
+        parent.send(&process_cpu_ns())?;
+    }
+    bridge.end().map_err(failed)
+}
