@@ -38,6 +38,8 @@ struct Arguments {
 enum Command {
     /// Measure this machine with the canonical benchmark, or its parts one by one
     Bench(commands::bench::Arguments),
+    /// Offer routes of this domain to other machines, and take theirs
+    Bridge(commands::bridge::Arguments),
     /// Call every copy of a route, and print an outcome for each
     #[command(
         after_help = "Examples:\n  gapless serve who --json -- sh -c 'echo $PPID' & sleep 1\n  gapless broadcast who\n  gapless broadcast who --json | jq 'select(.error)'\n\nA line for each copy: its process id, and its reply or its error. Exit codes: 0 if every copy replied; 1 if one did not, or nobody serves the route; 2 for what is wrong in the command line or its files, before anything is sent."
@@ -155,6 +157,7 @@ fn main() -> ExitCode {
     });
     code_of(match arguments.command {
         Command::Bench(arguments) => commands::bench::run(&arguments),
+        Command::Bridge(arguments) => commands::bridge::run(&arguments),
         Command::Broadcast(arguments) => commands::broadcast::run(&arguments),
         Command::Call(arguments) => commands::call::run(&arguments),
         Command::Cluster(arguments) => commands::cluster::run(&arguments),

@@ -2,6 +2,7 @@
 //! `domain_directory`, `request` and `call_end`.
 
 pub(crate) mod bench;
+pub(crate) mod bridge;
 pub(crate) mod broadcast;
 pub(crate) mod call;
 pub(crate) mod call_end;
