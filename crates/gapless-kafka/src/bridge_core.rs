@@ -270,6 +270,8 @@ impl BridgeCore {
                 match result {
                     Ok(Appended { offset, .. }) => {
                         self.phase = Phase::Reading;
+                        // A reader that was there before may have seen the mark.
+                        self.inbox_end.next = None;
                         effects.push(Effect::ReadInbox { offset });
                     }
                     Err(NotAppended { reason, .. }) => {

@@ -180,7 +180,7 @@ impl CallsIn {
         let Some(place) = place else { return self.admit(key, unfinished, payload, turn) };
         let segment_ns = saturating_ns(self.limits.segment_time);
         let time_ns = unfinished.head.time_left_ms.map_or(segment_ns, |left_ms| {
-            left_ms.saturating_mul(1_000_000).saturating_sub((turn.age_ns)(append_time_ms))
+            left_ms.saturating_mul(1_000_000).saturating_sub((turn.age_ns)(append_time_ms)).min(segment_ns)
         });
         let expires_ns = turn.now_ns.saturating_add(time_ns);
         if let Err((unfinished, reason)) = self.unfinished.begin(key.clone(), unfinished, place, payload, expires_ns) {

@@ -44,11 +44,19 @@ pub(super) struct Broker {
     preparing: Option<Receiver<Prepared>>,
     /// Reason for which the own inbox has begun anew, once its topic is there.
     inbox_lost: Option<String>,
+    /// A producer is to be opened again, once the one that failed before has reported on all of its records.
+    has_failed: bool,
+    /// The last refusal that the operator was told.
+    refused: Option<ClientError>,
+    /// For the operator.
+    pub(super) events: Vec<BridgeEvent>,
 }
 
 enum Prepared {
     /// Not yet; the thread goes on.
     Event(BridgeEvent),
+    /// Not yet, and nothing new.
+    Still,
     Done(Result<(), RunError>),
 }
 
@@ -65,6 +73,9 @@ impl Broker {
             presence: None,
             preparing: None,
             inbox_lost: None,
+            has_failed: false,
+            refused: None,
+            events: Vec::new(),
         }
     }
 
@@ -94,6 +105,7 @@ impl Broker {
         loop {
             match preparing.try_recv() {
                 Ok(Prepared::Event(event)) => told(&event),
+                Ok(Prepared::Still) => {}
                 Ok(Prepared::Done(done)) => {
                     self.preparing = None;
                     done?;
@@ -118,8 +130,9 @@ impl Broker {
         if let Some(presence) = &self.presence {
             presence.restart(Start::Beginning)?;
         }
-        let lost = self.inbox_lost.take().map(|reason| Ok(Input::InboxLost { incarnation: super::random()?, reason }));
-        lost.into_iter().collect()
+        let Some(reason) = self.inbox_lost.take() else { return Ok(Vec::new()) };
+        self.events.push(BridgeEvent::InboxLost { reason: reason.clone() });
+        Ok(vec![Input::InboxLost { incarnation: super::random()?, reason }])
     }
 
     /// Reads the leases from the beginning.
@@ -175,30 +188,44 @@ impl Broker {
     }
 
     fn take_deliveries(&mut self, context: &mut Context<'_>, into: &mut VecDeque<Input>) -> Result<bool, RunError> {
-        let mut has_failed = false;
-        let mut count = 0;
+        let (mut refusals, mut count) = (Vec::new(), 0);
+        // Asked before its reports are taken: the last one may come meanwhile.
+        let is_reported = self.failed.as_ref().is_some_and(|failed| failed.pending() == 0);
+        let mut lacks_inbox = false;
         for producer in [&self.producer, &self.failed].into_iter().flatten() {
             while count < STREAK_MAX
                 && let Poll::Ready(event) = producer.poll_take(context)
             {
                 count += 1;
                 match event {
-                    ProducerEvent::Delivery(delivery) => into.push_back(delivered(delivery)),
+                    ProducerEvent::Delivery(delivery) => {
+                        let is_mark = matches!(Token::of_number(delivery.token as u64), Token::Mark(_));
+                        lacks_inbox |= is_mark
+                            && delivery.error.as_ref().is_some_and(|error| error.kind == ErrorKind::UnknownTopic);
+                        refusals.extend(delivery.error.clone());
+                        into.push_back(delivered(delivery));
+                    }
                     ProducerEvent::Trouble(error) => {
-                        has_failed |= error.is_fatal;
+                        self.has_failed |= error.is_fatal;
                         into.push_back(Input::BrokerTrouble { reason: error.to_string() });
+                        refusals.push(error);
                     }
                 }
             }
         }
-        if has_failed && self.failed.is_none() {
+        refusals.into_iter().for_each(|error| self.tell_refusal(error));
+        if self.has_failed && self.failed.is_none() {
+            self.has_failed = false;
             self.failed = self.producer.take();
             self.failed.iter().for_each(Producer::discard);
             self.producer = Some(Producer::open(&self.connection, &self.options)?);
             self.ready.tell(Source::Broker);
         }
-        if self.failed.as_ref().is_some_and(|failed| failed.pending() == 0) && count < STREAK_MAX {
+        if is_reported && count < STREAK_MAX {
             self.failed = None;
+        }
+        if lacks_inbox {
+            self.prepare()?;
         }
         Ok(count == STREAK_MAX)
     }
@@ -232,9 +259,16 @@ impl Broker {
             }
         }
         let Some(error) = trouble else { return Ok(true) };
+        self.tell_refusal(error.clone());
+        if error.is_fatal {
+            // Records that it has not given are read again: those that the core has seen are known to it.
+            return self.reopen(topic).map(|()| true);
+        }
         let restart = match (error.kind, topic) {
             (ErrorKind::UnknownTopic | ErrorKind::OffsetOutOfRange, Topic::Inbox) => {
                 self.inbox_lost = Some(format!("the inbox was lost: {error}"));
+                // It may say the same several times, also of the topic that is made next.
+                self.inbox = None;
                 true
             }
             (ErrorKind::UnknownTopic | ErrorKind::OffsetOutOfRange, Topic::Presence) => true,
@@ -246,6 +280,28 @@ impl Broker {
             into.push_back(Input::BrokerTrouble { reason: error.to_string() });
         }
         Ok(true)
+    }
+
+    /// Tells the operator of a refusal, once.
+    fn tell_refusal(&mut self, error: ClientError) {
+        let is_refusal =
+            matches!(error.kind, ErrorKind::NotAuthorized | ErrorKind::Authentication | ErrorKind::TooLarge);
+        if is_refusal && self.refused.as_ref() != Some(&error) {
+            self.refused = Some(error.clone());
+            self.events.push(BridgeEvent::Refused(error));
+        }
+    }
+
+    /// Opens a consumer again that is of no use any more.
+    fn reopen(&mut self, topic: Topic) -> Result<(), RunError> {
+        match topic {
+            Topic::Presence => self.read_presence(),
+            Topic::Inbox => {
+                self.inbox = None;
+                self.inbox_lost = Some("the reader of the inbox has failed".to_owned());
+                self.prepare()
+            }
+        }
     }
 
     /// Waits until what was sent is acknowledged, for `timeout` at most: the last step of an end.
@@ -272,8 +328,12 @@ fn delivered(delivery: Delivery) -> Input {
             Input::Delivered { token, result: Ok(Appended { offset, append_time_ms }) }
         }
         (persistence, _) => {
+            // A broker that has taken a record and lost the lead refuses it, and the client says "not persisted" although the next leader has it:
+            // only what no leader can have taken is certain.
+            let is_certain = |error: &ClientError| matches!(error.kind, ErrorKind::TooLarge | ErrorKind::NotAuthorized);
+            let is_possible = persistence != Persistence::NotPersisted || !error.as_ref().is_some_and(is_certain);
             let reason = error.map_or_else(|| "without an acknowledgement".to_owned(), |error| error.to_string());
-            lost(token, persistence != Persistence::NotPersisted, reason)
+            lost(token, is_possible, reason)
         }
     }
 }
@@ -299,12 +359,12 @@ fn prepare_topics(connection: &Connection, topics: &OwnTopics, tell: &Sender<Pre
             Err(RunError::Broker(error)) if may_pass(&error) => {
                 let is_new = told.as_ref() != Some(&error);
                 told = Some(error.clone());
-                is_new.then_some(Prepared::Event(BridgeEvent::Waiting(error)))
+                if is_new { Prepared::Event(BridgeEvent::Waiting(error)) } else { Prepared::Still }
             }
-            done => Some(Prepared::Done(done)),
+            done => Prepared::Done(done),
         };
-        let is_done = matches!(prepared, Some(Prepared::Done(_)));
-        if prepared.is_some_and(|prepared| tell.send(prepared).is_err()) {
+        let is_done = matches!(prepared, Prepared::Done(_));
+        if tell.send(prepared).is_err() {
             return;
         }
         ready.tell(Source::Broker);
@@ -323,9 +383,11 @@ const fn may_pass(error: &ClientError) -> bool {
 /// Whether the protocol does not hold with a difference: deadlines need the broker's time, leases need to be kept, and a record that is compressed in a
 /// form that this build does not read would stop its reader.
 fn is_fatal(difference: &str) -> bool {
-    ["message.timestamp.type", "cleanup.policy", "compression.type is producer"]
-        .iter()
-        .any(|name| difference.starts_with(name))
+    let is_read = |found: &str| ["uncompressed", "lz4", "snappy"].iter().any(|form| found.starts_with(form));
+    match difference.strip_prefix("compression.type is ") {
+        Some(found) => !is_read(found),
+        None => ["message.timestamp.type", "cleanup.policy"].iter().any(|name| difference.starts_with(name)),
+    }
 }
 
 fn try_topics(connection: &Connection, topics: &OwnTopics, tell: &Sender<Prepared>) -> Result<(), RunError> {
@@ -346,4 +408,66 @@ fn try_topics(connection: &Connection, topics: &OwnTopics, tell: &Sender<Prepare
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::effects::RequestId;
+
+    fn error(kind: ErrorKind) -> ClientError {
+        let (operation, code, reason) = ("send".to_owned(), "Code".to_owned(), "words".to_owned());
+        ClientError { kind, operation, code, reason, is_fatal: false }
+    }
+
+    #[test]
+    fn doubt_stays_unless_no_leader_took_it() {
+        let token = Token::Request(RequestId(7));
+        let lost = |kind| Delivery {
+            token: token.to_number() as usize,
+            persistence: Persistence::NotPersisted,
+            offset: None,
+            append_time_ms: None,
+            error: Some(error(kind)),
+        };
+        for (kind, expected) in [
+            (ErrorKind::TooLarge, false),
+            (ErrorKind::NotAuthorized, false),
+            (ErrorKind::TimedOut, true),
+            (ErrorKind::Discarded, true),
+            (ErrorKind::UnknownTopic, true),
+        ] {
+            let Input::Delivered { result: Err(NotAppended { is_possible, .. }), .. } = delivered(lost(kind)) else {
+                panic!("{kind:?} is no loss")
+            };
+            assert_eq!(is_possible, expected, "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn marks_need_a_place() {
+        let appended = |token: Token| Delivery {
+            token: token.to_number() as usize,
+            persistence: Persistence::Persisted,
+            offset: None,
+            append_time_ms: None,
+            error: None,
+        };
+        let is_appended = |token| matches!(delivered(appended(token)), Input::Delivered { result: Ok(_), .. });
+        assert!(is_appended(Token::Request(RequestId(7))) && !is_appended(Token::Mark(1)));
+    }
+
+    #[test]
+    fn unread_compression_is_fatal() {
+        for (difference, expected) in [
+            ("compression.type is producer; expected uncompressed", true),
+            ("compression.type is zstd; expected lz4", true),
+            ("compression.type is snappy; expected lz4", false),
+            ("message.timestamp.type is CreateTime; expected LogAppendTime", true),
+            ("retention.ms is 5; expected 60000", false),
+            ("it has 3 partitions; expected 1", false),
+        ] {
+            assert_eq!(is_fatal(difference), expected, "{difference}");
+        }
+    }
 }

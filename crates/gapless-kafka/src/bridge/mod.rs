@@ -1,4 +1,5 @@
-//! [`Bridge`]: a bridge that runs. One thread has its domain, its clients of the broker and the [`BridgeCore`] between them.
+//! [`Bridge`]: a bridge that runs. One thread has its domain, its clients of the broker and the [`BridgeCore`](crate::BridgeCore)
+//! between them.
 //!
 //! | module | what lives there |
 //! |---|---|
@@ -28,6 +29,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// A bridge that runs, until [`Bridge::stop`] or an error. Dropping it stops it and waits for its end.
 #[derive(Debug)]
@@ -64,6 +66,18 @@ pub struct BridgeState {
 pub enum BridgeEvent {
     /// The broker, or a topic, cannot be used yet; tried again.
     Waiting(ClientError),
+    /// The broker refuses this user something, or a record.
+    Refused(ClientError),
+    /// Records of the inbox were lost before they were read: the bridge begins again.
+    InboxLost {
+        /// Reason.
+        reason: String,
+    },
+    /// The bridge has not begun to serve yet.
+    NotServing {
+        /// Time since its start, or since its inbox was lost.
+        since: Duration,
+    },
     /// An event of the core.
     Notice(Notice),
     /// A route of another machine cannot be served here.
@@ -88,6 +102,9 @@ impl BridgeEvent {
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::Waiting(_) => "waiting",
+            Self::Refused(_) => "refused",
+            Self::InboxLost { .. } => "inbox_lost",
+            Self::NotServing { .. } => "not_serving",
             Self::NotRelayed { .. } => "not_relayed",
             Self::TopicDiffers { .. } => "topic_differs",
             Self::Notice(notice) => match notice {
@@ -109,6 +126,13 @@ impl std::fmt::Display for BridgeEvent {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Waiting(error) => write!(f, "waiting for the broker: {error}"),
+            Self::Refused(error) => write!(f, "the broker refuses: {error}"),
+            Self::InboxLost { reason } => write!(f, "beginning again: {reason}"),
+            Self::NotServing { since } => write!(
+                f,
+                "not serving after {} s: its mark or its lease does not come back; it needs to read and write its inbox and the leases",
+                since.as_secs()
+            ),
             Self::Notice(notice) => notice.fmt(f),
             Self::NotRelayed { route, reason } => write!(f, "the route {route} is not served here: {reason}"),
             Self::TopicDiffers { topic, differences } => {

@@ -61,6 +61,7 @@ impl Relays {
             .into_iter()
             .map(|instance| Instance { identity: instance.identity, name: instance.name })
             .collect();
+        // Version and metadata are those of its first description: they are for people.
         if let Some(relay) = self.numbers.get(&route).and_then(|number| self.relays.get(number)) {
             relay.set_description(request, reply)?;
             relay.set_workers(workers)?;
@@ -107,9 +108,13 @@ impl Relays {
 
     /// Looks whether the caller of a request has given it up.
     pub(super) fn look(&mut self, id: RequestId, into: &mut VecDeque<Input>) {
-        if self.taken.get(&id).is_some_and(RelayedRequest::is_cancelled) {
+        let Some(request) = self.taken.get_mut(&id) else { return };
+        if request.is_cancelled() {
             self.taken.remove(&id);
             into.push_back(Input::GivenUp(id));
+        } else if !request.watch(&self.ready.waker(Source::Request(id))) && !self.unwatched.contains(&id) {
+            // Its route is withdrawn: nobody tells any more.
+            self.unwatched.push(id);
         }
     }
 

@@ -23,8 +23,12 @@ const SLEEP_MAX: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(50);
 /// Longest wait for acknowledgements at the end.
 const FLUSH_MAX: Duration = Duration::from_secs(2);
+/// Bytes of a record beside its payload, at most.
+const HEADERS_ROOM: usize = 64 << 10;
 /// Time for which the broker keeps the records of an inbox: longer than any call, shorter than what a disk should hold.
 const INBOX_RETENTION: Duration = Duration::from_secs(3600);
+/// Time without service until the operator is told, and between two such words, ns.
+const TOLD_EVERY_NS: u64 = 15_000_000_000;
 /// Between two showings of the state, ns.
 const SHOWN_EVERY_NS: u64 = 100_000_000;
 
@@ -44,6 +48,8 @@ pub(super) struct Running {
     effects: Vec<Effect>,
     /// The request of which no record goes out any more, because its caller has given it up.
     given_up: Option<Token>,
+    /// Time from which it does not serve, and is said to, ns of the monotonic clock: since when, and the next time.
+    not_serving: Option<(u64, u64)>,
     /// When the state is shown next, ns of the monotonic clock; 0 at once.
     show_ns: u64,
 }
@@ -73,7 +79,10 @@ impl Running {
             Compression::Lz4 => client::Compression::Lz4,
             Compression::Snappy => client::Compression::Snappy,
         };
-        let options = ProducerOptions { compression, ..ProducerOptions::default() };
+        // Headers have room beside the longest segment.
+        let record_bytes_max =
+            (config.limits.segment_bytes + HEADERS_ROOM).max(ProducerOptions::default().record_bytes_max);
+        let options = ProducerOptions { compression, record_bytes_max, ..ProducerOptions::default() };
         let topics = OwnTopics {
             inbox: TopicSpec::inbox(&names::inbox(&config.prefix, &config.name), INBOX_RETENTION, compression),
             presence: TopicSpec::compacted(&names::presence(&config.prefix)),
@@ -93,6 +102,7 @@ impl Running {
             inputs: VecDeque::new(),
             effects: Vec::new(),
             given_up: None,
+            not_serving: None,
             show_ns: 0,
         })
     }
@@ -113,7 +123,7 @@ impl Running {
                 self.look(source)?;
             }
             if is_idle {
-                self.broker.take(&mut self.inputs)?;
+                self.take_from_broker()?;
                 self.relays.look_at_unwatched(&mut self.inputs);
             }
             if self.has_started && now().monotonic_ns >= self.core.next_tick_ns() {
@@ -125,9 +135,18 @@ impl Running {
                 self.show();
                 return ended;
             }
+            self.tell_standstill();
             self.show();
             self.ready.sleep(self.sleep_time());
         }
+    }
+
+    fn take_from_broker(&mut self) -> Result<(), RunError> {
+        self.broker.take(&mut self.inputs)?;
+        for event in self.broker.events.drain(..) {
+            (self.told)(&event);
+        }
+        Ok(())
     }
 
     fn sleep_time(&self) -> Duration {
@@ -156,9 +175,13 @@ impl Running {
                     }
                     self.inputs.push_back(input);
                 }
-                self.broker.take(&mut self.inputs)?;
+                self.take_from_broker()?;
             }
-            Source::Routes => self.inputs.push_back(Input::Offers(Offers::now(&self.domain))),
+            Source::Routes => {
+                // Only the newest counts, and before the start they would pile up.
+                self.inputs.retain(|input| !matches!(input, Input::Offers(_)));
+                self.inputs.push_back(Input::Offers(Offers::now(&self.domain)));
+            }
             Source::Relay(number) => self.relays.take(number, &mut self.inputs),
             Source::Request(request) => self.relays.look(request, &mut self.inputs),
             Source::Call(call) => self.inputs.extend(self.calls.look(call)),
@@ -225,6 +248,20 @@ impl Running {
             return;
         }
         self.inputs.extend(self.broker.send(outgoing));
+    }
+
+    /// Tells the operator of a bridge that does not come to serve: now and then.
+    fn tell_standstill(&mut self) {
+        if !self.has_started || self.core.is_serving() || self.has_asked_to_stop {
+            self.not_serving = None;
+            return;
+        }
+        let now_ns = now().monotonic_ns;
+        let (since_ns, due_ns) = *self.not_serving.get_or_insert((now_ns, now_ns + TOLD_EVERY_NS));
+        if now_ns >= due_ns {
+            self.not_serving = Some((since_ns, now_ns + TOLD_EVERY_NS));
+            (self.told)(&BridgeEvent::NotServing { since: Duration::from_nanos(now_ns - since_ns) });
+        }
     }
 
     /// Shows the state to the owner, now and then.

@@ -127,7 +127,9 @@ impl Producer {
     pub fn open(connection: &Connection, options: &ProducerOptions) -> Result<Self, ClientError> {
         const OPENING: &str = "open a producer";
         let reports = Arc::new(Reports::new());
-        let config = connection.config(&options.properties()?, &[])?;
+        // A topic that is gone is not made by the way, with settings of no kind.
+        let fixed = [("allow.auto.create.topics", "false")];
+        let config = connection.config(&options.properties()?, &fixed)?;
         let base = config
             .create_with_context(Callbacks { reports: Arc::clone(&reports), words: Words::of("produce".to_owned()) });
         let base: Arc<BaseProducer<Callbacks>> = Arc::new(base.map_err(|error| ClientError::of(OPENING, &error))?);

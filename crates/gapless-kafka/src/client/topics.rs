@@ -134,7 +134,7 @@ impl Topics {
         Ok(topics)
     }
 
-    /// Makes a topic if it is not there, and compares it if it is.
+    /// Makes a topic if it is not there, and compares it if it is. A user who may make none uses those that are there.
     ///
     /// # Errors
     /// The broker's refusal; [`TimedOut`](ErrorKind::TimedOut).
@@ -150,10 +150,21 @@ impl Topics {
         match results.into_iter().next() {
             Some(Ok(_)) => Ok(Created::New),
             Some(Err((_, RDKafkaErrorCode::TopicAlreadyExists))) => {
+                // One that is being removed is there still, and has no description.
                 let found = self.describe(&topic.name, timeout)?;
-                Ok(Created::Existing(found.map_or_else(Vec::new, |found| differences(topic, &found))))
+                let gone = || ClientError::of_code(&operation, RDKafkaErrorCode::UnknownTopicOrPartition, None);
+                Ok(Created::Existing(differences(topic, &found.ok_or_else(gone)?)))
             }
-            Some(Err((_, code))) => Err(ClientError::of_code(&operation, code, None)),
+            Some(Err((_, code))) => {
+                let refusal = ClientError::of_code(&operation, code, None);
+                match refusal.kind {
+                    ErrorKind::NotAuthorized => match self.describe(&topic.name, timeout) {
+                        Ok(Some(found)) => Ok(Created::Existing(differences(topic, &found))),
+                        _ => Err(refusal),
+                    },
+                    _ => Err(refusal),
+                }
+            }
             None => Err(ClientError::of_code(&operation, RDKafkaErrorCode::Unknown, None)),
         }
     }
