@@ -84,7 +84,7 @@ pub(super) fn draw(report: &Report, path: &Path) -> Result<()> {
 pub(super) fn notes(plan: &Plan) -> Vec<String> {
     vec![
         format!(
-            "calls from one domain to a server in another one, each with a bridge, over one broker on this machine: five processes and the broker. \
+            "calls from one domain to a server in another one, each with a bridge, over one broker on this machine: four processes and the broker. \
              {} cycles, of which {} warm up; calls/s is the cycle in the middle. Each cycle forks up to {SLOTS} calls (of at most 64 MiB \
              together) and joins them, again and again; every reply is compared",
             plan.cycles.0, plan.cycles.1

@@ -121,6 +121,7 @@ fn nothing_goes_unasked() {
     let (here, there) = (Machine::new("here"), Machine::new("there"));
     let _instance = there.instance("one");
     let here_bridge = here.bridge(&broker, "", "\"other/**\"");
+    here_bridge.until_event("serving");
     let there_bridge = there.bridge(&broker, ALL, "");
     here_bridge.until_event("bridge there");
     assert!(matches!(here.call(Work::Name), Err(CallError::NoRoute { .. })));
