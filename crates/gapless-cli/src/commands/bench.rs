@@ -36,6 +36,14 @@ pub(crate) struct Arguments {
     benchmark: Option<Benchmark>,
 }
 
+/// The options of a benchmark that this program is built without: any.
+#[cfg(not(feature = "kafka"))]
+#[derive(Args)]
+struct NetworkArguments {
+    #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    _options: Vec<String>,
+}
+
 #[derive(Subcommand)]
 enum Benchmark {
     /// Receive, decode, dispatch, process, persist, encode and send by one durable service
@@ -85,7 +93,6 @@ enum Benchmark {
     #[command(subcommand)]
     Rpc(RpcBenchmark),
     /// Calls between two domains with a bridge each, over Kafka: by size, and one at a time, next to bare clients of the same broker
-    #[cfg(feature = "kafka")]
     #[command(
         after_help = "A broker is started by benchmarks/peers/kafka/broker, which needs Java and, the first time, Maven; --brokers takes one that runs.\n\nExamples:\n  gapless bench network --json network.json --plot network.svg\n  gapless bench network --brokers kafka-1:9092\n  gapless bench network --quick"
     )]
@@ -181,6 +188,8 @@ fn measure(benchmark: &Benchmark, interrupted: &Arc<AtomicBool>) -> Outcome {
         Benchmark::Report(arguments) => return report(arguments),
         #[cfg(feature = "kafka")]
         Benchmark::Network(arguments) => network::run(arguments, interrupted),
+        #[cfg(not(feature = "kafka"))]
+        Benchmark::Network(_) => return Err(super::bridge::without_kafka("gapless bench network")),
         Benchmark::Failover(arguments) => failover::run(arguments, interrupted),
         Benchmark::Sequencer(arguments) => sequencer::run(arguments, interrupted),
         Benchmark::Rpc(RpcBenchmark::Curve(arguments)) => curve::run(arguments, interrupted),

@@ -42,11 +42,14 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 #[cfg(not(feature = "kafka"))]
 fn over_kafka(arguments: &KafkaArguments) -> Outcome {
     let KafkaArguments { file, check: _, json: _ } = arguments;
-    let reason = format!(
-        "{}: this program is built without Kafka; `cargo build --release --features kafka` builds it with it",
-        file.display()
-    );
-    Err(super::Usage(reason).into())
+    Err(without_kafka(&file.display().to_string()))
+}
+
+/// The end of a command that needs Kafka, in a program that is built without it.
+#[cfg(not(feature = "kafka"))]
+pub(crate) fn without_kafka(what: &str) -> Box<dyn std::error::Error> {
+    let build = "`cargo build --release --features kafka` builds one with it";
+    Box::new(super::Usage(format!("{what}: this program is built without Kafka; {build}")))
 }
 
 #[cfg(feature = "kafka")]
