@@ -38,9 +38,10 @@ mod topics;
 #[cfg(test)]
 mod tests;
 
+pub use crate::config::Compression;
 pub use consumer::{Consumer, ConsumerEvent, Record};
 pub use errors::{ClientError, ErrorKind};
 pub use native::{Header, Persistence};
 pub use producer::{Delivery, Outgoing, Producer, ProducerEvent};
-pub use settings::{Compression, Connection, ConsumerOptions, ProducerOptions, Start};
+pub use settings::{Connection, ConsumerOptions, ProducerOptions, Start};
 pub use topics::{Created, TopicDescription, TopicSpec, Topics};

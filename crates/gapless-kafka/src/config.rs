@@ -74,7 +74,7 @@ pub struct BridgeConfig {
     pub limits: Limits,
 }
 
-/// Compression of records.
+/// Compression of records. Each build reads and writes these; other forms need a librdkafka that has them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Compression {
     /// No compression.

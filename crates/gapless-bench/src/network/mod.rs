@@ -157,8 +157,8 @@ impl Measurement<'_> {
             if let Some(published) = published {
                 let (least, greatest) = published.kafka[way];
                 put(&mut row, "published", json!({ "through": "kafka", "min_per_s": least, "max_per_s": greatest }));
-                let times =
-                    GOALS.iter().find(|(bytes, _)| *bytes == published.one_way).map_or(1.0, |(_, times)| *times);
+                let goal = GOALS.iter().find(|(bytes, _)| *bytes == published.one_way);
+                let (_, times) = goal.expect("every published size has a goal");
                 put(&mut row, "target_per_s", times * greatest);
                 put(&mut row, "target_floor_ratio_max", 1.0 / SHARE_OF_BARE);
                 let is_met =

@@ -61,17 +61,14 @@ const fn is_of_picture(bytes: u64) -> bool {
 /// Bytes a second against size, of the sizes of the picture.
 pub(super) fn draw(report: &Report, path: &Path) -> Result<()> {
     let mut curves: Vec<Curve> = Vec::new();
-    // Bare pairs stand in the order of the rows that they were measured for: one way, then two ways.
-    for (at, floor) in report.floor.iter().filter(|row| is_of_picture(row.payload_bytes)).enumerate() {
-        let way = if at % 2 == 0 { "one way" } else { "two way" };
-        if let Some(bytes) = floor.bytes_per_s {
-            add_point(&mut curves, format!("bare clients, {way}"), (floor.payload_bytes as f64, bytes));
-        }
-    }
     for row in report.rows.iter().filter(|row| row.config.payload_bytes.is_some_and(is_of_picture)) {
         let (Some(size), Some(bytes)) = (row.config.payload_bytes, number(row, "bytes_per_s")) else { continue };
         let way = row.config.mode.as_deref().unwrap_or_default().replace('_', " ");
         add_point(&mut curves, format!("calls, {way}"), (size as f64, bytes));
+        // The bare pair of the same size and way.
+        if let Some(ratio) = row.floor_ratio {
+            add_point(&mut curves, format!("bare clients, {way}"), (size as f64, bytes * ratio));
+        }
     }
     let labels = (
         "Bytes a second over Kafka against the size of the payload",

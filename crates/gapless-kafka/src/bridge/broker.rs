@@ -44,7 +44,7 @@ pub(super) struct Broker {
     preparing: Option<Receiver<Prepared>>,
     /// Reason for which the own inbox has begun anew, once its topic is there.
     inbox_lost: Option<String>,
-    /// A producer is to be opened again, once the one that failed before has reported on all of its records.
+    /// The producer has failed, and is opened again once the one that failed before has reported on all of its records.
     has_failed: bool,
     /// The last refusal that the operator was told.
     refused: Option<ClientError>,
@@ -192,7 +192,10 @@ impl Broker {
         // Asked before its reports are taken: the last one may come meanwhile.
         let is_reported = self.failed.as_ref().is_some_and(|failed| failed.pending() == 0);
         let mut lacks_inbox = false;
-        for producer in [&self.producer, &self.failed].into_iter().flatten() {
+        let producers = [(&self.producer, true), (&self.failed, false)];
+        let producers =
+            producers.map(|(producer, is_current)| producer.as_ref().map(|producer| (producer, is_current)));
+        for (producer, is_current) in producers.into_iter().flatten() {
             while count < STREAK_MAX
                 && let Poll::Ready(event) = producer.poll_take(context)
             {
@@ -206,7 +209,7 @@ impl Broker {
                         into.push_back(delivered(delivery));
                     }
                     ProducerEvent::Trouble(error) => {
-                        self.has_failed |= error.is_fatal;
+                        self.has_failed |= error.is_fatal && is_current;
                         into.push_back(Input::BrokerTrouble { reason: error.to_string() });
                         refusals.push(error);
                     }

@@ -34,11 +34,6 @@ impl Calls {
         Self { ready, callers: HashMap::new(), made: 0, under_way: HashMap::new() }
     }
 
-    /// Calls under way.
-    pub(super) fn len(&self) -> usize {
-        self.under_way.len()
-    }
-
     /// Makes a call. Its outcome if it has ended already.
     pub(super) fn start(&mut self, domain: &Domain, incoming: IncomingCall) -> Option<Input> {
         let IncomingCall { call, head, payload, timeout } = incoming;

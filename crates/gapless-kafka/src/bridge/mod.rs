@@ -19,15 +19,14 @@ mod running;
 
 use crate::client::ClientError;
 use crate::config::{BridgeConfig, DomainPlace};
-use crate::counters::Counters;
 use crate::effects::{BridgeError, Notice};
 use gapless_agent::monotonic::monotonic_ns;
 use gapless_rpc::{Domain, DomainOptions, RpcError};
 use ready::{Ready, Source};
 use running::Running;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -43,22 +42,6 @@ pub struct Bridge {
 struct Shared {
     ready: Arc<Ready>,
     is_stopping: AtomicBool,
-    state: Mutex<BridgeState>,
-}
-
-/// A bridge at one moment, a second old at most.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct BridgeState {
-    /// It serves: its mark and its lease are in their topics.
-    pub is_serving: bool,
-    /// Routes of other machines that it serves in its domain, in order.
-    pub relayed: Vec<String>,
-    /// Relayed requests without an end.
-    pub requests: usize,
-    /// Calls of its domain for others without an end.
-    pub calls: usize,
-    /// Counters since its start.
-    pub counters: Counters,
 }
 
 /// An event of a bridge, for its operator.
@@ -189,12 +172,8 @@ impl Bridge {
             DomainPlace::Name(name) => Domain::open(name, options)?,
             DomainPlace::Directory(path) => Domain::open_directory(path, options)?,
         };
-        let ready = Arc::new(Ready::default());
-        let shared = Arc::new(Shared {
-            ready: Arc::clone(&ready),
-            is_stopping: AtomicBool::new(false),
-            state: Mutex::default(),
-        });
+        let ready = Arc::<Ready>::default();
+        let shared = Arc::new(Shared { ready, is_stopping: AtomicBool::new(false) });
         let run = Running::new(config, domain, Arc::clone(&shared), Box::new(told))?;
         let system = |error| RunError::System { operation: "starting the thread of a bridge", error };
         let thread =
@@ -213,12 +192,6 @@ impl Bridge {
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
-    }
-
-    /// Its state.
-    #[must_use]
-    pub fn state(&self) -> BridgeState {
-        self.shared.state.lock().expect("nobody panics with the lock").clone()
     }
 
     /// Stops it if it runs, and waits for its end.

@@ -41,16 +41,6 @@ impl Relays {
         }
     }
 
-    /// Names of the routes.
-    pub(super) fn names(&self) -> Vec<String> {
-        self.numbers.keys().cloned().collect()
-    }
-
-    /// Requests without an end.
-    pub(super) fn len(&self) -> usize {
-        self.taken.len()
-    }
-
     /// Serves a route, or describes it anew.
     ///
     /// # Errors

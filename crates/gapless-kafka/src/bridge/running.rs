@@ -5,10 +5,10 @@ use super::calls::Calls;
 use super::offers::Offers;
 use super::ready::{Ready, Source};
 use super::relays::Relays;
-use super::{BridgeEvent, BridgeState, RunError, Shared, now, random};
+use super::{BridgeEvent, RunError, Shared, now, random};
 use crate::bridge_core::{BridgeCore, Input};
-use crate::client::{self, Connection, ProducerOptions, TopicSpec};
-use crate::config::{BridgeConfig, Compression};
+use crate::client::{Connection, ProducerOptions, TopicSpec};
+use crate::config::BridgeConfig;
 use crate::effects::{Effect, OutgoingRecord, Token};
 use crate::record::names;
 use gapless_rpc::Domain;
@@ -29,8 +29,6 @@ const HEADERS_ROOM: usize = 64 << 10;
 const INBOX_RETENTION: Duration = Duration::from_secs(3600);
 /// Time without service until the operator is told, and between two such words, ns.
 const TOLD_EVERY_NS: u64 = 15_000_000_000;
-/// Between two showings of the state, ns.
-const SHOWN_EVERY_NS: u64 = 100_000_000;
 
 /// The state of the bridge's thread.
 pub(super) struct Running {
@@ -50,8 +48,6 @@ pub(super) struct Running {
     given_up: Option<Token>,
     /// Time from which it does not serve, and is said to, ns of the monotonic clock: since when, and the next time.
     not_serving: Option<(u64, u64)>,
-    /// When the state is shown next, ns of the monotonic clock; 0 at once.
-    show_ns: u64,
 }
 
 impl Running {
@@ -74,11 +70,7 @@ impl Running {
             let value = secret.read().map_err(|error| RunError::Secret(error.to_string()))?;
             connection.properties.push((name.clone(), value));
         }
-        let compression = match config.compression {
-            Compression::None => client::Compression::None,
-            Compression::Lz4 => client::Compression::Lz4,
-            Compression::Snappy => client::Compression::Snappy,
-        };
+        let compression = config.compression;
         // Headers have room beside the longest segment.
         let record_bytes_max =
             (config.limits.segment_bytes + HEADERS_ROOM).max(ProducerOptions::default().record_bytes_max);
@@ -103,7 +95,6 @@ impl Running {
             effects: Vec::new(),
             given_up: None,
             not_serving: None,
-            show_ns: 0,
         })
     }
 
@@ -131,12 +122,9 @@ impl Running {
             }
             if let Some(ended) = self.handle_inputs()? {
                 self.broker.flush(FLUSH_MAX);
-                self.show_ns = 0;
-                self.show();
                 return ended;
             }
             self.tell_standstill();
-            self.show();
             self.ready.sleep(self.sleep_time());
         }
     }
@@ -218,18 +206,15 @@ impl Running {
             Effect::Cancel(call) => self.calls.cancel(call),
             Effect::End { request, outcome } => self.relays.end(request, outcome),
             Effect::Relay(remote) => {
-                self.show_ns = 0;
                 let route = remote.route.clone();
                 if let Err(error) = self.relays.relay(&self.domain, remote) {
                     (self.told)(&BridgeEvent::NotRelayed { route, reason: error.to_string() });
                 }
             }
             Effect::Withdraw { route } => {
-                self.show_ns = 0;
                 self.relays.withdraw(&route);
             }
             Effect::Notice(notice) => {
-                self.show_ns = 0;
                 (self.told)(&BridgeEvent::Notice(notice));
             }
             Effect::Ended(ended) => return Ok(Some(ended.map_err(RunError::from))),
@@ -262,22 +247,5 @@ impl Running {
             self.not_serving = Some((since_ns, now_ns + TOLD_EVERY_NS));
             (self.told)(&BridgeEvent::NotServing { since: Duration::from_nanos(now_ns - since_ns) });
         }
-    }
-
-    /// Shows the state to the owner, now and then.
-    fn show(&mut self) {
-        let now_ns = now().monotonic_ns;
-        if now_ns < self.show_ns {
-            return;
-        }
-        self.show_ns = now_ns + SHOWN_EVERY_NS;
-        let state = BridgeState {
-            is_serving: self.has_started && self.core.is_serving(),
-            relayed: self.relays.names(),
-            requests: self.relays.len(),
-            calls: self.calls.len(),
-            counters: *self.core.counters(),
-        };
-        *self.shared.state.lock().expect("nobody panics with the lock") = state;
     }
 }

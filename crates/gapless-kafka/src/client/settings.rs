@@ -1,6 +1,7 @@
 //! Addresses, properties, options of producer and consumer.
 
 use super::errors::{ClientError, ErrorKind};
+use crate::config::Compression;
 use rdkafka::ClientConfig;
 use rdkafka::config::RDKafkaLogLevel;
 use std::fmt;
@@ -93,18 +94,6 @@ impl fmt::Debug for Connection {
         form.field("brokers", &self.brokers).field("client_id", &self.client_id).field("properties", &names);
         form.finish_non_exhaustive()
     }
-}
-
-/// Compression of a producer's batches. Lz4 and Snappy are part of each build; reading of other forms needs a librdkafka that has them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Compression {
-    /// No compression.
-    #[default]
-    None,
-    /// LZ4.
-    Lz4,
-    /// Snappy.
-    Snappy,
 }
 
 impl Compression {

@@ -2,7 +2,8 @@
 
 use super::callbacks::{self, Logged, Words};
 use super::errors::{ClientError, ErrorKind};
-use super::settings::{Compression, Connection};
+use super::settings::Connection;
+use crate::config::Compression;
 use rdkafka::ClientContext;
 use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, ResourceSpecifier, TopicReplication};
 use rdkafka::config::RDKafkaLogLevel;
