@@ -62,14 +62,10 @@ impl<'a> Places<'a> {
         let bridges =
             [bridge("near", "take = [\"payloads/*\"]", &near)?, bridge("far", "offer = [\"payloads/*\"]", &far)?];
         let patient = CallOptions { timeout: Some(PATIENCE), wait_for_route: Some(PATIENCE), ..CallOptions::default() };
-        for route in [served::ONE_WAY, served::TWO_WAY] {
-            let first = domain.caller::<Vec<u8>, gapless_rpc::Json>(route).map_err(failed)?;
-            // A mismatch of types is an answer of the server, too.
-            match first.call_with(Vec::new(), &patient) {
-                Ok(_) | Err(gapless_rpc::CallError::Mismatch { .. } | gapless_rpc::CallError::BadMessage { .. }) => {}
-                Err(error) => return Err(failed(error)),
-            }
-        }
+        let one_way = domain.caller::<Vec<u8>, bool>(served::ONE_WAY).map_err(failed)?;
+        one_way.call_with(Vec::new(), &patient).map_err(failed)?;
+        let two_way = domain.caller::<Vec<u8>, Vec<u8>>(served::TWO_WAY).map_err(failed)?;
+        two_way.call_with(Vec::new(), &patient).map_err(failed)?;
         Ok(Self { domain, server, bridges, brokers, _broker: broker, _directory: directory })
     }
 
