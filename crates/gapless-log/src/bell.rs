@@ -4,10 +4,12 @@
 //!    0  of threads: u32 epoch, on which they sleep | u16 asleep or about to be | u16 of those, rung and not come yet
 //!   64  of tasks, which an eventfd wakes: u32 unused | u16 asleep | u16 of those, rung and not woken yet
 //!  128  u64 handlers that wait to be told that their calls were withdrawn, which an eventfd does
+//!  192  u64 0, or while a worker looks for work before it sleeps: 1, or 2 if it was spared a ring
 //! ```
 //! The argument is that of every parking here (Dekker's): a worker announces itself, fences, and looks for work once more; a caller
 //! publishes work, fences, and looks at who has announced itself. Each ring takes up one announcement: a caller that finds none left
-//! rings another copy, and a worker that has found work by itself learns that a ring was meant for it. `tests/loom/loom_calls.rs` runs
+//! rings another copy, and a worker that has found work by itself learns that a ring was meant for it. While a worker looks nobody
+//! is rung, because a sleeper comes later than it does; it rings for what it sees beside what it takes. `tests/loom/loom_calls.rs` runs
 //! every order. Callers can write what they like here, so no wait may be for ever: a spoiled bell costs the length of one wait.
 
 use crate::sync::{AtomicU64, Ordering, fence};
@@ -20,6 +22,10 @@ pub const BELL_LENGTH: usize = 4096;
 const THREADS: usize = 0;
 const TASKS: usize = 64;
 const WATCHERS: usize = 128;
+const LOOKING: usize = 192;
+
+const IS_LOOKING: u64 = 1;
+const SPARED: u64 = 2;
 
 /// One of the two words.
 #[derive(Clone, Copy)]
@@ -58,7 +64,7 @@ impl Sleepers {
 pub enum Rung {
     /// Nobody sleeps whom no other ring has woken.
     Nobody,
-    /// A thread is awake.
+    /// A thread is awake, or was looking for work.
     Thread,
     /// A task: the copy's eventfd is to be written.
     Task,
@@ -116,6 +122,32 @@ impl Bell {
         found && before.is_some_and(|before| before.epoch != epoch)
     }
 
+    /// Worker: looks for work from now on, and is the only one of its copy that does.
+    pub fn begin_look(&self) {
+        // Relaxed: a caller that does not see it rings a sleeper.
+        self.region.word(LOOKING).store(IS_LOOKING, Ordering::Relaxed);
+    }
+
+    /// Worker: looks no more. Whether it was spared a ring: then it looks at everything before it sleeps, and rings for what it
+    /// sees beside what it takes.
+    #[must_use]
+    pub fn end_look(&self) -> bool {
+        // Acquire: sees the work for which it was spared a ring.
+        self.region.word(LOOKING).swap(0, Ordering::AcqRel) == SPARED
+    }
+
+    /// Spares the worker that looks a ring; false if none does.
+    fn spare_ring(&self) -> bool {
+        let word = self.region.word(LOOKING);
+        // Relaxed: what it says is confirmed in the next step.
+        if word.load(Ordering::Relaxed) == 0 {
+            return false;
+        }
+        // Release: the work is there before the ring is spared.
+        let spared = |looking| [IS_LOOKING, SPARED].contains(&looking).then_some(SPARED);
+        word.fetch_update(Ordering::AcqRel, Ordering::Relaxed, spared).is_ok()
+    }
+
     /// Tasks of the copy: so many sleep now. The copy's lock puts these changes in order; a task that goes to sleep looks for work
     /// once more after this. True if fewer sleep than were rung: one that stays awake by itself was rung.
     pub fn announce_tasks(&self, asleep: usize) -> bool {
@@ -154,21 +186,25 @@ impl Bell {
         self.region.word(WATCHERS).load(Ordering::Relaxed) != 0
     }
 
-    /// Whether a thread or a task sleeps that was not rung. A hint, for choosing a copy.
+    /// Whether a thread or a task sleeps that was not rung, or a thread looks for work. A hint, for choosing a copy.
     #[must_use]
-    pub fn is_anyone_parked(&self) -> bool {
+    pub fn is_anyone_idle(&self) -> bool {
         // Relaxed: a hint, pairs with nothing.
-        [THREADS, TASKS].iter().any(|word| {
-            let word = self.region.word(*word).load(Ordering::Relaxed);
-            Sleepers::from_word(word).is_anyone_left()
-        })
+        self.region.word(LOOKING).load(Ordering::Relaxed) != 0
+            || [THREADS, TASKS].iter().any(|word| {
+                let word = self.region.word(*word).load(Ordering::Relaxed);
+                Sleepers::from_word(word).is_anyone_left()
+            })
     }
 
-    /// After publishing work: wakes one worker if one sleeps that was not rung.
+    /// After publishing work: wakes one worker if one sleeps that was not rung, unless one looks for work.
     #[must_use]
     pub fn ring(&self) -> Rung {
         // SeqCst: pairs with the fence in `park` and `announce_tasks`.
         fence(Ordering::SeqCst);
+        if self.spare_ring() {
+            return Rung::Thread;
+        }
         if Sleepers::change(self.region.word(THREADS), Sleepers::ring).is_some() {
             self.region.wake(THREADS, 1);
             return Rung::Thread;

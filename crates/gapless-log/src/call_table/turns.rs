@@ -59,6 +59,12 @@ impl Turns {
         self.active.push(Active { caller, idle_looks: 0 });
     }
 
+    /// Whether each look is at every caller.
+    #[must_use]
+    pub const fn looks_at_all(&self) -> bool {
+        self.is_active.len() <= STRIPE
+    }
+
     /// Whose turn it is, of the active and of the next stripe. `has_offers` says whether a caller may have something in a class.
     #[inline]
     pub fn look(&mut self, has_offers: impl Fn(usize, usize) -> bool) -> Option<Turn> {

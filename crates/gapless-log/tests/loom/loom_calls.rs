@@ -331,6 +331,43 @@ fn a_ring_whose_worker_has_found_other_work_reaches_the_other_copy() {
     });
 }
 
+/// A worker that looks is spared the ring for the second request, takes the first, and handles that until the second was taken by the other
+/// worker, which sleeps or is about to.
+#[test]
+fn a_ring_that_a_look_spared_is_made_up_for() {
+    check(|| {
+        let bell = Arc::new(Bell::create().unwrap());
+        let tables = [table(1), table(1)];
+        let copies = || tables.each_ref().map(|table| CopySide::in_process(table, 1));
+        let (lookers, sleepers) = (copies(), copies());
+        let workers_bell = Arc::clone(&bell);
+        let looker = thread::spawn(move || {
+            workers_bell.begin_look();
+            let has_offers = || lookers.iter().any(|copy| copy.has_offers(0));
+            let _ = has_offers();
+            let mut owes_ring = workers_bell.end_look();
+            while lookers.iter().all(|copy| copy.take(0).is_none()) {
+                owes_ring = workers_bell.park(Duration::MAX, has_offers);
+            }
+            if owes_ring && has_offers() {
+                let _ = workers_bell.ring();
+            }
+        });
+        let workers_bell = Arc::clone(&bell);
+        let sleeper = thread::spawn(move || {
+            while sleepers.iter().all(|copy| copy.take(0).is_none()) {
+                let _ = workers_bell.park(Duration::MAX, || sleepers.iter().any(|copy| copy.has_offers(0)));
+            }
+        });
+        for table in &tables {
+            offer(table);
+            let _ = bell.ring();
+        }
+        looker.join().unwrap();
+        sleeper.join().unwrap();
+    });
+}
+
 /// A ring that is passed on reaches the caller's reactor, whether it sleeps or is about to.
 #[test]
 fn a_ring_that_is_passed_on_is_not_slept_through() {

@@ -134,7 +134,7 @@ impl Process {
         let count = state.copies.len();
         for index in (0..count).map(|step| (state.next_copy + step) % count) {
             let bell = self.bell(state.copies[index]);
-            if bell.is_anyone_parked() && bell.ring() != Rung::Nobody {
+            if bell.is_anyone_idle() && bell.ring() != Rung::Nobody {
                 state.next_copy = index + 1;
                 break;
             }

@@ -79,6 +79,8 @@ pub(crate) struct ServedCallers {
     /// Tasks that sleep, by the numbers of their pullers.
     tasks: Mutex<Vec<(u64, Waker)>>,
     last_puller: AtomicU64,
+    /// A worker looks for something to take before it sleeps.
+    has_looker: AtomicBool,
     /// A relay that stands for instances elsewhere: it takes only what is offered to it alone.
     is_stand_in: AtomicBool,
     /// The process that serves: a child of that process takes and answers nothing.
@@ -97,6 +99,7 @@ impl ServedCallers {
             state: AtomicU32::new(OPEN),
             tasks: Mutex::default(),
             last_puller: AtomicU64::new(0),
+            has_looker: AtomicBool::new(false),
             is_stand_in: AtomicBool::new(false),
             made_by: ProcessMark::current(),
         }
@@ -198,7 +201,7 @@ impl ServedCallers {
 
     /// Wakes one worker that sleeps; false if none does that was not woken already.
     fn wake_one(&self) -> bool {
-        let rung = if self.bell.is_anyone_parked() { self.bell.ring() } else { Rung::Nobody };
+        let rung = if self.bell.is_anyone_idle() { self.bell.ring() } else { Rung::Nobody };
         if rung == Rung::Task {
             self.wake_rung_tasks();
         }
@@ -243,10 +246,10 @@ impl ServedCallers {
         &self.bell
     }
 
-    /// Whether a worker sleeps.
+    /// Whether a worker sleeps or looks for work.
     #[cfg(test)]
-    pub(crate) fn is_anyone_parked(&self) -> bool {
-        self.bell.is_anyone_parked()
+    pub(crate) fn is_anyone_idle(&self) -> bool {
+        self.bell.is_anyone_idle()
     }
 
     fn is_open(&self) -> bool {
@@ -322,7 +325,6 @@ impl Puller {
             return None;
         }
         self.refresh();
-        let owes_ring = std::mem::take(&mut self.owes_ring);
         loop {
             let turn = self.look::<IS_TARGETED>()?;
             let caller = &self.callers[turn.caller];
@@ -333,9 +335,13 @@ impl Puller {
                 self.turns.take(turn);
                 let claimed = Claimed { caller: Arc::clone(caller), taken, progress: Progress::Claimed };
                 // Who takes work and sees more wakes one more; in another copy if a ring for this one was not for what it took.
-                let may_wake = owes_ring || self.served.bell.is_anyone_parked();
-                if may_wake && self.look::<IS_TARGETED>().is_some() && !self.served.wake_one() && owes_ring {
-                    self.served.pass_ring_on(&self.callers);
+                if std::mem::take(&mut self.owes_ring) {
+                    // The ring may have been of any caller.
+                    if self.may_take::<IS_TARGETED>() {
+                        self.served.pass_ring_on(&self.callers);
+                    }
+                } else if self.served.bell.is_anyone_idle() && self.look::<IS_TARGETED>().is_some() {
+                    self.served.wake_one();
                 }
                 return Some(claimed);
             }
@@ -397,6 +403,7 @@ impl Puller {
             self.served.change_sleepers(|tasks| tasks.push(sleeper));
             self.sleeps = true;
             if !may_take(self) && !self.served.has_ended() {
+                self.owes_ring = false;
                 return Poll::Pending;
             }
             found_work = true;
@@ -415,10 +422,40 @@ impl Puller {
         self.owes_ring |= was_rung || found_work && own.is_none();
     }
 
+    /// Looks `looks` times for something to take, if no other worker of the copy does. It is to take, or to park, after this.
+    pub(crate) fn look_before_parking(&mut self, looks: u32) {
+        let served = Arc::clone(&self.served);
+        // Acquire: pairs with the Release below, so that one look is over before the next begins.
+        if served.has_looker.swap(true, Ordering::Acquire) {
+            return;
+        }
+        self.refresh();
+        // Where some callers are looked at now and then, a ring would be owed for what a look does not see.
+        let spares_rings = self.turns.looks_at_all();
+        if spares_rings {
+            served.bell.begin_look();
+        }
+        for _ in 0..looks {
+            self.refresh();
+            if self.look::<false>().is_some() || !served.is_open() || served.has_ended() {
+                break;
+            }
+            std::hint::spin_loop();
+        }
+        self.owes_ring |= spares_rings && served.bell.end_look();
+        served.has_looker.store(false, Ordering::Release);
+    }
+
     /// Sleeps until there may be something to take, at most for `timeout`.
     pub(crate) fn park(&mut self, timeout: Duration) {
         let served = Arc::clone(&self.served);
-        self.owes_ring |= served.bell.park(timeout.min(PARK_MAX), || served.has_ended() || self.may_take::<false>());
+        let mut is_anything = false;
+        let was_rung = served.bell.park(timeout.min(PARK_MAX), || {
+            is_anything = served.has_ended() || self.may_take::<false>();
+            is_anything
+        });
+        // Where nothing waits nothing is owed.
+        self.owes_ring = is_anything && self.owes_ring || was_rung;
     }
 }
 

@@ -158,7 +158,11 @@ fn next_request(puller: &mut Puller, waiting: Waiting) -> Option<Claimed> {
         let spins = match waiting {
             Waiting::Spin | Waiting::SpinFor(_) if puller.served().is_suspended() => false,
             Waiting::Spin => true,
-            Waiting::Park => looks < Waiting::LOOKS_BEFORE_PARKING,
+            Waiting::Park if looks == 1 => {
+                puller.look_before_parking(Waiting::LOOKS_BEFORE_PARKING);
+                continue;
+            }
+            Waiting::Park => false,
             Waiting::SpinFor(time) if looks.is_multiple_of(Waiting::LOOKS_PER_TIME) => {
                 since.get_or_insert_with(Instant::now).elapsed() < time
             }
@@ -207,9 +211,9 @@ mod tests {
             served.suspend();
             let mut puller = Puller::new(Arc::clone(&served));
             let worker = std::thread::spawn(move || next_request(&mut puller, waiting).is_none());
-            until("its sleep", || served.is_anyone_parked());
+            until("its sleep", || served.is_anyone_idle());
             served.resume();
-            until("its waking", || !served.is_anyone_parked());
+            until("its waking", || !served.is_anyone_idle());
             served.end();
             assert!(worker.join().unwrap(), "there was nothing to take");
         }

@@ -327,7 +327,7 @@ impl State {
             let copy = &self.copies[index];
             // One that stands for others takes what is for it alone.
             let is_meant = if target == 0 { !copy.is_stand_in() } else { copy.number == target };
-            if copy.is_open() && is_meant && copy.bell.is_anyone_parked() && copy.ring(&mut self.rung) {
+            if copy.is_open() && is_meant && copy.bell.is_anyone_idle() && copy.ring(&mut self.rung) {
                 self.next_copy = index + 1;
                 return;
             }
