@@ -343,9 +343,8 @@ fn delivered(delivery: Delivery) -> Input {
 
 /// A record as the core has it. Headers that do not decode are none: the core refuses the record for want of them.
 fn record_of(read: &crate::client::Record<'_>) -> record::Record {
-    let headers = read.headers().unwrap_or_default().into_iter();
-    let headers = headers
-        .map(|(name, value)| (String::from_utf8_lossy(name).into_owned().into(), value.unwrap_or_default().to_vec()));
+    let headers = read.headers().unwrap_or_default();
+    let headers = headers.into_iter().filter_map(|(name, value)| record::header(name, value));
     record::Record {
         key: read.key().map(<[u8]>::to_vec),
         headers: headers.collect(),
