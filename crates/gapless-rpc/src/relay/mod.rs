@@ -50,15 +50,12 @@
 //! | `calling` | [`RelayedCaller`]: a route of this domain is called as bytes |
 //! | `opening` | [`RelayBuilder`] and [`Relay`]: a route is served as bytes |
 //! | `request` | [`RelayedRequest`]: a request that was taken |
-//! | `errors` | errors as bytes |
 
 mod calling;
-mod errors;
 mod opening;
 mod request;
 
 pub use calling::{RelayedCall, RelayedCaller};
-pub use errors::{error_from_bytes, error_to_bytes};
 pub use gapless_registry::{INSTANCE_NAME_LENGTH_MAX, INSTANCES_MAX, Instance};
 pub use opening::{Relay, RelayBuilder};
 pub use request::RelayedRequest;

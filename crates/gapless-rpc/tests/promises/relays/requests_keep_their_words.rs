@@ -1,7 +1,7 @@
 //! A request at a relay has all that its caller has said, and a relayed call passes it on.
 
 use super::{Callers, Domains, call_of};
-use gapless_rpc::relay::{RelayedRequest, error_from_bytes, error_to_bytes};
+use gapless_rpc::relay::RelayedRequest;
 use gapless_rpc::{
     CallContext, CallError, CallOptions, Caller, CopyQuery, Domain, Headers, Json, Priority, RpcError, TraceContext,
 };
@@ -204,13 +204,4 @@ fn a_relay_is_refused_with_the_reason() {
     let long = gapless_rpc::message::described::TypeDescription { name: "x".repeat(2000), ..Default::default() };
     let long = domains.far.relayed_caller(ROUTE, long, Default::default()).unwrap_err().to_string();
     assert!(long.contains("at most 1024 are allowed"), "{long}");
-}
-
-#[test]
-fn errors_are_bytes_for_a_network() {
-    let error = CallError::Busy { route: "there".to_owned(), reason: "its limit is reached".to_owned() };
-    let expected = CallError::Busy { route: "here".to_owned(), reason: "its l".to_owned() };
-    let bytes = error_to_bytes(&error, 10);
-    assert_eq!((bytes.len(), error_from_bytes("here", &bytes)), (10, Some(expected)));
-    assert_eq!(error_from_bytes("here", &bytes[1..]), None);
 }
