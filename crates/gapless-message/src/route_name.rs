@@ -2,7 +2,7 @@
 //! them; 1 to 128 bytes in all. `shop/orders.v2` is one; `../x`, `-v`, `/shop`, `shop/` and `a b` are none. So a name is one word in a
 //! shell and no option, names no other place where somebody makes a path of it, and says the same to everybody who reads it.
 //!
-//! Names with a `.` in front are kept for notices.
+//! Names with a `.` in front are kept for the library itself: notices, and the status of bridges.
 
 /// Bytes of a route's name at most.
 pub const ROUTE_NAME_LENGTH_MAX: usize = 128;
@@ -24,7 +24,7 @@ pub enum RouteNameError {
         name: String,
     },
     /// No route of an application can have it.
-    #[error("route: names with a {HIDDEN_PREFIX:?} in front are kept for notices, {name:?} was found")]
+    #[error("route: names with a {HIDDEN_PREFIX:?} in front are kept for the library itself, {name:?} was found")]
     Hidden {
         /// What was found.
         name: String,
@@ -89,7 +89,7 @@ mod tests {
             assert!(matches!(check(name), Err(RouteNameError::NoName { .. })), "{name:?}");
             assert!(matches!(check_own(name), Err(RouteNameError::NoName { .. })), "{name:?}");
         }
-        assert!(check_own(".notices/12.ab/main").is_err(), "kept for notices");
+        assert!(check_own(".notices/12.ab/main").is_err(), "kept for the library");
     }
 
     #[test]

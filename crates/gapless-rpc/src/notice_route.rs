@@ -18,6 +18,12 @@ pub(crate) fn of(process_id: u32, started_ns: u64, type_name: &str) -> String {
     route
 }
 
+/// True for the name of a route for notices.
+#[cfg(not(loom))]
+pub(crate) fn is_one(route: &str) -> bool {
+    route.strip_prefix(HIDDEN_PREFIX).is_some_and(|rest| rest.starts_with(FIRST))
+}
+
 /// The process that receives by this route, and the type of what it receives.
 pub(crate) fn receiver(route: &str) -> Option<(u32, &str)> {
     let (process, notice) = route.strip_prefix(HIDDEN_PREFIX)?.strip_prefix(FIRST)?.split_once("/_")?;
@@ -31,5 +37,6 @@ mod tests {
         let route = super::of(16562, 0x118d_cad3, "shop::Progress<u8>");
         assert_eq!(super::receiver(&route), Some((16562, "shop--Progress-u8-")));
         assert_eq!(super::receiver("shop/notices/1.2/_Progress"), None);
+        assert!(super::is_one(&route) && !super::is_one(".bridge") && !super::is_one("notices/1.2/_Progress"));
     }
 }

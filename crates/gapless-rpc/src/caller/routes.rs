@@ -4,9 +4,9 @@ use crate::local::LocalRoute;
 use crate::message::Message;
 pub(crate) use crate::message::described::TypeKey;
 use crate::message::difference::{Shapes, of_calls, titles};
+use crate::notice_route;
 use crate::outcome::CallError;
 use crate::remote::table::{RouteTable, TablelessCounters};
-use crate::route_name::HIDDEN_PREFIX;
 use gapless_agent::foreign;
 use std::any::Any;
 use std::collections::{BTreeMap, HashMap};
@@ -149,7 +149,7 @@ impl LocalRoutes {
     }
 
     fn count_notices(&self, routes: &HashMap<String, Served>) {
-        let count = routes.keys().filter(|route| route.starts_with(HIDDEN_PREFIX)).count();
+        let count = routes.keys().filter(|route| notice_route::is_one(route)).count();
         self.notices.store(u8::try_from(count).unwrap_or(u8::MAX), Ordering::Relaxed);
     }
 

@@ -104,7 +104,7 @@ impl KnownRoute {
         Self { route, state, process_id, process_name, version, metadata, types, workers, identity, stands_for }
     }
 
-    /// Whether the route is of the library itself: one on which a process receives notices.
+    /// True for a route of the library itself: one on which a process receives notices, or a bridge is asked for its status.
     #[must_use]
     pub fn is_hidden(&self) -> bool {
         self.route.starts_with(HIDDEN_PREFIX)
@@ -142,7 +142,7 @@ impl Domain {
     }
 
     /// The routes that other processes have told of by now, since this process has begun to look ([`Domain::watch_routes`], a call), without
-    /// those for notices. Nobody is asked: the routes of a process that is stopped are as they were.
+    /// [hidden](KnownRoute::is_hidden) ones. Nobody is asked: the routes of a process that is stopped are as they were.
     #[must_use]
     pub fn offered_routes(&self) -> Vec<KnownRoute> {
         if self.shared.check_process().is_err() {

@@ -96,8 +96,9 @@ impl RouteBuilder {
         }
     }
 
-    /// A route of the library itself: hidden, without a counter file.
-    pub(super) const fn hidden(mut self) -> Self {
+    /// A route of the library itself, as of a bridge: its name begins with a `.`, it has no counter file, and it is shown and offered to
+    /// other machines to nobody who does not ask for it by name.
+    pub const fn hidden(mut self) -> Self {
         self.is_hidden = true;
         self
     }

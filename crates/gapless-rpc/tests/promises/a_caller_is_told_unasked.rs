@@ -108,5 +108,5 @@ fn a_handler_tells_its_caller_how_far_it_is() {
 fn names_of_notices_are_nobody_elses() {
     let domain = Domain::in_process("test");
     let error = domain.serve(".notices/1.1/u64").handle(|number: u64, _context| Ok(number)).unwrap_err();
-    assert!(error.to_string().contains("kept for notices"), "{error}");
+    assert!(error.to_string().contains("kept for the library"), "{error}");
 }

@@ -5,9 +5,9 @@ use super::{Attachment, Calling, KnownCopy, State};
 use crate::caller::follow_sent;
 use crate::caller::remote_call::Destination;
 use crate::caller::routes::{RouteKey, TypeKey, mismatch};
+use crate::notice_route;
 use crate::outcome::CallError;
 use crate::remote::table::{CopyState, RouteTable};
-use crate::route_name::HIDDEN_PREFIX;
 use gapless_agent::monotonic::monotonic_ns;
 use gapless_agent::wake_fd;
 use gapless_log::Region;
@@ -38,7 +38,7 @@ impl CallingSide for Calling {
         } else {
             let known = copy.routes.insert(route.name.clone(), route.clone());
             is_of_other_type = known.as_ref().is_some_and(|known| known.request != route.request);
-            copy.notices += usize::from(known.is_none() && route.name.starts_with(HIDDEN_PREFIX));
+            copy.notices += usize::from(known.is_none() && notice_route::is_one(&route.name));
         }
         let of_route = state.attached.iter().filter(|(_, attached)| *attached.key.route == *route.name);
         let indexes: Vec<u64> = of_route.map(|(index, _)| *index).collect();

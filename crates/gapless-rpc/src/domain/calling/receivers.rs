@@ -4,7 +4,6 @@ use super::{AttachedTable, Attachment, Calling, State};
 use crate::context::CallerAddress;
 use crate::notice_route;
 use crate::outcome::CallError;
-use crate::route_name::HIDDEN_PREFIX;
 use std::time::{Duration, Instant};
 
 /// Between two looks for a receiver of notices.
@@ -52,7 +51,7 @@ impl Calling {
     /// Takes out the tables whose copy has gone: of routes for notices, of which each process has its own.
     pub(super) fn take_receivers_gone(&self, state: &mut State) -> Vec<AttachedTable> {
         let is_gone = |attached: &AttachedTable| {
-            let is_of_receiver = attached.key.route.starts_with(HIDDEN_PREFIX);
+            let is_of_receiver = notice_route::is_one(&attached.key.route);
             is_of_receiver && attached.copies.is_empty() && !attached.awaits_receiver
         };
         let gone = state.attached.iter().filter(|(_, attached)| is_gone(attached));
