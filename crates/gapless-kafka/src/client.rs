@@ -44,4 +44,4 @@ pub use errors::{ClientError, ErrorKind};
 pub use native::{Header, Persistence};
 pub use producer::{Delivery, Outgoing, Producer, ProducerEvent};
 pub use settings::{Connection, ConsumerOptions, ProducerOptions, Start};
-pub use topics::{Created, TopicDescription, TopicSpec, Topics};
+pub use topics::{Created, TopicDescription, TopicDifference, TopicSpec, Topics};

@@ -17,7 +17,7 @@ mod ready;
 mod relays;
 mod running;
 
-use crate::client::ClientError;
+use crate::client::{ClientError, TopicDifference};
 use crate::config::{BridgeConfig, DomainPlace};
 use crate::effects::{BridgeError, Notice};
 use gapless_agent::monotonic::monotonic_ns;
@@ -74,8 +74,8 @@ pub enum BridgeEvent {
     TopicDiffers {
         /// Topic.
         topic: String,
-        /// Differences, in words.
-        differences: Vec<String>,
+        /// Differences.
+        differences: Vec<TopicDifference>,
     },
 }
 
@@ -119,7 +119,8 @@ impl std::fmt::Display for BridgeEvent {
             Self::Notice(notice) => notice.fmt(f),
             Self::NotRelayed { route, reason } => write!(f, "the route {route} is not served here: {reason}"),
             Self::TopicDiffers { topic, differences } => {
-                write!(f, "the topic {topic} has other settings than expected: {}", differences.join("; "))
+                let words: Vec<_> = differences.iter().map(ToString::to_string).collect();
+                write!(f, "the topic {topic} has other settings than expected: {}", words.join("; "))
             }
         }
     }

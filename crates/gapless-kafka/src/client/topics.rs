@@ -11,6 +11,7 @@ use rdkafka::consumer::{BaseConsumer, Consumer as _, ConsumerContext};
 use rdkafka::error::KafkaError;
 use rdkafka::types::RDKafkaErrorCode;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::ops::Range;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -76,8 +77,45 @@ pub struct TopicDescription {
 pub enum Created {
     /// Made by this call.
     New,
-    /// There before. Differences from the specification, each in words; none if it is as specified.
-    Existing(Vec<String>),
+    /// There before. Differences from the specification; none if it is as specified.
+    Existing(Vec<TopicDifference>),
+}
+
+/// A setting of a topic that is not as specified.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TopicDifference {
+    /// Name of the setting, or `partitions`.
+    pub setting: String,
+    /// The topic's value; `None` where the broker does not know the setting.
+    pub found: Option<String>,
+    /// The specified value.
+    pub expected: String,
+    /// The protocol of bridges does not hold with it.
+    pub is_fatal: bool,
+}
+
+impl TopicDifference {
+    fn new(setting: &str, found: Option<&str>, expected: &str) -> Self {
+        let is_fatal = match setting {
+            // Deadlines need the broker's time, leases need to be kept.
+            "message.timestamp.type" | "cleanup.policy" => true,
+            // A form that this build does not read would stop its reader.
+            "compression.type" => found.is_some_and(|found| !["uncompressed", "lz4", "snappy"].contains(&found)),
+            _ => false,
+        };
+        let (found, expected) = (found.map(str::to_owned), expected.to_owned());
+        Self { setting: setting.to_owned(), found, expected, is_fatal }
+    }
+}
+
+impl fmt::Display for TopicDifference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { setting, found, expected, .. } = self;
+        match found {
+            Some(found) => write!(f, "{setting} is {found}; expected {expected}"),
+            None => write!(f, "{setting} is unknown to the broker; expected {expected}"),
+        }
+    }
 }
 
 struct Probe {
@@ -273,20 +311,15 @@ impl Topics {
     }
 }
 
-/// Differences of a topic from its specification, in words.
-fn differences(wanted: &TopicSpec, found: &TopicDescription) -> Vec<String> {
-    let mut told = Vec::new();
-    if found.partitions != 1 {
-        told.push(format!("it has {} partitions; expected 1", found.partitions));
-    }
-    for (name, value) in &wanted.settings {
-        match found.settings.get(name) {
-            Some(found) if found == value => (),
-            Some(found) => told.push(format!("{name} is {found}; expected {value}")),
-            None => told.push(format!("{name} is unknown to the broker; expected {value}")),
-        }
-    }
-    told
+/// Differences of a topic from its specification.
+fn differences(wanted: &TopicSpec, found: &TopicDescription) -> Vec<TopicDifference> {
+    let partitions = found.partitions.to_string();
+    let partitions = (partitions != "1").then(|| TopicDifference::new("partitions", Some(&partitions), "1"));
+    let settings = wanted.settings.iter().filter_map(|(name, expected)| {
+        let found = found.settings.get(name).map(String::as_str);
+        (found != Some(expected)).then(|| TopicDifference::new(name, found, expected))
+    });
+    partitions.into_iter().chain(settings).collect()
 }
 
 struct Unpark(Thread);
@@ -323,21 +356,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn differences_are_told_in_words() {
+    fn differences_have_words_and_weight() {
         let wanted = TopicSpec::inbox("a", Duration::from_secs(60), Compression::Lz4);
         let mut settings: BTreeMap<String, String> = wanted.settings.iter().cloned().collect();
         let found = TopicDescription { partitions: 1, settings: settings.clone() };
-        assert_eq!(differences(&wanted, &found), [""; 0]);
+        assert_eq!(differences(&wanted, &found), []);
         settings.insert("retention.ms".to_owned(), "5".to_owned());
         settings.remove("cleanup.policy");
         settings.insert("compression.type".to_owned(), "producer".to_owned());
         let found = TopicDescription { partitions: 3, settings };
         let expected = [
-            "it has 3 partitions; expected 1",
-            "cleanup.policy is unknown to the broker; expected delete",
-            "retention.ms is 5; expected 60000",
-            "compression.type is producer; expected lz4",
+            ("partitions is 3; expected 1", false),
+            ("cleanup.policy is unknown to the broker; expected delete", true),
+            ("retention.ms is 5; expected 60000", false),
+            ("compression.type is producer; expected lz4", true),
         ];
-        assert_eq!(differences(&wanted, &found), expected);
+        let expected = expected.map(|(words, is_fatal)| (words.to_owned(), is_fatal));
+        let differences = differences(&wanted, &found);
+        let found: Vec<_> = differences.iter().map(|each| (each.to_string(), each.is_fatal)).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn unread_compression_is_fatal() {
+        let is_fatal = |setting, found| TopicDifference::new(setting, Some(found), "lz4").is_fatal;
+        assert!(is_fatal("compression.type", "zstd") && is_fatal("compression.type", "producer"));
+        assert!(!is_fatal("compression.type", "snappy") && is_fatal("message.timestamp.type", "CreateTime"));
     }
 }

@@ -32,7 +32,10 @@ fn topics_are_made() {
     assert_eq!(topics.ensure(&presence, PATIENCE).unwrap(), Created::New);
     let other = TopicSpec { name: "a.presence".to_owned(), ..inbox.clone() };
     let Created::Existing(differences) = topics.ensure(&other, PATIENCE).unwrap() else { panic!("it is there") };
-    assert!(differences.iter().any(|told| told == "cleanup.policy is compact; expected delete"), "{differences:?}");
+    assert!(
+        differences.iter().any(|each| each.to_string() == "cleanup.policy is compact; expected delete"),
+        "{differences:?}"
+    );
 
     // A reader of a topic that is removed is told so, and reads the next topic of that name.
     let producer = producer(&connection);
