@@ -16,6 +16,8 @@
 //! # Ok::<(), gapless_client::ClientError>(())
 //! ```
 
+mod files;
+
 use crate::record::names::{BRIDGE_NAME_LENGTH_MAX, PREFIX_LENGTH_MAX, is_bridge_name, is_prefix, is_topic};
 use crate::route_filter::RouteFilter;
 use crate::segments::AssemblyLimits;
@@ -26,6 +28,9 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
+
+pub use files::FileCheck;
+pub(crate) use files::is_secret;
 
 /// Bytes of a payload at most, of requests and replies.
 pub const PAYLOAD_BYTES_MAX: usize = 16 << 20;
@@ -44,8 +49,6 @@ const OWN_PROPERTIES: [&str; 10] = [
     "request.required.acks",
     "transactional.id",
 ];
-/// Parts of the names of properties whose values are secret.
-const SECRET_PARTS: [&str; 3] = ["password", "secret", "key.pem"];
 
 /// The file of a bridge.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,7 +92,7 @@ pub enum Compression {
 /// Place of a value that is secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Secret {
-    /// The first line of a file.
+    /// The text of a file, without line breaks at its end.
     File(PathBuf),
     /// A variable of the environment.
     Environment(String),
@@ -177,7 +180,8 @@ pub struct CoreOptions {
 }
 
 impl BridgeConfig {
-    /// Reads the file `path`. Relative paths in it are relative to the file.
+    /// Reads the file `path`. Relative paths in it are relative to its folder: those of secrets, of properties whose names end with
+    /// `.location`, `.file` or `.keytab`, and of the domain.
     ///
     /// # Errors
     /// [`ClientError::File`] if it cannot be read; as for [`BridgeConfig::parse`].
@@ -187,11 +191,7 @@ impl BridgeConfig {
         let text = read_text(path).map_err(|source| ClientError::File { path: name.clone(), source })?;
         let mut config = Self::parse(&text, &name)?;
         let base = path.parent().unwrap_or(Path::new(""));
-        for (_, secret) in &mut config.secrets {
-            if let Secret::File(file) = secret {
-                *file = base.join(&*file);
-            }
-        }
+        config.resolve_paths(base);
         if let DomainPlace::Directory(directory) = &mut config.domain {
             *directory = base.join(&*directory);
         }
@@ -258,7 +258,7 @@ impl BridgeConfig {
 }
 
 impl Secret {
-    /// The value, without a line break at its end.
+    /// The value, without line breaks at its end.
     ///
     /// # Errors
     /// The file or the variable, and why it cannot be read.
@@ -340,7 +340,7 @@ fn properties(table: Table<'_>) -> Result<Vec<(String, String)>, ClientError> {
     let mut read = Vec::new();
     for (name, value) in table.named_values() {
         check_property(&name, &value)?;
-        if SECRET_PARTS.iter().any(|part| name.contains(part)) && !name.ends_with("location") {
+        if is_secret(&name) {
             let example =
                 "a secret is allowed in [kafka.secrets] alone, as { file = \"…\" } or { environment = \"…\" }";
             return Err(value.refuse(example));

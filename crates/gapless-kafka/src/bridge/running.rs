@@ -64,12 +64,7 @@ impl Running {
         let ready = Arc::clone(&shared.ready);
         let machine = rustix::system::uname().nodename().to_string_lossy().into_owned();
         let process = format!("process {}", std::process::id());
-        let mut connection = Connection::new(&config.brokers.join(","), &format!("gapless-bridge-{}", config.name));
-        connection.properties.clone_from(&config.properties);
-        for (name, secret) in &config.secrets {
-            let value = secret.read().map_err(|error| RunError::Secret(error.to_string()))?;
-            connection.properties.push((name.clone(), value));
-        }
+        let connection = Connection::of_bridge(&config).map_err(RunError::Secret)?;
         let compression = config.compression;
         // Headers have room beside the longest segment.
         let record_bytes_max =

@@ -1,5 +1,6 @@
 //! Errors as plain kinds, with the words of the broker or of librdkafka.
 
+use crate::config::is_secret;
 use rdkafka::error::KafkaError;
 use rdkafka::types::RDKafkaErrorCode as Code;
 
@@ -66,8 +67,7 @@ impl ClientError {
     pub(super) fn of(operation: &str, error: &KafkaError) -> Self {
         match error {
             KafkaError::ClientConfig(result, words, name, _) => {
-                let is_secret = SECRETS.iter().any(|part| name.contains(part));
-                let words = if is_secret { "its value is not accepted" } else { words.as_str() };
+                let words = if is_secret(name) { "its value is not accepted" } else { words.as_str() };
                 let reason = format!("property {name}: {words}");
                 Self::plain(ErrorKind::Configuration, operation, &format!("{result:?}"), reason)
             }
@@ -99,9 +99,6 @@ impl ClientError {
         Self { kind, operation: operation.to_owned(), code: code.to_owned(), reason, is_fatal: false }
     }
 }
-
-/// Parts of the names of properties whose values are secret.
-const SECRETS: [&str; 6] = ["password", "secret", "token", "jaas", ".pem", "sasl.oauthbearer.config"];
 
 fn kind(code: Code) -> ErrorKind {
     match code {

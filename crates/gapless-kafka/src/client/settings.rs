@@ -1,7 +1,7 @@
 //! Addresses, properties, options of producer and consumer.
 
 use super::errors::{ClientError, ErrorKind};
-use crate::config::Compression;
+use crate::config::{BridgeConfig, Compression};
 use rdkafka::ClientConfig;
 use rdkafka::config::RDKafkaLogLevel;
 use std::fmt;
@@ -39,6 +39,28 @@ impl Connection {
             unknown_topic_after: Duration::from_secs(5),
             properties: Vec::new(),
         }
+    }
+
+    /// Brokers, properties and secrets of a bridge's file.
+    ///
+    /// # Errors
+    /// A secret that cannot be read, by its place, and why.
+    pub fn of_bridge(config: &BridgeConfig) -> Result<Self, String> {
+        let mut connection = Self::new(&config.brokers.join(","), &format!("gapless-bridge-{}", config.name));
+        connection.properties.clone_from(&config.properties);
+        for (name, secret) in &config.secrets {
+            connection.properties.push((name.clone(), secret.read()?));
+        }
+        Ok(connection)
+    }
+
+    /// Has librdkafka read the properties. No broker is asked.
+    ///
+    /// # Errors
+    /// [`Configuration`](ErrorKind::Configuration): a property that librdkafka does not accept, by its name, or one of another build.
+    pub fn check(&self) -> Result<(), ClientError> {
+        let native = self.config(&[], &[])?.create_native_config();
+        native.map(drop).map_err(|error| ClientError::of("read the properties", &error))
     }
 
     /// With a property more.
@@ -249,6 +271,24 @@ mod tests {
         assert_eq!(config.get("linger.ms"), Some("7"));
         assert_eq!(config.get("bootstrap.servers"), Some("a:1"));
         assert_eq!(config.get("group.id"), Some("d"));
+    }
+
+    #[test]
+    fn properties_are_checked_without_a_broker() {
+        let file = |property: &str| {
+            let text = format!("[kafka]\nbrokers = [\"a:1\", \"b:2\"]\nname = \"c\"\n[kafka.properties]\n{property}\n");
+            Connection::of_bridge(&BridgeConfig::parse(&text, "bridge.toml").unwrap()).unwrap()
+        };
+        let connection = file("\"linger.ms\" = 7");
+        assert_eq!((&*connection.brokers, &*connection.client_id), ("a:1,b:2", "gapless-bridge-c"));
+        assert_eq!(connection.check(), Ok(()));
+        for (property, expected) in [
+            ("\"linger.mss\" = 7", "property linger.mss: No such configuration property"),
+            ("\"security.protocol\" = \"tls\"", "property security.protocol: Invalid value \"tls\""),
+        ] {
+            let refused = file(property).check().unwrap_err();
+            assert!(refused.reason.starts_with(expected), "{refused}");
+        }
     }
 
     #[test]
