@@ -13,12 +13,14 @@
 //! | `leases` | the leases of others, and the own one |
 //! | `signs_of_life` | heartbeats, the broker's state and clock |
 //! | `input` | [`Input`]: an event for a core |
+//! | `status` | the state of a bridge, for its operator |
 
 mod ending;
 mod inbox;
 mod input;
 mod leases;
 mod signs_of_life;
+mod status;
 
 use crate::calls_in::{CallsIn, Turn};
 use crate::calls_out::{Appended, CallsOut, NotAppended, OutgoingCall};

@@ -151,6 +151,11 @@ impl CallsIn {
         self.by_route.get(route).copied().unwrap_or(0)
     }
 
+    /// Requests in flight of a sender.
+    pub(crate) fn load(&self, sender: &BridgeId) -> Load {
+        self.loads.get(&sender.to_string()).copied().unwrap_or_default()
+    }
+
     /// Takes no more requests.
     pub(crate) const fn stop(&mut self) {
         self.is_stopping = true;

@@ -1,7 +1,10 @@
 //! [`Counters`]: records that changed nothing, by their reason.
 
+use serde::{Deserialize, Serialize};
+
 /// Numbers since the start.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Counters {
     /// Records that were read before.
     pub repeated_records: u64,

@@ -23,6 +23,7 @@
 //! | [`record`] | records and their headers |
 //! | [`outcome`] | [`Outcome`](outcome::Outcome): how a call ends, and its form in a record |
 //! | [`route_filter`] | the lists of routes that are offered and taken |
+//! | [`status`] | [`BridgeStatus`](status::BridgeStatus): the state of a running bridge |
 #![deny(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test fails by panicking"))]
 
@@ -43,5 +44,6 @@ pub mod presence;
 pub mod record;
 pub mod route_filter;
 pub mod segments;
+pub mod status;
 
 pub use bridge_core::BridgeCore;

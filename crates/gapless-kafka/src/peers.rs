@@ -1,5 +1,7 @@
 //! `Peers`: the other bridges, as their leases say, the load that this bridge puts on them, and the choice of one for a call.
 
+mod status;
+
 use crate::config::Limits;
 use crate::effects::{RemoteInstance, RemoteRoute};
 use crate::outcome::Ended;
@@ -8,6 +10,7 @@ use crate::record::names::{self, BridgeId};
 use crate::route_filter::{RouteFilter, any_matches};
 use gapless_agent::monotonic::saturating_ns;
 use gapless_wire::split_mix;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -28,6 +31,8 @@ pub(crate) struct Peer {
     lease: Lease,
     /// Append time of the last lease, ms.
     pub(crate) lease_append_ms: i64,
+    /// The same as ns of the monotonic clock, about.
+    lease_ns: u64,
     /// Time until which the lease is good, ns of the monotonic clock.
     good_until_ns: u64,
     state: PeerState,
@@ -40,8 +45,10 @@ pub(crate) struct Peer {
     unanswered_ns: Option<u64>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum PeerState {
+/// State of another bridge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PeerState {
     /// The lease is good, and the inbox is read as far as known.
     Alive,
     /// The lease is over.
@@ -53,10 +60,12 @@ enum PeerState {
 }
 
 /// Calls and their bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Load {
-    pub(crate) calls: u32,
-    pub(crate) bytes: u64,
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Load {
+    /// Calls in flight.
+    pub calls: u32,
+    /// Bytes of their requests.
+    pub bytes: u64,
 }
 
 impl Load {
@@ -154,6 +163,7 @@ impl Peers {
     pub(crate) fn read_lease(&mut self, name: &str, lease: Lease, at: LeaseTime) -> LeaseNews {
         let good_ns = (lease.lease_ms * 1_000_000).saturating_sub(at.age_ns);
         let good_until_ns = at.now_ns + good_ns;
+        let lease_ns = at.now_ns.saturating_sub(at.age_ns);
         self.expiry_ns = self.expiry_ns.min(good_until_ns);
         let Some(index) = self.find(name) else {
             let Some(index) = self.free_place() else { return LeaseNews::Stale };
@@ -166,6 +176,7 @@ impl Peers {
                 mark: lease.mark,
                 lease,
                 lease_append_ms: at.append_ms,
+                lease_ns,
                 good_until_ns,
                 state: PeerState::Alive,
                 load: Load::default(),
@@ -181,7 +192,7 @@ impl Peers {
             return LeaseNews::Began { old: None };
         };
         let peer = &mut self.peers[index];
-        peer.lease_append_ms = at.append_ms;
+        (peer.lease_append_ms, peer.lease_ns) = (at.append_ms, lease_ns);
         if lease.incarnation == peer.id.incarnation {
             let was = peer.state;
             // Leases of a backlog are old, and do not shorten a younger one.
@@ -316,8 +327,10 @@ impl Peers {
     /// Takes away the time that the leases have aged, which is known only now.
     pub(crate) fn age(&mut self, age_ns: impl Fn(i64) -> u64, now_ns: u64) {
         for peer in &mut self.peers {
-            let good_ns = (peer.lease.lease_ms * 1_000_000).saturating_sub(age_ns(peer.lease_append_ms));
+            let age_ns = age_ns(peer.lease_append_ms);
+            let good_ns = (peer.lease.lease_ms * 1_000_000).saturating_sub(age_ns);
             peer.good_until_ns = now_ns + good_ns;
+            peer.lease_ns = now_ns.saturating_sub(age_ns);
         }
         self.expiry_ns = now_ns;
     }

@@ -178,7 +178,7 @@ fn shorten(words: &mut String) {
 }
 
 /// Numbers of 64 bits as 16 hexadecimal digits: readers of JSON in other languages lose bits of greater numbers than 2^53.
-mod digits {
+pub(crate) mod digits {
     use super::{Deserialize, Deserializer, Serializer};
 
     pub fn serialize<S: Serializer>(number: &u64, serializer: S) -> Result<S::Ok, S::Error> {

@@ -9,6 +9,7 @@
 //! | `calls` | calls of the domain for others |
 //! | `offers` | the routes that the domain serves |
 //! | `ready` | the sources that have something for the thread |
+//! | `status` | the route of the bridge's status |
 
 mod broker;
 mod calls;
@@ -16,14 +17,17 @@ mod offers;
 mod ready;
 mod relays;
 mod running;
+mod status;
 
 use crate::client::{ClientError, TopicDifference};
 use crate::config::{BridgeConfig, DomainPlace};
 use crate::effects::{BridgeError, Notice};
 use gapless_agent::monotonic::monotonic_ns;
+use gapless_rpc::domain::ServedRoute;
 use gapless_rpc::{Domain, DomainOptions, RpcError};
 use ready::{Ready, Source};
 use running::Running;
+use status::StatusDesk;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -35,6 +39,7 @@ use std::time::Duration;
 pub struct Bridge {
     thread: Option<JoinHandle<Result<(), RunError>>>,
     shared: Arc<Shared>,
+    _status_route: ServedRoute,
 }
 
 /// Shared by the bridge's thread and its owner.
@@ -42,6 +47,7 @@ pub struct Bridge {
 struct Shared {
     ready: Arc<Ready>,
     is_stopping: AtomicBool,
+    status: StatusDesk,
 }
 
 /// An event of a bridge, for its operator.
@@ -165,7 +171,7 @@ impl Bridge {
     ///
     /// # Errors
     /// A secret that cannot be read, a domain that cannot be opened, a machine without threads or descriptors.
-    pub fn start(config: BridgeConfig, told: impl FnMut(&BridgeEvent) + Send + 'static) -> Result<Self, RunError> {
+    pub fn start(config: BridgeConfig, mut told: impl FnMut(&BridgeEvent) + Send + 'static) -> Result<Self, RunError> {
         let process_name = format!("bridge {}", config.name);
         let options = DomainOptions { process_name: Some(process_name), slots: 4096, ..DomainOptions::default() };
         let domain = match &config.domain {
@@ -174,12 +180,19 @@ impl Bridge {
             DomainPlace::Directory(path) => Domain::open_directory(path, options)?,
         };
         let ready = Arc::<Ready>::default();
-        let shared = Arc::new(Shared { ready, is_stopping: AtomicBool::new(false) });
+        let status = StatusDesk::new(config.brokers.clone());
+        let shared = Arc::new(Shared { ready, is_stopping: AtomicBool::new(false), status });
+        let status_route = status::serve(&domain, &shared)?;
+        let noting = Arc::clone(&shared);
+        let told = move |event: &BridgeEvent| {
+            noting.status.note(event);
+            told(event);
+        };
         let run = Running::new(config, domain, Arc::clone(&shared), Box::new(told))?;
         let system = |error| RunError::System { operation: "starting the thread of a bridge", error };
         let thread =
             std::thread::Builder::new().name("gapless-bridge".to_owned()).spawn(move || run.run()).map_err(system)?;
-        Ok(Self { thread: Some(thread), shared })
+        Ok(Self { thread: Some(thread), shared, _status_route: status_route })
     }
 
     /// Begins a clean stop: nothing new is taken, calls under way have the stop time of the file to end.

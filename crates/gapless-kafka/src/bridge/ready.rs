@@ -11,6 +11,8 @@ use std::time::Duration;
 pub(super) enum Source {
     /// The owner of the bridge.
     Owner,
+    /// A call of the status route.
+    Status,
     /// A client of the broker.
     Broker,
     /// The routes of the domain have changed.

@@ -77,6 +77,11 @@ impl Relays {
         }
     }
 
+    /// True while the route is served here.
+    pub(super) fn serves(&self, route: &str) -> bool {
+        self.numbers.contains_key(route)
+    }
+
     /// Takes the requests that wait at a relay.
     pub(super) fn take(&mut self, number: u64, into: &mut VecDeque<Input>) {
         let Some(relay) = self.relays.get_mut(&number) else { return };

@@ -11,6 +11,7 @@ use crate::client::{Connection, ProducerOptions, TopicSpec};
 use crate::config::BridgeConfig;
 use crate::effects::{Effect, OutgoingRecord, Token};
 use crate::record::names;
+use crate::status::BridgeStatus;
 use gapless_rpc::Domain;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -160,6 +161,7 @@ impl Running {
                 }
                 self.take_from_broker()?;
             }
+            Source::Status => self.shared.status.answer(|| self.status()),
             Source::Routes => {
                 // Only the newest counts, and before the start they would pile up.
                 self.inputs.retain(|input| !matches!(input, Input::Offers(_)));
@@ -170,6 +172,13 @@ impl Running {
             Source::Call(call) => self.inputs.extend(self.calls.look(call)),
         }
         Ok(())
+    }
+
+    /// The state of this bridge.
+    fn status(&self) -> BridgeStatus {
+        let mut status = self.core.status(now());
+        status.taken.iter_mut().for_each(|taken| taken.is_served = self.relays.serves(&taken.route));
+        status
     }
 
     /// Gives the core its inputs, also those that follow from effects. The end of the bridge if it has come.

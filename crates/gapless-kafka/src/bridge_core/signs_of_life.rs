@@ -31,6 +31,8 @@ impl TopicEnd {
 pub(super) struct Broker {
     /// Time since which nothing has come back, ns of the monotonic clock.
     pub(super) lost_ns: Option<u64>,
+    /// Time since which own records have come back, ns of the monotonic clock; `None` before the first.
+    pub(super) connected_ns: Option<u64>,
     /// The client's last words.
     pub(super) words: String,
 }
@@ -59,7 +61,7 @@ impl BridgeCore {
 
     /// The reason for which nothing can be sent, if the broker is lost.
     pub(super) fn broker_words(&self, now_ns: u64) -> Option<String> {
-        let Broker { lost_ns, words } = &self.broker;
+        let Broker { lost_ns, words, .. } = &self.broker;
         let seconds = now_ns.saturating_sub((*lost_ns)?) / 1_000_000_000;
         let more = if words.is_empty() { String::new() } else { format!(" ({words})") };
         Some(format!("the broker of bridge {} cannot be reached since {seconds} s{more}", self.id.name))
@@ -89,6 +91,7 @@ impl BridgeCore {
         }
         if topic == Topic::Presence && self.phase == Phase::Joining {
             self.phase = Phase::Serving;
+            self.broker.connected_ns.get_or_insert(now_ns);
             let time = self.presence_end.time;
             self.peers.age(|append_ms| time.age_ns(append_ms, now_ns), now_ns);
             // Bridges that have gone without a word are no news.
@@ -100,7 +103,7 @@ impl BridgeCore {
             && self.inbox_end.echo_ns > lost_ns
             && self.presence_end.echo_ns > lost_ns
         {
-            self.broker = Broker::default();
+            self.broker = Broker { connected_ns: Some(now_ns), ..Broker::default() };
             self.peers.be_patient(now_ns + self.lease_ns());
             effects.push(Effect::Notice(Notice::BrokerBack));
         }

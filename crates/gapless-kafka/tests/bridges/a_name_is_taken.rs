@@ -1,14 +1,12 @@
 //! Two bridges of one name: the one that came first ends, with both named.
 
-use crate::machines::{Machine, Work};
+use crate::machines::{ALL, Machine, Work};
 use gapless_testkit::kafka_broker::KafkaBroker;
 use gapless_testkit::scenarios::Module;
 
 pub fn module() -> Module {
     Module::new(module_path!()).scenario("the_first_one_ends", the_first_one_ends)
 }
-
-const ALL: &str = "\"work/**\"";
 
 fn the_first_one_ends() {
     let Some(broker) = KafkaBroker::start(&[]) else { return };

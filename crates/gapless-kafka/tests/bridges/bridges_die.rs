@@ -1,6 +1,6 @@
 //! A bridge or an instance dies or stands still: each call has a typed outcome, long before its time is over.
 
-use crate::machines::{Machine, ROUTE, Work};
+use crate::machines::{ALL, Machine, ROUTE, Work};
 use gapless_rpc::{Call, CallError, CallOptions, Retry};
 use gapless_testkit::kafka_broker::KafkaBroker;
 use gapless_testkit::scenarios::Module;
@@ -17,7 +17,6 @@ pub fn module() -> Module {
         .scenario("ten_thousand_calls_are_under_way", ten_thousand_calls_are_under_way)
 }
 
-const ALL: &str = "\"work/**\"";
 /// Time of calls that end by something else.
 const LONG: Duration = Duration::from_secs(600);
 

@@ -1,6 +1,6 @@
 //! The broker dies and comes back: calls inside a machine go on, routes of others say so and come back by themselves.
 
-use crate::machines::{Machine, Work};
+use crate::machines::{ALL, Machine, Work};
 use gapless_rpc::CallError;
 use gapless_testkit::kafka_broker::KafkaBroker;
 use gapless_testkit::scenarios::Module;
@@ -11,8 +11,6 @@ pub fn module() -> Module {
         .scenario("the_broker_is_killed", the_broker_is_killed)
         .scenario("the_broker_comes_later", the_broker_comes_later)
 }
-
-const ALL: &str = "\"work/**\"";
 
 fn the_broker_is_killed() {
     let Some(mut broker) = KafkaBroker::start(&[]) else { return };

@@ -1,6 +1,6 @@
 //! A program that knows only Kafka calls a route by the documented protocol, in JSON.
 
-use crate::machines::Machine;
+use crate::machines::{ALL, Machine};
 use gapless_testkit::kafka_broker::KafkaBroker;
 use gapless_testkit::scenarios::Module;
 use std::path::Path;
@@ -14,7 +14,7 @@ fn a_java_program_calls() {
     let Some(broker) = KafkaBroker::start(&[]) else { return };
     let there = Machine::new("there");
     let _instance = there.instance("one");
-    let other = there.bridge(&broker, "\"work/**\"", "");
+    let other = there.bridge(&broker, ALL, "");
     other.until_event("serving");
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../benchmarks/peers/kafka/broker");
     let call = |json: &str| {

@@ -15,6 +15,8 @@ use tempfile::TempDir;
 
 /// The route of most scenarios.
 pub const ROUTE: &str = "work/do";
+/// The filter of all routes of the machines.
+pub const ALL: &str = "\"work/**\"";
 
 /// A request of the route.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Message)]

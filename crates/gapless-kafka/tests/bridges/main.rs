@@ -6,6 +6,7 @@
 mod machines;
 
 mod a_name_is_taken;
+mod bridges_are_watched;
 mod bridges_die;
 mod brokers_die;
 mod foreign_programs_call;
@@ -17,6 +18,7 @@ fn main() -> ExitCode {
     machines::be_a_part_if_asked();
     gapless_testkit::scenarios::run(vec![
         routes_of_others_are_called::module(),
+        bridges_are_watched::module(),
         bridges_die::module(),
         brokers_die::module(),
         a_name_is_taken::module(),

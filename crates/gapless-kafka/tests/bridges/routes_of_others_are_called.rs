@@ -1,6 +1,6 @@
 //! A route of another machine is called as one of this machine.
 
-use crate::machines::{Machine, ROUTE, Work};
+use crate::machines::{ALL, Machine, ROUTE, Work};
 use gapless_rpc::{CallError, CallOptions, Headers, Json};
 use gapless_testkit::kafka_broker::KafkaBroker;
 use gapless_testkit::scenarios::Module;
@@ -15,8 +15,6 @@ pub fn module() -> Module {
         .scenario("long_payloads_go_in_segments", long_payloads_go_in_segments)
         .scenario("nothing_goes_unasked", nothing_goes_unasked)
 }
-
-const ALL: &str = "\"work/**\"";
 
 fn calls_have_their_outcomes() {
     let Some(broker) = KafkaBroker::start(&[]) else { return };

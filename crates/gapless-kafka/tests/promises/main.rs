@@ -9,3 +9,4 @@ mod foreign_programs_call;
 mod limits_hold;
 mod routes_are_chosen;
 mod segments_come_whole;
+mod status_is_true;

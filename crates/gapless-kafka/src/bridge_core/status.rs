@@ -1,0 +1,67 @@
+//! The state of a bridge, for its operator.
+
+use super::{BridgeCore, Phase};
+use crate::record::PROTOCOL_VERSION;
+use crate::route_filter::any_matches;
+use crate::status::{BridgePhase, BridgeStatus, BrokerStatus, OfferedStatus, RefusedPeer, TakenStatus};
+use gapless_agent::Now;
+
+impl BridgeCore {
+    /// The state at a time, of which only the monotonic clock is read. Process id, running time, addresses and refusals of the broker are left
+    /// to the core's owner, and so is [`TakenStatus::is_served`].
+    #[must_use]
+    pub fn status(&self, now: Now) -> BridgeStatus {
+        let now_ns = now.monotonic_ns;
+        let refused = |name: &str| self.refused_leases.contains_key(name);
+        let mut refused_peers: Vec<_> = self.refused_leases.iter().collect();
+        refused_peers.sort_unstable();
+        let refused_peers =
+            refused_peers.into_iter().map(|(name, reason)| RefusedPeer { name: name.clone(), reason: reason.clone() });
+        let offered = self.offers.iter().filter(|offer| any_matches(&self.options.offer, &offer.route));
+        let offered = offered.map(|offer| OfferedStatus {
+            route: offer.route.clone(),
+            instances: offer.instances.iter().filter(|instance| instance.is_open).count(),
+            calls: self.calls_in.in_flight(&offer.route),
+        });
+        let taken = self.relayed.values().map(|remote| TakenStatus {
+            route: remote.route.clone(),
+            instances: remote.instances.len(),
+            bridges: self.peers.offering(&remote.route),
+            is_served: false,
+        });
+        BridgeStatus {
+            name: self.id.name.to_string(),
+            prefix: self.options.prefix.clone(),
+            incarnation: self.id.incarnation,
+            protocol: PROTOCOL_VERSION,
+            machine: self.options.machine.clone(),
+            process_id: 0,
+            running_ms: 0,
+            phase: match self.phase {
+                Phase::New | Phase::Marking { .. } | Phase::Reading => BridgePhase::Starting,
+                Phase::Joining => BridgePhase::Joining,
+                Phase::Serving => BridgePhase::Serving,
+                Phase::Stopping { .. } | Phase::Leaving { .. } | Phase::Ended => BridgePhase::Stopping,
+            },
+            broker: self.broker_status(now_ns),
+            peers: self.peers.status(&self.calls_in, now_ns).filter(|peer| !refused(&peer.name)).collect(),
+            refused_peers: refused_peers.collect(),
+            offered: offered.collect(),
+            routes_left_out: self.routes_left_out,
+            taken: taken.collect(),
+            counters: self.counters,
+        }
+    }
+
+    fn broker_status(&self, now_ns: u64) -> BrokerStatus {
+        let is_connected = self.is_joined() && self.broker.lost_ns.is_none();
+        let since_ns = if is_connected { self.broker.connected_ns } else { self.broker.lost_ns };
+        let words = Some(&self.broker.words).filter(|words| !is_connected && !words.is_empty());
+        BrokerStatus {
+            is_connected,
+            since_ms: since_ns.map(|since_ns| now_ns.saturating_sub(since_ns) / 1_000_000),
+            reason: words.cloned(),
+            ..BrokerStatus::default()
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! The status of a bridge: its peers, routes, calls and broker, as they are.
+
+use super::world::{MS, ROUTE, SECOND, World};
+use gapless_agent::Now;
+use gapless_kafka::peers::{Load, PeerState};
+use gapless_kafka::status::{BridgePhase, BridgeStatus, OfferedStatus, RefusedPeer, TakenStatus};
+
+fn status(world: &World, bridge: usize) -> BridgeStatus {
+    world.bridges[bridge].core.status(Now { monotonic_ns: world.now_ns, epoch_ns: 0 })
+}
+
+#[test]
+fn both_ends_count_a_call() {
+    let mut world = World::of(1, &["a", "b"]);
+    world.call(0, "wait", None);
+    world.run_for(100 * MS);
+    let (caller, server) = (status(&world, 0), status(&world, 1));
+    let load = Load { calls: 1, bytes: "1 wait".len() as u64 };
+    for (status, other, to, from) in [(&caller, "b", load, Load::default()), (&server, "a", Load::default(), load)] {
+        assert_eq!(status.phase, BridgePhase::Serving);
+        let [peer] = &status.peers[..] else { panic!("{status:?}") };
+        assert_eq!((&*peer.name, &*peer.machine, peer.state), (other, &*format!("machine-{other}"), PeerState::Alive));
+        assert_eq!((peer.protocol, peer.routes, peer.calls_to, peer.calls_from), (1, 1, to, from));
+        assert!(peer.heard_ms <= 1_100, "{peer:?}");
+    }
+    assert_eq!(caller.peers[0].incarnation, server.incarnation);
+    assert_eq!(server.offered, [OfferedStatus { route: ROUTE.to_owned(), instances: 1, calls: 1 }]);
+    let taken = TakenStatus { route: ROUTE.to_owned(), instances: 1, bridges: vec!["b".to_owned()], is_served: false };
+    assert_eq!(caller.taken, [taken]);
+    let json = serde_json::to_vec(&caller).unwrap();
+    assert_eq!(serde_json::from_slice::<BridgeStatus>(&json).unwrap(), caller);
+}
+
+#[test]
+fn a_lost_broker_has_its_time() {
+    let mut world = World::of(2, &["a", "b"]);
+    let begun = status(&world, 0).broker;
+    assert!(begun.is_connected && begun.since_ms.is_some_and(|since_ms| since_ms <= 3_000), "{begun:?}");
+    world.is_broker_down = true;
+    world.run_for(20 * SECOND);
+    let lost = status(&world, 0).broker;
+    assert!(!lost.is_connected && lost.since_ms.is_some_and(|ms| (15_000..=21_000).contains(&ms)), "{lost:?}");
+    world.is_broker_down = false;
+    world.run_for(10 * SECOND);
+    let back = status(&world, 0).broker;
+    assert!(back.is_connected && back.since_ms.is_some_and(|since_ms| since_ms <= 10_000), "{back:?}");
+}
+
+#[test]
+fn silent_and_refused_peers_are_told_apart() {
+    let mut world = World::of(3, &["a", "b", "c"]);
+    world.kill(1);
+    world.run_for(20 * SECOND);
+    let writer = gapless_kafka::record::Writer::new(world.bridges[2].core.id());
+    world.kill(2);
+    world.append("test.presence", writer.lease("c", "", Some(br#"{"protocol": 2}"#.to_vec())));
+    world.run_for(SECOND);
+    let status = status(&world, 0);
+    let peers: Vec<_> = status.peers.iter().map(|peer| (&*peer.name, peer.state)).collect();
+    assert_eq!(peers, [("b", PeerState::Silent)]);
+    assert!((19_000..23_000).contains(&status.peers[0].heard_ms), "{:?}", status.peers);
+    let reason = "it speaks version 2 of the protocol; this bridge speaks version 1".to_owned();
+    assert_eq!(status.refused_peers, [RefusedPeer { name: "c".to_owned(), reason }]);
+    assert!(status.taken.is_empty(), "{:?}", status.taken);
+}
