@@ -91,7 +91,7 @@ enum Command {
     Restart(commands::supervisor::change::Named),
     /// List the routes that processes serve: state, copies, workers, versions, types
     #[command(
-        after_help = "Examples:\n  gapless routes\n  gapless routes --domain default --watch\n  gapless routes --types\n  gapless routes --json | jq '.[] | select(.state != \"open\")'\n  gapless routes suspend some\n  gapless routes resume some\n\nA line for each route, version, types and state, with the copies that have them in common; with --types one for each type. A route that is called as a command here is shown by a `/` behind its name. Exit codes: 0; 1 if there is no such domain or it cannot be read; 2 for what is wrong in the command line."
+        after_help = "Examples:\n  gapless routes\n  gapless routes --domain default --watch\n  gapless routes --types\n  gapless routes --json | jq '.[] | select(.state != \"open\")'\n  gapless routes suspend some\n  gapless routes resume some\n\nA line for each route, version, types and state, with the copies that have them in common; with --types one for each type. A bridge that stands for copies of other machines has a line of its own, with their names behind `for`. A route that is called as a command here is shown by a `/` behind its name. Exit codes: 0; 1 if there is no such domain or it cannot be read; 2 for what is wrong in the command line."
     )]
     Routes(commands::routes::Arguments),
     /// Say how many copies of a process run
@@ -152,6 +152,7 @@ fn main() -> ExitCode {
     };
     warnings::begin(match &arguments.command {
         Command::Broadcast(_) | Command::Call(_) | Command::Routes(_) => Warnings::Held,
+        Command::Bridge(arguments) if arguments.is_status() => Warnings::Held,
         Command::Serve(_) => Warnings::Noted,
         _ => Warnings::Logged,
     });

@@ -21,6 +21,8 @@ fn every_subcommand_has_a_help_with_an_example() {
         "bench rpc payloads",
         "bench rpc scenarios",
         "bench rpc faults",
+        "bridge kafka",
+        "bridge status",
         "broadcast",
         "call",
         "down",
@@ -73,7 +75,20 @@ fn the_whole_names_its_subcommands() {
     for (words, expected) in [
         (
             &["--help"][..],
-            &["bench", "broadcast", "call", "down", "journal", "ps", "routes", "schema", "serve", "top", "up"][..],
+            &[
+                "bench",
+                "bridge",
+                "broadcast",
+                "call",
+                "down",
+                "journal",
+                "ps",
+                "routes",
+                "schema",
+                "serve",
+                "top",
+                "up",
+            ][..],
         ),
         (
             &["bench", "--help"],

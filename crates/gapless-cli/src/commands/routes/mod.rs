@@ -1,7 +1,7 @@
 //! `gapless routes`: the routes that processes of a domain serve, once or at an interval, and what is done to them.
 
 mod change;
-mod text;
+pub(in crate::commands) mod text;
 mod unheard;
 
 use super::domain::{DomainArguments, ended, seconds};
@@ -210,6 +210,10 @@ fn in_json(known: &[KnownRoute], counted: &DomainReading) -> String {
         let callers: Vec<Value> = callers.collect();
         let metadata: serde_json::Map<String, Value> =
             route.metadata.iter().map(|(name, value)| (name.clone(), value.clone().into())).collect();
+        let stands_for = route.stands_for.iter();
+        let stands_for: Vec<Value> = stands_for
+            .map(|each| serde_json::json!({ "identity": format!("{:016x}", each.identity), "name": each.name }))
+            .collect();
         let types = route.types.as_ref();
         let type_in_json = |described: &TypeDescription| serde_json::json!({ "encoding": encoding(described), "fingerprint": fingerprint(described) });
         serde_json::json!({
@@ -224,6 +228,7 @@ fn in_json(known: &[KnownRoute], counted: &DomainReading) -> String {
             "process_id": route.process_id,
             "process": route.process_name,
             "metadata": metadata,
+            "stands_for": stands_for,
             "counters": counters,
             "callers": callers,
             "waiting": waiting(&route.route, all.iter(), calls.iter()),

@@ -16,8 +16,11 @@ const UNKNOWN: &str = "?";
 /// A line for each route, version, types and state, with the copies that have them in common.
 pub(super) fn in_text(known: &[KnownRoute]) -> String {
     let head = ["ROUTE", "VERSION", "REQUEST → REPLY", "STATE", "COPIES", "WORKERS", "PROCESSES"].map(str::to_owned);
-    let groups =
-        together(known, |a, b| (&a.route, a.state, &a.version, types(a)) == (&b.route, b.state, &b.version, types(b)));
+    let groups = together(known, |a, b| {
+        // A bridge is no copy: it stands for those of other machines.
+        let is_copy = a.stands_for.is_empty() && b.stands_for.is_empty();
+        is_copy && (&a.route, a.state, &a.version, types(a)) == (&b.route, b.state, &b.version, types(b))
+    });
     let rows = groups.iter().map(|group| {
         let first = group[0];
         let (request, reply) = types(first);
@@ -26,7 +29,7 @@ pub(super) fn in_text(known: &[KnownRoute]) -> String {
             if first.version.is_empty() { "-".to_owned() } else { cell(&first.version) },
             format!("{} → {}", cell(&request), cell(&reply)),
             first.state.as_str().to_owned(),
-            group.len().to_string(),
+            first.stands_for.len().max(group.len()).to_string(),
             group.iter().map(|route| u64::from(route.workers)).sum::<u64>().to_string(),
             processes(group),
         ]
@@ -90,8 +93,17 @@ fn together(known: &[KnownRoute], is_same: impl Fn(&KnownRoute, &KnownRoute) -> 
     groups
 }
 
-/// The processes of a line.
+/// The processes of a line, or those of other machines that one stands for.
 fn processes(group: &[&KnownRoute]) -> String {
+    if let [bridge] = group
+        && !bridge.stands_for.is_empty()
+    {
+        let more = bridge.stands_for.len().saturating_sub(PROCESSES_MAX);
+        let mut shown: Vec<_> = bridge.stands_for.iter().take(PROCESSES_MAX).map(|each| cell(&each.name)).collect();
+        shown.extend((more > 0).then(|| format!("{more} more")));
+        let name = cell(bridge.process_name.as_deref().unwrap_or(UNKNOWN));
+        return format!("{name} {} for {}", bridge.process_id, shown.join(", "));
+    }
     let more = group.len().saturating_sub(PROCESSES_MAX);
     let shown = group.iter().take(PROCESSES_MAX);
     let mut processes: Vec<_> = shown
@@ -101,7 +113,8 @@ fn processes(group: &[&KnownRoute]) -> String {
     processes.join(", ")
 }
 
-fn table<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String {
+/// Rows under each other, with two spaces between columns.
+pub(in crate::commands) fn table<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String {
     let widths: [usize; COLUMNS] =
         std::array::from_fn(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0));
     let mut text = String::new();
@@ -118,7 +131,7 @@ fn table<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String {
 }
 
 /// What another process has written: nothing of it moves the cursor, and it is no longer than a cell.
-fn cell(text: &str) -> String {
+pub(in crate::commands) fn cell(text: &str) -> String {
     let shown = escaped(text);
     let mut cell: String = shown.chars().take(CELL_MAX).collect();
     if shown.chars().nth(CELL_MAX).is_some() {
@@ -133,6 +146,7 @@ mod tests {
     use super::*;
     use crate::commands::routes::in_json;
     use gapless_rpc::domain::{DomainReading, KnownRouteState};
+    use gapless_rpc::relay::Instance;
 
     #[test]
     fn copies_that_say_the_same_are_one_line_and_nothing_moves_the_cursor() {
@@ -181,6 +195,39 @@ mod tests {
         let text = in_text(&many);
         let line = text.lines().nth(1).unwrap_or_default();
         assert!(line.ends_with(" 8, 92 more") && line.contains("9…") && line.chars().count() < 300, "{line}");
+    }
+
+    #[test]
+    fn a_bridge_names_its_instances() {
+        let here = KnownRoute {
+            route: "bank/pay".to_owned(),
+            state: KnownRouteState::Open,
+            process_id: 11,
+            process_name: Some("bank".to_owned()),
+            version: String::new(),
+            metadata: Vec::new(),
+            types: None,
+            workers: 4,
+            identity: 1,
+            stands_for: Vec::new(),
+        };
+        let instance = |identity, name: &str| Instance { identity, name: name.to_owned() };
+        let bridge = KnownRoute {
+            process_id: 12,
+            process_name: Some("bridge berlin".to_owned()),
+            workers: 8,
+            stands_for: vec![instance(7, "m2/bank.1"), instance(u64::MAX, "m3/bank\u{7}")],
+            ..here.clone()
+        };
+        let known = [here, bridge];
+        let text = in_text(&known);
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[1].ends_with("  1       4        bank 11"), "{text}");
+        assert!(lines[2].ends_with("  2       8        bridge berlin 12 for m2/bank.1, m3/bank\\u{7}"), "{text}");
+        let told: serde_json::Value = serde_json::from_str(&in_json(&known, &DomainReading::default())).unwrap();
+        assert_eq!(told[0]["stands_for"], serde_json::json!([]));
+        let elsewhere = serde_json::json!({ "identity": "0000000000000007", "name": "m2/bank.1" });
+        assert_eq!(told[1]["stands_for"][0], elsewhere);
     }
 
     #[test]

@@ -92,7 +92,8 @@ fn cut(quoted: String) -> String {
     format!("{begin}…\"")
 }
 
-fn duration(ms: u64) -> String {
+/// A time of seconds to days, with two units.
+pub(crate) fn duration(ms: u64) -> String {
     let seconds = ms / 1000;
     match seconds {
         0..60 => format!("{seconds} s"),
