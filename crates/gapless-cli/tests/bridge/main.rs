@@ -80,7 +80,7 @@ fn a_check_reads_what_the_file_names() {
     let faults = check().error(2);
     let expected = [
         "bridge.toml: kafka.secrets.sasl.password: ",
-        "/password: No such file",
+        "password: No such file",
         "; kafka.secrets.sasl.username: the variable GAPLESS_TEST_NO_SUCH_VARIABLE: ",
     ];
     assert!(expected.iter().all(|words| faults.contains(words)), "{faults}");
