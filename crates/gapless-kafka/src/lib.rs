@@ -11,6 +11,7 @@
 //! | `bridge` | `Bridge`: a bridge that runs; with the feature `kafka` |
 //! | `client` | the connection to the brokers; with the feature `kafka` |
 //! | [`bridge_core`] | [`BridgeCore`]: incarnation, mark, lease, liveness; gives each input to its part |
+//! | [`status`] | [`BridgeStatus`](status::BridgeStatus): the state of a running bridge |
 //! | [`calls_out`] | requests of this domain to other bridges |
 //! | [`calls_in`] | requests of other bridges and programs to this domain |
 //! | [`peers`] | the other bridges: their leases, limits, and the choice of one for a call |
@@ -23,7 +24,6 @@
 //! | [`record`] | records and their headers |
 //! | [`outcome`] | [`Outcome`](outcome::Outcome): how a call ends, and its form in a record |
 //! | [`route_filter`] | the lists of routes that are offered and taken |
-//! | [`status`] | [`BridgeStatus`](status::BridgeStatus): the state of a running bridge |
 #![deny(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test fails by panicking"))]
 

@@ -1,7 +1,5 @@
 //! `Peers`: the other bridges, as their leases say, the load that this bridge puts on them, and the choice of one for a call.
 
-mod status;
-
 use crate::config::Limits;
 use crate::effects::{RemoteInstance, RemoteRoute};
 use crate::outcome::Ended;
@@ -28,15 +26,15 @@ pub(crate) struct Peer {
     pub(crate) id: BridgeId,
     pub(crate) inbox: Arc<str>,
     pub(crate) mark: MarkPlace,
-    lease: Lease,
+    pub(crate) lease: Lease,
     /// Append time of the last lease, ms.
     pub(crate) lease_append_ms: i64,
     /// The same as ns of the monotonic clock, about.
-    lease_ns: u64,
+    pub(crate) lease_ns: u64,
     /// Time until which the lease is good, ns of the monotonic clock.
     good_until_ns: u64,
-    state: PeerState,
-    load: Load,
+    pub(crate) state: PeerState,
+    pub(crate) load: Load,
     /// Calls in flight of each route.
     by_route: HashMap<Arc<str>, u32>,
     /// Time of the last record of it in the own inbox, ns of the monotonic clock.
@@ -57,6 +55,19 @@ pub enum PeerState {
     Deaf,
     /// The bridge has stopped.
     Stopped,
+}
+
+impl PeerState {
+    /// The state in a word.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Alive => "alive",
+            Self::Silent => "silent",
+            Self::Deaf => "deaf",
+            Self::Stopped => "stopped",
+        }
+    }
 }
 
 /// Calls and their bytes.
@@ -152,6 +163,17 @@ impl Peers {
 
     pub(crate) fn get(&self, peer: PeerIndex) -> &Peer {
         &self.peers[peer]
+    }
+
+    /// Each bridge, by name.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Peer> {
+        self.by_name.values().map(|index| &self.peers[*index])
+    }
+
+    /// Names of the bridges that offer a route which is taken.
+    pub(crate) fn offering(&self, route: &str) -> Vec<String> {
+        let candidates = self.by_route.get(route).into_iter().flatten();
+        candidates.map(|candidate| self.peers[candidate.peer].id.name.to_string()).collect()
     }
 
     /// The bridge of that name.

@@ -3,7 +3,7 @@
 use super::{BridgeCore, Phase};
 use crate::record::PROTOCOL_VERSION;
 use crate::route_filter::any_matches;
-use crate::status::{BridgePhase, BridgeStatus, BrokerStatus, OfferedStatus, RefusedPeer, TakenStatus};
+use crate::status::{BridgePhase, BridgeStatus, BrokerStatus, OfferedStatus, PeerStatus, RefusedPeer, TakenStatus};
 use gapless_agent::Now;
 
 impl BridgeCore {
@@ -12,7 +12,18 @@ impl BridgeCore {
     #[must_use]
     pub fn status(&self, now: Now) -> BridgeStatus {
         let now_ns = now.monotonic_ns;
-        let refused = |name: &str| self.refused_leases.contains_key(name);
+        let peers = self.peers.iter().filter(|peer| !self.refused_leases.contains_key(&*peer.id.name));
+        let peers = peers.map(|peer| PeerStatus {
+            name: peer.id.name.to_string(),
+            machine: peer.lease.machine.clone(),
+            incarnation: peer.id.incarnation,
+            protocol: peer.lease.protocol,
+            state: peer.state,
+            heard_ms: now_ns.saturating_sub(peer.lease_ns) / 1_000_000,
+            routes: peer.lease.routes.len(),
+            calls_to: peer.load,
+            calls_from: self.calls_in.load(&peer.id),
+        });
         let mut refused_peers: Vec<_> = self.refused_leases.iter().collect();
         refused_peers.sort_unstable();
         let refused_peers =
@@ -44,7 +55,7 @@ impl BridgeCore {
                 Phase::Stopping { .. } | Phase::Leaving { .. } | Phase::Ended => BridgePhase::Stopping,
             },
             broker: self.broker_status(now_ns),
-            peers: self.peers.status(&self.calls_in, now_ns).filter(|peer| !refused(&peer.name)).collect(),
+            peers: peers.collect(),
             refused_peers: refused_peers.collect(),
             offered: offered.collect(),
             routes_left_out: self.routes_left_out,
