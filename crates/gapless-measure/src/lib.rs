@@ -1,5 +1,5 @@
 //! Measuring and reporting, for every benchmark. Nothing here knows a benchmark, and hardly a function is generic: all of it is
-//! compiled once, early, beside the engine.
+//! compiled once, early, at the same time as the engine.
 //!
 //! | module | what lives there |
 //! |---|---|
@@ -15,8 +15,9 @@
 //! | [`own_directory`] | a directory that a benchmark makes for itself, and removes |
 //! | [`plot`] | charts over time, and curves, as SVG |
 //! | [`table`] | tables of figures, floors and references |
-//! | [`published`] | figures of others, to be printed beside ours |
+//! | [`published`] | figures of others, to be printed next to ours |
 //! | `numbers` | numbers as text |
+//! | `extent` | how much of a benchmark is measured |
 //! | [`workbook`] | Excel output |
 //! | `output_file` | whether a file can be written, before a long run |
 //! | `report` | the JSON object, as types |
@@ -33,6 +34,7 @@ pub mod affinity;
 pub mod child_process;
 pub mod environment;
 mod error;
+mod extent;
 pub mod floor;
 pub mod histogram;
 mod numbers;
@@ -52,5 +54,6 @@ pub mod turns;
 pub mod workbook;
 
 pub use error::{BenchError, Result};
+pub use extent::Extent;
 pub use output_file::output_file;
 pub use report::{CpuPerMessage, FAILED, FloorRow, IntervalRow, LatencyNs, Report, Row, RowConfig};

@@ -6,7 +6,7 @@ use std::io::IsTerminal;
 
 use serde_json::Value;
 
-pub use crate::numbers::grouped;
+pub use crate::numbers::{grouped, rate, time};
 use crate::published::rumi::{self, PublishedLatency};
 use crate::report::FAILED;
 use crate::{FloorRow, LatencyNs, Report, Row};
@@ -19,7 +19,7 @@ pub use grid::{Column, Table};
 pub use measured::{in_words, measured};
 use published_matrix::published_matrix;
 
-/// How a table looks.
+/// Form of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TableStyle {
     /// Lines around the cells.
@@ -71,7 +71,7 @@ const TIERS: [(&str, &str); 5] = [
     ("quorum-sync", "on the devices of primary and backup, survives the power of both"),
 ];
 
-/// What the figures of these rows are.
+/// Definition of the figures of these rows.
 fn legend(rows: &[Row]) -> String {
     let clustered = rows.iter().filter(|row| row.config.clustered == Some(true)).count();
     let included = match clustered {
@@ -321,13 +321,13 @@ pub fn references(rows: &[Row], style: TableStyle) -> Option<String> {
     (!table.is_empty()).then(|| table.to_string())
 }
 
-/// A text, or the sign that there is none.
+/// A text, or the sign of absence.
 #[must_use]
 pub fn text(value: &Option<String>) -> String {
     value.clone().unwrap_or_else(absent)
 }
 
-/// The sign that there is none.
+/// The sign of absence.
 #[must_use]
 pub fn absent() -> String {
     ABSENT.to_owned()
@@ -374,7 +374,7 @@ pub fn service_cpu(row: &Row) -> String {
     row.cpu_ns_per_message.map_or_else(absent, |cpu| rate(cpu.service))
 }
 
-/// How many times the floor it takes.
+/// Multiple of the floor.
 #[must_use]
 pub fn floor_ratio(row: &Row) -> String {
     row.floor_ratio.map_or_else(absent, |ratio| format!("{ratio:.2}"))
@@ -387,7 +387,7 @@ pub fn latency(row: &Row, figure: fn(LatencyNs) -> u64) -> String {
     if row.latency_failed() { format!("MISSED {}", microseconds(ns)) } else { microseconds(ns) }
 }
 
-/// One of the rates beside the usual one, messages a second.
+/// One of the further rates, messages a second.
 fn extra_rate(row: &Row, name: &str) -> String {
     row.extra.get(name).and_then(Value::as_f64).map_or_else(absent, rate)
 }
@@ -407,12 +407,6 @@ pub fn microseconds(ns: u64) -> String {
         10_000..100_000 => format!("{us:.1}"),
         _ => grouped((ns + 500) / 1000),
     }
-}
-
-/// A rate without decimals, with thousands separated; small ones keep a decimal.
-#[must_use]
-pub fn rate(value: f64) -> String {
-    if value < 100.0 { format!("{value:.1}") } else { grouped(value.round() as u64) }
 }
 
 #[cfg(test)]

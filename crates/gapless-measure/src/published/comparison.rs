@@ -1,6 +1,6 @@
 //! [`Comparison`]: a figure of ours next to the published one.
 
-use super::{Fact, Figure, Unit};
+use super::{Fact, Figure};
 use crate::Row;
 
 /// A figure that is published as "about" so much is met within this share of it.
@@ -43,14 +43,6 @@ impl Verdict {
             Self::NoResult => "no result",
             Self::Remark => "not compared",
         }
-    }
-}
-
-impl Unit {
-    /// Ours by theirs, above 1 where ours is the better one.
-    #[must_use]
-    pub fn ratio(self, ours: f64, theirs: f64) -> f64 {
-        if self.more_is_better() { ours / theirs } else { theirs / ours }
     }
 }
 

@@ -11,6 +11,7 @@
 //! | [`axon`] | Axon Framework: the command bus |
 //! | `figure` | where the figure that answers a fact stands in a row |
 //! | `comparison` | a figure of ours next to the published one |
+//! | `unit` | units, and figures as text |
 //!
 //! A [`Fact`] is one published figure. [`Fact::is_answered_by`] finds our row for it: its configuration has the values that
 //! [`Answer::config`] asks for. A row of another benchmark names the key of the fact under [`ANSWERS`], too.
@@ -26,9 +27,11 @@ pub mod endurox;
 mod figure;
 pub mod mercury;
 pub mod rumi;
+mod unit;
 
 pub use comparison::{Comparison, Verdict};
 pub use figure::{Figure, LatencyPart, cpu_ns_per_call};
+pub use unit::Unit;
 
 /// The key in [`Row::extra`] with which a row names the fact that it answers: its key, or a list of keys.
 pub const ANSWERS: &str = "answers";
@@ -80,23 +83,6 @@ impl Difference {
     }
 }
 
-/// Unit of a figure.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unit {
-    /// A rate, whose greater figure is the better one.
-    PerSecond,
-    /// A time, whose smaller figure is the better one.
-    Nanoseconds,
-    /// CPU time of all processes together, percent of one core; the smaller figure is the better one.
-    CpuPercent,
-    /// A rate as a multiple of that of RabbitMQ; the greater figure is the better one.
-    TimesRabbitMq,
-    /// A rate of direct access as a multiple of that of indirect access; the greater figure is the better one.
-    TimesIndirect,
-    /// A time of direct access, percent of that of indirect access; the smaller figure is the better one.
-    PercentOfIndirect,
-}
-
 /// A published figure.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fact {
@@ -114,7 +100,7 @@ pub struct Fact {
     pub unit: Unit,
     /// A word before the figure, where it is not exact: `about`, `below`.
     pub precision: &'static str,
-    /// Where it was published.
+    /// Publication of the figure.
     pub source: &'static Source,
     /// Our rows for it; `None` if this program measures nothing like it.
     pub answer: Option<Answer>,
@@ -147,26 +133,12 @@ pub struct Remark {
 /// A system that is measured in the same run as ours.
 #[derive(Debug, PartialEq)]
 pub struct Peer {
-    /// Its name.
+    /// Name in tables.
     pub name: &'static str,
     /// Text values of the configuration in place of ours.
     pub config: &'static [(&'static str, &'static str)],
     /// Keys of ours that need not match.
     pub ignored_keys: &'static [&'static str],
-}
-
-impl Unit {
-    /// Whether the greater figure is the better one.
-    #[must_use]
-    pub fn more_is_better(self) -> bool {
-        matches!(self, Self::PerSecond | Self::TimesRabbitMq | Self::TimesIndirect)
-    }
-
-    /// Whether the figure is one of our rows by another.
-    #[must_use]
-    pub fn is_of_two_rows(self) -> bool {
-        matches!(self, Self::TimesRabbitMq | Self::TimesIndirect | Self::PercentOfIndirect)
-    }
 }
 
 impl System {
@@ -209,6 +181,13 @@ impl Fact {
             Some(answer) => answer.is_of(benchmark, row, None),
             None => is_named,
         }
+    }
+
+    /// The published figure or range, with the word that says how exact it is.
+    #[must_use]
+    pub fn figure_text(&self) -> String {
+        let range = self.unit.range_text(self.least, self.greatest);
+        if self.precision.is_empty() { range } else { format!("{} {range}", self.precision) }
     }
 
     fn is_named_by(&self, row: &Row) -> bool {

@@ -1,0 +1,48 @@
+//! [`Extent`]: how much of a benchmark is measured.
+
+/// Extent of a run, from its options `--quick` and `--full`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Extent {
+    /// Little of everything, to see that it works.
+    Quick,
+    /// Within three minutes.
+    #[default]
+    Usual,
+    /// Length of the committed tables, or of the published ones.
+    Full,
+}
+
+impl Extent {
+    /// The extent that the options ask for; `--quick` wins.
+    #[must_use]
+    pub const fn of(is_quick: bool, is_full: bool) -> Self {
+        match (is_quick, is_full) {
+            (true, _) => Self::Quick,
+            (false, true) => Self::Full,
+            (false, false) => Self::Usual,
+        }
+    }
+
+    /// Value for this extent.
+    #[must_use]
+    pub fn pick<T>(self, quick: T, usual: T, full: T) -> T {
+        match self {
+            Self::Quick => quick,
+            Self::Usual => usual,
+            Self::Full => full,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_choose_a_value() {
+        let pick = |is_quick, is_full| Extent::of(is_quick, is_full).pick("quick", "usual", "full");
+        assert_eq!(pick(false, false), "usual");
+        assert_eq!((pick(false, true), pick(true, false), pick(true, true)), ("full", "quick", "quick"));
+        assert_eq!(Extent::default(), Extent::Usual);
+    }
+}

@@ -1,0 +1,85 @@
+//! [`Unit`]: the unit of a figure, and figures as text.
+
+use serde::{Deserialize, Serialize};
+
+use crate::numbers::{grouped, rate, time};
+
+/// Unit of a figure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// A rate, whose greater figure is the better one.
+    #[serde(rename = "per_s")]
+    PerSecond,
+    /// A time, whose smaller figure is the better one.
+    #[serde(rename = "ns")]
+    Nanoseconds,
+    /// CPU time of all processes together, percent of one core; the smaller figure is the better one.
+    CpuPercent,
+    /// A rate as a multiple of that of RabbitMQ; the greater figure is the better one.
+    TimesRabbitMq,
+    /// A rate of direct access as a multiple of that of indirect access; the greater figure is the better one.
+    TimesIndirect,
+    /// A time of direct access, percent of that of indirect access; the smaller figure is the better one.
+    PercentOfIndirect,
+}
+
+impl Unit {
+    /// Whether the greater figure is the better one.
+    #[must_use]
+    pub fn more_is_better(self) -> bool {
+        matches!(self, Self::PerSecond | Self::TimesRabbitMq | Self::TimesIndirect)
+    }
+
+    /// Whether the figure is one of our rows by another.
+    #[must_use]
+    pub fn is_of_two_rows(self) -> bool {
+        matches!(self, Self::TimesRabbitMq | Self::TimesIndirect | Self::PercentOfIndirect)
+    }
+
+    /// Ours by theirs, above 1 where ours is the better one.
+    #[must_use]
+    pub fn ratio(self, ours: f64, theirs: f64) -> f64 {
+        if self.more_is_better() { ours / theirs } else { theirs / ours }
+    }
+
+    /// A figure with its unit.
+    #[must_use]
+    pub fn text(self, figure: f64) -> String {
+        match self {
+            Self::PerSecond => format!("{}/s", rate(figure)),
+            Self::Nanoseconds => time(figure),
+            Self::CpuPercent => format!("{} %", grouped(figure.round() as u64)),
+            Self::PercentOfIndirect => format!("{figure:.0} %"),
+            Self::TimesRabbitMq | Self::TimesIndirect => format!("{figure:.1} ×"),
+        }
+    }
+
+    /// A range of figures, or the figure that both are.
+    #[must_use]
+    pub fn range_text(self, least: f64, greatest: f64) -> String {
+        if least == greatest {
+            return self.text(least);
+        }
+        let (least, greatest) = (self.text(least), self.text(greatest));
+        // The unit once, where it is the same.
+        let of_unit =
+            |text: &str| text.find(|character: char| !character.is_ascii_digit() && !".,".contains(character));
+        match (of_unit(&least), of_unit(&greatest)) {
+            (Some(at), Some(other)) if least[at..] == greatest[other..] => format!("{} – {greatest}", &least[..at]),
+            _ => format!("{least} – {greatest}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Unit;
+
+    #[test]
+    fn figures_have_their_unit() {
+        assert_eq!(Unit::PerSecond.range_text(951.0, 1_316.0), "951 – 1,316/s");
+        assert_eq!(Unit::Nanoseconds.range_text(240.0, 1_280.0), "240 ns – 1.28 µs");
+        assert_eq!([Unit::TimesRabbitMq.text(2.04), Unit::CpuPercent.range_text(128.0, 128.0)], ["2.0 ×", "128 %"]);
+    }
+}
