@@ -77,7 +77,7 @@ impl OutputArguments {
     }
 }
 
-/// What a benchmark is called, and how its report is shown.
+/// Name of a benchmark, and the form of its report.
 pub struct Shown {
     pub benchmark: &'static str,
     /// Of the measurement, for its progress.
@@ -99,7 +99,7 @@ pub struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// Measures and reports, what was measured until an interrupt, too. Returns the report, and the text to print: none if the JSON
+    /// Measures and reports, also the rows until an interrupt. Returns the report, and the text to print: none if the JSON
     /// goes to stdout.
     pub fn of(
         shown: Shown,
@@ -113,8 +113,8 @@ impl<'a> Run<'a> {
         let mut run =
             Self { report: Report::new(benchmark), interrupted, benchmark, progress, is_part: false, step: 0 };
         let measured = measure(&mut run);
-        run.progress.finish();
-        let mut report = run.report;
+        let Run { mut report, progress, .. } = run;
+        progress.finish();
         if let Err(error) = measured {
             if !is_set(interrupted) {
                 return Err(error);
@@ -122,11 +122,13 @@ impl<'a> Run<'a> {
             report.notes.push(INTERRUPTED.to_owned());
         }
         report.notes.extend(notes);
-        if let Some(path) = &output.plot {
-            draw(&report, path)?;
-        }
-        output.json.write(&report)?;
         let text = if is_quiet { String::new() } else { text(&report) };
+        let draw = || output.plot.as_ref().map_or(Ok(()), |path| draw(&report, path));
+        if let Err(error) = output.json.write(&report).and_then(|()| draw()) {
+            // Figures are not lost with their file.
+            progress.line(&text);
+            return Err(error);
+        }
         Ok((report, text))
     }
 
@@ -181,11 +183,15 @@ pub fn check_interrupted(benchmark: &'static str, interrupted: &AtomicBool) -> R
 /// A latency against its percentile: 90 % is one nine, 99 % are two.
 pub fn percentiles(name: String, latency: LatencyNs) -> plot::Curve {
     let of = [(50.0_f64, latency.p50), (90.0, latency.p90), (99.0, latency.p99), (99.9, latency.p99_9)];
-    let points = of.map(|(percent, ns)| (-(1.0 - percent / 100.0).log10(), ns as f64 / 1000.0));
-    plot::Curve { name, points: points.into() }
+    plot::Curve { name, points: of.map(|(percent, ns)| (nines(percent), ns as f64 / 1000.0)).into() }
 }
 
-/// What [`percentiles`] stand on.
+/// Nines of a percentile: 1 is 90 %, 2 is 99 %.
+pub fn nines(percent: f64) -> f64 {
+    -(1.0 - percent / 100.0).log10()
+}
+
+/// Label of the axis below [`percentiles`].
 pub const PERCENTILE_LABEL: &str = "percentile, nines: 1 is 90 %, 2 is 99 %, 3 is 99.9 %";
 
 /// Draws curves of a report under a title, with what its axes are.
@@ -239,7 +245,7 @@ pub fn not_measured(config: RowConfig, reason: &str) -> Row {
 /// The key of the reason why there is no figure.
 pub const NOT_MEASURED: &str = "not_measured";
 
-/// Adds the rate in the middle to a row, and the least and the greatest beside it.
+/// Adds the rate in the middle to a row, and the least and the greatest.
 pub fn put_rates(row: &mut Row, rates: &[f64]) {
     row.throughput_per_s = Some(median(rates).round());
     let (least, greatest) = range(rates);
@@ -261,12 +267,35 @@ pub fn compare(row: &mut Row, report: &Report, floor: FloorKind, payload_bytes: 
     }
 }
 
-/// Adds a figure to a row beside the usual ones.
+/// Adds a further figure to a row.
 pub fn put(row: &mut Row, key: &str, value: impl Into<Value>) {
     row.extra.insert(key.to_owned(), value.into());
 }
 
-/// A number that the row has beside the usual ones.
+/// A further number of the row.
 pub fn number(row: &Row, key: &str) -> Option<f64> {
     row.extra.get(key).and_then(Value::as_f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_is_written_before_the_picture() {
+        let folder = tempfile::tempdir().unwrap();
+        let (json, nowhere) = (folder.path().join("run.json"), folder.path().join("gone/run.svg"));
+        let output =
+            OutputArguments { json: JsonArguments { json: Some(json.clone()) }, plot: Some(nowhere), quick: false };
+        let shown = Shown {
+            benchmark: "test",
+            steps: 1,
+            notes: Vec::new(),
+            text: |report| format!("{} rows", report.rows.len()),
+            draw: |_, path| std::fs::write(path, "").map_err(|source| BenchError::io("write", path, source)),
+        };
+        let error = Run::of(shown, &output, &AtomicBool::new(false), |run| run.next("a row")).unwrap_err();
+        assert!(error.to_string().contains("run.svg"), "{error}");
+        assert!(Report::from_json(&std::fs::read_to_string(json).unwrap()).unwrap().rows.is_empty());
+    }
 }
