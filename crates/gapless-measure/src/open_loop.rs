@@ -33,7 +33,7 @@ impl Schedule {
         self.start_ns.saturating_add(u64::try_from(offset).unwrap_or(u64::MAX))
     }
 
-    /// How many messages are due at `now_ns`, that is the index of the first that is not.
+    /// Number of messages that are due at `now_ns`: the index of the first that is not.
     pub fn due_count(&self, now_ns: u64) -> u64 {
         let Some(elapsed) = now_ns.checked_sub(self.start_ns) else { return 0 };
         // Largest i with i * SECOND < (elapsed + 1) * rate, plus one.
@@ -133,13 +133,13 @@ impl WarmUp {
         due_before_end.min(self.at_most_messages)
     }
 
-    /// Whether the run is too short for the whole warm-up; worth a note beside the figures.
+    /// Whether the run is too short for the whole warm-up; worth a note.
     pub fn is_cut_short(&self, rate_per_s: u64) -> bool {
         self.duration_ns > 0 && Schedule::new(0, rate_per_s).due_count(self.duration_ns - 1) > self.at_most_messages
     }
 }
 
-/// How late a run of any length may end by its schedule and still count as having reached its rate, ns: one loss of the
+/// Greatest delay of a run's end by its schedule that still counts as having reached its rate, ns: one loss of the
 /// CPU at the very end is no proof of a rate that cannot be held.
 const LAG_ALLOWED_NS: u64 = 10_000_000;
 
@@ -165,7 +165,7 @@ impl RateCheck {
         self.lag_ns() <= (scheduled_ns / 100).max(LAG_ALLOWED_NS)
     }
 
-    /// How late the last message was injected, ns.
+    /// Delay of the last message, ns.
     pub fn lag_ns(&self) -> u64 {
         self.last_injected_ns.saturating_sub(self.last_due_ns)
     }

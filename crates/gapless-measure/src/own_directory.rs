@@ -54,7 +54,7 @@ impl OwnDirectory {
             // The process may be one of another container, whose number says nothing here.
             let is_free = |lock| flock(lock, FlockOperation::NonBlockingLockExclusive).is_ok();
             if !lives && open(&entry.path()).is_ok_and(is_free) {
-                // What cannot be removed is left for the user to see.
+                // A directory that cannot be removed is left for the user to see.
                 let _ = std::fs::remove_dir_all(entry.path());
             }
         }
@@ -66,7 +66,7 @@ impl OwnDirectory {
         Self::create(parent, name)
     }
 
-    /// It stays when this value goes; the next one of the same name begins anew.
+    /// Keeps the directory when this value goes; the next one of the same name begins empty.
     #[must_use]
     pub fn kept(mut self, is_kept: bool) -> Self {
         self.is_kept = is_kept;

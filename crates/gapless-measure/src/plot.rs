@@ -1,4 +1,4 @@
-//! Plots as SVG: charts beside and below each other, each a figure over time around an event; and curves, a figure against
+//! Plots as SVG: charts next to and below each other, each a figure over time around an event; and curves, a figure against
 //! another.
 
 use std::ops::Range;
@@ -43,14 +43,14 @@ pub struct Curves {
     pub x_label: String,
     /// The quantity upwards, with its unit.
     pub y_label: String,
-    /// The curves, in the order of the legend beside them.
+    /// The curves, in the order of the legend.
     pub curves: Vec<Curve>,
 }
 
 /// One curve.
 #[derive(Debug)]
 pub struct Curve {
-    /// Its name in the legend.
+    /// Name in the legend.
     pub name: String,
     /// Points (x, y) from left to right; one that is not above 0 is left out.
     pub points: Vec<(f64, f64)>,

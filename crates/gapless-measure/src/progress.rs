@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// A progress bar, or nothing where nobody looks.
+/// A progress bar, or nothing without a terminal.
 #[derive(Debug, Clone)]
 pub struct Progress {
     bar: ProgressBar,
@@ -36,7 +36,7 @@ impl Progress {
         Self { has_lines: false, ..self.clone() }
     }
 
-    /// Names what is going on now.
+    /// Names the step under way.
     pub fn set_label(&self, label: &str) {
         self.bar.set_prefix(label.to_owned());
     }
@@ -46,7 +46,7 @@ impl Progress {
         self.bar.set_position(position);
     }
 
-    /// How far the bar is.
+    /// Position of the bar.
     #[must_use]
     pub fn position(&self) -> u64 {
         self.bar.position()

@@ -48,7 +48,7 @@ pub struct Report {
 pub struct FloorRow {
     /// The measured floor; the names are those of `gapless_measure::floor::FloorKind`.
     pub name: String,
-    /// Bytes that were moved per message. Beside a benchmark of N payload bytes stands the floor of N + 64, the frame's header.
+    /// Bytes that were moved per message. A benchmark of N payload bytes has the floor of N + 64, with the frame's header.
     pub payload_bytes: u64,
     /// Median, ns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -65,7 +65,7 @@ pub struct FloorRow {
     /// Bytes per second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes_per_s: Option<f64>,
-    /// How many samples the figure stands on.
+    /// Number of samples.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub samples: Option<u64>,
     /// The two CPUs of the measuring threads; absent when they were not pinned.
@@ -207,7 +207,7 @@ pub struct IntervalRow {
     pub start_ns: u64,
     /// Length, ns.
     pub length_ns: u64,
-    /// Its latencies.
+    /// Latencies of the part.
     pub latency_ns: LatencyNs,
 }
 
@@ -216,7 +216,7 @@ impl Report {
     #[must_use]
     pub fn new(benchmark: &str) -> Self {
         let mut words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
-        // The program by its name: where it was built is nobody's business.
+        // The program by its name: the folder of the build is private.
         let program = words.next().map_or_else(String::new, |path| {
             Path::new(&path).file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or(path)
         });

@@ -1,4 +1,4 @@
-//! CPU time and memory: the resources that a figure costs beside time.
+//! CPU time and memory: the resources that a figure costs besides time.
 //!
 //! Reads the process's own clocks and `/proc`; for the load generators and the reports.
 

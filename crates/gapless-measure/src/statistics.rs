@@ -14,16 +14,16 @@ pub fn range(values: &[f64]) -> (f64, f64) {
 /// A ratio and the interval that holds it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// Its lower end.
+    /// Lower end.
     pub low: f64,
     /// The estimate.
     pub ratio: f64,
-    /// Its upper end.
+    /// Upper end.
     pub high: f64,
 }
 
 impl Interval {
-    /// How far the ends are from the middle, as a part of it: 0.03 is ±3 %.
+    /// Distance of the ends from the middle, as a part of it: 0.03 is ±3 %.
     pub fn half_width(self) -> f64 {
         (self.high / self.low).sqrt() - 1.0
     }
@@ -50,10 +50,10 @@ pub fn pairs_min(error: f64) -> Option<usize> {
     (1..=1_000).find(|count| 2.0 * 0.5_f64.powi(*count) <= error).and_then(|count| usize::try_from(count).ok())
 }
 
-/// How many of the sorted averages lie outside the interval at each end.
+/// Number of the sorted averages that lie outside the interval at each end.
 fn left_out(count: usize, error: f64) -> Option<usize> {
     let sums = count * (count + 1) / 2;
-    // How many of the 2^count ways to give signs to the ranks 1..=count have a sum of positive ranks of so much.
+    // For each sum, the number of the 2^count ways to give signs to the ranks 1..=count with that sum of positive ranks.
     let mut ways = vec![0.0_f64; sums + 1];
     ways[0] = 1.0;
     for rank in 1..=count {

@@ -37,7 +37,7 @@ fn the_picture_of_a_dying_leader_is_the_committed_run() {
         std::fs::copy(&drawn, &committed).unwrap();
     }
     let same = std::fs::read(&drawn).unwrap() == std::fs::read(&committed).unwrap_or_default();
-    assert!(same, "{PICTURE} is not what is drawn from {RUN}; GAPLESS_DRAW=1 writes it anew");
+    assert!(same, "{PICTURE} is not what is drawn from {RUN}; GAPLESS_DRAW=1 rewrites it");
 }
 
 fn chart(timeline: &Value, event: &str, caption: &str) -> Chart {

@@ -96,13 +96,13 @@ impl<'a> Child<'a> {
         self.receive_while(&mut || Ok(()))
     }
 
-    /// As [`Child::receive`]; `look` is called now and then, and ends the waiting if it fails.
+    /// Receives like [`Child::receive`]; `look` is called now and then, and ends the waiting if it fails.
     pub fn receive_while<T: DeserializeOwned>(&mut self, look: &mut dyn FnMut() -> Result<()>) -> Result<T> {
         let answers = receive_all(std::slice::from_mut(self), look)?;
         Ok(answers.into_iter().next().expect("an answer of each"))
     }
 
-    /// Its process id.
+    /// Process id.
     pub fn id(&self) -> u32 {
         self.process.id()
     }
@@ -141,7 +141,7 @@ impl<'a> Child<'a> {
         self.process.wait().map_err(|source| BenchError::system("wait for a process", source))
     }
 
-    /// Its standard error, without the prefix that every error of this benchmark has.
+    /// Standard error of the child, without the prefix that every error of this benchmark has.
     fn stderr(&mut self) -> String {
         let text = self.stderr.take().and_then(|text| text.join().ok()).unwrap_or_default();
         let text = text.trim().trim_start_matches("gapless: ");

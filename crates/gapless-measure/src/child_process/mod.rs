@@ -36,7 +36,7 @@ pub enum Role {
     FailoverMember,
     /// The server of `rpc curve`, or its idle callers
     RpcServer,
-    /// A copy of `rpc faults`, or the server behind its broker
+    /// A copy of `rpc faults`, or the server of its broker
     RpcFaults,
     /// The server of `rpc payloads` and `network`
     RpcPayloads,

@@ -12,9 +12,9 @@ use std::sync::mpsc::{Receiver, TryRecvError, channel};
 /// The behaviour of this process when the benchmark has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhenGone {
-    /// It ends at once, in the middle of its work: for one that keeps nothing that would have to be put away.
+    /// Ends at once, in the middle of its work: for a child that keeps nothing that would have to be put away.
     Exit,
-    /// It finds that out when it next receives or looks, and ends in order.
+    /// Finds that out when it next receives or looks, and ends in order.
     Notice,
 }
 

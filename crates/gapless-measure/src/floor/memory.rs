@@ -31,7 +31,7 @@ pub(super) fn ping_pong(effort: &Effort, payload: usize, is_paced: bool) -> Resu
     })
 }
 
-/// Sends back what comes until the other side has ended.
+/// Sends back all input until the other side has ended.
 fn answer(endpoint: &mut shared::Endpoint, payload: usize, stop: &Stop) -> Result<()> {
     let mut bytes = vec![0; payload];
     loop {

@@ -11,7 +11,7 @@
 //! | `sampling` | the loop around one sample, the two pinned threads |
 //!
 //! Measured in the same run, on the same cores and with the same payload as the figure that stands
-//! beside it. Every floor runs on threads of its own, so the caller's affinity is never changed.
+//! next to it. Every floor runs on threads of its own, so the caller's affinity is never changed.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -29,7 +29,7 @@ mod shared;
 mod socket;
 mod wake;
 
-/// Bytes of the frame header: beside a benchmark of N payload bytes stands the floor of N + 64.
+/// Bytes of the frame header: a benchmark of N payload bytes has the floor of N + 64.
 pub const HEADER_BYTES: u64 = gapless_wire::HEADER_LENGTH as u64;
 
 /// A floor that can be measured. The names in the JSON are those of [`FloorKind::name`].
@@ -75,7 +75,7 @@ pub enum FloorKind {
 }
 
 impl FloorKind {
-    /// Its name in reports, and its samples at full effort, the same for every payload: for rates the messages, for
+    /// Name in reports, and samples at full effort, the same for every payload: for rates the messages, for
     /// bandwidths the passes.
     const fn figures(self) -> (&'static str, u64) {
         match self {
@@ -111,7 +111,7 @@ impl FloorKind {
 pub struct FloorPlan {
     /// Kinds and their payloads in bytes, in the order of the report. The payload of the kinds without one is ignored.
     pub items: Vec<(FloorKind, u64)>,
-    /// Where the files are written: on the device that the benchmark's journal is on.
+    /// Directory of the files: on the device that the benchmark's journal is on.
     pub directory: PathBuf,
     /// The two CPUs to pin to; `None` leaves the threads to the scheduler.
     pub cpus: Option<(usize, usize)>,
@@ -142,7 +142,7 @@ impl FloorPlan {
         }
     }
 
-    /// The floors beside the canonical benchmark with messages of `payload_bytes`: each with the frame's header on top.
+    /// The floors of the canonical benchmark with messages of `payload_bytes`: each with the frame's header on top.
     pub fn canonical(directory: &Path, payload_bytes: u64) -> Self {
         let frame = payload_bytes + HEADER_BYTES;
         let framed = [
@@ -157,7 +157,7 @@ impl FloorPlan {
         Self::new(directory, items)
     }
 
-    /// The floors beside a clustered run: the same, and the link between two members.
+    /// The floors of a clustered run: the same, and the link between two members.
     pub fn clustered(directory: &Path, payload_bytes: u64) -> Self {
         let mut plan = Self::canonical(directory, payload_bytes);
         let frame = payload_bytes + HEADER_BYTES;
@@ -191,7 +191,7 @@ impl FloorPlan {
         self.measure_with(|_, _| ())
     }
 
-    /// As [`FloorPlan::measure`]; calls `begin(index, kind)` before each floor, for a progress bar.
+    /// Measures like [`FloorPlan::measure`]; calls `begin(index, kind)` before each floor, for a progress bar.
     pub fn measure_with(&self, mut begin: impl FnMut(usize, FloorKind)) -> FloorReport {
         let mut report = FloorReport::default();
         for (index, &(kind, payload_bytes)) in self.items.iter().enumerate() {
@@ -241,7 +241,7 @@ impl FloorPlan {
 }
 
 /// Round trips over TCP on loopback, or else through shared memory, of `payload_bytes`, begun `rate_per_s` times a second for
-/// `duration` and timed from the scheduled time, on two cores where there are two: a slice of what stands beside a slice of a row.
+/// `duration` and timed from the scheduled time, on two cores where there are two: a slice of the floor of a row's slice.
 ///
 /// # Errors
 /// No sockets, no shared memory, no sample.

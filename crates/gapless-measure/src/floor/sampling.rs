@@ -17,7 +17,7 @@ pub(super) const PAYLOAD_MAX: usize = 1 << 20;
 /// Paced round trips a second, unless another pace is asked for: the rate of the canonical benchmark's latency.
 pub(super) const PACED_PER_S: u64 = 10_000;
 
-/// How much to measure.
+/// Size of the measurement.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Effort {
     pub(super) kind: FloorKind,
@@ -95,7 +95,7 @@ impl Effort {
             let due_ns = pacer.wait_for_next(now_ns);
             once()?;
             histogram.record(now_ns() - due_ns);
-            // Where two threads share a CPU each turn takes a time slice.
+            // If two threads share a CPU, each turn takes a time slice.
             if begin.elapsed() > planned + self.time_limit {
                 break;
             }

@@ -22,7 +22,7 @@ pub struct Interval {
     pub start_ns: u64,
     /// Length, ns.
     pub length_ns: u64,
-    /// Its latencies.
+    /// Latencies of the interval.
     pub histogram: LatencyHistogram,
 }
 
@@ -59,7 +59,7 @@ pub struct IntervalStatistics {
     pub start_ns: u64,
     /// Length, ns.
     pub length_ns: u64,
-    /// Its latencies; `None` when nothing came in.
+    /// Latencies of the interval; `None` when nothing came in.
     pub latency_ns: Option<LatencyNs>,
 }
 
@@ -161,7 +161,7 @@ impl IntervalRecorder {
         let next = index.min(self.histograms.len() - 1);
         if let Some(ended) = &self.ended {
             for index in self.current..next {
-                // Nobody listens any more only if the printing thread panicked; the run goes on.
+                // The receiver is gone only if the printing thread panicked; the run goes on.
                 let _ = ended.send((index, self.histograms[index].clone()));
             }
         }

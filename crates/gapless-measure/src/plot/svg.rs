@@ -8,7 +8,7 @@ use crate::{BenchError, Result};
 
 /// Pixels of one chart.
 const CHART: (u32, u32) = (620, 250);
-/// Where the title stands.
+/// Height of the title.
 const TITLE_HEIGHT: u32 = 46;
 
 /// Pixels of a picture of curves, and of the legend at its right.

@@ -24,7 +24,7 @@ pub type Column = (&'static str, fn(&Row) -> String);
 pub struct Table {
     style: TableStyle,
     head: Vec<String>,
-    /// How many columns from the first hold texts; the others hold numbers and end at their right.
+    /// Number of columns from the first that hold texts; the others hold numbers and end at their right.
     text_columns: usize,
     rows: Vec<Vec<String>>,
 }

@@ -9,7 +9,7 @@ const ACCESSES: [&str; 2] = ["indirect", "direct"];
 const CPUS: [&str; 3] = ["min", "default", "max"];
 const ENCODINGS: [&str; 2] = ["sbe", "protobuf"];
 
-/// The whole published matrix beside the clustered rows of `rows`; `None` without such rows.
+/// The whole published matrix next to the clustered rows of `rows`; `None` without such rows.
 pub(super) fn published_matrix(rows: &[Row], style: TableStyle) -> Option<String> {
     rows.iter().any(|row| row.config.clustered == Some(true)).then(|| {
         let head = [

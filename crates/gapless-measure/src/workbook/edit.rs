@@ -2,7 +2,7 @@
 //!
 //! The sheet's text is changed in the one place only, and every other part is copied as it is stored,
 //! compressed bytes and all. Two parts may have to change with it: the list of formula cells, if a
-//! formula is replaced, and the request to calculate anew, if there are formulas that may depend on the cell.
+//! formula is replaced, and the request to calculate again, if there are formulas that may depend on the cell.
 
 use std::fs::File;
 use std::io::{Cursor, Write};
@@ -46,7 +46,7 @@ pub fn check_cell(path: &Path, cell: CellAddress) -> Result<()> {
 
 /// A workbook that is there, may be written and is not open elsewhere.
 struct Source {
-    /// As the user named it, for messages.
+    /// Path as the user named it, for messages.
     path: PathBuf,
     /// After symbolic links are resolved.
     real_path: PathBuf,
@@ -131,7 +131,7 @@ impl Source {
     fn replace_with(self, bytes: &[u8]) -> Result<()> {
         let name = self.real_path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let temporary = self.real_path.with_file_name(format!(".{name}.{}.tmp", std::process::id()));
-        // As a journal's durable files, but made exclusively: another program may be editing the same workbook. Nothing
+        // Written like a journal's durable files, but made exclusively: another program may be editing the same workbook. Nothing
         // is synced after the rename: a workbook can be written again.
         let written = (|| {
             let mut file = File::options().write(true).create_new(true).open(&temporary)?;
@@ -148,7 +148,7 @@ impl Source {
     }
 }
 
-/// Office programs leave a file beside a workbook that they have open; they lock nothing that Linux would tell.
+/// Office programs leave a file next to a workbook that they have open; they lock nothing that Linux would tell.
 fn refuse_open_elsewhere(path: &Path, real_path: &Path) -> Result<()> {
     let name = real_path.file_name().unwrap_or_default().to_string_lossy();
     for lock in [format!("~${name}"), format!(".~lock.{name}#")] {

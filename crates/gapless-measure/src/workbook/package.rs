@@ -1,5 +1,5 @@
 //! The parts of a workbook that one cell's change touches: which sheet is the first, the list of formula
-//! cells, the request to calculate anew. (ECMA-376 part 1, sections 12 and 18; part 2 for relationships.)
+//! cells, the request to calculate again. (ECMA-376 part 1, sections 12 and 18; part 2 for relationships.)
 
 use super::xml::{attribute, damaged, position, prefix_of};
 use std::io::{Cursor, Read};

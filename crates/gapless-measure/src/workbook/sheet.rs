@@ -1,4 +1,4 @@
-//! Where in the text of a sheet a cell is or belongs, and the text with that cell's new value.
+//! Place in the text of a sheet where a cell is or belongs, and the text with that cell's new value.
 //!
 //! The text is read as a stream of events; only the places of the events are used, so that everything
 //! outside the cell keeps its very bytes. Rows and cells may leave out their numbers (then they

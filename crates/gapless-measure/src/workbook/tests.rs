@@ -115,7 +115,7 @@ fn a_replaced_formula_leaves_the_calculation_chain() {
     assert_eq!(untouched, before.len() - 4);
 }
 
-/// As Excel writes it; the library that builds the sample does not.
+/// Adds the chain that Excel writes; the library that builds the sample does not.
 fn add_calculation_chain(path: &Path) {
     use std::io::Write;
     let entry = r#"<Override PartName="/xl/calcChain.xml" ContentType="application/vnd.openxmlformats-officedocument.spreadsheetml.calcChain+xml"/></Types>"#;
