@@ -7,13 +7,15 @@ use gapless_agent::OptimizeFor;
 use gapless_load::commands::case::{Case, Drive, Identifiers, Tier};
 use gapless_load::commands::stand::Place;
 use gapless_measure::reporting::OutputArguments;
-use gapless_measure::{BenchError, Result};
+use gapless_measure::{BenchError, Extent, Result};
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// Turns and seconds of a run, and of a full one.
-const TURNS: (usize, usize) = (1, 5);
-const SECONDS: (f64, f64) = (0.5, 2.0);
+const TURNS: usize = 1;
+const TURNS_FULL: usize = 5;
+const SECONDS: f64 = 0.5;
+const SECONDS_FULL: f64 = 2.0;
 /// Segments of a row's journal, bytes: for each second twice what four million commands take, within limits.
 const SEGMENT_BYTES_PER_S: f64 = 3.0 * (1_u64 << 30) as f64;
 pub(crate) const SEGMENT_BYTES_MIN: u64 = 64 << 20;
@@ -43,7 +45,7 @@ pub enum Part {
     Throughput,
     /// Axon Framework 4 by turns with them, where Java and Maven are found
     Axon,
-    /// How long a command takes, 10,000 a second
+    /// Latency of commands, 10,000 a second
     Latency,
     /// Events a second of a fold of the whole stream
     Replay,
@@ -109,7 +111,7 @@ pub struct CommandsArguments {
     #[arg(long, value_name = "AGGREGATES", value_parser = clap::value_parser!(u64).range(2..=1_000_000_000))]
     pub scale_aggregates: Option<u64>,
 
-    /// Where journals are written; what is there stays [default: the current directory]
+    /// Directory of the journals, whose other files stay [default: the current directory]
     #[arg(long, value_name = "DIRECTORY")]
     pub directory: Option<PathBuf>,
 }
@@ -134,16 +136,13 @@ pub(crate) struct Plan {
     /// Aggregates for which most commands are.
     pub(crate) scale_hot: u64,
     pub(crate) directory: PathBuf,
-    /// Little of everything.
-    pub(crate) is_quick: bool,
-    /// Everything in its full length.
-    pub(crate) is_full: bool,
+    pub(crate) extent: Extent,
 }
 
 impl Plan {
-    /// Where the bus of a row is started, with segments of so many bytes; a quick run has short ones.
+    /// Place of the bus of a row, with segments of so many bytes; a quick run has short ones.
     pub(crate) fn place(&self, optimize_for: OptimizeFor, segment_bytes: u64) -> Place<'_> {
-        let segment_bytes = if self.is_quick { SEGMENT_BYTES_QUICK } else { segment_bytes };
+        let segment_bytes = self.extent.pick(SEGMENT_BYTES_QUICK, segment_bytes, segment_bytes);
         Place { parent: &self.directory, optimize_for, segment_bytes }
     }
 
@@ -158,12 +157,11 @@ impl CommandsArguments {
     /// Makes the plan of the measurement.
     ///
     /// # Errors
-    /// A time out of its range, a directory that is none, a place for the picture that is no file, a build without pictures.
+    /// A time out of its range, a missing directory, a place for the picture that is no file, a build without pictures.
     pub(crate) fn plan(&self) -> Result<Plan> {
         self.output.check()?;
-        let (is_quick, is_full) = (self.output.quick, self.full);
-        let usual = if is_full { SECONDS.1 } else { SECONDS.0 };
-        let seconds = self.seconds.unwrap_or(if is_quick { SECONDS_QUICK } else { usual });
+        let extent = Extent::of(self.output.quick, self.full);
+        let seconds = self.seconds.unwrap_or(extent.pick(SECONDS_QUICK, SECONDS, SECONDS_FULL));
         if !(0.01..=600.0).contains(&seconds) {
             return Err(BenchError::Option(format!("--seconds {seconds}: 0.01 to 600 are possible")));
         }
@@ -171,11 +169,7 @@ impl CommandsArguments {
         if !directory.is_dir() {
             return Err(BenchError::Option(format!("--directory {}: there is no such directory", directory.display())));
         }
-        let scale = match (is_quick, is_full) {
-            (true, _) => SCALE_QUICK,
-            (_, true) => SCALE_FULL,
-            _ => SCALE,
-        };
+        let scale = extent.pick(SCALE_QUICK, SCALE, SCALE_FULL);
         let scale_events = self.scale_events.unwrap_or(scale.0);
         // Fewer events than usual are of fewer aggregates.
         let scale_aggregates = self.scale_aggregates.unwrap_or_else(|| scale.1.min((scale_events / 10).max(2)));
@@ -188,36 +182,32 @@ impl CommandsArguments {
         if parts.is_empty() {
             parts = Part::value_variants().to_vec();
             // The ladder has Axon's rows of one aggregate; the others take too long for a run that is not full.
-            parts.retain(|part| is_full || *part != Part::Axon);
+            parts.retain(|part| extent == Extent::Full || *part != Part::Axon);
         }
         parts.dedup();
-        let aggregates = self.aggregates.unwrap_or(if is_quick { AGGREGATES_QUICK } else { AGGREGATES });
+        let aggregates = self.aggregates.unwrap_or(extent.pick(AGGREGATES_QUICK, AGGREGATES, AGGREGATES));
         if !self.buses.is_empty() && !parts.iter().any(|part| matches!(part, Part::Ladder | Part::Axon)) {
             return Err(BenchError::Option(
                 "--buses: they are those of the ladder and of Axon, and --only has neither".to_owned(),
             ));
         }
         let (cases, axon_cases) = self.cases(&parts, aggregates)?;
+        let replayed_events = extent.pick(REPLAYED_EVENTS_QUICK, REPLAYED_EVENTS, REPLAYED_EVENTS_FULL);
         Ok(Plan {
             parts,
             cases,
             axon_cases,
-            turns: self.turns.map_or(if is_full { TURNS.1 } else { TURNS.0 }, usize::from),
+            turns: self.turns.map_or(extent.pick(TURNS, TURNS, TURNS_FULL), usize::from),
             time: Duration::from_secs_f64(seconds),
             warm_up: Duration::from_secs_f64(seconds / 4.0),
             in_flight: self.in_flight.map_or(IN_FLIGHT, |commands| commands as usize),
             aggregates,
-            replayed_events: self.replayed_events.unwrap_or(match (is_quick, is_full) {
-                (true, _) => REPLAYED_EVENTS_QUICK,
-                (_, true) => REPLAYED_EVENTS_FULL,
-                _ => REPLAYED_EVENTS,
-            }),
+            replayed_events: self.replayed_events.unwrap_or(replayed_events),
             scale_events,
             scale_aggregates,
             scale_hot: scale.2.min(scale_aggregates),
             directory,
-            is_quick,
-            is_full,
+            extent,
         })
     }
 
@@ -273,13 +263,13 @@ mod tests {
     #[test]
     fn each_option_has_its_effect() {
         let plan = CommandsArguments::default().plan().unwrap();
-        assert_eq!((plan.turns, plan.in_flight, plan.aggregates), (TURNS.0, IN_FLIGHT, AGGREGATES));
+        assert_eq!((plan.turns, plan.in_flight, plan.aggregates), (TURNS, IN_FLIGHT, AGGREGATES));
         assert!(plan.parts.len() == 5 && !plan.parts.contains(&Part::Axon));
         assert_eq!((plan.time, plan.warm_up), (Duration::from_millis(500), Duration::from_millis(125)));
         assert_eq!((plan.scale_events, plan.scale_aggregates), (SCALE.0, SCALE.1));
         let full = CommandsArguments { full: true, ..CommandsArguments::default() }.plan().unwrap();
         assert_eq!(full.parts, Part::value_variants());
-        assert_eq!((full.turns, full.time, full.is_full), (TURNS.1, Duration::from_secs(2), true));
+        assert_eq!((full.turns, full.time, full.extent), (TURNS_FULL, Duration::from_secs(2), Extent::Full));
         assert_eq!((full.scale_events, full.scale_aggregates), (SCALE_FULL.0, SCALE_FULL.1));
         let arguments = CommandsArguments {
             only: vec![Part::Replay],
@@ -307,7 +297,7 @@ mod tests {
         assert!(chosen(vec![Drive::Direct], vec![Tier::Quorum]).unwrap_err().is_about_options());
         let quick = OutputArguments { quick: true, ..OutputArguments::default() };
         let plan = CommandsArguments { output: quick, ..CommandsArguments::default() }.plan().unwrap();
-        assert!(plan.is_quick && plan.turns == 1 && plan.replayed_events == REPLAYED_EVENTS_QUICK);
+        assert!(plan.extent == Extent::Quick && plan.turns == 1 && plan.replayed_events == REPLAYED_EVENTS_QUICK);
     }
 
     #[test]

@@ -52,7 +52,7 @@ pub(crate) struct Axon {
 
 /// Folder of the program's sources, from that of the project.
 const BESIDE: &str = "benchmarks/peers/axon";
-/// Its main class, where it was built there.
+/// Main class, if the program was built there.
 const BUILT: &str = "target/classes/gapless/Main.class";
 /// The command that builds it there.
 pub(crate) const BUILDS: &str = "mvn -q -B -f benchmarks/peers/axon process-classes";
@@ -94,7 +94,7 @@ impl Axon {
         Ok(is_built(directory).then(|| Self { java, directory: directory.to_owned(), _own: None }))
     }
 
-    /// Builds it, or says what is missing.
+    /// Builds it, or names the missing part.
     ///
     /// # Errors
     /// A directory that cannot be made, an interrupt.
@@ -125,7 +125,8 @@ impl Axon {
 
     /// Runs one row.
     pub(crate) fn measure(&self, case: &AxonCase, plan: &Plan, interrupted: &AtomicBool) -> Result<Row> {
-        let warm_up = if plan.is_quick { plan.warm_up } else { plan.warm_up.max(WARM_UP_MIN) };
+        let long = plan.warm_up.max(WARM_UP_MIN);
+        let warm_up = plan.extent.pick(plan.warm_up, long, long);
         let mut command = Command::new(&self.java);
         command
             .current_dir(&self.directory)
@@ -185,7 +186,7 @@ fn config() -> RowConfig {
     }
 }
 
-/// The row that says what is missing.
+/// The row that names the missing part.
 pub(crate) fn missing(reason: &str) -> Row {
     let mut row = not_measured(config(), reason);
     row.notes.push(format!("Axon was not measured: {reason}"));

@@ -24,7 +24,7 @@ pub(crate) enum Setup {
     Ours,
     /// No answer is awaited, no command has metadata, as in Axon's own benchmark
     Published,
-    /// As ours, but all events are kept, in Axon's store in memory
+    /// Our load, with all events kept in Axon's store in memory
     AllEvents,
 }
 

@@ -5,6 +5,7 @@
 
 use crate::commands::axon_case::{self, AxonCase, Bus, Setup};
 use gapless_load::commands::case::{Case, Drive, Identifiers};
+use gapless_measure::published::ANSWERS;
 use gapless_measure::published::axon::{BUSES, PublishedBus};
 use gapless_measure::reporting::{config_number, of_config, put, word};
 use gapless_measure::table::{ABSENT, Table, TableStyle, grouped, rate};
@@ -57,7 +58,7 @@ pub(crate) fn note(report: &mut Report) {
         let published = STEPS.into_iter().filter(is_answered).flat_map(published);
         let keys: Vec<String> = published.map(|one| format!("axon/{}", one.key)).collect();
         if !keys.is_empty() {
-            put(row, "answers", keys);
+            put(row, ANSWERS, keys);
         }
     }
 }
@@ -173,13 +174,13 @@ mod tests {
         for published in &BUSES {
             let answers = |row: &&Row| {
                 row.extra
-                    .get("answers")
+                    .get(ANSWERS)
                     .and_then(|keys| keys.as_array())
                     .is_some_and(|keys| keys.iter().any(|key| *key == format!("axon/{}", published.key)))
             };
             assert_eq!(report.rows.iter().filter(answers).count(), 1, "{}", published.key);
         }
-        assert!(report.rows.iter().rev().take(2).all(|row| !row.extra.contains_key("answers")));
+        assert!(report.rows.iter().rev().take(2).all(|row| !row.extra.contains_key(ANSWERS)));
     }
 
     #[test]

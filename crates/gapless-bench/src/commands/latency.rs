@@ -1,4 +1,4 @@
-//! How long a command takes at a rate, from the time at which it is due to its answer: slices that alternate with the canonical row
+//! Latency of commands at a rate, from the time at which one is due to its answer: slices that alternate with the canonical row
 //! and with the machine's bare ping-pong at the same pace, because tails are the machine's first.
 
 use crate::commands::arguments::Plan;
@@ -49,11 +49,7 @@ pub(crate) fn measure(plan: &Plan, canonical: &MeasureCanonical<'_>, run: &mut R
             FloorPlan { time_limit: plan.time.min(FLOOR_TIME_MAX), ..FloorPlan::new(&plan.directory, items) }.measure();
         run.report.notes.extend(floor.skipped);
         floors.push(floor.rows);
-        let count = match (plan.is_quick, plan.is_full) {
-            (true, _) => Some(CANONICAL_QUICK),
-            (_, true) => None,
-            _ => Some(CANONICAL_USUAL),
-        };
+        let count = plan.extent.pick(Some(CANONICAL_QUICK), Some(CANONICAL_USUAL), None);
         let mut row = canonical(Canonical::Latency, count, &plan.directory)?;
         // An interrupted row is dropped.
         check_interrupted(run.interrupted)?;

@@ -1,16 +1,16 @@
-//! `gapless bench commands`: the command bus, with the canonical rows that stand beside it.
+//! `gapless bench commands`: the command bus, with the canonical rows next to it.
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | `table` | what is printed, and what is drawn |
+//! | `table` | text and picture |
 //! | `targets` | what the figures are to reach, and whether they do |
 //! | `scale` | many aggregates, on a stream whose process was killed |
-//! | `latency` | how long a command takes at a rate, beside the canonical row |
+//! | `latency` | latency of commands at a rate, next to the canonical row |
 //! | `ladder` | the published ladder: rows of ours and of Axon's next to each published figure |
-//! | `throughput` | commands a second, beside encoding and appending alone and the canonical row |
+//! | `throughput` | commands a second, next to encoding and appending alone and the canonical row |
 //! | `quorum` | commands on a cluster of two members |
 //! | `replay` | events a second of a fold of the whole stream |
-//! | `axon` | Axon Framework 4 beside this |
+//! | `axon` | Axon Framework 4 next to this |
 //! | `axon_case` | parameters of Axon's rows |
 //! | `arguments` | the options of `gapless bench commands` |
 //! | `rows` | from figures to a row of the report |

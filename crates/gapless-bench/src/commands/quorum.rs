@@ -27,7 +27,7 @@ pub(crate) fn measure(plan: &Plan, interrupted: &AtomicBool, case: Case) -> Resu
     settle(directory.path())?;
     let addresses = free_addresses()?;
     // Twice what a row needs, as elsewhere.
-    let segment = if plan.is_full { "2 GiB" } else { "1 GiB" };
+    let segment = plan.extent.pick("1 GiB", "1 GiB", "2 GiB");
     let assignment = Assignment {
         config: config(
             FOLLOWER,

@@ -40,7 +40,7 @@ pub(crate) fn throughput(case: &Case, in_flight: usize, loaded: &Loaded) -> Row 
     row
 }
 
-/// What the check of the outcomes has found.
+/// Adds the check of the outcomes.
 pub(crate) fn check(row: &mut Row, loaded: &Loaded) {
     row.verified = Some(loaded.wrong == 0);
     row.notes.extend(loaded.first_wrong.clone());

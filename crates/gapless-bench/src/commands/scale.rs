@@ -1,5 +1,5 @@
 //! Many aggregates: a stream is filled and its process killed; another one starts on it, and says how long that took, what it takes in
-//! memory, and what commands cost whose aggregates nobody has touched for long.
+//! memory, and what commands cost whose aggregates were idle for long.
 
 use crate::commands::arguments::Plan;
 use crate::commands::{NAME, rows, table};
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 /// Of the commands, so many percent are for any aggregate, the others for few.
 const SPREAD_PERCENT: [u64; 3] = [0, 1, 10];
-/// Aggregates that are created behind the restart.
+/// Aggregates that are created after the restart.
 const CREATIONS: u64 = 1_000_000;
 /// Commands of which each has an aggregate of its own.
 const LONE: u64 = 2_000;
@@ -40,14 +40,14 @@ pub(crate) fn measure(plan: &Plan, run: &mut Run<'_>) -> Result<()> {
         in_flight: plan.in_flight,
         time: (plan.warm_up, plan.time),
     };
-    let part = if plan.is_quick { QUICK_PART } else { 1 };
+    let part = plan.extent.pick(QUICK_PART, 1, 1);
     let mut scale = Scale { plan, rows: Vec::new() };
     let measured = scale.run(run, &assignment, part);
     run.report.rows.extend(scale.rows);
     measured
 }
 
-/// What is measured, and its rows.
+/// Measurement, and its rows.
 struct Scale<'a> {
     plan: &'a Plan,
     rows: Vec<Row>,
@@ -150,7 +150,7 @@ impl Scale<'_> {
     }
 }
 
-/// What the row of the restart is called.
+/// Name of the row of the restart.
 pub(crate) const RESTART: &str = "restart behind kill -9, to the first answer";
 
 /// Starts the process; when that began.

@@ -92,7 +92,7 @@ pub(crate) fn text(report: &Report) -> String {
     whole(report, &figures.join("\n\n"), &report.floor)
 }
 
-/// How commands reach the writer, or what else the row is of.
+/// Drive of the commands, or the name of another row.
 fn drive(row: &Row) -> String {
     match (&row.config.name, of_config(row, "setup"), config_number(row, "in_flight")) {
         (Some(name), "" | "ours", _) => name.clone(),
@@ -106,7 +106,7 @@ fn aggregates(row: &Row) -> String {
     config_number(row, "aggregates").map_or_else(absent, grouped)
 }
 
-/// What a row is to reach, and whether it does.
+/// Target of a row, and whether it is reached.
 fn target(row: &Row) -> String {
     let is_met = row.extra.get("target_met").and_then(Value::as_bool);
     let target = row.extra.get("target").and_then(Value::as_str).unwrap_or_default();

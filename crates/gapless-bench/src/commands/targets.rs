@@ -1,4 +1,4 @@
-//! What the figures are to reach, and whether they do.
+//! Targets of the figures, and whether they are reached.
 
 use crate::commands::axon_case;
 use crate::commands::scale::RESTART;
@@ -20,7 +20,7 @@ const PART_OF_SBE: f64 = 0.6;
 const BY_AXON: f64 = 10.0;
 /// Events a second of a replay.
 const REPLAYED_PER_S: f64 = 5e6;
-/// A start behind `kill -9`.
+/// A start after `kill -9`.
 const RESTART_S: f64 = 2.0;
 /// The median and the 99th percentile by those of the canonical row.
 const P50_BY_CANONICAL: f64 = 1.5;
@@ -108,7 +108,7 @@ fn of_throughput(report: &Report, row: &Row) -> Option<(String, bool)> {
 fn of_latency(report: &Report, row: &Row) -> Option<(String, bool)> {
     let is_canonical = |row: &&Row| row.config.name.as_deref() == Some(CANONICAL) && row.latency_ns.is_some();
     let canonical = report.rows.iter().find(is_canonical)?.latency_ns?;
-    // The canonical row's driver spins: one that sleeps stands beside it, and is held to nothing.
+    // The canonical row's driver spins: one that sleeps has no target.
     let latency = row.latency_ns.filter(|_| of_config(row, "caller") != SLEEPS)?;
     let is_within = |mine: u64, its: u64, most: f64| mine as f64 <= its as f64 * most;
     let is_met = is_within(latency.p50, canonical.p50, P50_BY_CANONICAL)

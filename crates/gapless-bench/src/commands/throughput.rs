@@ -1,4 +1,4 @@
-//! Commands a second: every row in each turn, beside encoding and appending alone, and the canonical row.
+//! Commands a second: every row in each turn, next to encoding and appending alone, and the canonical row.
 
 use crate::commands::arguments::Plan;
 use crate::commands::axon::{self, Axon};
@@ -74,11 +74,7 @@ fn one_turn(plan: &Plan, canonical: &MeasureCanonical<'_>, run: &mut Run<'_>, tu
     }
     for (_, which, name) in canonical_rows(plan) {
         run.next(&format!("the row {name}"))?;
-        let count = match (plan.is_quick, plan.is_full) {
-            (true, _) => Some(CANONICAL_QUICK),
-            (_, true) => None,
-            _ => Some(CANONICAL_USUAL),
-        };
+        let count = plan.extent.pick(Some(CANONICAL_QUICK), Some(CANONICAL_USUAL), None);
         let mut row = canonical(which, count, &plan.directory)?;
         // An interrupted row is dropped.
         check_interrupted(run.interrupted)?;
@@ -104,7 +100,7 @@ fn one_turn(plan: &Plan, canonical: &MeasureCanonical<'_>, run: &mut Run<'_>, tu
     Ok(())
 }
 
-/// Those that some row stands beside.
+/// Canonical rows that are the floor of another row.
 fn canonical_rows(plan: &Plan) -> impl Iterator<Item = (Tier, Canonical, &'static str)> {
     let rows = [
         (Tier::Journal, Canonical::Throughput, CANONICAL),
@@ -117,7 +113,7 @@ fn canonical_rows(plan: &Plan) -> impl Iterator<Item = (Tier, Canonical, &'stati
 pub(crate) const CANONICAL: &str = "canonical";
 pub(crate) const CANONICAL_REPLICATED: &str = "canonical_replicated";
 
-/// What a row stands beside: in memory the work of encoding and appending alone, at `journal` and `quorum` the canonical row.
+/// Floor of a row: in memory the work of encoding and appending alone, at `journal` and `quorum` the canonical row.
 fn floor_of<'a>(floors: &'a [FloorRow], case: &Case) -> Option<&'a FloorRow> {
     floors.iter().find(|floor| match case.tier {
         Tier::Memory => floor.name == bare::name(case.encoding) && floor.payload_bytes == case.size as u64,

@@ -1,4 +1,4 @@
-//! How fast a follower catches up that was away while others went on: on an idle cluster, under live messages at a rate, and
+//! Catching up of a follower that was away while others went on: on an idle cluster, under live messages at a rate, and
 //! while clients send as much as they can. It is killed, misses frames, is started again, and is looked at until it is level.
 
 use super::cluster::Cluster;
@@ -51,7 +51,7 @@ impl Case {
 /// once that one is level, because a member that is level costs, too, most where all members share a machine.
 pub(super) const KEPT_TARGET: f64 = 0.7;
 
-/// How much of everything.
+/// Size of the measurement.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CatchUpPlan {
     /// Frames that the follower misses.
@@ -64,7 +64,7 @@ pub(super) struct CatchUpPlan {
     pub saturated_max: Duration,
 }
 
-/// How one follower caught up.
+/// Course of one follower's catching up.
 #[derive(Clone, Debug)]
 pub(super) struct CaughtUp {
     pub case: Case,
@@ -111,7 +111,7 @@ impl CaughtUp {
 #[derive(Default)]
 pub(super) struct CatchUps {
     pub all: Vec<CaughtUp>,
-    /// How many commands each owner has sent.
+    /// Commands that each owner has sent.
     pub sent: Vec<(u64, u64)>,
     pub lost: u64,
     pub doubled: u64,
@@ -222,7 +222,7 @@ fn watch(
     interrupted: &AtomicBool,
 ) -> Result<CaughtUp> {
     let handled = |cluster: &mut Cluster<'_>, member| -> Result<u64> { Ok(cluster.status(member)?.handled) };
-    // How fast the cluster is without it; clients have begun by then.
+    // The rate of the cluster without the follower; clients have begun by then.
     if case != Case::Idle {
         std::thread::sleep(plan.window / 2);
     }

@@ -52,7 +52,7 @@ impl Membership {
     }
 }
 
-/// How a member stands.
+/// Status of a member.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Status {
     pub leads: bool,
@@ -94,7 +94,7 @@ impl<'a> Cluster<'a> {
         self.root.path().join(format!("member-{member}.toml"))
     }
 
-    /// As `gapless cluster new` writes it: everything else is a default.
+    /// Text like that of `gapless cluster new`: everything else is a default.
     fn text(&self, member: usize, ports: &[u16]) -> String {
         let mut text = format!("[cluster]\nname = \"failover\"\nmember = {member}\n");
         for (at, port) in ports.iter().enumerate() {
@@ -119,7 +119,7 @@ impl<'a> Cluster<'a> {
         Ok(())
     }
 
-    /// Where clients find the members.
+    /// Sockets of the members, for clients.
     pub fn sockets(&self) -> Vec<PathBuf> {
         let socket = |member| StreamLayout::new(self.root.path().join(format!("member-{member}"))).socket();
         (1..=MEMBERS).filter(|member| self.membership.serves(*member)).map(socket).collect()

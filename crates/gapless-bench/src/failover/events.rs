@@ -40,7 +40,7 @@ impl EventKind {
         }
     }
 
-    /// How long clients may wait, ns.
+    /// Longest wait of clients, ns.
     pub const fn target_ns(self) -> Option<u64> {
         match self {
             Self::LeaderKilled => Some(100_000_000),
@@ -61,9 +61,9 @@ pub(super) struct Event {
 
 /// A moment between two events.
 pub(super) enum Look<'a> {
-    /// What comes next.
+    /// Next event.
     Before(&'a str),
-    /// What is over.
+    /// Finished event.
     After(&'a Event),
 }
 

@@ -1,4 +1,4 @@
-//! From the observations of clients and the events to figures: how long nobody got a reply, and how long replies took
+//! From the observations of clients and the events to figures: the time without any reply, and how long replies took
 //! before, during and after.
 
 use super::events::{Event, EventKind};
@@ -47,7 +47,7 @@ pub(super) struct Occurrence {
     pub last_client_ns: Option<u64>,
     /// The longest time in which a client got no reply at all.
     pub longest_silence_ns: u64,
-    /// How long it took until all was as it should be.
+    /// Time until the cluster was whole again.
     pub duration_ns: u64,
     pub points: Vec<Point>,
 }
@@ -108,7 +108,7 @@ pub(super) fn figures(clients: &[Seen], events: &[Event], window_ns: u64) -> Vec
     EventKind::ALL.into_iter().map(of_kind).filter(|figures| !figures.happenings.is_empty()).collect()
 }
 
-/// In which part of the event's time a command fell, if in any. One without a reply is lost, and has no latency.
+/// Part of the event's time with a command, if any. One without a reply is lost, and has no latency.
 fn phase(record: &Record, event: &Event, window_ns: u64) -> Option<Phase> {
     let Record { due_ns, replied_ns, .. } = *record;
     if replied_ns == 0 {
@@ -147,7 +147,7 @@ fn longest_silence_ns(client: &Seen, event: &Event) -> u64 {
         silence_ns = silence_ns.max(pair[1] - pair[0]);
     }
     match replies.last() {
-        // It ends without a reply.
+        // The event ends without a reply.
         Some(last) if *last < event.end_ns => silence_ns.max(event.end_ns - last),
         _ => silence_ns,
     }

@@ -38,7 +38,7 @@ use gapless_load::failover::{NAME, failed};
 use gapless_measure::progress::Progress;
 use gapless_measure::reporting::{self, INTERRUPTED, OutputArguments, check_interrupted, is_set, keys, measure_floors};
 use gapless_measure::table::{self as tables, TableStyle, floor_section};
-use gapless_measure::{Report, Row, RowConfig};
+use gapless_measure::{Extent, Report, Row, RowConfig};
 use gapless_wire::HEADER_LENGTH;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -49,32 +49,36 @@ use std::time::Instant;
 const CLIENTS: u64 = 2;
 /// Owners of the numbers that fill the log, from this on.
 const FILLERS: u64 = 100;
-/// The quiet time before and after an event, and the least time of one, by default and in the run of committed tables.
+/// The quiet time before and after an event, and the least time of one: quick, by default, and in the run of committed tables.
+const WINDOW_QUICK: Duration = Duration::from_millis(250);
 const WINDOW: Duration = Duration::from_millis(600);
 const WINDOW_FULL: Duration = Duration::from_secs(1);
-/// How often each event happens, by default and in the run of committed tables.
+/// Repetitions of each event: quick, by default, and in the run of committed tables.
+const REPEATS_QUICK: u32 = 1;
 const REPEATS: u32 = 2;
 const REPEATS_FULL: u32 = 5;
+/// Frames in the log before anything happens, and frames that a follower misses, of a quick run.
+const FRAMES_QUICK: u64 = 20_000;
 /// Frames in the log before anything happens, by default and in the run of committed tables.
 const LOG_FRAMES: u64 = 400_000;
 const LOG_FRAMES_FULL: u64 = 1_000_000;
 /// Frames that a follower misses, by default and in the run of committed tables.
 const BEHIND: u64 = 400_000;
 const BEHIND_FULL: u64 = 1_000_000;
-/// How long a follower is watched under saturation, by default and in the run of committed tables.
+/// Longest watch of a follower under saturation, by default and in the run of committed tables.
 const SATURATED_MAX: Duration = Duration::from_secs(12);
 const SATURATED_MAX_FULL: Duration = Duration::from_secs(30);
+/// The key of the times from an event to the first reply to a command that was sent after it, by the client that waited longest.
+pub(crate) const FIRST_NEW_REPLY: &str = "first_new_reply_of_every_client_ns";
 /// Commands a second of all clients, while events happen.
-const RATE_PER_S: u64 = 2_000;
-/// Shortened for a quick run.
-const QUICK: (u64, u32, Duration) = (20_000, 1, Duration::from_millis(250));
+pub(crate) const RATE_PER_S: u64 = 2_000;
 
 /// A part of the benchmark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Part {
-    /// What clients see while members are killed, hand over and come back
+    /// Outages that clients see while members are killed, hand over and come back
     Events,
-    /// How fast a follower catches up that has missed frames
+    /// Catching up of a follower that has missed frames
     CatchUp,
 }
 /// A member catches up, and answers, within this.
@@ -98,7 +102,7 @@ pub struct FailoverArguments {
     #[arg(long, value_name = "FRAMES", value_parser = clap::value_parser!(u64).range(0..=100_000_000))]
     pub log_frames: Option<u64>,
 
-    /// How often each event happens [default: 2; with --full 5]
+    /// Repetitions of each event [default: 2; with --full 5]
     #[arg(long, value_name = "TIMES", value_parser = clap::value_parser!(u32).range(1..=1_000))]
     pub repeat: Option<u32>,
 
@@ -137,11 +141,11 @@ pub(crate) struct Scenario {
     reconnected: u64,
     rate_reached: bool,
     plan: String,
-    /// It came to its end; if not, what was lost is not known.
+    /// Whether it came to its end; if not, the lost commands are not known.
     is_whole: bool,
 }
 
-/// How much of everything.
+/// Size of the measurement.
 #[derive(Clone, Copy)]
 struct Plan {
     rate_per_s: u64,
@@ -167,19 +171,20 @@ impl Plan {
 /// Members that cannot be started, or do not come back; commands that are refused; a report that cannot be written.
 pub fn run(arguments: &FailoverArguments, interrupted: &AtomicBool) -> Result<String> {
     arguments.output.check()?;
-    let (usual_log, usual_repeats, usual_behind, window) = if arguments.full {
-        (LOG_FRAMES_FULL, REPEATS_FULL, BEHIND_FULL, WINDOW_FULL)
-    } else {
-        (LOG_FRAMES, REPEATS, BEHIND, WINDOW)
-    };
-    let (frames, repeats, window) = if arguments.output.quick { QUICK } else { (u64::MAX, u32::MAX, window) };
+    let extent = Extent::of(arguments.output.quick, arguments.full);
+    // A quick run has no more, whatever the options ask for.
+    let frames_max = extent.pick(FRAMES_QUICK, u64::MAX, u64::MAX);
+    let repeats_max = extent.pick(REPEATS_QUICK, u32::MAX, u32::MAX);
+    let frames =
+        |asked: Option<u64>, usual, full| asked.unwrap_or(extent.pick(FRAMES_QUICK, usual, full)).min(frames_max);
+    let repeats = extent.pick(REPEATS_QUICK, REPEATS, REPEATS_FULL);
     let plan = Plan {
         rate_per_s: arguments.rate,
-        log_frames: arguments.log_frames.unwrap_or(usual_log).min(frames),
-        repeats: arguments.repeat.unwrap_or(usual_repeats).min(repeats),
-        window,
-        behind_frames: arguments.behind_frames.unwrap_or(usual_behind).min(frames),
-        saturated_max: if arguments.full { SATURATED_MAX_FULL } else { SATURATED_MAX },
+        log_frames: frames(arguments.log_frames, LOG_FRAMES, LOG_FRAMES_FULL),
+        repeats: arguments.repeat.unwrap_or(repeats).min(repeats_max),
+        window: extent.pick(WINDOW_QUICK, WINDOW, WINDOW_FULL),
+        behind_frames: frames(arguments.behind_frames, BEHIND, BEHIND_FULL),
+        saturated_max: extent.pick(SATURATED_MAX, SATURATED_MAX, SATURATED_MAX_FULL),
         live_per_s: arguments.live_rate,
         only: arguments.only,
         events: &EventKind::ALL,
@@ -256,12 +261,11 @@ pub(crate) fn leader_killed(
     progress: &Progress,
     interrupted: &AtomicBool,
 ) -> Result<Vec<Row>> {
-    let (log_frames, _, window) = QUICK;
     let plan = Plan {
         rate_per_s: RATE_PER_S,
-        log_frames,
+        log_frames: FRAMES_QUICK,
         repeats,
-        window,
+        window: WINDOW_QUICK,
         behind_frames: 0,
         live_per_s: 0,
         saturated_max: Duration::ZERO,
@@ -457,7 +461,7 @@ fn rows(scenario: &Scenario, plan: Plan, report: &Report) -> Vec<Row> {
                     |of: &dyn Fn(&figures::Occurrence) -> Value| figures.happenings.iter().map(of).collect::<Value>();
                 let mut put = |key: &str, value: Value| row.extra.insert(key.to_owned(), value);
                 put("first_new_reply_ns", of(&|each| each.first_new_reply_ns.into()));
-                put("first_new_reply_of_every_client_ns", of(&|each| each.last_client_ns.into()));
+                put(FIRST_NEW_REPLY, of(&|each| each.last_client_ns.into()));
                 put("longest_silence_ns", of(&|each| each.longest_silence_ns.into()));
                 put("duration_ns", of(&|each| each.duration_ns.into()));
                 if let (Some(target_ns), Some(met)) = (figures.what.target_ns(), figures.is_met()) {
@@ -529,7 +533,7 @@ fn timelines(scenario: &Scenario) -> Value {
         let lines = figures.happenings.iter().map(|occurrence| {
             let moments: Vec<f64> = occurrence.points.iter().map(|point| point.at_ms.round()).collect();
             let longest: Vec<u64> = occurrence.points.iter().map(|point| point.latency_max_ns / 1000).collect();
-            // As text: an array of numbers would take a line for each.
+            // One text: an array of numbers would take a line for each.
             let text = |numbers: Vec<String>| numbers.join(" ");
             json!({
                 "at_ms": text(moments.iter().map(|at| format!("{at:.0}")).collect()),

@@ -42,7 +42,7 @@ pub(super) fn text(scenarios: &[Scenario], style: TableStyle) -> String {
                 met,
                 ms(figures.longest_silence_ns()),
                 ms(duration),
-                // Of the whole run: which event lost a command nobody can say.
+                // Of the whole run: the event that lost a command is not known.
                 if scenario.is_whole { grouped(scenario.lost) } else { absent() },
                 if scenario.is_whole { grouped(scenario.doubled) } else { absent() },
             ]);
@@ -77,7 +77,7 @@ pub(super) fn text(scenarios: &[Scenario], style: TableStyle) -> String {
     format!("{table}\n\nLatency, from when each command was due\n{latencies}\n")
 }
 
-/// How followers caught up.
+/// Table of the followers that caught up.
 pub(super) fn catch_ups(scenarios: &[Scenario], style: TableStyle) -> Option<String> {
     let head = [
         "members",

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 /// Options of `gapless bench sequencer`.
 #[derive(Debug, Clone, Default, Args)]
 pub struct SequencerArguments {
-    /// What to measure; without it everything
+    /// Parts to measure; without it everything
     #[arg(long, value_name = "PART", value_enum, value_delimiter = ',')]
     pub only: Vec<Part>,
 
@@ -23,7 +23,7 @@ pub struct SequencerArguments {
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..=64))]
     pub nodes: Option<u64>,
 
-    /// How durable a message is before a node sees it [default: journal]
+    /// Durability of a message before a node sees it [default: journal]
     #[arg(long, value_name = "TIER", value_enum, conflicts_with_all = ["stream", "command"])]
     pub tier: Option<StreamTier>,
 

@@ -101,7 +101,7 @@ pub fn run(arguments: &SequencerArguments, interrupted: &AtomicBool) -> Result<S
     }
 }
 
-/// Measures the rows of `arguments` in so many repetitions for another benchmark, and gives each to `found` with the floors beside it.
+/// Measures the rows of `arguments` in so many repetitions for another benchmark, and gives each to `found` with its floors.
 ///
 /// # Errors
 /// Options that leave nothing to be measured, a process that cannot be started or ends too early, an interrupt.

@@ -4,6 +4,8 @@ use super::arguments::{Part, SequencerArguments, StreamTier, Transport};
 use crate::{BenchError, Result};
 use clap::ValueEnum;
 use gapless_load::sequencer::protocol::Way;
+use gapless_measure::Extent;
+use gapless_measure::published::coralsequencer::rate_of;
 use gapless_wire::mtu::Mtu;
 use std::path::PathBuf;
 
@@ -26,7 +28,7 @@ pub(super) struct LatencyPlan {
     pub warm_up: u64,
     /// Of all repetitions together.
     pub messages: u64,
-    /// How often it is measured.
+    /// Number of measurements.
     pub repetitions: u64,
     /// Ends a repetition that takes longer, ms.
     pub time_limit_ms: u64,
@@ -65,7 +67,7 @@ pub(super) struct RewindPlan {
     pub frames: u64,
     /// Messages a second of the live node.
     pub rate_per_s: u64,
-    /// How long the live node is measured without the late joiner, ms.
+    /// Time in which the live node is measured without the late joiner, ms.
     pub before_ms: u64,
     /// The target, frames a second.
     pub rate_min_per_s: f64,
@@ -85,36 +87,6 @@ pub(super) struct Plan {
     pub floor_effort_percent: u32,
     /// Whether rows are judged by their targets: not those of a short run or of another's stream.
     pub has_targets: bool,
-}
-
-/// How much is measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Extent {
-    /// Enough to see that it works.
-    Quick,
-    /// Within three minutes.
-    Usual,
-    /// As much as was published.
-    Full,
-}
-
-impl Extent {
-    const fn of(arguments: &SequencerArguments) -> Self {
-        match (arguments.quick, arguments.full) {
-            (true, _) => Self::Quick,
-            (false, true) => Self::Full,
-            (false, false) => Self::Usual,
-        }
-    }
-
-    /// Value for this extent.
-    const fn pick(self, quick: u64, usual: u64, full: u64) -> u64 {
-        match self {
-            Self::Quick => quick,
-            Self::Usual => usual,
-            Self::Full => full,
-        }
-    }
 }
 
 /// Nodes of a throughput, unless another number is asked for: as many as of the published one.
@@ -201,7 +173,7 @@ fn mtus(arguments: &SequencerArguments) -> impl Iterator<Item = Option<Mtu>> {
 }
 
 fn latencies(arguments: &SequencerArguments, transports: &[Transport]) -> impl Iterator<Item = LatencyPlan> {
-    let extent = Extent::of(arguments);
+    let extent = Extent::of(arguments.quick, arguments.full);
     let messages = arguments.messages.unwrap_or_else(|| extent.pick(2_000, 200_000, 1_000_000));
     let payloads = payloads(arguments, &[256, 1024]);
     transports.iter().flat_map(move |&transport| {
@@ -225,7 +197,7 @@ fn latencies(arguments: &SequencerArguments, transports: &[Transport]) -> impl I
 }
 
 fn throughputs(arguments: &SequencerArguments, transports: &[Transport], is_running: bool) -> Vec<ThroughputPlan> {
-    let extent = Extent::of(arguments);
+    let extent = Extent::of(arguments.quick, arguments.full);
     let mut rows = Vec::new();
     for &transport in transports {
         let (batched, single): (&[usize], &[usize]) = match transport {
@@ -305,8 +277,9 @@ fn window_messages(transport: Transport, payload_bytes: usize) -> u32 {
 
 fn rate_min(transport: Transport, batch: bool, (payload_bytes, mtu): (usize, Option<Mtu>)) -> Option<f64> {
     match (transport, batch, payload_bytes) {
-        // The published rate.
-        (Transport::Multicast, false, PUBLISHED_LONG) if mtu.is_some() => Some(328_025.0),
+        (Transport::Multicast, false, PUBLISHED_LONG) if mtu.is_some() => {
+            rate_of(PUBLISHED_LONG as u64, batch).map(|published| published.sequencer_per_s as f64)
+        }
         (Transport::SharedMemory, _, 256) => Some(5e6),
         (Transport::SharedMemory, _, 64) => Some(10e6),
         (Transport::Multicast, true, 256) => Some(1.1e6),
@@ -318,7 +291,7 @@ fn rate_min(transport: Transport, batch: bool, (payload_bytes, mtu): (usize, Opt
 }
 
 fn rewind(arguments: &SequencerArguments, transport: Transport, mtu: Option<Mtu>) -> RewindPlan {
-    let extent = Extent::of(arguments);
+    let extent = Extent::of(arguments.quick, arguments.full);
     RewindPlan {
         transport,
         mtu,

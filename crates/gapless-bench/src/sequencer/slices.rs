@@ -8,13 +8,13 @@ pub use gapless_measure::published::coralsequencer::PERCENTS;
 /// The fastest messages.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Slice {
-    /// How many of all, percent.
+    /// Part of all messages, percent.
     pub percent: f64,
     /// Average, ns.
     pub average_ns: f64,
     /// Greatest, ns.
     pub greatest_ns: u64,
-    /// How many.
+    /// Number of messages.
     pub count: u64,
 }
 

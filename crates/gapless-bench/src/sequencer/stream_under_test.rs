@@ -18,7 +18,7 @@ use gapless_wire::mtu::Mtu;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-/// How the sequencer of a row is run.
+/// Plan of a row's sequencer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SequencerPlan {
     pub transport: Transport,
@@ -55,7 +55,7 @@ pub(super) struct StreamUnderTest<'a> {
     // Dropped before its directory, which it would go on filling while that is removed.
     sequencer: Option<Child<'a>>,
     directory: Option<OwnDirectory>,
-    /// What nodes have seen can be compared with it.
+    /// Whether the messages that nodes have seen can be compared with it.
     has_journal: bool,
     way: Way,
     /// The work of the sequencer's threads, as it reports it.
@@ -119,12 +119,12 @@ impl<'a> StreamUnderTest<'a> {
         start(name, &Assignment::Node(assignment), self.interrupted)
     }
 
-    /// How nodes reach it.
+    /// Way on which nodes reach it.
     pub(super) const fn way(&self) -> &Way {
         &self.way
     }
 
-    /// Its cost so far, if it is this program's.
+    /// Cost so far, if it is this program's.
     pub(super) fn cost(&mut self) -> Result<Option<Cost>> {
         let Some(sequencer) = &mut self.sequencer else { return Ok(None) };
         sequencer.ask(&SequencerRequest::Cost).map(Some)
@@ -167,7 +167,7 @@ pub(super) fn own_directory(plan: &Plan, number: usize) -> Result<Option<OwnDire
     Ok(Some(directory))
 }
 
-/// Where the stream of a row is.
+/// Directory of a row's stream.
 fn stream_in(directory: &OwnDirectory) -> PathBuf {
     directory.path().join("stream")
 }

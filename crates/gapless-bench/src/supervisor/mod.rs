@@ -7,7 +7,7 @@
 //! | `stand` | copies under the supervisor of this program, and what is done to them |
 //! | `process_costs` | memory of a process |
 //! | `rows` | from what was measured to the rows of the report, with their targets |
-//! | `table` | what is printed |
+//! | `table` | text of the report |
 
 mod process_costs;
 mod rows;
@@ -16,6 +16,7 @@ mod table;
 
 use crate::{BenchError, Result};
 use clap::Args;
+use gapless_measure::Extent;
 use gapless_measure::own_directory::OwnDirectory;
 use gapless_measure::reporting::{JsonArguments, OutputArguments, Run, Shown, check_interrupted};
 use gapless_measure::resources::cpu_ns_of;
@@ -51,7 +52,7 @@ pub struct SupervisorArguments {
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub idle_seconds: Option<u64>,
 
-    /// How often a copy, the supervisor and the guardian are killed, each [default: 20]
+    /// Kills of a copy, of the supervisor and of the guardian, each [default: 20]
     #[arg(long, value_name = "TIMES", value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub kills: Option<u64>,
 
@@ -74,11 +75,7 @@ struct Plan {
 
 impl SupervisorArguments {
     fn plan(&self) -> Plan {
-        let (copies, idle_seconds, kills) = match (self.quick, self.full) {
-            (true, _) => QUICK,
-            (_, true) => FULL,
-            _ => USUAL,
-        };
+        let (copies, idle_seconds, kills) = Extent::of(self.quick, self.full).pick(QUICK, USUAL, FULL);
         let or = |asked: Option<u64>, default| asked.map_or(default, |asked| asked as usize);
         Plan {
             copies: or(self.copies, copies),
@@ -147,9 +144,9 @@ fn deaths<T>(
     measured
 }
 
-/// What both cost while nothing happens.
+/// Measures the cost of both while nothing happens.
 fn idle(plan: Plan, stand: &Stand, name: &str, interrupted: &AtomicBool) -> Result<gapless_measure::Row> {
-    // What came before is over by then.
+    // Earlier work is over by then.
     pause(CALM, interrupted)?;
     let processes = stand.processes()?;
     let (begun, before) = (Instant::now(), processes.map(cpu_ns_of));

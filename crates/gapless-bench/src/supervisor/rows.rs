@@ -1,4 +1,4 @@
-//! From what was measured to the rows of the report, with their targets.
+//! Rows of the report, with their targets, made of the measurements.
 
 use super::failed;
 use super::process_costs::Memory;
@@ -13,7 +13,7 @@ use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// What each row was to reach at most.
+/// Greatest values that reach the target of each row.
 const IDLE_SHARE: f64 = 0.002;
 const IDLE_BYTES: u64 = 20_000_000;
 const UP: Duration = Duration::from_secs(2);
@@ -22,7 +22,7 @@ const IN_CONTROL: Duration = Duration::from_millis(300);
 /// "A few": from a death to the fork of the replacement.
 const REPLACED: Duration = Duration::from_millis(5);
 
-/// What the machine takes to start a trivial program and to see it end.
+/// Time of the machine to start a trivial program and to see it end.
 pub(crate) fn spawn_floor(count: usize) -> Result<FloorRow> {
     let mut histogram = LatencyHistogram::new();
     for _ in 0..count {
@@ -53,7 +53,7 @@ pub(crate) fn noticed_floor(count: usize) -> Result<FloorRow> {
     histogram.floor_row(KILL_NOTICED, 0).ok_or_else(|| failed("nothing was killed"))
 }
 
-/// What guardian and supervisor cost while nothing happens.
+/// Cost of guardian and supervisor while nothing happens.
 pub(super) fn idle(
     name: &str,
     copies: usize,

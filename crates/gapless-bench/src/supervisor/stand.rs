@@ -24,26 +24,26 @@ pub(super) struct Stand {
     is_up: bool,
 }
 
-/// How long after a copy's death its replacement was there.
+/// Times from a copy's death to its replacement.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Replaced {
-    /// It was forked.
+    /// Until the fork.
     pub(super) started: Duration,
-    /// It ran its program.
+    /// Until the replacement ran its program.
     pub(super) ready: Duration,
 }
 
-/// How long after its death the next supervisor was there.
+/// Times from a supervisor's death to the next one.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Back {
-    /// It takes commands.
+    /// Until it takes commands.
     pub(super) listening: Duration,
-    /// It says that all copies are ready.
+    /// Until it says that all copies are ready.
     pub(super) in_control: Duration,
 }
 
 impl Stand {
-    /// So many processes of one copy each, with the time that `gapless up` took.
+    /// Starts so many processes of one copy each; returns the time that `gapless up` took, too.
     pub(super) fn up(folder: &Path, copies: usize) -> Result<(Self, Duration)> {
         let file = folder.join("floor.toml");
         let mut text = "[supervisor]\ndirectory = \"state\"\n".to_owned();
@@ -61,7 +61,7 @@ impl Stand {
         Ok((stand, begun.elapsed()))
     }
 
-    /// Has everything ended.
+    /// Ends everything.
     pub(super) fn down(&mut self) -> Result<()> {
         self.is_up = false;
         program(&["down".as_ref(), "--at".as_ref(), self.directory.as_os_str()])

@@ -3,6 +3,7 @@
 use crate::Result;
 use clap::{Args, ValueEnum as _};
 use gapless_load::rpc::subject::{System, Waiting};
+use gapless_measure::Extent;
 use gapless_measure::reporting::OutputArguments;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -26,7 +27,7 @@ pub struct CurveArguments {
     #[command(flatten)]
     pub output: OutputArguments,
 
-    /// The results of an earlier run, to be set beside these
+    /// The results of an earlier run, to be set next to these
     #[arg(long, value_name = "FILE")]
     pub compare: Option<PathBuf>,
 
@@ -64,7 +65,7 @@ pub(super) struct Plan {
     pub(super) turns: u32,
     pub(super) systems: Vec<System>,
     pub(super) waiting: Vec<Waiting>,
-    /// Connected callers of which one calls, beside the one that is alone on the curve.
+    /// Connected callers of which one calls, next to the one that is alone on the curve.
     pub(super) connected: Vec<usize>,
     /// For each floor at each size.
     pub(super) floor_time: Duration,
@@ -77,26 +78,26 @@ impl CurveArguments {
     /// A place for the picture that is no file.
     pub(super) fn plan(&self) -> Result<Plan> {
         self.output.check()?;
-        let quick = self.output.quick;
+        let extent = Extent::of(self.output.quick, self.full);
         let mut sizes: Vec<usize> = self.sizes.iter().map(|&size| size as usize).collect();
         if sizes.is_empty() {
             let in_steps_of = |step| (step..=SIZE_LAST).step_by(step);
-            sizes = match (quick, self.full) {
-                (true, _) => SIZES_SHOWN.into(),
-                (_, true) => std::iter::once(1).chain(in_steps_of(STEP_FULL)).collect(),
-                _ => [1, 64].into_iter().chain(in_steps_of(STEP)).collect(),
+            sizes = match extent {
+                Extent::Quick => SIZES_SHOWN.into(),
+                Extent::Usual => [1, 64].into_iter().chain(in_steps_of(STEP)).collect(),
+                Extent::Full => std::iter::once(1).chain(in_steps_of(STEP_FULL)).collect(),
             };
         }
         sizes.sort_unstable();
         sizes.dedup();
         Ok(Plan {
             sizes,
-            samples: self.samples.unwrap_or(if quick { SAMPLES_QUICK } else { SAMPLES }),
+            samples: self.samples.unwrap_or(extent.pick(SAMPLES_QUICK, SAMPLES, SAMPLES)),
             turns: self.turns,
             systems: chosen(&self.systems, System::value_variants()),
             waiting: chosen(&self.waiting, Waiting::value_variants()),
             connected: CONNECTED.into(),
-            floor_time: Duration::from_millis(if quick { 30 } else { 100 }),
+            floor_time: Duration::from_millis(extent.pick(30, 100, 100)),
         })
     }
 }
@@ -116,7 +117,7 @@ impl Default for CurveArguments {
     }
 }
 
-/// Those of `all` that were named, or all if none was.
+/// The named ones of `all`, or all if none was named.
 fn chosen<T: Copy + PartialEq>(named: &[T], all: &[T]) -> Vec<T> {
     all.iter().copied().filter(|each| named.is_empty() || named.contains(each)).collect()
 }

@@ -1,4 +1,4 @@
-//! The results of an earlier run beside these: each figure by the same figure then.
+//! The results of an earlier run next to these: each figure by the same figure then.
 
 use super::refused;
 use super::rows::curve;

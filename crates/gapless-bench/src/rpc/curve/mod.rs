@@ -1,15 +1,15 @@
 //! `gapless bench rpc curve`: a call increments each byte of its payload; calls a second, latency and CPU time of every
-//! process, against the size; and messages that nobody answers, as their receiver counts them.
+//! process, against the size; and one-way messages, as their receiver counts them.
 //!
 //! | module | what lives there |
 //! |---|---|
 //! | `arguments` | its options |
-//! | `earlier` | the results of an earlier run beside these |
+//! | `earlier` | the results of an earlier run next to these |
 //! | `plot` | the two pictures |
-//! | `table` | what is printed |
-//! | `rows` | the rows of the report, and by what they are told apart |
+//! | `table` | text of the report |
+//! | `rows` | the rows of the report, and the keys that tell them apart |
 //!
-//! All systems are measured in one run, by turns at each size, each beside the floor of the machine. Every server is a
+//! All systems are measured in one run, by turns at each size, each next to the floor of the machine. Every server is a
 //! process, and serves only while it is measured.
 
 mod arguments;
@@ -158,7 +158,7 @@ fn one_size(stand: &mut Stand<'_>, plan: &Plan, size: usize, floors: &Floors) ->
     Ok(rows)
 }
 
-/// The floors beside one size, as they were measured once.
+/// The floors of one size, measured once.
 struct Floors(Vec<FloorRow>);
 
 impl Floors {
@@ -179,7 +179,7 @@ impl Floors {
         self.0.iter().find(|row| row.name == kind.name())
     }
 
-    /// That of a call: two threads that spin, or two that wake each other.
+    /// The floor of a call: two threads that spin, or two that wake each other.
     fn of_calls(&self, waiting: Waiting) -> Option<&FloorRow> {
         self.of(match waiting {
             Waiting::Spinning => FloorKind::ShmPingPong,

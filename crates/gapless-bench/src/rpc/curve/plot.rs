@@ -17,7 +17,7 @@ pub(super) fn write(report: &Report, path: &Path) -> Result<()> {
     ] {
         let floor_rate = |row: &FloorRow| row.rate_per_s.or(row.p50_ns.map(a_second));
         let floors = report.floor.iter().filter(|row| row.name == floor);
-        // The size that it stands beside, without the header.
+        // The size of its row, without the header.
         let points = floors.filter_map(|row| Some((row.payload_bytes.saturating_sub(64) as f64, floor_rate(row)?)));
         let mut curves = vec![Curve { name: format!("floor: {floor}"), points: points.collect() }];
         for row in report.rows.iter().filter(|row| is_of(row) && config_number(row, "connected") == Some(1)) {
@@ -71,7 +71,7 @@ mod tests {
             let name = committed.display();
             assert!(
                 drawn == std::fs::read(&committed).unwrap_or_default(),
-                "{name} is not what is drawn from its run; GAPLESS_DRAW=1 writes it anew"
+                "{name} is not what is drawn from its run; GAPLESS_DRAW=1 rewrites it"
             );
         }
     }

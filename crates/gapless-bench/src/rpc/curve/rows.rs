@@ -1,4 +1,4 @@
-//! The rows of the report, and by what they are told apart.
+//! The rows of the report, and the keys that tell them apart.
 
 use crate::rpc::stand::{Cpu, OneWay, Stand};
 use gapless_load::rpc::exchange::Calls;
@@ -7,11 +7,11 @@ use gapless_measure::reporting::{config_number, keys, not_measured, word};
 use gapless_measure::{CpuPerMessage, Row, RowConfig};
 use serde_json::{Map, Value, json};
 
-/// What a row measures.
+/// Shape of a row's calls.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Figure {
     pub(super) size: usize,
-    /// Calls in flight; none for messages that nobody answers.
+    /// Calls in flight; none for one-way messages.
     pub(super) in_flight: Option<usize>,
     /// Connected callers, of which one calls.
     pub(super) connected: usize,
@@ -99,7 +99,7 @@ pub(super) fn curve(row: &Row) -> Option<String> {
     Some(words.join(", "))
 }
 
-/// What is called or sent, in words.
+/// Calls or messages of a row, in words.
 pub(super) fn what(row: &Row) -> String {
     let mut text = match config_number(row, "in_flight") {
         None => "one way".to_owned(),

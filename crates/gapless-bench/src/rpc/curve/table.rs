@@ -1,4 +1,4 @@
-//! What is printed: the sizes that are usually stated, their floors, and what the reader must know.
+//! Text that is printed: the sizes that are usually stated, their floors, and notes.
 
 use super::arguments::SIZES_SHOWN;
 use super::earlier::RATIO;
@@ -8,7 +8,7 @@ use gapless_measure::table::{self, Column, Table, TableStyle, absent, column, th
 use gapless_measure::{Report, Row};
 use serde_json::Value;
 
-/// So many sizes are shown whatever they are.
+/// Number of sizes that are all shown.
 const SIZES_FEW: usize = 8;
 
 /// The figures of a row.

@@ -3,8 +3,8 @@
 use super::Until;
 use super::killing::new_seed;
 use clap::Args;
-use gapless_measure::Result;
 use gapless_measure::reporting::OutputArguments;
+use gapless_measure::{Extent, Result};
 use std::time::Duration;
 
 /// Kills of each row with copies or servers, and what is killed under a supervisor at random.
@@ -33,7 +33,7 @@ pub struct FaultsArguments {
     #[arg(long, conflicts_with = "quick")]
     pub full: bool,
 
-    /// Which copy dies and when, as in the run that printed this seed [default: another each time]
+    /// Seed of the copies that die and of their times, as printed by another run [default: another each time]
     #[arg(long, value_name = "NUMBER")]
     pub seed: Option<u64>,
 }
@@ -57,16 +57,12 @@ impl FaultsArguments {
     /// A place for the picture that is no file.
     pub(super) fn plan(&self) -> Result<Plan> {
         self.output.check()?;
-        let quick = self.output.quick;
-        let (kills, supervised) = match (quick, self.full) {
-            (true, _) => QUICK,
-            (_, true) => FULL,
-            _ => USUAL,
-        };
+        let extent = Extent::of(self.output.quick, self.full);
+        let (kills, supervised) = extent.pick(QUICK, USUAL, FULL);
         let kills = self.kills.map_or(kills, |kills| kills as usize);
         let broker_kills = (kills / KILLS_PER_BROKER).max(1);
         let supervised = self.minutes.map_or(supervised, |minutes| Until::Time(Duration::from_secs(60 * minutes)));
-        let floor_time = Duration::from_millis(if quick { 50 } else { 450 });
+        let floor_time = Duration::from_millis(extent.pick(50, 450, 450));
         Ok(Plan { seed: self.seed.map_or_else(new_seed, Ok)?, kills, broker_kills, supervised, floor_time })
     }
 }

@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 const PAUSE_MIN: Duration = Duration::from_millis(20);
 const PAUSE_MAX: Duration = Duration::from_millis(80);
 
-/// What serves a route, and dies.
+/// Processes that serve a route, and die.
 pub(super) trait Victims {
     /// The calling end of one thread.
     type Line: Line;

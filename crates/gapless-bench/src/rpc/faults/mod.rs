@@ -5,7 +5,7 @@
 //! | module | what lives there |
 //! |---|---|
 //! | `arguments` | its options |
-//! | `table` | what is printed, and what is drawn |
+//! | `table` | text and picture |
 //! | `rows` | from what callers saw and when processes died to a row of the report |
 //! | `killing` | a process dies at a random moment; when the kernel says so |
 //! | `copies` | the copies of a route and their callers |
@@ -47,7 +47,7 @@ const RETRIES: [Retry; 2] = [Retry::NotBegun, Retry::Always];
 /// Copies under a supervisor.
 const SUPERVISED: usize = 2;
 /// Threads that call.
-const CALLERS: usize = 16;
+pub(crate) const CALLERS: usize = 16;
 /// The calls go on for so long before the first kill, and after the last.
 const QUIET: Duration = Duration::from_millis(100);
 

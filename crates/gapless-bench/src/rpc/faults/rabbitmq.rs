@@ -27,7 +27,7 @@ pub(super) enum BrokerVictim {
 impl BrokerVictim {
     pub(super) const ALL: [Self; 2] = [Self::Server, Self::Broker];
 
-    /// Its name in steps.
+    /// Name in steps.
     pub(super) const fn words(self) -> &'static str {
         match self {
             Self::Server => "rabbitmq, one of two servers",
@@ -35,7 +35,7 @@ impl BrokerVictim {
         }
     }
 
-    /// Servers behind the broker.
+    /// Servers of the broker.
     pub(super) const fn servers(self) -> usize {
         match self {
             Self::Server => 2,
@@ -55,10 +55,10 @@ pub(super) struct Broker<'a> {
     interrupted: &'a AtomicBool,
 }
 
-/// Where the broker is that has been started last.
+/// Address of the broker that was started last.
 #[derive(Default)]
 struct Address {
-    /// With its number, from 1; the number 0 says that nobody need wait any more.
+    /// With its number, from 1; the number 0 ends all waiting.
     known: Mutex<(usize, Option<SocketAddr>)>,
     changed: Condvar,
 }

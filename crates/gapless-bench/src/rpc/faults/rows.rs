@@ -1,4 +1,4 @@
-//! From what callers saw and when processes died to a row of the report.
+//! Rows of the report, made of the callers' observations and the times of death.
 
 use super::CALLERS;
 use super::killing::{Death, Kill};
@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 /// 99 of 100 callers of lost calls know it within this time of the kernel's sign, ns.
 pub(super) const TARGET_P99_NS: u64 = 5_000_000;
 
-/// What is killed.
+/// Subject of the kills.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Subject {
     Gapless {
@@ -43,7 +43,7 @@ pub(super) const fn words(retry: Retry) -> &'static str {
     }
 }
 
-/// What callers saw.
+/// Observations of the callers.
 #[derive(Clone, Copy)]
 pub(super) struct Traffic<'a> {
     pub(super) seen: &'a Seen,
@@ -86,12 +86,12 @@ pub(super) fn row(
     let failed: u64 = seen.failed.values().sum();
     let begun_twice = begun.values().filter(|count| **count > 1).count();
     let never_begun = seen.answered.iter().filter(|number| !begun.contains_key(number)).count();
-    // Only who asked for it may have one begun again; a broker promises nothing.
+    // Only a caller that asked for it may have one begun again; a broker promises nothing.
     let may_begin_again = match subject {
         Subject::Gapless { retry, .. } | Subject::Supervised { retry, .. } => retry == Retry::Always,
         Subject::Rabbitmq(_) => true,
     };
-    // Who looks after copies may die without anybody's notice.
+    // A process that only looks after copies may die unnoticed.
     let is_noticed = match subject {
         Subject::Supervised { victim: Some(victim), .. } => failed == 0 || victim.is_serving(),
         _ => true,
@@ -152,7 +152,7 @@ pub(super) fn row(
     row
 }
 
-/// How long after `from` of its death each call had its outcome; 0 for what was known before.
+/// Time from `from` of its death to the outcome of each call; 0 for outcomes that were known before.
 fn after(touched: &[Touched], deaths: &[Death], from: impl Fn(&Death) -> Instant) -> LatencyHistogram {
     let mut histogram = LatencyHistogram::new();
     for call in touched {

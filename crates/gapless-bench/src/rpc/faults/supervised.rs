@@ -26,7 +26,7 @@ const RESTORED_WITHIN: Duration = Duration::from_secs(30);
 /// Between two looks whether it is.
 const LOOK_INTERVAL: Duration = Duration::from_millis(1);
 
-/// What is killed under a supervisor.
+/// Process that is killed under a supervisor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Victim {
     Supervisor,
@@ -40,7 +40,7 @@ pub(super) enum Victim {
 impl Victim {
     pub(super) const ALL: [Self; 5] = [Self::Supervisor, Self::Guardian, Self::Both, Self::Copy, Self::AllCopies];
 
-    /// Its name in reports.
+    /// Name in reports.
     pub(super) const fn words(self) -> &'static str {
         match self {
             Self::Supervisor => "supervisor",
@@ -57,9 +57,9 @@ impl Victim {
     }
 }
 
-/// A supervisor, its copies, and who calls them.
+/// A supervisor, its copies, and their callers.
 pub(super) struct Supervised<'a> {
-    /// What dies; without it one of them all at random.
+    /// Process that dies; without it one of them all at random.
     victim: Option<Victim>,
     copies: usize,
     file: PathBuf,
@@ -113,7 +113,7 @@ impl<'a> Supervised<'a> {
         Ok(supervised)
     }
 
-    /// As `gapless up` does.
+    /// Takes charge like `gapless up`.
     fn take_charge(&self) -> Result<()> {
         take_charge(&self.file, &self.config, &RoleCommand::default(), RESTORED_WITHIN).map_err(failed)?;
         Ok(())
@@ -274,7 +274,7 @@ impl Drop for Supervised<'_> {
     }
 }
 
-/// What supervisor and guardian have in use together.
+/// Resources of supervisor and guardian together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Resources {
     descriptors: u64,
@@ -292,7 +292,7 @@ impl Resources {
     }
 }
 
-/// Open ones, but for connections, which come and go with whoever asks.
+/// Open ones, but for connections, which come and go with each request.
 fn descriptors(process_id: u32) -> u64 {
     let Ok(listed) = std::fs::read_dir(format!("/proc/{process_id}/fd")) else { return 0 };
     let targets = listed.flatten().filter_map(|entry| std::fs::read_link(entry.path()).ok());

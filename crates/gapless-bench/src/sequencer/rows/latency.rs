@@ -107,7 +107,7 @@ struct Repetition {
     began: SystemTime,
 }
 
-/// Measures once, and judges what was seen.
+/// Measures once, and checks the result.
 fn once(
     plan: &Plan,
     of: &LatencyPlan,
@@ -117,7 +117,7 @@ fn once(
 ) -> Result<Repetition> {
     let directory = own_directory(plan, number)?;
     let floors = floors(plan, of, &mut row.notes);
-    // As on the floor, the measuring process has the first core.
+    // The measuring process has the first core, like the floor.
     let (node_cpu, sequencer_cpu) = if plan.running.is_some() { (None, None) } else { pair_of_cores().unzip() };
     let threads = if sequencer_cpu.is_some() { "min" } else { "default" };
     let sequencer = SequencerPlan {
@@ -190,7 +190,7 @@ fn compare(row: &mut Row, all: &mut [Repetition]) -> Result<Vec<FloorRow>> {
     Ok(std::mem::take(&mut all[middle].floors))
 }
 
-/// The floors beside it, the one that it is compared with first.
+/// The floors next to it, the one that it is compared with first.
 fn floors(plan: &Plan, of: &LatencyPlan, notes: &mut Vec<String>) -> Vec<FloorRow> {
     let frame = of.payload_bytes as u64 + HEADER_BYTES;
     let packet = frame + (mold::HEADER_LENGTH + mold::BLOCK_HEADER_LENGTH) as u64;

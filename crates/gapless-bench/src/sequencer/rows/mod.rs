@@ -1,6 +1,6 @@
-//! The rows of the benchmark, seen from outside: processes started, floors measured beside them, figures put together.
+//! The rows of the benchmark, seen from outside: processes started, floors measured next to them, figures put together.
 //!
-//! | module | what it measures |
+//! | module | measures |
 //! |---|---|
 //! | `latency` | one node, one message in flight |
 //! | `throughput` | nodes that push |
@@ -44,7 +44,7 @@ pub struct RoleFigures {
     pub elapsed_ns: u64,
     /// The sequencer: messages handled in that time. A node: messages sent in it.
     pub rate_per_s: f64,
-    /// That time divided by those messages, ns.
+    /// Time by messages, ns.
     pub mean_ns: f64,
     /// CPU time divided by messages handled, ns; absent where it is not this program's process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -103,7 +103,7 @@ pub(super) fn config(plan: &Plan, mode: &str, transport: Transport, payload_byte
     let is_own = plan.running.is_none();
     let mut config = RowConfig {
         mode: Some(mode.to_owned()),
-        // The promises of somebody else's stream are not passed to its nodes.
+        // The promises of another program's stream are not passed to its nodes.
         tier: is_own.then(|| word(plan.tier)),
         transport: Some(word(transport)),
         payload_bytes: Some(payload_bytes as u64),

@@ -27,7 +27,7 @@ pub(in crate::sequencer) fn measure(
     interrupted: &AtomicBool,
 ) -> Result<Finished> {
     let directory = own_directory(plan, number)?;
-    // Where there are two cores the sequencer has one, live and late node share the other.
+    // On two cores the sequencer has one, live and late node share the other.
     let (nodes_cpu, sequencer_cpu) = pair_of_cores().unzip();
     let nodes_cpu = nodes_cpu.filter(|_| available_cpus().len() == 2);
     let threads = if sequencer_cpu.is_some() { "min" } else { "default" };
