@@ -5,8 +5,8 @@ use gapless_measure::reporting::JsonArguments;
 use std::time::Duration;
 
 /// Time limit; a peer starts only if its estimate fits.
-const TIME: Duration = Duration::from_secs(120);
-const TIME_QUICK: Duration = Duration::from_secs(20);
+const TIME_LIMIT: Duration = Duration::from_secs(120);
+const TIME_LIMIT_QUICK: Duration = Duration::from_secs(20);
 
 /// Section of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -79,7 +79,7 @@ impl OverviewArguments {
             return Plan {
                 parts,
                 is_quick: true,
-                time: TIME_QUICK,
+                time: TIME_LIMIT_QUICK,
                 latency_messages: 2_000,
                 throughput_messages: 50_000,
                 floor_time: Duration::from_millis(50),
@@ -97,7 +97,7 @@ impl OverviewArguments {
         Plan {
             parts,
             is_quick: false,
-            time: TIME,
+            time: TIME_LIMIT,
             latency_messages: 30_000,
             throughput_messages: 1_000_000,
             floor_time: Duration::from_millis(300),

@@ -3,7 +3,7 @@
 use super::Overview;
 use super::arguments::Part;
 use super::line::{Figure, Line};
-use crate::rpc::curve::{CurveArguments, points};
+use crate::rpc::curve::{self, CurveArguments};
 use crate::{BenchError, Result};
 use gapless_load::rpc::subject::{System, Waiting};
 use gapless_measure::floor::FloorKind;
@@ -26,7 +26,7 @@ pub(super) fn measure(overview: &mut Overview<'_>) -> Result<()> {
     // A short run leaves out the sizes of which nothing was published.
     let is_quick = overview.plan.is_quick;
     for (bytes, published) in SIZES.into_iter().filter(|(_, published)| published.is_some() || !is_quick) {
-        let report = point(overview, System::Gapless, Waiting::Blocking, bytes)?;
+        let report = points(overview, System::Gapless, Waiting::Blocking, &[bytes])?;
         call(overview, &report, bytes, FloorKind::FutexRoundTrip, published)?;
         if let Some((_, published)) = ONE_WAY.iter().find(|(size, _)| *size == bytes) {
             let row = one_way_row(&report).ok_or_else(|| no_row("one way", bytes))?;
@@ -37,7 +37,7 @@ pub(super) fn measure(overview: &mut Overview<'_>) -> Result<()> {
             overview.add(line, row.clone());
         }
     }
-    let report = point(overview, System::Gapless, Waiting::Spinning, SPINNING)?;
+    let report = points(overview, System::Gapless, Waiting::Spinning, &[SPINNING])?;
     call(overview, &report, SPINNING, FloorKind::ShmPingPong, None)
 }
 
@@ -45,10 +45,10 @@ fn no_row(what: &str, bytes: u64) -> BenchError {
     BenchError::measurement(super::NAME, format!("no row of {what}, {bytes} B"))
 }
 
-/// Measures one system at one size.
-pub(super) fn point(overview: &mut Overview<'_>, system: System, waiting: Waiting, bytes: u64) -> Result<Report> {
+/// Measures one system at these sizes, with one start of it.
+pub(super) fn points(overview: &mut Overview<'_>, system: System, waiting: Waiting, sizes: &[u64]) -> Result<Report> {
     let mut arguments = CurveArguments {
-        sizes: vec![bytes],
+        sizes: sizes.to_vec(),
         samples: Some(overview.plan.calls),
         systems: vec![system],
         waiting: vec![waiting],
@@ -56,7 +56,7 @@ pub(super) fn point(overview: &mut Overview<'_>, system: System, waiting: Waitin
     };
     arguments.output.quick = overview.plan.is_quick;
     let mut run = overview.part("rpc curve");
-    points(&arguments, &mut run)?;
+    curve::points(&arguments, &mut run)?;
     Ok(overview.finish_part(run))
 }
 
@@ -81,12 +81,12 @@ fn floor_of(report: &Report, kind: FloorKind) -> Option<FloorRow> {
     report.floor.iter().find(|row| row.name == kind.name()).cloned()
 }
 
-/// The row of calls one after the other, of the first system that was measured.
-pub(super) fn call_row(report: &Report) -> Option<&Row> {
+/// The row of calls one after the other.
+fn call_row(report: &Report) -> Option<&Row> {
     report.rows.iter().find(|row| config_number(row, "in_flight") == Some(1))
 }
 
 /// The row of one-way messages.
-pub(super) fn one_way_row(report: &Report) -> Option<&Row> {
+fn one_way_row(report: &Report) -> Option<&Row> {
     report.rows.iter().find(|row| row.config.mode.as_deref() == Some("one_way"))
 }

@@ -4,11 +4,12 @@ use super::Overview;
 use super::arguments::Part;
 use super::line::{Figure, Line};
 use crate::Result;
-use crate::failover::leader_killed;
-use crate::rpc::faults::{FaultsArguments, supervisor_killed};
+use crate::failover::{FIRST_NEW_REPLY, RATE_PER_S, leader_killed};
+use crate::rpc::faults::{CALLERS, FaultsArguments, supervisor_killed};
 use crate::supervisor::{noticed_floor, spawn_floor};
 use gapless_measure::FloorRow;
 use gapless_measure::reporting::check_interrupted;
+use gapless_measure::table::grouped;
 use serde_json::Value;
 use std::path::Path;
 
@@ -30,7 +31,7 @@ fn leader(overview: &mut Overview<'_>, noticed: &FloorRow) -> Result<()> {
     check_interrupted(super::NAME, overview.interrupted)?;
     for row in rows.into_iter().filter(|row| row.extra.contains_key(FIRST_NEW_REPLY)) {
         let kills = row.extra.get(FIRST_NEW_REPLY).and_then(Value::as_array).map_or(0, Vec::len);
-        let what = format!("leader of three killed, 2,000/s: longest outage of {kills}");
+        let what = format!("leader of three killed, {}/s: longest outage of {kills}", grouped(RATE_PER_S));
         let (figure, floor) = (Figure::Time(FIRST_NEW_REPLY), Some(noticed.clone()));
         let line = Line { part: Part::Kills, what, figure, floor, answers: None };
         overview.add(line, row);
@@ -38,8 +39,8 @@ fn leader(overview: &mut Overview<'_>, noticed: &FloorRow) -> Result<()> {
     Ok(())
 }
 
-/// From the kill to the first reply to a command that was sent after it, by the client that waited longest.
-const FIRST_NEW_REPLY: &str = "first_new_reply_of_every_client_ns";
+/// Longest time without a reply to any caller.
+pub(super) const LONGEST_SILENCE: &str = "longest_silence_ns";
 
 /// The silence that callers notice of a killed supervisor, and its recovery.
 fn supervisor(overview: &mut Overview<'_>, noticed: &FloorRow) -> Result<()> {
@@ -50,13 +51,13 @@ fn supervisor(overview: &mut Overview<'_>, noticed: &FloorRow) -> Result<()> {
     let floor = spawn_floor(SPAWNS)?;
     for row in overview.finish_part(run).rows {
         let kills = overview.plan.supervisor_kills;
-        let silence = format!("supervisor killed, 16 callers: longest silence of {kills}");
+        let silence = format!("supervisor killed, {CALLERS} callers: longest silence of {kills}");
         let again = format!("supervisor killed: recovered, p50 of {kills}");
         let line = |what, key, floor: &FloorRow| {
             let (figure, floor) = (Figure::Time(key), Some(floor.clone()));
             Line { part: Part::Kills, what, figure, floor, answers: None }
         };
-        overview.add(line(silence, "longest_silence_ns", noticed), row.clone());
+        overview.add(line(silence, LONGEST_SILENCE, noticed), row.clone());
         // A failure is one row.
         if row.failure().is_none() {
             overview.add(line(again, "restored_after_sign_ns", &floor), row);

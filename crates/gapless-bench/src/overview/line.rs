@@ -1,9 +1,9 @@
 //! One line of the table: a row of a benchmark, its figure, its floor and its published figure.
 
 use super::arguments::Part;
-use gapless_measure::published::{ANSWERS, Fact, fact};
+use gapless_measure::published::{ANSWERS, Fact, Unit, fact};
 use gapless_measure::reporting::{put, word};
-use gapless_measure::table::{absent, grouped, microseconds, rate};
+use gapless_measure::table::{absent, grouped};
 use gapless_measure::{FloorRow, Row};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -24,14 +24,6 @@ pub(super) enum Figure {
     Throughput,
     /// A time in ns under a key of its own, the median of a latency or the longest of a list.
     Time(&'static str),
-}
-
-/// Unit of the figures of a line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Unit {
-    Ns,
-    PerS,
 }
 
 /// The figures of a line, as they stand in the JSON.
@@ -65,7 +57,7 @@ pub(super) struct Line {
 
 impl Line {
     /// Labels the row; adds its figure, floor and published key.
-    pub(super) fn of(self, mut row: Row) -> Row {
+    pub(super) fn into_row(self, mut row: Row) -> Row {
         row.config.name = Some(self.what);
         row.config.extra.insert("part".to_owned(), word(self.part).into());
         if let Some((figure, unit, ours)) = self.figure.of(&row) {
@@ -89,9 +81,9 @@ impl Figure {
     /// Name, unit and value of the figure.
     fn of(self, row: &Row) -> Option<(String, Unit, f64)> {
         match self {
-            Self::Median => Some(("p50_ns".to_owned(), Unit::Ns, row.latency_ns?.p50 as f64)),
-            Self::Mean => Some(("mean_ns".to_owned(), Unit::Ns, row.latency_ns?.mean)),
-            Self::Throughput => Some(("throughput_per_s".to_owned(), Unit::PerS, row.throughput_per_s?)),
+            Self::Median => Some(("p50_ns".to_owned(), Unit::Nanoseconds, row.latency_ns?.p50 as f64)),
+            Self::Mean => Some(("mean_ns".to_owned(), Unit::Nanoseconds, row.latency_ns?.mean)),
+            Self::Throughput => Some(("throughput_per_s".to_owned(), Unit::PerSecond, row.throughput_per_s?)),
             Self::Time(key) => {
                 let ns = match row.extra.get(key)? {
                     Value::Array(all) => {
@@ -100,7 +92,7 @@ impl Figure {
                     Value::Object(latency) => latency.get("p50").and_then(Value::as_f64),
                     one => one.as_f64(),
                 };
-                Some((key.to_owned(), Unit::Ns, ns?))
+                Some((key.to_owned(), Unit::Nanoseconds, ns?))
             }
         }
     }
@@ -115,19 +107,18 @@ impl Figure {
             row.compare_with(floor);
         }
         if row.floor_ratio.is_none() {
-            let ratio = if shown.unit == Unit::Ns { shown.ours / value } else { value / shown.ours };
-            row.floor_ratio = Some((ratio * 100.0).round() / 100.0);
+            row.floor_ratio = Some((shown.unit.ratio(value, shown.ours) * 100.0).round() / 100.0);
             row.floor_name = Some(floor.name.clone());
         }
     }
 }
 
-/// A floor in the unit of a line; that of a round trip as round trips a second.
+/// A floor in the unit of a line, a time or a rate; that of a round trip as round trips a second.
 fn in_unit(floor: &FloorRow, unit: Unit) -> Option<f64> {
-    match unit {
-        Unit::Ns => floor.p50_ns.map(|ns| ns as f64),
-        Unit::PerS => floor.rate_per_s.or_else(|| floor.p50_ns.filter(|ns| *ns > 0).map(|ns| 1e9 / ns as f64)),
+    if unit == Unit::Nanoseconds {
+        return floor.p50_ns.map(|ns| ns as f64);
     }
+    floor.rate_per_s.or_else(|| floor.p50_ns.filter(|ns| *ns > 0).map(|ns| 1e9 / ns as f64))
 }
 
 /// The published figure that a row names.
@@ -139,16 +130,6 @@ impl Shown {
     /// The figures of a row; none of one that could not be measured.
     pub(super) fn of(row: &Row) -> Option<Self> {
         serde_json::from_value(row.extra.get(SHOWN)?.clone()).ok()
-    }
-}
-
-impl Unit {
-    pub(super) fn text(self, value: f64) -> String {
-        match self {
-            Self::Ns if value >= 1e6 => format!("{:.1} ms", value / 1e6),
-            Self::Ns => format!("{} µs", microseconds(value as u64)),
-            Self::PerS => format!("{}/s", rate(value)),
-        }
     }
 }
 
@@ -182,11 +163,8 @@ pub(super) fn floor(row: &Row) -> String {
 
 /// The published figure, with its system, machine and year.
 pub(super) fn published_text(row: &Row) -> String {
-    let (Some(fact), Some(shown)) = (published(row), Shown::of(row)) else { return absent() };
-    let (least, greatest) = (shown.unit.text(fact.least), shown.unit.text(fact.greatest));
-    let figures = if least == greatest { least } else { format!("{least} to {greatest}") };
-    let words = [fact.precision, &figures].join(" ");
-    format!("{} ({}, {}, {})", words.trim(), fact.source.system, fact.source.machine, fact.source.year)
+    let (Some(fact), Some(_)) = (published(row), Shown::of(row)) else { return absent() };
+    format!("{} ({}, {}, {})", fact.figure_text(), fact.source.system, fact.source.machine, fact.source.year)
 }
 
 /// The wire or store that the published figure passed and ours did not.

@@ -5,7 +5,7 @@
 //! |---|---|
 //! | `arguments` | its options, and how much of each row is measured |
 //! | `line` | a row of the table: its figure, floor, published figure and peers |
-//! | `table` | what is printed |
+//! | `table` | text of the report |
 //! | `service` | a service on one node, and on a primary with its backup |
 //! | `sequencer` | round trips, and three nodes that push |
 //! | `calls` | calls between two processes, and one way |
@@ -141,7 +141,7 @@ impl<'a> Overview<'a> {
         if let Some(floor) = line.floor.clone() {
             self.add_floor(floor);
         }
-        let row = line.of(row);
+        let row = line.into_row(row);
         self.progress.line(&table::measured(&row));
         self.report.rows.push(row);
     }
@@ -167,12 +167,15 @@ impl<'a> Overview<'a> {
 
     /// The report of a finished part; its notes are those of the overview, too.
     fn finish_part(&mut self, part: Run<'_>) -> Report {
-        for note in &part.report.notes {
-            if !self.report.notes.contains(note) {
-                self.report.notes.push(note.clone());
-            }
-        }
+        part.report.notes.iter().for_each(|note| self.note(note.clone()));
         part.report
+    }
+
+    /// Adds a note once.
+    fn note(&mut self, note: String) {
+        if !self.report.notes.contains(&note) {
+            self.report.notes.push(note);
+        }
     }
 
     /// Measures a floor next to a row; none if it cannot be, and the report says why.

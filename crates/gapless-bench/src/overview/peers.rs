@@ -1,8 +1,9 @@
-//! Other systems beside our rows: named with the command that installs them where they are missing, and measured while there is time.
+//! Other systems next to our rows: named with the command that installs them where they are missing, and measured while there is time.
 
 use super::Overview;
 use super::arguments::Part;
-use super::calls::{SIZES, call_row, one_way_row, point};
+use super::calls::{SIZES, points};
+use super::kills::LONGEST_SILENCE;
 use super::line::{Peer, Shown, add_peer};
 use crate::commands::{AXON_BUILDS, Axon, CommandsArguments, axon_programs, one_of_axon};
 use crate::rpc::faults::{FaultsArguments, broker_killed};
@@ -11,23 +12,24 @@ use gapless_load::peers::PeerError;
 use gapless_load::peers::{nats, rabbitmq};
 use gapless_load::rpc::subject::{System, Waiting};
 use gapless_measure::Row;
-use gapless_measure::reporting::{config_number, is_set, number, of_config};
+use gapless_measure::reporting::{NOT_MEASURED, config_number, is_set, number, of_config};
+use serde_json::Value;
 use std::time::Duration;
 
 /// Another system in one of its uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Other {
+enum PeerRun {
     NatsCalls,
     RabbitMqCalls,
     RabbitMqKilled,
     Axon,
 }
 
-impl Other {
-    /// In the order in which they are measured: the system that is beside the published calls first.
+impl PeerRun {
+    /// In the order in which they are measured: the system next to the published calls first.
     const ALL: [Self; 4] = [Self::RabbitMqCalls, Self::NatsCalls, Self::Axon, Self::RabbitMqKilled];
 
-    /// The part of the table that it stands beside.
+    /// The part of the table with the rows next to it.
     const fn part(self) -> Part {
         match self {
             Self::NatsCalls | Self::RabbitMqCalls => Part::Calls,
@@ -45,12 +47,11 @@ impl Other {
         }
     }
 
-    /// Its time on a slow machine, the start of its processes included.
+    /// Time on a slow machine, the start of its processes included.
     const fn estimate(self) -> Duration {
         Duration::from_secs(match self {
             Self::NatsCalls => 15,
-            Self::RabbitMqCalls => 40,
-            Self::RabbitMqKilled => 25,
+            Self::RabbitMqCalls | Self::RabbitMqKilled => 25,
             // Java compiles what is hot only while it runs.
             Self::Axon => 12,
         })
@@ -76,34 +77,31 @@ impl Other {
     }
 }
 
-/// Measures those that are installed, beside the rows that are there.
+/// Measures the installed systems, next to the rows that are there.
 pub(super) fn measure(overview: &mut Overview<'_>) {
-    for other in Other::ALL {
-        if !overview.plan.parts.contains(&other.part()) {
+    for peer in PeerRun::ALL {
+        if !overview.plan.parts.contains(&peer.part()) {
             continue;
         }
-        if let Err(missing) = other.find() {
-            let note = format!("not measured: {missing}");
-            if !overview.report.notes.contains(&note) {
-                overview.report.notes.push(note);
-            }
+        if let Err(missing) = peer.find() {
+            overview.note(format!("not measured: {missing}"));
             continue;
         }
-        if overview.plan.is_quick || !overview.has_time_for(other.estimate()) {
-            overview.report.notes.push(format!("{} is installed, and measured by: {}", other.name(), other.command()));
+        if overview.plan.is_quick || !overview.has_time_for(peer.estimate()) {
+            overview.note(format!("{} is installed, and measured by: {}", peer.name(), peer.command()));
             continue;
         }
-        let measured = match other {
-            Other::NatsCalls => calls(overview, System::Nats),
-            Other::RabbitMqCalls => calls(overview, System::Rabbitmq),
-            Other::RabbitMqKilled => killed_broker(overview),
-            Other::Axon => axon(overview),
+        let measured = match peer {
+            PeerRun::NatsCalls => calls(overview, System::Nats),
+            PeerRun::RabbitMqCalls => calls(overview, System::Rabbitmq),
+            PeerRun::RabbitMqKilled => killed_broker(overview),
+            PeerRun::Axon => axon(overview),
         };
         if is_set(overview.interrupted) {
             return;
         }
         if let Err(error) = measured {
-            overview.report.notes.push(format!("{} could not be measured: {error}", other.name()));
+            overview.note(format!("{} could not be measured: {error}", peer.name()));
         }
     }
 }
@@ -111,78 +109,134 @@ pub(super) fn measure(overview: &mut Overview<'_>) {
 /// One row of Axon's disruptor, where its program was built by hand: building it may ask the network.
 fn axon(overview: &mut Overview<'_>) -> Result<()> {
     let Some(built) = Axon::built().map_err(|error| BenchError::measurement("overview", error))? else {
-        let (name, command) = (Other::Axon.name(), Other::Axon.command());
-        let note = format!("{name} is not built; in the project's folder: {AXON_BUILDS}; at length: {command}");
-        overview.report.notes.push(note);
+        let (name, command) = (PeerRun::Axon.name(), PeerRun::Axon.command());
+        overview.note(format!("{name} is not built; in the project's folder: {AXON_BUILDS}; at length: {command}"));
         return Ok(());
     };
     overview.next("axon")?;
     let (_, seconds) = overview.plan.command_turns;
     let arguments = CommandsArguments { seconds: Some(seconds), ..CommandsArguments::default() };
     let found = one_of_axon(&built, &arguments, overview.interrupted)?;
-    if let Some(figure) = found.throughput_per_s.filter(|_| found.verified == Some(true)) {
-        add(overview, "axon's disruptor", figure, |row| {
-            of_config(row, "drive") == "pipelined" && config_number(row, "aggregates") == Some(1)
-        });
-    }
+    let is_of_one = |row: &Row| of_config(row, "drive") == "pipelined" && config_number(row, "aggregates") == Some(1);
+    add(overview, checked(&found, "axon's disruptor".to_owned(), found.throughput_per_s), is_of_one);
     Ok(())
 }
 
-/// Calls of another system at each size of our rows.
+/// Calls and one-way messages of another system at each size of our rows, with one start of it.
 fn calls(overview: &mut Overview<'_>, system: System) -> Result<()> {
-    for (bytes, _) in SIZES {
-        let report = point(overview, system, Waiting::Blocking, bytes)?;
-        let is_call = |row: &Row| {
-            config_number(row, "in_flight") == Some(1) && of_config(row, "waiting") == "blocking" && is_ours(row, bytes)
-        };
-        beside(overview, call_row(&report), is_call);
-        beside(overview, one_way_row(&report), |row: &Row| {
-            row.config.mode.as_deref() == Some("one_way") && is_ours(row, bytes)
-        });
+    let report = points(overview, system, Waiting::Blocking, &SIZES.map(|(bytes, _)| bytes))?;
+    for found in &report.rows {
+        let system = [of_config(found, "system"), of_config(found, "acknowledgement")].join(" ");
+        let peer = checked(found, system.trim().to_owned(), found.throughput_per_s);
+        add(overview, peer, |ours| is_same_call(ours, found));
     }
     Ok(())
 }
 
-/// Whether it is a row of calls of this size.
-fn is_ours(row: &Row, bytes: u64) -> bool {
-    of_config(row, "system") == "gapless" && row.config.payload_bytes == Some(bytes)
+/// Whether a row of ours is of the same calls.
+fn is_same_call(ours: &Row, theirs: &Row) -> bool {
+    let of_call = |row: &Row| {
+        let keys = ["mode", "payload_bytes", "in_flight", "waiting", "connected"];
+        keys.map(|key| row.config.value(key))
+    };
+    of_config(ours, "system") == "gapless" && of_call(ours) == of_call(theirs)
 }
 
-/// Sets the rate of `found` beside our rows of which `is_its` is true.
-fn beside(overview: &mut Overview<'_>, found: Option<&Row>, is_its: impl Fn(&Row) -> bool) {
-    let Some((found, figure)) = found.and_then(|row| Some((row, row.throughput_per_s?))) else { return };
-    if found.verified == Some(true) {
-        let acknowledgement = of_config(found, "acknowledgement");
-        let system = of_config(found, "system");
-        add(overview, &[system, acknowledgement].join(" "), figure, is_its);
+/// The figure of another system, or the reason why it is missing.
+fn checked(row: &Row, system: String, figure: Option<f64>) -> std::result::Result<Peer, String> {
+    if let Some(reason) = row.extra.get(NOT_MEASURED).and_then(Value::as_str) {
+        return Err(format!("{system} could not be measured: {reason}"));
+    }
+    match (row.verified, figure) {
+        (Some(true), Some(figure)) => Ok(Peer { system, figure }),
+        (Some(true), None) => Err(format!("{system}: a row without a figure")),
+        _ => Err(format!("{system}: {}", row.failure().unwrap_or_else(|| "a row that was not checked".to_owned()))),
     }
 }
 
-fn add(overview: &mut Overview<'_>, system: &str, figure: f64, is_its: impl Fn(&Row) -> bool) {
-    let peer = Peer { system: system.trim().to_owned(), figure };
-    for row in overview.report.rows.iter_mut().filter(|row| is_its(row)) {
+/// Adds the figure of another system to our rows of a kind, or the reason why it is missing to the notes.
+fn add(overview: &mut Overview<'_>, peer: std::result::Result<Peer, String>, is_of: impl Fn(&Row) -> bool) {
+    let peer = match peer {
+        Ok(peer) => peer,
+        Err(reason) => return overview.note(reason),
+    };
+    for row in overview.report.rows.iter_mut().filter(|row| is_of(row)) {
         add_peer(row, &peer);
         if let Some(shown) = Shown::of(row) {
-            let (what, figure) = (row.config.name.as_deref().unwrap_or_default(), shown.unit.text(figure));
+            let (what, figure) = (row.config.name.as_deref().unwrap_or_default(), shown.unit.text(peer.figure));
             overview.progress.line(&format!("{:<10} {what:<48} {figure:>20}  {}", "", peer.system));
         }
     }
 }
 
-/// The silence of callers whose broker is killed, beside that of our supervisor.
+/// The silence of callers whose broker is killed, next to that of our supervisor.
 fn killed_broker(overview: &mut Overview<'_>) -> Result<()> {
     // A broker takes seconds to start again.
     let mut arguments = FaultsArguments { kills: Some(1), ..FaultsArguments::default() };
     arguments.output.quick = true;
     let mut run = overview.part("rpc faults");
     broker_killed(&arguments, &mut run)?;
-    let Some(row) = run.report.rows.first() else { return Ok(()) };
-    if let Some(ns) = number(row, "longest_silence_ns") {
-        let failed = row.lost.unwrap_or(0);
-        let system = format!("rabbitmq's broker killed once, {failed} failed:");
-        add(overview, &system, ns, |row| {
-            row.extra.get("shown").is_some_and(|shown| shown["figure"] == "longest_silence_ns")
-        });
+    for row in &overview.finish_part(run).rows {
+        let is_silence = |row: &Row| Shown::of(row).is_some_and(|shown| shown.figure == LONGEST_SILENCE);
+        add(overview, checked(row, broker_words(row), number(row, LONGEST_SILENCE)), is_silence);
     }
     Ok(())
+}
+
+/// The killed broker with its failed calls, where they are counted.
+fn broker_words(row: &Row) -> String {
+    let failed = row.lost.map_or_else(String::new, |failed| format!(", {failed} failed"));
+    format!("rabbitmq's broker killed once{failed}:")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::overview;
+    use super::*;
+    use serde_json::json;
+    use std::sync::Arc;
+
+    fn call(system: &str, per_s: f64, key: &str, value: &Value) -> Row {
+        let mut config = json!({ "mode": "call", "payload_bytes": 256, "in_flight": 1, "waiting": "blocking",
+            "connected": 1, "system": system });
+        config[key] = value.clone();
+        let config = serde_json::from_value(config).unwrap();
+        Row { config, throughput_per_s: Some(per_s), verified: Some(true), ..Row::default() }
+    }
+
+    #[test]
+    fn peers_are_next_to_the_same_calls() {
+        let ours = call("gapless", 9e4, "in_flight", &json!(1));
+        let theirs = call("rabbitmq", 3e3, "acknowledgement", &json!("explicit"));
+        assert!(is_same_call(&ours, &theirs) && !is_same_call(&theirs, &ours));
+        for (key, other) in [("payload_bytes", json!(1024)), ("in_flight", json!(64)), ("mode", json!("one_way"))] {
+            assert!(!is_same_call(&ours, &call("rabbitmq", 3e3, key, &other)), "{key}");
+        }
+    }
+
+    #[test]
+    fn unknown_failures_are_not_zero() {
+        let words = |lost| broker_words(&Row { lost, ..Row::default() });
+        assert_eq!(words(None), "rabbitmq's broker killed once:");
+        assert_eq!(words(Some(3)), "rabbitmq's broker killed once, 3 failed:");
+    }
+
+    #[test]
+    fn peers_without_a_figure_are_notes() {
+        let interrupted = Arc::default();
+        let mut overview = overview(&interrupted);
+        overview.report.rows.push(call("gapless", 9e4, "in_flight", &json!(1)));
+        let sound = call("nats", 2e4, "in_flight", &json!(1));
+        let wrong = Row { verified: Some(false), notes: vec!["3 are wrong".to_owned()], ..sound.clone() };
+        let unchecked = Row { verified: None, ..sound.clone() };
+        let mut missing = Row::default();
+        missing.extra.insert(NOT_MEASURED.to_owned(), "no broker".into());
+        for row in [&wrong, &unchecked, &missing, &sound] {
+            add(&mut overview, checked(row, "nats".to_owned(), row.throughput_per_s), |_| true);
+        }
+        let notes = ["check failed: 3 are wrong", "was not checked", "could not be measured: no broker"];
+        assert_eq!(overview.report.notes.len(), notes.len(), "{:?}", overview.report.notes);
+        assert!(overview.report.notes.iter().zip(notes).all(|(note, words)| note.contains(words)));
+        assert_eq!(overview.report.rows[0].extra["peers"], json!([{ "system": "nats", "figure": 2e4 }]));
+    }
 }
