@@ -1,8 +1,7 @@
-//! Escaping, numbers with their units, and tables that scroll within themselves.
+//! Escaping, ratios, and tables that scroll within themselves.
 
 use gapless_measure::Row;
-use gapless_measure::published::Unit;
-use gapless_measure::table::{absent, grouped, rate};
+use gapless_measure::table::{absent, grouped};
 use std::fmt::Write as _;
 
 /// Text for elements and quoted attributes. Control characters, which HTML has not, become a replacement character.
@@ -123,49 +122,6 @@ pub(super) fn verified(row: &Row) -> Cell {
         Some(false) => Cell::Verdict("missed", "NO".to_owned()),
         None => nothing(),
     }
-}
-
-/// A figure with its unit.
-pub(super) fn figure(value: f64, unit: Unit) -> String {
-    match unit {
-        Unit::PerSecond => format!("{}/s", rate(value)),
-        Unit::Nanoseconds => time(value),
-        Unit::CpuPercent => format!("{} %", grouped(value.round() as u64)),
-        Unit::PercentOfIndirect => format!("{value:.0} %"),
-        Unit::TimesRabbitMq | Unit::TimesIndirect => format!("{value:.1} ×"),
-    }
-}
-
-/// A published figure or range.
-pub(super) fn range(least: f64, greatest: f64, unit: Unit) -> String {
-    if least == greatest {
-        return figure(least, unit);
-    }
-    let (least, greatest) = (figure(least, unit), figure(greatest, unit));
-    // The unit once, where it is the same.
-    let of_unit = |text: &str| text.find(|character: char| !character.is_ascii_digit() && !".,".contains(character));
-    match (of_unit(&least), of_unit(&greatest)) {
-        (Some(at), Some(other)) if least[at..] == greatest[other..] => format!("{} – {greatest}", &least[..at]),
-        _ => format!("{least} – {greatest}"),
-    }
-}
-
-/// A time with three significant digits and the unit that suits it.
-pub(super) fn time(ns: f64) -> String {
-    // Rounded values choose the unit and the digits: 999.7 ns are 1.00 µs.
-    let (value, unit) = match ns {
-        ns if ns < 999.5 => (ns, "ns"),
-        ns if ns < 999.5e3 => (ns / 1e3, "µs"),
-        ns if ns < 999.5e6 => (ns / 1e6, "ms"),
-        ns => (ns / 1e9, "s"),
-    };
-    let digits = match value {
-        _ if unit == "ns" => 0,
-        value if value < 9.995 => 2,
-        value if value < 99.95 => 1,
-        _ => 0,
-    };
-    format!("{value:.digits$} {unit}")
 }
 
 /// Class and word of a comparison by how many times as good ours is.

@@ -8,15 +8,17 @@
 //! | `summary` | the ten lines on top |
 //! | `sections` | the five tables with their pictures and runs, and the list of all runs |
 //! | `commands` | the command of a single row |
-//! | `peers` | tables of whole runs with other systems, and of killed processes |
+//! | `peers` | other systems in the runs of calls and commands |
+//! | `kills` | tables of killed processes |
 //! | `pictures` | charts drawn from runs |
 //! | `chart` | one chart as SVG |
-//! | `html` | escaping, tables, numbers |
+//! | `html` | escaping, tables, ratios |
 
 mod answers;
 mod chart;
 mod commands;
 mod html;
+mod kills;
 mod peers;
 mod pictures;
 mod runs;

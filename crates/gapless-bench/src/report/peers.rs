@@ -1,12 +1,11 @@
-//! Tables of whole runs: other systems, a killed leader, killed processes, the cost of a supervisor.
+//! Other systems in the runs of calls and commands: tables, and comparisons for the summary.
 
-use super::html::{Cell, Column, Table, nothing, ratio, text, time, verified, word};
+use super::html::{Cell, Column, Table, nothing, ratio, text, verified, word};
 use super::runs::{Run, Runs, config, has_our_load, is_axon};
 use gapless_measure::published::{Figure, Unit};
 use gapless_measure::reporting::config_number;
-use gapless_measure::table::{absent, grouped, microseconds, rate};
+use gapless_measure::table::{absent, grouped, microseconds, rate, time};
 use gapless_measure::{LatencyNs, Row};
-use serde_json::Value;
 
 /// A table and the run that it is of.
 pub(super) struct RunTable<'a> {
@@ -24,18 +23,29 @@ pub(super) struct PeerComparison {
     pub(super) ratio: f64,
 }
 
-/// The result of a comparison with a peer, as a cell.
-fn verdict(by_peer: f64) -> Cell {
+/// The result of a comparison with a peer, if there is one, as a cell.
+fn verdict(by_peer: Option<f64>) -> Cell {
+    let Some(by_peer) = by_peer else { return Cell::Verdict("nobody", "not measured".to_owned()) };
     match word(by_peer) {
         (class, word @ ("ahead" | "behind")) => Cell::Verdict(class, format!("{word}, {}", ratio(by_peer))),
         (class, word) => Cell::Verdict(class, word.to_owned()),
     }
 }
 
-/// The rows of our calls with the peer's row of the same configuration.
+/// A row of our calls, next to the peers' rows of the same configuration.
 struct Call<'a> {
     ours: &'a Row,
-    peers: [Option<&'a Row>; 3],
+    peers: [Option<CallPeer<'a>>; 3],
+}
+
+/// A peer's row next to one of ours.
+#[derive(Clone, Copy)]
+struct CallPeer<'a> {
+    row: &'a Row,
+    /// Calls a second.
+    per_s: Option<f64>,
+    /// Above 1 where ours is the better one.
+    ratio: Option<f64>,
 }
 
 const CALL_PEERS: [(&str, &str, &str); 3] = [
@@ -52,14 +62,17 @@ fn calls(run: &Run) -> Vec<Call<'_>> {
     let is_shown = |row: &&Row| {
         config(row, "system") == "gapless" && row.config.payload_bytes.is_some_and(|bytes| CALL_SIZES.contains(&bytes))
     };
-    let beside = |ours: &'_ Row, system: &str, acknowledgement: &str| {
-        run.sound_rows().find(|row| {
+    let peer = |ours: &Row, system: &str, acknowledgement: &str| {
+        let row = run.sound_rows().find(|row| {
             config(row, "system") == system
                 && config(row, "acknowledgement") == acknowledgement
                 && CALL_KEYS.iter().all(|key| config(row, key) == config(ours, key))
-        })
+        })?;
+        let per_s = row.throughput_per_s.filter(|rate| *rate > 0.0);
+        let ratio = ours.throughput_per_s.zip(per_s).map(|(ours, theirs)| Unit::PerSecond.ratio(ours, theirs));
+        Some(CallPeer { row, per_s, ratio })
     };
-    let of_ours = |ours| Call { ours, peers: CALL_PEERS.map(|(_, system, mode)| beside(ours, system, mode)) };
+    let of_ours = |ours| Call { ours, peers: CALL_PEERS.map(|(_, system, mode)| peer(ours, system, mode)) };
     run.sound_rows().filter(is_shown).map(of_ours).collect()
 }
 
@@ -127,13 +140,9 @@ pub(super) fn call_table(runs: &Runs) -> Option<RunTable<'_>> {
                 text(cpu_time(ours)),
             ];
             for peer in peers {
-                let theirs = peer.and_then(|row| row.throughput_per_s).filter(|rate| *rate > 0.0);
-                cells.push(theirs.map_or_else(nothing, |theirs| text(rate(theirs))));
-                cells.push(peer.map_or_else(nothing, |row| text(cpu_time(row))));
-                cells.push(match ours.throughput_per_s.zip(theirs) {
-                    Some((ours, theirs)) => verdict(Unit::PerSecond.ratio(ours, theirs)),
-                    None => Cell::Verdict("nobody", "not measured".to_owned()),
-                });
+                cells.push(peer.and_then(|peer| peer.per_s).map_or_else(nothing, |theirs| text(rate(theirs))));
+                cells.push(peer.map_or_else(nothing, |peer| text(cpu_time(peer.row))));
+                cells.push(verdict(peer.and_then(|peer| peer.ratio)));
             }
             cells.push(verified(ours));
             table.row(cells);
@@ -154,24 +163,22 @@ pub(super) fn comparisons(runs: &Runs) -> Vec<PeerComparison> {
     let mut found = Vec::new();
     for Call { ours, peers } in call_run(runs).map(calls).unwrap_or_default() {
         for ((name, ..), peer) in CALL_PEERS.into_iter().zip(peers) {
-            let theirs = peer.and_then(|row| row.throughput_per_s).filter(|rate| *rate > 0.0);
-            if let Some((rate, theirs)) = ours.throughput_per_s.zip(theirs) {
+            if let Some(ratio) = peer.and_then(|peer| peer.ratio) {
                 let waiting = if config(ours, "waiting") == "blocking" { "asleep" } else { "spinning" };
                 let peer = if name == "NATS" { name } else { "RabbitMQ" };
                 let what = format!("{}, {waiting}", call_words(ours));
-                found.push(PeerComparison { peer, what, is_cpu: false, ratio: rate / theirs });
+                found.push(PeerComparison { peer, what, is_cpu: false, ratio });
             }
         }
         if call_words(ours) == PUBLISHED_CPU {
             found.extend(cpu_comparisons(ours, peers));
         }
     }
-    for (what, ours, buses) in command_rows(runs).into_iter().flat_map(|(_, rows)| rows) {
-        let best = buses.iter().flatten().filter_map(|row| row.throughput_per_s).fold(0.0, f64::max);
-        for (row, rate) in ours.iter().flatten().filter_map(|row| Some((row, row.throughput_per_s?))) {
-            let what = format!("{what}, {}", config(row, "drive"));
-            if best > 0.0 {
-                found.push(PeerComparison { peer: "Axon", what, is_cpu: false, ratio: rate / best });
+    for command in command_rows(runs).into_iter().flat_map(|(_, rows)| rows) {
+        for row in command.ours.into_iter().flatten() {
+            if let Some(ratio) = command.by_faster(row) {
+                let what = format!("{}, {}", command.what, config(row, "drive"));
+                found.push(PeerComparison { peer: "Axon", what, is_cpu: false, ratio });
             }
         }
     }
@@ -182,9 +189,9 @@ pub(super) fn comparisons(runs: &Runs) -> Vec<PeerComparison> {
 const PUBLISHED_CPU: &str = "call, 1 B";
 
 /// Our CPU time next to the least of each system.
-fn cpu_comparisons(ours: &Row, peers: [Option<&Row>; 3]) -> Vec<PeerComparison> {
+fn cpu_comparisons(ours: &Row, peers: [Option<CallPeer<'_>>; 3]) -> Vec<PeerComparison> {
     let Some(percent) = Figure::CpuPercent.of(ours) else { return Vec::new() };
-    let [explicit, automatic, nats] = peers.map(|peer| peer.and_then(|row| Figure::CpuPercent.of(row)));
+    let [explicit, automatic, nats] = peers.map(|peer| Figure::CpuPercent.of(peer?.row));
     let rabbitmq = [explicit, automatic].into_iter().flatten().reduce(f64::min);
     let of = |peer, theirs: Option<f64>| {
         let ratio = Unit::CpuPercent.ratio(percent, theirs?);
@@ -193,8 +200,23 @@ fn cpu_comparisons(ours: &Row, peers: [Option<&Row>; 3]) -> Vec<PeerComparison> 
     [of("RabbitMQ", rabbitmq), of("NATS", nats)].into_iter().flatten().collect()
 }
 
-/// The words of a row, ours (pipelined, direct), theirs (simple, disruptor).
-type CommandRow<'a> = (String, [Option<&'a Row>; 2], [Option<&'a Row>; 2]);
+/// Rows of the same commands.
+struct CommandRow<'a> {
+    what: String,
+    /// Pipelined and direct.
+    ours: [Option<&'a Row>; 2],
+    /// Axon's simple bus and its disruptor.
+    theirs: [Option<&'a Row>; 2],
+}
+
+impl CommandRow<'_> {
+    /// A row of ours by the faster bus of Axon's.
+    fn by_faster(&self, ours: &Row) -> Option<f64> {
+        let rates = self.theirs.iter().flatten().filter_map(|row| row.throughput_per_s);
+        let best = rates.reduce(f64::max).filter(|rate| *rate > 0.0)?;
+        Some(ours.throughput_per_s? / best)
+    }
+}
 
 fn command_rows(runs: &Runs) -> Option<(&Run, Vec<CommandRow<'_>>)> {
     let is_fair = |row: &Row| is_axon(row) && has_our_load(row) && row.throughput_per_s.is_some();
@@ -221,7 +243,7 @@ fn command_rows(runs: &Runs) -> Option<(&Run, Vec<CommandRow<'_>>)> {
             let theirs = ["axon simple", "axon disruptor"].map(|name| find("name", name, "objects"));
             let (count, plural) = (grouped(aggregates), if aggregates == 1 { "" } else { "s" });
             if ours.iter().chain(&theirs).any(Option::is_some) {
-                rows.push((format!("{words}, {count} aggregate{plural}"), ours, theirs));
+                rows.push(CommandRow { what: format!("{words}, {count} aggregate{plural}"), ours, theirs });
             }
         }
     }
@@ -241,156 +263,13 @@ pub(super) fn command_table(runs: &Runs) -> Option<RunTable<'_>> {
         Column::Text("direct, by the faster of Axon's"),
     ];
     let mut table = Table::new("Commands next to Axon Framework 4 in the same run", &columns);
-    for (what, ours, theirs) in &rows {
-        let rate_of = |row: &Option<&Row>| row.and_then(|row| row.throughput_per_s);
-        let best = theirs.iter().filter_map(rate_of).fold(0.0, f64::max);
-        let mut cells = vec![text(what.clone())];
-        cells.extend(ours.iter().chain(theirs).map(|row| text(rate_of(row).map_or_else(absent, rate))));
-        cells.extend(ours.iter().map(|row| match rate_of(row) {
-            Some(rate) if best > 0.0 => verdict(rate / best),
-            _ => Cell::Verdict("nobody", "not measured".to_owned()),
-        }));
+    for command in &rows {
+        let mut cells = vec![text(command.what.clone())];
+        let all = command.ours.iter().chain(&command.theirs);
+        let rates = all.map(|row| row.and_then(|row| row.throughput_per_s));
+        cells.extend(rates.map(|per_s| text(per_s.map_or_else(absent, rate))));
+        cells.extend(command.ours.iter().map(|row| verdict(row.and_then(|row| command.by_faster(row)))));
         table.row(cells);
     }
     (!table.is_empty()).then(|| RunTable { html: table.html(), run })
-}
-
-/// Processes killed under calls.
-pub(super) fn fault_table(runs: &Runs) -> Option<RunTable<'_>> {
-    let run = runs.newest("rpc faults", 1, |row| config_number(row, "kills").is_some())?;
-    let columns = [
-        Column::Text("killed"),
-        Column::Text("repeated"),
-        Column::Number("kills"),
-        Column::Number("calls"),
-        Column::Number("failed"),
-        Column::Number("retried"),
-        Column::Number("longest silence"),
-        Column::Number("caller knows, p99"),
-        Column::Number("retry answered, p99"),
-        Column::Number("as before, max"),
-        Column::Number("wrong, doubled"),
-        Column::Text("verified"),
-    ];
-    let mut table = Table::new("Processes killed with signal 9 while calls go round", &columns);
-    for row in &run.report.rows {
-        let number = |key: &str| row.extra.get(key).and_then(Value::as_f64);
-        let count = |value: Option<f64>| text(value.map_or_else(absent, |value| grouped(value as u64)));
-        let failed = row.extra.get("failed").and_then(Value::as_object);
-        let failed = failed.map(|all| all.values().filter_map(Value::as_f64).sum());
-        let of = |key: &str, part: &str| row.extra.get(key).and_then(|all| all[part].as_f64());
-        let again = of("answered_again_after_sign_ns", "p99");
-        let after = of("restored_after_sign_ns", "max");
-        let knows = row.latency_ns.filter(|latency| latency.count > 0 && latency.max > 0);
-        let wrong = number("wrong").map_or_else(absent, |wrong| grouped(wrong as u64));
-        table.row(vec![
-            text(killed(row)),
-            text(config(row, "retry").replace('_', " ")),
-            text(config_number(row, "kills").map_or_else(absent, grouped)),
-            count(row.sent.map(|sent| sent as f64)),
-            count(failed),
-            count(number("retried")),
-            text(number("longest_silence_ns").map_or_else(absent, time)),
-            text(knows.map_or_else(absent, |latency| time(latency.p99 as f64))),
-            text(again.map_or_else(absent, time)),
-            text(after.map_or_else(absent, time)),
-            text(format!("{wrong}, {}", row.duplicated.map_or_else(absent, grouped))),
-            verified(row),
-        ]);
-    }
-    Some(RunTable { html: table.html(), run })
-}
-
-fn killed(row: &Row) -> String {
-    let (system, copies) = (config(row, "system"), config_number(row, "copies"));
-    let of_copies = copies.map_or_else(absent, |copies| format!("one of {copies}"));
-    match config(row, "supervised").as_str() {
-        "" if system == "rabbitmq" && copies.is_some() => format!("RabbitMQ, {of_copies} servers"),
-        "" if system == "rabbitmq" => "RabbitMQ, its broker".to_owned(),
-        "" => format!("Gapless, {of_copies}"),
-        "any" => "Gapless, any of all processes".to_owned(),
-        "copy" => format!("Gapless, {of_copies}, supervised"),
-        other => format!("Gapless, {}", other.replace('_', " ")),
-    }
-}
-
-/// From an event to the first reply to a command that was sent after it, by the client that waited longest.
-const FIRST_NEW_REPLY: &str = "first_new_reply_of_every_client_ns";
-
-/// Outages that clients of a cluster see.
-pub(super) fn failover_table(runs: &Runs) -> Option<RunTable<'_>> {
-    let is_event = |row: &Row| row.extra.contains_key(FIRST_NEW_REPLY);
-    let run = runs.newest("failover", 1, is_event)?;
-    let columns = [
-        Column::Text("event"),
-        Column::Text("members"),
-        Column::Number("times"),
-        Column::Number("every client has a new reply, median"),
-        Column::Number("worst"),
-        Column::Number("longest silence of a client"),
-        Column::Number("lost, doubled"),
-        Column::Text("target"),
-        Column::Text("verified"),
-    ];
-    let mut table = Table::new("What clients see of a cluster", &columns);
-    for row in run.report.rows.iter().filter(|row| is_event(row)) {
-        // A reply that never came is null.
-        let numbers = |key: &str| -> Vec<f64> {
-            let values = row.extra.get(key).and_then(Value::as_array).into_iter().flatten();
-            values.map(|value| value.as_f64().unwrap_or(f64::INFINITY)).collect()
-        };
-        let (replies, silences) = (numbers(FIRST_NEW_REPLY), numbers("longest_silence_ns"));
-        let shown = |ns: Option<f64>| match ns {
-            Some(ns) if ns.is_infinite() => Cell::Verdict("missed", "never".to_owned()),
-            Some(ns) => text(time(ns)),
-            None => nothing(),
-        };
-        let longest = |values: &[f64]| shown(values.iter().copied().reduce(f64::max));
-        table.row(vec![
-            text(config(row, "event")),
-            text(if config(row, "members") == "full" { "three members" } else { "primary, backup, witness" }),
-            text(grouped(replies.len() as u64)),
-            shown((!replies.is_empty()).then(|| gapless_measure::statistics::median(&replies))),
-            longest(&replies),
-            longest(&silences),
-            text([row.lost, row.duplicated].map(|count| count.map_or_else(absent, grouped)).join(", ")),
-            target(row, "target_ns"),
-            verified(row),
-        ]);
-    }
-    Some(RunTable { html: table.html(), run })
-}
-
-/// Times of a supervisor.
-pub(super) fn supervisor_table(runs: &Runs) -> Option<RunTable<'_>> {
-    let run = runs.newest("supervisor", 1, |row| row.latency_ns.is_some())?;
-    let columns = [
-        Column::Text("supervisor"),
-        Column::Number("times"),
-        Column::Number("p50"),
-        Column::Number("max"),
-        Column::Text("target"),
-    ];
-    let mut table = Table::new("A supervisor of copies that do nothing", &columns);
-    for row in &run.report.rows {
-        let Some(latency) = row.latency_ns else { continue };
-        let name = row.config.name.clone().unwrap_or_default();
-        table.row(vec![
-            text(name),
-            text(grouped(latency.count)),
-            text(time(latency.p50 as f64)),
-            text(time(latency.max as f64)),
-            target(row, "target_p50_ns"),
-        ]);
-    }
-    Some(RunTable { html: table.html(), run })
-}
-
-/// A target of our own and whether it was reached.
-fn target(row: &Row, key: &str) -> Cell {
-    let Some(most) = row.extra.get(key).and_then(Value::as_f64) else { return nothing() };
-    match row.extra.get("target_met").and_then(Value::as_bool) {
-        Some(true) => Cell::Verdict("ahead", format!("{}, reached", time(most))),
-        _ => Cell::Verdict("behind", format!("{}, missed", time(most))),
-    }
 }

@@ -2,10 +2,10 @@
 
 use super::chart::{Chart, Mark, Scale};
 use super::runs::{Run, Runs, config, has_our_load};
+use gapless_measure::Row;
 use gapless_measure::plot::{Curve, add_point};
 use gapless_measure::published::{coralsequencer, endurox, rumi};
-use gapless_measure::reporting::{self, config_number};
-use gapless_measure::{LatencyNs, Row};
+use gapless_measure::reporting::{config_number, nines, percentiles};
 use serde_json::Value;
 
 /// Pictures of one table, and the runs that they are drawn from.
@@ -25,18 +25,8 @@ impl<'a> Pictures<'a> {
     }
 }
 
-/// Nines of a percentile: 1 is 90 %, 2 is 99 %.
-fn nines(percent: f64) -> f64 {
-    -(1.0 - percent / 100.0).log10()
-}
-
 fn percentile_ticks(percents: &[f64]) -> Vec<(f64, String)> {
     percents.iter().map(|&percent| (nines(percent), format!("{percent} %"))).collect()
-}
-
-/// Percentiles of a latency, µs, from the median to the last one that is not the greatest value itself.
-fn percentiles(latency: &LatencyNs) -> Vec<(f64, f64)> {
-    reporting::percentiles(String::new(), *latency).points
 }
 
 /// Latency percentiles of primary and backup with the published ones, failover timelines, growth with sessions.
@@ -54,11 +44,11 @@ pub(super) fn rumi(runs: &Runs) -> Pictures<'_> {
         for row in run.sound_rows().filter(|row| is_latency(row)) {
             let Some(latency) = row.latency_ns else { continue };
             let name = format!("ours, {} CPU", config(row, "cpu"));
-            curves.push((Curve { name, points: percentiles(&latency) }, Mark::Line));
+            curves.push((percentiles(name, latency), Mark::Line));
             let bare = row.extra.get("bare").and_then(|bare| serde_json::from_value(bare["latency_ns"].clone()).ok());
             if let Some(bare) = bare {
                 let name = format!("floor in the same run, {} CPU", config(row, "cpu"));
-                curves.push((Curve { name, points: percentiles(&bare) }, Mark::Line));
+                curves.push((percentiles(name, bare), Mark::Line));
             }
         }
         for row in rumi::LATENCIES.iter().filter(|row| row.access == "direct") {
@@ -371,10 +361,9 @@ pub(super) fn mercury(runs: &Runs) -> Pictures<'_> {
     }
     let is_probe = |row: &Row| row.latency_ns.is_some();
     if let Some(run) = runs.newest("rpc scenarios", 2, is_probe) {
-        let curves = run.sound_rows().filter_map(|row| {
-            let points = percentiles(&row.latency_ns?);
-            Some((Curve { name: row.config.name.clone()?, points }, Mark::Line))
-        });
+        let curves = run
+            .sound_rows()
+            .filter_map(|row| Some((percentiles(row.config.name.clone()?, row.latency_ns?), Mark::Line)));
         let chart = Chart {
             title: "A lone call of another route during a flood".to_owned(),
             x_label: "percentile",

@@ -48,7 +48,7 @@ const OVERVIEW: &str = "overview";
 
 /// One JSON file.
 pub(super) struct Run {
-    /// Its folder and name.
+    /// Folder and name of the file.
     pub(super) path: String,
     /// The day of the nearest folder above it that is named by one, `YYYY-MM-DD`.
     pub(super) date: Option<String>,

@@ -2,7 +2,8 @@
 
 use super::answers::{Answered, Line, variation};
 use super::commands::RowCommands;
-use super::html::{Cell, Column, Table, escape, figure, nothing, range, ratio, text, time, verified, word};
+use super::html::{Cell, Column, Table, escape, nothing, ratio, text, verified, word};
+use super::kills;
 use super::peers::{self, RunTable};
 use super::pictures::{self, Pictures};
 use super::runs::{Run, Runs};
@@ -11,6 +12,7 @@ use gapless_measure::published::{
     Comparison, Difference, Fact, Figure, Source, System, Unit, Verdict, cpu_ns_per_call, facts,
 };
 use gapless_measure::reporting::number;
+use gapless_measure::table::time;
 use std::fmt::Write as _;
 
 /// Anchor, head and introduction of a table.
@@ -115,10 +117,10 @@ pub(super) fn html(runs: &Runs, answered: &[Answered<'_>]) -> String {
 /// The tables of whole runs and the pictures of a section.
 fn parts(system: System, runs: &Runs) -> (Vec<Option<RunTable<'_>>>, Pictures<'_>) {
     match system {
-        System::Rumi => (vec![peers::failover_table(runs)], pictures::rumi(runs)),
+        System::Rumi => (vec![kills::failover_table(runs)], pictures::rumi(runs)),
         System::CoralSequencer => (Vec::new(), pictures::coralsequencer(runs)),
         System::EnduroX => {
-            let tables = vec![peers::call_table(runs), peers::fault_table(runs), peers::supervisor_table(runs)];
+            let tables = vec![peers::call_table(runs), kills::fault_table(runs), kills::supervisor_table(runs)];
             (tables, pictures::endurox(runs))
         }
         System::Mercury => (Vec::new(), pictures::mercury(runs)),
@@ -229,7 +231,7 @@ fn add_rows<'a>(table: &mut Table<'_>, each: &Answered<'a>, names: &[&'static st
     let fact = &each.fact;
     if each.lines.is_empty() {
         let result = Cell::Verdict("nobody", "not measured".to_owned());
-        let mut cells = vec![text(fact.what.clone()), result, text(published(fact))];
+        let mut cells = vec![text(fact.what.clone()), result, text(fact.figure_text())];
         cells.resize_with(table.width(), nothing);
         table.row(cells);
     }
@@ -239,12 +241,12 @@ fn add_rows<'a>(table: &mut Table<'_>, each: &Answered<'a>, names: &[&'static st
             0 => text(words),
             _ => Cell::Html(format!("<span class=\"again\">{}</span>", escape(&words))),
         };
-        let mut cells = vec![once_more(fact.what.clone()), result(fact, line), once_more(published(fact))];
+        let mut cells = vec![once_more(fact.what.clone()), result(fact, line), once_more(fact.figure_text())];
         cells.extend(ours(fact, line));
         cells.extend(names.iter().map(|name| match line.peers.iter().find(|peer| peer.name == *name) {
             Some(peer) => {
                 let (class, word) = word(peer.ratio);
-                let theirs = escape(&figure(peer.theirs, fact.unit));
+                let theirs = escape(&fact.unit.text(peer.theirs));
                 Cell::Html(format!("{theirs} <span class=\"v {class}\">{word} {}</span>", ratio(peer.ratio)))
             }
             None => nothing(),
@@ -260,10 +262,8 @@ fn ours(fact: &Fact, line: &Line<'_>) -> Vec<Cell> {
     let variation = variation(line, fact);
     let figure_cell = match detail(fact, line.row) {
         _ if ours.is_nan() => nothing(),
-        Some(detail) => {
-            Cell::Html(format!("{}<br><small>{}</small>", escape(&figure(ours, fact.unit)), escape(&detail)))
-        }
-        None => text(figure(ours, fact.unit)),
+        Some(detail) => Cell::Html(format!("{}<br><small>{}</small>", escape(&fact.unit.text(ours)), escape(&detail))),
+        None => text(fact.unit.text(ours)),
     };
     let mut cells = vec![figure_cell, by.map_or_else(nothing, |by| text(ratio(by)))];
     cells.push(match variation.as_str() {
@@ -274,7 +274,7 @@ fn ours(fact: &Fact, line: &Line<'_>) -> Vec<Cell> {
     match &line.floor {
         Some(floor) => {
             let name = escape(&floor.name.replace('_', " "));
-            let value = floor.value.map_or_else(String::new, |value| escape(&figure(value, fact.unit)) + "<br>");
+            let value = floor.value.map_or_else(String::new, |value| escape(&fact.unit.text(value)) + "<br>");
             cells.push(Cell::Html(format!("{value}<small>{name}</small>")));
             cells.push(text(format!("{:.2}", floor.ratio)));
         }
@@ -289,7 +289,7 @@ fn detail(fact: &Fact, row: &Row) -> Option<String> {
     match fact.answer.as_ref()?.figure {
         Figure::Throughput if !fact.unit.is_of_two_rows() => {
             let (least, greatest) = number(row, "throughput_min_per_s").zip(number(row, "throughput_max_per_s"))?;
-            Some(range(least, greatest, Unit::PerSecond))
+            Some(Unit::PerSecond.range_text(least, greatest))
         }
         Figure::CpuPercent => Some(format!("{} of CPU a call", time(cpu_ns_per_call(row)?))),
         _ => None,
@@ -324,11 +324,6 @@ fn class(verdict: Verdict) -> &'static str {
         Verdict::NoResult => "missed",
         Verdict::Remark => "nobody",
     }
-}
-
-fn published(fact: &Fact) -> String {
-    let range = range(fact.least, fact.greatest, fact.unit);
-    if fact.precision.is_empty() { range } else { format!("{} {range}", fact.precision) }
 }
 
 fn source_words(source: &Source) -> String {

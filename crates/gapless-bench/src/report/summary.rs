@@ -21,7 +21,7 @@ struct Count {
     figures: usize,
 }
 
-/// Where rows stand.
+/// Rows by the result of their comparison.
 #[derive(Default)]
 struct Standing {
     ahead: usize,
