@@ -3,7 +3,7 @@
 use crate::{BenchError, Result};
 use std::net::{IpAddr, TcpListener};
 
-/// Different TCP ports at `address` that nobody uses now.
+/// Different TCP ports at `address` that are free now.
 pub(crate) fn free_ports(address: IpAddr, count: usize) -> Result<Vec<u16>> {
     // Held together, so that no two are the same.
     let listeners: std::io::Result<Vec<_>> = (0..count).map(|_| TcpListener::bind((address, 0))).collect();

@@ -25,7 +25,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// The longest line that is read, bytes.
 const LINE_LENGTH_MAX: u64 = 1 << 20;
-/// Nobody is slower than this without having gone.
+/// Silence after which the other side counts as gone.
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// Members of the cluster: the primary, and its backup.
 pub(super) const PRIMARY: u64 = 1;
@@ -58,16 +58,16 @@ pub(super) struct Assignment {
     pub encoding: String,
     /// Event sourcing or state replication.
     pub program: String,
-    /// Where a backup on the primary's machine makes its directory.
+    /// Parent of the directory of a backup on the primary's machine.
     pub parent: Option<PathBuf>,
-    /// That directory stays.
+    /// Keeps that directory.
     pub is_kept: bool,
 }
 
-/// What a backup that is a command of its own was told.
+/// Options of a backup that is a command of its own.
 #[derive(Default)]
 pub(super) struct OwnSettings {
-    /// Its directory is made there, and stays.
+    /// Parent of its directory, which stays.
     pub log_location: Option<PathBuf>,
     /// CPUs of the member, in the place of those that its primary says.
     pub cpus: Option<Vec<usize>>,
@@ -93,7 +93,7 @@ pub(super) enum Answer {
         cpu_ns: u64,
         threads: Vec<NamedThread>,
     },
-    /// It could not be done.
+    /// Failure, with its reason.
     Failed(String),
 }
 
@@ -123,7 +123,7 @@ pub(super) struct Connection {
     actions: Actions,
 }
 
-/// What is done with a connection, for errors: they say which side has gone.
+/// Uses of a connection, for errors: they say which side has gone.
 #[derive(Clone, Copy)]
 struct Actions {
     send: &'static str,
@@ -186,7 +186,7 @@ impl Connection {
         Self::parse_answer(line.as_deref())
     }
 
-    /// As [`Connection::ask`]; meanwhile `turn` is called again and again, and ends the waiting if it fails. For a primary whose
+    /// Asks like [`Connection::ask`]; meanwhile `turn` is called again and again, and ends the waiting if it fails. For a primary whose
     /// agents take turns on this thread: the backup may need them for its answer.
     pub(super) fn ask_while(&mut self, request: &Request, mut turn: impl FnMut() -> Result<usize>) -> Result<Answer> {
         self.send(request)?;
@@ -221,7 +221,7 @@ impl Connection {
         }
     }
 
-    /// How far the other side's clock is ahead of this one's, ns, and how sure that is: half of the round trip.
+    /// Lead of the other side's clock, ns, and its uncertainty: half of the round trip.
     pub(super) fn clock_offset_ns(&mut self) -> Result<(i64, u64)> {
         let mut best = (0, u64::MAX);
         for _ in 0..200 {

@@ -1,4 +1,4 @@
-//! A clustered run, as its primary: the member and the service, the driver beside them, and the backup in a process of its
+//! A clustered run, as its primary: the member and the service, the driver next to them, and the backup in a process of its
 //! own, on this machine or another.
 //!
 //! Where each process has one core, driver, member and service take turns on one thread: a second one that spins would
@@ -39,7 +39,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// Messages sent in one turn, where driver, member and service take turns.
 const BURST_MESSAGES_ONE_THREAD: u64 = 256;
 
-/// The results of a clustered run beside its outcome.
+/// Further results of a clustered run.
 pub(super) struct Clustered {
     pub outcome: Outcome,
     pub before: ProcessorState,
@@ -53,7 +53,7 @@ pub(super) struct Clustered {
     pub backup_plan: Vec<String>,
     /// The threads that the processes of primary and backup had at the end.
     pub threads: [Vec<NamedThread>; 2],
-    /// What pinning the primary's threads could not do.
+    /// Failures to pin the primary's threads.
     pub pin_warnings: Vec<String>,
     pub clock_offset_ns: (i64, u64),
     /// The difference between the copies, if there is one.
@@ -62,7 +62,7 @@ pub(super) struct Clustered {
     pub cpus: PinnedCpus,
 }
 
-/// Where the threads of a clustered run were pinned; `None` leaves a thread to the scheduler.
+/// CPUs of the threads of a clustered run; `None` leaves a thread to the scheduler.
 pub(super) struct PinnedCpus {
     pub driver: Option<Vec<usize>>,
     pub primary: Option<Vec<usize>>,
@@ -83,7 +83,7 @@ impl Pinned {
 
 impl Drop for Pinned {
     fn drop(&mut self) {
-        // As above.
+        // Unpinned the next row is slower, not wrong.
         let _ = pin_current_thread(&self.0);
     }
 }
@@ -141,7 +141,7 @@ fn config(settings: &RunSettings, member: u64, addresses: [&str; 2], cpus: Optio
     )
 }
 
-/// The table of a member's file with its threads beside the plan.
+/// The table of a member's file with its own threads.
 fn replication(settings: &RunSettings, member: u64) -> String {
     let cluster = settings.cluster.as_ref().expect("a clustered run");
     let threads = &cluster.threads;
@@ -172,7 +172,7 @@ fn replication(settings: &RunSettings, member: u64) -> String {
     text
 }
 
-/// The address at which a member shares memory: a socket beside its directory.
+/// The address at which a member shares memory: a socket next to its directory.
 fn socket_of(directory: &Path, member: u64) -> String {
     let directory = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
     format!("shm:{}", directory.join(format!("link-{member}")).display())
@@ -213,12 +213,12 @@ pub(super) fn run(
     drop(connection);
     match (child.as_mut().map_or(Ok(()), Child::look), run) {
         (_, Ok(run)) => child.map_or(Ok(()), finish).map(|()| run),
-        // That the backup has ended is the cause.
+        // The end of the backup is the cause.
         (looked, Err(error)) => Err(looked.err().unwrap_or(error)),
     }
 }
 
-/// The run beside a backup, which may be this process's own child.
+/// The run with a backup, which may be this process's own child.
 fn run_beside(
     form: &Form,
     settings: &RunSettings,
@@ -330,7 +330,7 @@ impl Primary<'_> {
         Ok(())
     }
 
-    /// Until this member leads, with its backup beside it.
+    /// Until this member leads, with its backup.
     fn lead(&mut self, backup: &mut Connection) -> Result<()> {
         let mut asked = Instant::now();
         self.until("an election", |primary| {

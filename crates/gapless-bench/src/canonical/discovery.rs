@@ -1,4 +1,4 @@
-//! How a primary finds its backup without its address: it calls into a multicast group, and the backup answers.
+//! Discovery of a backup without its address: the primary calls into a multicast group, and the backup answers.
 
 use crate::{BenchError, Result};
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Site-local, of nobody else.
+/// Site-local, used by no other protocol.
 const GROUP: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(239, 192, 43, 0), 4300);
 const CALL: &[u8] = b"gapless canonical backup?";
 const ANSWER: &[u8] = b"gapless canonical backup at ";

@@ -1,4 +1,4 @@
-//! The cost of a host that nobody uses: a spinning design must show that it stops spinning.
+//! The cost of an idle host: a spinning design must show that it stops spinning.
 
 use super::failed;
 use super::run_directory::RunDirectory;
@@ -30,7 +30,7 @@ impl Idle {
 
 /// A host parks its threads within milliseconds of its last message.
 const SETTLES_WITHIN: Duration = Duration::from_millis(200);
-/// It is watched for so long.
+/// Time of the observation.
 const WATCHED: Duration = Duration::from_secs(2);
 
 /// Runs a host in the default configuration, at the tier of `settings`, with one client that is connected and

@@ -1,4 +1,4 @@
-//! How hard a run is driven: its messages in flight, and the client that sends them.
+//! Load of a run: its messages in flight, and the client that sends them.
 
 use crate::options::{RunSettings, Tier};
 use gapless::prelude::*;

@@ -1,5 +1,5 @@
 //! `gapless bench canonical`: receive, decode, dispatch, process, create the response, persist, encode
-//! and send, on one node, from a driver beside it.
+//! and send, on one node, from a driver next to it.
 //!
 //! | module | what lives there |
 //! |---|---|
@@ -7,7 +7,7 @@
 //! | `run_directory` | the node as the settings describe it, and its directory |
 //! | `run` | one run: node, driver, checks, a row of the report |
 //! | `hot_threads` | the threads of a run, and which of them are in each other's way |
-//! | `idle` | the cost of a node that nobody uses |
+//! | `idle` | the cost of an idle node |
 //! | `prepared` | how fast a run is while what was prepared before it lasts, and after |
 //! | `slices` | the slices of a row, and the bare round trip between them |
 //! | `shown` | the display of a run while it is driven |
@@ -111,7 +111,7 @@ pub fn run(arguments: &CanonicalArguments, interrupted: &Arc<AtomicBool>) -> Res
         }
         progress.set_label(&label(settings));
         let mut one = match run_one(settings, parent, number, &output, &progress, interrupted) {
-            // What an interrupt has ended is no failure.
+            // An interrupted row is no failure.
             Err(_) if is_set(interrupted) => {
                 is_dropped = true;
                 break;
@@ -169,7 +169,7 @@ fn verdict(rows: &[Row], is_strict: bool) -> Result<()> {
     Err(BenchError::Verdict { name: NAME, reason })
 }
 
-/// The machine's floors beside the rows, in the place of the first one's journal; what killed runs have left there, and in
+/// The machine's floors next to the rows, in the place of the first one's journal; what killed runs have left there, and in
 /// `parent`, is removed first.
 fn measure_floors(settings: &RunSettings, parent: &Path, report: &mut Report) -> Result<()> {
     let named = settings.journal.as_ref().and_then(|journal| journal.directory.as_deref());
@@ -189,7 +189,7 @@ fn measure_floors(settings: &RunSettings, parent: &Path, report: &mut Report) ->
     Ok(())
 }
 
-/// Measures one row of the matrix, by itself, for another benchmark that it stands beside: `sbe.serial`, its files below `parent`, and
+/// Measures one row of the matrix, by itself, for another benchmark: `sbe.serial`, its files below `parent`, and
 /// with so many messages if it is not to have the matrix's own number, on a journal as much shorter.
 ///
 /// # Errors
@@ -260,7 +260,7 @@ fn label(settings: &RunSettings) -> String {
     format!("{program} {mode} {encoding} {tier} {cpu}")
 }
 
-/// Each row stands beside the floor that bounds it.
+/// Each row is next to the floor that bounds it.
 fn compare_with_floor(row: &mut Row, report: &Report) {
     let (kind, payload_bytes) = floor_of(row);
     if let Some(floor) = report.floor_row(kind.name(), payload_bytes) {

@@ -1,4 +1,4 @@
-//! How fast a run is while the room lasts that the journal prepared before the node was ready, and how fast after.
+//! Rate of a run while the room lasts that the journal prepared before the node was ready, and the rate after.
 
 use super::failed;
 use crate::Result;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 pub(super) struct PreparedJournal(PathBuf);
 
 impl PreparedJournal {
-    /// That of the node in `directory`, which has not been started; `None` if it goes on with an earlier one.
+    /// Journal of the node in `directory`, which has not been started; `None` if it goes on with an earlier one.
     pub(super) fn of(directory: &Path) -> Option<Self> {
         let journal = StreamLayout::new(directory).journal();
         (!inspect::holds_journal(&journal)).then_some(Self(journal))

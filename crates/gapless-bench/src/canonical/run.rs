@@ -1,4 +1,4 @@
-//! One run: a host, a driver beside it, the checks, and the row of the report.
+//! One run: a host, a driver next to it, the checks, and the row of the report.
 
 use super::clustered::{Clustered, PinnedCpus};
 use super::hot_threads::{BusyThread, described, shared_cpus};
@@ -218,7 +218,7 @@ impl Run<'_> {
         row.extra.insert("backup_clock_uncertainty_ns".to_owned(), json!(uncertainty_ns));
         row.extra.insert("driver_and_service_on_one_thread".to_owned(), json!(run.is_one_thread));
         if run.is_one_thread {
-            // Its plan is that of threads, which it has not.
+            // No threads are planned: all take turns on one.
             finished.notes = vec![format!(
                 "{} plan, clustered: driver, member and service take turns on one thread of the primary, the backup's \
                  member and service on one of its own process",
@@ -340,7 +340,7 @@ impl Run<'_> {
 }
 
 impl Finished {
-    /// What threads there were, and which of them were in each other's way.
+    /// Names the threads, and those of them that were in each other's way.
     fn tell_threads(&mut self, threads: &[BusyThread], plan: &ThreadPlan<AgentRole>) {
         self.row.config.extra.insert("threads".to_owned(), described(threads, plan));
         self.row.notes.extend(shared_cpus(threads, &available_cpus()));
@@ -356,7 +356,7 @@ fn tag(settings: &RunSettings) -> String {
     }
 }
 
-/// What was in effect.
+/// Effective configuration.
 fn config(settings: &RunSettings, payload_bytes: u64) -> RowConfig {
     let mut config = RowConfig {
         program: Some(settings.program.to_string()),
@@ -408,14 +408,14 @@ fn config(settings: &RunSettings, payload_bytes: u64) -> RowConfig {
     config
 }
 
-/// Where the members of a clustered run were pinned.
+/// Adds the CPUs of the members of a clustered run.
 fn put_cpus(config: &mut RowConfig, cpus: &PinnedCpus) {
     config.extra.insert("driver_cpus".to_owned(), json!(cpus.driver));
     config.extra.insert("primary_cpus".to_owned(), json!(cpus.primary));
     config.extra.insert("backup_cpus".to_owned(), json!(cpus.backup));
 }
 
-/// How long driver and service were kept from running while they spun, of a run at a rate: the part of a latency's tail
+/// Share of the time in which driver and service were kept from running while they spun, of a run at a rate: the part of a tail
 /// that the machine, and not the path, adds.
 fn paused(outcome: &Outcome) -> Option<(String, serde_json::Value)> {
     let (driver, service) = (outcome.pauses?, outcome.service_pauses);

@@ -8,11 +8,11 @@ use gapless_agent::{OptimizeFor, PlanKind};
 use gapless_journal::{Flush, Zeroing};
 use std::path::{Path, PathBuf};
 
-/// What killed runs leave behind begins with one of these, in the current directory and in those that runs are given.
+/// Prefixes of the directories that killed runs leave, in the current directory and in those that runs are given.
 pub const PREFIXES: &[&str] = &[".gapless-bench-", ".gapless-floor-", ".gapless-backup-"];
 
 /// A directory of the run's own, removed with this value, or one that the user named, kept and continued by the next run; a
-/// clustered run keeps its own below that, and the next one begins it anew.
+/// clustered run keeps its own below that, and the next one begins with an empty one.
 pub struct RunDirectory {
     directory: PathBuf,
     /// `None` if the user named it, on one node.
@@ -39,12 +39,12 @@ impl RunDirectory {
         Ok(Self { directory: own.path().to_owned(), _own: Some(own) })
     }
 
-    /// Where journal and socket are.
+    /// Directory of journal and socket.
     pub fn path(&self) -> &Path {
         &self.directory
     }
 
-    /// The host that `settings` describe; `callers_hot` threads of this process spin beside it.
+    /// The host that `settings` describe; `callers_hot` threads of this process spin, too.
     pub fn host_options(
         &self,
         settings: &RunSettings,

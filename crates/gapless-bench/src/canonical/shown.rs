@@ -13,7 +13,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 #[derive(Clone, Copy)]
 pub(super) struct Shown<'a> {
     pub progress: &'a Progress,
-    /// Where the bar is when this run begins; it moves by 100.
+    /// Position of the bar when this run begins; it moves by 100.
     pub base: u64,
     /// Whether a line is printed at the end of each interval.
     pub has_lines: bool,

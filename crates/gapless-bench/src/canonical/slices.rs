@@ -1,4 +1,4 @@
-//! The slices of a row at a rate: between them, before the first and behind the last stand slices of the machine's bare round
+//! The slices of a row at a rate: between them, before the first and after the last are slices of the machine's bare round
 //! trip at the same pace, so that both meet the same interruptions.
 
 use crate::floor::{HEADER_BYTES, paced_slice};
@@ -27,7 +27,7 @@ pub(super) fn of(settings: &RunSettings) -> Vec<RunSettings> {
     (0..slices).map(|slice| RunSettings { count: count(slice), ..settings.clone() }).collect()
 }
 
-/// The bare round trip beside a row at a rate.
+/// The bare round trip next to a row at a rate.
 pub(super) struct BareRoundTrip {
     is_over_tcp: bool,
     payload_bytes: u64,
@@ -127,7 +127,7 @@ fn mean(figures: [f64; 2], weights: [f64; 2]) -> f64 {
     (figures[0] * weights[0] + figures[1] * weights[1]) / (weights[0] + weights[1]).max(1.0)
 }
 
-/// The figures beside the usual ones.
+/// Further figures.
 fn add_figures(own: &mut Map<String, Value>, other: &Map<String, Value>, weights: [f64; 2]) {
     let number = |map: &Map<String, Value>, key: &str| map.get(key).and_then(Value::as_u64);
     for key in ["stolen_ns", "repeats_sent", "repeats_answered"] {

@@ -69,7 +69,7 @@ fn git(arguments: &[&str]) -> std::result::Result<String, String> {
     }
 }
 
-/// The inputs beside the commit that determine the program: the compiler, and the options of Cargo.
+/// The inputs, besides the commit, that determine the program: the compiler, and the options of Cargo.
 fn surroundings(root: &Path) -> Result<String> {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let output = Command::new(rustc).arg("-vV").current_dir(root).stdin(Stdio::null()).output();
@@ -113,7 +113,7 @@ fn build(given: &str, commit: &str, root: &Path, interrupted: &AtomicBool) -> Re
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command.args(["build", "--release", "--locked", "--package", "gapless-cli", "--target-dir"]).arg(&target);
-    // It would change where the program lies.
+    // Another target would move the program.
     command.env_remove("CARGO_BUILD_TARGET").current_dir(&tree).stdin(Stdio::null()).stdout(Stdio::null());
     let built = started::output(&mut command, interrupted).map_err(|source| BenchError::system("run cargo", source));
     // Git's record of the worktree must not outlive it, whether the build succeeded or not.
@@ -125,7 +125,7 @@ fn build(given: &str, commit: &str, root: &Path, interrupted: &AtomicBool) -> Re
         return Err(failed(format!("interrupted while {name} was built")));
     }
     if !status.success() {
-        // It would only take room.
+        // A failed build only takes room.
         let _ = std::fs::remove_dir_all(&target);
         return Err(failed(format!("{name} could not be built: cargo ended with {status}")));
     }

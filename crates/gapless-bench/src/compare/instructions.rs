@@ -66,7 +66,7 @@ fn count(
         let text = std::fs::read(&path).map_err(|source| BenchError::io("read", &path, source))?;
         threads.extend(thread(&String::from_utf8_lossy(&text)));
     }
-    // Those of the next count are others.
+    // The next count has files of its own.
     std::fs::remove_dir_all(&directory).map_err(|source| io("clear", source))?;
     Ok(threads)
 }

@@ -38,7 +38,7 @@ use workload::{DEFAULT, Figure, Workload, row_name};
 const NAME: &str = "compare";
 /// All verdicts of a comparison together are wrong in at most this part of all comparisons.
 const ERROR: f64 = 0.05;
-/// The floor that stands beside each run.
+/// The floor next to each run.
 const FLOOR: &str = "shm_ping_pong";
 
 /// Options of the benchmark.
@@ -52,7 +52,7 @@ pub struct CompareArguments {
     #[arg(value_name = "B")]
     pub b: String,
 
-    /// What both run: direct, indirect, latency, clustered, clustered-latency, messaging, sequencer, or a benchmark with its
+    /// Runs of both: direct, indirect, latency, clustered, clustered-latency, messaging, sequencer, or a benchmark with its
     /// options in quotes; may be given again [default: direct, indirect and latency]
     #[arg(long = "run", value_name = "WHAT")]
     pub runs: Vec<String>,
@@ -82,11 +82,11 @@ pub struct CompareArguments {
 /// The runs that callgrind counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum WhenCounted {
-    /// Those of which the clock cannot decide a figure.
+    /// Runs with a figure that the clock cannot decide.
     Undecided,
     /// All.
     Always,
-    /// None.
+    /// No run.
     Never,
 }
 
@@ -333,7 +333,7 @@ impl Comparison<'_> {
     }
 }
 
-/// Says so where the floors beside the two builds differ: then it was the machine.
+/// Adds a note where the floors of the two builds differ: then it was the machine.
 fn note_machine(all: &[Series], report: &mut Report) {
     let mut noted: Vec<&str> = Vec::new();
     for series in all {

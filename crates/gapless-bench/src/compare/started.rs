@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// How often it is looked whether the comparison is interrupted.
+/// Interval of the looks for an interrupt.
 const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 /// A program that was asked to end has this long, and is then killed.
 const ENDING_TIME: Duration = Duration::from_secs(10);
@@ -18,7 +18,7 @@ pub(super) fn output(command: &mut Command, interrupted: &AtomicBool) -> io::Res
     output_within(ENDING_TIME, command, interrupted)
 }
 
-/// As [`output`]; a program that was asked to end has `ending_time`.
+/// Runs like [`output`]; a program that was asked to end has `ending_time`.
 fn output_within(ending_time: Duration, command: &mut Command, interrupted: &AtomicBool) -> io::Result<Output> {
     let child = command.process_group(0).spawn()?;
     let group = rustix::process::Pid::from_raw(child.id().cast_signed()).expect("a process has a number");
@@ -39,7 +39,7 @@ fn output_within(ending_time: Duration, command: &mut Command, interrupted: &Ato
                 _ => continue,
             };
             asked = Some(Instant::now());
-            // It may have ended just now.
+            // The process may have ended just now.
             let _ = rustix::process::kill_process_group(group, signal);
         }
     })

@@ -13,7 +13,7 @@ pub(super) enum Verdict {
     Tolerated,
     /// The interval is narrow and holds 1.
     Same,
-    /// It holds 1 and is wide, or there are too few pairs.
+    /// The interval holds 1 and is wide, or there are too few pairs.
     Undecided,
 }
 
@@ -59,7 +59,7 @@ impl Series {
 
     pub(super) fn verdict(&self) -> Verdict {
         let Some(Interval { low, high, .. }) = self.interval() else { return Verdict::Undecided };
-        // As if more were worse.
+        // The interval of times, for which more is worse.
         let (low, high) = if self.figure.more_is_better() { (1.0 / high, 1.0 / low) } else { (low, high) };
         let limit = if self.figure.more_is_better() { 1.0 / (1.0 - self.tolerance) } else { 1.0 + self.tolerance };
         if high < 1.0 {

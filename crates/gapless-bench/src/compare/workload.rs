@@ -100,7 +100,7 @@ impl Workload {
     /// Runs `program`, which may be a wrapper with arguments of its own; returns its report.
     pub(super) fn run(&self, program: &Path, scratch: &Path, interrupted: &AtomicBool) -> Result<Report> {
         let file = scratch.join("report.json");
-        // That of the run before is none of this one.
+        // The file of the run before is no result of this one.
         let _ = std::fs::remove_file(&file);
         let mut command = Command::new(program);
         self.complete(&mut command, self.count).arg("--json").arg(&file).stdout(Stdio::null()).stderr(Stdio::piped());
@@ -117,7 +117,7 @@ impl Workload {
         }
         if !output.status.success() {
             let reason = format!("{about} ended with {}: {}", output.status, last_words(&output.stderr));
-            // It says of its own command line what this one says of its own.
+            // A wrong command line there is a wrong option here.
             let is_usage = output.status.code() == Some(2);
             return Err(if is_usage { BenchError::Option(reason) } else { failed(reason) });
         }

@@ -22,7 +22,7 @@ const MESSAGES_QUICK: u64 = 60_000;
 /// A round trip costs as much as so many messages of a stream; so does a long message.
 const MESSAGES_PER_ROUND_TRIP: u64 = 10;
 const PAYLOADS: [usize; 4] = [72, 256, 1024, 65_536];
-/// Options beside the common ones.
+/// Options of its own.
 #[derive(Debug, Clone, Default, Args)]
 pub struct LinkArguments {
     /// Common options.
@@ -112,7 +112,7 @@ impl Measurement {
         }
         let messages = messages.div_ceil(PARTS) * PARTS;
         let mut row = named(self.name, self.payload as u64, messages);
-        // As on the floor, the measuring process has the first core.
+        // The measuring process has the first core, like the floor.
         let (own_cpu, its_cpu) = pair_of_cores().unzip();
         let measured = std::thread::scope(|scope| {
             let worker = scope.spawn(|| {

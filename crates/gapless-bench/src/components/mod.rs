@@ -1,6 +1,6 @@
 //! The parts of a message's way one by one: `gapless bench serialization|log|link|messaging|persistence|storage|time`.
 //!
-//! | module | what it measures |
+//! | module | measures |
 //! |---|---|
 //! | [`serialization`] | writing and reading a Car in each of its four forms |
 //! | [`log`] | ring and window between two processes with a core each |

@@ -18,7 +18,7 @@ const APPENDS: u64 = 50_000;
 const SYNCS_MAX: u64 = 1_000;
 /// Frames that are replayed, and appended in batches, for each append of the other rows.
 const FRAMES_PER_APPEND: u64 = 20;
-/// Options beside the common ones.
+/// Options of its own.
 #[derive(Debug, Clone, Default, Args)]
 pub struct PersistenceArguments {
     /// Common options.

@@ -1,7 +1,7 @@
 //! `gapless bench serialization`: writing and reading a Car, every field, in each of its four forms.
 //!
 //! A value is the mean of 100 messages, because one is too short to be timed by the same clock. The
-//! floor beside it copies the same bytes.
+//! floor next to it copies the same bytes.
 
 use super::{ComponentArguments, Unit, is_interrupted, print_measured};
 use crate::Result;

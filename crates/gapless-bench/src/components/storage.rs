@@ -1,7 +1,7 @@
 //! `gapless bench storage`: objects of a store, new, changed in transactions, read, removed, applied on a second store,
 //! and written as a snapshot.
 //!
-//! A value is the mean of 100 operations, because one is too short to be timed by the same clock. The floors beside it
+//! A value is the mean of 100 operations, because one is too short to be timed by the same clock. The floors next to it
 //! insert the same bytes into the standard library's maps, and copy them. At the end of each size both stores must have
 //! the same hash, and the same as is recomputed from every object.
 
@@ -18,7 +18,7 @@ const OBJECTS: u64 = 100_000;
 const OBJECTS_QUICK: u64 = 2_000;
 /// Transactions of each row, for each object.
 const ROUNDS: u64 = 5;
-/// Options beside the common ones.
+/// Options of its own.
 #[derive(Debug, Clone, Default, Args)]
 pub struct StorageArguments {
     /// Common options; a sample of this one is 100 operations.

@@ -44,7 +44,7 @@ Examples:
 With none of the options of the groups General, Output, Affinity, Bus, Persistence and Cluster but --enable-clustering, \
 --clustering-interface, --discovery-interface, --role, --backup-address and --replication-link, a short matrix is run; with any of them it is a single run with their defaults.";
 
-/// What is typed. `None` and `false` mean "not given": whether a default applies depends on the rest.
+/// Options as typed. `None` and `false` mean "not given": whether a default applies depends on the rest.
 #[derive(Debug, Clone, Default, PartialEq, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct CanonicalArguments {
@@ -117,7 +117,7 @@ pub struct CanonicalArguments {
     #[arg(long, short = 'e', alias = "enablePersistence", help_heading = PERSISTENCE)]
     pub enable_persistence: bool,
 
-    /// Directory of the log, which is kept; one node continues it, a cluster begins it anew [default: a new one in the
+    /// Directory of the log, which is kept; one node continues it, a cluster begins with an empty one [default: a new one in the
     /// current directory, removed after the run]
     #[arg(long, short = 'k', alias = "persisterLogLocation", value_name = "DIRECTORY", help_heading = PERSISTENCE)]
     pub log_location: Option<PathBuf>,
@@ -190,7 +190,7 @@ pub struct CanonicalArguments {
           help_heading = CLUSTER)]
     pub replication_dispatcher_cpu_mask: Option<CpuMask>,
 
-    /// What to optimize for and measure [default: both in the matrix, latency in a single run]
+    /// Quantity to optimize for and to measure [default: both in the matrix, latency in a single run]
     #[arg(long, value_enum, ignore_case = true, help_heading = OURS)]
     pub mode: Option<Mode>,
 
@@ -202,7 +202,7 @@ pub struct CanonicalArguments {
     #[arg(long, value_enum, ignore_case = true, help_heading = OURS)]
     pub cpu: Option<CpuConfiguration>,
 
-    /// How durable a message is before anyone acts on it [default: quorum with --enable-clustering; else journal in the matrix, and in a single run journal with --enable-persistence and memory without]
+    /// Durability of a message before anyone acts on it [default: quorum with --enable-clustering; else journal in the matrix, and in a single run journal with --enable-persistence and memory without]
     #[arg(long, value_enum, ignore_case = true, help_heading = OURS)]
     pub tier: Option<Tier>,
 
@@ -210,12 +210,12 @@ pub struct CanonicalArguments {
     #[arg(long, value_enum, ignore_case = true, value_name = "ROLE", help_heading = CLUSTER)]
     pub role: Option<Role>,
 
-    /// Where the backup listens for its primary, and where the primary finds it [default of the backup: 0.0.0.0:4300; the
+    /// Address at which the backup listens, and the primary finds it [default of the backup: 0.0.0.0:4300; the
     /// primary looks for it by multicast]
     #[arg(long, value_name = "HOST:PORT", help_heading = CLUSTER)]
     pub backup_address: Option<String>,
 
-    /// What primary and backup speak over; shared memory where both are on this machine [default: tcp]
+    /// Link between primary and backup; shared memory where both are on this machine [default: tcp]
     #[arg(long, value_enum, ignore_case = true, value_name = "LINK", help_heading = CLUSTER)]
     pub replication_link: Option<ReplicationLink>,
 
@@ -240,7 +240,7 @@ pub struct CanonicalArguments {
     #[arg(long, value_name = "FILE", value_parser = output_path(), help_heading = OURS)]
     pub json: Option<PathBuf>,
 
-    /// Write the latencies as an HdrHistogram interval log [default: beside --json; canonical.hlog in a single run]
+    /// Write the latencies as an HdrHistogram interval log [default: next to --json; canonical.hlog in a single run]
     #[arg(long, value_name = "FILE", value_parser = output_path(), help_heading = OURS)]
     pub hlog: Option<PathBuf>,
 
@@ -252,7 +252,7 @@ pub struct CanonicalArguments {
     #[arg(long, value_name = "PERCENT", help_heading = OURS, allow_hyphen_values = true, value_parser = percent)]
     pub repeat_percent: Option<f64>,
 
-    /// Client processes beside the service's own process; without them the driver is in it
+    /// Client processes, each next to the service's process; without them the driver is in it
     #[arg(long, value_name = "PROCESSES", help_heading = OURS, allow_hyphen_values = true, value_parser = processes)]
     pub client_processes: Option<u64>,
 }

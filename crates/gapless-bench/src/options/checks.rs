@@ -1,4 +1,4 @@
-//! What is refused before anything is run: options that contradict each other, and options that the mode of the run has no
+//! Refusals before anything is run: options that contradict each other, and options that the mode of the run has no
 //! use for. The message names the mode.
 
 use super::arguments::CanonicalArguments;

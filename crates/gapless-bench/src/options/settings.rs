@@ -20,7 +20,7 @@ use gapless_measure::workbook::CellAddress;
 #[derive(Debug, Clone, PartialEq)]
 pub struct CanonicalOptions {
     pub plan: RunPlan,
-    /// Where the results go.
+    /// Targets of the results.
     pub output: OutputSettings,
     /// For stderr and the notes of the report.
     pub warnings: Vec<String>,
@@ -54,9 +54,9 @@ pub struct RunSettings {
     pub mode: Mode,
     /// Encoding; the access follows from it.
     pub encoding: MessageEncoding,
-    /// How durable a message is before anyone acts on it.
+    /// Durability of a message before anyone acts on it.
     pub tier: Tier,
-    /// How threads are laid out.
+    /// Layout of the threads.
     pub cpu: CpuConfiguration,
     /// Messages to inject, warm-up included.
     pub count: u64,
@@ -72,7 +72,7 @@ pub struct RunSettings {
     pub repeats_per_million: u32,
     /// Processes of clients; 0 is a driver in the service's process.
     pub client_processes: u32,
-    /// Where threads are pinned.
+    /// CPUs of the threads.
     pub affinity: Affinity,
     /// Queue depth of a sender on a thread of its own; `None` sends on the business logic's thread, as far as `cpu` says no other.
     pub detached_send_queue_depth: Option<usize>,
@@ -95,11 +95,11 @@ impl RunSettings {
 pub struct ClusterSettings {
     /// On two hosts what this process is; `None` runs both on this machine.
     pub role: Option<Role>,
-    /// Where this member listens for the other.
+    /// Address at which this member listens for the other.
     pub interface: Option<Ipv4Addr>,
-    /// Where the backup is looked for.
+    /// Interface on which the backup is looked for.
     pub discovery_interface: Option<Ipv4Addr>,
-    /// Where the backup listens for its primary.
+    /// Address at which the backup listens for its primary.
     pub backup_address: Option<String>,
     /// The protocol between both.
     pub link: ReplicationLink,
@@ -107,11 +107,11 @@ pub struct ClusterSettings {
     pub backup_cpus: Option<CpuMask>,
     /// Driver, member and service of the primary take turns on one thread.
     pub is_one_thread: bool,
-    /// Threads of the members beside their plan.
+    /// Threads of the members, in place of their plan.
     pub threads: ReplicationThreads,
 }
 
-/// Threads of primary and backup beside their plan.
+/// Threads of primary and backup, in place of their plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReplicationThreads {
     /// Both members spin on replication reads.
@@ -158,7 +158,7 @@ pub struct JournalSettings {
     pub detached: Option<bool>,
 }
 
-/// Where the results go.
+/// Targets of the results.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct OutputSettings {
     /// JSON; `-` is stdout.

@@ -1,11 +1,11 @@
-//! `gapless bench rpc …`: calls, beside those of other systems.
+//! `gapless bench rpc …`: calls, next to those of other systems.
 //!
 //! | module | what lives there |
 //! |---|---|
 //! | [`curve`] | calls a second and their cost against the size of the payload |
-//! | [`faults`] | what callers notice of processes that are killed, beside a broker that is |
+//! | [`faults`] | calls while processes are killed, next to a killed broker |
 //! | [`payloads`] | calls a second by the size of what travels |
-//! | [`scenarios`] | a process under load, and a lone call beside it |
+//! | [`scenarios`] | a process under load, and a lone call at the same time |
 //! | `stand` | the processes of one system under test: its broker, its server, callers that only are connected |
 
 pub mod curve;

@@ -34,7 +34,7 @@ pub(super) struct Stand<'a> {
 pub(super) struct Cpu {
     pub(super) client_ns: u64,
     pub(super) server_ns: u64,
-    /// Where there is one.
+    /// CPU time of a broker, ns.
     pub(super) broker_ns: Option<u64>,
 }
 
@@ -84,7 +84,7 @@ impl<'a> Stand<'a> {
             });
             measurer.join().unwrap_or_else(|_| Err(failed("the client panicked")))
         });
-        // A server that spins would take a core from who is measured next; its end may be the cause of an error.
+        // A server that spins would take a core from the next measurement; its end may be the cause of an error.
         let rested = self.server.ask::<bool>(&Order::Rest);
         let measured = measured.map_err(|error| self.server.look().err().unwrap_or(error))?;
         rested?;
@@ -113,7 +113,7 @@ impl<'a> Stand<'a> {
         Ok((calls, cpu))
     }
 
-    /// Sends `count` messages of `size` bytes that nobody answers, after a stream that warms up. The time goes from the
+    /// Sends `count` messages of `size` bytes one way, after a stream that warms up. The time goes from the
     /// sending of the first to the arrival of the last: between two arrivals a receiver that was late would only find what
     /// sockets have gathered meanwhile.
     pub(super) fn one_way(&mut self, size: usize, count: u64) -> Result<OneWay> {
@@ -136,7 +136,7 @@ impl<'a> Stand<'a> {
     /// Connects so many more callers, in a process of their own, which call nobody; until the value is dropped.
     pub(super) fn hold_callers(&mut self, count: usize) -> Result<Child<'a>> {
         let (endpoint, route) = (self.endpoint.clone(), self.route.clone());
-        // Who waits for nothing need not spin.
+        // Idle callers need not spin.
         let assignment = Assignment { endpoint, route, waiting: Waiting::Blocking, task: Task::HoldCallers { count } };
         let mut child =
             Child::start(super::NAME, "the idle callers", (Role::RpcServer, &assignment), self.interrupted)?;
@@ -158,7 +158,7 @@ impl Cpu {
     }
 
     fn since(self, before: Self) -> Self {
-        // That of a thread which has ended is missing.
+        // The time of an ended thread is missing.
         let broker_ns = self.broker_ns.zip(before.broker_ns).map(|(now, then)| now.saturating_sub(then));
         Self { client_ns: 0, server_ns: self.server_ns.saturating_sub(before.server_ns), broker_ns }
     }

@@ -31,7 +31,7 @@ pub(super) struct Plan {
     pub(super) calls: u64,
     /// Cycles in all, and those that warm up.
     pub(super) cycles: (usize, usize),
-    /// Those that others have published.
+    /// Published sizes.
     pub(super) sizes: Vec<PublishedPayload>,
     /// Bytes.
     pub(super) curve: Vec<usize>,

@@ -4,7 +4,7 @@
 //! | module | what lives there |
 //! |---|---|
 //! | `arguments` | its options |
-//! | `table` | what is printed, and what is drawn |
+//! | `table` | text and picture |
 
 mod arguments;
 mod table;
@@ -53,7 +53,7 @@ pub(crate) fn longest(arguments: &PayloadsArguments, run: &mut Run<'_>) -> Resul
     measure(&Plan { sizes, curve: Vec::new(), ..arguments.plan()? }, run)
 }
 
-/// Where the two ends are.
+/// Place of the two ends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ends {
     OneProcess,

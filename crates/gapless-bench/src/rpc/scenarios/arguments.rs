@@ -24,7 +24,7 @@ pub struct ScenariosArguments {
     #[arg(long, value_name = "CALLS", value_parser = clap::value_parser!(u64).range(10..=10_000_000))]
     pub probes: Option<u64>,
 
-    /// Where the overflow lies while it runs [default: the directory for temporary files]
+    /// Directory of the overflow [default: the directory for temporary files]
     #[arg(long, value_name = "DIR")]
     pub directory: Option<PathBuf>,
 }
@@ -44,7 +44,7 @@ impl ScenariosArguments {
     /// Makes the plan of the measurement.
     ///
     /// # Errors
-    /// A place for the picture that is no file; a directory that is none.
+    /// A place for the picture that is no file; a missing directory.
     pub(super) fn plan(&self) -> Result<Plan> {
         self.output.check()?;
         let quick = self.output.quick;

@@ -4,7 +4,7 @@
 //! | module | what lives there |
 //! |---|---|
 //! | `arguments` | its options |
-//! | `table` | what is printed, and what is drawn |
+//! | `table` | text and picture |
 
 mod arguments;
 mod table;
@@ -32,7 +32,7 @@ use std::time::Duration;
 
 /// Bytes of a request, and of its reply.
 const PAYLOAD_BYTES: u64 = 72;
-/// The memory tier of the overloaded route: requests in its queue, and bytes behind them before they go to disk.
+/// The memory tier of the overloaded route: requests in its queue, and further bytes before they go to disk.
 const OVERLOADED_QUEUE: usize = 256;
 const OVERLOADED_MEMORY_BYTES: usize = 64 << 10;
 /// Of the overloaded route's requests, at least so many pass the disk.
@@ -67,7 +67,7 @@ const SCENARIOS: [Scenario; 7] = [
     scenario("2,000 callbacks in flight", (Kind::Callbacks, 1, 2_000, 50), (None, None)),
 ];
 
-/// What floods another route while the probe calls.
+/// Flood of another route while the probe calls.
 const FLOOD: Shape = SCENARIOS[1].shape;
 
 /// Measures; returns the text to print.
@@ -168,7 +168,7 @@ fn under_load(plan: &Plan, run: &Run<'_>, scenario: &Scenario) -> Result<Row> {
     Ok(row)
 }
 
-/// Adds the rows of the probe on `cpu` without the flood, with the flood on `flood_cpus` beside it, and of bare wake-ups with it: in
+/// Adds the rows of the probe on `cpu` without the flood, with the flood on `flood_cpus` at the same time, and of bare wake-ups with it: in
 /// slices that alternate, because tails are the machine's first.
 fn probed(
     plan: &Plan,
@@ -215,7 +215,7 @@ fn probed(
     Ok(())
 }
 
-/// What falls to one of `parts` parts of `whole`, from 0: all of them together are the whole.
+/// Share of one of `parts` parts of `whole`, from 0: all of them together are the whole.
 fn share(whole: u64, part: usize, parts: usize) -> u64 {
     let before = |part: usize| whole * part as u64 / parts as u64;
     before(part + 1) - before(part)
@@ -226,7 +226,7 @@ const ALONE: usize = 0;
 const WITH_FLOOD: usize = 1;
 const BARE: usize = 2;
 
-/// What the probe's tails were to be: with the flood on one core by that without; on all cores as they are. Beside them those of
+/// Sets the targets of the probe's tails: with the flood on one core by that without; on all cores as they are. Next to them those of
 /// bare wake-ups under the same flood.
 fn targets_of_probes(report: &mut Report) {
     let [.., alone, beside, beside_bare, _, saturated, saturated_bare] = &mut report.rows[..] else { return };
