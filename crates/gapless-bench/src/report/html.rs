@@ -1,6 +1,7 @@
 //! Escaping, ratios, and tables that scroll within themselves.
 
 use gapless_measure::Row;
+pub(super) use gapless_measure::table::time;
 use gapless_measure::table::{absent, grouped};
 use std::fmt::Write as _;
 

@@ -1,13 +1,13 @@
 //! Tables of killed processes: servers and brokers under calls, a leader, a supervisor.
 
-use super::html::{Cell, Column, Table, nothing, text, verified};
+use super::html::{Cell, Column, Table, nothing, text, time, verified};
 use super::peers::RunTable;
 use super::runs::{Runs, config};
 use crate::failover::FIRST_NEW_REPLY;
 use gapless_measure::Row;
 use gapless_measure::reporting::{config_number, number};
 use gapless_measure::statistics::median;
-use gapless_measure::table::{absent, grouped, time};
+use gapless_measure::table::{absent, grouped};
 use serde_json::Value;
 
 /// Processes killed under calls.

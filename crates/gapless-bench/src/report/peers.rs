@@ -1,10 +1,10 @@
 //! Other systems in the runs of calls and commands: tables, and comparisons for the summary.
 
-use super::html::{Cell, Column, Table, nothing, ratio, text, verified, word};
+use super::html::{Cell, Column, Table, nothing, ratio, text, time, verified, word};
 use super::runs::{Run, Runs, config, has_our_load, is_axon};
 use gapless_measure::published::{Figure, Unit};
 use gapless_measure::reporting::config_number;
-use gapless_measure::table::{absent, grouped, microseconds, rate, time};
+use gapless_measure::table::{absent, grouped, microseconds, rate};
 use gapless_measure::{LatencyNs, Row};
 
 /// A table and the run that it is of.

@@ -2,7 +2,7 @@
 
 use super::answers::{Answered, Line, variation};
 use super::commands::RowCommands;
-use super::html::{Cell, Column, Table, escape, nothing, ratio, text, verified, word};
+use super::html::{Cell, Column, Table, escape, nothing, ratio, text, time, verified, word};
 use super::kills;
 use super::peers::{self, RunTable};
 use super::pictures::{self, Pictures};
@@ -12,7 +12,6 @@ use gapless_measure::published::{
     Comparison, Difference, Fact, Figure, Source, System, Unit, Verdict, cpu_ns_per_call, facts,
 };
 use gapless_measure::reporting::number;
-use gapless_measure::table::time;
 use std::fmt::Write as _;
 
 /// Anchor, head and introduction of a table.
