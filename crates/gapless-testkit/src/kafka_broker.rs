@@ -1,4 +1,4 @@
-//! A broker of Kafka 4 for tests: started, killed, started again on the same port and data, stopped.
+//! A broker of Kafka 4 for tests, or a cluster of them: started, killed, started again on the same port and data, stopped.
 
 use crate::ports::own_loopback;
 use crate::process::Process;
@@ -17,9 +17,16 @@ pub struct KafkaBroker {
     host: String,
     data: PathBuf,
     arguments: Vec<String>,
+    environment: Vec<(String, String)>,
     process: Option<Process>,
     /// Metadata, and data where no other folder was given.
     folder: TempDir,
+}
+
+/// Several nodes of Kafka that keep copies of each other's records. Each has a loopback address of its own.
+#[derive(Debug)]
+pub struct KafkaCluster {
+    nodes: Vec<KafkaBroker>,
 }
 
 impl KafkaBroker {
@@ -38,15 +45,29 @@ impl KafkaBroker {
     /// As [`start`](Self::start).
     #[track_caller]
     pub fn start_at(host: Ipv4Addr, data: Option<&Path>, arguments: &[&str]) -> Option<Self> {
-        if !is_fetched() {
-            return None;
-        }
+        let mut broker = is_fetched().then(|| Self::new(host, data, arguments))?;
+        broker.restart();
+        Some(broker)
+    }
+
+    /// Starts one whose process has further variables, such as those of a library that moves its clock.
+    ///
+    /// # Panics
+    /// As [`start`](Self::start).
+    #[track_caller]
+    pub fn start_in(environment: &[(String, String)]) -> Option<Self> {
+        let mut broker = is_fetched().then(|| Self::new(own_loopback(), None, &[]))?;
+        environment.clone_into(&mut broker.environment);
+        broker.restart();
+        Some(broker)
+    }
+
+    /// One that does not run yet.
+    fn new(host: Ipv4Addr, data: Option<&Path>, arguments: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a temporary directory");
         let data = data.map_or_else(|| folder.path().join("data"), |data| data.join("data"));
         let arguments = arguments.iter().map(|argument| (*argument).to_owned()).collect();
-        let mut broker = Self { host: host.to_string(), data, arguments, process: None, folder };
-        broker.restart();
-        Some(broker)
+        Self { host: host.to_string(), data, arguments, environment: Vec::new(), process: None, folder }
     }
 
     /// Address as `host:port`; the same after a restart.
@@ -60,6 +81,23 @@ impl KafkaBroker {
     /// It does not start.
     #[track_caller]
     pub fn restart(&mut self) {
+        self.begin();
+        self.until_serving();
+    }
+
+    /// Starts it again with other arguments, such as another password.
+    ///
+    /// # Panics
+    /// It does not start.
+    #[track_caller]
+    pub fn restart_with(&mut self, arguments: &[&str]) {
+        self.arguments = arguments.iter().map(|argument| (*argument).to_owned()).collect();
+        self.restart();
+    }
+
+    /// Starts its process.
+    #[track_caller]
+    fn begin(&mut self) {
         self.kill();
         let mut command = Command::new(script());
         command.args(["--host", &self.host, "--port", &PORT.to_string()]);
@@ -67,10 +105,15 @@ impl KafkaBroker {
         command.args(["--internal-port", &INTERNAL_PORT.to_string()]);
         command.arg("--data").arg(&self.data).arg("--metadata").arg(self.folder.path().join("metadata"));
         command.args(&self.arguments).stdin(Stdio::piped());
-        let mut process = Process::start(&mut command);
-        let line = process.next_line().expect("the broker starts; its reason stands above");
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        self.process = Some(Process::start(&mut command));
+    }
+
+    /// Waits until it serves.
+    #[track_caller]
+    fn until_serving(&mut self) {
+        let line = self.process().next_line().expect("the broker starts; its reason stands above");
         assert!(line.contains(&self.address()), "the broker said {line}");
-        self.process = Some(process);
     }
 
     /// Kills it at once.
@@ -86,13 +129,16 @@ impl KafkaBroker {
     /// It fails.
     #[track_caller]
     pub fn java_client(&self, arguments: &[&str]) -> String {
-        let (name, others) = arguments.split_first().expect("the first argument says what to do");
-        let mut command = Command::new(script());
-        let output = command.args(["--peer", name, &self.address()]).args(others).stdin(Stdio::null()).output();
-        let output = output.expect("the script of the broker is there");
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{arguments:?}: {}: {said}", output.status);
-        String::from_utf8(output.stdout).expect("the client prints text")
+        run_java("--peer", &self.address(), arguments)
+    }
+
+    /// Gives permissions, as `USER:OPERATION:TOPIC_PREFIX`, while it runs.
+    ///
+    /// # Panics
+    /// It refuses.
+    #[track_caller]
+    pub fn allow(&self, rules: &[&str]) {
+        run_java("--operator", &format!("{}:{INTERNAL_PORT}", self.host), &[&["allow"], rules].concat());
     }
 
     /// The process.
@@ -105,8 +151,69 @@ impl KafkaBroker {
     }
 }
 
+impl KafkaCluster {
+    /// Starts so many nodes, with arguments of `benchmarks/peers/kafka/broker` for each. `None` as of [`KafkaBroker::start`].
+    ///
+    /// # Panics
+    /// As [`KafkaBroker::start`].
+    #[track_caller]
+    pub fn start(count: usize, arguments: &[&str]) -> Option<Self> {
+        if !is_fetched() {
+            return None;
+        }
+        let hosts: Vec<_> = (0..count).map(|_| own_loopback()).collect();
+        let voters = (1..).zip(&hosts).map(|(id, host)| format!("{id}@{host}:{CONTROLLER_PORT}"));
+        let voters = voters.collect::<Vec<_>>().join(",");
+        let node = |(id, host): (usize, &Ipv4Addr)| {
+            let id = id.to_string();
+            KafkaBroker::new(*host, None, &[&["--node", &id, "--voters", &voters], arguments].concat())
+        };
+        let mut nodes: Vec<_> = (1..).zip(&hosts).map(node).collect();
+        // Small heaps, because all of them run next to what is tested.
+        let heap = ("GAPLESS_KAFKA_JAVA".to_owned(), "-Xmx384m".to_owned());
+        nodes.iter_mut().for_each(|node| node.environment.push(heap.clone()));
+        // None of them serves before most of them run.
+        nodes.iter_mut().for_each(KafkaBroker::begin);
+        nodes.iter_mut().for_each(KafkaBroker::until_serving);
+        Some(Self { nodes })
+    }
+
+    /// Addresses of all nodes.
+    pub fn addresses(&self) -> Vec<String> {
+        self.nodes.iter().map(KafkaBroker::address).collect()
+    }
+
+    /// The number of the node that leads partition 0 of a topic.
+    ///
+    /// # Panics
+    /// The topic is not there.
+    #[track_caller]
+    pub fn leader(&self, topic: &str) -> usize {
+        let alive = self.nodes.iter().find(|node| node.process.is_some()).expect("a node runs");
+        let id = run_java("--operator", &alive.address(), &["leader", topic]);
+        id.trim().parse::<usize>().expect("the client prints a number") - 1
+    }
+
+    /// A node, by its number from 0 on.
+    pub fn node(&mut self, number: usize) -> &mut KafkaBroker {
+        &mut self.nodes[number]
+    }
+}
+
 fn script() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../benchmarks/peers/kafka/broker")
+}
+
+/// Output of a Java client; the address follows the first of its arguments.
+#[track_caller]
+fn run_java(client: &str, address: &str, arguments: &[&str]) -> String {
+    let (name, others) = arguments.split_first().expect("the first argument says what to do");
+    let mut command = Command::new(script());
+    let output = command.args([client, name, address]).args(others).stdin(Stdio::null()).output();
+    let output = output.expect("the script of the broker is there");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {}: {said}", output.status);
+    String::from_utf8(output.stdout).expect("the client prints text")
 }
 
 /// Fetches it, once; false, visibly, where a program for that is missing.

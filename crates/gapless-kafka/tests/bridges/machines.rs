@@ -18,6 +18,9 @@ pub const ROUTE: &str = "work/do";
 /// The filter of all routes of the machines.
 pub const ALL: &str = "\"work/**\"";
 
+/// Beginning of an instance's line about [`Work::Note`].
+pub const NOTED: &str = "noted ";
+
 /// A request of the route.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, Message)]
 pub enum Work {
@@ -33,6 +36,23 @@ pub enum Work {
     Wait,
     /// Goes on to another route.
     Forward(String),
+    /// A line of the instance with this number, so that a test sees each time that a handler began.
+    Note(u32),
+}
+
+/// Start of a bridge. [`Machine::plan`] has the usual one.
+pub struct Plan<'a> {
+    pub name: &'a str,
+    /// Addresses, each `host:port`.
+    pub brokers: Vec<String>,
+    pub offer: &'a str,
+    pub take: &'a str,
+    /// Time for which a lease is good.
+    pub lease_time: &'a str,
+    /// Further lines of `[limits]`, and tables after it.
+    pub more: String,
+    /// Variables of its process.
+    pub environment: Vec<(String, String)>,
 }
 
 /// One machine.
@@ -80,14 +100,27 @@ impl Machine {
         take: &str,
         limits: &str,
     ) -> BridgeProcess {
+        let plan = self.plan(broker.address(), offer, take);
+        self.start(&Plan { name, more: limits.to_owned(), ..plan })
+    }
+
+    /// A bridge of the machine's name.
+    pub fn plan<'a>(&self, broker: String, offer: &'a str, take: &'a str) -> Plan<'a> {
+        let (name, brokers) = (self.name, vec![broker]);
+        Plan { name, brokers, offer, take, lease_time: "3s", more: String::new(), environment: Vec::new() }
+    }
+
+    /// Starts a bridge, as a process.
+    pub fn start(&self, plan: &Plan<'_>) -> BridgeProcess {
+        let Plan { name, brokers, offer, take, lease_time, more, environment } = plan;
         let file = self.folder().join(format!("{name}.toml"));
         let text = format!(
-            "offer = [{offer}]\ntake = [{take}]\n[kafka]\nbrokers = [\"{}\"]\nprefix = \"test\"\nname = \"{name}\"\n[domain]\ndirectory = \
-             \"domain\"\n[limits]\nlease_interval = \"300ms\"\nlease_time = \"3s\"\n{limits}",
-            broker.address()
+            "offer = [{offer}]\ntake = [{take}]\n[kafka]\nbrokers = {brokers:?}\nprefix = \"test\"\nname = \"{name}\"\n[domain]\ndirectory = \
+             \"domain\"\n[limits]\nlease_interval = \"300ms\"\nlease_time = \"{lease_time}\"\n{more}"
         );
         std::fs::write(&file, text).unwrap();
         let mut command = this_program();
+        command.envs(environment.iter().map(|(name, value)| (name, value)));
         let mut process = Process::start(command.arg("bridge").arg(&file).stdin(Stdio::piped()));
         let events = process.lines_in_background();
         BridgeProcess { process, events }
@@ -172,11 +205,20 @@ impl BridgeProcess {
         }
     }
 
-    /// Ends it as Ctrl-C would.
+    /// Ends it as Ctrl-C would. Gives the events that no one has taken.
     #[track_caller]
-    pub fn stop(mut self) {
+    pub fn stop(mut self) -> Vec<String> {
         drop(self.process.input());
         assert!(self.process.wait_end("the bridge stops").success());
+        self.events.iter().collect()
+    }
+
+    /// Waits until it ends by an error, and gives its words.
+    #[track_caller]
+    pub fn until_failed(&mut self) -> String {
+        let words = self.until_event("ended: ");
+        assert_eq!(self.process.wait_end("the bridge ends").code(), Some(1), "{words}");
+        words
     }
 }
 
@@ -193,7 +235,7 @@ pub fn be_a_part_if_asked() {
 /// Until its standard input ends.
 fn be_a_bridge(file: &str) -> ! {
     let config = BridgeConfig::load(file).unwrap();
-    let told = |event: &BridgeEvent| println!("{event}");
+    let told = |event: &BridgeEvent| println!("{}: {event}", event.kind());
     let bridge = Bridge::start(config, told).unwrap();
     let (ended, input_ended) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
@@ -229,6 +271,10 @@ fn be_an_instance(directory: &str, name: &str) -> ! {
             Ok(Vec::new())
         }
         Work::Forward(route) => Err(Rejection::Forward { route }),
+        Work::Note(number) => {
+            println!("{NOTED}{number}");
+            Ok(Vec::new())
+        }
     });
     let _route = route.unwrap();
     println!("serving");

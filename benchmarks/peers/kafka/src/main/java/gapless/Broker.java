@@ -30,7 +30,7 @@ import org.apache.kafka.common.utils.Time;
 public final class Broker {
     private static final String USAGE = "usage: broker [--host HOST] [--port PORT] [--controller-port PORT] [--internal-port PORT] --data DIRECTORY"
             + " [--metadata DIRECTORY] [--message-max-bytes BYTES] [--sasl USER:PASSWORD]... [--tls DIRECTORY] [--acl]"
-            + " [--allow USER:OPERATION:TOPIC_PREFIX]... [--set NAME=VALUE]... [--once]";
+            + " [--allow USER:OPERATION:TOPIC_PREFIX]... [--set NAME=VALUE]... [--node ID --voters ID@HOST:PORT,...] [--once]";
 
     private String host = "127.0.0.1";
     private int port;
@@ -44,6 +44,8 @@ public final class Broker {
     private Path certificates;
     private boolean hasAcl;
     private boolean once;
+    private String node = "1";
+    private String voters;
 
     private Broker(String[] arguments) {
         for (int at = 0; at < arguments.length; at++) {
@@ -71,6 +73,8 @@ public final class Broker {
                 case "--sasl" -> users.add(parts(name, value, 2));
                 case "--tls" -> certificates = Path.of(value);
                 case "--allow" -> allowed.add(parts(name, value, 3));
+                case "--node" -> node = value;
+                case "--voters" -> voters = value;
                 case "--set" -> {
                     String[] pair = value.split("=", 2);
                     extra.setProperty(pair[0], pair[1]);
@@ -81,6 +85,9 @@ public final class Broker {
         if (data == null) {
             throw new IllegalArgumentException("--data is missing; " + USAGE);
         }
+        if (voters != null && controllerPort == 0) {
+            throw new IllegalArgumentException("--voters needs --controller-port: other nodes know it");
+        }
         if (hasAcl && users.isEmpty()) {
             throw new IllegalArgumentException("--acl needs --sasl: its first user may do everything");
         }
@@ -89,7 +96,7 @@ public final class Broker {
         }
     }
 
-    private static String[] parts(String name, String value, int count) {
+    static String[] parts(String name, String value, int count) {
         String[] parts = value.split(":", count);
         if (parts.length != count) {
             throw new IllegalArgumentException(name + " " + value + ": expected " + count + " parts; " + USAGE);
@@ -108,8 +115,10 @@ public final class Broker {
         String security = users.isEmpty() ? certificates == null ? "PLAINTEXT" : "SSL"
                 : certificates == null ? "SASL_PLAINTEXT" : "SASL_SSL";
         properties.setProperty("process.roles", "broker,controller");
-        properties.setProperty("node.id", "1");
-        properties.setProperty("controller.quorum.voters", "1@" + host + ":" + controllerPort);
+        String quorum = voters == null ? node + "@" + host + ":" + controllerPort : voters;
+        int nodes = quorum.split(",").length;
+        properties.setProperty("node.id", node);
+        properties.setProperty("controller.quorum.voters", quorum);
         // Kafka would not start with an expired certificate on the listener for brokers.
         properties.setProperty("listeners", "CLIENT://" + host + ":" + port + ",INTERNAL://" + host + ":" + internalPort
                 + ",CONTROLLER://" + host + ":" + controllerPort);
@@ -120,13 +129,16 @@ public final class Broker {
         properties.setProperty("log.dirs", data.toString());
         properties.setProperty("metadata.log.dir", metadata.toString());
         properties.setProperty("auto.create.topics.enable", "false");
-        properties.setProperty("default.replication.factor", "1");
-        properties.setProperty("offsets.topic.replication.factor", "1");
+        // Of three copies two are needed for an acknowledgement, so none of them alone has a record that is acknowledged.
+        String copies = Integer.toString(Math.min(nodes, 3));
+        properties.setProperty("default.replication.factor", copies);
+        properties.setProperty("min.insync.replicas", nodes > 2 ? "2" : "1");
+        properties.setProperty("offsets.topic.replication.factor", copies);
         properties.setProperty("offsets.topic.num.partitions", "1");
-        properties.setProperty("transaction.state.log.replication.factor", "1");
+        properties.setProperty("transaction.state.log.replication.factor", copies);
         properties.setProperty("transaction.state.log.num.partitions", "1");
         properties.setProperty("transaction.state.log.min.isr", "1");
-        properties.setProperty("share.coordinator.state.topic.replication.factor", "1");
+        properties.setProperty("share.coordinator.state.topic.replication.factor", copies);
         properties.setProperty("share.coordinator.state.topic.min.isr", "1");
         properties.setProperty("group.initial.rebalance.delay.ms", "0");
         properties.setProperty("log.cleaner.dedupe.buffer.size", "2097152");
@@ -136,9 +148,11 @@ public final class Broker {
         // A broker that was killed is taken for gone that long.
         properties.setProperty("broker.session.timeout.ms", "2000");
         properties.setProperty("broker.heartbeat.interval.ms", "500");
-        // The election of its only voter.
-        properties.setProperty("controller.quorum.election.timeout.ms", "200");
-        properties.setProperty("controller.quorum.fetch.timeout.ms", "1000");
+        if (nodes == 1) {
+            // The election of its only voter.
+            properties.setProperty("controller.quorum.election.timeout.ms", "200");
+            properties.setProperty("controller.quorum.fetch.timeout.ms", "1000");
+        }
         if (!users.isEmpty()) {
             sasl(properties);
         }
@@ -197,12 +211,12 @@ public final class Broker {
     }
 
     /** Lets users use topics; without rules nobody but the first user may do anything. */
-    private void allow() throws Exception {
+    static void allow(String brokers, List<String[]> allowed) throws Exception {
         if (allowed.isEmpty()) {
             return;
         }
         Properties client = new Properties();
-        client.setProperty("bootstrap.servers", host + ":" + internalPort);
+        client.setProperty("bootstrap.servers", brokers);
         List<AclBinding> rules = new ArrayList<>();
         for (String[] rule : allowed) {
             var topic = new ResourcePattern(ResourceType.TOPIC, rule[2], PatternType.PREFIXED);
@@ -223,7 +237,7 @@ public final class Broker {
         format(properties);
         var server = new KafkaRaftServer(KafkaConfig.fromProps(properties, false), Time.SYSTEM);
         server.startup();
-        allow();
+        allow(host + ":" + internalPort, allowed);
         out.println("{\"address\":\"" + host + ":" + port + "\",\"pid\":" + ProcessHandle.current().pid() + "}");
         if (once) {
             server.shutdown();

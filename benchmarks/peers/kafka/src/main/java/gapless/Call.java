@@ -46,13 +46,22 @@ public final class Call {
         return header == null || header.value() == null ? "" : new String(header.value(), UTF_8);
     }
 
-    private static void makeTopic(String brokers, String topic) throws InterruptedException, ExecutionException {
+    /** Makes the topic; false if it was there before. */
+    private static boolean makeTopic(String brokers, String topic) throws InterruptedException, ExecutionException {
         try (Admin admin = Admin.create(connection(brokers))) {
             admin.createTopics(List.of(new NewTopic(topic, Optional.of(1), Optional.empty()))).all().get();
+            return true;
         } catch (ExecutionException error) {
             if (!(error.getCause() instanceof TopicExistsException)) {
                 throw error;
             }
+            return false;
+        }
+    }
+
+    private static void removeTopic(String brokers, String topic) throws InterruptedException, ExecutionException {
+        try (Admin admin = Admin.create(connection(brokers))) {
+            admin.deleteTopics(List.of(topic)).all().get();
         }
     }
 
@@ -83,7 +92,20 @@ public final class Call {
             System.err.println(USAGE);
             System.exit(2);
         }
-        makeTopic(arguments[0], arguments[2]);
+        boolean isMade = makeTopic(arguments[0], arguments[2]);
+        String words = call(arguments);
+        if (isMade) {
+            removeTopic(arguments[0], arguments[2]);
+        }
+        if (words == null) {
+            System.err.println("no reply within " + TIME_MS + " ms");
+            System.exit(1);
+        }
+        System.out.println(words);
+    }
+
+    /** The words of the reply; null if none comes. */
+    private static String call(String[] arguments) throws InterruptedException, ExecutionException {
         Properties connection = connection(arguments[0]);
         try (KafkaConsumer<byte[], byte[]> replies = new KafkaConsumer<>(connection, new ByteArrayDeserializer(), new ByteArrayDeserializer());
                 KafkaProducer<byte[], byte[]> requests = new KafkaProducer<>(connection, new ByteArraySerializer(), new ByteArraySerializer())) {
@@ -98,13 +120,11 @@ public final class Call {
             while (System.currentTimeMillis() < until) {
                 for (ConsumerRecord<byte[], byte[]> reply : replies.poll(Duration.ofMillis(100))) {
                     if (text(reply, "gapless-correlation").equals(correlation)) {
-                        System.out.println(words(reply));
-                        return;
+                        return words(reply);
                     }
                 }
             }
         }
-        System.err.println("no reply within " + TIME_MS + " ms");
-        System.exit(1);
+        return null;
     }
 }

@@ -1,0 +1,124 @@
+//! Calls without a pause while something fails, each with a number that its handler prints: each call has one outcome, long before its time is over,
+//! and no handler begins twice.
+
+use crate::machines::{Machine, NOTED, ROUTE, Work};
+use gapless_rpc::{Call, CallError, CallOptions, Retry};
+use gapless_testkit::process::Process;
+use gapless_testkit::wait::until;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::mpsc::Receiver;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Calls in flight.
+const IN_FLIGHT: usize = 8;
+/// Pause between two calls.
+const PAUSE: Duration = Duration::from_millis(2);
+/// Time of a call, which ends by something else.
+const TIME: Duration = Duration::from_secs(600);
+
+type Outcomes = BTreeMap<u32, Result<Vec<u8>, CallError>>;
+
+/// Calls of one machine, until the end.
+pub struct Traffic {
+    is_over: Arc<AtomicBool>,
+    begun: Arc<AtomicU32>,
+    thread: JoinHandle<Outcomes>,
+}
+
+impl Traffic {
+    pub fn start(machine: &Machine) -> Self {
+        let (is_over, begun) = (Arc::<AtomicBool>::default(), Arc::<AtomicU32>::default());
+        let domain = machine.open();
+        let thread = std::thread::spawn({
+            let (is_over, begun) = (Arc::clone(&is_over), Arc::clone(&begun));
+            move || {
+                let caller = domain.caller::<Work, Vec<u8>>(ROUTE).unwrap();
+                let options = CallOptions { timeout: Some(TIME), retry: Retry::Never, ..CallOptions::default() };
+                let (mut outcomes, mut calls) = (Outcomes::new(), VecDeque::<(u32, Call<Vec<u8>>)>::new());
+                loop {
+                    // Relaxed: flag and count guard no data.
+                    let is_last = is_over.load(Ordering::Relaxed);
+                    while calls.len() >= if is_last { 1 } else { IN_FLIGHT }
+                        && let Some((number, call)) = calls.pop_front()
+                    {
+                        outcomes.insert(number, call.wait());
+                    }
+                    if is_last {
+                        return outcomes;
+                    }
+                    let number = begun.fetch_add(1, Ordering::Relaxed);
+                    calls.push_back((number, caller.start_with(Work::Note(number), &options)));
+                    std::thread::sleep(PAUSE);
+                }
+            }
+        });
+        Self { is_over, begun, thread }
+    }
+
+    /// Waits until so many calls more than now have begun, and with them all that were in flight before have ended.
+    #[track_caller]
+    pub fn go_on(&self, calls: u32) {
+        let until_number = self.begun.load(Ordering::Relaxed) + calls.max(IN_FLIGHT as u32);
+        until("further calls begin", || self.begun.load(Ordering::Relaxed) >= until_number);
+    }
+
+    /// Ends, checks each outcome with the lines of the instances, and gives the number of calls with each outcome.
+    ///
+    /// # Panics
+    /// A handler began twice, or after an outcome that says that it did not, or not before a reply; a call ended by its time alone.
+    #[track_caller]
+    pub fn end(self, notes: &mut Notes) -> BTreeMap<&'static str, usize> {
+        self.is_over.store(true, Ordering::Relaxed);
+        let outcomes = self.thread.join().expect("the calls are made");
+        let replied = |(number, outcome): (&u32, &Result<_, _>)| outcome.is_ok().then_some(*number);
+        let replied: BTreeSet<u32> = outcomes.iter().filter_map(replied).collect();
+        until("all handlers with a reply have said so", || replied.is_subset(notes.read()));
+        let (mut kinds, mut words) = (BTreeMap::new(), BTreeMap::new());
+        for (number, outcome) in &outcomes {
+            let kind = outcome.as_ref().map_or_else(CallError::kind, |_| "reply");
+            *kinds.entry(kind).or_default() += 1;
+            if let Err(error) = outcome {
+                words.entry(kind).or_insert_with(|| error.to_string());
+            }
+            let has_begun = notes.seen.contains(number);
+            let may_have = matches!(outcome, Ok(_) | Err(CallError::Unknown { .. }));
+            assert!(may_have || !has_begun, "call {number} began, and ended with {outcome:?}");
+        }
+        println!("{kinds:?} {words:?}");
+        let known = ["busy", "no_route", "not_begun", "reply", "unknown"];
+        assert!(kinds.keys().all(|kind| known.contains(kind)), "{kinds:?}");
+        kinds
+    }
+}
+
+/// Numbers that handlers have printed.
+pub struct Notes {
+    lines: Vec<Receiver<String>>,
+    seen: BTreeSet<u32>,
+}
+
+impl Notes {
+    /// Of these instances, whose other lines are dropped.
+    pub fn of(instances: &mut [&mut Process]) -> Self {
+        let lines = instances.iter_mut().map(|instance| instance.lines_in_background());
+        Self { lines: lines.collect(), seen: BTreeSet::new() }
+    }
+
+    /// Takes the lines that are there.
+    ///
+    /// # Panics
+    /// A number comes twice.
+    #[track_caller]
+    fn read(&mut self) -> &BTreeSet<u32> {
+        for line in self.lines.iter().flat_map(Receiver::try_iter) {
+            if let Some(number) = line.strip_prefix(NOTED) {
+                let number = number.parse().expect("a number is printed");
+                assert!(self.seen.insert(number), "call {number} was handled twice");
+            }
+        }
+        &self.seen
+    }
+}
