@@ -21,6 +21,7 @@ mod status;
 
 use crate::client::{ClientError, TopicDifference};
 use crate::config::{BridgeConfig, DomainPlace};
+use crate::counters::Counters;
 use crate::effects::{BridgeError, Notice};
 use gapless_agent::monotonic::monotonic_ns;
 use gapless_rpc::domain::ServedRoute;
@@ -83,6 +84,8 @@ pub enum BridgeEvent {
         /// Differences.
         differences: Vec<TopicDifference>,
     },
+    /// Records that changed nothing, counted from the start: at the end, and after each minute in which there were more.
+    Ignored(Counters),
 }
 
 impl BridgeEvent {
@@ -96,6 +99,7 @@ impl BridgeEvent {
             Self::NotServing { .. } => "not_serving",
             Self::NotRelayed { .. } => "not_relayed",
             Self::TopicDiffers { .. } => "topic_differs",
+            Self::Ignored(_) => "ignored",
             Self::Notice(notice) => match notice {
                 Notice::Serving => "serving",
                 Notice::PeerBegan { .. } => "peer_began",
@@ -128,6 +132,7 @@ impl std::fmt::Display for BridgeEvent {
                 let words: Vec<_> = differences.iter().map(ToString::to_string).collect();
                 write!(f, "the topic {topic} has other settings than expected: {}", words.join("; "))
             }
+            Self::Ignored(counters) => write!(f, "ignored records: {counters}"),
         }
     }
 }

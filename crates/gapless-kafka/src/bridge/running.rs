@@ -9,6 +9,7 @@ use super::{BridgeEvent, RunError, Shared, now, random};
 use crate::bridge_core::{BridgeCore, Input};
 use crate::client::{Connection, ProducerOptions, TopicSpec};
 use crate::config::BridgeConfig;
+use crate::counters::Counters;
 use crate::effects::{Effect, OutgoingRecord, Token};
 use crate::record::names;
 use crate::status::BridgeStatus;
@@ -30,6 +31,8 @@ const HEADERS_ROOM: usize = 64 << 10;
 const INBOX_RETENTION: Duration = Duration::from_secs(3600);
 /// Time without service until the operator is told, and between two such words, ns.
 const TOLD_EVERY_NS: u64 = 15_000_000_000;
+/// Time between two words about ignored records, ns.
+const IGNORED_EVERY_NS: u64 = 60_000_000_000;
 
 /// The state of the bridge's thread.
 pub(super) struct Running {
@@ -49,6 +52,8 @@ pub(super) struct Running {
     given_up: Option<Token>,
     /// Time from which it does not serve, and is said to, ns of the monotonic clock: since when, and the next time.
     not_serving: Option<(u64, u64)>,
+    /// Ignored records as the operator was told of them, and when that was, ns of the monotonic clock.
+    ignored: (Counters, u64),
 }
 
 impl Running {
@@ -91,6 +96,7 @@ impl Running {
             effects: Vec::new(),
             given_up: None,
             not_serving: None,
+            ignored: (Counters::default(), 0),
         })
     }
 
@@ -112,12 +118,14 @@ impl Running {
             if is_idle {
                 self.take_from_broker()?;
                 self.relays.look_at_unwatched(&mut self.inputs);
+                self.tell_ignored(IGNORED_EVERY_NS);
             }
             if self.has_started && now().monotonic_ns >= self.core.next_tick_ns() {
                 self.inputs.push_back(Input::Tick);
             }
             if let Some(ended) = self.handle_inputs()? {
                 self.broker.flush(FLUSH_MAX);
+                self.tell_ignored(0);
                 return ended;
             }
             self.tell_standstill();
@@ -250,6 +258,16 @@ impl Running {
         if now_ns >= due_ns {
             self.not_serving = Some((since_ns, now_ns + TOLD_EVERY_NS));
             (self.told)(&BridgeEvent::NotServing { since: Duration::from_nanos(now_ns - since_ns) });
+        }
+    }
+
+    /// Tells the operator of ignored records, if there are more than at the last time, which is so long ago.
+    fn tell_ignored(&mut self, every_ns: u64) {
+        let (counters, told_ns) = &mut self.ignored;
+        let (found, now_ns) = (self.core.counters(), now().monotonic_ns);
+        if found != counters && now_ns >= told_ns.saturating_add(every_ns) {
+            (*counters, *told_ns) = (*found, now_ns);
+            (self.told)(&BridgeEvent::Ignored(*found));
         }
     }
 }

@@ -15,7 +15,7 @@ use std::time::Duration;
 /// Calls in flight.
 const IN_FLIGHT: usize = 8;
 /// Pause between two calls.
-const PAUSE: Duration = Duration::from_millis(2);
+const PAUSE: Duration = Duration::from_millis(10);
 /// Time of a call, which ends by something else.
 const TIME: Duration = Duration::from_secs(600);
 
@@ -103,8 +103,14 @@ pub struct Notes {
 impl Notes {
     /// Of these instances, whose other lines are dropped.
     pub fn of(instances: &mut [&mut Process]) -> Self {
-        let lines = instances.iter_mut().map(|instance| instance.lines_in_background());
-        Self { lines: lines.collect(), seen: BTreeSet::new() }
+        let mut notes = Self { lines: Vec::new(), seen: BTreeSet::new() };
+        instances.iter_mut().for_each(|instance| notes.add(instance));
+        notes
+    }
+
+    /// Another instance.
+    pub fn add(&mut self, instance: &mut Process) {
+        self.lines.push(instance.lines_in_background());
     }
 
     /// Takes the lines that are there.

@@ -2,14 +2,10 @@
 
 use super::clients::{connection, consumer, delivery, make_topic, producer, record, send};
 use gapless_kafka::client::{Connection, ErrorKind, Persistence, Start, Topics};
-use gapless_testkit::kafka_broker::KafkaBroker;
+use gapless_testkit::kafka_broker::{KafkaBroker, write_certificates};
 use gapless_testkit::ports::own_loopback;
-use gapless_testkit::rcgen::{
-    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, date_time_ymd,
-};
 use gapless_testkit::scenarios::Module;
 use gapless_testkit::wait::PATIENCE;
-use std::net::Ipv4Addr;
 use std::path::Path;
 
 pub fn module() -> Module {
@@ -55,21 +51,4 @@ fn connections_are_encrypted() {
         .with("security.protocol", "SSL")
         .with("ssl.ca.location", expired.path().join("ca.pem").to_str().expect("a plain name"));
     assert_eq!(refusal(&late), ErrorKind::Authentication);
-}
-
-/// Writes `ca.pem`, and the broker's key and certificate to `broker.pem`; valid until a year.
-fn write_certificates(folder: &Path, host: Ipv4Addr, until: i32) {
-    let key = KeyPair::generate().unwrap();
-    let mut authority = CertificateParams::new(Vec::new()).unwrap();
-    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    std::fs::write(folder.join("ca.pem"), authority.self_signed(&key).unwrap().pem()).unwrap();
-    let issuer = Issuer::new(authority, key);
-    let mut broker = CertificateParams::new(vec![host.to_string()]).unwrap();
-    broker.distinguished_name.push(DnType::CommonName, "broker");
-    broker.not_before = date_time_ymd(2000, 1, 1);
-    broker.not_after = date_time_ymd(until, 1, 1);
-    broker.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-    let key = KeyPair::generate().unwrap();
-    let certificate = broker.signed_by(&key, &issuer).unwrap();
-    std::fs::write(folder.join("broker.pem"), key.serialize_pem() + &certificate.pem()).unwrap();
 }

@@ -1,0 +1,84 @@
+//! Clocks of machines that differ by minutes, and are set while calls are under way. Deadlines count in append times of the broker, so calls work and
+//! time out as ever.
+
+use crate::machines::{Machine, Plan, Work};
+use crate::other_clock::OtherClock;
+use gapless_rpc::{CallError, CallOptions};
+use gapless_testkit::kafka_broker::KafkaBroker;
+use gapless_testkit::process::Process;
+use gapless_testkit::scenarios::Module;
+use std::time::{Duration, Instant};
+
+pub fn module() -> Module {
+    Module::new(module_path!())
+        .side_by_side(crate::AT_A_TIME)
+        .scenario("clocks_of_bridges_differ", clocks_of_bridges_differ)
+        .scenario("the_clock_of_the_broker_is_set", the_clock_of_the_broker_is_set)
+}
+
+const ALL: &str = "\"work/**\"";
+/// Time of calls that end by something else.
+const LONG: Duration = Duration::from_secs(600);
+
+/// A call is answered, one without a reply ends by its time, not earlier and not much later.
+#[track_caller]
+fn check_calls(here: &Machine, instance: &mut Process) {
+    here.until_answered_by("one");
+    let time = Duration::from_millis(500);
+    let begun = Instant::now();
+    let error = here.call_with(Work::Wait, |options| options.timeout = Some(time)).unwrap_err();
+    let took = begun.elapsed();
+    assert!(matches!(error, CallError::TimedOut { .. }), "{error}");
+    assert!((time..LONG / 10).contains(&took), "{took:?}");
+    assert_eq!(instance.line(), "waiting");
+    assert_eq!(instance.line(), "cancelled");
+}
+
+/// Checks calls at each position of the clocks, while one call without an end is under way.
+fn check_jumps(here: &Machine, instance: &mut Process, clocks: &[(&OtherClock, i64)]) {
+    check_calls(here, instance);
+    let call = here.caller().start_with(Work::Wait, &CallOptions { timeout: Some(LONG), ..CallOptions::default() });
+    assert_eq!(instance.line(), "waiting");
+    // Forth by more than the time of the call, and back by more than that.
+    for times in [1, -1, 0] {
+        for (clock, seconds) in clocks {
+            clock.set(seconds * times);
+        }
+        check_calls(here, instance);
+    }
+    // Its handler is the next that ends: it was under way all the time.
+    drop(call);
+    assert_eq!(instance.line(), "cancelled");
+}
+
+fn is_preloaded(process: &Process) -> bool {
+    let maps = format!("/proc/{}/maps", process.pid().as_raw_nonzero());
+    std::fs::read_to_string(maps).unwrap().contains("libfaketime")
+}
+
+fn clocks_of_bridges_differ() {
+    let (Some(ahead), Some(behind)) = (OtherClock::new(), OtherClock::new()) else { return };
+    let Some(broker) = KafkaBroker::start(&[]) else { return };
+    let (here, there) = (Machine::new("here"), Machine::new("there"));
+    let mut one = there.instance("one");
+    ahead.set(420);
+    behind.set(-420);
+    let start = |machine: &Machine, offer, take, clock: &OtherClock| {
+        machine.start(&Plan { environment: clock.environment(), ..machine.plan(broker.address(), offer, take) })
+    };
+    let (bridge, other) = (start(&here, "", ALL, &ahead), start(&there, ALL, "", &behind));
+    here.until_answered_by("one");
+    assert!(is_preloaded(&bridge.process) && is_preloaded(&other.process));
+    check_jumps(&here, &mut one, &[(&ahead, -900), (&behind, 900)]);
+}
+
+fn the_clock_of_the_broker_is_set() {
+    let Some(clock) = OtherClock::new() else { return };
+    let Some(mut broker) = KafkaBroker::start_in(&clock.environment()) else { return };
+    assert!(is_preloaded(broker.process()));
+    let (here, there) = (Machine::new("here"), Machine::new("there"));
+    let mut one = there.instance("one");
+    let _bridges = (here.bridge(&broker, "", ALL), there.bridge(&broker, ALL, ""));
+    here.until_answered_by("one");
+    check_jumps(&here, &mut one, &[(&clock, 900)]);
+}
