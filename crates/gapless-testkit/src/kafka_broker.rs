@@ -200,28 +200,40 @@ impl KafkaCluster {
     }
 }
 
-/// Writes `ca.pem`, and `broker.pem` with the key and the certificate of a broker at `host` that is valid until the first day of a year.
-///
-/// # Panics
-/// The folder cannot be written.
+/// An authority that signs certificates of brokers.
 #[cfg(feature = "certificates")]
-pub fn write_certificates(folder: &Path, host: Ipv4Addr, until_year: i32) {
-    use rcgen::{BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair};
-    let key = KeyPair::generate().expect("a key");
-    let mut authority = CertificateParams::new(Vec::new()).expect("an authority without names");
-    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let pem = authority.self_signed(&key).expect("a certificate").pem();
-    std::fs::write(folder.join("ca.pem"), pem).expect("the folder can be written");
-    let issuer = Issuer::new(authority, key);
-    let mut broker = CertificateParams::new(vec![host.to_string()]).expect("an address is a name");
-    broker.distinguished_name.push(DnType::CommonName, "broker");
-    broker.not_before = rcgen::date_time_ymd(2000, 1, 1);
-    broker.not_after = rcgen::date_time_ymd(until_year, 1, 1);
-    broker.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-    let key = KeyPair::generate().expect("a key");
-    let certificate = broker.signed_by(&key, &issuer).expect("a certificate");
-    let pem = key.serialize_pem() + &certificate.pem();
-    std::fs::write(folder.join("broker.pem"), pem).expect("the folder can be written");
+pub struct Authority(rcgen::Issuer<'static, rcgen::KeyPair>);
+
+#[cfg(feature = "certificates")]
+impl Authority {
+    /// A new one, with its own certificate in `ca.pem` of a folder.
+    ///
+    /// # Panics
+    /// The folder cannot be written.
+    pub fn new(folder: &Path) -> Self {
+        let key = rcgen::KeyPair::generate().expect("a key");
+        let mut authority = rcgen::CertificateParams::new(Vec::new()).expect("an authority without names");
+        authority.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        let pem = authority.self_signed(&key).expect("a certificate").pem();
+        std::fs::write(folder.join("ca.pem"), pem).expect("the folder can be written");
+        Self(rcgen::Issuer::new(authority, key))
+    }
+
+    /// Writes key and certificate of a broker at `host` to `broker.pem` of a folder; valid until the first day of a year.
+    ///
+    /// # Panics
+    /// The folder cannot be written.
+    pub fn certify(&self, folder: &Path, host: Ipv4Addr, until_year: i32) {
+        let mut broker = rcgen::CertificateParams::new(vec![host.to_string()]).expect("an address is a name");
+        broker.distinguished_name.push(rcgen::DnType::CommonName, "broker");
+        broker.not_before = rcgen::date_time_ymd(2000, 1, 1);
+        broker.not_after = rcgen::date_time_ymd(until_year, 1, 1);
+        broker.extended_key_usages = vec![rcgen::ExtendedKeyUsagePurpose::ServerAuth];
+        let key = rcgen::KeyPair::generate().expect("a key");
+        let certificate = broker.signed_by(&key, &self.0).expect("a certificate");
+        let pem = key.serialize_pem() + &certificate.pem();
+        std::fs::write(folder.join("broker.pem"), pem).expect("the folder can be written");
+    }
 }
 
 fn script() -> PathBuf {

@@ -58,7 +58,11 @@ impl ClientError {
         let own = code.to_string();
         // The form is `QueueFull (Local: Queue full)`.
         let own = own.split_once(" (").map_or(own.as_str(), |(_, words)| words.trim_end_matches(')'));
-        let reason = reason.filter(|reason| !reason.is_empty()).unwrap_or_else(|| own.to_owned());
+        let mut reason = reason.filter(|reason| !reason.is_empty()).unwrap_or_else(|| own.to_owned());
+        // librdkafka does not tell one cause from the other.
+        if reason.contains("certificate verify failed") {
+            reason += "; it has expired, or an authority signed it that this client does not trust";
+        }
         let (operation, is_fatal) = (operation.to_owned(), code == Code::Fatal);
         Self { kind: kind(code), operation, code: format!("{code:?}"), reason, is_fatal }
     }

@@ -1,6 +1,6 @@
 //! The broker's disk is full, and the broker ends by it: calls end with an outcome, those inside a machine go on, and all comes back with the broker.
 
-use crate::machines::{Machine, Work};
+use crate::machines::{ALL, Machine, Work};
 use gapless_rpc::{CallError, Retry};
 use gapless_testkit::folder::SmallDisk;
 use gapless_testkit::kafka_broker::KafkaBroker;
@@ -13,7 +13,6 @@ pub fn module() -> Module {
     Module::new(module_path!()).side_by_side(crate::AT_A_TIME).scenario("calls_end_and_come_back", calls_end_and_come_back)
 }
 
-const ALL: &str = "\"work/**\"";
 /// Time of calls that end by something else.
 const LONG: Duration = Duration::from_secs(600);
 

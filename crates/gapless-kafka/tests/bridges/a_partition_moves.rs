@@ -1,6 +1,6 @@
 //! The node that leads an inbox dies: another node of the cluster leads it, and calls come back by themselves.
 
-use crate::machines::{Machine, Plan};
+use crate::machines::{ALL, Machine, Plan};
 use crate::traffic::{Notes, Traffic};
 use gapless_testkit::kafka_broker::KafkaCluster;
 use gapless_testkit::scenarios::Module;
@@ -9,7 +9,6 @@ pub fn module() -> Module {
     Module::new(module_path!()).side_by_side(crate::AT_A_TIME).scenario("a_leader_is_killed", a_leader_is_killed)
 }
 
-const ALL: &str = "\"work/**\"";
 const INBOX: &str = "test.inbox.there";
 
 fn a_leader_is_killed() {

@@ -1,7 +1,7 @@
 //! A bridge is stopped for a minute with calls under way, as a machine that is suspended: one whose name was taken meanwhile ends without handling
 //! anything more, one without a successor goes on.
 
-use crate::machines::{Machine, Work};
+use crate::machines::{ALL, Machine, Work};
 use crate::traffic::{Notes, Traffic};
 use gapless_rpc::CallError;
 use gapless_testkit::kafka_broker::KafkaBroker;
@@ -18,7 +18,6 @@ pub fn module() -> Module {
         .scenario("the_own_bridge_goes_on", the_own_bridge_goes_on)
 }
 
-const ALL: &str = "\"work/**\"";
 /// Length of the stop: 20 leases.
 const MINUTE: Duration = Duration::from_secs(60);
 

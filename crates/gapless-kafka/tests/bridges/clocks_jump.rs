@@ -1,7 +1,7 @@
 //! Clocks of machines that differ by minutes, and are set while calls are under way. Deadlines count in append times of the broker, so calls work and
 //! time out as ever.
 
-use crate::machines::{Machine, Plan, Work};
+use crate::machines::{ALL, Machine, Plan, Work};
 use crate::other_clock::OtherClock;
 use gapless_rpc::{CallError, CallOptions};
 use gapless_testkit::kafka_broker::KafkaBroker;
@@ -16,7 +16,6 @@ pub fn module() -> Module {
         .scenario("the_clock_of_the_broker_is_set", the_clock_of_the_broker_is_set)
 }
 
-const ALL: &str = "\"work/**\"";
 /// Time of calls that end by something else.
 const LONG: Duration = Duration::from_secs(600);
 

@@ -1,6 +1,6 @@
 //! Records that a bridge cannot use: of another version of the protocol, and any bytes. It says what is wrong with them, counts them, and goes on.
 
-use crate::machines::{Machine, Plan, ROUTE, Work};
+use crate::machines::{ALL, ROUTE, Machine, Plan, Work};
 use crate::traffic::{Notes, Traffic};
 use gapless_kafka::client::{
     Compression, Connection, Consumer, ConsumerEvent, ConsumerOptions, Outgoing, Persistence, Producer, ProducerEvent,
@@ -21,7 +21,6 @@ pub fn module() -> Module {
         .with_choices("any_bytes_are_counted", any_bytes_are_counted)
 }
 
-const ALL: &str = "\"work/**\"";
 const PRESENCE: &str = "test.presence";
 const INBOX: &str = "test.inbox.there";
 /// Words of a refusal for the other version.

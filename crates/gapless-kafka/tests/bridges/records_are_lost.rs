@@ -1,7 +1,7 @@
 //! Records vanish below running bridges: retention takes them during an outage, or a topic is deleted. A bridge whose inbox has lost records says so and goes
 //! on as a new incarnation; no handler begins twice.
 
-use crate::machines::Machine;
+use crate::machines::{ALL, Machine};
 use crate::traffic::{Notes, Traffic};
 use gapless_kafka::client::{Compression, Connection, TopicSpec, Topics};
 use gapless_testkit::kafka_broker::KafkaBroker;
@@ -17,7 +17,6 @@ pub fn module() -> Module {
         .scenario("topics_are_deleted", topics_are_deleted)
 }
 
-const ALL: &str = "\"work/**\"";
 const INBOX: &str = "test.inbox.there";
 
 fn topics(broker: &KafkaBroker) -> Topics {

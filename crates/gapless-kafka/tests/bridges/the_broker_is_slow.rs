@@ -1,6 +1,6 @@
 //! The broker stands still for moments, each as long as a lease is good: calls wait or end with an outcome, and go on after each.
 
-use crate::machines::Machine;
+use crate::machines::{ALL, Machine};
 use crate::traffic::{Notes, Traffic};
 use gapless_testkit::kafka_broker::KafkaBroker;
 use gapless_testkit::scenarios::Module;
@@ -11,7 +11,6 @@ pub fn module() -> Module {
     Module::new(module_path!()).side_by_side(crate::AT_A_TIME).scenario("it_stands_still_for_moments", it_stands_still_for_moments)
 }
 
-const ALL: &str = "\"work/**\"";
 /// Length of a stop.
 const MOMENT: Duration = Duration::from_secs(3);
 

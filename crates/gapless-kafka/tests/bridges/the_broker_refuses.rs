@@ -1,7 +1,7 @@
 //! The broker refuses a bridge: its password, its certificate, or a topic. The bridge names the cause, ends at its start or tries again later, and calls
 //! inside its machine go on.
 
-use crate::machines::{BridgeProcess, Machine, Plan, Work};
+use crate::machines::{ALL, BridgeProcess, Machine, Plan, Work};
 use gapless_kafka::client::{Compression, Connection, TopicSpec, Topics};
 use gapless_rpc::{CallError, Retry};
 use gapless_testkit::kafka_broker::KafkaBroker;
@@ -19,7 +19,6 @@ pub fn module() -> Module {
     module
 }
 
-const ALL: &str = "\"work/**\"";
 /// Passwords of the users.
 const PASSWORD: &str = "secret-of-bridges";
 const WRONG: &str = "secret-of-others";
@@ -150,44 +149,37 @@ fn passwords_are_refused() {
 
 #[cfg(feature = "tls-tests")]
 fn certificates_are_refused() {
-    use gapless_testkit::kafka_broker::write_certificates;
     let (host, folder) = (gapless_testkit::ports::own_loopback(), tempfile::tempdir().unwrap());
     let tls = folder.path().to_str().expect("the folder has a plain name");
-    let authority = folder.path().join("trusted.pem");
-    // Each is signed by an authority of its own; the bridges trust the last one that is written here.
-    let certify = |until_year| {
-        write_certificates(folder.path(), host, until_year);
-        std::fs::copy(folder.path().join("ca.pem"), &authority).unwrap();
-    };
-    certify(2001);
+    let authority = gapless_testkit::kafka_broker::Authority::new(folder.path());
+    authority.certify(folder.path(), host, 2001);
     let Some(mut broker) = KafkaBroker::start_at(host, None, &["--tls", tls]) else { return };
     let (here, there) = (Machine::new("here"), Machine::new("there"));
     let _one = there.instance("one");
     let start = |machine: &Machine, offer, take| {
         let more = format!(
             "[kafka.properties]\n\"security.protocol\" = \"SSL\"\n\"ssl.ca.location\" = {:?}\n",
-            authority.display().to_string()
+            folder.path().join("ca.pem").display().to_string()
         );
         machine.start(&Plan { more, ..machine.plan(format!("{host}:9092"), offer, take) })
     };
     let words = start(&there, ALL, "").until_failed();
-    assert!(words.contains("certificate verify failed"), "{words}");
+    assert!(words.contains("certificate verify failed") && words.contains("expired"), "{words}");
     assert_eq!(there.call(Work::Name).unwrap(), b"one");
 
     // The certificate expires while they run, and is renewed.
-    certify(4096);
-    let pair = std::fs::read(folder.path().join("broker.pem")).unwrap();
+    authority.certify(folder.path(), host, 4096);
     broker.restart();
     let bridges = [start(&here, "", ALL), start(&there, ALL, "")];
     here.until_answered_by("one");
-    write_certificates(folder.path(), host, 2001);
+    authority.certify(folder.path(), host, 2001);
     broker.restart();
     for bridge in &bridges {
         let words = bridge.until_event("refused: ");
-        assert!(words.contains("certificate verify failed"), "{words}");
+        assert!(words.contains("certificate verify failed") && words.contains("expired"), "{words}");
     }
     until_alone(&here, &there);
-    std::fs::write(folder.path().join("broker.pem"), pair).unwrap();
+    authority.certify(folder.path(), host, 4096);
     broker.restart();
     here.until_answered_by("one");
 }

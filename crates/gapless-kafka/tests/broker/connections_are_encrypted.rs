@@ -2,7 +2,7 @@
 
 use super::clients::{connection, consumer, delivery, make_topic, producer, record, send};
 use gapless_kafka::client::{Connection, ErrorKind, Persistence, Start, Topics};
-use gapless_testkit::kafka_broker::{KafkaBroker, write_certificates};
+use gapless_testkit::kafka_broker::{Authority, KafkaBroker};
 use gapless_testkit::ports::own_loopback;
 use gapless_testkit::scenarios::Module;
 use gapless_testkit::wait::PATIENCE;
@@ -14,8 +14,8 @@ pub fn module() -> Module {
 
 fn connections_are_encrypted() {
     let (host, folder, other) = (own_loopback(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    write_certificates(folder.path(), host, 4096);
-    write_certificates(other.path(), host, 4096);
+    Authority::new(folder.path()).certify(folder.path(), host, 4096);
+    Authority::new(other.path()).certify(other.path(), host, 4096);
     let tls = folder.path().to_str().expect("the folder has a plain name");
     let arguments = ["--tls", tls, "--sasl", "root:secret-1"];
     let Some(broker) = KafkaBroker::start_at(host, None, &arguments) else { return };
@@ -44,7 +44,7 @@ fn connections_are_encrypted() {
 
     // A broker whose certificate has expired.
     let (host, expired) = (own_loopback(), tempfile::tempdir().unwrap());
-    write_certificates(expired.path(), host, 2001);
+    Authority::new(expired.path()).certify(expired.path(), host, 2001);
     let tls = expired.path().to_str().expect("the folder has a plain name");
     let Some(broker) = KafkaBroker::start_at(host, None, &["--tls", tls]) else { return };
     let late = connection(&broker.address())
