@@ -166,7 +166,7 @@ impl KafkaCluster {
         let voters = voters.collect::<Vec<_>>().join(",");
         let node = |(id, host): (usize, &Ipv4Addr)| {
             let id = id.to_string();
-            KafkaBroker::new(*host, None, &[&["--node", &id, "--voters", &voters], arguments].concat())
+            KafkaBroker::new(*host, None, &[&["--node", &id, "--voters", &voters][..], arguments].concat())
         };
         let mut nodes: Vec<_> = (1..).zip(&hosts).map(node).collect();
         // Small heaps, because all of them run next to what is tested.

@@ -41,7 +41,8 @@ impl Traffic {
                 loop {
                     // Relaxed: flag and count guard no data.
                     let is_last = is_over.load(Ordering::Relaxed);
-                    while calls.len() >= if is_last { 1 } else { IN_FLIGHT }
+                    let left = if is_last { 0 } else { IN_FLIGHT - 1 };
+                    while calls.len() > left
                         && let Some((number, call)) = calls.pop_front()
                     {
                         outcomes.insert(number, call.wait());
@@ -73,8 +74,8 @@ impl Traffic {
     pub fn end(self, notes: &mut Notes) -> BTreeMap<&'static str, usize> {
         self.is_over.store(true, Ordering::Relaxed);
         let outcomes = self.thread.join().expect("the calls are made");
-        let replied = |(number, outcome): (&u32, &Result<_, _>)| outcome.is_ok().then_some(*number);
-        let replied: BTreeSet<u32> = outcomes.iter().filter_map(replied).collect();
+        let replied = outcomes.iter().filter(|(_, outcome)| outcome.is_ok());
+        let replied: BTreeSet<u32> = replied.map(|(number, _)| *number).collect();
         until("all handlers with a reply have said so", || replied.is_subset(notes.read()));
         let (mut kinds, mut words) = (BTreeMap::new(), BTreeMap::new());
         for (number, outcome) in &outcomes {
