@@ -169,9 +169,10 @@ impl KafkaCluster {
             KafkaBroker::new(*host, None, &[&["--node", &id, "--voters", &voters][..], arguments].concat())
         };
         let mut nodes: Vec<_> = (1..).zip(&hosts).map(node).collect();
-        // Small heaps, because all of them run next to what is tested.
-        let heap = ("GAPLESS_KAFKA_JAVA".to_owned(), "-Xmx384m".to_owned());
-        nodes.iter_mut().for_each(|node| node.environment.push(heap.clone()));
+        // Small heaps, because all of them run next to what is tested; no log of each retry while nodes are missing.
+        let java = "-Xmx384m -Dorg.slf4j.simpleLogger.defaultLogLevel=off".to_owned();
+        let java = ("GAPLESS_KAFKA_JAVA".to_owned(), java);
+        nodes.iter_mut().for_each(|node| node.environment.push(java.clone()));
         // None of them serves before most of them run.
         nodes.iter_mut().for_each(KafkaBroker::begin);
         nodes.iter_mut().for_each(KafkaBroker::until_serving);

@@ -10,7 +10,9 @@ use gapless_testkit::wait::until_some;
 use std::time::{Duration, Instant};
 
 pub fn module() -> Module {
-    Module::new(module_path!()).side_by_side(crate::AT_A_TIME).scenario("calls_end_and_come_back", calls_end_and_come_back)
+    Module::new(module_path!())
+        .side_by_side(crate::AT_A_TIME)
+        .scenario("calls_end_and_come_back", calls_end_and_come_back)
 }
 
 /// Time of calls that end by something else.

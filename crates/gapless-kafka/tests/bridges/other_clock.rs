@@ -1,27 +1,31 @@
-//! [`OtherClock`]: another time of day for a process, by libfaketime. Monotonic time stays, as on a machine whose clock is set.
+//! [`OtherClock`]: another time of day for a process, by a library that is loaded before others. Monotonic time stays, as on a machine whose clock is set.
 
+use std::fs::OpenOptions;
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::Command;
 use tempfile::TempDir;
 
+/// Source of the library.
+const LIBRARY: &str = include_str!("other_clock.c");
+
 /// A clock that differs from that of this machine by a number of seconds, which can change while processes run.
 pub struct OtherClock {
-    library: PathBuf,
     folder: TempDir,
 }
 
 impl OtherClock {
-    /// One that goes right so far. `None`, visibly, where libfaketime is missing.
-    pub fn new() -> Option<Self> {
-        let folders = std::fs::read_dir("/usr/lib").into_iter().flatten().flatten().map(|folder| folder.path());
-        let libraries = folders.map(|folder| folder.join("faketime/libfaketimeMT.so.1"));
-        let Some(library) = libraries.into_iter().find(|library| library.is_file()) else {
-            println!("SKIPPED: there is no libfaketime: apt install faketime");
-            return None;
-        };
-        let clock = Self { library, folder: tempfile::tempdir().unwrap() };
-        clock.set(0);
-        Some(clock)
+    /// One that goes right so far. Needs a C compiler, as librdkafka does.
+    pub fn new() -> Self {
+        let clock = Self { folder: tempfile::tempdir().unwrap() };
+        let source = clock.folder.path().join("clock.c");
+        std::fs::write(&source, LIBRARY).unwrap();
+        let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".to_owned());
+        let mut command = Command::new(compiler);
+        let status = command.args(["-shared", "-fPIC", "-O1", "-o"]).arg(clock.library()).arg(source).status();
+        assert!(status.unwrap().success(), "the library does not compile");
+        std::fs::write(clock.file(), 0_i64.to_ne_bytes()).unwrap();
+        clock
     }
 
     /// Sets it, for processes that run, too.
@@ -30,9 +34,9 @@ impl OtherClock {
     /// It does not act.
     #[track_caller]
     pub fn set(&self, seconds: i64) {
-        let (file, next) = (self.file(), self.folder.path().join("next"));
-        std::fs::write(&next, format!("{seconds:+}\n")).unwrap();
-        std::fs::rename(next, file).unwrap();
+        // In place: processes have mapped the file.
+        let mut file = OpenOptions::new().write(true).open(self.file()).unwrap();
+        file.write_all(&seconds.to_ne_bytes()).unwrap();
         let said = |environment: Vec<(String, String)>| {
             let output = Command::new("date").arg("+%s").envs(environment).output().unwrap();
             String::from_utf8(output.stdout).unwrap().trim().parse::<i64>().unwrap()
@@ -43,19 +47,16 @@ impl OtherClock {
 
     /// Variables for a process.
     pub fn environment(&self) -> Vec<(String, String)> {
-        let pairs = [
-            ("LD_PRELOAD", self.library.display().to_string()),
-            ("FAKETIME_TIMESTAMP_FILE", self.file().display().to_string()),
-            // Read for each time of day.
-            ("FAKETIME_NO_CACHE", "1".to_owned()),
-            ("FAKETIME_DONT_FAKE_MONOTONIC", "1".to_owned()),
-            // A process that is killed would leave it behind.
-            ("FAKETIME_DISABLE_SHM", "1".to_owned()),
-        ];
-        pairs.map(|(name, value)| (name.to_owned(), value)).to_vec()
+        let pairs = [("LD_PRELOAD", self.library()), ("OTHER_CLOCK", self.file())];
+        pairs.map(|(name, path)| (name.to_owned(), path.display().to_string())).to_vec()
+    }
+
+    /// Path of the library, which the map of a process with this clock names.
+    pub fn library(&self) -> PathBuf {
+        self.folder.path().join("libother_clock.so")
     }
 
     fn file(&self) -> PathBuf {
-        self.folder.path().join("offset")
+        self.folder.path().join("seconds")
     }
 }

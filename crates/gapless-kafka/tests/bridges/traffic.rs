@@ -89,7 +89,7 @@ impl Traffic {
             assert!(may_have || !has_begun, "call {number} began, and ended with {outcome:?}");
         }
         println!("{kinds:?} {words:?}");
-        let known = ["busy", "no_route", "not_begun", "reply", "unknown"];
+        let known = ["busy", "no_route", "not_begun", "reply", "unavailable", "unknown"];
         assert!(kinds.keys().all(|kind| known.contains(kind)), "{kinds:?}");
         kinds
     }
