@@ -1,5 +1,6 @@
 /* Another time of day for a process: the seconds of a file are added to it. Monotonic time stays, as on a machine whose clock is set. */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -7,11 +8,14 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <threads.h>
 #include <time.h>
 #include <unistd.h>
 
 /* Times of day are greater, times since the start of the machine are not. */
 #define SECONDS_OF_DAYS 1000000000
+/* Longest wait between two looks at the clock. */
+#define TURN_NS 20000000
 
 static volatile int64_t *offset;
 
@@ -59,11 +63,33 @@ time_t time(time_t *place) {
     return precise.tv_sec;
 }
 
-/* The kernel waits by its own clock. */
+/* Waits by this clock, in short turns: one that is set meanwhile moves the end of the wait, as the kernel moves it. */
+static int wait_until(pthread_cond_t *condition, pthread_mutex_t *mutex, const struct timespec *until) {
+    for (;;) {
+        struct timespec end;
+        int64_t left_ns;
+        int result;
+        syscall(SYS_clock_gettime, CLOCK_REALTIME, &end);
+        left_ns = (until->tv_sec - seconds() - end.tv_sec) * 1000000000 + until->tv_nsec - end.tv_nsec;
+        if (left_ns <= 0)
+            return ETIMEDOUT;
+        end.tv_nsec += left_ns < TURN_NS ? left_ns : TURN_NS;
+        end.tv_sec += end.tv_nsec / 1000000000;
+        end.tv_nsec %= 1000000000;
+        result = pthread_cond_clockwait(condition, mutex, CLOCK_REALTIME, &end);
+        if (result != ETIMEDOUT)
+            return result;
+    }
+}
+
 int pthread_cond_timedwait(pthread_cond_t *restrict condition, pthread_mutex_t *restrict mutex, const struct timespec *restrict until) {
-    struct timespec own = *until;
     if (until->tv_sec < SECONDS_OF_DAYS)
-        return pthread_cond_clockwait(condition, mutex, CLOCK_MONOTONIC, &own);
-    own.tv_sec -= seconds();
-    return pthread_cond_clockwait(condition, mutex, CLOCK_REALTIME, &own);
+        return pthread_cond_clockwait(condition, mutex, CLOCK_MONOTONIC, until);
+    return wait_until(condition, mutex, until);
+}
+
+/* In this C library the types of C11 are those of POSIX by other names. */
+int cnd_timedwait(cnd_t *restrict condition, mtx_t *restrict mutex, const struct timespec *restrict until) {
+    int result = wait_until((pthread_cond_t *)condition, (pthread_mutex_t *)mutex, until);
+    return result == 0 ? thrd_success : result == ETIMEDOUT ? thrd_timedout : thrd_error;
 }
