@@ -6,6 +6,7 @@
 #![deny(unsafe_code)]
 
 mod commands;
+mod deferred;
 #[cfg(test)]
 mod documented_commands;
 mod lost_file;
@@ -16,6 +17,7 @@ mod warnings;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
+use deferred::Deferred;
 use gapless_agent::lost_mappings::LOST_FILE;
 use gapless_supervisor::config::ConfigErrors;
 use gapless_supervisor::supervision::event::Command as Change;
@@ -37,102 +39,102 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     /// Measure this machine with the canonical benchmark, or its parts one by one
-    Bench(commands::bench::Arguments),
+    Bench(Deferred<commands::bench::Arguments>),
     /// Offer routes of this domain to other machines, and take theirs
-    Bridge(commands::bridge::Arguments),
+    Bridge(Deferred<commands::bridge::Arguments>),
     /// Call every copy of a route, and print an outcome for each
     #[command(
         after_help = "Examples:\n  gapless serve who --json -- sh -c 'echo $PPID' & sleep 1\n  gapless broadcast who\n  gapless broadcast who --json | jq 'select(.error)'\n\nA line for each copy: its process id, and its reply or its error. Exit codes: 0 if every copy replied; 1 if one did not, or nobody serves the route; 2 for what is wrong in the command line or its files, before anything is sent."
     )]
-    Broadcast(commands::broadcast::Arguments),
+    Broadcast(Deferred<commands::broadcast::Arguments>),
     /// Call a route: JSON to its handler, and JSON back
     #[command(
         after_help = "Examples:\n  gapless serve upper -- tr a-z A-Z &\n  gapless call upper '\"hello\"' --wait 2\n  echo hello | gapless call upper - --bytes\n  gapless call upper @/etc/passwd --bytes --timeout 0.5\n\nExit codes: 0 with a reply; 1 without one: refused, no copy, no such domain, too late, or nobody to print it for; 2 for what is wrong in the command line or its files, before anything is sent."
     )]
-    Call(commands::call::Arguments),
+    Call(Deferred<commands::call::Arguments>),
     /// Run a replicated stream: its members, how they stand, who leads
-    Cluster(commands::cluster::Arguments),
+    Cluster(Deferred<commands::cluster::Arguments>),
     /// Read the counters of a running node: positions, repeats, refusals, dead letters
     #[command(
         after_help = "Examples:\n  gapless counters /var/lib/gapless/orders\n  gapless counters /var/lib/gapless/orders --watch 1\n  gapless counters /var/lib/gapless/orders --json | jq '.[\"service.last_sequence\"]'"
     )]
-    Counters(commands::counters::Arguments),
+    Counters(Deferred<commands::counters::Arguments>),
     /// End all that a supervisor looks after, in reverse order, and the supervisor
     #[command(
         after_help = "Examples:\n  gapless down\n  gapless down --at floor.toml\n\nEnds when nothing runs any more. Exit codes: 0; 1 if something could not be ended; 2 for what is wrong in the command line."
     )]
-    Down(commands::supervisor::down::Arguments),
+    Down(Deferred<commands::supervisor::down::Arguments>),
     /// Print what has happened to the copies of a supervisor; with a subcommand, the events of a command bus
     #[command(
         after_help = "Examples:\n  gapless events\n  gapless events -f\n  gapless events -n 1000 --at floor.toml --json | jq .copy\n  gapless events read /var/lib/gapless/bank --aggregate account/7\n\nWithout a subcommand the events are those of a supervisor: the last ones, and with -f those that come. They stand in `events.log` in the state directory, and also when nobody supervises. Exit codes: 0; 1 if there are none; 2 for what is wrong in the command line."
     )]
-    Events(commands::events::Arguments),
+    Events(Deferred<commands::events::Arguments>),
     /// Look into the journal of a service, a stream or a member: check it, print it, follow it
-    Journal(commands::journal::Arguments),
+    Journal(Deferred<commands::journal::Arguments>),
     /// Print what the copies of a supervisor have printed
     #[command(
         after_help = "Examples:\n  gapless logs\n  gapless logs -f calculator\n  gapless logs calculator.2 -n 10 --at floor.toml\n  gapless logs --json | jq -r .line\n\nA log that reaches `log_bytes_max` of the file (64 MiB) is cut at its beginning, which is kept as NAME.1.log.1 and so on, `logs_kept` of them; -f goes on over that. Exit codes: 0; 1 if no file is in force; 2 for what is wrong in the command line."
     )]
-    Logs(commands::supervisor::logs::Arguments),
+    Logs(Deferred<commands::supervisor::logs::Arguments>),
     /// Show what a supervisor looks after: processes, states, restarts, how they last ended
     #[command(
         after_help = "Examples:\n  gapless ps\n  gapless ps --watch\n  gapless ps --at floor.toml --json | jq '.copies[] | select(.state != \"ready\")'\n\nA line for each copy. CPU is percent of one core: since its start, with --watch since the look before. Where copies serve routes there are CALLS that their handlers have begun, the QUEUE of calls that wait (those of other processes can go to any copy of the route, and are counted at each), and within which time half and 99 of 100 handlers were done; of several routes the sum, and the time of the slowest; --json has each. Where nobody supervises, or the supervisor is silent for two seconds, it says so, and shows what the files of the state directory say. Exit codes: 0 if each copy is ready, on standby or done, or a person has stopped it; 1 if one is in another state, nobody watches, or the supervisor reports a problem; 2 for what is wrong in the command line, also where this folder has no supervisor's state directory, or several with a file in force; 3 if no file is in force, or nothing was ever started at --at."
     )]
-    Ps(commands::supervisor::ps::Arguments),
+    Ps(Deferred<commands::supervisor::ps::Arguments>),
     /// Read the file of a supervisor again, or start processes anew, copy by copy
     #[command(
         after_help = "Examples:\n  gapless reload\n  gapless reload calculator\n  gapless reload calculator.1               this copy only\n  gapless reload calculator matching --at floor.toml\n\nWithout a name the file is read again: what it adds is started, what it leaves out ends, and what it changes starts anew. If anything is wrong with it, that is said, and the one before stays in force; a changed file is also read by itself, after a second. One copy at a time ends, while all others are ready; where the file lets copies overlap, a new one is ready before. What is stopped stays so. Returns when that has begun; `gapless ps` shows how far it is. Exit codes: 0; 1 if it is refused; 2 for what is wrong in the command line."
     )]
-    Reload(commands::supervisor::change::Reloaded),
+    Reload(Deferred<commands::supervisor::change::Reloaded>),
     /// End processes of a supervisor and start them again, all copies at once
     #[command(
         after_help = "Examples:\n  gapless restart calculator\n  gapless restart calculator.1              this copy only\n  gapless restart calculator --at floor.toml\n\nCopies that are stopped start, too. Returns when that has begun. Exit codes: 0; 1 if it is refused; 2 for what is wrong in the command line."
     )]
-    Restart(commands::supervisor::change::Named),
+    Restart(Deferred<commands::supervisor::change::Named>),
     /// List the routes that processes serve: state, copies, workers, versions, types
     #[command(
         after_help = "Examples:\n  gapless routes\n  gapless routes --domain default --watch\n  gapless routes --types\n  gapless routes --json | jq '.[] | select(.state != \"open\")'\n  gapless routes suspend some\n  gapless routes resume some\n\nA line for each route, version, types and state, with the copies that have them in common; with --types one for each type. A bridge that stands for copies of other machines has a line of its own, with their names behind `for`. A route that is called as a command here is shown by a `/` behind its name. Exit codes: 0; 1 if there is no such domain or it cannot be read; 2 for what is wrong in the command line."
     )]
-    Routes(commands::routes::Arguments),
+    Routes(Deferred<commands::routes::Arguments>),
     /// Say how many copies of a process run
     #[command(
         after_help = "Examples:\n  gapless scale calculator=4\n  gapless scale calculator=4 matching=1 --at floor.toml\n\nAs many as the file allows. Returns when that has begun. Exit codes: 0; 1 if it is refused; 2 for what is wrong in the command line."
     )]
-    Scale(commands::supervisor::change::Scaled),
+    Scale(Deferred<commands::supervisor::change::Scaled>),
     /// Generate Rust and protobuf from SBE schemas, or check them
-    Schema(commands::schema::Arguments),
+    Schema(Deferred<commands::schema::Arguments>),
     /// Serve a route with a program: a process for each request
     #[command(
         after_help = "Examples:\n  gapless serve upper --workers 4 -- tr a-z A-Z\n  gapless serve lines --route-version 1.0 -- wc -l\n  gapless serve sum --json -- jq add\n\nThe request is the program's standard input, its standard output the reply. Another exit code than 0 is a refusal with that code, and standard error is its text. A request whose caller no longer waits ends its process. Ctrl-C lets what has begun finish; a second one kills it. SIGTERM is as Ctrl-C. Exit codes: 0 after one of them, 130 after two; 1 if it cannot serve, 75 if it lacks room, memory or descriptors; 2 for what is wrong in the command line, also a program that cannot be started."
     )]
-    Serve(commands::serve::Arguments),
+    Serve(Deferred<commands::serve::Arguments>),
     /// Start processes of a supervisor that were stopped or are held
     #[command(
         after_help = "Examples:\n  gapless start calculator\n  gapless start calculator.1                this copy only\n  gapless start calculator matching --at floor.toml\n\nWhat counted against them counts no more. Returns when that has begun. Exit codes: 0; 1 if it is refused; 2 for what is wrong in the command line."
     )]
-    Start(commands::supervisor::change::Named),
+    Start(Deferred<commands::supervisor::change::Named>),
     /// End processes of a supervisor, and leave them so
     #[command(
         after_help = "Examples:\n  gapless stop calculator\n  gapless stop calculator.1                 this copy only\n  gapless stop calculator matching --at floor.toml\n\nA copy that is stopped by itself still counts for `gapless scale`, and no other takes its place. What is stopped stays so, also for the next supervisor and a changed file, until `gapless start`, `restart` or `up`. Returns when that has begun. Exit codes: 0; 1 if it is refused; 2 for what is wrong in the command line."
     )]
-    Stop(commands::supervisor::change::Named),
+    Stop(Deferred<commands::supervisor::change::Named>),
     /// Run a stream, publish into it, read it
-    Stream(commands::stream::Arguments),
+    Stream(Deferred<commands::stream::Arguments>),
     /// Watch nodes and members of a cluster: roles, sequences, lags, counters and their rates
     #[command(
         after_help = "Examples:\n  gapless top --domain default           the routes that are served and called\n  gapless top --domain default --once\n  gapless top /var/lib/gapless/orders\n  gapless top orders                     every member of a cluster of `gapless cluster new orders`\n  gapless top orders --once\n  gapless top orders --json --interval 5 | jq '.directories[].per_s'\n\nOn a terminal: up and down select a directory, Page Up and Page Down scroll its counters or routes, q or Ctrl-C ends. If the input or the output is no terminal, the text of --once is printed again at each interval."
     )]
-    Top(commands::top::Arguments),
+    Top(Deferred<commands::top::Arguments>),
     /// Start what a file names, in its order, and look after it from then on
     #[command(
         after_help = "Examples:\n  gapless up floor.toml\n  gapless up floor.toml --within 10\n  gapless up floor.toml --foreground     as systemd and containers want it\n\nSays how far each copy is, and ends when all are ready, or says what is not. With a supervisor there, the file is put in force in the place of the one before; without one, what runs is taken over with its counts. From then on a changed file is put in force by itself, after a second; if anything is wrong with it, `gapless ps` says so, and the one before stays. Logs stay below `log_bytes_max` (64 MiB), of which `logs_kept` (1) older files are kept. Where the supervisor may make control groups (version 2), each copy has one, and what it forks ends with it. `gapless validate --help` names all keys. SIGTERM to the guardian (`gapless-guard` in `ps -e`) ends everything, as `gapless down` does; the supervisor dies of it, and another one takes its place. With --foreground it stays: SIGTERM or Ctrl-C ends everything, a second one the command alone, SIGHUP reads the file anew; a service manager is told by NOTIFY_SOCKET how far everything is, orphans of process 1 are taken note of, and its own death stops nothing. Exit codes: 0, with --foreground when everything has ended; 1 for what is wrong in the file, or if not all are ready; 130 after two signals; 2 for what is wrong in the command line."
     )]
-    Up(commands::supervisor::up::Arguments),
+    Up(Deferred<commands::supervisor::up::Arguments>),
     /// Check the file that names the processes of a supervisor
     #[command(
         after_help = "Examples:\n  gapless validate floor.toml\n  gapless validate floor.toml --json | jq '.processes[].name'\n\nA line for each process. Nothing is started. What is wrong is told whole, a line each in the order of the file; with --json as `errors`, too.\n\nKeys of [supervisor]: directory, domain, group, steer, cpus, log_bytes_max, logs_kept. Of [process.NAME]: command, environment, secrets, folder, input, user, copies, cpus, after, ready, ready_within, memory_max, files_max, core_max, once, singleton, log_folder; and in tables of their own restart (policy, backoff_first, backoff_max, restarts_max, within, healthy_after), stop (signal, grace), reload (program, input, file, overlap), ping (route, every, within, failures_max). docs/guides/supervisor.toml shows each with its default.\n\nExit codes: 0; 1 for what is wrong in the file, each with its line and what is allowed; 2 for what is wrong in the command line."
     )]
-    Validate(commands::validate::Arguments),
+    Validate(Deferred<commands::validate::Arguments>),
 }
 
 const WRONG_OPTIONS: u8 = 2;

@@ -1,6 +1,7 @@
 //! `gapless bench`: one table over all systems; each of its benchmarks at length; the parts of a message's way one by one.
 
 use super::{Ended, INTERRUPTED, Outcome, interrupt, print, to_stderr};
+use crate::deferred::Deferred;
 use clap::{Args, Subcommand};
 use gapless_bench::canonical;
 use gapless_bench::commands::{self, CommandsArguments};
@@ -47,48 +48,48 @@ struct NetworkArguments {
 #[derive(Subcommand)]
 enum Benchmark {
     /// Receive, decode, dispatch, process, persist, encode and send by one durable service
-    Canonical(Box<CanonicalArguments>),
+    Canonical(Deferred<Box<CanonicalArguments>>),
     /// Whether one build is slower than another: pairs of runs until it is certain
     #[command(after_help = compare::help())]
-    Compare(CompareArguments),
+    Compare(Deferred<CompareArguments>),
     /// Write and read a Car, every field, in each of its four encodings
     #[command(after_help = "Example:\n  gapless bench serialization --json serialization.json")]
-    Serialization(ComponentArguments),
+    Serialization(Deferred<ComponentArguments>),
     /// Frames between two processes through ring and window, one way and there and back
     #[command(after_help = "Example:\n  gapless bench log --count 5000000")]
-    Log(ComponentArguments),
+    Log(Deferred<ComponentArguments>),
     /// Messages between two members of a cluster over TCP and shared memory: there and back, one way, acknowledged
     #[command(after_help = "Examples:\n  gapless bench link --json link.json\n  gapless bench link --quick")]
-    Link(LinkArguments),
+    Link(Deferred<LinkArguments>),
     /// From a client to a service at tier memory and back, 72 bytes to 500 KB
     #[command(after_help = "Example:\n  gapless bench messaging --count 10000 --json messaging.json")]
-    Messaging(ComponentArguments),
+    Messaging(Deferred<ComponentArguments>),
     /// Append to a journal (mapped, written, synced) and replay it
     #[command(after_help = "Example:\n  gapless bench persistence --log-location /var/lib/gapless")]
-    Persistence(PersistenceArguments),
+    Persistence(Deferred<PersistenceArguments>),
     /// Objects of a replicated state: put, changed, read, removed, applied on a second store, written as a snapshot
     #[command(
         after_help = "Examples:\n  gapless bench storage --json storage.json\n  gapless bench storage --objects 5000000\n  gapless bench storage --quick"
     )]
-    Storage(StorageArguments),
+    Storage(Deferred<StorageArguments>),
     /// Nodes and a sequencer, each a process: round trips with one message in flight, throughput of nodes that push, rewind of a
     /// late joiner, over shared memory, UDP, multicast and TCP
     #[command(
         after_help = "Examples:\n  gapless bench sequencer --json sequencer.json\n  gapless bench sequencer --full\n  gapless bench sequencer --only throughput --payload 1400 --mtu 1500,9000,65535\n  gapless bench sequencer --only latency --transport udp --payload 256,1024\n  gapless bench sequencer --only throughput --transport multicast\n  gapless bench sequencer --transport tcp --nodes 5 --tier sync\n  gapless bench sequencer --quick\n  gapless bench sequencer --stream /var/lib/gapless/market\n  gapless bench sequencer --command 10.0.0.5:9001 --request 10.0.0.5:9002 --group 239.1.1.1:9003 --interface eth0\n  gapless bench sequencer --command 10.0.0.5:9001 --request 10.0.0.5:9002 --username anna --password swordfish"
     )]
-    Sequencer(Box<SequencerArguments>),
+    Sequencer(Deferred<Box<SequencerArguments>>),
     /// What clients see while a cluster's leader is killed, the lead is transferred, members restart, a snapshot is taken;
     /// how fast a follower catches up that has missed frames
     #[command(
         after_help = "Examples:\n  gapless bench failover --json failover.json --plot failover.svg\n  gapless bench failover --members witness --repeat 10\n  gapless bench failover --only catch-up --behind-frames 5000000\n  gapless bench failover --quick"
     )]
-    Failover(FailoverArguments),
+    Failover(Deferred<FailoverArguments>),
     /// The command bus: the published ladder next to ours and Axon's; commands a second and latency by aggregates, tier, encoding,
     /// identifiers and size; replay of its events
     #[command(
         after_help = "Examples:\n  gapless bench commands --json commands.json --plot commands.svg\n  gapless bench commands --full\n  gapless bench commands --only ladder --turns 3\n  gapless bench commands --only ladder --buses disruptor --identifiers time-ordered\n  gapless bench commands --only throughput --tiers memory,journal --drives direct\n  gapless bench commands --only replay --replayed-events 50000000\n  gapless bench commands --quick"
     )]
-    Commands(CommandsArguments),
+    Commands(Deferred<CommandsArguments>),
     /// Calls between processes, beside those of other systems
     #[command(subcommand)]
     Rpc(RpcBenchmark),
@@ -96,20 +97,20 @@ enum Benchmark {
     #[command(
         after_help = "A broker is started by benchmarks/peers/kafka/broker, which needs Java and, the first time, Maven; --brokers takes one that runs.\n\nExamples:\n  gapless bench network --json network.json --plot network.svg\n  gapless bench network --brokers kafka-1:9092\n  gapless bench network --quick"
     )]
-    Network(NetworkArguments),
+    Network(Deferred<NetworkArguments>),
     /// What guardian and supervisor cost beside copies that do nothing, and how fast they are when something dies
     #[command(
         after_help = "Examples:\n  gapless bench supervisor --json supervisor.json\n  gapless bench supervisor --full\n  gapless bench supervisor --copies 200 --kills 50\n  gapless bench supervisor --quick"
     )]
-    Supervisor(SupervisorArguments),
+    Supervisor(Deferred<SupervisorArguments>),
     /// One HTML page of what --json wrote: published figures, ours beside them, other systems of the same run, pictures
     #[command(
         after_help = "A directory stands for every .json file in it and below it; of each benchmark the newest run counts, by the day that its folder is named after. A file of a benchmark that is unknown is left out with a warning, any other file that is no JSON of a benchmark is an error. Nothing is measured, and the page needs neither network nor JavaScript.\n\nExamples:\n  gapless bench report benchmarks\n  gapless bench report benchmarks/2026-11-26 sequencer.json --output page.html\n  gapless bench report benchmarks --output - > page.html"
     )]
-    Report(ReportArguments),
+    Report(Deferred<ReportArguments>),
     /// What it costs to read each clock
     #[command(after_help = "Example:\n  gapless bench time --json -")]
-    Time(ComponentArguments),
+    Time(Deferred<ComponentArguments>),
     /// A process that one of these starts
     #[command(hide = true)]
     Child {
@@ -125,22 +126,22 @@ enum RpcBenchmark {
     #[command(
         after_help = "Brokers are found on the PATH, started on free ports with their files in a temporary folder, and stopped.\n\nExamples:\n  gapless bench rpc curve --json curve.json --plot curve.svg\n  gapless bench rpc curve --full\n  gapless bench rpc curve --systems nats --sizes 64,1024 --waiting blocking\n  gapless bench rpc curve --compare curve.json\n  gapless bench rpc curve --quick\n\nOf a picture curve.svg, curve-one-way.svg beside it has the messages that nobody answers."
     )]
-    Curve(CurveArguments),
+    Curve(Deferred<CurveArguments>),
     /// One way and there and back, 72 bytes to 500 KB, 200 workers: calls and bytes a second, in one process and between two
     #[command(
         after_help = "Examples:\n  gapless bench rpc payloads --json payloads.json --plot payloads.svg\n  gapless bench rpc payloads --quick"
     )]
-    Payloads(PayloadsArguments),
+    Payloads(Deferred<PayloadsArguments>),
     /// One process under load: parallel calls, more than memory takes, 2,000 callbacks, and a lone call beside a flood
     #[command(
         after_help = "Examples:\n  gapless bench rpc scenarios --json scenarios.json --plot probe.svg\n  gapless bench rpc scenarios --directory /var/tmp --probes 50000\n  gapless bench rpc scenarios --quick"
     )]
-    Scenarios(ScenariosArguments),
+    Scenarios(Deferred<ScenariosArguments>),
     /// Copies of a route, RabbitMQ's servers and broker, killed at random under calls: what fails, the silence, when callers know
     #[command(
         after_help = "RabbitMQ is found on the PATH, started on free ports with its files in a temporary folder, and stopped.\n\nExamples:\n  gapless bench rpc faults --json faults.json --plot faults.svg\n  gapless bench rpc faults --full\n  gapless bench rpc faults --kills 1000 --seed 42\n  gapless bench rpc faults --quick"
     )]
-    Faults(FaultsArguments),
+    Faults(Deferred<FaultsArguments>),
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {

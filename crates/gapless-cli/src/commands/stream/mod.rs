@@ -36,6 +36,7 @@ mod text_file;
 mod waiting;
 
 use super::{Outcome, of_host};
+use crate::deferred::Deferred;
 use clap::{Args, Subcommand};
 
 #[derive(Args)]
@@ -50,49 +51,49 @@ enum Action {
     #[command(
         after_help = "Examples:\n  gapless stream sequencer --directory /var/lib/gapless/orders\n  gapless stream sequencer --config orders.toml\n\nA stream that was killed goes on from its journal at the next start. Its file is described in docs/guides/stream.toml."
     )]
-    Sequencer(sequencer::Arguments),
+    Sequencer(Deferred<sequencer::Arguments>),
     /// Publish lines of standard input and print what everybody publishes
     #[command(
         after_help = "Example:\n  gapless stream node --config orders.toml --from live\n\nEnds when the input has ended and all of it has come back, or with Ctrl-C. What this node has published is marked `own`."
     )]
-    Node(node::Arguments),
+    Node(Deferred<node::Arguments>),
     /// Print a stream and follow it until Ctrl-C
     #[command(
         after_help = "Examples:\n  gapless stream tail --config orders.toml --from live\n  gapless stream tail --directory /var/lib/gapless/orders --json --no-follow | jq .payload\n\nA line holds sequence, time, kind, session, number in the session, schema and template, length and payload."
     )]
-    Tail(tail::Arguments),
+    Tail(Deferred<tail::Arguments>),
     /// Publish lines of standard input or a file, each as a message
     #[command(
         after_help = "Examples:\n  gapless stream publish --config orders.toml orders.csv\n  generate | gapless stream publish --directory /var/lib/gapless/orders --token monday --rate 1000\n\nEnds with 0 once every line has come back in the stream, which is its acknowledgement, and its session is closed; with Ctrl-C it waits a few seconds for that. With --token the session stays open, and lines are in the stream exactly once however often publishing is interrupted: run it again with the same token and the same input, and what the stream has already is passed over. That holds until the session expires (stream.session_expiry, 24 hours without a message)."
     )]
-    Publish(publish::Arguments),
+    Publish(Deferred<publish::Arguments>),
     /// Print a range of a stream: from its journal, or from its sequencer
     #[command(
         after_help = "Examples:\n  gapless stream replay --directory /var/lib/gapless/orders --from 1000 --to 1010\n  gapless stream replay --config orders.toml --json | jq .session\n\nWhere the stream's directory holds a journal, that is read, and no sequencer need run."
     )]
-    Replay(replay::Arguments),
+    Replay(Deferred<replay::Arguments>),
     /// Pass a stream on to the nodes of this machine by shared memory, until Ctrl-C
     #[command(
         after_help = "Example:\n  gapless stream dispatch --config orders.toml --to /var/lib/gapless/orders-here\n  gapless stream tail --directory /var/lib/gapless/orders-here\n\nOne process takes the stream from the network, however many nodes read it here. They publish through it, too. It keeps what it passed on in a journal of its own, and goes on at its position."
     )]
-    Dispatch(dispatch::Arguments),
+    Dispatch(Deferred<dispatch::Arguments>),
     /// Pass a stream on into another network, until Ctrl-C
     #[command(
         after_help = "Example:\n  gapless stream bridge --config london.toml --to tokyo.toml\n\nlondon.toml says how to reach the stream (transport = \"tcp\", for instance), tokyo.toml how nodes over there find it. Sequences are the same on both sides, what is published there reaches the sequencer, and bridges may follow each other. Started again, it goes on at its position."
     )]
-    Bridge(bridge::Arguments),
+    Bridge(Deferred<bridge::Arguments>),
     /// Keep a journal of a stream elsewhere, until Ctrl-C
     #[command(
         after_help = "Examples:\n  gapless stream archive --config orders.toml --to /backup/orders\n  gapless stream archive --config orders.toml --to /backup/orders --text /backup/orders.log\n  gapless stream replay --directory /backup/orders --from 1000 --to 1010\n  gapless journal verify /backup/orders\n\nIt follows the stream over whichever transport the file says, and keeps every frame under its sequence. Started again it goes on at its position, the text behind its last whole line; so does a text whose disk was full. It is a dispatcher that is there for its journal: nodes of its machine may read from its directory as well. Old segments are never deleted."
     )]
-    Archive(archive::Arguments),
+    Archive(Deferred<archive::Arguments>),
     /// Say whether a stream runs, how far it is, and who is connected and how far each is
     #[command(
         after_help = "Examples:\n  gapless stream status --directory /var/lib/gapless/orders\n  gapless stream status --config orders.toml --watch\n  gapless stream status --config orders.toml --json | jq '.nodes[] | [.node, .lag_frames]'\n\nA row for each node: its name (the user, or the program) and where it is, how it is connected, whether it reads what is new (live) or what was there before (rewinding), the sequence that it reads next, how many frames it is behind, frames that it lost and asked for again, frames that it sent again, messages on their way, and what it read and published in a second. Of the stream itself: tier, transports, whether it is halted, its feed session and whether that has ended. Exit codes: 0; 1 if its process is there and does not answer, as one that is stopped (`answers` is false, `silence` says why), if it is a relay whose stream is not there or a member without a leader (`illness`), or if it cannot be read; 2 for what is wrong in the command line; 3 if no sequencer runs there."
     )]
-    Status(status::Arguments),
+    Status(Deferred<status::Arguments>),
     /// Halt a stream, resume it, roll its feed session over, or end it
-    Control(control::Arguments),
+    Control(Deferred<control::Arguments>),
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
