@@ -77,7 +77,7 @@ fn a_domain_is_looked_at_by_its_name() {
     let domain = Domain::open_directory(folder.join("gapless/shop"), DomainOptions::default()).unwrap();
     let _served = domain.serve("pay").handle(|(), _context| Ok(())).unwrap();
     let top = |words: &[&str], domain: Option<&str>| {
-        let mut command = gapless(folder, &[&["top", "--once", "--json"], words].concat());
+        let mut command = gapless(folder, &[&["top", "--interval", "0.05", "--once", "--json"], words].concat());
         command.env("XDG_RUNTIME_DIR", folder).env_remove("GAPLESS_DOMAIN");
         command.envs(domain.map(|domain| ("GAPLESS_DOMAIN", domain)));
         Ended::from(command.output().unwrap())

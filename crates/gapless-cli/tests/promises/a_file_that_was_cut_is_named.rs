@@ -21,7 +21,7 @@ fn longest(directory: &Path) -> PathBuf {
 
 #[test]
 fn a_shortened_segment_or_counters_file_is_named_and_the_process_ends() {
-    for cut in ["journal", "counters"] {
+    let is_named = |cut: &str| {
         let directory = configured("shared-memory");
         let here = directory.path();
         let mut command = stream_command(here, "sequencer");
@@ -46,7 +46,12 @@ fn a_shortened_segment_or_counters_file_is_named_and_the_process_ends() {
         drop(input);
         let said = publisher.errors();
         assert!(said.contains("note: waiting for 1 s: no sequencer answers at "), "{cut}: {said}");
-    }
+    };
+    std::thread::scope(|scope| {
+        for cut in ["journal", "counters"] {
+            scope.spawn(move || is_named(cut));
+        }
+    });
 }
 
 /// What somebody does to a file.

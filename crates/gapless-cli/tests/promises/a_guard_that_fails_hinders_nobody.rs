@@ -5,6 +5,7 @@ use crate::program::gapless;
 use gapless::rpc::{CallOptions, CallerOptions, Domain, DomainOptions, Reach};
 use gapless_testkit::process::Process;
 use gapless_testkit::wait::{PATIENCE, until, until_some};
+use rustix::pipe::fcntl_setpipe_size;
 use rustix::process::{Pid, Signal, kill_process};
 use std::fs::File;
 use std::path::Path;
@@ -64,8 +65,10 @@ fn a_stopped_guard_holds_up_no_request_and_no_end() {
     let mut copy = serving(folder, &["true"]);
     let guard = guard(&copy);
     kill_process(guard, Signal::STOP).unwrap();
-    // Each is told with two lines of 8 bytes or more: the pipe of 64 KiB is full long before.
-    call(folder, 5_000);
+    // Each call is told with two lines of 8 bytes or more: a pipe of a page is full long before.
+    let pipe = File::open(format!("/proc/{}/fd/0", guard.as_raw_nonzero())).unwrap();
+    assert_eq!(fcntl_setpipe_size(pipe, 4096), Ok(4096));
+    call(folder, 400);
     copy.interrupt();
     assert!(copy.wait_end("an end by a signal").success());
     let said = errors(folder);

@@ -14,8 +14,8 @@ use std::process::{Command, Stdio};
 #[track_caller]
 fn sessions_become(here: &Path, expected: u64) {
     until(&format!("{expected} sessions"), || {
-        let status: Value = serde_json::from_str(&stream(here, "status --json").good()).unwrap();
-        status["sequencer.sessions"] == expected
+        let counters = program::run(here, &["counters", "stream", "--json"]).good();
+        serde_json::from_str::<Value>(&counters).unwrap()["sequencer.sessions"] == expected
     });
 }
 

@@ -2,24 +2,15 @@
 //! its work.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
-use crate::stream_process::{configured, sequencer, some_lines, stream, stream_command, write_lines};
+use crate::stream_process::{configured, sequencer, some_lines, status_when, stream, stream_command, write_lines};
 use gapless_testkit::process::Process;
-use gapless_testkit::wait::{turn_until, until_some};
+use gapless_testkit::wait::turn_until;
 use serde_json::Value;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-/// The status once it is as `expected` says.
-#[track_caller]
-fn status_when(here: &Path, what: &str, expected: impl Fn(&Value) -> bool) -> Value {
-    until_some(what, || {
-        let status: Value = serde_json::from_str(&stream(here, "status --json").good()).unwrap();
-        expected(&status).then_some(status)
-    })
-}
 
 fn nodes(status: &Value) -> &[Value] {
     status["nodes"].as_array().unwrap()

@@ -164,7 +164,7 @@ fn status_says_whether_it_runs_and_how_far_it_is() {
     let text = stream(here, "status").good();
     assert!(text.lines().any(|line| line.split_whitespace().collect::<Vec<_>>() == ["feed_ended", "yes"]), "{text}");
     assert!(text.starts_with("stream: running\n") || text.contains(": running\n"), "{text}");
-    let mut watch = Process::start(stream_command(here, "status --watch 1 --json").stderr(Stdio::inherit()));
+    let mut watch = Process::start(stream_command(here, "status --watch 0.2 --json").stderr(Stdio::inherit()));
     assert_eq!(object(&watch.line())["last_sequence"], 11);
     assert_eq!(object(&watch.line())["running"], true);
     watch.interrupt();

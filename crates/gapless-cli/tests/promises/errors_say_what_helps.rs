@@ -2,12 +2,10 @@
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{Ended, gapless, run};
-use crate::stream_process::{configured, sequencer, some_lines, stream, stream_command, write_lines};
+use crate::stream_process::{configured, sequencer, some_lines, status_when, stream, stream_command, write_lines};
 use gapless_testkit::process::Process;
-use gapless_testkit::wait::until;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::{Signal, kill_process};
-use serde_json::Value;
 use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
@@ -113,8 +111,7 @@ fn pipes_in_the_place_of_files() {
     File::options().write(true).open(here.join("pipe")).unwrap().write_all(b"a line\n").unwrap();
     assert!(publish.wait_end("a line is published").success());
     let mut publish = Process::start(stream_command(here, "publish pipe").stderr(Stdio::piped()));
-    let status = || serde_json::from_str::<Value>(&stream(here, "status --json").good()).unwrap();
-    until("a session is open", || status()["sequencer.sessions"] == 1);
+    status_when(here, "a session is open", |status| status["sequencer.sessions"] == 1);
     publish.interrupt();
     assert_eq!(publish.wait_end("Ctrl-C ends it").code(), Some(1));
 }

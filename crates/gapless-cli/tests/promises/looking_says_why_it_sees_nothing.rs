@@ -134,13 +134,18 @@ fn a_copy_that_does_not_answer_is_named_by_who_wants_to_change_it() {
     let mut copy = serving(folder.path());
     let process_id = copy.pid().as_raw_nonzero();
     copy.stop();
-    for change in ["suspend", "resume", "drain"] {
-        let pid = process_id.to_string();
-        for words in [&["routes", change, "up"][..], &["routes", change, "up", "--pid", &pid]] {
-            let said = here(folder.path(), words).error(1);
-            assert!(said.ends_with(&format!(": process {process_id} does not answer\n")), "{said}");
+    let is_named = |words: &[&str]| {
+        let said = here(folder.path(), words).error(1);
+        assert!(said.ends_with(&format!(": process {process_id} does not answer\n")), "{said}");
+    };
+    let pid = process_id.to_string();
+    std::thread::scope(|scope| {
+        for change in ["suspend", "resume", "drain"] {
+            let pid = &pid;
+            scope.spawn(move || is_named(&["routes", change, "up"]));
+            scope.spawn(move || is_named(&["routes", change, "up", "--pid", pid]));
         }
-    }
+    });
     copy.kill();
 }
 

@@ -64,7 +64,9 @@ fn piped(folder: &Path, words: &[&str], input: &[u8]) -> std::process::Output {
 
 /// The copies that `gapless top` shows.
 fn copies_in_top(folder: &Path) -> Vec<Value> {
-    let top: Value = serde_json::from_str(&run(folder, &["top", "domain", "--once", "--json"]).good()).unwrap();
+    let top: Value =
+        serde_json::from_str(&run(folder, &["top", "domain", "--interval", "0.05", "--once", "--json"]).good())
+            .unwrap();
     top["directories"][0]["routes"].as_array().unwrap().clone()
 }
 
@@ -128,7 +130,9 @@ fn is_stopped(process_id: &Value) -> bool {
 
 /// The callers that `gapless top` shows.
 fn callers_in_top(folder: &Path) -> Vec<Value> {
-    let top: Value = serde_json::from_str(&run(folder, &["top", "domain", "--once", "--json"]).good()).unwrap();
+    let top: Value =
+        serde_json::from_str(&run(folder, &["top", "domain", "--interval", "0.05", "--once", "--json"]).good())
+            .unwrap();
     top["directories"][0]["calls"].as_array().unwrap().clone()
 }
 

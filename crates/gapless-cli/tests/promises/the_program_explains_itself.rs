@@ -177,37 +177,44 @@ fn what_is_of_a_cluster_is_refused_without_one() {
 
 #[test]
 fn the_examples_of_the_commands_for_calls_work_as_they_stand() {
+    std::thread::scope(|scope| {
+        for command in ["call", "broadcast", "routes", "serve", "top"] {
+            scope.spawn(move || examples_work(command));
+        }
+    });
+}
+
+/// Runs the examples of a command in a directory of their own.
+fn examples_work(command: &str) {
     let directory = tempfile::tempdir().unwrap();
     let folder = std::path::Path::new(env!("CARGO_BIN_EXE_gapless")).parent().unwrap();
     let path = format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
     let has_jq = std::env::split_paths(&path).any(|folder| folder.join("jq").is_file());
-    for command in ["call", "broadcast", "routes", "serve", "top"] {
-        let text = run(directory.path(), &[command, "--help"]).good();
-        let examples = text.split("Examples:\n").nth(1).unwrap().lines().map_while(|line| line.strip_prefix("  "));
-        let mut script = "set -e\ntrap 'kill $all; wait' EXIT\ngapless serve some -- cat & all=$!\n".to_owned();
-        script += "gapless call some 1 --bytes --wait 60\n";
-        for line in examples.filter(|line| has_jq || !line.contains("jq")) {
-            // What stands behind an example in two columns is no part of it; the others of `top` need nodes.
-            let line = line.split("   ").next().unwrap();
-            if command == "top" && !line.contains("--domain") {
-                continue;
-            }
-            let is_endless = line.contains("--watch")
-                || line.starts_with("gapless serve") && !line.contains('&')
-                || line.starts_with("gapless top") && !line.contains("--once");
-            script += &if is_endless {
-                format!("timeout -s INT 1 {line} || [ $? = 124 ]\n")
-            } else {
-                // However slow this machine is.
-                let line = line.replace("sleep 1", "until gapless routes | grep -q who; do sleep 0.1; done");
-                let line = line.replace(" &", " & all=\"$all $!\";").replace("--wait 2", "--wait 60");
-                format!("{}\n", line.trim_end_matches(';'))
-            };
+    let text = run(directory.path(), &[command, "--help"]).good();
+    let examples = text.split("Examples:\n").nth(1).unwrap().lines().map_while(|line| line.strip_prefix("  "));
+    let mut script = "set -e\ntrap 'kill $all; wait' EXIT\ngapless serve some -- cat & all=$!\n".to_owned();
+    script += "gapless call some 1 --bytes --wait 60\n";
+    for line in examples.filter(|line| has_jq || !line.contains("jq")) {
+        // What stands behind an example in two columns is no part of it; the others of `top` need nodes.
+        let line = line.split("   ").next().unwrap();
+        if command == "top" && !line.contains("--domain") {
+            continue;
         }
-        let mut shell = std::process::Command::new("timeout");
-        shell.args(["300", "sh", "-c", &script]).current_dir(directory.path()).env("PATH", &path);
-        shell.env("XDG_RUNTIME_DIR", directory.path()).env_remove("GAPLESS_DOMAIN").stdin(std::process::Stdio::null());
-        let ended = shell.output().unwrap();
-        assert!(ended.status.success(), "{command}: {script}\n{ended:?}");
+        let is_endless = line.contains("--watch")
+            || line.starts_with("gapless serve") && !line.contains('&')
+            || line.starts_with("gapless top") && !line.contains("--once");
+        script += &if is_endless {
+            format!("timeout -s INT 1 {line} || [ $? = 124 ]\n")
+        } else {
+            // However slow this machine is.
+            let line = line.replace("sleep 1", "until gapless routes | grep -q who; do sleep 0.1; done");
+            let line = line.replace(" &", " & all=\"$all $!\";").replace("--wait 2", "--wait 60");
+            format!("{}\n", line.trim_end_matches(';'))
+        };
     }
+    let mut shell = std::process::Command::new("timeout");
+    shell.args(["300", "sh", "-c", &script]).current_dir(directory.path()).env("PATH", &path);
+    shell.env("XDG_RUNTIME_DIR", directory.path()).env_remove("GAPLESS_DOMAIN").stdin(std::process::Stdio::null());
+    let ended = shell.output().unwrap();
+    assert!(ended.status.success(), "{command}: {script}\n{ended:?}");
 }

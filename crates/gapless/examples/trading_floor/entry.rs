@@ -10,7 +10,7 @@ const TOKEN: u128 = 0x0065_6e74_7279 << 64;
 /// Between two orders.
 const ORDER_INTERVAL: Duration = Duration::from_millis(20);
 /// Between two lines in the log.
-const LINE_INTERVAL: Duration = Duration::from_secs(5);
+const LINE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Runs the order entry `entry` until it is over.
 pub fn run(entry: u64, is_over: impl Fn() -> bool) -> Result<(), Failure> {

@@ -4,9 +4,12 @@
 use crate::program::{Ended, gapless};
 use gapless_testkit::ports::{free_port, multicast_group};
 use gapless_testkit::process::Process;
+use gapless_testkit::wait::PATIENCE;
+use serde_json::Value;
 use std::fs::File;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Instant;
 use tempfile::TempDir;
 
 /// Small enough for many at a time.
@@ -64,6 +67,22 @@ pub fn stream_command(directory: &Path, words: &str) -> Command {
     line.extend(words.split(' '));
     line.extend(["--config", "stream.toml"]);
     gapless(directory, &line)
+}
+
+/// Watches `gapless stream status` until it is as `expected` says. Nodes over networks say every 200 ms how they are: a shorter interval
+/// would seldom have the rates of two of them.
+#[track_caller]
+pub fn status_when(directory: &Path, what: &str, expected: impl Fn(&Value) -> bool) -> Value {
+    let mut watch = Process::start(&mut stream_command(directory, "status --json --watch 0.25"));
+    let (lines, begun) = (watch.lines_in_background(), Instant::now());
+    loop {
+        let line = lines.recv_timeout(PATIENCE).unwrap_or_else(|error| panic!("{what}: {error}"));
+        let status = serde_json::from_str(&line).unwrap();
+        if expected(&status) {
+            return status;
+        }
+        assert!(begun.elapsed() < PATIENCE, "{what}: {status}");
+    }
 }
 
 /// `gapless stream WORDS PLACE`, run to its end.
