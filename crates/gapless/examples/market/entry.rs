@@ -145,7 +145,8 @@ pub fn run(options: &Options, place: &Path, entry: u64, lifeline: &Lifeline) -> 
     let mut orders = Orders::new(options.seed, entry);
     let mut accounts =
         Accounts { entry, requests: Vec::new(), answered: 0, position: Position::default(), is_closed: false };
-    node.wait_open(Duration::from_secs(60))?;
+    let is_begun = |node: &StreamNode<AnyLink>| node.can_publish() || lifeline.is_cut();
+    node.poll_until(Duration::from_secs(60), "a session open", is_begun, |_| {})?;
     let pace = Pace { begun: Instant::now(), options: options.clone() };
     let mut line_due = pace.begun;
     let mut has_finished = false;
