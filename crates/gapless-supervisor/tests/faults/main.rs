@@ -1,4 +1,4 @@
-//! Guardian, supervisor, launchers and copies are killed, hundreds of times and at every named crash point: one program,
+//! Guardian, supervisor, launchers and copies are killed, hundreds of times and at every named crash point, and hang: one program,
 //! without a harness, see `gapless_testkit::scenarios`. Slow.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test says where it failed")]
@@ -17,6 +17,7 @@ mod serving_program;
 #[path = "../processes/stand_in.rs"]
 mod stand_in;
 
+mod a_silent_role_is_replaced;
 #[path = "../processes/a_singleton_is_active_once.rs"]
 mod a_singleton_is_active_once;
 #[cfg(debug_assertions)]
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
     gapless_testkit::scenarios::run(vec![
         #[cfg(debug_assertions)]
         each_role_dies_at_every_named_point::module(),
+        a_silent_role_is_replaced::module(),
         a_singleton_is_active_once::module(rounds(2_000, 500)),
         logs_stay_below_their_limit::module(1024),
         whoever_is_killed_nothing_starts_twice::module(rounds(2_000, 500)),

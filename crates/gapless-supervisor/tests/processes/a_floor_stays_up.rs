@@ -25,7 +25,6 @@ pub fn module() -> Module {
         .scenario("a_copy_that_dies_is_back_and_counted", a_copy_that_dies_is_back_and_counted)
         .scenario("a_killed_supervisor_is_back_in_control", a_killed_supervisor_is_back_in_control)
         .scenario("a_killed_guardian_is_back_and_ends_are_seen", a_killed_guardian_is_back_and_ends_are_seen)
-        .scenario("without_a_guardian_it_answers_and_sees_ends", without_a_guardian_it_answers_and_sees_ends)
         .scenario("without_both_nothing_restarts_until_up", without_both_nothing_restarts_until_up)
         .scenario("while_nobody_watches_what_was_remembered_is_known", what_was_remembered_is_known)
         .scenario("who_waits_for_a_supervisor_is_told_when_nobody_is_left", told_when_nobody_is_left)
@@ -126,31 +125,6 @@ fn a_killed_guardian_is_back_and_ends_are_seen() {
     kill(find(&after, "a.1").process_id.unwrap(), Signal::KILL);
     let after = wait_for(&place, "it is back", |status| find(status, "a.1").restarts == 2 && are_ready(status, 2));
     assert_eq!(find(&after, "a.1").last_end, Some(End::Status(EndStatus::Signaled { signal: 9, has_core: false })));
-    down(&place);
-}
-
-fn without_a_guardian_it_answers_and_sees_ends() {
-    let place = place();
-    up(&place, &[process(&place, "a", STAY, "copies = 2")]);
-    let before = wait_for(&place, "all are ready", |status| are_ready(status, 2));
-    // Another guardian runs, and does not answer.
-    let supervisor = place.wait_for_role(RoleLock::Supervisor);
-    kill(supervisor, Signal::STOP);
-    let guardian = place.wait_for_role(RoleLock::Guardian);
-    kill(guardian, Signal::KILL);
-    until("it is dead", || place.running_as(RoleLock::Guardian).is_none());
-    start_if_missing(&place.directory, &roles(), PATIENCE).unwrap();
-    let guardian = place.wait_for_role(RoleLock::Guardian);
-    kill(guardian, Signal::STOP);
-    kill(supervisor, Signal::CONT);
-    kill(find(&before, "a.1").process_id.unwrap(), Signal::KILL);
-    let alone = wait_for(&place, "its end is seen", |status| find(status, "a.1").last_end == Some(End::Unseen));
-    assert_eq!(alone.supervisor.supervisor_process_id, Some(supervisor));
-    // On a busy machine it has been replaced meanwhile, because it is silent.
-    assert_ne!(alone.supervisor.guardian_process_id, Some(guardian));
-    kill_if_there(guardian, Signal::CONT);
-    let after = wait_for(&place, "it is back", |status| are_ready(status, 2));
-    assert_eq!(find(&after, "a.2").process_id, find(&before, "a.2").process_id);
     down(&place);
 }
 

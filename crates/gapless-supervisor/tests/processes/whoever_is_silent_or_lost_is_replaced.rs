@@ -1,5 +1,5 @@
-//! A supervisor or guardian that lives and says nothing is killed, a socket whose file was removed is opened again, and what
-//! no file tells of any more does not run twice.
+//! A silent supervisor or guardian holds up no command, a socket whose file was removed is opened again, and copies whose files were
+//! removed do not run twice. `faults` waits until a silent one is killed.
 
 use super::copy_program::{NOTIFY, STAY};
 use super::floor::{are_ready, down, find, lives, pids, place, process, up, wait_for, write};
@@ -13,14 +13,10 @@ use gapless_testkit::scenarios::Module;
 use gapless_testkit::wait::{PATIENCE, until, until_some};
 use rustix::fs::{FileType, Mode};
 use rustix::process::Signal;
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 pub fn module() -> Module {
     Module::new(module_path!())
-        .scenario("a_stopped_supervisor_is_replaced", || a_stopped_role_is_replaced(RoleLock::Supervisor))
-        .scenario("a_stopped_guardian_is_replaced", || a_stopped_role_is_replaced(RoleLock::Guardian))
-        .scenario("one_stopped_at_its_start_is_replaced", one_stopped_at_its_start_is_replaced)
         .scenario("a_pipe_as_log_of_events_holds_up_nobody", a_pipe_as_log_of_events_holds_up_nobody)
         .scenario("an_end_is_not_awaited_from_the_silent", an_end_is_not_awaited_from_the_silent)
         .scenario("a_stop_that_is_not_written_down_is_told", a_stop_that_is_not_written_down_is_told)
@@ -28,49 +24,6 @@ pub fn module() -> Module {
         .scenario("a_copy_whose_files_were_removed_does_not_run_twice", a_copy_whose_files_were_removed)
         .scenario("a_removed_directory_is_not_made_anew_while_copies_run", a_removed_directory)
         .scenario("up_takes_over_from_those_who_are_just_dying", up_takes_over_from_the_dying)
-}
-
-fn a_stopped_role_is_replaced(role_lock: RoleLock) {
-    let place = place();
-    up(&place, &[process(&place, "a", STAY, "copies = 2")]);
-    let before = wait_for(&place, "all are ready", |status| are_ready(status, 2));
-    let victim = place.wait_for_role(role_lock);
-    // Long enough that each has asked the other whether it hears.
-    std::thread::sleep(Duration::from_millis(1500));
-    kill(victim, Signal::STOP);
-    until("another is there", || place.running_as(role_lock).is_some_and(|pid| pid != victim));
-    assert!(!lives(victim));
-    let after = wait_for(&place, "it is in control", |status| are_ready(status, 2));
-    assert_eq!(pids(&after), pids(&before), "it is none of the copies' affairs");
-    kill(find(&after, "a.1").process_id.unwrap(), Signal::KILL);
-    wait_for(&place, "a.1 is back", |status| find(status, "a.1").restarts == 1 && are_ready(status, 2));
-    down(&place);
-}
-
-/// Numbers of the processes that this one has started.
-fn children(pid: u32) -> BTreeSet<u32> {
-    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
-    let of_task = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("children")).unwrap_or_default();
-    let listed = tasks.flatten().map(of_task).collect::<String>();
-    listed.split_whitespace().map(|number| number.parse().unwrap()).collect()
-}
-
-fn one_stopped_at_its_start_is_replaced() {
-    let place = place();
-    up(&place, &[process(&place, "a", STAY, "")]);
-    let before = wait_for(&place, "it is ready", |status| are_ready(status, 1));
-    let guardian = place.wait_for_role(RoleLock::Guardian);
-    let known = children(guardian);
-    kill(place.wait_for_role(RoleLock::Supervisor), Signal::KILL);
-    // Before it runs its own program, the guardian waits for it.
-    let words = |pid: u32| std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let runs = |pid: &&u32| !words(**pid).is_empty() && words(**pid) != words(guardian);
-    let next = until_some("the next one", || children(guardian).difference(&known).find(runs).copied());
-    kill(next, Signal::STOP);
-    kill(find(&before, "a.1").process_id.unwrap(), Signal::KILL);
-    wait_for(&place, "a.1 is back", |status| find(status, "a.1").restarts == 1 && are_ready(status, 1));
-    assert!(!lives(next));
-    down(&place);
 }
 
 fn a_pipe_as_log_of_events_holds_up_nobody() {
