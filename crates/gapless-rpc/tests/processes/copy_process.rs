@@ -25,6 +25,8 @@ pub enum Ask {
     Panic,
     /// An answer after so many milliseconds; what is left of the call's time before it sleeps.
     Sleep(u64),
+    /// The process id, as soon as that file exists.
+    WaitForFile(String),
     /// Whether the caller's patience has ended while it slept.
     SleepUntilCancelled,
     /// The request goes on to that route.
@@ -61,6 +63,12 @@ fn answer(domain: &Domain, ask: Ask, context: &CallContext) -> Result<Told, Reje
             let left = context.remaining().unwrap_or_default();
             std::thread::sleep(Duration::from_millis(milliseconds));
             Told::Left(left.as_millis() as u64)
+        }
+        Ask::WaitForFile(path) => {
+            while !Path::new(&path).exists() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            Told::Number(std::process::id().into())
         }
         Ask::SleepUntilCancelled => {
             while !context.is_cancelled() {

@@ -149,7 +149,7 @@ fn a_broadcast_names_it() {
     });
     hung.stop();
     let second = Duration::from_secs(1);
-    for (timeout, is_awaited) in [(PATIENCE, false), (second, false), (PATIENCE, true), (second, true)] {
+    let broadcast = |timeout: Duration, is_awaited: bool| {
         let domain = Domain::open_directory(&path, DomainOptions::default()).unwrap();
         let call = CallOptions { timeout: Some(timeout), ..CallOptions::default() };
         let options = CallerOptions { call, ..CallerOptions::default() };
@@ -165,7 +165,13 @@ fn a_broadcast_names_it() {
         let pings = caller.query_copies(CopyQuery::Ping).unwrap();
         assert_eq!(pings.iter().filter(|ping| ping.is_ok()).count(), 1, "{pings:?}");
         assert_eq!(pings.len(), 2, "{pings:?}");
-    }
+    };
+    // Side by side: each waits until the stopped process is known to be silent.
+    std::thread::scope(|threads| {
+        for (timeout, is_awaited) in [(PATIENCE, false), (second, false), (PATIENCE, true), (second, true)] {
+            threads.spawn(move || broadcast(timeout, is_awaited));
+        }
+    });
     hung.signal(Signal::CONT);
 }
 

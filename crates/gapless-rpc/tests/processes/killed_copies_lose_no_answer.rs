@@ -186,16 +186,18 @@ fn a_repetition_waits_for_a_copy() {
         let said = caller.query_copies(CopyQuery::Statistics).unwrap();
         said.iter().any(|said| said.as_ref().is_ok_and(|said| said.contains(&format!("\"in_flight\":{count}"))))
     };
-    // Long enough to be killed in it; one worker more says how many sleep.
-    let sleep = Ask::Sleep(4_000);
+    // Answered by the successor alone; one worker more says how many wait.
+    let gate = folder.path().join("gate");
+    let wait = Ask::WaitForFile(gate.to_str().unwrap().to_owned());
     let blocking = {
-        let (caller, sleep) = (caller.clone(), sleep.clone());
-        std::thread::spawn(move || caller.call(sleep))
+        let (caller, wait) = (caller.clone(), wait.clone());
+        std::thread::spawn(move || caller.call(wait))
     };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
-    let task = runtime.spawn(caller.start(sleep.clone()));
-    let keyed = caller.start_with(sleep.clone(), &CallOptions { key: Some(7), ..waits.clone() });
-    let hurried = CallOptions { timeout: Some(Duration::from_secs(5)), ..waits };
+    let task = runtime.spawn(caller.start(wait.clone()));
+    let keyed = caller.start_with(wait, &CallOptions { key: Some(7), ..waits.clone() });
+    until("three have begun", || in_flight(&caller, 3));
+    let hurried = CallOptions { timeout: Some(Duration::from_secs(3)), ..waits };
     let no_copy_in_time = caller.start_with(Ask::SleepUntilCancelled, &hurried);
     until("all four have begun", || in_flight(&caller, 4));
     copy.kill();
@@ -204,9 +206,10 @@ fn a_repetition_waits_for_a_copy() {
     assert_eq!(at_once, Err(CallError::no_route("route")), "the others wait for a copy");
     let late = no_copy_in_time.wait();
     assert!(matches!(late, Err(CallError::TimedOut { begun: true, .. })), "{late:?}");
+    std::fs::write(gate, "").unwrap();
     let _successor = start(&path, 4, &["route"]);
     for told in [blocking.join().unwrap(), runtime.block_on(task).unwrap(), keyed.wait()] {
-        assert!(matches!(told, Ok(Told::Left(_))), "{told:?}");
+        assert!(matches!(told, Ok(Told::Number(_))), "{told:?}");
     }
     let counted = caller.statistics();
     assert_eq!(

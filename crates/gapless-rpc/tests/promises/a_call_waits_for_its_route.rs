@@ -139,7 +139,7 @@ fn one_in_a_handler_has_no_more_time_than_its_handler() {
         give.send(waiting(inner.start(number))).unwrap();
         Ok(number)
     });
-    let time = Duration::from_secs(3);
+    let time = Duration::from_millis(1_500);
     let outer = domain.caller::<u64, u64>("outer").unwrap();
     assert_eq!(outer.call_with(7, &CallOptions { timeout: Some(time), ..CallOptions::default() }), Ok(7));
     let outcome = given.recv().unwrap().wait();

@@ -37,14 +37,15 @@ fn front(domain: &Domain) -> [ServedRoute; 2] {
         .map(Result::unwrap)
 }
 
-fn brief() -> CallOptions {
-    CallOptions { timeout: Some(Duration::from_secs(3)), ..CallOptions::default() }
-}
+/// Time for a call that ends by its timeout.
+const BRIEF: Duration = Duration::from_millis(1_500);
 
 /// What a caller of `front` is told, wherever that and the routes behind it are.
 fn is_told(reach: &str, caller: &Caller<u64, u64>, back: &Back) {
     let [to_back, to_nowhere, to_no_name, round, suspended] =
-        [0, 1, 2, 3, 4].map(|number| caller.call_with(number, &brief()));
+        [(0, PATIENCE), (1, PATIENCE), (2, PATIENCE), (3, PATIENCE), (4, BRIEF)].map(|(number, timeout)| {
+            caller.call_with(number, &CallOptions { timeout: Some(timeout), ..CallOptions::default() })
+        });
     assert_eq!(to_back, Ok(1), "{reach}");
     assert_eq!(back.seen.recv_timeout(PATIENCE), Ok((0, 1)), "{reach}");
     let to_nowhere = to_nowhere.unwrap_err();
