@@ -93,7 +93,7 @@ fn send_and_take(client: &mut Client, session: SessionKey, messages: u64) {
 
 #[test]
 fn steady_state_allocates_nothing() {
-    let counted = rounds(50_000, 5_000);
+    let counted = rounds(50_000, 2_000);
     for tier in [Tier::Memory, Tier::Journal, Tier::Sync] {
         let directory = tempfile::tempdir().unwrap();
         let options = ServiceHostOptions {

@@ -206,6 +206,8 @@ mod tests {
         let mut broker = start(directory.path(), "echo the port is taken; exit 1");
         let error = broker.wait_until_up(|| None::<()>, &|| false).unwrap_err().to_string();
         assert_eq!(error, "sh has ended: the port is taken");
+        // The end of the next one waits for all that work in its directory.
+        drop(broker);
         let mut broker = start(directory.path(), "sleep 1000");
         let error = broker.wait_until_up(|| None::<()>, &|| true).unwrap_err().to_string();
         assert!(error.contains("interrupted"), "{error}");
