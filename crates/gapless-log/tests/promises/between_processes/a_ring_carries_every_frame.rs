@@ -3,9 +3,16 @@
 use super::messages::{self, Progress};
 use super::peer::{Peer, Place, memory};
 use gapless_log::{StreamIdentity, ring};
+use gapless_testkit::random::rounds;
 
-const MESSAGES: u64 = 20_000;
-const ROUND_TRIPS: u64 = 2_000;
+fn messages_in_all() -> u64 {
+    rounds(20_000, 4_000)
+}
+
+fn round_trips() -> u64 {
+    rounds(2_000, 400)
+}
+
 /// So small that it wraps and fills all the time.
 const CAPACITY: usize = 8192;
 
@@ -16,7 +23,8 @@ fn one_way_with_fragments_in_order() {
         let mut peer = Peer::start("publish", &place, &[("ring", reader.fd())]);
         writer.leave_to_peer();
         let mut progress = Progress::default();
-        while progress.message < MESSAGES {
+        let messages = messages_in_all();
+        while progress.message < messages {
             if !progress.take(&mut reader) {
                 peer.wait_a_little();
             }
@@ -30,7 +38,7 @@ fn one_way_with_fragments_in_order() {
 /// The publisher's part.
 pub fn publish() {
     let mut writer = memory(0).writer().unwrap();
-    for message in 0..MESSAGES {
+    for message in 0..messages_in_all() {
         messages::publish(&mut writer, message);
     }
 }
@@ -44,7 +52,7 @@ fn back_and_forth() {
         pinged.leave_to_peer();
         pong.leave_to_peer();
         let mut progress = Progress::default();
-        for message in 0..ROUND_TRIPS {
+        for message in 0..round_trips() {
             messages::publish(&mut ping, message);
             while progress.message == message {
                 if !progress.take(&mut ponged) {
