@@ -9,6 +9,7 @@ mod replication_model;
 
 mod a_broken_link_is_made_anew;
 mod a_cluster_of_an_earlier_format_goes_on;
+mod a_lost_partner_does_no_harm;
 mod a_member_that_ends_while_it_fetches_starts_again;
 mod a_new_member_sleeps_until_it_meets_the_others;
 mod a_segment_of_many_entries_is_read_again;
@@ -24,4 +25,3 @@ mod messages_arrive_whole_and_in_order;
 mod replication_and_membership_hold;
 mod starts_without_a_frame_fill_no_journal;
 mod what_a_quorum_has_is_kept;
-mod who_lost_something_does_no_harm;

@@ -17,6 +17,7 @@ mod node;
 mod world;
 
 use gapless_testkit::random::{rounds, seeds};
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use world::{Tally, World, has_mutant};
 
@@ -24,24 +25,41 @@ const SEEDS: u64 = 1_000;
 /// The number of seeds of a run with every change.
 const FEWER_SEEDS: u64 = 100;
 
-#[test]
-fn under_faults_and_after_healing() {
-    let seeds = seeds(rounds(SEEDS, FEWER_SEEDS));
-    let tried = seeds.end - seeds.start;
+/// Runs these seeds.
+fn all(seeds: Range<u64>) -> Tally {
     let mut sum = Tally::default();
     for seed in seeds {
         let outcome = catch_unwind(AssertUnwindSafe(|| World::new(seed).run()));
         let Ok(tally) = outcome else { panic!("GAPLESS_SEED={seed} replays this (the reason is above)") };
-        sum.released += tally.released;
-        sum.crashes += tally.crashes;
-        sum.power_losses += tally.power_losses;
-        sum.cuts += tally.cuts;
-        sum.restored += tally.restored;
-        sum.changes += tally.changes;
-        sum.transfers += tally.transfers;
-        sum.refused += tally.refused;
-        sum.early += tally.early;
+        add(&mut sum, &tally);
     }
+    sum
+}
+
+fn add(sum: &mut Tally, tally: &Tally) {
+    sum.released += tally.released;
+    sum.crashes += tally.crashes;
+    sum.power_losses += tally.power_losses;
+    sum.cuts += tally.cuts;
+    sum.restored += tally.restored;
+    sum.changes += tally.changes;
+    sum.transfers += tally.transfers;
+    sum.refused += tally.refused;
+    sum.early += tally.early;
+}
+
+#[test]
+fn under_faults_and_after_healing() {
+    let seeds = seeds(rounds(SEEDS, FEWER_SEEDS));
+    let tried = seeds.end - seeds.start;
+    // The other half runs on another core.
+    let middle = seeds.start + tried / 2;
+    let halves = [seeds.start..middle, middle..seeds.end];
+    let halves = std::thread::scope(|scope| {
+        halves.map(|seeds| scope.spawn(move || all(seeds))).map(|half| half.join().expect("it has said why"))
+    });
+    let mut sum = Tally::default();
+    halves.into_iter().for_each(|half| add(&mut sum, &half));
     println!("{sum:?}");
     // Each kind of event must have happened, or the run would show little.
     if tried >= FEWER_SEEDS {
