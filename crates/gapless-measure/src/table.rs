@@ -405,7 +405,7 @@ pub fn microseconds(ns: u64) -> String {
     match ns {
         0..10_000 => format!("{us:.2}"),
         10_000..100_000 => format!("{us:.1}"),
-        _ => grouped((ns + 500) / 1000),
+        _ => grouped(ns / 1000 + u64::from(ns % 1000 >= 500)),
     }
 }
 
@@ -533,6 +533,7 @@ mod tests {
         assert_eq!(microseconds(310), "0.31");
         assert_eq!(microseconds(80_000), "80.0");
         assert_eq!(microseconds(765_499), "765");
+        assert_eq!(microseconds(u64::MAX), "18,446,744,073,709,552");
     }
 
     #[test]

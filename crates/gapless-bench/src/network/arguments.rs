@@ -1,6 +1,6 @@
 //! The options of `gapless bench network`.
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use gapless_measure::Result;
 use gapless_measure::published::mercury::{PAYLOADS, PublishedPayload};
 use gapless_measure::reporting::OutputArguments;
@@ -18,6 +18,17 @@ const CALLS_MIN: u64 = 50;
 /// Calls one at a time.
 const LONE_CALLS: u64 = 2_000;
 const LONE_CALLS_QUICK: u64 = 200;
+/// Calls with which Java compiles its hot code.
+const JAVA_WARM_UP: u64 = 40_000;
+
+/// System whose calls are measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum System {
+    /// This program: two domains with a bridge each
+    Gapless,
+    /// Two plain Java clients, which call as `ReplyingKafkaTemplate` does
+    Java,
+}
 
 /// Options of the benchmark.
 #[derive(Debug, Clone, Default, Args)]
@@ -29,9 +40,13 @@ pub struct NetworkArguments {
     #[arg(long, value_name = "CALLS", value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     pub calls: Option<u64>,
 
-    /// Brokers that run already, as host:port,host:port [default: one is started]
+    /// Brokers that run already, as host:port,host:port; topics of the run are removed at its end [default: one is started]
     #[arg(long, value_name = "ADDRESSES")]
     pub brokers: Option<String>,
+
+    /// Only these systems
+    #[arg(long, value_name = "SYSTEM,...", value_delimiter = ',')]
+    pub systems: Vec<System>,
 }
 
 /// Plan of the measurement.
@@ -44,12 +59,18 @@ pub(super) struct Plan {
     pub(super) cycles: (usize, usize),
     /// The same for the sizes of the picture.
     pub(super) curve_cycles: (usize, usize),
+    /// The same for Java clients, which have warmed up before.
+    pub(super) java_cycles: (usize, usize),
+    /// Calls with which Java compiles its hot code.
+    pub(super) java_warm_up: u64,
     /// Published sizes.
     pub(super) sizes: Vec<PublishedPayload>,
     /// Sizes of the picture, bytes.
     pub(super) curve: Vec<usize>,
+    /// Calls one at a time; 0 for none.
     pub(super) lone_calls: u64,
     pub(super) brokers: Option<String>,
+    pub(super) systems: Vec<System>,
 }
 
 impl NetworkArguments {
@@ -60,17 +81,29 @@ impl NetworkArguments {
     pub(super) fn plan(&self) -> Result<Plan> {
         self.output.check()?;
         let quick = self.output.quick;
+        let is_chosen = |system: &&System| self.systems.is_empty() || self.systems.contains(system);
         Ok(Plan {
             calls: self.calls,
             cycle_bytes: if quick { CYCLE_BYTES_QUICK } else { CYCLE_BYTES },
             calls_max: if quick { CALLS_MAX_QUICK } else { CALLS_MAX },
             cycles: (10, 2),
-            curve_cycles: (5, 1),
+            curve_cycles: (4, 1),
+            java_cycles: (5, 1),
+            java_warm_up: if quick { CALLS_MAX_QUICK } else { JAVA_WARM_UP },
             sizes: PAYLOADS.to_vec(),
             curve: CURVE.step_by(if quick { 10 } else { 1 }).map(|exponent| 1 << exponent).collect(),
             lone_calls: if quick { LONE_CALLS_QUICK } else { LONE_CALLS },
             brokers: self.brokers.clone(),
+            systems: System::value_variants().iter().filter(is_chosen).copied().collect(),
         })
+    }
+
+    /// The plan for the least published size alone, without peers and lone calls.
+    pub(super) fn least_plan(&self) -> Result<Plan> {
+        let plan = self.plan()?;
+        let sizes = PAYLOADS[..1].to_vec();
+        let systems = vec![System::Gapless];
+        Ok(Plan { cycles: (5, 1), sizes, curve: Vec::new(), lone_calls: 0, systems, ..plan })
     }
 }
 
@@ -78,6 +111,23 @@ impl Plan {
     /// Calls of a cycle.
     pub(super) fn calls(&self, size: usize) -> u64 {
         self.calls.unwrap_or_else(|| (self.cycle_bytes / size as u64).clamp(CALLS_MIN, self.calls_max))
+    }
+
+    pub(super) fn has(&self, system: System) -> bool {
+        self.systems.contains(&system)
+    }
+
+    /// Sizes one way and two ways, with the published figures of each where there are any.
+    pub(super) fn each_size(&self) -> Vec<([usize; 2], Option<PublishedPayload>)> {
+        let published = self.sizes.iter().map(|size| ([size.one_way, size.two_way], Some(*size)));
+        // The sizes of the picture are those of our own calls.
+        let curve = self.curve.iter().filter(|_| self.has(System::Gapless)).map(|size| ([*size; 2], None));
+        published.chain(curve).collect()
+    }
+
+    /// Steps of the measurement, for its bar.
+    pub(super) fn steps(&self) -> usize {
+        1 + self.systems.len() + usize::from(self.lone_calls > 0) + 2 * self.each_size().len()
     }
 }
 
@@ -91,5 +141,17 @@ mod tests {
         assert_eq!([72, 10_069, 500_071, 1 << 30].map(|size| plan.calls(size)), [10_000, 2_979, 59, 50]);
         assert_eq!((plan.cycles, plan.curve.len()), ((10, 2), 11));
         assert_eq!(NetworkArguments { calls: Some(7), ..NetworkArguments::default() }.plan().unwrap().calls(72), 7);
+    }
+
+    #[test]
+    fn java_alone_has_the_published_sizes() {
+        let of = |systems: &[System]| NetworkArguments { systems: systems.to_vec(), ..NetworkArguments::default() };
+        let java = of(&[System::Java]).plan().unwrap();
+        assert!(java.has(System::Java) && !java.has(System::Gapless));
+        assert!(java.each_size().iter().all(|(_, published)| published.is_some()));
+        let both = of(&[]).plan().unwrap();
+        assert_eq!((both.each_size().len(), both.steps()), (15, 34));
+        let least = of(&[]).least_plan().unwrap();
+        assert_eq!((least.steps(), least.systems, least.each_size().len()), (4, vec![System::Gapless], 1));
     }
 }

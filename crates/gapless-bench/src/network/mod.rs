@@ -1,40 +1,43 @@
 //! `gapless bench network`: calls between two domains with a bridge each, over Kafka, by the size of the payload, next to bare clients of the same
-//! broker in the same run.
+//! broker and a pair of plain Java clients in the same run.
 //!
 //! | module | what lives there |
 //! |---|---|
 //! | `arguments` | its options |
+//! | `goals` | the goals, and rows judged by them |
 //! | `places` | the broker, the domains, bridges and server |
+//! | `java` | the pair of plain Java clients |
+//! | `rows` | rows of a system |
 //! | `table` | the printed table, and the picture |
 
 mod arguments;
+mod goals;
+mod java;
 mod places;
+mod rows;
 mod table;
 
 pub use arguments::NetworkArguments;
+pub(crate) use places::find_kafka;
 
-use arguments::Plan;
-use gapless_load::network::bare::{BARE_PAIR, BARE_ROUND_TRIP, BarePair};
-use gapless_load::network::failed;
+use arguments::{Plan, System};
+use gapless_load::network::bare::{BARE_ROUND_TRIP, BarePair};
+use gapless_load::network::{NAME, failed};
 use gapless_load::rpc::payloads::content::Payloads;
-use gapless_load::rpc::payloads::cycles::{self, Cycles, forked_max};
-use gapless_load::rpc::payloads::served::{TWO_WAY, WORKERS};
+use gapless_load::rpc::payloads::cycles::forked_max;
+use gapless_load::rpc::payloads::served::TWO_WAY;
 use gapless_measure::histogram::LatencyHistogram;
 use gapless_measure::published::mercury::PublishedPayload;
-use gapless_measure::reporting::{Run, Shown, check_interrupted, keys, put, put_rates};
-use gapless_measure::{CpuPerMessage, FloorRow, Result, Row, RowConfig};
-use gapless_rpc::{CallOptions, Reach};
-use places::Places;
+use gapless_measure::reporting::{Run, Shown, check_interrupted, not_measured, put};
+use gapless_measure::{Result, Row};
+use gapless_rpc::CallOptions;
+use java::JavaClients;
+use places::{Broker, Ends};
+use rows::EndsCpu;
 use serde_json::json;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-/// Times the greatest published figure, by the size: the goal.
-const GOALS: [(usize, f64); 4] = [(72, 20.0), (10_069, 5.0), (100_071, 3.0), (500_071, 3.0)];
-/// Share of the rate of the bare pair: the goal.
-const SHARE_OF_BARE: f64 = 0.6;
-/// Times the bare round trip at p50: the goal.
-const LATENCY_GOAL: f64 = 1.3;
 /// Bytes of a payload that one record of a broker's default limit holds: calls go in segments beyond, bare clients not at all.
 const BARE_BYTES_MAX: usize = 900_000;
 /// Bytes of a lone call.
@@ -46,162 +49,186 @@ const LONE_BYTES: usize = 256;
 /// A broker that cannot be started or fails, a process that ends too early, a call that fails, a report or a picture that cannot be written.
 pub fn run(arguments: &NetworkArguments, interrupted: &AtomicBool) -> Result<String> {
     let plan = arguments.plan()?;
-    let steps = 2 + (plan.sizes.len() + plan.curve.len()) * 2;
-    let shown = Shown { benchmark: "network", steps, notes: table::notes(&plan), text: table::text, draw: table::draw };
+    let shown = Shown {
+        benchmark: NAME,
+        steps: plan.steps(),
+        notes: table::notes(&plan),
+        text: table::text,
+        draw: table::draw,
+    };
     Ok(Run::of(shown, &arguments.output, interrupted, |run| measure(&plan, run))?.1)
 }
 
+/// Measures our calls of the least published size for another benchmark, one way and two ways.
+///
+/// # Errors
+/// As of [`run`].
+pub(crate) fn least(arguments: &NetworkArguments, run: &mut Run<'_>) -> Result<()> {
+    measure(&arguments.least_plan()?, run)
+}
+
 fn measure(plan: &Plan, run: &mut Run<'_>) -> Result<()> {
-    run.next("broker and bridges start")?;
-    let places = Places::start(plan, run.interrupted)?;
-    let bare = BarePair::open(&places.brokers)?;
-    let callers = cycles::Callers::new(&places.domain, Reach::OtherProcesses)?;
-    let mut measurement = Measurement { plan, callers, bare, places };
-    measurement.lone_calls(run)?;
-    for published in &plan.sizes {
-        measurement.one_size(run, (published.one_way, published.two_way), Some(published))?;
+    let interrupted = run.interrupted;
+    run.next("broker starts")?;
+    let broker = Broker::start(plan, interrupted)?;
+    let bare = BarePair::open(&broker.addresses, broker.topics.bare())?;
+    let (mut ends, mut java) = (None, None);
+    if plan.has(System::Gapless) {
+        run.next("bridges start")?;
+        ends = Some(Ends::start(&broker, interrupted)?);
     }
-    for &size in &plan.curve {
-        measurement.one_size(run, (size, size), None)?;
+    if plan.has(System::Java) {
+        run.next("Java clients start")?;
+        java = peer(run, JavaClients::start(&broker, plan, interrupted))?;
+    }
+    let mut measurement = Measurement { plan, ends, java, bare, _broker: broker };
+    if plan.lone_calls > 0 {
+        measurement.lone_calls(run)?;
+    }
+    for (sizes, published) in plan.each_size() {
+        for (way, bytes) in sizes.into_iter().enumerate() {
+            run.next(&format!("{bytes} B, {}", if way == 0 { "one way" } else { "two ways" }))?;
+            measurement.one_size(run, (bytes, way + 1), published.as_ref())?;
+        }
     }
     Ok(())
 }
 
-/// Clients end before the broker and the domain that they use.
+/// Systems next to each other. Clients end before the broker and the domain that they use.
 struct Measurement<'a> {
     plan: &'a Plan,
-    callers: cycles::Callers,
+    ends: Option<Ends<'a>>,
+    java: Option<JavaClients<'a>>,
     bare: BarePair,
-    places: Places<'a>,
+    _broker: Broker<'a>,
 }
 
 impl Measurement<'_> {
-    /// Calls one at a time, next to bare round trips.
+    /// Calls one at a time, next to bare round trips. A quarter more warms up.
     fn lone_calls(&mut self, run: &mut Run<'_>) -> Result<()> {
         run.next("lone calls")?;
-        let caller = self.places.domain.caller::<Vec<u8>, Vec<u8>>(TWO_WAY).map_err(failed)?;
-        let payloads = Payloads::new(LONE_BYTES);
         let count = self.plan.lone_calls;
-        let (mut latencies, mut wrong) = (LatencyHistogram::default(), 0);
-        for number in 0..count + count / 4 {
-            check_interrupted("network", run.interrupted)?;
-            let request = payloads.of(number).to_vec();
-            let begun = Instant::now();
-            let reply = caller.call_with(request, &CallOptions::default()).map_err(failed)?;
-            let took = begun.elapsed();
-            wrong += u64::from(reply != payloads.of(number));
-            // The first fifth warms up.
-            if number >= count / 4 {
-                latencies.record(took.as_nanos() as u64);
+        let warm_up = count / 4;
+        self.bare.exchange((LONE_BYTES, 2), 1, warm_up)?;
+        let bare = self.bare.exchange((LONE_BYTES, 2), 1, count)?;
+        let floor = bare.latencies.floor_row(BARE_ROUND_TRIP, LONE_BYTES as u64).filter(|_| bare.wrong == 0);
+        let mut rows = Vec::new();
+        if let Some(ends) = &self.ends {
+            let (latencies, wrong) = lone_calls(ends, (warm_up, count), run.interrupted)?;
+            let mut row = rows::lone_calls(System::Gapless, LONE_BYTES, &latencies, wrong);
+            if let Some(floor) = &floor {
+                goals::judge_latency(&mut row, floor);
+            }
+            rows.push(row);
+        }
+        if let Some(java) = &mut self.java {
+            let measured = java.lone_calls(LONE_BYTES, (warm_up, count));
+            match peer(run, measured)? {
+                Some((latencies, wrong)) => {
+                    let mut row = rows::lone_calls(System::Java, LONE_BYTES, &latencies, wrong);
+                    floor.iter().for_each(|floor| row.compare_with(floor));
+                    rows.push(row);
+                }
+                None => self.java = None,
             }
         }
-        self.bare.exchange((LONE_BYTES, 2), 1, count / 4)?;
-        let bare = self.bare.exchange((LONE_BYTES, 2), 1, count)?;
-        let floor = bare.latencies.floor_row(BARE_ROUND_TRIP, LONE_BYTES as u64);
-        let extra = json!({ "ends": "Kafka", "in_flight": 1, "workers": WORKERS });
-        let config = RowConfig {
-            mode: Some("lone_call".to_owned()),
-            payload_bytes: Some(LONE_BYTES as u64),
-            count: Some(count),
-            extra: keys(extra),
-            ..RowConfig::default()
-        };
-        let mut row = Row {
-            config,
-            latency_ns: latencies.latency_ns(),
-            sent: Some(count),
-            verified: Some(wrong + bare.wrong == 0),
-            ..Row::default()
-        };
-        let ratio = latencies.percentile_ns(50.0) as f64 / bare.latencies.percentile_ns(50.0).max(1) as f64;
-        row.floor_ratio = Some((ratio * 100.0).round() / 100.0);
-        row.floor_name = Some(BARE_ROUND_TRIP.to_owned());
-        put(&mut row, "target_floor_ratio_max", LATENCY_GOAL);
-        put(&mut row, "target_met", ratio <= LATENCY_GOAL);
         run.report.floor.extend(floor);
-        run.add(row, &table::COLUMNS);
+        rows.into_iter().for_each(|row| run.add(row, &table::COLUMNS));
         Ok(())
     }
 
-    /// The rows of one size, one way and two ways.
+    /// Calls of one size in flight together, next to the bare pair.
     fn one_size(
         &mut self,
         run: &mut Run<'_>,
-        (one_way, two_way): (usize, usize),
+        size: (usize, usize),
         published: Option<&PublishedPayload>,
     ) -> Result<()> {
-        for (way, size) in [one_way, two_way].into_iter().enumerate() {
-            run.next(&format!("{size} B, {}", if way == 0 { "one way" } else { "two ways" }))?;
-            let calls = self.plan.calls(size);
-            let bare = match size <= BARE_BYTES_MAX {
-                true => Some(self.bare.exchange((size, way + 1), forked_max(size), calls * 2)?),
-                false => None,
-            };
-            let before = self.places.cpu_ns()?;
+        let (bytes, ways) = size;
+        let calls = self.plan.calls(bytes);
+        let mut floor = None;
+        if bytes <= BARE_BYTES_MAX {
+            floor = rows::bare_pair(size, &self.bare.exchange(size, forked_max(bytes), calls * 2)?);
+        }
+        if let Some(ends) = &mut self.ends {
             let cycles = if published.is_some() { self.plan.cycles } else { self.plan.curve_cycles };
-            let counts = (calls, cycles);
-            let cycles = match way {
-                0 => self.callers.one_way(size, counts, run.interrupted)?,
-                _ => self.callers.two_way(size, counts, run.interrupted)?,
-            };
-            let after = self.places.cpu_ns()?;
-            let made = (calls * counts.1.0 as u64) as f64;
-            let cpu_ns = [after.0 - before.0, after.1 - before.1].map(|ns| ns as f64 / made);
-            let mut row = row_of(size, way + 1, &cycles, cpu_ns);
-            row.verified = Some(cycles.wrong + bare.as_ref().map_or(0, |bare| bare.wrong) == 0);
-            let bare_rate = bare.as_ref().map(|bare| bare.count as f64 / bare.elapsed.as_secs_f64());
-            if let Some(bare_rate) = bare_rate {
-                row.floor_ratio = Some((bare_rate / cycles.rate() * 100.0).round() / 100.0);
-                row.floor_name = Some(BARE_PAIR.to_owned());
-            }
+            let mut row = our_cycles(ends, size, (calls, cycles), run.interrupted)?;
+            floor.iter().for_each(|floor| row.compare_with(floor));
             if let Some(published) = published {
-                let (least, greatest) = published.kafka[way];
+                let (least, greatest) = published.kafka[ways - 1];
                 put(&mut row, "published", json!({ "through": "kafka", "min_per_s": least, "max_per_s": greatest }));
-                let goal = GOALS.iter().find(|(bytes, _)| *bytes == published.one_way);
-                let (_, times) = goal.expect("every published size has a goal");
-                put(&mut row, "target_per_s", times * greatest);
-                put(&mut row, "target_floor_ratio_max", 1.0 / SHARE_OF_BARE);
-                let is_met =
-                    cycles.rate() >= times * greatest && cycles.rate() >= SHARE_OF_BARE * bare_rate.unwrap_or(0.0);
-                put(&mut row, "target_met", is_met);
+                goals::judge_rate(&mut row, published, greatest);
             }
-            run.report.floor.extend(bare_rate.zip(bare).map(|(rate, bare)| FloorRow {
-                name: BARE_PAIR.to_owned(),
-                payload_bytes: size as u64,
-                rate_per_s: Some(rate.round()),
-                bytes_per_s: Some((rate * (size * (way + 1)) as f64).round()),
-                samples: Some(bare.count),
-                ..FloorRow::default()
-            }));
             run.add(row, &table::COLUMNS);
         }
+        if let Some(java) = self.java.as_mut().filter(|_| published.is_some()) {
+            let measured = java.cycles(size, (calls, self.plan.java_cycles));
+            match peer(run, measured)? {
+                Some((cycles, server_ns)) => {
+                    let cpu = EndsCpu { server_ns, bridges_ns: None };
+                    let mut row = rows::cycles(System::Java, size, &cycles, cpu);
+                    floor.iter().for_each(|floor| row.compare_with(floor));
+                    run.add(row, &table::COLUMNS);
+                }
+                None => self.java = None,
+            }
+        }
+        run.report.floor.extend(floor);
         Ok(())
     }
 }
 
-fn row_of(size: usize, ways: usize, cycles: &Cycles, [server_ns, bridges_ns]: [f64; 2]) -> Row {
-    let extra = json!({
-        "ends": "Kafka", "ways": ways, "workers": WORKERS, "cycles": cycles.rates.len(), "in_flight": forked_max(size),
-    });
-    let config = RowConfig {
-        mode: Some(if ways == 1 { "one_way" } else { "two_way" }.to_owned()),
-        payload_bytes: Some(size as u64),
-        count: Some(cycles.calls),
-        extra: keys(extra),
-        ..RowConfig::default()
+/// Unwraps the measurement of a peer. A failure becomes a row that says so; the other systems are still measured.
+fn peer<T>(run: &mut Run<'_>, measured: Result<T>) -> Result<Option<T>> {
+    let error = match measured {
+        Ok(measured) => return Ok(Some(measured)),
+        Err(error) => error,
     };
-    let client_ns = cycles.cpu_ns as f64 / cycles.calls.max(1) as f64;
-    let mut row = Row {
-        config,
-        sent: Some(cycles.calls),
-        elapsed_ns: Some(cycles.elapsed.as_nanos() as u64),
-        cpu_ns_per_message: Some(CpuPerMessage { driver: client_ns, service: server_ns }),
-        lost: Some(0),
-        ..Row::default()
+    check_interrupted(NAME, run.interrupted)?;
+    let mut row = not_measured(rows::peer_config(), &error.to_string());
+    row.notes.push(format!("plain Java clients were not measured: {error}"));
+    run.add(row, &table::COLUMNS);
+    Ok(None)
+}
+
+/// Our calls one at a time.
+fn lone_calls(
+    ends: &Ends<'_>,
+    (warm_up, count): (u64, u64),
+    interrupted: &AtomicBool,
+) -> Result<(LatencyHistogram, u64)> {
+    let caller = ends.domain.caller::<Vec<u8>, Vec<u8>>(TWO_WAY).map_err(failed)?;
+    let payloads = Payloads::new(LONE_BYTES);
+    let (mut latencies, mut wrong) = (LatencyHistogram::default(), 0);
+    for number in 0..warm_up + count {
+        check_interrupted(NAME, interrupted)?;
+        let request = payloads.of(number).to_vec();
+        let begun = Instant::now();
+        let reply = caller.call_with(request, &CallOptions::default()).map_err(failed)?;
+        let took = begun.elapsed();
+        wrong += u64::from(reply != payloads.of(number));
+        if number >= warm_up {
+            latencies.record(took.as_nanos() as u64);
+        }
+    }
+    Ok((latencies, wrong))
+}
+
+/// Our calls of one size in flight together.
+fn our_cycles(
+    ends: &mut Ends<'_>,
+    (bytes, ways): (usize, usize),
+    counts: (u64, (usize, usize)),
+    interrupted: &AtomicBool,
+) -> Result<Row> {
+    let before = ends.cpu_ns()?;
+    let cycles = match ways {
+        1 => ends.callers.one_way(bytes, counts, interrupted)?,
+        _ => ends.callers.two_way(bytes, counts, interrupted)?,
     };
-    put_rates(&mut row, &cycles.rates);
-    put(&mut row, "bytes_per_s", (cycles.rate() * (size * ways) as f64).round());
-    put(&mut row, "bridges_cpu_ns", bridges_ns.round());
-    put(&mut row, "wrong", cycles.wrong);
-    row
+    let after = ends.cpu_ns()?;
+    let (calls, (all, _)) = counts;
+    let of_call = |at: usize| (after[at] - before[at]) as f64 / (calls * all as u64) as f64;
+    let cpu = EndsCpu { server_ns: of_call(0), bridges_ns: Some(of_call(1)) };
+    Ok(rows::cycles(System::Gapless, (bytes, ways), &cycles, cpu))
 }

@@ -1,35 +1,68 @@
-//! [`Places`]: a broker, two domains with a bridge each, and the server in one of them.
+//! [`Broker`], which all systems share, and [`Ends`]: two domains with a bridge each, and the server in one of them.
 
 use super::arguments::Plan;
+use gapless_load::network::run_topics::{RemovedTopics, RunTopics};
 use gapless_load::network::{NAME, failed};
+use gapless_load::peers::broker::find;
+use gapless_load::rpc::payloads::cycles::Callers;
 use gapless_load::rpc::payloads::served;
 use gapless_measure::child_process::{Child, Role};
 use gapless_measure::own_directory::OwnDirectory;
 use gapless_measure::{BenchError, Result};
-use gapless_rpc::{CallOptions, Domain};
+use gapless_rpc::{CallOptions, Domain, Reach};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// The script that starts a broker, from the folder of the project.
+/// The script that starts a broker and Java clients, from the folder of the project.
 const SCRIPT: &str = "benchmarks/peers/kafka/broker";
-/// The heap and the compiler of a broker that is measured.
+/// The command that fetches and compiles them.
+const FETCH: &str = "benchmarks/peers/kafka/broker --fetch";
+const INSTALL: &str = "apt install default-jdk-headless maven";
+/// The heap and the compiler of a Java program that is measured.
 const JAVA: &str = "-Xmx2g -XX:TieredStopAtLevel=4";
 /// Longest wait for the first call.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// The caller's and the server's bridge.
+const BRIDGES: [&str; 2] = ["near", "far"];
 
-/// Everything that a measurement needs. Parts end in this order.
-pub(super) struct Places<'a> {
-    /// The caller's domain.
-    pub(super) domain: Domain,
-    pub(super) server: Child<'a>,
-    /// The caller's and the server's bridge.
-    pub(super) bridges: [Child<'a>; 2],
-    pub(super) brokers: String,
-    _broker: Option<Child<'a>>,
-    _directory: OwnDirectory,
+/// Checks that Kafka and its clients can be started; fetches nothing.
+///
+/// # Errors
+/// The reason, with the command that helps.
+pub(crate) fn find_kafka() -> std::result::Result<(), String> {
+    let script = script()?;
+    let mut command = Command::new(script);
+    command.arg("--is-fetched").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(_) => Err(format!("Kafka is not fetched; in the project's folder: {FETCH}")),
+        Err(error) => Err(format!("{SCRIPT}: {error}")),
+    }
+}
+
+/// The script, and Java, which it needs.
+///
+/// # Errors
+/// The missing one, with the command that helps.
+fn script() -> std::result::Result<PathBuf, String> {
+    let script = PathBuf::from(SCRIPT);
+    if !script.is_file() {
+        return Err(format!("{SCRIPT} is not here: run it in the project's folder"));
+    }
+    find("java", INSTALL).map(|_| script).map_err(|missing| missing.to_string())
+}
+
+/// Brokers, one of ours or other people's. Its parts end in this order.
+pub(super) struct Broker<'a> {
+    pub(super) addresses: String,
+    pub(super) topics: RunTopics,
+    /// Topics on brokers that go on.
+    _removed: Option<RemovedTopics>,
+    _process: Option<Child<'a>>,
+    directory: OwnDirectory,
 }
 
 #[derive(Deserialize)]
@@ -37,67 +70,91 @@ struct Listening {
     address: String,
 }
 
-impl<'a> Places<'a> {
-    /// Starts all of it, and waits until a call comes through.
+impl<'a> Broker<'a> {
+    /// Starts one, unless the plan names some.
     ///
     /// # Errors
-    /// No script, Java or Maven for a broker; a process that ends too early; no answer in a minute.
+    /// No script, Java or Maven for a broker, or one that ends too early.
     pub(super) fn start(plan: &Plan, interrupted: &'a AtomicBool) -> Result<Self> {
         let name = format!("gapless-bench-network-{}", std::process::id());
         let directory = OwnDirectory::create(&std::env::temp_dir(), &name)?;
-        let (mut broker, mut brokers) = (None, plan.brokers.clone().unwrap_or_default());
-        if plan.brokers.is_none() {
-            let mut started = start_broker(&directory.path().join("kafka"), interrupted)?;
-            brokers = started.receive::<Listening>()?.address;
-            broker = Some(started);
+        let topics = RunTopics::default();
+        if let Some(addresses) = plan.brokers.clone() {
+            let _removed = Some(RemovedTopics::new(&addresses, topics.all(&BRIDGES)));
+            return Ok(Self { addresses, topics, _removed, _process: None, directory });
         }
-        let (near, far) = (directory.path().join("near"), directory.path().join("far"));
-        let mut server = Child::start(NAME, "the server", (Role::RpcPayloads, &far), interrupted)?;
+        let script =
+            script().map_err(|missing| BenchError::Option(format!("{missing}, or name brokers with --brokers")))?;
+        let mut command = Command::new(script);
+        command.env("GAPLESS_KAFKA_JAVA", JAVA).arg("--data").arg(directory.path().join("kafka"));
+        let mut process = Child::spawn(NAME, "the broker", command, interrupted)?;
+        let addresses = process.receive::<Listening>()?.address;
+        Ok(Self { addresses, topics, _removed: None, _process: Some(process), directory })
+    }
+
+    /// Starts a Java client in a role of the peer.
+    ///
+    /// # Errors
+    /// No script, no Java; a process that cannot be started.
+    pub(super) fn java(&self, role: &str, interrupted: &'a AtomicBool) -> Result<Child<'a>> {
+        let script = script().map_err(BenchError::Option)?;
+        let mut command = Command::new(script);
+        let java = format!("{JAVA} -Dtopics={}", self.topics.java());
+        command.env("GAPLESS_KAFKA_JAVA", java).args(["--peer", role, &self.addresses]);
+        Child::spawn(NAME, &format!("the Java {role}"), command, interrupted)
+    }
+
+    fn bridge(&self, name: &str, lists: &str, domain: &Path, interrupted: &'a AtomicBool) -> Result<Child<'a>> {
+        let file = self.directory.path().join(format!("{name}.toml"));
+        let brokers: Vec<String> = self.addresses.split(',').map(|broker| format!("{broker:?}")).collect();
+        let text = format!(
+            "{lists}\n[kafka]\nbrokers = [{}]\nname = \"{name}\"\nprefix = {:?}\n[domain]\ndirectory = {domain:?}\n[limits]\n\
+             calls_per_peer = 4096\nbytes_per_peer = 268435456\n",
+            brokers.join(", "),
+            self.topics.prefix(),
+        );
+        std::fs::write(&file, text).map_err(|source| BenchError::io("write", &file, source))?;
+        Child::start(NAME, "a bridge", (Role::NetworkBridge, &file), interrupted)
+    }
+}
+
+/// Both ends of our calls. Its parts end in this order.
+pub(super) struct Ends<'a> {
+    pub(super) callers: Callers,
+    /// The caller's domain.
+    pub(super) domain: Domain,
+    server: Child<'a>,
+    bridges: [Child<'a>; 2],
+}
+
+impl<'a> Ends<'a> {
+    /// Starts server and bridges, and waits until a call comes through.
+    ///
+    /// # Errors
+    /// A process that ends too early; no answer in a minute.
+    pub(super) fn start(broker: &Broker<'a>, interrupted: &'a AtomicBool) -> Result<Self> {
+        let directories = BRIDGES.map(|name| broker.directory.path().join(name));
+        let [near, far] = &directories;
+        let mut server = Child::start(NAME, "the server", (Role::RpcPayloads, far), interrupted)?;
         server.receive::<u64>()?;
-        let domain = served::open(&near)?;
-        let bridge = |name: &str, lists: &str, domain: &Path| {
-            let file = bridge_file(directory.path(), (name, lists), &brokers, domain)?;
-            Child::start(NAME, "a bridge", (Role::NetworkBridge, &file), interrupted)
-        };
-        let bridges =
-            [bridge("near", "take = [\"payloads/*\"]", &near)?, bridge("far", "offer = [\"payloads/*\"]", &far)?];
+        let domain = served::open(near)?;
+        let bridges = [
+            broker.bridge(BRIDGES[0], "take = [\"payloads/*\"]", near, interrupted)?,
+            broker.bridge(BRIDGES[1], "offer = [\"payloads/*\"]", far, interrupted)?,
+        ];
         let patient = CallOptions { timeout: Some(PATIENCE), wait_for_route: Some(PATIENCE), ..CallOptions::default() };
         let one_way = domain.caller::<Vec<u8>, bool>(served::ONE_WAY).map_err(failed)?;
         one_way.call_with(Vec::new(), &patient).map_err(failed)?;
         let two_way = domain.caller::<Vec<u8>, Vec<u8>>(served::TWO_WAY).map_err(failed)?;
         two_way.call_with(Vec::new(), &patient).map_err(failed)?;
-        Ok(Self { domain, server, bridges, brokers, _broker: broker, _directory: directory })
+        let callers = Callers::new(&domain, Reach::OtherProcesses)?;
+        Ok(Self { callers, domain, server, bridges })
     }
 
-    /// CPU time of server and bridges, ns.
-    pub(super) fn cpu_ns(&mut self) -> Result<(u64, u64)> {
+    /// CPU time of server and bridges so far, ns.
+    pub(super) fn cpu_ns(&mut self) -> Result<[u64; 2]> {
         let server = self.server.ask(&true)?;
         let [near, far] = &mut self.bridges;
-        Ok((server, near.ask::<u64>(&true)? + far.ask::<u64>(&true)?))
+        Ok([server, near.ask::<u64>(&true)? + far.ask::<u64>(&true)?])
     }
-}
-
-fn start_broker<'a>(data: &Path, interrupted: &'a AtomicBool) -> Result<Child<'a>> {
-    let script = PathBuf::from(SCRIPT);
-    if !script.is_file() {
-        let reason = format!("{SCRIPT} is not here: run it in the project's folder, or name brokers with --brokers");
-        return Err(BenchError::Option(reason));
-    }
-    let mut command = Command::new(script);
-    command.env("GAPLESS_KAFKA_JAVA", JAVA).arg("--data").arg(data);
-    Child::spawn(NAME, "the broker", command, interrupted)
-}
-
-fn bridge_file(folder: &Path, (name, lists): (&str, &str), brokers: &str, domain: &Path) -> Result<PathBuf> {
-    let file = folder.join(format!("{name}.toml"));
-    let brokers: Vec<String> = brokers.split(',').map(|broker| format!("{broker:?}")).collect();
-    let text = format!(
-        "{lists}\n[kafka]\nbrokers = [{}]\nname = \"{name}\"\nprefix = \"gapless-bench-{}\"\n[domain]\ndirectory = {:?}\n[limits]\ncalls_per_peer \
-         = 4096\nbytes_per_peer = 268435456\n",
-        brokers.join(", "),
-        std::process::id(),
-        domain
-    );
-    std::fs::write(&file, text).map_err(|source| BenchError::io("write", &file, source))?;
-    Ok(file)
 }

@@ -1,18 +1,27 @@
 //! The printed table and the picture.
 
-use super::arguments::Plan;
+use super::arguments::{Plan, System};
+use super::goals;
+use gapless_load::network::bare::{BARE_PAIR, BARE_ROUND_TRIP};
 use gapless_load::rpc::payloads::served::{SLOTS, WORKERS};
 use gapless_measure::plot::{Curve, add_point};
-use gapless_measure::reporting::{self, number};
+use gapless_measure::reporting::{self, NOT_MEASURED, number, of_config};
 use gapless_measure::table::{
-    Column, Table, TableStyle, absent, column, grouped, microseconds, rate, throughput, whole,
+    ABSENT, Column, Table, TableStyle, absent, column, grouped, microseconds, rate, throughput, whole,
 };
 use gapless_measure::{Report, Result, Row};
 use std::path::Path;
 
 /// The figures of a row.
-pub(super) const COLUMNS: [Column; 12] = [
-    ("way", |row| row.config.mode.as_deref().unwrap_or_default().replace('_', " ")),
+pub(super) const COLUMNS: [Column; 13] = [
+    ("system", |row| match of_config(row, "system") {
+        "" => absent(),
+        system => system.to_owned(),
+    }),
+    ("way", |row| match row.config.mode.as_deref() {
+        None if row.extra.contains_key(NOT_MEASURED) => "not measured".to_owned(),
+        mode => mode.unwrap_or(ABSENT).replace('_', " "),
+    }),
     column::BYTES,
     ("calls/s", throughput),
     ("min", |row| number(row, "throughput_min_per_s").map_or_else(absent, rate)),
@@ -25,8 +34,9 @@ pub(super) const COLUMNS: [Column; 12] = [
     ("CPU µs/call client, server, bridges", |row| match row.cpu_ns_per_message {
         None => absent(),
         Some(cpu) => {
-            let bridges = number(row, "bridges_cpu_ns").unwrap_or_default();
-            [cpu.driver, cpu.service, bridges].map(|ns| microseconds(ns as u64)).join(", ")
+            let each = [Some(cpu.driver), Some(cpu.service), number(row, "bridges_cpu_ns")];
+            let each: Vec<_> = each.into_iter().flatten().map(|ns| microseconds(ns as u64)).collect();
+            each.join(", ")
         }
     }),
     column::BY_FLOOR,
@@ -37,23 +47,24 @@ pub(super) const COLUMNS: [Column; 12] = [
             format!("{}–{}", of("min_per_s"), of("max_per_s"))
         }
     }),
-    ("goal", |row| match row.extra.get("target_met").and_then(serde_json::Value::as_bool) {
-        None => absent(),
-        Some(is_met) => if is_met { "met" } else { "MISSED" }.to_owned(),
+    ("goals", |row| match goals::results(row) {
+        none if none.is_empty() => absent(),
+        results => results,
     }),
     column::VERIFIED,
 ];
 
-/// The whole text: the published sizes, and lone calls.
+/// The whole text: lone calls and the published sizes, systems next to each other.
 pub(super) fn text(report: &Report) -> String {
-    let mut rows: Vec<&Row> = report.rows.iter().filter(|row| row.extra.contains_key("target_met")).collect();
-    // Stable, so that sizes stay in their order.
+    let is_shown = |bytes: Option<u64>| !bytes.is_some_and(is_of_picture);
+    let mut rows: Vec<&Row> = report.rows.iter().filter(|row| is_shown(row.config.payload_bytes)).collect();
+    // Stable, so that sizes and systems stay in their order.
     rows.sort_by_key(|row| row.config.mode.clone());
-    let floors: Vec<_> = report.floor.iter().filter(|row| !is_of_picture(row.payload_bytes)).cloned().collect();
+    let floors: Vec<_> = report.floor.iter().filter(|row| is_shown(Some(row.payload_bytes))).cloned().collect();
     whole(report, &Table::of_rows(TableStyle::for_stdout(), &rows, 2, &COLUMNS).to_string(), &floors)
 }
 
-/// Whether a size is one of the picture's.
+/// Tells sizes of the picture from published ones.
 const fn is_of_picture(bytes: u64) -> bool {
     bytes.is_power_of_two() && bytes >= 1024
 }
@@ -79,41 +90,69 @@ pub(super) fn draw(report: &Report, path: &Path) -> Result<()> {
 }
 
 pub(super) fn notes(plan: &Plan) -> Vec<String> {
-    vec![
+    let mut notes = vec![
         format!(
-            "calls from one domain to a server in another one, each with a bridge, over one broker on this machine: four processes and the broker. \
-             {} cycles, of which {} warm up; calls/s is the cycle in the middle. Each cycle forks up to {SLOTS} calls (of at most 64 MiB \
-             together) and joins them, again and again; every reply is compared",
+            "gapless: calls from one domain to a server in another one, each with a bridge, over one broker on this machine: four processes and the \
+             broker; {WORKERS} workers of each route, threads that sleep when there is nothing; one thread calls. {} cycles, of which {} warm up; \
+             calls/s is the cycle in the middle. Each cycle forks up to {SLOTS} calls (of at most 64 MiB together) and joins them, again and again; \
+             every reply is compared",
             plan.cycles.0, plan.cycles.1
         ),
-        format!("{WORKERS} workers of each route, threads that sleep when there is nothing; one thread calls"),
         "one way: the payload goes, and whether it came whole comes back; two way: the payload comes back. MB/s are the bytes of all directions, \
          each of which passes the broker once"
             .to_owned(),
-        "bare producer consumer: two threads with a producer and a consumer each exchange the same payloads over two topics of the same broker, with as \
-         many in flight; × floor is its rate by that of the calls. lone call: one at a time; × floor is its p50 by that of bare round trips"
-            .to_owned(),
-        "goals: 20 times the greatest published figure at 72 B, 5 times at 10 KB, 3 times above; 0.6 of the bare pair; 1.3 times the bare round trip. \
-         published: Mercury through Kafka, another machine"
-            .to_owned(),
-    ]
+        format!(
+            "{BARE_PAIR}: two threads with a producer and a consumer each exchange the same payloads over two topics of the same broker, with as many \
+             in flight; × floor is its rate by that of the calls. {BARE_ROUND_TRIP}, of lone calls: one at a time; × floor is their p50 by its"
+        ),
+        format!("{}. published: Mercury through Kafka, another machine", goals::note()),
+    ];
+    if plan.has(System::Java) {
+        let (cycles, warm_up) = plan.java_cycles;
+        notes.push(format!(
+            "java: two plain Java clients over two topics of the same broker, as ReplyingKafkaTemplate of Spring calls: a thread reads the replies \
+             and finds the call by its correlation; one thread answers. Linger 0, acks of all, after {} calls that warm up; {cycles} cycles, of which \
+             {warm_up} warm up; forked, joined and compared as ours",
+            plan.java_warm_up
+        ));
+    }
+    notes
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use gapless_measure::published::mercury::PAYLOADS;
     use serde_json::json;
 
-    #[test]
-    fn a_missed_goal_is_marked() {
-        let mut row = Row { throughput_per_s: Some(1000.0), verified: Some(true), ..Row::default() };
+    fn row(system: &str, rate: f64) -> Row {
+        let mut row = Row { throughput_per_s: Some(rate), verified: Some(true), ..Row::default() };
         (row.config.payload_bytes, row.config.mode) = (Some(72), Some("one_way".to_owned()));
-        row.extra.insert("published".to_owned(), json!({ "min_per_s": 514, "max_per_s": 791 }));
-        row.extra.insert("target_met".to_owned(), json!(false));
-        let shown = text(&Report { rows: vec![row], ..Report::default() });
-        let line = shown.lines().find(|line| line.contains("one way")).unwrap();
-        for cell in ["72", "1,000", "514–791", "MISSED", "yes"] {
+        row.config.extra.insert("system".to_owned(), system.into());
+        row
+    }
+
+    #[test]
+    fn systems_and_missed_goals_are_shown() {
+        let mut ours = row("gapless", 1_000.0);
+        ours.extra.insert("published".to_owned(), json!({ "min_per_s": 514, "max_per_s": 791 }));
+        goals::judge_rate(&mut ours, &PAYLOADS[0], 791.0);
+        let shown = text(&Report { rows: vec![ours, row("java", 3_000.0)], ..Report::default() });
+        let mut lines = shown.lines().filter(|line| line.contains("one way"));
+        let line = lines.next().unwrap();
+        for cell in ["gapless", "72", "1,000", "514–791", "published MISSED", "yes"] {
             assert!(line.contains(cell), "{cell} in {line}");
         }
+        assert!(lines.next().is_some_and(|line| line.contains("java") && line.contains("3,000")));
+    }
+
+    #[test]
+    fn sizes_of_the_picture_are_not_in_the_table() {
+        let mut of_picture = row("gapless", 1_000.0);
+        of_picture.config.payload_bytes = Some(65_536);
+        let mut missing = reporting::not_measured(gapless_measure::RowConfig::default(), "no Java");
+        missing.notes.push("no Java".to_owned());
+        let shown = text(&Report { rows: vec![of_picture, missing], ..Report::default() });
+        assert!(!shown.contains("65,536") && shown.contains("not measured") && shown.contains("note: no Java"));
     }
 }

@@ -23,6 +23,8 @@ pub enum Part {
     Commands,
     /// A leader and a supervisor killed under load
     Kills,
+    /// Calls between two domains over Kafka
+    Network,
 }
 
 /// Options of the overview.
@@ -68,6 +70,8 @@ pub(super) struct Plan {
     /// Kills of the leader, and of the supervisor.
     pub(super) leader_kills: u32,
     pub(super) supervisor_kills: u64,
+    /// Calls of a cycle over Kafka.
+    pub(super) network_calls: u64,
 }
 
 impl OverviewArguments {
@@ -92,6 +96,7 @@ impl OverviewArguments {
                 command_turns: (1, 0.1),
                 leader_kills: 1,
                 supervisor_kills: 1,
+                network_calls: 500,
             };
         }
         Plan {
@@ -110,6 +115,7 @@ impl OverviewArguments {
             command_turns: (3, 0.5),
             leader_kills: 3,
             supervisor_kills: 10,
+            network_calls: 5_000,
         }
     }
 }
@@ -134,5 +140,6 @@ mod tests {
         assert!(quick.time < whole.time && quick.floor_time < whole.floor_time && quick.turns.1 < whole.turns.1);
         assert!(quick.latency_messages < whole.latency_messages && quick.round_trips < whole.round_trips);
         assert!(quick.calls < whole.calls && quick.leader_kills < whole.leader_kills);
+        assert!(quick.network_calls < whole.network_calls);
     }
 }

@@ -12,6 +12,7 @@
 //! | `events` | many callers and workers in memory, large payloads |
 //! | `commands` | the command bus |
 //! | `kills` | a leader and a supervisor killed under load |
+//! | `network` | calls between two domains over Kafka |
 //! | `peers` | other systems, where they are installed |
 
 mod arguments;
@@ -20,6 +21,7 @@ mod commands;
 mod events;
 mod kills;
 mod line;
+mod network;
 mod peers;
 mod sequencer;
 mod service;
@@ -87,6 +89,7 @@ fn steps(plan: &Plan) -> u64 {
         Part::Events => 6,
         Part::Commands => 4 * u64::from(plan.command_turns.0),
         Part::Kills => 2 * u64::from(plan.leader_kills) + 3,
+        Part::Network => 4,
     };
     plan.parts.iter().map(of).sum()
 }
@@ -113,6 +116,7 @@ impl<'a> Overview<'a> {
                 Part::Events => events::measure(self),
                 Part::Commands => commands::measure(self),
                 Part::Kills => kills::measure(self),
+                Part::Network => network::measure(self),
             };
             if is_set(self.interrupted) {
                 return;

@@ -127,6 +127,22 @@ fn notes_of_a_part_are_kept() {
 }
 
 #[test]
+fn missing_kafka_is_named() {
+    let interrupted = Arc::default();
+    let mut overview = overview(&interrupted);
+    // The script of the broker is not in the folder of a test.
+    network::measure(&mut overview).unwrap();
+    let help = if cfg!(feature = "kafka") {
+        "run it in the project's folder"
+    } else {
+        "cargo build --release --features kafka"
+    };
+    let note = &overview.report.notes[0];
+    assert!(note.starts_with("not measured: calls over Kafka") && note.ends_with(help), "{note}");
+    assert!(overview.report.rows.is_empty());
+}
+
+#[test]
 fn floors_are_added_once_and_as_measured() {
     let interrupted = Arc::default();
     let mut overview = overview(&interrupted);

@@ -182,7 +182,7 @@ fn floor(fact: &Fact, run: &Run, row: &Row) -> Option<Floor> {
 /// Messages a second that the file system takes in one stream: each message passes the journal. The middle of the run's floors.
 fn journal_floor(run: &Run, row: &Row, ours: f64) -> Option<Floor> {
     const NAME: &str = "sequential_write";
-    let bytes = row.config.payload_bytes? + HEADER_BYTES;
+    let bytes = row.config.payload_bytes?.saturating_add(HEADER_BYTES);
     let floors = run.report.floor.iter().filter(|floor| floor.name == NAME);
     let rates: Vec<f64> = floors.filter_map(|floor| Some(floor.bytes_per_s? / bytes as f64)).collect();
     let value = (!rates.is_empty() && ours > 0.0).then(|| median(&rates))?;

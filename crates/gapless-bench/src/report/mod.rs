@@ -10,6 +10,7 @@
 //! | `commands` | the command of a single row |
 //! | `peers` | other systems in the runs of calls and commands |
 //! | `kills` | tables of killed processes |
+//! | `over_kafka` | the table of calls over Kafka |
 //! | `pictures` | charts drawn from runs |
 //! | `chart` | one chart as SVG |
 //! | `html` | escaping, tables, ratios |
@@ -19,6 +20,7 @@ mod chart;
 mod commands;
 mod html;
 mod kills;
+mod over_kafka;
 mod peers;
 mod pictures;
 mod runs;

@@ -2,8 +2,9 @@
 
 use super::answers::{Answered, Line, variation};
 use super::commands::RowCommands;
-use super::html::{Cell, Column, Table, escape, nothing, ratio, text, time, verified, word};
+use super::html::{Cell, Column, Table, escape, figure, nothing, range, ratio, text, time, verified, word};
 use super::kills;
+use super::over_kafka;
 use super::peers::{self, RunTable};
 use super::pictures::{self, Pictures};
 use super::runs::{Run, Runs};
@@ -42,8 +43,8 @@ pub(super) fn words(system: System) -> (&'static str, &'static str, &'static str
             "Events in memory and large payloads, next to Mercury",
             "Parallel calls, forked and joined: one way a payload goes and a boolean comes back, two ways the payload comes back. In \
              memory nothing of ours is copied: a pointer to the payload moves, so that the size hardly matters and a ratio grows with \
-             it. Through Kafka are two domains with a bridge each. No peer is measured: the machine and the program of most of these \
-             figures are not stated.",
+             it. Through Kafka are two domains with a bridge each, next to plain Java clients of the same broker in the same run. In \
+             memory no peer is measured. Machine and program of most of these figures are not stated.",
         ),
         System::Axon => (
             "commands",
@@ -122,7 +123,7 @@ fn parts(system: System, runs: &Runs) -> (Vec<Option<RunTable<'_>>>, Pictures<'_
             let tables = vec![peers::call_table(runs), kills::fault_table(runs), kills::supervisor_table(runs)];
             (tables, pictures::endurox(runs))
         }
-        System::Mercury => (Vec::new(), pictures::mercury(runs)),
+        System::Mercury => (vec![over_kafka::table(runs)], pictures::mercury(runs)),
         System::Axon => (vec![peers::command_table(runs)], pictures::axon(runs)),
     }
 }

@@ -410,6 +410,96 @@ fn cpu_is_compared_with_peers() {
     assert!(row_of(&page, "CPU time of all processes").contains("<small>20.0 µs of CPU a call</small>"));
 }
 
+fn over_kafka(system: Value, mode: &str, bytes: u64, rate: f64) -> Value {
+    let config = json!({ "mode": mode, "payload_bytes": bytes, "ends": "Kafka", "system": system });
+    json!({ "config": config, "throughput_per_s": rate, "throughput_min_per_s": rate - 1.0, "throughput_max_per_s": rate + 1.0,
+        "floor_ratio": 3.0, "floor_name": "bare_producer_consumer", "verified": true })
+}
+
+#[test]
+fn calls_over_kafka_have_their_peer() {
+    let mut ours = over_kafka(json!("gapless"), "one_way", 72, 21_000.0);
+    ours["target_met"] = json!(false);
+    ours["cpu_ns_per_message"] = json!({ "driver": 2_000.0, "service": 22_000.0 });
+    ours["bridges_cpu_ns"] = json!(35_000.0);
+    let lone = |system: &str, p50: u64| {
+        json!({ "config": { "mode": "lone_call", "payload_bytes": 256, "ends": "Kafka", "system": system }, "verified": true,
+            "latency_ns": { "min": 1, "mean": 2.0, "p50": p50, "p90": 4, "p99": 5_000_000, "p99_9": 6, "p99_99": 7, "max": 8, "count": 9 } })
+    };
+    let rows = json!([
+        ours,
+        over_kafka(json!("java"), "one_way", 72, 7_000.0),
+        over_kafka(Value::Null, "two_way", 69, 900.0),
+        over_kafka(json!("gapless"), "one_way", 65_536, 5.0),
+        lone("gapless", 1_000_000),
+        lone("java", 2_000_000)
+    ]);
+    let mut run = report("network", &rows);
+    run["floor"] = json!([{ "name": "bare_producer_consumer", "payload_bytes": 72, "rate_per_s": 63_000.0 }]);
+    let page = page_of(&folder(&[("n.json", &run)]));
+    let published = row_of(&page, "one way, 72 B, through Kafka");
+    assert!(
+        published.contains("26.5 ×") && published.contains("7,000/s") && published.contains("ahead 3.00 ×"),
+        "{published}"
+    );
+    let (_, table) = page.split_once("Calls over one broker of Kafka").unwrap();
+    let row = row_of(table, ">one way, 72 B<");
+    for words in
+        [">21,000<", ">20,999 – 21,001<", ">2, 22, 35<", ">63,000<", ">3.00<", ">missed<", ">7,000<", "ahead, 3.00 ×"]
+    {
+        assert!(row.contains(words), "{words} is missing in {row}");
+    }
+    let alone = row_of(table, ">two way, 69 B<");
+    assert!(alone.contains(">900<") && alone.contains(">not measured<"), "a run without a peer: {alone}");
+    let lone = row_of(table, ">lone call, 256 B<");
+    assert!(lone.contains(">1.00 ms<") && lone.contains(">5.00 ms<") && lone.contains("ahead, 2.00 ×"), "{lone}");
+    assert!(!table.split("</table>").next().unwrap().contains("65,536"), "sizes of the picture");
+    check_nesting(&page);
+}
+
+#[test]
+fn extreme_figures_end_in_a_page() {
+    let files: Vec<(String, Value)> = [json!(1.5e308), json!(-1.5e308), json!(1e-308), json!(0.0), Value::Null]
+        .into_iter()
+        .flat_map(|extreme| {
+            let latency = |ns: u64| json!({ "min": 0, "mean": extreme.as_f64().unwrap_or(0.0), "p50": ns, "p90": 0, "p99": ns,
+                "p99_9": ns, "p99_99": ns, "max": ns, "count": ns });
+            let row = |config: Value, ns: u64| json!({ "config": config, "throughput_per_s": extreme, "throughput_min_per_s": extreme,
+                "throughput_max_per_s": extreme, "bytes_per_s": extreme, "floor_ratio": extreme, "floor_name": "sequential_write",
+                "cpu_ns_per_call": { "client": extreme }, "cpu_ns_per_message": { "driver": 1e300, "service": -1e300 }, "latency_ns": latency(ns),
+                "slices": [{ "percent": extreme, "average_ns": extreme, "greatest_ns": extreme }, { "percent": 99.0, "greatest_ns": extreme }],
+                "first_new_reply_of_every_client_ns": [extreme], "longest_silence_ns": extreme, "target_ns": extreme });
+            let call = |bytes: u64| json!({ "mode": "call", "payload_bytes": bytes, "connected": bytes, "in_flight": 1, "system": "gapless",
+                "waiting": "blocking" });
+            let pushed = |bytes: u64| json!({ "mode": "throughput", "payload_bytes": bytes, "transport": "udp", "nodes": 3 });
+            let command = |bytes: u64| json!({ "mode": "throughput", "payload_bytes": bytes, "aggregates": bytes, "identifiers": "position" });
+            let over_kafka = |bytes: u64| json!({ "mode": "one_way", "payload_bytes": bytes, "ends": "Kafka" });
+            let event = |bytes: u64| json!({ "event": "leader killed", "members": "full", "kills": bytes });
+            let of = |config: &dyn Fn(u64) -> Value| {
+                let rows = [1, 72, 1024, 2048, u64::MAX].map(|bytes| row(config(bytes), if bytes > 72 { u64::MAX } else { 0 }));
+                json!(rows)
+            };
+            let kinds: [(&str, &dyn Fn(u64) -> Value); 8] = [
+                ("rpc curve", &call),
+                ("sequencer", &pushed),
+                ("commands", &command),
+                ("network", &over_kafka),
+                ("rpc payloads", &over_kafka),
+                ("failover", &event),
+                ("rpc faults", &event),
+                ("supervisor", &event),
+            ];
+            kinds.map(|(name, config)| (format!("{name} {extreme}.json"), report(name, &of(config))))
+        })
+        .collect();
+    let files: Vec<_> = files.iter().map(|(name, value)| (name.as_str(), value)).collect();
+    let page = page_of(&folder(&files));
+    check_nesting(&page);
+    for svg in page.split("<svg").skip(1).filter_map(|svg| svg.split("</svg>").next()) {
+        assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+    }
+}
+
 #[test]
 fn comparisons_have_their_word() {
     assert_eq!([1.5, 1.0, 0.5, f64::NAN].map(|by| html::word(by).1), ["ahead", "level", "behind", "not compared"]);

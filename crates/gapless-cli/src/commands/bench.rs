@@ -2,6 +2,7 @@
 
 use super::{Ended, INTERRUPTED, Outcome, interrupt, print, to_stderr};
 use crate::deferred::Deferred;
+use crate::standard_streams;
 use clap::{Args, Subcommand};
 use gapless_bench::canonical;
 use gapless_bench::commands::{self, CommandsArguments};
@@ -93,9 +94,10 @@ enum Benchmark {
     /// Calls between processes, beside those of other systems
     #[command(subcommand)]
     Rpc(RpcBenchmark),
-    /// Calls between two domains with a bridge each, over Kafka: by size, and one at a time, next to bare clients of the same broker
+    /// Calls between two domains with a bridge each, over Kafka: by size, and one at a time, next to bare clients of the same broker and
+    /// plain Java clients
     #[command(
-        after_help = "A broker is started by benchmarks/peers/kafka/broker, which needs Java and, the first time, Maven; --brokers takes one that runs.\n\nExamples:\n  gapless bench network --json network.json --plot network.svg\n  gapless bench network --brokers kafka-1:9092\n  gapless bench network --quick"
+        after_help = "A broker and the Java clients are started by benchmarks/peers/kafka/broker, which needs Java and, the first time, Maven; --brokers takes one that runs, and removes the topics of the run at its end.\n\nExamples:\n  gapless bench network --json network.json --plot network.svg\n  gapless bench network --brokers kafka-1:9092\n  gapless bench network --systems gapless\n  gapless bench network --quick"
     )]
     Network(Deferred<NetworkArguments>),
     /// What guardian and supervisor cost beside copies that do nothing, and how fast they are when something dies
@@ -145,6 +147,8 @@ enum RpcBenchmark {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
+    // A measurement takes minutes: without an output it does not begin.
+    standard_streams::check_output()?;
     let interrupted = match arguments.benchmark {
         // A terminal's Ctrl-C reaches it, too. Its parent ends it, when it has put together what was measured.
         Some(Benchmark::Child { .. }) => {

@@ -40,3 +40,23 @@ fn unusable_input_is_named() {
     assert_eq!(report(here, &[]).code, Some(2));
     assert_eq!(report(here, &["cut.json", "--output", "gone/page.html"]).code, Some(2));
 }
+
+#[test]
+fn output_that_nobody_gets_is_an_error() {
+    let directory = tempfile::tempdir().unwrap();
+    let here = directory.path();
+    std::fs::write(here.join("log.json"), RUN).unwrap();
+    let shell = |output: &str, arguments: &[&str]| {
+        let mut command = std::process::Command::new("sh");
+        let script = format!("exec \"$0\" bench \"$@\" {output}");
+        command.args(["-c", &script, env!("CARGO_BIN_EXE_gapless")]).args(arguments).current_dir(here);
+        Ended::from(command.output().unwrap()).error(1)
+    };
+    let page = ["report", "log.json", "--output", "-"];
+    for arguments in [&page[..], &["time", "--json", "-"], &["canonical"], &["--quick"]] {
+        let said = shell(">&-", arguments);
+        assert!(said.contains("standard output: it is closed") && said.lines().count() == 1, "{arguments:?}: {said}");
+    }
+    let full = shell(">/dev/full", &page);
+    assert!(full.contains("write the page to stdout") && full.lines().count() == 1, "{full}");
+}

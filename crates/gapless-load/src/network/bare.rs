@@ -20,8 +20,6 @@ pub const BARE_PAIR: &str = "bare_producer_consumer";
 /// The name of the floor of latencies.
 pub const BARE_ROUND_TRIP: &str = "bare_kafka_round_trip";
 
-const REQUESTS: &str = "gapless-bench.bare.requests";
-const REPLIES: &str = "gapless-bench.bare.replies";
 /// Longest wait for the broker.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Longest sleep: a wake-up that is lost costs no more.
@@ -32,6 +30,8 @@ const CAME: &[u8] = &[1];
 /// Two ends that exchange payloads.
 pub struct BarePair {
     connection: Connection,
+    /// Of requests and of replies.
+    topics: [String; 2],
     producer: Producer,
     replies: Consumer,
 }
@@ -50,20 +50,22 @@ pub struct Exchange {
 }
 
 impl BarePair {
-    /// Makes the two topics and opens the clients of the sending end.
+    /// Makes the two topics, of requests and of replies, and opens the clients of the sending end.
     ///
     /// # Errors
     /// A broker that cannot be reached, or refuses.
-    pub fn open(brokers: &str) -> Result<Self> {
+    pub fn open(brokers: &str, names: [String; 2]) -> Result<Self> {
         let connection = Connection::new(brokers, "gapless-bench");
         let topics = Topics::connect(&connection, PATIENCE).map_err(failed)?;
-        for name in [REQUESTS, REPLIES] {
+        for name in &names {
             topics
                 .ensure(&TopicSpec::inbox(name, Duration::from_secs(3600), Compression::None), PATIENCE)
                 .map_err(failed)?;
         }
-        let next = topics.offsets(REPLIES, PATIENCE).map_err(failed)?.end;
-        Ok(Self { producer: producer(&connection)?, replies: consumer(&connection, REPLIES, next)?, connection })
+        let [_, replies] = &names;
+        let next = topics.offsets(replies, PATIENCE).map_err(failed)?.end;
+        let replies = consumer(&connection, replies, next)?;
+        Ok(Self { producer: producer(&connection)?, replies, connection, topics: names })
     }
 
     /// Exchanges `count` payloads of `length` bytes, `in_flight` at a time. Back comes the payload where there are two `ways`.
@@ -72,11 +74,12 @@ impl BarePair {
     /// A broker that fails; an answer that does not come.
     pub fn exchange(&self, (length, ways): (usize, usize), in_flight: u64, count: u64) -> Result<Exchange> {
         let topics = Topics::connect(&self.connection, PATIENCE).map_err(failed)?;
-        let next = topics.offsets(REQUESTS, PATIENCE).map_err(failed)?.end;
-        let (requests, answers) = (consumer(&self.connection, REQUESTS, next)?, producer(&self.connection)?);
+        let [to, back] = &self.topics;
+        let next = topics.offsets(to, PATIENCE).map_err(failed)?.end;
+        let (requests, answers) = (consumer(&self.connection, to, next)?, producer(&self.connection)?);
         let is_over = AtomicBool::new(false);
         thread::scope(|scope| {
-            let answering = scope.spawn(|| answer(&requests, &answers, ways, &is_over));
+            let answering = scope.spawn(|| answer(&requests, (&answers, back), ways, &is_over));
             let exchanged = self.send_and_await((length, ways), in_flight, count);
             // Relaxed: it guards no data.
             is_over.store(true, Ordering::Relaxed);
@@ -94,7 +97,7 @@ impl BarePair {
         while exchange.count < count {
             while sent < count && sent - exchange.count < in_flight {
                 sent_at = Instant::now();
-                send(&self.producer, REQUESTS, payloads.of(sent))?;
+                send(&self.producer, &self.topics[0], payloads.of(sent))?;
                 sent += 1;
             }
             let before = exchange.count;
@@ -119,14 +122,14 @@ impl BarePair {
     }
 }
 
-/// The other end.
-fn answer(requests: &Consumer, answers: &Producer, ways: usize, is_over: &AtomicBool) -> Result<()> {
+/// The other end, which answers to a topic.
+fn answer(requests: &Consumer, (answers, back): (&Producer, &str), ways: usize, is_over: &AtomicBool) -> Result<()> {
     // Relaxed: as above.
     while !is_over.load(Ordering::Relaxed) {
         take(requests, |request| match (is_whole(request), ways) {
             (false, _) => Err(failed("a bare payload is not whole")),
-            (true, 2) => send(answers, REPLIES, request),
-            (true, _) => send(answers, REPLIES, CAME),
+            (true, 2) => send(answers, back, request),
+            (true, _) => send(answers, back, CAME),
         })?;
         check_deliveries(answers)?;
     }

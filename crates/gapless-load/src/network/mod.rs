@@ -4,9 +4,11 @@
 //! |---|---|
 //! | [`bare`] | the same payloads by a bare producer and consumer at each end |
 //! | [`bridge_process`] | a bridge as a process of the benchmark |
+//! | [`run_topics`] | topics of a run, removed at its end |
 
 pub mod bare;
 pub mod bridge_process;
+pub mod run_topics;
 
 use gapless_measure::BenchError;
 

@@ -1,8 +1,8 @@
 //! Mercury: parallel calls by the size of the payload, in memory and through Kafka, and many callers and workers.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{Answer, Fact, Figure, LatencyPart, Source, System, Unit};
+use super::{Answer, Fact, Figure, LatencyPart, Peer, Source, System, Unit};
 use crate::numbers::grouped;
 
 const MEMORY: Source =
@@ -53,6 +53,12 @@ pub const PAYLOADS: [PublishedPayload; 4] = [
     },
 ];
 
+/// System of the rows of plain Java clients, which call over the same broker.
+pub const JAVA: &str = "java";
+/// Peers of calls through Kafka.
+const KAFKA_PEERS: [Peer; 1] =
+    [Peer { name: "plain Java clients", config: &[("system", JAVA)], ignored_keys: &["system"] }];
+
 /// One caller, fifty workers: calls a second.
 pub const ONE_TO_FIFTY_PER_S: u64 = 155_089;
 /// Fifty callers, fifty workers: calls a second.
@@ -71,8 +77,14 @@ pub(super) fn facts() -> Vec<Fact> {
             let ways = [("one_way", "one way", size.one_way), ("two_way", "two ways", size.two_way)];
             for ((mode, words, bytes), (least, greatest)) in ways.into_iter().zip(ranges) {
                 let key = format!("mercury/{through}/{mode}/{bytes}");
-                let config = vec![("mode", json!(mode)), ("payload_bytes", json!(bytes)), ("ends", json!(ends))];
+                let mut config = vec![("mode", json!(mode)), ("payload_bytes", json!(bytes)), ("ends", json!(ends))];
+                let is_kafka = through == "kafka";
+                if is_kafka {
+                    // Rows of older runs, which had no peer, name no system.
+                    config.push(("system", json!(["gapless", Value::Null])));
+                }
                 let answer = Answer::of(benchmark, Figure::Throughput, config);
+                let answer = if is_kafka { answer.with_peers(&KAFKA_PEERS) } else { answer };
                 let through = if through == "memory" { "in memory" } else { "through Kafka" };
                 let what = format!("{words}, {} B, {through}", grouped(bytes as u64));
                 let fact = Fact::new(System::Mercury, key, what, (least, greatest, Unit::PerSecond), source);

@@ -71,6 +71,18 @@ fn peers_are_told_from_ours() {
 }
 
 #[test]
+fn java_clients_are_peers_over_kafka() {
+    let answer = fact("mercury/kafka/one_way/72").unwrap().answer.unwrap();
+    let config = |system: Value| json!({ "mode": "one_way", "payload_bytes": 72, "ends": "Kafka", "system": system });
+    let java = row(config(json!(mercury::JAVA)), json!({}));
+    for ours in [config(json!("gapless")), config(Value::Null)] {
+        let ours = row(ours, json!({}));
+        assert!(answer.is_of("network", &ours, None) && !answer.is_of("network", &ours, answer.peers.first()));
+    }
+    assert!(!answer.is_of("network", &java, None) && answer.is_of("network", &java, answer.peers.first()));
+}
+
+#[test]
 fn figures_are_found_in_their_rows() {
     let extra = json!({
         "slices": [{ "percent": 99.0, "average_ns": 7.5, "greatest_ns": 9 }],

@@ -1,18 +1,14 @@
 package gapless;
 
-import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Properties;
+import java.util.Scanner;
 import java.util.Set;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.Semaphore;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicLong;
 
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.NewTopic;
@@ -30,10 +26,15 @@ import org.apache.kafka.common.serialization.ByteArraySerializer;
  * kafka_replyTopic, a thread reads the topic of replies and completes the future of the correlation. Server and client are two processes.
  */
 public final class Peer {
-    private static final String CORRELATION = "kafka_correlationId";
-    private static final String REPLY_TOPIC = "kafka_replyTopic";
-    private static final String REQUESTS = "peer.requests";
-    private static final String REPLIES = "peer.replies";
+    static final String CORRELATION = "kafka_correlationId";
+    static final String REPLY_TOPIC = "kafka_replyTopic";
+    static final String REQUESTS = System.getProperty("topics", "peer") + ".requests";
+    static final String REPLIES = System.getProperty("topics", "peer") + ".replies";
+    /** Reply to a request that came whole, and to another one. */
+    static final byte[] WHOLE = {1};
+    private static final byte[] PART = {0};
+
+    private static volatile boolean echoes = true;
 
     private Peer() {
     }
@@ -44,7 +45,7 @@ public final class Peer {
         return properties;
     }
 
-    private static KafkaProducer<byte[], byte[]> producer(String brokers) {
+    static KafkaProducer<byte[], byte[]> producer(String brokers) {
         Properties properties = connection(brokers);
         properties.setProperty("linger.ms", System.getProperty("linger", "0"));
         properties.setProperty("acks", System.getProperty("acks", "all"));
@@ -55,7 +56,7 @@ public final class Peer {
     }
 
     /** Reads partition 0 from its end. */
-    private static KafkaConsumer<byte[], byte[]> consumer(String brokers, String topic) {
+    static KafkaConsumer<byte[], byte[]> consumer(String brokers, String topic) {
         Properties properties = connection(brokers);
         properties.setProperty("enable.auto.commit", "false");
         properties.setProperty("max.poll.records", "10000");
@@ -74,7 +75,8 @@ public final class Peer {
         try (Admin admin = Admin.create(connection(brokers))) {
             for (String topic : Set.of(REQUESTS, REPLIES)) {
                 try {
-                    var made = new NewTopic(topic, 1, (short) 1).configs(Map.of("message.timestamp.type", "LogAppendTime"));
+                    // As many copies as the broker makes by default.
+                    var made = new NewTopic(topic, Optional.of(1), Optional.empty()).configs(Map.of("message.timestamp.type", "LogAppendTime"));
                     admin.createTopics(List.of(made)).all().get();
                 } catch (java.util.concurrent.ExecutionException error) {
                     if (!(error.getCause() instanceof TopicExistsException)) {
@@ -85,18 +87,21 @@ public final class Peer {
         }
     }
 
-    /** Answers each request that names a topic for replies, until its standard input ends. */
-    private static void serve(String brokers, int replyBytes) throws Exception {
+    /**
+     * Answers each request that names a topic for replies, until its standard input ends: with the request itself, or, after the line `whole`,
+     * with one byte that says whether it came whole. Each line there, `echo` or `whole`, is answered by the CPU time of this process, ns.
+     */
+    private static void serve(String brokers) throws Exception {
         makeTopics(brokers);
-        byte[] reply = new byte[replyBytes];
         try (var producer = producer(brokers); var consumer = consumer(brokers, REQUESTS)) {
             System.out.println("{\"serves\":true}");
-            endWithInput();
+            listen();
             while (true) {
                 for (ConsumerRecord<byte[], byte[]> request : consumer.poll(Duration.ofSeconds(1))) {
                     var topic = request.headers().lastHeader(REPLY_TOPIC);
                     if (topic != null) {
-                        var answer = new ProducerRecord<byte[], byte[]>(new String(topic.value()), 0, null, reply);
+                        byte[] reply = echoes ? request.value() : Calls.isWhole(request.value()) ? WHOLE : PART;
+                        var answer = new ProducerRecord<byte[], byte[]>(new String(topic.value(), StandardCharsets.UTF_8), 0, null, reply);
                         answer.headers().add(CORRELATION, request.headers().lastHeader(CORRELATION).value());
                         producer.send(answer);
                     }
@@ -136,153 +141,26 @@ public final class Peer {
         }
     }
 
-    private static void endWithInput() {
-        Thread ended = new Thread(() -> {
-            try {
-                System.in.transferTo(java.io.OutputStream.nullOutputStream());
-            } catch (java.io.IOException gone) {
-                // It has ended, too.
+    private static void listen() {
+        Thread listener = new Thread(() -> {
+            try (Scanner lines = new Scanner(System.in, StandardCharsets.UTF_8)) {
+                while (lines.hasNextLine()) {
+                    echoes = lines.nextLine().contains("echo");
+                    System.out.println(Calls.cpuTime());
+                }
             }
             Runtime.getRuntime().halt(0);
         });
-        ended.setDaemon(true);
-        ended.start();
-    }
-
-    /** The caller's side: requests on their way by their correlation. */
-    private static final class Caller implements AutoCloseable {
-        private final KafkaProducer<byte[], byte[]> producer;
-        private final KafkaConsumer<byte[], byte[]> consumer;
-        private final Map<Long, CompletableFuture<byte[]>> waiting = new ConcurrentHashMap<>();
-        private final AtomicLong last = new AtomicLong();
-        private final Thread reader;
-        private volatile boolean ended;
-
-        Caller(String brokers) {
-            producer = producer(brokers);
-            consumer = consumer(brokers, REPLIES);
-            reader = new Thread(this::read, "replies");
-            reader.start();
-        }
-
-        private void read() {
-            while (!ended) {
-                for (ConsumerRecord<byte[], byte[]> reply : consumer.poll(Duration.ofMillis(100))) {
-                    long correlation = ByteBuffer.wrap(reply.headers().lastHeader(CORRELATION).value()).getLong();
-                    CompletableFuture<byte[]> future = waiting.remove(correlation);
-                    if (future != null) {
-                        future.complete(reply.value());
-                    }
-                }
-            }
-        }
-
-        CompletableFuture<byte[]> call(byte[] payload) {
-            long correlation = last.incrementAndGet();
-            CompletableFuture<byte[]> future = new CompletableFuture<>();
-            waiting.put(correlation, future);
-            var request = new ProducerRecord<byte[], byte[]>(REQUESTS, 0, null, payload);
-            request.headers().add(CORRELATION, ByteBuffer.allocate(8).putLong(correlation).array());
-            request.headers().add(REPLY_TOPIC, REPLIES.getBytes());
-            producer.send(request, (metadata, error) -> {
-                if (error != null) {
-                    future.completeExceptionally(error);
-                }
-            });
-            return future;
-        }
-
-        void send(byte[] payload) {
-            producer.send(new ProducerRecord<>(REQUESTS, 0, null, payload));
-        }
-
-        @Override
-        public void close() throws Exception {
-            ended = true;
-            reader.join();
-            consumer.close();
-            producer.close();
-        }
-    }
-
-    /** Calls one at a time, then many together, then sends without replies; prints a line of JSON. */
-    private static void measure(String brokers, int requestBytes, int replyBytes, int inFlight, int seconds) throws Exception {
-        byte[] payload = new byte[requestBytes];
-        try (Caller caller = new Caller(brokers)) {
-            long[] times = new long[1_000_000];
-            int calls = 0;
-            // The first half warms up.
-            for (int half = 0; half < 2; half++) {
-                calls = 0;
-                long until = System.nanoTime() + TimeUnit.SECONDS.toNanos(seconds);
-                while (System.nanoTime() < until && calls < times.length) {
-                    long begun = System.nanoTime();
-                    check(caller.call(payload).get(30, TimeUnit.SECONDS), replyBytes);
-                    times[calls++] = System.nanoTime() - begun;
-                }
-            }
-            Arrays.sort(times, 0, calls);
-            double together = 0;
-            double oneWay = 0;
-            for (int half = 0; half < 2; half++) {
-                together = together(caller, payload, replyBytes, inFlight, seconds);
-                oneWay = oneWay(caller, payload, replyBytes, seconds);
-            }
-            System.out.printf("{\"request_bytes\":%d,\"reply_bytes\":%d,\"p50_ns\":%d,\"p99_ns\":%d,\"in_flight\":%d,"
-                    + "\"calls_per_second\":%.0f,\"one_way_per_second\":%.0f,\"java\":\"%s\"}%n", requestBytes, replyBytes,
-                    times[calls / 2], times[calls * 99 / 100], inFlight, together, oneWay, Runtime.version());
-        }
-    }
-
-    private static void check(byte[] reply, int replyBytes) {
-        if (reply.length != replyBytes) {
-            throw new IllegalStateException("a reply of " + reply.length + " bytes; expected " + replyBytes);
-        }
-    }
-
-    private static double together(Caller caller, byte[] payload, int replyBytes, int inFlight, int seconds) throws Exception {
-        Semaphore room = new Semaphore(inFlight);
-        AtomicLong counted = new AtomicLong();
-        AtomicLong wrong = new AtomicLong();
-        long begun = System.nanoTime();
-        long until = begun + TimeUnit.SECONDS.toNanos(seconds);
-        while (System.nanoTime() < until) {
-            room.acquire();
-            caller.call(payload).whenComplete((reply, error) -> {
-                boolean isRight = error == null && reply.length == replyBytes;
-                (isRight ? counted : wrong).incrementAndGet();
-                room.release();
-            });
-        }
-        room.acquire(inFlight);
-        if (wrong.get() > 0) {
-            throw new IllegalStateException(wrong + " calls failed");
-        }
-        return counted.get() * 1e9 / (System.nanoTime() - begun);
-    }
-
-    private static double oneWay(Caller caller, byte[] payload, int replyBytes, int seconds) throws Exception {
-        long begun = System.nanoTime();
-        long until = begun + TimeUnit.SECONDS.toNanos(seconds);
-        long count = 0;
-        while (System.nanoTime() < until) {
-            for (int turn = 0; turn < 100; turn++) {
-                caller.send(payload);
-                count++;
-            }
-        }
-        // The reply to a call that was sent last: all were read before it.
-        check(caller.call(payload).get(60, TimeUnit.SECONDS), replyBytes);
-        return count * 1e9 / (System.nanoTime() - begun);
+        listener.setDaemon(true);
+        listener.start();
     }
 
     public static void main(String[] arguments) {
         try {
-            if (arguments.length == 3 && arguments[0].equals("server")) {
-                serve(arguments[1], Integer.parseInt(arguments[2]));
-            } else if (arguments.length == 6 && arguments[0].equals("client")) {
-                measure(arguments[1], Integer.parseInt(arguments[2]), Integer.parseInt(arguments[3]),
-                        Integer.parseInt(arguments[4]), Integer.parseInt(arguments[5]));
+            if (arguments.length == 2 && arguments[0].equals("server")) {
+                serve(arguments[1]);
+            } else if (arguments.length == 2 && arguments[0].equals("client")) {
+                Calls.obey(arguments[1]);
             } else if (arguments.length >= 5 && arguments[0].equals("send")) {
                 String[] headers = Arrays.copyOfRange(arguments, 5, arguments.length);
                 send(arguments[1], arguments[2], arguments[3], arguments[4], headers);
@@ -290,8 +168,7 @@ public final class Peer {
                 read(arguments[1], arguments[2], Integer.parseInt(arguments[3]));
             } else {
                 throw new IllegalArgumentException("usage: send BROKERS TOPIC COMPRESSION TEXT [HEADER=VALUE]..."
-                        + " | read BROKERS TOPIC COUNT | server BROKERS REPLY_BYTES"
-                        + " | client BROKERS REQUEST_BYTES REPLY_BYTES IN_FLIGHT SECONDS");
+                        + " | read BROKERS TOPIC COUNT | server BROKERS | client BROKERS");
             }
         } catch (Exception error) {
             System.err.println("peer: " + error);

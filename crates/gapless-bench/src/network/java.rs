@@ -1,0 +1,96 @@
+//! [`JavaClients`]: calls by two plain Java clients over two topics of the same broker, as Spring's `ReplyingKafkaTemplate` makes them.
+
+use super::arguments::Plan;
+use super::places::Broker;
+use gapless_load::rpc::payloads::cycles::{Cycles, forked_max};
+use gapless_measure::Result;
+use gapless_measure::child_process::Child;
+use gapless_measure::histogram::LatencyHistogram;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// Size of the calls that warm up, bytes.
+const WARM_UP_BYTES: usize = 256;
+
+/// Client and server, a process each; the client ends first.
+pub(super) struct JavaClients<'a> {
+    client: Child<'a>,
+    server: Child<'a>,
+}
+
+#[derive(Deserialize)]
+struct LoneCalls {
+    times_ns: Vec<u64>,
+    wrong: u64,
+}
+
+#[derive(Deserialize)]
+struct CyclesRun {
+    elapsed_ns: Vec<u64>,
+    cpu_ns: Vec<u64>,
+    wrong: u64,
+}
+
+impl<'a> JavaClients<'a> {
+    /// Starts both, and lets them warm up.
+    ///
+    /// # Errors
+    /// No script, no Java; a process that ends too early.
+    pub(super) fn start(broker: &Broker<'a>, plan: &Plan, interrupted: &'a AtomicBool) -> Result<Self> {
+        let mut server = broker.java("server", interrupted)?;
+        // The server makes the topics.
+        server.receive::<Value>()?;
+        let mut client = broker.java("client", interrupted)?;
+        client.receive::<Value>()?;
+        let mut clients = Self { client, server };
+        for ways in [1, 2] {
+            clients.cycles((WARM_UP_BYTES, ways), (plan.java_warm_up / 2, (1, 0)))?;
+        }
+        Ok(clients)
+    }
+
+    /// Makes `count` calls one at a time after some that warm up. Returns their latencies, and the number of wrong replies.
+    ///
+    /// # Errors
+    /// A process that ends too early; an interrupt.
+    pub(super) fn lone_calls(&mut self, bytes: usize, (warm_up, count): (u64, u64)) -> Result<(LatencyHistogram, u64)> {
+        self.server_cpu_ns(2)?;
+        let calls: LoneCalls = self.client.ask(&json!(["lone", bytes, warm_up, count]))?;
+        let mut latencies = LatencyHistogram::default();
+        calls.times_ns.iter().for_each(|ns| latencies.record(*ns));
+        Ok((latencies, calls.wrong))
+    }
+
+    /// Makes `calls` calls in each cycle, as many in flight together as of ours. `cycles` are those in all, and those that warm up. Returns the
+    /// cycles that count, and the CPU time of the server for a call, ns.
+    ///
+    /// # Errors
+    /// A process that ends too early; an interrupt.
+    pub(super) fn cycles(
+        &mut self,
+        (bytes, ways): (usize, usize),
+        (calls, cycles): (u64, (usize, usize)),
+    ) -> Result<(Cycles, f64)> {
+        let before_ns = self.server_cpu_ns(ways)?;
+        let order = json!(["cycles", bytes, ways, calls, cycles.0, forked_max(bytes)]);
+        let run: CyclesRun = self.client.ask(&order)?;
+        let server_ns = self.server_cpu_ns(ways)?.saturating_sub(before_ns);
+        let counted = &run.elapsed_ns[cycles.1.min(run.elapsed_ns.len())..];
+        let elapsed = Duration::from_nanos(counted.iter().sum());
+        let measured = Cycles {
+            rates: counted.iter().map(|ns| calls as f64 * 1e9 / (*ns).max(1) as f64).collect(),
+            elapsed,
+            calls: calls * counted.len() as u64,
+            cpu_ns: run.cpu_ns.iter().skip(cycles.1).sum(),
+            wrong: run.wrong,
+        };
+        Ok((measured, server_ns as f64 / (calls * cycles.0 as u64).max(1) as f64))
+    }
+
+    /// CPU time of the server so far, ns, which from now on answers as calls of so many `ways` need it.
+    fn server_cpu_ns(&mut self, ways: usize) -> Result<u64> {
+        self.server.ask(&if ways == 1 { "whole" } else { "echo" })
+    }
+}

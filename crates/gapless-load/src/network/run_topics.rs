@@ -1,0 +1,101 @@
+//! Topics of one run: their names, and their end on a broker that goes on without the run.
+
+use super::failed;
+use gapless_kafka::client::{Connection, ErrorKind, Topics};
+use gapless_kafka::record::names;
+use gapless_measure::Result;
+use std::io::Write as _;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Longest wait for the broker when topics are removed.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Names of the topics of a run, which no other run has.
+#[derive(Clone, Debug)]
+pub struct RunTopics {
+    prefix: String,
+}
+
+impl Default for RunTopics {
+    /// Topics of a run that begins now in this process.
+    fn default() -> Self {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self { prefix: format!("gapless-bench-{}-{:x}", std::process::id(), now.as_millis()) }
+    }
+}
+
+impl RunTopics {
+    /// Prefix of the topics of the bridges.
+    pub fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    /// Topics of the bare pair: requests and replies.
+    pub fn bare(&self) -> [String; 2] {
+        ["requests", "replies"].map(|what| format!("{}.bare.{what}", self.prefix))
+    }
+
+    /// Prefix of the topics of the Java clients, which append `.requests` and `.replies`.
+    pub fn java(&self) -> String {
+        format!("{}.java", self.prefix)
+    }
+
+    /// All topics of a run with `bridges` of these names.
+    pub fn all(&self, bridges: &[&str]) -> Vec<String> {
+        let mut all: Vec<String> = bridges.iter().map(|bridge| names::inbox(&self.prefix, bridge)).collect();
+        all.push(names::presence(&self.prefix));
+        all.extend(self.bare());
+        all.extend(["requests", "replies"].map(|what| format!("{}.{what}", self.java())));
+        all
+    }
+}
+
+/// Topics that are removed when this is dropped: to be dropped after their clients.
+pub struct RemovedTopics {
+    connection: Connection,
+    names: Vec<String>,
+}
+
+impl RemovedTopics {
+    /// Topics of `brokers`, which need not be there yet, nor ever.
+    pub fn new(brokers: &str, names: Vec<String>) -> Self {
+        Self { connection: Connection::new(brokers, "gapless-bench"), names }
+    }
+
+    /// Removes those that are there.
+    fn remove(&self) -> Result<()> {
+        let topics = Topics::connect(&self.connection, PATIENCE).map_err(failed)?;
+        let mut first = Ok(());
+        for name in &self.names {
+            match topics.remove(name, PATIENCE) {
+                Err(error) if error.kind != ErrorKind::UnknownTopic => first = first.and(Err(failed(error))),
+                _ => {}
+            }
+        }
+        first
+    }
+}
+
+impl Drop for RemovedTopics {
+    fn drop(&mut self) {
+        if let Err(error) = self.remove() {
+            // A closed stderr is no error here.
+            let _ = writeln!(std::io::stderr(), "warning: topics {} are left: {error}", self.names.join(", "));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_topic_of_a_run_has_its_prefix() {
+        let topics = RunTopics::default();
+        let all = topics.all(&["near", "far"]);
+        assert_eq!(all.len(), 7);
+        assert!(all.iter().all(|name| name.starts_with(topics.prefix()) && names::is_topic(name)), "{all:?}");
+        assert!(topics.bare().iter().all(|name| all.contains(name)));
+        assert!(names::is_prefix(topics.prefix()));
+    }
+}
