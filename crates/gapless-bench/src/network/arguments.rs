@@ -152,6 +152,6 @@ mod tests {
         let both = of(&[]).plan().unwrap();
         assert_eq!((both.each_size().len(), both.steps()), (15, 34));
         let least = of(&[]).least_plan().unwrap();
-        assert_eq!((least.steps(), least.systems, least.each_size().len()), (4, vec![System::Gapless], 1));
+        assert_eq!((least.steps(), least.each_size().len(), least.systems), (4, 1, vec![System::Gapless]));
     }
 }
