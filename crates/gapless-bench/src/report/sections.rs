@@ -2,7 +2,7 @@
 
 use super::answers::{Answered, Line, variation};
 use super::commands::RowCommands;
-use super::html::{Cell, Column, Table, escape, figure, nothing, range, ratio, text, time, verified, word};
+use super::html::{Cell, Column, Table, escape, nothing, ratio, text, time, verified, word};
 use super::kills;
 use super::over_kafka;
 use super::peers::{self, RunTable};
