@@ -7,7 +7,7 @@ use crate::options::{Priority, Retry, Waiting};
 use crate::outcome::CallError;
 use crate::remote::attempt::{Attempt, AttemptEnd};
 use crate::remote::ended::read_ended;
-use crate::remote::request_words::KIND_CALL;
+use crate::remote::request_words::{KIND_CALL, key_of};
 use crate::remote::status::{Status, read_refusal};
 use crate::remote::table::{CopyOfKey, End, LOOK_NS, NotOffered, RemoteOffer, Ticket};
 use gapless_agent::monotonic::{monotonic_ns, saturating_ns};
@@ -124,7 +124,7 @@ impl RemoteCall {
         let terms = Terms {
             offer: RemoteOffer { header, is_followed: true, ..RemoteOffer::default() },
             retry: Retry::default(),
-            affinity: Some(header.key).filter(|key| *key != 0),
+            affinity: key_of(&header),
             timeout: Duration::from_nanos(header.deadline_ns.saturating_sub(header.sent_ns)),
             wait_for_route: Duration::ZERO,
         };

@@ -7,7 +7,7 @@ use crate::options::Priority;
 use crate::outcome::{CallError, Refusal};
 use crate::remote::copy::{AttachedCaller, Claimed};
 use crate::remote::ended::write_ended;
-use crate::remote::request_words::{CopyQuery, FLAG_JSON, FLAG_ONE_WAY, KIND_CALL};
+use crate::remote::request_words::{CopyQuery, FLAG_JSON, FLAG_ONE_WAY, KIND_CALL, key_of};
 use crate::remote::status::{Status, write_refusal};
 use crate::served::answering::{InFlight, too_long, trace_of};
 use crate::served::counters::CopyCounters;
@@ -122,10 +122,10 @@ impl RelayedRequest {
         &self.trace
     }
 
-    /// The affinity key that the caller gave. A key 0 counts as no key, as everywhere.
+    /// The affinity key that the caller gave.
     #[must_use]
     pub fn key(&self) -> Option<u64> {
-        Some(self.header.key).filter(|key| *key != 0)
+        key_of(&self.header)
     }
 
     /// Class of the request.

@@ -7,7 +7,7 @@ use crate::context::Headers;
 use crate::message::{Encoding, Message, version_of};
 use crate::options::{CallOptions, Retry};
 use crate::outcome::CallError;
-use crate::remote::request_words::{FLAG_JSON, FLAG_ONE_WAY, FLAG_TRACE_STATE, NOTICES_SHIFT, TRACE_STATE};
+use crate::remote::request_words::{FLAG_JSON, FLAG_KEY, FLAG_ONE_WAY, FLAG_TRACE_STATE, NOTICES_SHIFT, TRACE_STATE};
 use crate::remote::table::{End, RemoteOffer};
 use gapless_agent::foreign::caught;
 use gapless_log::call_table::RequestHeader;
@@ -77,6 +77,7 @@ impl<Request: Message, Reply: Message> Caller<Request, Reply> {
         table.check_request(user_headers.len(), payload.len()).map_err(bad)?;
         let flags = flags | u32::from(self.shared.local_routes.notices()) << NOTICES_SHIFT;
         let flags = if state.is_some() { flags | FLAG_TRACE_STATE } else { flags };
+        let flags = if options.key.is_some() { flags | FLAG_KEY } else { flags };
         let header = RequestHeader {
             class: options.priority as u8,
             hops: self.shared.hops,

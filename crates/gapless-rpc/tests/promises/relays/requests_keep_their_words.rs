@@ -74,10 +74,13 @@ fn every_word_of_a_caller_arrives() {
     let seen = std::mem::take(&mut *contexts.lock().unwrap());
     let expected = |hops| (options.headers.clone(), options.trace.clone(), 9, 1, hops, true);
     assert_eq!(seen, [expected(0), expected(1)]);
+    for key in [Some(0), None] {
+        carry(ROUTE, &CallOptions { key, ..options.clone() }, &mut |request| assert_eq!(request.key(), key));
+    }
     let known = domains.client.routes(PATIENCE).unwrap().routes;
     let known = known.iter().find(|known| known.route == ROUTE).unwrap();
     assert_eq!((&*known.version, known.workers, known.stands_for.len()), ("1.2", 3, 0));
-    assert!(relay.callers() >= 1 && relay.statistics().replied == 2);
+    assert!(relay.callers() >= 1 && relay.statistics().replied == 4);
 }
 
 #[test]
