@@ -149,6 +149,14 @@ impl Relay {
         self.offered.change(|description| (description.request, description.reply) = (request, reply))
     }
 
+    /// The application's version of the route, and the names and values by which it describes it, for people; all callers are told.
+    ///
+    /// # Errors
+    /// As of [`Relay::set_stands_for`].
+    pub fn set_metadata(&self, version: String, metadata: Vec<(String, String)>) -> Result<(), RpcError> {
+        self.offered.change(|description| (description.version, description.metadata) = (version, metadata))
+    }
+
     /// Whether it takes requests, now or when another process resumes it. Not once it was drained.
     #[must_use]
     pub fn is_served(&self) -> bool {
