@@ -36,6 +36,9 @@ mod settings;
 mod topics;
 
 #[cfg(test)]
+#[allow(unsafe_code, reason = "librdkafka's own call for tests")]
+pub(crate) mod faults;
+#[cfg(test)]
 mod tests;
 
 pub use crate::config::Compression;

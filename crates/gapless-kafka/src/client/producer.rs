@@ -172,12 +172,23 @@ impl Producer {
 
     /// The oldest report.
     pub fn take(&self) -> Option<ProducerEvent> {
-        self.reports.take()
+        self.reports.take().map(|event| self.with_end(event))
     }
 
     /// The oldest report; without one the task is woken by the next. One task at a time.
     pub fn poll_take(&self, context: &mut Context<'_>) -> Poll<ProducerEvent> {
-        self.reports.poll_take(context)
+        self.reports.poll_take(context).map(|event| self.with_end(event))
+    }
+
+    /// A fatal error comes with the code of its cause: that it is one the client alone knows.
+    fn with_end(&self, event: ProducerEvent) -> ProducerEvent {
+        match event {
+            ProducerEvent::Trouble(error) => {
+                let is_fatal = error.is_fatal || self.base.client().fatal_error().is_some();
+                ProducerEvent::Trouble(ClientError { is_fatal, ..error })
+            }
+            event @ ProducerEvent::Delivery(_) => event,
+        }
     }
 
     /// Records without a report.
@@ -185,10 +196,21 @@ impl Producer {
         usize::try_from(self.base.in_flight_count()).unwrap_or_default()
     }
 
+    /// Withdraws the records that were not sent, as [`discard`](Producer::discard) does; those on their way go on. Returns at once.
+    pub fn withdraw(&self) {
+        self.base.purge(PurgeConfig::default().queue().non_blocking());
+    }
+
     /// Withdraws all records: each is reported as [`Discarded`](super::ErrorKind::Discarded), and says whether it may be persisted. Those on
     /// their way are given up, too.
     pub fn discard(&self) {
         self.base.purge(PurgeConfig::default().queue().inflight());
+    }
+
+    /// The client itself, for faults of tests.
+    #[cfg(test)]
+    pub(super) fn native_ptr(&self) -> *mut rdkafka::bindings::rd_kafka_t {
+        self.base.client().native_ptr()
     }
 
     /// Sends without lingering, and waits until each record has its report, which is to be taken then. Blocks.

@@ -239,6 +239,8 @@ impl ConsumerOptions {
             ("fetch.queue.backoff.ms", "1".to_owned()),
             ("fetch.error.backoff.ms", "100".to_owned()),
             ("fetch.wait.max.ms", "500".to_owned()),
+            // A batch that is damaged is told, and no reader waits for it for ever.
+            ("check.crcs", "true".to_owned()),
         ]
     }
 }

@@ -77,6 +77,31 @@ fn a_cut_request_is_possibly_persisted() {
 }
 
 #[test]
+fn withdrawn_records_leave_no_gap() {
+    let (cluster, connection) = cluster();
+    let producer = Producer::open(&connection, &ProducerOptions::default()).unwrap();
+    assert_eq!(deliver(&producer).error, None);
+    cluster.broker_down(1).unwrap();
+    let record = Outgoing { topic: "a", key: None, payload: Some(b"1"), headers: &[] };
+    (2..5).for_each(|token| producer.send(&record, token).unwrap());
+    producer.withdraw();
+    let mut withdrawn = Vec::new();
+    until_some("reports on all", || {
+        while let Some(event) = producer.take() {
+            if let ProducerEvent::Delivery(delivery) = event {
+                assert_eq!(delivery.error.map(|error| error.kind), Some(ErrorKind::Discarded));
+                withdrawn.push(delivery.token);
+            }
+        }
+        (withdrawn.len() == 3).then_some(())
+    });
+    cluster.broker_up(1).unwrap();
+    for _ in 0..3 {
+        assert_eq!(deliver(&producer).error, None);
+    }
+}
+
+#[test]
 fn a_consumer_reads_on_after_an_error() {
     let (cluster, connection) = cluster();
     let error = RDKafkaRespErr::RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED;
