@@ -14,7 +14,7 @@ use gapless_kafka::record::{Content, Record, RequestHead, Writer, read};
 use std::borrow::Cow;
 
 /// Names of headers, by the number that stands for each in an input.
-pub const NAMES: [&str; 28] = [
+pub const NAMES: [&str; 29] = [
     names::PROTOCOL,
     names::KIND,
     names::CORRELATION,
@@ -42,8 +42,12 @@ pub const NAMES: [&str; 28] = [
     names::REFUSAL_CODE,
     names::REFUSAL_TEXT,
     "h-tenant",
-    "other",
+    OTHER,
+    names::DEADLINE,
 ];
+
+/// A header that no bridge reads.
+const OTHER: &str = "other";
 
 /// The bridge under attack.
 pub const OWN: (&str, u64) = ("a", 7);
@@ -65,7 +69,8 @@ pub fn bridge((name, incarnation): (&str, u64)) -> BridgeId {
 pub fn to_bytes(flags: u8, record: &Record) -> Vec<u8> {
     let mut bytes = vec![flags, record.headers.len() as u8];
     for (name, value) in &record.headers {
-        let number = NAMES.iter().position(|each| each == name).unwrap_or(NAMES.len() - 1);
+        let name = NAMES.iter().copied().find(|each| each == name).unwrap_or(OTHER);
+        let number = NAMES.iter().position(|each| *each == name).unwrap_or_default();
         bytes.extend([number as u8, value.len() as u8]);
         bytes.extend(value);
     }

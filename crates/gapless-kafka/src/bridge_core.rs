@@ -4,7 +4,8 @@
 //! # Signs of life
 //! Each `lease_interval` the bridge writes its lease and a ping to itself. It reads both back: so it knows that the broker is there,
 //! and how late the broker's clock is. If one of them does not come back for `lease_time`, the broker is lost: requests end with
-//! that reason, and no other bridge is called silent, because the silence is its own.
+//! that reason, and no other bridge is called silent, because the silence is its own. If the producer says all the time that they are
+//! appended, it is the reader that gives none: it is opened again.
 //!
 //! | module | what lives there |
 //! |---|---|
@@ -143,11 +144,18 @@ impl BridgeCore {
             Input::Delivered { token, result } => self.delivered(token, result, now_ns, effects),
             Input::Request(call) => self.request(call, now_ns, effects),
             Input::GivenUp(request) => self.calls_out.give_up(&self.writer, request, &mut self.peers, effects),
+            Input::Withheld(request) => {
+                self.calls_out.withhold(&self.writer, request, &mut self.peers, now_ns, effects);
+            }
             Input::CallEnded { call, outcome } => {
                 self.with_calls_in(now_ns, effects, |calls, turn| calls.ended(call, outcome, turn));
             }
             Input::Offers(offers) => self.set_offers(offers, effects),
-            Input::BrokerTrouble { reason } => self.broker.words = reason,
+            Input::BrokerTrouble { reason } => {
+                self.broker.words = reason;
+                self.calls_out.note_trouble();
+            }
+            Input::Unreadable { topic, reason } => self.skip(topic, reason, effects),
             Input::InboxLost { incarnation, reason } => self.begin_again(incarnation, &reason, now_ns, effects),
             Input::Stop => self.stop(now_ns, effects),
             Input::Tick => {}
@@ -267,6 +275,7 @@ impl BridgeCore {
         now_ns: u64,
         effects: &mut Vec<Effect>,
     ) {
+        self.note_appended(token, result.as_ref().ok(), now_ns);
         match token {
             Token::Mark(number) if number == self.last_sent && self.phase == (Phase::Marking { is_sent: true }) => {
                 match result {
@@ -292,13 +301,12 @@ impl BridgeCore {
                 }
             }
             Token::Request(request) => {
-                self.calls_out.delivered(&self.writer, request, result, &mut self.peers, effects);
+                self.calls_out.delivered(&self.writer, request, result, &mut self.peers, now_ns, effects);
             }
             Token::Reply(reply) => {
-                let failed = result.err().map(|error| error.reason);
-                self.with_calls_in(now_ns, effects, |calls, turn| calls.delivered(reply, failed.as_deref(), turn));
+                self.with_calls_in(now_ns, effects, |calls, turn| calls.delivered(reply, result.err(), turn));
             }
-            Token::Mark(_) | Token::Lease(_) | Token::Control => {}
+            Token::Mark(_) | Token::Lease(_) | Token::Ping | Token::Control => {}
         }
     }
 
@@ -343,6 +351,7 @@ impl BridgeCore {
             self.send_lease(now_ns, effects);
         }
         self.look_for_broker(now_ns, effects);
+        self.look_for_readers(now_ns, effects);
         if self.may_judge(now_ns) {
             for (peer, reason) in self.peers.expire(now_ns) {
                 let bridge = self.peers.get(peer).id.name.to_string();

@@ -52,6 +52,13 @@ impl BrokerTime {
         u64::try_from(age.max(0)).unwrap_or(u64::MAX)
     }
 
+    /// The broker's clock at `now_ns` of the monotonic clock, ms since 1970: at most the true time. `None` before anything was read.
+    #[must_use]
+    pub fn now_ms(&self, now_ns: u64) -> Option<i64> {
+        let time_ns = i128::from(now_ns) + self.difference(now_ns)?;
+        i64::try_from(time_ns.div_euclid(1_000_000)).ok()
+    }
+
     fn difference(&self, now_ns: u64) -> Option<i128> {
         let (difference, read_ns) = self.best?;
         Some(difference - i128::from(now_ns.saturating_sub(read_ns)) * i128::from(DRIFT_PPM) / 1_000_000)
@@ -67,13 +74,14 @@ mod tests {
     #[test]
     fn the_soonest_record_counts() {
         let mut time = BrokerTime::default();
-        assert_eq!(time.age_ns(5_000, 7 * MS), 0, "nothing was read");
+        assert_eq!((time.age_ns(5_000, 7 * MS), time.now_ms(7 * MS)), (0, None), "nothing was read");
         // The broker's clock is 1,000,000 ms ahead; the records are read 40, 3 and 20 ms after their append.
         for (appended, delay) in [(1_000_000, 40), (1_000_100, 3), (1_000_200, 20)] {
             time.read(appended, (appended as u64 - 1_000_000 + delay) * MS);
         }
         let age_ns = time.age_ns(1_000_200, 220 * MS);
         assert!((16 * MS..=17 * MS).contains(&age_ns), "20 ms, of which the best record hides 3: {age_ns}");
+        assert_eq!(time.now_ms(220 * MS), Some(1_000_216), "cut, and 3 ms late");
         // A record of long ago, read only now, has its age.
         let late_ns = time.age_ns(1_000_000, 60_000 * MS);
         assert!((59_900 * MS..60_000 * MS).contains(&late_ns), "{late_ns}");

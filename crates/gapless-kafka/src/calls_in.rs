@@ -1,6 +1,13 @@
 //! `CallsIn`: requests of other bridges, and of foreign programs, to this domain. Each is begun at most once, by its
 //! correlation, and answered once unless it is one-way.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | `known` | requests that were seen, by which a repeated one is recognised |
 
+mod known;
+
+use crate::calls_out::{Certainty, NotAppended};
 use crate::config::{CoreOptions, Limits, PAYLOAD_BYTES_MAX, TopicFilter};
 use crate::counters::Counters;
 use crate::effects::{CallId, Effect, IncomingCall, OutgoingRecord, Token};
@@ -11,17 +18,10 @@ use crate::record::{HOPS_MAX, Record, ReplyHead, RequestHead, ReturnAddress, Seg
 use crate::route_filter::{RouteFilter, any_matches};
 use crate::segments::{Assemblies, AssemblyKey, SegmentFault, split};
 use gapless_agent::monotonic::saturating_ns;
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use known::{Known, Seen};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
-
-/// Requests that have ended are known for so long, to recognise a repeated one.
-const KNOWN_NS: u64 = 60_000_000_000;
-/// Requests that have ended are known up to this number.
-const KNOWN_MAX: usize = 16 << 10;
-/// Replies to programs that are no bridges are kept for a repeated request up to this length, and to this length together.
-const KEPT_BYTES_MAX: usize = 64 << 10;
-const KEPT_BYTES_TOGETHER: usize = 16 << 20;
 
 /// The place for replies.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,14 +41,6 @@ struct CallIn {
     /// `None` for one-way requests.
     address: Option<Address>,
     is_of_bridge: bool,
-}
-
-/// A request that was seen.
-#[derive(Debug)]
-enum Known {
-    Running(CallId),
-    /// Ended, with the reply to a foreign program, if it was kept.
-    Ended(Option<Vec<Record>>),
 }
 
 /// A request whose payload is not whole yet.
@@ -77,10 +69,7 @@ pub(crate) struct CallsIn {
     limits: Limits,
     calls: HashMap<CallId, CallIn>,
     last_call: u64,
-    known: HashMap<Arc<AssemblyKey>, Known>,
-    /// Requests that have ended, in that order, with the time, ns of the monotonic clock.
-    ended: VecDeque<(u64, Arc<AssemblyKey>)>,
-    kept_bytes: usize,
+    known: Known,
     unfinished: Assemblies<Unfinished>,
     /// Requests in flight of each sender.
     loads: HashMap<String, Load>,
@@ -91,11 +80,32 @@ pub(crate) struct CallsIn {
     is_stopping: bool,
 }
 
-/// A record that a request came in.
-pub(crate) struct RequestRecord<'a> {
+/// The headers that name a request and its sender.
+#[derive(Clone, Copy)]
+pub(crate) struct Origin<'a> {
     pub(crate) correlation: &'a str,
     pub(crate) from: Option<&'a BridgeId>,
     pub(crate) reply_topic: Option<&'a str>,
+    /// The caller in words, of a program without a topic for the reply.
+    pub(crate) program: &'a str,
+}
+
+impl Origin<'_> {
+    /// The sender, a life of a bridge or a program, and the correlation. A program is the topic of its replies, or else what it calls
+    /// itself; no bridge and no topic has a space in its name.
+    fn key(&self) -> AssemblyKey {
+        let sender = match (self.from, self.reply_topic) {
+            (Some(bridge), _) => bridge.to_string(),
+            (None, Some(topic)) => topic.to_owned(),
+            (None, None) => format!("program {}", self.program),
+        };
+        (sender, self.correlation.to_owned())
+    }
+}
+
+/// A record that a request came in.
+pub(crate) struct RequestRecord<'a> {
+    pub(crate) origin: Origin<'a>,
     pub(crate) append_time_ms: i64,
     pub(crate) payload: Vec<u8>,
 }
@@ -121,9 +131,7 @@ impl CallsIn {
             limits: options.limits,
             calls: HashMap::new(),
             last_call: 0,
-            known: HashMap::new(),
-            ended: VecDeque::new(),
-            kept_bytes: 0,
+            known: Known::new(),
             unfinished: Assemblies::new(options.limits.assembly()),
             loads: HashMap::new(),
             by_route: HashMap::new(),
@@ -165,18 +173,24 @@ impl CallsIn {
     pub(crate) fn request(
         &mut self,
         record: RequestRecord<'_>,
-        head: Box<RequestHead>,
+        mut head: Box<RequestHead>,
         place: Option<SegmentPlace>,
         turn: &mut Turn<'_>,
     ) {
-        let RequestRecord { correlation, from, reply_topic, append_time_ms, payload } = record;
+        let RequestRecord { origin, append_time_ms, payload } = record;
+        let Origin { correlation, from, reply_topic, .. } = origin;
         let address = self.address(correlation, from, reply_topic);
         if address.is_none() && !head.is_one_way {
             // No one can wait for a reply without a place for it.
             turn.counters.without_address += 1;
             return;
         }
-        let key = (sender_of(from, reply_topic), correlation.to_owned());
+        if let Some(deadline_ms) = head.deadline_ms {
+            // The record may have waited for its append.
+            let left_ms = deadline_ms.saturating_sub(append_time_ms).max(0).cast_unsigned();
+            head.time_left_ms = Some(head.time_left_ms.map_or(left_ms, |own_ms| own_ms.min(left_ms)));
+        }
+        let key = origin.key();
         if self.is_repeated(&key, address.as_ref(), turn) {
             return;
         }
@@ -197,7 +211,8 @@ impl CallsIn {
 
     /// A further segment of a request.
     pub(crate) fn segment(&mut self, record: RequestRecord<'_>, place: SegmentPlace, turn: &mut Turn<'_>) {
-        let key = (sender_of(record.from, record.reply_topic), record.correlation.to_owned());
+        let Origin { correlation, from, reply_topic, .. } = record.origin;
+        let key = record.origin.key();
         match self.unfinished.add(&key, place, &record.payload) {
             Ok(None) => {}
             Ok(Some((unfinished, payload))) => self.admit(key, unfinished, payload, turn),
@@ -205,11 +220,11 @@ impl CallsIn {
                 self.refuse(key, &unfinished, Ended::not_begun(reason), turn);
             }
             Err(SegmentFault::OfUnknown(reason)) => {
-                let address = self.address(record.correlation, record.from, record.reply_topic);
-                if self.known.contains_key(&key) {
+                let address = self.address(correlation, from, reply_topic);
+                if self.known.get(&key).is_some() {
                     return;
                 }
-                self.end(Arc::new(key), None, turn.now_ns);
+                self.known.end(Arc::new(key), None, from.is_some(), turn.now_ns);
                 if let Some(address) = address {
                     self.send(&address, Outcome::Ended(Ended::not_begun(reason)), turn);
                 }
@@ -218,18 +233,12 @@ impl CallsIn {
     }
 
     /// The caller no longer waits.
-    pub(crate) fn cancel(
-        &mut self,
-        correlation: &str,
-        from: Option<&BridgeId>,
-        topic: Option<&str>,
-        turn: &mut Turn<'_>,
-    ) {
-        let key = (sender_of(from, topic), correlation.to_owned());
+    pub(crate) fn cancel(&mut self, origin: Origin<'_>, turn: &mut Turn<'_>) {
+        let key = origin.key();
         if self.unfinished.give_up(&key).is_some() {
-            return self.end(Arc::new(key), None, turn.now_ns);
+            return self.known.end(Arc::new(key), None, origin.from.is_some(), turn.now_ns);
         }
-        if let Some(Known::Running(call)) = self.known.get(&key) {
+        if let Some(Seen::Running(call)) = self.known.get(&key) {
             self.cancel_call(*call, turn);
         }
     }
@@ -262,17 +271,15 @@ impl CallsIn {
         let mut kept = None;
         if let Some(address) = &call.address {
             let records = self.send(address, outcome, turn);
-            let bytes = records.iter().map(|record| record.payload.as_ref().map_or(0, Vec::len)).sum::<usize>();
-            let has_room = bytes <= KEPT_BYTES_MAX && self.kept_bytes + bytes <= KEPT_BYTES_TOGETHER;
-            kept = Some(records).filter(|_| !call.is_of_bridge && has_room);
+            kept = Some(records).filter(|_| !call.is_of_bridge);
         }
-        self.end(call.key, kept, turn.now_ns);
+        self.known.end(call.key, kept, call.is_of_bridge, turn.now_ns);
     }
 
     /// A record of a reply was appended, or not.
-    pub(crate) fn delivered(&mut self, reply: u64, failed: Option<&str>, turn: &mut Turn<'_>) {
+    pub(crate) fn delivered(&mut self, reply: u64, failed: Option<NotAppended>, turn: &mut Turn<'_>) {
         let Some(sent) = self.sent.get_mut(&reply) else { return };
-        let Some(reason) = failed else {
+        let Some(NotAppended { certainty, reason }) = failed else {
             sent.pending -= 1;
             if sent.pending == 0 {
                 self.sent.remove(&reply);
@@ -281,14 +288,22 @@ impl CallsIn {
         };
         let Some(Sent { address, .. }) = self.sent.remove(&reply) else { return };
         turn.counters.lost_replies += 1;
-        // A short record may pass where a long one did not; no second one is sent for it.
-        let ended = Ended::unknown(format!("the reply could not be sent: {reason}"));
+        // One attempt more: no second one is made for it. A short record may pass where a long one did not.
+        let reason = format!("the reply could not be sent: {reason}");
+        let is_too_long = certainty == Certainty::TooLong;
+        if let Some(Seen::Ended(Some(records))) = self.kept(&address).filter(|_| !is_too_long) {
+            // A program has no leases by which it would know that the broker was away: it waits still.
+            records.iter().for_each(|record| send(&address, record.clone(), Token::Control, turn.effects));
+            return;
+        }
+        let ended = if is_too_long { Ended::BadMessage { reason } } else { Ended::unknown(reason) };
         let record = reply_record(turn.writer, &address, &ReplyHead::Ended, None, ended.to_json());
         send(&address, record, Token::Control, turn.effects);
     }
 
     /// Ends requests whose segments have not come in time.
     pub(crate) fn expire(&mut self, turn: &mut Turn<'_>) {
+        self.known.expire(turn.now_ns);
         if self.unfinished.is_empty() {
             return;
         }
@@ -316,6 +331,12 @@ impl CallsIn {
         Some(Address { topic: topic.into(), to: None, correlation })
     }
 
+    /// A request of a program, by the address of its reply.
+    fn kept(&self, address: &Address) -> Option<&Seen> {
+        let key = (address.topic.to_string(), address.correlation.clone());
+        self.known.get(&key).filter(|_| address.to.is_none())
+    }
+
     /// True for a request that was seen before. Its reply is sent again to a program that is no bridge; a bridge never repeats a request,
     /// so that a broker has repeated the record and the reply is on its way.
     fn is_repeated(&self, key: &AssemblyKey, address: Option<&Address>, turn: &mut Turn<'_>) -> bool {
@@ -323,11 +344,11 @@ impl CallsIn {
         turn.counters.repeated_requests += 1;
         let Some(address) = address.filter(|address| address.to.is_none()) else { return true };
         match known {
-            Known::Running(_) => {}
-            Known::Ended(Some(records)) => {
+            Seen::Running(_) => {}
+            Seen::Ended(Some(records)) => {
                 records.iter().for_each(|record| send(address, record.clone(), Token::Control, turn.effects));
             }
-            Known::Ended(None) => {
+            Seen::Ended(None) => {
                 let ended = Ended::unknown("the request came before, and its reply is not kept any more");
                 let record = reply_record(turn.writer, address, &ReplyHead::Ended, None, ended.to_json());
                 send(address, record, Token::Control, turn.effects);
@@ -371,7 +392,7 @@ impl CallsIn {
         let key = Arc::new(key);
         self.loads.entry(key.0.clone()).or_default().add(bytes);
         *self.by_route.entry(head.route.clone()).or_insert(0) += 1;
-        self.known.insert(key.clone(), Known::Running(call));
+        self.known.begin(key.clone(), call);
         let address = address.filter(|_| !head.is_one_way);
         self.calls.insert(call, CallIn { key, route: head.route.clone(), bytes, address, is_of_bridge });
         let timeout = left_ns.map(Duration::from_nanos);
@@ -380,16 +401,16 @@ impl CallsIn {
 
     /// Ends a request that has not begun.
     fn refuse(&mut self, key: AssemblyKey, unfinished: &Unfinished, ended: Ended, turn: &mut Turn<'_>) {
-        self.end(Arc::new(key), None, turn.now_ns);
+        self.known.end(Arc::new(key), None, unfinished.is_of_bridge, turn.now_ns);
         if let Some(address) = unfinished.address.as_ref().filter(|_| !unfinished.head.is_one_way) {
             self.send(address, Outcome::Ended(ended), turn);
         }
     }
 
     fn cancel_call(&mut self, call: CallId, turn: &mut Turn<'_>) {
-        if let Some(CallIn { key, .. }) = self.remove(call) {
+        if let Some(CallIn { key, is_of_bridge, .. }) = self.remove(call) {
             turn.effects.push(Effect::Cancel(call));
-            self.end(key, None, turn.now_ns);
+            self.known.end(key, None, is_of_bridge, turn.now_ns);
         }
     }
 
@@ -408,25 +429,6 @@ impl CallsIn {
             }
         }
         Some(call)
-    }
-
-    /// Keeps in mind that a request has ended, and forgets the oldest.
-    fn end(&mut self, key: Arc<AssemblyKey>, kept: Option<Vec<Record>>, now_ns: u64) {
-        self.kept_bytes += kept_bytes(kept.as_ref());
-        if let Some(Known::Ended(earlier)) = self.known.insert(key.clone(), Known::Ended(kept)) {
-            self.kept_bytes -= kept_bytes(earlier.as_ref());
-        }
-        self.ended.push_back((now_ns, key));
-        while let Some((ended_ns, key)) = self.ended.front()
-            && (self.ended.len() > KNOWN_MAX || now_ns.saturating_sub(*ended_ns) > KNOWN_NS)
-        {
-            if let Some(Known::Ended(_)) = self.known.get(key)
-                && let Some(Known::Ended(kept)) = self.known.remove(key)
-            {
-                self.kept_bytes -= kept_bytes(kept.as_ref());
-            }
-            self.ended.pop_front();
-        }
     }
 
     /// Sends an outcome. The records of a program that is no bridge.
@@ -458,15 +460,6 @@ impl CallsIn {
         }
         records
     }
-}
-
-/// The name of a sender: a life of a bridge, or the topic of a foreign program.
-fn sender_of(from: Option<&BridgeId>, topic: Option<&str>) -> String {
-    from.map_or_else(|| topic.unwrap_or_default().to_owned(), BridgeId::to_string)
-}
-
-fn kept_bytes(records: Option<&Vec<Record>>) -> usize {
-    records.into_iter().flatten().map(|record| record.payload.as_ref().map_or(0, Vec::len)).sum()
 }
 
 fn reply_record(

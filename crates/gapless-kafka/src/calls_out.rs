@@ -1,6 +1,14 @@
 //! `CallsOut`: relayed requests on their way to other bridges. Each ends once: with the reply, by its deadline, or when it is known
 //! that no reply will come. A loss is *not begun* only if the producer says that the request was not appended, or if the next life of
 //! the bridge says so; else it is *unknown*.
+//!
+//! | module | what lives there |
+//! |---|---|
+//! | `sending` | hand-over to the producer, and its reports |
+//! | `lines` | the way to each inbox: requests without a report, and those that wait until it is free |
+
+mod lines;
+mod sending;
 
 use crate::config::{Limits, PAYLOAD_BYTES_MAX};
 use crate::counters::Counters;
@@ -10,9 +18,10 @@ use crate::peers::{PeerIndex, Peers, Wanted};
 use crate::presence::MarkPlace;
 use crate::record::names::BridgeId;
 use crate::record::{ReplyHead, RequestHead, SegmentPlace, Writer, read_ended};
-use crate::segments::{Assemblies, SegmentFault, split};
+use crate::segments::{Assemblies, SegmentFault};
 use gapless_agent::monotonic::saturating_ns;
 use gapless_rpc::Refusal;
+use lines::{LineIndex, Lines};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,10 +51,21 @@ pub struct Appended {
 /// A record of which it is not known that it was appended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotAppended {
-    /// The record may have been appended all the same.
-    pub is_possible: bool,
+    /// The producer's knowledge.
+    pub certainty: Certainty,
     /// The producer's words.
     pub reason: String,
+}
+
+/// Knowledge about a record that has no place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Certainty {
+    /// It may have been appended all the same.
+    Doubtful,
+    /// It was not appended; another one may be.
+    Absent,
+    /// It was not appended, and no attempt is of use: it is longer than the broker takes.
+    TooLong,
 }
 
 /// The bridge that a call went to will not reply.
@@ -62,6 +82,7 @@ struct CallOut {
     /// The life of the bridge that it went to.
     to: BridgeId,
     inbox: Arc<str>,
+    line: LineIndex,
     correlation: String,
     route: Arc<str>,
     bytes: u64,
@@ -69,6 +90,8 @@ struct CallOut {
     timeout: Duration,
     is_one_way: bool,
     attempt: u32,
+    /// The request, while it waits for its way to be free: nothing of it was handed over.
+    unsent: Option<Unsent>,
     /// Records without a delivery report.
     pending: u32,
     /// Last of the records that were appended.
@@ -78,12 +101,22 @@ struct CallOut {
     loss: Option<Loss>,
 }
 
+/// A request that was not handed over.
+#[derive(Debug)]
+struct Unsent {
+    head: Box<RequestHead>,
+    payload: Vec<u8>,
+}
+
 /// Relayed requests in flight.
 #[derive(Debug)]
 pub(crate) struct CallsOut {
     segment_bytes: usize,
     calls: HashMap<RequestId, CallOut>,
     deadlines: BTreeSet<(u64, RequestId)>,
+    lines: Lines,
+    /// Requests that have ended before all of their reports came: their line, and the number of those reports.
+    late: HashMap<RequestId, (LineIndex, u32)>,
     /// Replies that are not whole yet.
     replies: Assemblies<ReplyHead>,
 }
@@ -94,6 +127,8 @@ impl CallsOut {
             segment_bytes: limits.segment_bytes,
             calls: HashMap::new(),
             deadlines: BTreeSet::new(),
+            lines: Lines::new(saturating_ns(limits.lease_interval) / 2),
+            late: HashMap::new(),
             replies: Assemblies::new(limits.assembly()),
         }
     }
@@ -135,86 +170,40 @@ impl CallsOut {
             Err(ended) => return end(effects, request, ended),
         };
         let deadline_ns = timeout.map(|timeout| now_ns.saturating_add(saturating_ns(timeout)));
-        head.time_left_ms = timeout.map(|timeout| saturating_ns(timeout).div_ceil(1_000_000));
         head.hops = head.hops.saturating_add(1);
         peers.begin(peer, &route, bytes);
-        let to = peers.get(peer).id.clone();
-        let topic = peers.get(peer).inbox.clone();
-        let correlation = format!("{:016x}:{}", own.0.incarnation, request.0);
-        let segments = split(payload, self.segment_bytes);
-        let pending = segments.len() as u32;
-        for (place, bytes) in segments {
-            let is_first = place.is_none_or(|place| place.index == 0);
-            let mut record = match place {
-                Some(place) if place.index > 0 => own.1.segment(true, &correlation, Some(to.incarnation), place),
-                place => own.1.request(&correlation, to.incarnation, &head, place),
-            };
-            record.payload = Some(bytes);
-            let (token, begins) = (Token::Request(request), is_first.then_some(request));
-            effects.push(Effect::Send(OutgoingRecord { token, topic: topic.clone(), record, begins }));
-        }
+        let inbox = peers.get(peer).inbox.clone();
+        let line = self.lines.line(&inbox);
         if let Some(deadline_ns) = deadline_ns {
             self.deadlines.insert((deadline_ns, request));
         }
         let call = CallOut {
             peer,
-            to,
-            inbox: topic,
-            correlation,
+            to: peers.get(peer).id.clone(),
+            inbox,
+            line,
+            correlation: format!("{:016x}:{}", own.0.incarnation, request.0),
             route,
             bytes,
             deadline_ns,
             timeout: timeout.unwrap_or_default(),
             is_one_way: head.is_one_way,
             attempt: head.attempt.max(1).into(),
-            pending,
+            unsent: None,
+            pending: 0,
             last: None,
             doubt: None,
             loss: None,
         };
         let earlier = self.calls.insert(request, call);
         assert!(earlier.is_none(), "the name of request {} was used twice", request.0);
-    }
-
-    /// A record of a request was appended, or not.
-    pub(crate) fn delivered(
-        &mut self,
-        writer: &Writer,
-        request: RequestId,
-        result: Result<Appended, NotAppended>,
-        peers: &mut Peers,
-        effects: &mut Vec<Effect>,
-    ) {
-        let Some(call) = self.calls.get_mut(&request) else { return };
-        call.pending = call.pending.saturating_sub(1);
-        match result {
-            Ok(place) => call.last = call.last.filter(|last| last.offset >= place.offset).or(Some(place)),
-            Err(NotAppended { is_possible: true, reason }) => call.doubt = Some(reason),
-            Err(NotAppended { is_possible: false, reason }) => {
-                let ended = Ended::NotBegun {
-                    attempts: call.attempt,
-                    reason: format!("the broker does not have the request: {reason}"),
-                };
-                if call.pending > 0 || call.last.is_some() {
-                    // The other segments wait at the bridge.
-                    cancel(writer, call, effects);
-                }
-                return self.finish(request, Outcome::Ended(ended), peers, effects);
-            }
+        let unsent = Unsent { head, payload };
+        if !self.lines.is_stalled(line, now_ns) {
+            return self.send(own.1, request, unsent, now_ns, effects);
         }
-        if call.pending > 0 {
-            return;
-        }
-        if let Some(reason) = &call.doubt {
-            let reason = format!("the broker may have the request or not: {reason}");
-            let ended = Ended::Unknown { attempts: call.attempt, reason };
-            return self.finish(request, Outcome::Ended(ended), peers, effects);
-        }
-        if call.is_one_way {
-            return self.finish(request, Outcome::Reply(Vec::new()), peers, effects);
-        }
-        if call.loss.is_some() {
-            self.settle(request, peers, effects);
+        self.lines.hold(line, request);
+        if let Some(call) = self.calls.get_mut(&request) {
+            call.unsent = Some(unsent);
         }
     }
 
@@ -249,6 +238,20 @@ impl CallsOut {
         let begun = self.replies.begin(sender.key(), head, place, payload, u64::MAX);
         if let Err((_, reason)) = begun {
             self.finish_unread(request, &reason, peers, effects);
+        }
+    }
+
+    /// A reply came that cannot be read.
+    pub(crate) fn unread_reply(
+        &mut self,
+        sender: &Sender<'_>,
+        reason: &str,
+        peers: &mut Peers,
+        counters: &mut Counters,
+        effects: &mut Vec<Effect>,
+    ) {
+        if let Some(request) = self.expected(sender, counters) {
+            self.finish_unread(request, reason, peers, effects);
         }
     }
 
@@ -315,8 +318,13 @@ impl CallsOut {
     /// Ends all that are left, also those that wait for a report.
     pub(crate) fn end_all(&mut self, reason: &str, peers: &mut Peers, effects: &mut Vec<Effect>) {
         for request in self.named(|_| true) {
-            let attempts = self.calls[&request].attempt;
-            let ended = Ended::Unknown { attempts, reason: reason.to_owned() };
+            let CallOut { attempt: attempts, unsent, .. } = &self.calls[&request];
+            let (attempts, reason) = (*attempts, reason.to_owned());
+            let ended = if unsent.is_some() {
+                Ended::NotBegun { attempts, reason }
+            } else {
+                Ended::Unknown { attempts, reason }
+            };
             self.finish(request, Outcome::Ended(ended), peers, effects);
         }
     }
@@ -329,7 +337,8 @@ impl CallsOut {
             let call = &self.calls[&request];
             cancel(writer, call, effects);
             let after_ms = u64::try_from(call.timeout.as_millis()).unwrap_or(u64::MAX);
-            self.finish(request, Outcome::Ended(Ended::TimedOut { after_ms, begun: true }), peers, effects);
+            let begun = call.unsent.is_none();
+            self.finish(request, Outcome::Ended(Ended::TimedOut { after_ms, begun }), peers, effects);
         }
     }
 
@@ -357,7 +366,7 @@ impl CallsOut {
             mark.is_some_and(|mark| place.offset > mark.offset && place.append_time_ms >= mark.time_ms)
         };
         let attempts = call.attempt;
-        let ended = if call.last.is_some_and(is_behind) {
+        let ended = if call.unsent.is_some() || call.last.is_some_and(is_behind) {
             Ended::NotBegun { attempts, reason }
         } else {
             Ended::Unknown { attempts, reason }
@@ -396,7 +405,7 @@ impl CallsOut {
     /// A reply came of which nothing can be made.
     fn finish_unread(&mut self, request: RequestId, reason: &str, peers: &mut Peers, effects: &mut Vec<Effect>) {
         let attempts = self.calls[&request].attempt;
-        let reason = format!("the reply cannot be put together: {reason}");
+        let reason = format!("the reply cannot be read: {reason}");
         self.finish(request, Outcome::Ended(Ended::Unknown { attempts, reason }), peers, effects);
     }
 
@@ -407,6 +416,14 @@ impl CallsOut {
     }
 
     fn remove(&mut self, request: RequestId, peers: &mut Peers) -> Option<CallOut> {
+        let call = self.take(request, peers)?;
+        if call.pending > 0 {
+            self.late.insert(request, (call.line, call.pending));
+        }
+        Some(call)
+    }
+
+    fn take(&mut self, request: RequestId, peers: &mut Peers) -> Option<CallOut> {
         let call = self.calls.remove(&request)?;
         peers.end(call.peer, call.to.incarnation, &call.route, call.bytes);
         if let Some(deadline_ns) = call.deadline_ns {
@@ -444,8 +461,11 @@ fn end(effects: &mut Vec<Effect>, request: RequestId, ended: Ended) {
     effects.push(Effect::End { request, outcome: Outcome::Ended(ended) });
 }
 
-/// Tells the bridge that the caller no longer waits.
+/// Tells the bridge that the caller no longer waits, if it may know of the call.
 fn cancel(writer: &Writer, call: &CallOut, effects: &mut Vec<Effect>) {
+    if call.unsent.is_some() {
+        return;
+    }
     let record = writer.control("cancel", &call.correlation, Some(call.to.incarnation));
     let topic = call.inbox.clone();
     effects.push(Effect::Send(OutgoingRecord { token: Token::Control, topic, record, begins: None }));

@@ -18,6 +18,7 @@
 
 mod files;
 
+use crate::record::SEGMENTS_MAX;
 use crate::record::names::{BRIDGE_NAME_LENGTH_MAX, PREFIX_LENGTH_MAX, is_bridge_name, is_prefix, is_topic};
 use crate::route_filter::RouteFilter;
 use crate::segments::AssemblyLimits;
@@ -34,6 +35,12 @@ pub(crate) use files::is_secret;
 
 /// Bytes of a payload at most, of requests and replies.
 pub const PAYLOAD_BYTES_MAX: usize = 16 << 20;
+/// Bytes of a segment at least, where it is not the last.
+pub const SEGMENT_BYTES_MIN: usize = 1 << 10;
+/// Bytes below the broker's limit that `segment_bytes` leaves for headers.
+pub const SEGMENT_HEADERS_BYTES: usize = 20 << 10;
+// The longest payload is read in the shortest segments.
+const _: () = assert!(PAYLOAD_BYTES_MAX / SEGMENT_BYTES_MIN <= SEGMENTS_MAX as usize);
 /// All senders together have unfinished payloads of so many times the bytes of one.
 const UNFINISHED_SENDERS: u64 = 8;
 /// Properties of the client that the bridge sets itself.
@@ -404,7 +411,7 @@ fn limits(document: &Document<'_>, mut table: Table<'_>) -> Result<Limits, Clien
     table.set("calls_per_peer", &mut limits.calls_per_peer, |value| Ok(value.whole(1..=1 << 20)? as u32))?;
     table.set("bytes_per_peer", &mut limits.bytes_per_peer, |value| value.size(PAYLOAD_BYTES_MAX as u64..=1 << 40))?;
     table.set("segment_bytes", &mut limits.segment_bytes, |value| {
-        Ok(value.size(1 << 10..=PAYLOAD_BYTES_MAX as u64)? as usize)
+        Ok(value.size(SEGMENT_BYTES_MIN as u64..=PAYLOAD_BYTES_MAX as u64)? as usize)
     })?;
     for (key, place) in [
         ("lease_interval", &mut limits.lease_interval),

@@ -11,6 +11,8 @@ pub struct Counters {
     pub repeated_records: u64,
     /// Records that break the protocol.
     pub malformed_records: u64,
+    /// Records that the client could not read, each with all that was skipped for it.
+    pub unreadable_records: u64,
     /// Requests of another version of the protocol.
     pub other_protocol: u64,
     /// Requests that were read before, by their correlation.

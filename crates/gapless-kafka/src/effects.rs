@@ -1,7 +1,7 @@
 //! [`Effect`]: an order of a core to its owner. Its owner does each in the order of the list.
 
 use crate::outcome::Outcome;
-use crate::record::{Record, RequestHead};
+use crate::record::{Record, RequestHead, Topic};
 use gapless_message::described::TypeDescription;
 use std::fmt;
 use std::sync::Arc;
@@ -26,6 +26,8 @@ pub enum Token {
     Request(RequestId),
     /// A record of a reply, with its number.
     Reply(u64),
+    /// A ping to the own inbox.
+    Ping,
     /// A record whose loss has no consequence of its own.
     Control,
 }
@@ -39,6 +41,7 @@ impl Token {
             Self::Lease(number) => (2, number),
             Self::Request(RequestId(number)) => (3, number),
             Self::Reply(number) => (4, number),
+            Self::Ping => (5, 0),
             Self::Control => (0, 0),
         };
         number << 3 | kind
@@ -52,6 +55,7 @@ impl Token {
             2 => Self::Lease(number >> 3),
             3 => Self::Request(RequestId(number >> 3)),
             4 => Self::Reply(number >> 3),
+            5 => Self::Ping,
             _ => Self::Control,
         }
     }
@@ -68,7 +72,7 @@ pub struct OutgoingRecord {
     pub record: Record,
     /// Relayed request that begins with this record. The owner calls `begin` of it immediately before the record is handed over.
     /// If that is refused, it hands over none of the records with this token and reports
-    /// [`Input::GivenUp`](crate::bridge_core::Input::GivenUp) instead.
+    /// [`Input::Withheld`](crate::bridge_core::Input::Withheld) instead.
     pub begins: Option<RequestId>,
 }
 
@@ -123,6 +127,15 @@ pub enum Effect {
         /// Offset.
         offset: i64,
     },
+    /// Open the reader of the inbox again, and report [`Input::InboxLost`](crate::bridge_core::Input::InboxLost) when the inbox is there.
+    ReopenInbox {
+        /// Reason.
+        reason: String,
+    },
+    /// Read the leases from their end on.
+    SkipLeases,
+    /// Withdraw the records that the producer has not sent. Those that it has sent may be appended.
+    PurgeQueue,
     /// Append a record.
     Send(OutgoingRecord),
     /// Make a call in the own domain, and report its outcome.
@@ -202,6 +215,13 @@ pub enum Notice {
         /// Reason.
         reason: String,
     },
+    /// A record cannot be read.
+    Unreadable {
+        /// Topic.
+        topic: Topic,
+        /// The client's words.
+        reason: String,
+    },
     /// The broker gives no own record back.
     BrokerLost {
         /// Reason.
@@ -225,6 +245,10 @@ impl fmt::Display for Notice {
             Self::PeerSilent { bridge, reason } => write!(f, "bridge {bridge} is silent: {reason}"),
             Self::PeerBack { bridge } => write!(f, "bridge {bridge} is back"),
             Self::BadLease { bridge, reason } => write!(f, "bridge {bridge} is not used: {reason}"),
+            Self::Unreadable { topic: Topic::Inbox, reason } => {
+                write!(f, "a record of the inbox cannot be read: {reason}")
+            }
+            Self::Unreadable { topic: Topic::Presence, reason } => write!(f, "a lease cannot be read: {reason}"),
             Self::BrokerLost { reason } => write!(f, "the broker is lost: {reason}"),
             Self::BrokerBack => f.write_str("the broker is back"),
             Self::LeaseFull { routes } => {
@@ -240,9 +264,8 @@ mod tests {
 
     #[test]
     fn tokens_are_numbers() {
-        for token in
-            [Token::Mark(1), Token::Lease(2), Token::Request(RequestId(1 << 60)), Token::Reply(0), Token::Control]
-        {
+        let request = Token::Request(RequestId(1 << 60));
+        for token in [Token::Mark(1), Token::Lease(2), request, Token::Reply(0), Token::Ping, Token::Control] {
             assert_eq!(Token::of_number(token.to_number()), token);
         }
     }

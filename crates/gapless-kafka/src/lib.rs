@@ -12,8 +12,8 @@
 //! | `client` | the connection to the brokers; with the feature `kafka` |
 //! | [`bridge_core`] | [`BridgeCore`]: incarnation, mark, lease, liveness; gives each input to its part |
 //! | [`status`] | [`BridgeStatus`](status::BridgeStatus): the state of a running bridge |
-//! | [`calls_out`] | requests of this domain to other bridges |
 //! | [`calls_in`] | requests of other bridges and programs to this domain |
+//! | [`calls_out`] | requests of this domain to other bridges |
 //! | [`peers`] | the other bridges: their leases, limits, and the choice of one for a call |
 //! | [`config`] | [`BridgeConfig`](config::BridgeConfig): the file of a bridge |
 //! | [`counters`] | [`Counters`](counters::Counters): records that changed nothing |

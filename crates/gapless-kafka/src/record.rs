@@ -21,6 +21,7 @@ use gapless_rpc::{CopyQuery, Headers, Priority, TraceContext};
 use names::BridgeId;
 use std::borrow::Cow;
 
+pub use fields::SEGMENTS_MAX;
 pub(crate) use reading::read_sender;
 pub use reading::{CORRELATION_LENGTH_MAX, Malformed, ReturnAddress, read};
 pub use writing::Writer;
@@ -44,6 +45,15 @@ pub fn header(name: &[u8], value: Option<&[u8]>) -> Option<Header> {
     Some((name, value.unwrap_or_default().to_vec()))
 }
 
+/// A topic that a bridge reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Topic {
+    /// The own inbox.
+    Inbox,
+    /// The leases.
+    Presence,
+}
+
 /// A record as a topic holds it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Record {
@@ -64,6 +74,8 @@ pub struct Envelope {
     pub from: Option<BridgeId>,
     /// Topic for the reply of a program that is no bridge.
     pub reply_topic: Option<String>,
+    /// The caller in words, where a program names neither itself as a bridge nor a topic for the reply: all that tells it from others.
+    pub program: String,
     /// Incarnation that the record is for; `None` means whichever reads it.
     pub to: Option<u64>,
     /// Content.
@@ -119,6 +131,9 @@ pub struct RequestHead {
     pub key: Option<u64>,
     /// Time that the call had when the record was appended, ms; `None` without end.
     pub time_left_ms: Option<u64>,
+    /// Append time at which the call is over, ms since 1970: a record that waits for its append loses that time. `None` where its sender
+    /// does not know the clock of the inbox.
+    pub deadline_ms: Option<i64>,
     /// Number of the attempt, from 1.
     pub attempt: u8,
     /// Bridges passed, the sender included, and forwards.

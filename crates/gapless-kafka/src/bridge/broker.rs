@@ -1,9 +1,10 @@
 //! [`Broker`]: the producer, the consumers of inbox and leases, and the topics, as inputs of the core.
 
+use super::pauses::Pauses;
 use super::ready::{Ready, Source};
 use super::{BridgeEvent, RunError};
 use crate::bridge_core::{Input, ReadRecord, Topic};
-use crate::calls_out::{Appended, NotAppended};
+use crate::calls_out::{Appended, Certainty, NotAppended};
 use crate::client::{
     ClientError, Connection, Consumer, ConsumerEvent, ConsumerOptions, Created, Delivery, ErrorKind, Outgoing,
     Persistence, Producer, ProducerEvent, ProducerOptions, Start, TopicSpec, Topics,
@@ -36,6 +37,8 @@ pub(super) struct Broker {
     connection: Connection,
     options: ProducerOptions,
     topics: OwnTopics,
+    /// Whether the producer was opened once, and the core was started then.
+    has_opened: bool,
     producer: Option<Producer>,
     /// A producer that is of no use any more, until all of its records have their reports.
     failed: Option<Producer>,
@@ -46,6 +49,11 @@ pub(super) struct Broker {
     inbox_lost: Option<String>,
     /// The producer has failed, and is opened again once the one that failed before has reported on all of its records.
     has_failed: bool,
+    /// First lease to be read, when the consumer of leases is opened again.
+    presence_start: Start,
+    producer_pauses: Pauses,
+    inbox_pauses: Pauses,
+    presence_pauses: Pauses,
     /// The last refusal that the operator was told.
     refused: Option<ClientError>,
     /// For the operator.
@@ -67,6 +75,7 @@ impl Broker {
             connection,
             options,
             topics,
+            has_opened: false,
             producer: None,
             failed: None,
             inbox: None,
@@ -74,6 +83,10 @@ impl Broker {
             preparing: None,
             inbox_lost: None,
             has_failed: false,
+            presence_start: Start::Beginning,
+            producer_pauses: Pauses::default(),
+            inbox_pauses: Pauses::default(),
+            presence_pauses: Pauses::default(),
             refused: None,
             events: Vec::new(),
         }
@@ -100,11 +113,11 @@ impl Broker {
     ///
     /// # Errors
     /// A broker that refuses this bridge.
-    pub(super) fn prepared(&mut self, told: &mut dyn FnMut(&BridgeEvent)) -> Result<Option<Vec<Input>>, RunError> {
+    pub(super) fn prepared(&mut self) -> Result<Option<Vec<Input>>, RunError> {
         let Some(preparing) = &self.preparing else { return Ok(None) };
         loop {
             match preparing.try_recv() {
-                Ok(Prepared::Event(event)) => told(&event),
+                Ok(Prepared::Event(event)) => self.events.push(event),
                 Ok(Prepared::Still) => {}
                 Ok(Prepared::Done(done)) => {
                     self.preparing = None;
@@ -123,8 +136,9 @@ impl Broker {
 
     /// The topics are there: opens the producer, the first time; else the topics were made anew.
     fn open(&mut self) -> Result<Vec<Input>, RunError> {
-        if self.producer.is_none() {
+        if !self.has_opened {
             self.producer = Some(Producer::open(&self.connection, &self.options)?);
+            self.has_opened = true;
             return Ok(vec![Input::Start]);
         }
         if let Some(presence) = &self.presence {
@@ -137,10 +151,72 @@ impl Broker {
 
     /// Reads the leases from the beginning.
     pub(super) fn read_presence(&mut self) -> Result<(), RunError> {
-        let options = ConsumerOptions::new(&self.topics.presence.name, Start::Beginning);
+        Ok(self.open_presence(Start::Beginning)?)
+    }
+
+    fn open_presence(&mut self, start: Start) -> Result<(), ClientError> {
+        let options = ConsumerOptions::new(&self.topics.presence.name, start);
         self.presence = Some(Consumer::open(&self.connection, &options)?);
         self.ready.tell(Source::Broker);
         Ok(())
+    }
+
+    /// Closes the consumer of leases, and opens it at the end of the topic after its pause: each lease is written again.
+    pub(super) fn skip_leases(&mut self, now_ns: u64) {
+        self.close_presence(Start::End, now_ns);
+    }
+
+    fn close_presence(&mut self, start: Start, now_ns: u64) {
+        close(self.presence.take());
+        self.presence_start = start;
+        self.presence_pauses.fail(now_ns);
+    }
+
+    /// Closes the consumer of the inbox, and looks for the topic after its pause. [`Input::InboxLost`] follows.
+    pub(super) fn reopen_inbox(&mut self, reason: String, now_ns: u64) {
+        close(self.inbox.take());
+        self.inbox_lost = Some(reason);
+        self.inbox_pauses.fail(now_ns);
+    }
+
+    /// Withdraws the records that were not sent yet: their reports say so. Those on their way go on.
+    pub(super) fn purge_queue(&self) {
+        self.producer.iter().for_each(Producer::withdraw);
+    }
+
+    /// Opens again what has failed, each after its pause.
+    ///
+    /// # Errors
+    /// A machine without threads.
+    pub(super) fn try_again(&mut self, now_ns: u64, into: &mut VecDeque<Input>) -> Result<(), RunError> {
+        let trouble = |error: &ClientError| Input::BrokerTrouble { reason: error.to_string() };
+        if self.producer_pauses.take_due(now_ns) && self.producer.is_none() {
+            match Producer::open(&self.connection, &self.options) {
+                Ok(producer) => self.producer = Some(producer),
+                Err(error) => {
+                    into.push_back(trouble(&error));
+                    self.producer_pauses.fail(now_ns);
+                }
+            }
+            self.ready.tell(Source::Broker);
+        }
+        if self.presence_pauses.take_due(now_ns)
+            && self.presence.is_none()
+            && let Err(error) = self.open_presence(self.presence_start)
+        {
+            into.push_back(trouble(&error));
+            self.presence_pauses.fail(now_ns);
+        }
+        if self.inbox_pauses.take_due(now_ns) {
+            self.prepare()?;
+        }
+        Ok(())
+    }
+
+    /// Time of the next attempt, ns of the monotonic clock.
+    pub(super) fn next_attempt_ns(&self) -> u64 {
+        let all = [&self.producer_pauses, &self.presence_pauses, &self.inbox_pauses];
+        all.into_iter().filter_map(Pauses::due_ns).min().unwrap_or(u64::MAX)
     }
 
     /// Reads the inbox from an offset.
@@ -161,13 +237,13 @@ impl Broker {
         let OutgoingRecord { token, topic, record, .. } = outgoing;
         let headers: Vec<(&str, &[u8])> = record.headers.iter().map(|(name, value)| (&**name, &**value)).collect();
         let (key, payload) = (record.key.as_deref(), record.payload.as_deref());
-        let sent = match &self.producer {
-            Some(producer) => producer
-                .send(&Outgoing { topic, key, payload, headers: &headers }, token.to_number() as usize)
-                .map_err(|error| error.to_string()),
-            None => Err("the client of the broker begins anew".to_owned()),
+        let Some(producer) = &self.producer else {
+            return Some(lost(*token, Certainty::Absent, "the client of the broker begins anew".to_owned()));
         };
-        sent.err().map(|reason| lost(*token, false, reason))
+        let outgoing = Outgoing { topic, key, payload, headers: &headers };
+        let error = producer.send(&outgoing, token.to_number() as usize).err()?;
+        let certainty = if error.kind == ErrorKind::TooLarge { Certainty::TooLong } else { Certainty::Absent };
+        Some(lost(*token, certainty, error.to_string()))
     }
 
     /// Takes what the clients have.
@@ -221,11 +297,11 @@ impl Broker {
             self.has_failed = false;
             self.failed = self.producer.take();
             self.failed.iter().for_each(Producer::discard);
-            self.producer = Some(Producer::open(&self.connection, &self.options)?);
+            self.producer_pauses.fail(super::now().monotonic_ns);
             self.ready.tell(Source::Broker);
         }
         if is_reported && count < STREAK_MAX {
-            self.failed = None;
+            close(self.failed.take());
         }
         if lacks_inbox {
             self.prepare()?;
@@ -263,15 +339,30 @@ impl Broker {
         }
         let Some(error) = trouble else { return Ok(true) };
         self.tell_refusal(error.clone());
+        let now_ns = super::now().monotonic_ns;
+        // A record that is too large for a consumer is one of which it finds no end.
+        if matches!(error.kind, ErrorKind::Unreadable | ErrorKind::TooLarge) {
+            // It would say so again and again until the core has decided.
+            match topic {
+                Topic::Inbox => close(self.inbox.take()),
+                Topic::Presence => close(self.presence.take()),
+            }
+            into.push_back(Input::Unreadable { topic, reason: error.to_string() });
+            return Ok(true);
+        }
         if error.is_fatal {
-            // Records that it has not given are read again: those that the core has seen are known to it.
-            return self.reopen(topic).map(|()| true);
+            match topic {
+                // Records that it has not given are read again: those that the core has seen are known to it.
+                Topic::Presence => self.close_presence(Start::Beginning, now_ns),
+                Topic::Inbox => self.reopen_inbox(format!("the reader of the inbox has failed: {error}"), now_ns),
+            }
+            return Ok(true);
         }
         let restart = match (error.kind, topic) {
             (ErrorKind::UnknownTopic | ErrorKind::OffsetOutOfRange, Topic::Inbox) => {
                 self.inbox_lost = Some(format!("the inbox was lost: {error}"));
                 // It may say the same several times, also of the topic that is made next.
-                self.inbox = None;
+                close(self.inbox.take());
                 true
             }
             (ErrorKind::UnknownTopic | ErrorKind::OffsetOutOfRange, Topic::Presence) => true,
@@ -295,18 +386,6 @@ impl Broker {
         }
     }
 
-    /// Opens a consumer again that is of no use any more.
-    fn reopen(&mut self, topic: Topic) -> Result<(), RunError> {
-        match topic {
-            Topic::Presence => self.read_presence(),
-            Topic::Inbox => {
-                self.inbox = None;
-                self.inbox_lost = Some("the reader of the inbox has failed".to_owned());
-                self.prepare()
-            }
-        }
-    }
-
     /// Waits until what was sent is acknowledged, for `timeout` at most: the last step of an end.
     pub(super) fn flush(&self, timeout: Duration) {
         let flushed = self.producer.as_ref().map_or(Ok(()), |producer| producer.flush(timeout));
@@ -316,9 +395,18 @@ impl Broker {
     }
 }
 
+/// Closes a client on a thread of its own: it waits for threads and connections.
+fn close<T: Send + 'static>(client: Option<T>) {
+    if let Some(client) = client {
+        let closing = std::thread::Builder::new().name("gapless-closing".to_owned());
+        // Without a thread it is closed here.
+        let _ = closing.spawn(move || drop(client));
+    }
+}
+
 /// A record that is known not to be appended, or may be.
-fn lost(token: Token, is_possible: bool, reason: String) -> Input {
-    Input::Delivered { token, result: Err(NotAppended { is_possible, reason }) }
+fn lost(token: Token, certainty: Certainty, reason: String) -> Input {
+    Input::Delivered { token, result: Err(NotAppended { certainty, reason }) }
 }
 
 fn delivered(delivery: Delivery) -> Input {
@@ -333,10 +421,14 @@ fn delivered(delivery: Delivery) -> Input {
         (persistence, _) => {
             // A broker that has taken a record and lost the lead refuses it, and the client says "not persisted" although the next leader has it:
             // only what no leader can have taken is certain.
-            let is_certain = |error: &ClientError| matches!(error.kind, ErrorKind::TooLarge | ErrorKind::NotAuthorized);
-            let is_possible = persistence != Persistence::NotPersisted || !error.as_ref().is_some_and(is_certain);
+            let certainty = match error.as_ref().map(|error| error.kind) {
+                _ if persistence != Persistence::NotPersisted => Certainty::Doubtful,
+                Some(ErrorKind::TooLarge) => Certainty::TooLong,
+                Some(ErrorKind::NotAuthorized) => Certainty::Absent,
+                _ => Certainty::Doubtful,
+            };
             let reason = error.map_or_else(|| "without an acknowledgement".to_owned(), |error| error.to_string());
-            lost(token, is_possible, reason)
+            lost(token, certainty, reason)
         }
     }
 }
@@ -405,7 +497,10 @@ fn try_topics(connection: &Connection, topics: &OwnTopics, tell: &Sender<Prepare
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::client::faults::Faults;
+    use crate::config::Compression;
     use crate::effects::RequestId;
+    use gapless_testkit::wait::{until, until_some};
 
     fn error(kind: ErrorKind) -> ClientError {
         let (operation, code, reason) = ("send".to_owned(), "Code".to_owned(), "words".to_owned());
@@ -423,16 +518,16 @@ mod tests {
             error: Some(error(kind)),
         };
         for (kind, expected) in [
-            (ErrorKind::TooLarge, false),
-            (ErrorKind::NotAuthorized, false),
-            (ErrorKind::TimedOut, true),
-            (ErrorKind::Discarded, true),
-            (ErrorKind::UnknownTopic, true),
+            (ErrorKind::TooLarge, Certainty::TooLong),
+            (ErrorKind::NotAuthorized, Certainty::Absent),
+            (ErrorKind::TimedOut, Certainty::Doubtful),
+            (ErrorKind::Discarded, Certainty::Doubtful),
+            (ErrorKind::UnknownTopic, Certainty::Doubtful),
         ] {
-            let Input::Delivered { result: Err(NotAppended { is_possible, .. }), .. } = delivered(lost(kind)) else {
+            let Input::Delivered { result: Err(NotAppended { certainty, .. }), .. } = delivered(lost(kind)) else {
                 panic!("{kind:?} is no loss")
             };
-            assert_eq!(is_possible, expected, "{kind:?}");
+            assert_eq!(certainty, expected, "{kind:?}");
         }
     }
 
@@ -447,5 +542,80 @@ mod tests {
         };
         let is_appended = |token| matches!(delivered(appended(token)), Input::Delivered { result: Ok(_), .. });
         assert!(is_appended(Token::Request(RequestId(7))) && !is_appended(Token::Mark(1)));
+    }
+
+    /// A broker of a bridge, with both topics.
+    fn opened(faults: &Faults) -> Broker {
+        let topics = OwnTopics {
+            inbox: TopicSpec::inbox("test.inbox.a", Duration::from_secs(60), Compression::None),
+            presence: TopicSpec::compacted("test.presence"),
+        };
+        [&topics.inbox, &topics.presence].into_iter().for_each(|topic| faults.make(&topic.name));
+        let options = ProducerOptions::default();
+        let mut broker = Broker::new(Arc::default(), faults.connection(), options, topics);
+        assert_eq!(broker.open().unwrap(), [Input::Start]);
+        broker
+    }
+
+    /// The next input that is wanted.
+    fn until_input(broker: &mut Broker, name: &str, is_wanted: impl Fn(&Input) -> bool) -> Input {
+        until_some(name, || {
+            let mut inputs = VecDeque::new();
+            broker.take(&mut inputs).unwrap();
+            inputs.into_iter().find(&is_wanted)
+        })
+    }
+
+    fn ping(broker: &mut Broker) -> Option<Input> {
+        let record = record::Record::default();
+        broker.send(&OutgoingRecord { token: Token::Ping, topic: "test.inbox.a".into(), record, begins: None })
+    }
+
+    #[test]
+    fn a_failed_producer_is_opened_again() {
+        let faults = Faults::start();
+        let mut broker = opened(&faults);
+        for _ in 0..3 {
+            Faults::end(broker.producer.as_ref().unwrap());
+            until("it is given up", || {
+                broker.take(&mut VecDeque::new()).unwrap();
+                broker.producer.is_none()
+            });
+            let Some(Input::Delivered { result: Err(lost), .. }) = ping(&mut broker) else { panic!("it was sent") };
+            assert_eq!(lost.certainty, Certainty::Absent);
+            let due_ns = broker.next_attempt_ns();
+            broker.try_again(due_ns - 1, &mut VecDeque::new()).unwrap();
+            assert!(broker.producer.is_none());
+            broker.try_again(due_ns, &mut VecDeque::new()).unwrap();
+            assert!(broker.producer.is_some());
+        }
+        assert_eq!(ping(&mut broker), None);
+        let delivered =
+            until_input(&mut broker, "a report", |input| matches!(input, Input::Delivered { token: Token::Ping, .. }));
+        assert!(matches!(delivered, Input::Delivered { result: Ok(_), .. }), "{delivered:?}");
+        // Its topics being made again do not start the bridge a second time.
+        broker.producer = None;
+        assert_eq!(broker.open().unwrap(), []);
+    }
+
+    #[test]
+    fn unreadable_records_are_told_once() {
+        let faults = Faults::start();
+        let mut broker = opened(&faults);
+        for topic in [Topic::Inbox, Topic::Presence] {
+            faults.spoil_reads(20);
+            match topic {
+                Topic::Inbox => broker.read_inbox(0).unwrap(),
+                Topic::Presence => broker.read_presence().unwrap(),
+            }
+            let is_it = |input: &Input| matches!(input, Input::Unreadable { topic: found, .. } if *found == topic);
+            until_input(&mut broker, "it is told", is_it);
+            assert!(broker.inbox.is_none() && broker.presence.is_none(), "it would be told again");
+        }
+        broker.skip_leases(0);
+        broker.reopen_inbox("unreadable".to_owned(), 0);
+        broker.try_again(broker.next_attempt_ns(), &mut VecDeque::new()).unwrap();
+        assert!(broker.presence.is_some() && broker.presence_start == Start::End && broker.preparing.is_some());
+        assert!(matches!(&broker.open().unwrap()[..], [Input::InboxLost { reason, .. }] if reason == "unreadable"));
     }
 }

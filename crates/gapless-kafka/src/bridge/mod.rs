@@ -8,16 +8,20 @@
 //! | `relays` | routes of other machines, served in the domain |
 //! | `calls` | calls of the domain for others |
 //! | `offers` | the routes that the domain serves |
+//! | `pauses` | growing pauses between attempts |
 //! | `ready` | the sources that have something for the thread |
 //! | `status` | the route of the bridge's status |
+//! | `teller` | events for the operator, on a thread of their own |
 
 mod broker;
 mod calls;
 mod offers;
+mod pauses;
 mod ready;
 mod relays;
 mod running;
 mod status;
+mod teller;
 
 use crate::client::{ClientError, TopicDifference};
 use crate::config::{BridgeConfig, DomainPlace};
@@ -34,12 +38,17 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
+use teller::{Teller, Told};
+
+/// Longest wait at the end for events that the operator has not taken.
+const EVENTS_MAX: Duration = Duration::from_secs(1);
 
 /// A bridge that runs, until [`Bridge::stop`] or an error. Dropping it stops it and waits for its end.
 #[derive(Debug)]
 pub struct Bridge {
     thread: Option<JoinHandle<Result<(), RunError>>>,
     shared: Arc<Shared>,
+    told: Told,
     _status_route: ServedRoute,
 }
 
@@ -86,6 +95,11 @@ pub enum BridgeEvent {
     },
     /// Records that changed nothing, counted from the start: at the end, and after each minute in which there were more.
     Ignored(Counters),
+    /// Events had no room, because those before them were not taken.
+    Dropped {
+        /// Number.
+        events: u64,
+    },
 }
 
 impl BridgeEvent {
@@ -100,6 +114,7 @@ impl BridgeEvent {
             Self::NotRelayed { .. } => "not_relayed",
             Self::TopicDiffers { .. } => "topic_differs",
             Self::Ignored(_) => "ignored",
+            Self::Dropped { .. } => "dropped",
             Self::Notice(notice) => match notice {
                 Notice::Serving => "serving",
                 Notice::PeerBegan { .. } => "peer_began",
@@ -107,6 +122,7 @@ impl BridgeEvent {
                 Notice::PeerSilent { .. } => "peer_silent",
                 Notice::PeerBack { .. } => "peer_back",
                 Notice::BadLease { .. } => "bad_lease",
+                Notice::Unreadable { .. } => "unreadable",
                 Notice::BrokerLost { .. } => "broker_lost",
                 Notice::BrokerBack => "broker_back",
                 Notice::LeaseFull { .. } => "lease_full",
@@ -133,6 +149,9 @@ impl std::fmt::Display for BridgeEvent {
                 write!(f, "the topic {topic} has other settings than expected: {}", words.join("; "))
             }
             Self::Ignored(counters) => write!(f, "ignored records: {counters}"),
+            Self::Dropped { events } => {
+                write!(f, "{events} events are not told: those before them were not taken in time")
+            }
         }
     }
 }
@@ -172,7 +191,7 @@ pub enum RunError {
 
 impl Bridge {
     /// Opens the domain of the file and starts the bridge's thread, which waits for the broker where that is not there yet. `told` is called
-    /// on that thread and must not sleep.
+    /// on a thread of its own. Events that it does not take in time, beyond 1,024 that wait, are dropped and counted.
     ///
     /// # Errors
     /// A secret that cannot be read, a domain that cannot be opened, a machine without threads or descriptors.
@@ -189,15 +208,15 @@ impl Bridge {
         let shared = Arc::new(Shared { ready, is_stopping: AtomicBool::new(false), status });
         let status_route = status::serve(&domain, &shared)?;
         let noting = Arc::clone(&shared);
-        let told = move |event: &BridgeEvent| {
+        let (teller, told) = Teller::start(move |event: &BridgeEvent| {
             noting.status.note(event);
             told(event);
-        };
-        let run = Running::new(config, domain, Arc::clone(&shared), Box::new(told))?;
+        })?;
+        let run = Running::new(config, domain, Arc::clone(&shared), teller)?;
         let system = |error| RunError::System { operation: "starting the thread of a bridge", error };
         let thread =
             std::thread::Builder::new().name("gapless-bridge".to_owned()).spawn(move || run.run()).map_err(system)?;
-        Ok(Self { thread: Some(thread), shared, _status_route: status_route })
+        Ok(Self { thread: Some(thread), shared, told, _status_route: status_route })
     }
 
     /// Begins a clean stop: nothing new is taken, calls under way have the stop time of the file to end.
@@ -223,7 +242,9 @@ impl Bridge {
     pub fn end(mut self) -> Result<(), RunError> {
         self.stop();
         let Some(thread) = self.thread.take() else { return Ok(()) };
-        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        let ended = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        self.told.wait(EVENTS_MAX);
+        ended
     }
 }
 
@@ -234,6 +255,7 @@ impl Drop for Bridge {
             if let Ok(Err(error)) = thread.join() {
                 tracing::error!(%error, "a bridge has ended");
             }
+            self.told.wait(EVENTS_MAX);
         }
     }
 }

@@ -1,5 +1,7 @@
 //! [`Relays`]: routes of other machines, served in the domain, and the requests that were taken of them.
 
+use super::BridgeEvent;
+use super::pauses::Pauses;
 use super::ready::{Ready, Source};
 use crate::bridge_core::Input;
 use crate::calls_out::OutgoingCall;
@@ -13,13 +15,28 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+/// Time between two looks for relays that others have drained, ns: not all of them wake.
+const LOOK_NS: u64 = 1_000_000_000;
+
+/// A route that is to be served for others.
+struct Wanted {
+    remote: RemoteRoute,
+    /// Number of the relay, while there is one.
+    number: Option<u64>,
+    pauses: Pauses,
+    /// The reason for which it is not served, as the operator was told.
+    told: Option<String>,
+}
+
 /// Routes served for others.
 pub(super) struct Relays {
     ready: Arc<Ready>,
     machine: String,
-    /// Numbers of the routes.
-    numbers: BTreeMap<String, u64>,
+    wanted: BTreeMap<String, Wanted>,
     relays: HashMap<u64, Relay>,
+    /// Time of the next attempt of a route at the earliest, and of the next look for drained ones, ns of the monotonic clock.
+    due_ns: u64,
+    look_ns: u64,
     last_number: u64,
     taken: HashMap<RequestId, RelayedRequest>,
     /// Requests that nobody tells of when their callers give them up.
@@ -32,8 +49,10 @@ impl Relays {
         Self {
             ready,
             machine: machine.to_owned(),
-            numbers: BTreeMap::new(),
+            wanted: BTreeMap::new(),
             relays: HashMap::new(),
+            due_ns: u64::MAX,
+            look_ns: 0,
             last_number: 0,
             taken: HashMap::new(),
             unwatched: Vec::new(),
@@ -41,45 +60,86 @@ impl Relays {
         }
     }
 
-    /// Serves a route, or describes it anew.
-    ///
-    /// # Errors
-    /// As [`gapless_rpc::relay::RelayBuilder::open`].
-    pub(super) fn relay(&mut self, domain: &Domain, remote: RemoteRoute) -> Result<(), RpcError> {
-        let RemoteRoute { route, version, metadata, request, reply, workers, instances } = remote;
-        let instances: Vec<_> = instances
-            .into_iter()
-            .map(|instance| Instance { identity: instance.identity, name: instance.name })
-            .collect();
-        // Version and metadata are those of its first description: they are for people.
-        if let Some(relay) = self.numbers.get(&route).and_then(|number| self.relays.get(number)) {
-            relay.set_description(request, reply)?;
-            relay.set_workers(workers)?;
-            return relay.set_stands_for(instances);
+    /// Serves a route, or describes it anew. What fails is tried again.
+    pub(super) fn relay(&mut self, domain: &Domain, remote: RemoteRoute, now_ns: u64, events: &mut Vec<BridgeEvent>) {
+        let route = remote.route.clone();
+        if let Some(wanted) = self.wanted.get_mut(&route) {
+            wanted.remote = remote;
+        } else {
+            let wanted = Wanted { remote, number: None, pauses: Pauses::default(), told: None };
+            self.wanted.insert(route.clone(), wanted);
         }
-        let mut builder = domain.relay(&route).describe(request, reply).version(version).workers(workers);
-        for (name, value) in metadata {
-            builder = builder.metadata(name, value);
+        self.serve(domain, &route, now_ns, events);
+    }
+
+    /// Serves a route as it is wanted. The operator hears of a failure, once for each reason.
+    fn serve(&mut self, domain: &Domain, route: &str, now_ns: u64, events: &mut Vec<BridgeEvent>) {
+        let Some(wanted) = self.wanted.get_mut(route) else { return };
+        let failed = match wanted.number.and_then(|number| self.relays.get(&number)) {
+            Some(relay) => describe(relay, &wanted.remote),
+            None => open(domain, &wanted.remote).map(|relay| {
+                self.last_number += 1;
+                wanted.number = Some(self.last_number);
+                self.relays.insert(self.last_number, relay);
+                self.ready.tell(Source::Relay(self.last_number));
+            }),
+        };
+        let Err(error) = failed else {
+            wanted.told = None;
+            return;
+        };
+        wanted.pauses.fail(now_ns);
+        self.due_ns = self.due_ns.min(wanted.pauses.due_ns().unwrap_or(u64::MAX));
+        let reason = error.to_string();
+        if wanted.told.as_ref() != Some(&reason) {
+            wanted.told = Some(reason.clone());
+            events.push(BridgeEvent::NotRelayed { route: route.to_owned(), reason });
         }
-        let relay = builder.stands_for(instances).open()?;
-        self.last_number += 1;
-        let number = self.last_number;
-        self.numbers.insert(route, number);
-        self.relays.insert(number, relay);
-        self.ready.tell(Source::Relay(number));
-        Ok(())
     }
 
     /// Serves a route no longer. Requests that were taken keep their way back.
     pub(super) fn withdraw(&mut self, route: &str) {
-        if let Some(number) = self.numbers.remove(route) {
+        if let Some(number) = self.wanted.remove(route).and_then(|wanted| wanted.number) {
             self.relays.remove(&number);
         }
     }
 
     /// True while the route is served here.
     pub(super) fn serves(&self, route: &str) -> bool {
-        self.numbers.contains_key(route)
+        self.wanted.get(route).is_some_and(|wanted| wanted.number.is_some())
+    }
+
+    /// Serves again what others have drained, and what could not be served, each after its pause.
+    pub(super) fn try_again(&mut self, domain: &Domain, now_ns: u64, events: &mut Vec<BridgeEvent>) {
+        if now_ns >= self.look_ns {
+            self.look_ns = now_ns + LOOK_NS;
+            let drained = self.relays.iter().filter(|(_, relay)| !relay.is_served()).map(|(number, _)| *number);
+            drained.collect::<Vec<_>>().into_iter().for_each(|number| self.lose(number, now_ns));
+        }
+        if now_ns < self.due_ns {
+            return;
+        }
+        let due = self.wanted.iter_mut().filter_map(|(route, wanted)| wanted.pauses.take_due(now_ns).then_some(route));
+        for route in due.cloned().collect::<Vec<_>>() {
+            self.serve(domain, &route, now_ns, events);
+        }
+        let all = self.wanted.values().filter_map(|wanted| wanted.pauses.due_ns());
+        self.due_ns = all.min().unwrap_or(u64::MAX);
+    }
+
+    /// Time of the next attempt, ns of the monotonic clock.
+    pub(super) const fn next_attempt_ns(&self) -> u64 {
+        self.due_ns
+    }
+
+    /// A relay takes no more requests: another process has drained it.
+    fn lose(&mut self, number: u64, now_ns: u64) {
+        let Some(relay) = self.relays.remove(&number) else { return };
+        if let Some(wanted) = self.wanted.get_mut(relay.route()) {
+            wanted.number = None;
+            wanted.pauses.fail(now_ns);
+            self.due_ns = self.due_ns.min(wanted.pauses.due_ns().unwrap_or(u64::MAX));
+        }
     }
 
     /// Takes the requests that wait at a relay.
@@ -87,7 +147,12 @@ impl Relays {
         let Some(relay) = self.relays.get_mut(&number) else { return };
         let waker = self.ready.waker(Source::Relay(number));
         let mut context = Context::from_waker(&waker);
-        while let Poll::Ready(Some(mut request)) = relay.poll_take(&mut context) {
+        loop {
+            let mut request = match relay.poll_take(&mut context) {
+                Poll::Ready(Some(request)) => request,
+                Poll::Ready(None) => return self.lose(number, super::now().monotonic_ns),
+                Poll::Pending => return,
+            };
             self.last_request += 1;
             let id = RequestId(self.last_request);
             if !request.is_one_way() && !request.watch(&self.ready.waker(Source::Request(id))) {
@@ -130,8 +195,9 @@ impl Relays {
     /// The request goes to the network now. False if its caller no longer wants it: it is given up.
     pub(super) fn begin(&mut self, id: RequestId, into: &mut VecDeque<Input>) -> bool {
         let has_begun = self.taken.get_mut(&id).is_some_and(RelayedRequest::begin);
-        if !has_begun && self.taken.remove(&id).is_some() {
-            into.push_back(Input::GivenUp(id));
+        if !has_begun {
+            self.taken.remove(&id);
+            into.push_back(Input::Withheld(id));
         }
         has_begun
     }
@@ -151,6 +217,29 @@ impl Relays {
     }
 }
 
+fn instances_of(remote: &RemoteRoute) -> Vec<Instance> {
+    let instances = remote.instances.iter();
+    instances.map(|each| Instance { identity: each.identity, name: each.name.clone() }).collect()
+}
+
+/// Opens the relay of a route.
+fn open(domain: &Domain, remote: &RemoteRoute) -> Result<Relay, RpcError> {
+    let builder = domain.relay(&remote.route).describe(remote.request.clone(), remote.reply.clone());
+    let mut builder = builder.version(&remote.version).workers(remote.workers);
+    for (name, value) in &remote.metadata {
+        builder = builder.metadata(name, value);
+    }
+    builder.stands_for(instances_of(remote)).open()
+}
+
+/// Describes a route anew.
+fn describe(relay: &Relay, remote: &RemoteRoute) -> Result<(), RpcError> {
+    relay.set_description(remote.request.clone(), remote.reply.clone())?;
+    relay.set_metadata(remote.version.clone(), remote.metadata.clone())?;
+    relay.set_workers(remote.workers)?;
+    relay.set_stands_for(instances_of(remote))
+}
+
 /// The head of a request that was taken.
 fn head_of(request: &RelayedRequest, machine: &str) -> RequestHead {
     let (request_type, caller) = (request.request_type(), request.caller());
@@ -161,6 +250,7 @@ fn head_of(request: &RelayedRequest, machine: &str) -> RequestHead {
         priority: request.priority(),
         key: request.key(),
         time_left_ms: None,
+        deadline_ms: None,
         attempt: request.attempt(),
         hops: request.hops(),
         trace: request.trace().clone(),
@@ -171,5 +261,107 @@ fn head_of(request: &RelayedRequest, machine: &str) -> RequestHead {
         is_one_way: request.is_one_way(),
         caller: format!("{machine}/{}", caller.name),
         headers: request.headers().clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::effects::RemoteInstance;
+    use gapless_message::described::TypeDescription;
+    use gapless_rpc::DomainOptions;
+    use gapless_rpc::domain::{KnownRoute, KnownRouteState};
+    use gapless_testkit::wait::{PATIENCE, until, until_some};
+
+    const ROUTE: &str = "shop/price";
+    const SECOND: u64 = 1_000_000_000;
+
+    fn remote(version: &str) -> RemoteRoute {
+        RemoteRoute {
+            route: ROUTE.to_owned(),
+            version: version.to_owned(),
+            metadata: vec![("team".to_owned(), format!("blue {version}"))],
+            request: TypeDescription::default(),
+            reply: TypeDescription::default(),
+            workers: 4,
+            instances: vec![RemoteInstance { identity: 7, name: "m2/shop.1".to_owned() }],
+        }
+    }
+
+    /// Two members of one domain, of which the second watches.
+    fn domains(folder: &tempfile::TempDir) -> [Domain; 2] {
+        let open = || Domain::open_directory(folder.path().join("domain"), DomainOptions::default()).unwrap();
+        [open(), open()]
+    }
+
+    fn known(member: &Domain) -> Option<KnownRoute> {
+        member.offered_routes().into_iter().find(|known| known.route == ROUTE && known.state == KnownRouteState::Open)
+    }
+
+    #[test]
+    fn changes_of_metadata_are_announced() {
+        let folder = tempfile::tempdir().unwrap();
+        let ([domain, member], mut events) = (domains(&folder), Vec::new());
+        let _watch = member.watch_routes(|| {}).unwrap();
+        let mut relays = Relays::new(Arc::default(), "m1");
+        for version in ["1.0", "1.1"] {
+            relays.relay(&domain, remote(version), SECOND, &mut events);
+            let is_told =
+                |known: KnownRoute| (known.version, known.metadata) == (version.to_owned(), remote(version).metadata);
+            until("the version is known", || known(&member).is_some_and(is_told));
+        }
+        assert_eq!((relays.relays.len(), events), (1, vec![]));
+    }
+
+    #[test]
+    fn a_drained_relay_is_opened_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let ([domain, member], mut events) = (domains(&folder), Vec::new());
+        let mut relays = Relays::new(Arc::default(), "m1");
+        relays.relay(&domain, remote("1.0"), SECOND, &mut events);
+        // The other member waits until the route has gone.
+        let draining = std::thread::spawn(move || {
+            until("it is drained", || {
+                member.drain_route(ROUTE, None, PATIENCE).is_ok_and(|changed| !changed.is_empty())
+            });
+        });
+        let number = until_some("it is drained", || {
+            let found = relays.relays.iter().find(|(_, relay)| !relay.is_served());
+            found.map(|(number, _)| *number)
+        });
+        relays.take(number, &mut VecDeque::new());
+        draining.join().unwrap();
+        assert!(relays.relays.is_empty() && relays.next_attempt_ns() < u64::MAX);
+        relays.try_again(&domain, relays.next_attempt_ns(), &mut events);
+        assert_eq!((relays.relays.len(), relays.next_attempt_ns(), events), (1, u64::MAX, vec![]));
+        assert!(relays.relays.values().all(Relay::is_served));
+        // Drained without a wake-up: the next look finds it.
+        relays.relays.values().for_each(Relay::drain);
+        relays.try_again(&domain, relays.look_ns, &mut Vec::new());
+        assert!(relays.relays.is_empty() && relays.next_attempt_ns() > relays.look_ns - LOOK_NS);
+    }
+
+    #[test]
+    fn an_unopened_route_is_tried_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let ([domain, _], mut events) = (domains(&folder), Vec::new());
+        let mut relays = Relays::new(Arc::default(), "m1");
+        let taken = domain.relay(ROUTE).open().unwrap();
+        relays.relay(&domain, remote("1.0"), SECOND, &mut events);
+        assert!(matches!(&events[..], [BridgeEvent::NotRelayed { route, .. }] if route == ROUTE), "{events:?}");
+        relays.try_again(&domain, relays.next_attempt_ns(), &mut events);
+        assert_eq!(events.len(), 1, "one word for one reason");
+        drop(taken);
+        relays.try_again(&domain, relays.next_attempt_ns(), &mut events);
+        assert_eq!((relays.relays.len(), relays.next_attempt_ns(), events.len()), (1, u64::MAX, 1));
+        relays.withdraw(ROUTE);
+        assert!(relays.relays.is_empty());
+    }
+
+    #[test]
+    fn what_does_not_begin_is_withheld() {
+        let mut inputs = VecDeque::new();
+        assert!(!Relays::new(Arc::default(), "m1").begin(RequestId(7), &mut inputs));
+        assert_eq!(inputs, [Input::Withheld(RequestId(7))], "also of a request that was given up before");
     }
 }

@@ -5,10 +5,11 @@ use super::calls::Calls;
 use super::offers::Offers;
 use super::ready::{Ready, Source};
 use super::relays::Relays;
+use super::teller::Teller;
 use super::{BridgeEvent, RunError, Shared, now, random};
 use crate::bridge_core::{BridgeCore, Input};
 use crate::client::{Connection, ProducerOptions, TopicSpec};
-use crate::config::BridgeConfig;
+use crate::config::{BridgeConfig, SEGMENT_HEADERS_BYTES};
 use crate::counters::Counters;
 use crate::effects::{Effect, OutgoingRecord, Token};
 use crate::record::names;
@@ -38,7 +39,7 @@ const IGNORED_EVERY_NS: u64 = 60_000_000_000;
 pub(super) struct Running {
     ready: Arc<Ready>,
     shared: Arc<Shared>,
-    told: Box<dyn FnMut(&BridgeEvent) + Send>,
+    teller: Teller,
     domain: Domain,
     core: BridgeCore,
     has_started: bool,
@@ -65,7 +66,7 @@ impl Running {
         config: BridgeConfig,
         domain: Domain,
         shared: Arc<Shared>,
-        told: Box<dyn FnMut(&BridgeEvent) + Send>,
+        teller: Teller,
     ) -> Result<Self, RunError> {
         let ready = Arc::clone(&shared.ready);
         let machine = rustix::system::uname().nodename().to_string_lossy().into_owned();
@@ -75,7 +76,10 @@ impl Running {
         // Headers have room beside the longest segment.
         let record_bytes_max =
             (config.limits.segment_bytes + HEADERS_ROOM).max(ProducerOptions::default().record_bytes_max);
-        let options = ProducerOptions { compression, record_bytes_max, ..ProducerOptions::default() };
+        // The broker measures whole batches: one that is too large has a record that is.
+        let batch_bytes_max =
+            ProducerOptions::default().batch_bytes_max.min(config.limits.segment_bytes + SEGMENT_HEADERS_BYTES);
+        let options = ProducerOptions { compression, record_bytes_max, batch_bytes_max, ..ProducerOptions::default() };
         let topics = OwnTopics {
             inbox: TopicSpec::inbox(&names::inbox(&config.prefix, &config.name), INBOX_RETENTION, compression),
             presence: TopicSpec::compacted(&names::presence(&config.prefix)),
@@ -87,7 +91,7 @@ impl Running {
             calls: Calls::new(Arc::clone(&ready)),
             ready,
             shared,
-            told,
+            teller,
             domain,
             core,
             has_started: false,
@@ -120,6 +124,7 @@ impl Running {
                 self.relays.look_at_unwatched(&mut self.inputs);
                 self.tell_ignored(IGNORED_EVERY_NS);
             }
+            self.try_again()?;
             if self.has_started && now().monotonic_ns >= self.core.next_tick_ns() {
                 self.inputs.push_back(Input::Tick);
             }
@@ -135,10 +140,21 @@ impl Running {
 
     fn take_from_broker(&mut self) -> Result<(), RunError> {
         self.broker.take(&mut self.inputs)?;
-        for event in self.broker.events.drain(..) {
-            (self.told)(&event);
-        }
+        self.tell_all();
         Ok(())
+    }
+
+    /// Opens again what has failed, each after its pause.
+    fn try_again(&mut self) -> Result<(), RunError> {
+        let now_ns = now().monotonic_ns;
+        self.broker.try_again(now_ns, &mut self.inputs)?;
+        self.relays.try_again(&self.domain, now_ns, &mut self.broker.events);
+        self.tell_all();
+        Ok(())
+    }
+
+    fn tell_all(&mut self) {
+        self.broker.events.drain(..).for_each(|event| self.teller.tell(event));
     }
 
     fn sleep_time(&self) -> Duration {
@@ -147,7 +163,9 @@ impl Running {
             false => SLEEP_MAX,
         };
         let longest = if self.relays.has_unwatched() { LOOK } else { SLEEP_MAX };
-        until_tick.min(longest)
+        let due_ns = self.broker.next_attempt_ns().min(self.relays.next_attempt_ns());
+        let until_attempt = Duration::from_nanos(due_ns.saturating_sub(now().monotonic_ns));
+        until_tick.min(longest).min(until_attempt)
     }
 
     /// Looks at a source that has something.
@@ -161,7 +179,7 @@ impl Running {
                 }
             }
             Source::Broker => {
-                for input in self.broker.prepared(&mut *self.told)?.into_iter().flatten() {
+                for input in self.broker.prepared()?.into_iter().flatten() {
                     if input == Input::Start {
                         self.has_started = true;
                     }
@@ -213,21 +231,22 @@ impl Running {
         match effect {
             Effect::ReadPresence => self.broker.read_presence()?,
             Effect::ReadInbox { offset } => self.broker.read_inbox(offset)?,
+            Effect::ReopenInbox { reason } => self.broker.reopen_inbox(reason, now().monotonic_ns),
+            Effect::SkipLeases => self.broker.skip_leases(now().monotonic_ns),
+            Effect::PurgeQueue => self.broker.purge_queue(),
             Effect::Send(outgoing) => self.send(&outgoing),
             Effect::Start(incoming) => self.inputs.extend(self.calls.start(&self.domain, incoming)),
             Effect::Cancel(call) => self.calls.cancel(call),
             Effect::End { request, outcome } => self.relays.end(request, outcome),
             Effect::Relay(remote) => {
-                let route = remote.route.clone();
-                if let Err(error) = self.relays.relay(&self.domain, remote) {
-                    (self.told)(&BridgeEvent::NotRelayed { route, reason: error.to_string() });
-                }
+                self.relays.relay(&self.domain, remote, now().monotonic_ns, &mut self.broker.events);
+                self.tell_all();
             }
             Effect::Withdraw { route } => {
                 self.relays.withdraw(&route);
             }
             Effect::Notice(notice) => {
-                (self.told)(&BridgeEvent::Notice(notice));
+                self.teller.tell(BridgeEvent::Notice(notice));
             }
             Effect::Ended(ended) => return Ok(Some(ended.map_err(RunError::from))),
         }
@@ -257,7 +276,7 @@ impl Running {
         let (since_ns, due_ns) = *self.not_serving.get_or_insert((now_ns, now_ns + TOLD_EVERY_NS));
         if now_ns >= due_ns {
             self.not_serving = Some((since_ns, now_ns + TOLD_EVERY_NS));
-            (self.told)(&BridgeEvent::NotServing { since: Duration::from_nanos(now_ns - since_ns) });
+            self.teller.tell(BridgeEvent::NotServing { since: Duration::from_nanos(now_ns - since_ns) });
         }
     }
 
@@ -267,7 +286,7 @@ impl Running {
         let (found, now_ns) = (self.core.counters(), now().monotonic_ns);
         if found != counters && now_ns >= told_ns.saturating_add(every_ns) {
             (*counters, *told_ns) = (*found, now_ns);
-            (self.told)(&BridgeEvent::Ignored(*found));
+            self.teller.tell(BridgeEvent::Ignored(*found));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Records of the own inbox.
 
 use super::{BridgeCore, Phase, Topic};
-use crate::calls_in::RequestRecord;
+use crate::calls_in::{Origin, RequestRecord};
 use crate::calls_out::Sender;
 use crate::effects::{BridgeError, Effect, Notice, Token};
 use crate::outcome::Ended;
@@ -18,7 +18,7 @@ impl BridgeCore {
         now_ns: u64,
         effects: &mut Vec<Effect>,
     ) {
-        let Envelope { correlation, from, reply_topic, to, content } = envelope;
+        let Envelope { correlation, from, reply_topic, program, to, content } = envelope;
         if let Content::Mark(words) = &content {
             return self.read_mark(from.as_ref(), words, place, now_ns, effects);
         }
@@ -37,7 +37,8 @@ impl BridgeCore {
         let sender = Sender { correlation: &correlation, from: from.as_ref() };
         let append_time_ms = place.time_ms;
         let (from, reply_topic) = (from.as_ref(), reply_topic.as_deref());
-        let record = |payload| RequestRecord { correlation: &correlation, from, reply_topic, append_time_ms, payload };
+        let origin = Origin { correlation: &correlation, from, reply_topic, program: &program };
+        let record = |payload| RequestRecord { origin, append_time_ms, payload };
         match content {
             Content::Request(..) | Content::RequestSegment(_) if is_for_earlier => {
                 // Of a request in segments only the first is answered.
@@ -69,7 +70,7 @@ impl BridgeCore {
                 self.calls_out.discarded(&sender, &mut self.peers, &mut self.counters, effects);
             }
             Content::Cancel => self.with_calls_in(now_ns, effects, |calls, turn| {
-                calls.cancel(&correlation, from, reply_topic, turn);
+                calls.cancel(origin, turn);
             }),
             Content::Ping if from == Some(&self.id) => {
                 self.echo(Topic::Inbox, &correlation, append_time_ms, now_ns, effects);
@@ -124,7 +125,7 @@ impl BridgeCore {
     }
 
     pub(super) fn refuse_unread(&mut self, malformed: &Malformed, now_ns: u64, effects: &mut Vec<Effect>) {
-        let Malformed { reason, protocol, address } = malformed;
+        let Malformed { reason, protocol, address, is_reply } = malformed;
         let ended = match protocol {
             Some(_) => Ended::Unavailable { reason: format!("bridge {}: {reason}", self.id.name) },
             None => Ended::BadMessage { reason: format!("the request cannot be read at its bridge: {reason}") },
@@ -132,6 +133,10 @@ impl BridgeCore {
         let counter =
             if protocol.is_some() { &mut self.counters.other_protocol } else { &mut self.counters.malformed_records };
         *counter += 1;
+        if let Some(address) = address.as_ref().filter(|_| *is_reply) {
+            let sender = Sender { correlation: &address.correlation, from: address.from.as_ref() };
+            return self.calls_out.unread_reply(&sender, reason, &mut self.peers, &mut self.counters, effects);
+        }
         if let Some(address) = address.as_ref().filter(|_| self.is_marked()) {
             self.with_calls_in(now_ns, effects, |calls, turn| calls.refuse_unread(address, ended, turn));
         }

@@ -5,15 +5,7 @@ use crate::effects::{CallId, RequestId, Token};
 use crate::outcome::Outcome;
 use crate::presence::OfferedRoute;
 use crate::record::Record;
-
-/// A topic that a bridge reads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Topic {
-    /// The own inbox.
-    Inbox,
-    /// The leases.
-    Presence,
-}
+pub use crate::record::Topic;
 
 /// A record that was read from partition 0 of a topic.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,8 +27,8 @@ pub enum Input {
     Start,
     /// A record was read, in the order of the topic's offsets.
     Record(ReadRecord),
-    /// The producer's report on a record of [`Effect::Send`](crate::effects::Effect::Send): one for each, but for those that were never
-    /// handed over because their request would not begin.
+    /// The producer's report on a record of [`Effect::Send`](crate::effects::Effect::Send): one for each, but for those of
+    /// [`Input::Withheld`].
     Delivered {
         /// Name of the record.
         token: Token,
@@ -45,9 +37,11 @@ pub enum Input {
     },
     /// A relay took a request. It gets one [`Effect::End`](crate::effects::Effect::End).
     Request(OutgoingCall),
-    /// The caller of a request no longer waits, or would not let it begin. It gets no [`Effect::End`](crate::effects::Effect::End) any
-    /// more.
+    /// The caller of a request no longer waits. It gets no [`Effect::End`](crate::effects::Effect::End) any more.
     GivenUp(RequestId),
+    /// The caller of a request would not let it begin: none of its records was handed over, and none has a report. It gets no
+    /// [`Effect::End`](crate::effects::Effect::End) any more.
+    Withheld(RequestId),
     /// A call of [`Effect::Start`](crate::effects::Effect::Start) has ended.
     CallEnded {
         /// Call.
@@ -60,6 +54,13 @@ pub enum Input {
     /// The client's words about a broker that it cannot reach. Only later reasons name them.
     BrokerTrouble {
         /// Words.
+        reason: String,
+    },
+    /// The next record of a topic cannot be read, and those after it only without it.
+    Unreadable {
+        /// Topic.
+        topic: Topic,
+        /// The client's words.
         reason: String,
     },
     /// Records of the own inbox were lost before they were read: the topic was made again, or has deleted them. The bridge begins again

@@ -2,6 +2,7 @@
 
 use super::{BridgeCore, Phase, Topic};
 use crate::broker_time::BrokerTime;
+use crate::calls_out::Appended;
 use crate::effects::{Effect, Notice, Token};
 
 /// The end of a topic, as far as it was read.
@@ -12,6 +13,17 @@ pub(super) struct TopicEnd {
     pub(super) next: Option<(i64, i64)>,
     /// Time at which the last own record came back, ns of the monotonic clock.
     pub(super) echo_ns: u64,
+    unread: Option<Unread>,
+}
+
+/// Own records that were appended one after the other, and of which none was read.
+#[derive(Clone, Copy, Debug)]
+struct Unread {
+    /// Offset of the first.
+    offset: i64,
+    /// Times of the first and the last report, ns of the monotonic clock.
+    first_ns: u64,
+    last_ns: u64,
 }
 
 impl TopicEnd {
@@ -23,7 +35,28 @@ impl TopicEnd {
         }
         self.next = Some((offset + 1, append_time_ms));
         self.time.read(append_time_ms, now_ns);
+        self.unread = self.unread.filter(|unread| offset < unread.offset);
         true
+    }
+
+    /// An own record was appended. A gap of more than `gap_ns` since the one before begins anew: the broker was away, and its reader may
+    /// take longer to come back.
+    fn appended(&mut self, offset: i64, gap_ns: u64, now_ns: u64) {
+        if offset < 0 || self.next.is_some_and(|(next, _)| offset < next) {
+            return;
+        }
+        self.unread = match self.unread {
+            Some(unread) if now_ns.saturating_sub(unread.last_ns) <= gap_ns => {
+                Some(Unread { last_ns: now_ns, ..unread })
+            }
+            _ => Some(Unread { offset, first_ns: now_ns, last_ns: now_ns }),
+        };
+    }
+
+    /// True, once, if own records were appended for so long without being read.
+    fn is_stuck(&mut self, time_ns: u64) -> bool {
+        let stuck = self.unread.take_if(|unread| unread.last_ns - unread.first_ns >= time_ns);
+        stuck.is_some()
     }
 }
 
@@ -118,7 +151,7 @@ impl BridgeCore {
         }
         self.is_lease_due = true;
         let record = self.writer.control("ping", &now_ns.to_string(), None);
-        self.send(Token::Control, &self.inbox.clone(), record, effects);
+        self.send(Token::Ping, &self.inbox.clone(), record, effects);
         if self.broker.lost_ns.is_none() {
             for peer in self.peers.due_pings(now_ns) {
                 let peer = self.peers.get(peer);
@@ -138,6 +171,48 @@ impl BridgeCore {
         self.broker.lost_ns = Some(echo_ns);
         let reason = self.broker_words(now_ns).unwrap_or_default();
         self.calls_out.lose_all(&reason, &mut self.peers, effects);
+        effects.push(Effect::PurgeQueue);
         effects.push(Effect::Notice(Notice::BrokerLost { reason }));
+    }
+
+    /// Notes that an own heartbeat was appended.
+    pub(super) fn note_appended(&mut self, token: Token, place: Option<&Appended>, now_ns: u64) {
+        let gap_ns = 2 * self.interval_ns();
+        let end = match token {
+            Token::Ping => &mut self.inbox_end,
+            Token::Lease(_) => &mut self.presence_end,
+            _ => return,
+        };
+        if let Some(place) = place {
+            end.appended(place.offset, gap_ns, now_ns);
+        }
+    }
+
+    /// Looks for a reader that gives none of the records that are appended.
+    pub(super) fn look_for_readers(&mut self, now_ns: u64, effects: &mut Vec<Effect>) {
+        let lease_ns = self.lease_ns();
+        let is_mark_late = self.phase == Phase::Reading && now_ns.saturating_sub(self.inbox_end.echo_ns) >= lease_ns;
+        if is_mark_late {
+            self.inbox_end.echo_ns = now_ns;
+        }
+        if self.inbox_end.is_stuck(lease_ns) || is_mark_late {
+            let reason = "records are appended to the inbox, and its reader gives none of them".to_owned();
+            effects.push(Effect::ReopenInbox { reason });
+        }
+        if self.presence_end.is_stuck(lease_ns) {
+            effects.push(Effect::SkipLeases);
+        }
+    }
+
+    /// Goes on after a record that cannot be read. Requests and replies are lost with a record of the inbox, so that the bridge begins again
+    /// and their callers hear of it. A lease is written again soon.
+    pub(super) fn skip(&mut self, topic: Topic, reason: String, effects: &mut Vec<Effect>) {
+        self.counters.unreadable_records += 1;
+        self.broker.words.clone_from(&reason);
+        effects.push(Effect::Notice(Notice::Unreadable { topic, reason: reason.clone() }));
+        effects.push(match topic {
+            Topic::Inbox => Effect::ReopenInbox { reason },
+            Topic::Presence => Effect::SkipLeases,
+        });
     }
 }

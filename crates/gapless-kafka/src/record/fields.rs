@@ -8,7 +8,7 @@ use gapless_rpc::{CopyQuery, Priority};
 /// Bytes of a type's name at most.
 const TYPE_NAME_LENGTH_MAX: usize = 512;
 /// Segments of a payload at most.
-const SEGMENTS_MAX: u32 = 1 << 16;
+pub const SEGMENTS_MAX: u32 = 1 << 14;
 
 pub(super) const ENCODINGS: [(&str, Encoding); 5] = [
     ("bytes", Encoding::Bytes),
@@ -45,7 +45,7 @@ pub(super) fn decimal(text: &str) -> Option<u64> {
     (!text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())).then(|| text.parse().ok())?
 }
 
-/// `INDEX/COUNT/BYTES`.
+/// `INDEX/COUNT/BYTES`, of 2 to [`SEGMENTS_MAX`] segments.
 pub(super) fn segment(text: &str) -> Option<SegmentPlace> {
     let mut parts = text.splitn(3, '/').map(decimal);
     let (index, count, total_bytes) = (parts.next()??, parts.next()??, parts.next()??);

@@ -31,6 +31,8 @@ pub const PRIORITY: &str = "gapless-priority";
 pub const KEY: &str = "gapless-key";
 /// Time left at the append, ms, decimal.
 pub const TIME_LEFT: &str = "gapless-time-left-ms";
+/// End of the call on the clock of the inbox's append times, as far as its sender knows that clock, ms since 1970, decimal.
+pub const DEADLINE: &str = "gapless-deadline-ms";
 /// Number of the attempt, decimal, from 1.
 pub const ATTEMPT: &str = "gapless-attempt";
 /// Bridges passed, decimal.
@@ -61,7 +63,7 @@ pub const REFUSAL_CODE: &str = "gapless-refusal-code";
 pub const REFUSAL_TEXT: &str = "gapless-refusal-text";
 
 /// Names of all headers but those of applications.
-pub const ALL: [&str; 26] = [
+pub const ALL: [&str; 27] = [
     PROTOCOL,
     KIND,
     CORRELATION,
@@ -74,6 +76,7 @@ pub const ALL: [&str; 26] = [
     PRIORITY,
     KEY,
     TIME_LEFT,
+    DEADLINE,
     ATTEMPT,
     HOPS,
     TRACE_PARENT,

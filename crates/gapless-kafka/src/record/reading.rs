@@ -13,6 +13,8 @@ use gapless_rpc::{Headers, TraceContext};
 pub const CORRELATION_LENGTH_MAX: usize = 128;
 /// Bytes of a short header's value at most.
 const VALUE_LENGTH_MAX: usize = 1 << 10;
+/// Form of a segment's place.
+const SEGMENT_ALLOWED: &str = "INDEX/COUNT/BYTES is allowed, of 2 to 16384 segments";
 /// Characters of a refused value that an error shows.
 const SHOWN_MAX: usize = 64;
 
@@ -24,8 +26,10 @@ pub struct Malformed {
     pub reason: String,
     /// Version of the protocol that the record names, if it is another one.
     pub protocol: Option<u16>,
-    /// The sender of a request, as far as it can be told of its mistake.
+    /// The sender of a request, as far as it can be told of its mistake; of a reply, as far as its call can be found.
     pub address: Option<ReturnAddress>,
+    /// The record is a reply: its sender is told nothing, and its call ends.
+    pub is_reply: bool,
 }
 
 /// The place for the answer to a request.
@@ -122,7 +126,7 @@ const KINDS: [(&str, Kind); 7] = [
 /// [`Malformed`], with the address of a request that can be answered all the same.
 pub fn read(headers: &[Header]) -> Result<Envelope, Malformed> {
     let found = Found(headers);
-    let malformed = |reason| Malformed { reason, protocol: None, address: None };
+    let malformed = |reason| Malformed { reason, protocol: None, address: None, is_reply: false };
     let protocol = found.number(names::PROTOCOL, u16::MAX.into()).map_err(malformed)?;
     let protocol = protocol.unwrap_or(PROTOCOL_VERSION.into()) as u16;
     let kind = found.choice(names::KIND, &KINDS).map_err(malformed);
@@ -130,22 +134,25 @@ pub fn read(headers: &[Header]) -> Result<Envelope, Malformed> {
     if protocol != PROTOCOL_VERSION {
         let reason =
             format!("the record has version {protocol} of the protocol; this bridge speaks version {PROTOCOL_VERSION}");
-        let address = address.ok().filter(|_| matches!(kind, Ok(Some(Kind::Request))));
-        return Err(Malformed { reason, protocol: Some(protocol), address });
+        let is_reply = matches!(kind, Ok(Some(Kind::Reply)));
+        let address = address.ok().filter(|_| is_reply || matches!(kind, Ok(Some(Kind::Request))));
+        return Err(Malformed { reason, protocol: Some(protocol), address, is_reply });
     }
     let kind = kind?.ok_or_else(|| malformed(format!("{}: missing", names::KIND)))?;
     let address = address?;
-    let answered = |reason| Malformed {
-        reason,
-        protocol: None,
-        address: (kind == Kind::Request && !address.correlation.is_empty()).then(|| address.clone()),
+    let answered = |reason| {
+        let is_of_call = matches!(kind, Kind::Request | Kind::Reply) && !address.correlation.is_empty();
+        let address = is_of_call.then(|| address.clone());
+        Malformed { reason, protocol: None, address, is_reply: kind == Kind::Reply }
     };
     let needs_correlation = !matches!(kind, Kind::Mark | Kind::Ping | Kind::Pong);
     if needs_correlation && address.correlation.is_empty() {
         return Err(malformed(format!("{}: missing", names::CORRELATION)));
     }
     let to = found.hexadecimal(names::TO).map_err(answered)?;
-    let place = found.value(names::SEGMENT, "INDEX/COUNT/BYTES is allowed", fields::segment).map_err(answered)?;
+    let place = found.value(names::SEGMENT, SEGMENT_ALLOWED, fields::segment).map_err(answered)?;
+    let is_anonymous = address.from.is_none() && address.reply_topic.is_none();
+    let program = if is_anonymous { caller(&found).map_err(malformed)? } else { String::new() };
     let content = match (kind, place) {
         (Kind::Request, Some(place)) if place.index > 0 => Content::RequestSegment(place),
         (Kind::Reply, Some(place)) if place.index > 0 => Content::ReplySegment(place),
@@ -153,7 +160,7 @@ pub fn read(headers: &[Header]) -> Result<Envelope, Malformed> {
             let head = request_head(&found).map_err(answered)?;
             Content::Request(Box::new(head), place)
         }
-        (Kind::Reply, place) => Content::Reply(reply_head(&found).map_err(malformed)?, place),
+        (Kind::Reply, place) => Content::Reply(reply_head(&found).map_err(answered)?, place),
         (Kind::Cancel, _) => Content::Cancel,
         (Kind::Mark, _) => {
             let caller = found.text(names::CALLER, CALLER_LENGTH_MAX).map_err(malformed)?;
@@ -164,7 +171,7 @@ pub fn read(headers: &[Header]) -> Result<Envelope, Malformed> {
         (Kind::Discarded, _) => Content::Discarded,
     };
     let ReturnAddress { correlation, from, reply_topic } = address;
-    Ok(Envelope { correlation, from, reply_topic, to, content })
+    Ok(Envelope { correlation, from, reply_topic, program, to, content })
 }
 
 /// Sender and correlation of a lease or of its tombstone, which are no records of an inbox.
@@ -208,6 +215,7 @@ fn request_head(found: &Found<'_>) -> Result<RequestHead, Refused> {
         priority: found.choice(names::PRIORITY, &PRIORITIES)?.unwrap_or_default(),
         key: found.hexadecimal(names::KEY)?,
         time_left_ms: found.number(names::TIME_LEFT, u64::MAX / 1_000_000)?,
+        deadline_ms: found.number(names::DEADLINE, i64::MAX as u64)?.map(|deadline_ms| deadline_ms as i64),
         attempt: found.number(names::ATTEMPT, u8::MAX.into())?.unwrap_or(1).max(1) as u8,
         hops: found.number(names::HOPS, u8::MAX.into())?.unwrap_or(0) as u8,
         trace: TraceContext::from_headers(traces[0], traces[1]),
@@ -286,6 +294,7 @@ mod tests {
             priority: Priority::Urgent,
             key: Some(0),
             time_left_ms: Some(0),
+            deadline_ms: Some(i64::MAX),
             attempt: 3,
             hops: 2,
             trace: TraceContext::new(7, 8, 1).with_state("vendor=x"),
@@ -307,7 +316,15 @@ mod tests {
             let read = read(&record.headers).unwrap();
             let content = Content::Request(Box::new(head), None);
             let correlation = "feed:7".to_owned();
-            assert_eq!(read, Envelope { correlation, from: Some(sender()), reply_topic: None, to: Some(9), content });
+            let expected = Envelope {
+                correlation,
+                from: Some(sender()),
+                reply_topic: None,
+                program: String::new(),
+                to: Some(9),
+                content,
+            };
+            assert_eq!(read, expected);
         }
     }
 
@@ -372,6 +389,7 @@ mod tests {
             (names::KEY, ""),
             (names::TIME_LEFT, "-1"),
             (names::TIME_LEFT, "99999999999999999999"),
+            (names::DEADLINE, "9223372036854775808"),
             (names::ATTEMPT, "256"),
             (names::HOPS, "1.0"),
             (names::ENCODING, "xml"),
@@ -383,6 +401,7 @@ mod tests {
             (names::SEGMENT, "2/2/70"),
             (names::SEGMENT, "0/1/70"),
             (names::SEGMENT, "0/71/70"),
+            (names::SEGMENT, "0/16385/16777216"),
         ] {
             let mut headers = record.headers.clone();
             headers.retain(|(each, _)| each != name);
@@ -396,6 +415,43 @@ mod tests {
         let mut headers = record.headers;
         headers.push((Cow::Borrowed("h-long"), vec![0; HEADERS_LENGTH_MAX]));
         assert!(read(&headers).unwrap_err().reason.starts_with("headers h-…: more than"));
+    }
+
+    #[test]
+    fn unreadable_replies_name_their_calls() {
+        let refused = ReplyHead::Refused { code: 7, text: String::new() };
+        let whole = Writer::new(&sender()).reply("feed:7", Some(9), &refused, None);
+        for (name, value) in [
+            (names::STATUS, "fine"),
+            (names::REFUSAL_CODE, "-1"),
+            (names::TO, "9"),
+            (names::SEGMENT, "0/16385/16777216"),
+            (names::PROTOCOL, "2"),
+        ] {
+            let mut headers = whole.headers.clone();
+            headers.retain(|(each, _)| each != name);
+            headers.push((Cow::Borrowed(name), value.as_bytes().to_vec()));
+            let error = read(&headers).unwrap_err();
+            let address = error.address.unwrap_or_else(|| panic!("{name}: no address"));
+            assert_eq!(
+                (&*address.correlation, address.from, error.is_reply),
+                ("feed:7", Some(sender()), true),
+                "{name}"
+            );
+        }
+        let mut longest = whole.headers.clone();
+        longest.push((Cow::Borrowed(names::SEGMENT), b"0/16384/16777216".to_vec()));
+        assert!(read(&longest).is_ok());
+    }
+
+    #[test]
+    fn only_anonymous_programs_have_names() {
+        let header = |name: &'static str, value: &str| (Cow::Borrowed(name), value.as_bytes().to_vec());
+        let mut headers =
+            vec![header(names::KIND, "cancel"), header(names::CORRELATION, "7"), header(names::CALLER, "m1/till")];
+        assert_eq!(read(&headers).unwrap().program, "m1/till");
+        headers.push(header(names::REPLY_TOPIC, "gapless.reply.x"));
+        assert_eq!(read(&headers).unwrap().program, "");
     }
 
     #[test]

@@ -47,6 +47,9 @@ impl Writer {
         if let Some(time_left_ms) = head.time_left_ms {
             add(names::TIME_LEFT, time_left_ms.to_string());
         }
+        if let Some(deadline_ms) = head.deadline_ms {
+            add(names::DEADLINE, deadline_ms.to_string());
+        }
         if head.attempt > 1 {
             add(names::ATTEMPT, head.attempt.to_string());
         }

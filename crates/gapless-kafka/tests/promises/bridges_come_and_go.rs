@@ -151,6 +151,7 @@ fn an_inbox_that_is_not_read_is_noticed() {
     let mut world = World::of(7, &["a", "b"]);
     // Leases are written, and nothing is read.
     world.bridges[1].stop_reading();
+    world.bridges[1].is_stuck = true;
     let number = world.call(0, "hello", None);
     world.run_for(12 * SECOND);
     assert!(matches!(world.ended(number), Ended::Unknown { reason, .. } if reason.contains("answers no ping")));

@@ -111,6 +111,45 @@ fn a_call_without_an_allowed_topic_is_not_made() {
 }
 
 #[test]
+fn programs_without_replies_have_names() {
+    let mut world = world();
+    let mut send =
+        [REQUEST[0], REQUEST[1], REQUEST[2], REQUEST[4], ("gapless-one-way", "true"), ("gapless-caller", "")];
+    for caller in ["m1/till", "m2/till", "m1/till", ""] {
+        send[5].1 = caller;
+        world.append("test.inbox.a", record(&send, "1 hello"));
+    }
+    world.run_for(100 * MS);
+    assert_eq!((world.handled[&1], world.bridges[0].core.counters().repeated_requests), (3, 1));
+    // With a topic for the reply that is its name, whatever it calls itself.
+    let mut request = REQUEST.to_vec();
+    for caller in ["m1/till", "m2/till"] {
+        request.push(("gapless-caller", caller));
+        world.append("test.inbox.a", record(&request, "2 hello"));
+        request.pop();
+    }
+    world.run_for(100 * MS);
+    assert_eq!((world.handled[&2], world.records("test.reply.orders").len()), (1, 1));
+}
+
+#[test]
+fn a_reply_waits_for_the_broker() {
+    let mut world = world();
+    world.append("test.inbox.a", record(&REQUEST, "1 sleep 50"));
+    world.run_for(20 * MS);
+    world.is_broker_down = true;
+    world.run_for(2 * SECOND);
+    world.is_broker_down = false;
+    world.run_for(3 * SECOND);
+    let [reply] = &world.records("test.reply.orders")[..] else { panic!("no reply") };
+    assert_eq!(
+        (header(reply, "gapless-status"), &*reply.payload.clone().unwrap()),
+        (Some("reply"), &b"1 sleep 50 by a"[..])
+    );
+    assert_eq!(world.bridges[0].core.counters().lost_replies, 1);
+}
+
+#[test]
 fn deadlines_are_of_the_append() {
     let mut world = world();
     let mut request = REQUEST.to_vec();

@@ -5,6 +5,7 @@ mod world;
 
 mod bridges_come_and_go;
 mod calls_have_one_outcome;
+mod clients_fail;
 mod foreign_programs_call;
 mod limits_hold;
 mod routes_are_chosen;

@@ -1,6 +1,7 @@
 //! Payloads longer than a record: whole at the other end, or an outcome at once.
 
 use super::world::{MS, ROUTE, SECOND, World};
+use gapless_kafka::calls_out::{Certainty, NotAppended};
 use gapless_kafka::effects::Token;
 use gapless_kafka::outcome::Ended;
 use gapless_kafka::record::{RequestHead, SegmentPlace, Writer};
@@ -80,8 +81,8 @@ fn a_refused_segment_is_not_begun() {
     let mut world = World::of(4, &["a", "b"]);
     let asked = world.call(0, &format!("{:5000}", "hello"), Some(60_000));
     // The first report says that its segment was not appended.
-    let result = Err(gapless_kafka::calls_out::NotAppended { is_possible: false, reason: "too large".to_owned() });
+    let result = Err(NotAppended { certainty: Certainty::Absent, reason: "no right".to_owned() });
     let token = Token::Request(gapless_kafka::effects::RequestId(asked));
     world.input(0, gapless_kafka::bridge_core::Input::Delivered { token, result });
-    assert!(matches!(world.ended(asked), Ended::NotBegun { reason, .. } if reason.contains("too large")));
+    assert!(matches!(world.ended(asked), Ended::NotBegun { reason, .. } if reason.contains("no right")));
 }

@@ -4,7 +4,7 @@
 use gapless_agent::Now;
 use gapless_kafka::BridgeCore;
 use gapless_kafka::bridge_core::{Input, ReadRecord, Topic};
-use gapless_kafka::calls_out::{Appended, NotAppended, OutgoingCall};
+use gapless_kafka::calls_out::{Appended, Certainty, NotAppended, OutgoingCall};
 use gapless_kafka::config::{CoreOptions, Limits};
 use gapless_kafka::effects::{
     BridgeError, CallId, Effect, IncomingCall, Notice, OutgoingRecord, RemoteRoute, RequestId, Token,
@@ -31,6 +31,7 @@ enum Event {
     Fetch,
     Tick,
     HandlerEnds(CallId, Outcome),
+    Reopen(String),
 }
 
 /// A faulty producer: shares of records in a thousand.
@@ -58,11 +59,18 @@ pub struct Bridge {
     presence: Option<i64>,
     /// Time of the last event of its producer, so that records keep their order.
     producer_ns: u64,
+    /// Records that wait for the broker, each with the event of its report.
+    queued: Vec<(u64, Token)>,
     tick_ns: u64,
     /// Requests whose first record was refused by `begin`.
     pub unwilling: HashSet<RequestId>,
     pub relays: BTreeMap<String, RemoteRoute>,
     pub notices: Vec<Notice>,
+    /// Its readers stay as they are when they are to be opened again.
+    pub is_stuck: bool,
+    /// Times that it has read the leases from their end on, and has withdrawn what was not sent.
+    pub skips: u32,
+    pub purges: u32,
     pub ended: Option<Result<(), BridgeError>>,
     running: HashMap<CallId, u64>,
     pub cancelled: Vec<CallId>,
@@ -102,8 +110,15 @@ pub struct World {
     last_request: u64,
     /// Records that are lost on their way, chosen by a test.
     pub drop: Option<fn(&OutgoingRecord) -> bool>,
+    /// Records that are longer than the broker takes, chosen by a test.
+    pub too_long: Option<fn(&OutgoingRecord) -> bool>,
     /// Bridge whose records are refused.
     pub mute: Option<usize>,
+    /// Time after which a producer gives a record up, and time that each record waits for its append.
+    pub give_up_ns: u64,
+    pub late_ns: u64,
+    /// Records that no client can read: topic and offset.
+    pub unreadable: HashSet<(String, i64)>,
 }
 
 pub fn limits() -> Limits {
@@ -143,6 +158,11 @@ impl Bridge {
     pub fn stop_reading(&mut self) {
         self.inbox = None;
     }
+
+    /// Stops reading the leases.
+    pub fn stop_reading_leases(&mut self) {
+        self.presence = None;
+    }
 }
 
 impl World {
@@ -163,7 +183,11 @@ impl World {
             last_event: 0,
             last_request: 0,
             drop: None,
+            too_long: None,
             mute: None,
+            give_up_ns: 3 * SECOND,
+            late_ns: 0,
+            unreadable: HashSet::new(),
         }
     }
 
@@ -193,10 +217,14 @@ impl World {
             inbox: None,
             presence: None,
             producer_ns: 0,
+            queued: Vec::new(),
             tick_ns: u64::MAX,
             unwilling: HashSet::new(),
             relays: BTreeMap::new(),
             notices: Vec::new(),
+            is_stuck: false,
+            skips: 0,
+            purges: 0,
             ended: None,
             running: HashMap::new(),
             cancelled: Vec::new(),
@@ -216,6 +244,7 @@ impl World {
         (bridge.life, bridge.is_paused, bridge.is_alive) = (bridge.life + 1, false, true);
         (bridge.inbox, bridge.presence, bridge.tick_ns) = (None, None, u64::MAX);
         bridge.deferred.clear();
+        bridge.queued.clear();
         bridge.relays.clear();
         bridge.running.clear();
         bridge.unwilling.clear();
@@ -324,6 +353,12 @@ impl World {
         }
     }
 
+    /// Appends a record that no client can read.
+    pub fn append_unreadable(&mut self, topic: &str) {
+        let place = self.stored(topic, Record::default());
+        self.unreadable.insert((topic.to_owned(), place.offset));
+    }
+
     /// Appends a record of a program that is no bridge.
     pub fn append(&mut self, topic: &str, record: Record) {
         self.stored(topic, record);
@@ -341,8 +376,9 @@ impl World {
         {
             self.events.pop();
             self.now_ns = self.now_ns.max(at_ns);
-            let (index, life, event) = self.by_number.remove(&number).unwrap();
-            self.take(index, life, event);
+            if let Some((index, life, event)) = self.by_number.remove(&number) {
+                self.take(index, life, event);
+            }
         }
         self.now_ns = until_ns;
     }
@@ -367,10 +403,11 @@ impl World {
         }
     }
 
-    fn at(&mut self, at_ns: u64, index: usize, life: u32, event: Event) {
+    fn at(&mut self, at_ns: u64, index: usize, life: u32, event: Event) -> u64 {
         self.last_event += 1;
         self.events.push(Reverse((at_ns, self.last_event)));
         self.by_number.insert(self.last_event, (index, life, event));
+        self.last_event
     }
 
     fn stored(&mut self, topic: &str, record: Record) -> Appended {
@@ -399,6 +436,10 @@ impl World {
             Event::Append(record) => self.append_or_fail(index, life, record),
             Event::Report(token, result) => self.input(index, Input::Delivered { token, result }),
             Event::Fetch => self.fetch(index),
+            Event::Reopen(reason) => {
+                let incarnation = self.random.number();
+                self.input(index, Input::InboxLost { incarnation, reason });
+            }
             Event::Tick => {
                 bridge.tick_ns = u64::MAX;
                 self.input(index, Input::Tick);
@@ -413,6 +454,7 @@ impl World {
 
     fn append_or_fail(&mut self, index: usize, life: u32, record: OutgoingRecord) {
         let is_dropped = self.drop.is_some_and(|is_dropped| is_dropped(&record));
+        let is_too_long = self.too_long.is_some_and(|is_too_long| is_too_long(&record));
         let OutgoingRecord { token, topic, record, .. } = record;
         let (faults, chance) = (self.faults, self.random.below(1000));
         let report_ns = self.now_ns + MS;
@@ -421,17 +463,21 @@ impl World {
             bound += share;
             chance < bound && chance >= bound - share
         };
-        let doubt = |is_possible| Err(NotAppended { is_possible, reason: "the test says so".to_owned() });
+        let lost = |certainty| Err(NotAppended { certainty, reason: "the test says so".to_owned() });
         let result = if self.is_broker_down {
             // The producer gives up after its delivery timeout.
-            return self.at(self.now_ns + 3 * SECOND, index, life, Event::Report(token, doubt(false)));
+            let absent = lost(Certainty::Absent);
+            let number = self.at(self.now_ns + self.give_up_ns, index, life, Event::Report(token, absent));
+            return self.bridges[index].queued.push((number, token));
+        } else if is_too_long {
+            lost(Certainty::TooLong)
         } else if is_fault(faults.refused) || self.mute == Some(index) {
-            doubt(false)
+            lost(Certainty::Absent)
         } else if is_fault(faults.doubtful) || is_dropped {
-            doubt(true)
+            lost(Certainty::Doubtful)
         } else if is_fault(faults.lost_reports) {
             self.stored(&topic, record);
-            doubt(true)
+            lost(Certainty::Doubtful)
         } else {
             if is_fault(faults.repeated) {
                 self.stored(&topic, record.clone());
@@ -444,7 +490,8 @@ impl World {
     fn fetch(&mut self, index: usize) {
         if self.is_broker_down {
             let life = self.bridges[index].life;
-            return self.at(self.now_ns + SECOND, index, life, Event::Fetch);
+            self.at(self.now_ns + SECOND, index, life, Event::Fetch);
+            return;
         }
         let inbox = format!("test.inbox.{}", self.bridges[index].name);
         for (topic, name) in [(Topic::Presence, "test.presence"), (Topic::Inbox, &*inbox)] {
@@ -452,6 +499,12 @@ impl World {
                 let bridge = &mut self.bridges[index];
                 let next = if topic == Topic::Inbox { &mut bridge.inbox } else { &mut bridge.presence };
                 let Some(offset) = *next else { break };
+                if self.unreadable.contains(&(name.to_owned(), offset)) {
+                    // The reader is closed, as it would say so for ever.
+                    *next = None;
+                    self.input(index, Input::Unreadable { topic, reason: "no batch".to_owned() });
+                    break;
+                }
                 let Some((append_time_ms, record)) = self.topics.get(name).and_then(|log| log.get(offset as usize))
                 else {
                     break;
@@ -480,15 +533,34 @@ impl World {
                     && bridge.unwilling.contains(&request)
                 {
                     if record.begins.is_some() {
-                        self.give_up(request.0);
+                        self.calls.get_mut(&request.0).unwrap().is_given_up = true;
+                        self.input(index, Input::Withheld(request));
                     }
                     return;
                 }
-                let delay_ns = MS + self.random.below(2 * MS);
+                let delay_ns = MS + self.random.below(2 * MS) + self.late_ns;
                 let bridge = &mut self.bridges[index];
                 bridge.producer_ns = (bridge.producer_ns + 1).max(self.now_ns + delay_ns);
                 let at_ns = bridge.producer_ns;
                 self.at(at_ns, index, life, Event::Append(record));
+            }
+            Effect::ReopenInbox { reason } if !bridge.is_stuck => {
+                bridge.inbox = None;
+                self.at(self.now_ns + MS, index, life, Event::Reopen(reason));
+            }
+            Effect::ReopenInbox { .. } => {}
+            Effect::SkipLeases => {
+                bridge.skips += 1;
+                bridge.presence = Some(self.topics["test.presence"].len() as i64);
+            }
+            Effect::PurgeQueue => {
+                bridge.purges += 1;
+                for (number, token) in std::mem::take(&mut bridge.queued) {
+                    if self.by_number.remove(&number).is_some() {
+                        let lost = NotAppended { certainty: Certainty::Doubtful, reason: "purged".to_owned() };
+                        self.at(self.now_ns + MS, index, life, Event::Report(token, Err(lost)));
+                    }
+                }
             }
             Effect::Start(call) => self.begin(index, call),
             Effect::Cancel(call) => {

@@ -1,0 +1,91 @@
+//! [`Teller`]: events for the operator, told on a thread of its own. An operator that takes none, as a full pipe does, stops nothing.
+
+use super::{BridgeEvent, RunError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// Events that wait at most.
+const WAITING_MAX: usize = 1024;
+
+/// The sender of events. The thread ends behind the last one.
+pub(super) struct Teller {
+    events: SyncSender<BridgeEvent>,
+    /// Events that had no room, and of which nothing was told yet.
+    dropped: u64,
+}
+
+/// The end of the thread, to wait for.
+#[derive(Debug)]
+pub(super) struct Told(Mutex<Receiver<()>>);
+
+impl Teller {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    /// A machine without threads.
+    pub(super) fn start(mut told: impl FnMut(&BridgeEvent) + Send + 'static) -> Result<(Self, Told), RunError> {
+        let (events, waiting) = sync_channel::<BridgeEvent>(WAITING_MAX);
+        let (ending, ended) = channel();
+        let tell = move || {
+            waiting.iter().for_each(|event| told(&event));
+            drop(ending);
+        };
+        let system = |error| RunError::System { operation: "starting a thread for events", error };
+        std::thread::Builder::new().name("gapless-events".to_owned()).spawn(tell).map_err(system)?;
+        Ok((Self { events, dropped: 0 }, Told(Mutex::new(ended))))
+    }
+
+    /// Tells an event, if there is room for it.
+    pub(super) fn tell(&mut self, event: BridgeEvent) {
+        if self.dropped > 0 && self.events.try_send(BridgeEvent::Dropped { events: self.dropped }).is_ok() {
+            self.dropped = 0;
+        }
+        if self.dropped > 0 || self.events.try_send(event).is_err() {
+            self.dropped += 1;
+        }
+    }
+}
+
+impl Told {
+    /// Waits until all events are told, for `timeout` at most. The teller is to be dropped before.
+    pub(super) fn wait(&self, timeout: Duration) {
+        let ended = self.0.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(timeout);
+        if ended == Err(RecvTimeoutError::Timeout) {
+            tracing::warn!("events of a bridge are not taken at its end");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::effects::Notice;
+
+    #[test]
+    fn a_full_pipe_stops_nothing() {
+        let (open_pipe, pipe) = channel::<()>();
+        let (printed, lines) = channel();
+        let (mut teller, told) = Teller::start(move |event| {
+            let _open = pipe.recv();
+            printed.send(event.clone()).unwrap();
+        })
+        .unwrap();
+        let sent = WAITING_MAX as u64 + 100;
+        (0..sent).for_each(|_| teller.tell(BridgeEvent::Notice(Notice::BrokerBack)));
+        told.wait(Duration::from_millis(1));
+        drop(open_pipe);
+        // One is with the thread, or still waits.
+        let first: Vec<_> = (0..WAITING_MAX).map(|_| lines.recv().unwrap()).collect();
+        assert!(first.iter().all(|event| *event == BridgeEvent::Notice(Notice::BrokerBack)));
+        teller.tell(BridgeEvent::Notice(Notice::Serving));
+        drop(teller);
+        told.wait(gapless_testkit::wait::PATIENCE);
+        let rest: Vec<_> = lines.iter().collect();
+        let dropped: u64 =
+            rest.iter().map(|event| if let BridgeEvent::Dropped { events } = event { *events } else { 0 }).sum();
+        let back = rest.iter().filter(|event| **event == BridgeEvent::Notice(Notice::BrokerBack)).count();
+        assert_eq!((WAITING_MAX + back) as u64 + dropped, sent, "{rest:?}");
+        assert_eq!(rest.last(), Some(&BridgeEvent::Notice(Notice::Serving)));
+    }
+}

@@ -1,0 +1,149 @@
+//! Hand-over of requests to the producer, and its reports.
+
+use super::lines::LineIndex;
+use super::{Appended, CallsOut, Certainty, NotAppended, Unsent, cancel};
+use crate::effects::{Effect, OutgoingRecord, RequestId, Token};
+use crate::outcome::{Ended, Outcome};
+use crate::peers::Peers;
+use crate::record::Writer;
+use crate::segments::split;
+
+impl CallsOut {
+    /// Hands the records of a request over, with the time that it has left now.
+    pub(super) fn send(
+        &mut self,
+        writer: &Writer,
+        request: RequestId,
+        unsent: Unsent,
+        now_ns: u64,
+        effects: &mut Vec<Effect>,
+    ) {
+        let Some(call) = self.calls.get_mut(&request) else { return };
+        if call.deadline_ns.is_some_and(|deadline_ns| deadline_ns <= now_ns) {
+            // Its deadline ends it, and nothing of it has begun.
+            call.unsent = Some(unsent);
+            return;
+        }
+        let Unsent { mut head, payload } = unsent;
+        head.time_left_ms = call.deadline_ns.map(|deadline_ns| deadline_ns.saturating_sub(now_ns).div_ceil(1_000_000));
+        head.deadline_ms = head.time_left_ms.and_then(|left_ms| self.lines.deadline_ms(call.line, left_ms, now_ns));
+        let segments = split(payload, self.segment_bytes);
+        call.pending = segments.len() as u32;
+        self.lines.sent(call.line, request, call.pending, now_ns);
+        let (correlation, to) = (&call.correlation, call.to.incarnation);
+        for (place, bytes) in segments {
+            let is_first = place.is_none_or(|place| place.index == 0);
+            let mut record = match place {
+                Some(place) if place.index > 0 => writer.segment(true, correlation, Some(to), place),
+                place => writer.request(correlation, to, &head, place),
+            };
+            record.payload = Some(bytes);
+            let (token, begins) = (Token::Request(request), is_first.then_some(request));
+            effects.push(Effect::Send(OutgoingRecord { token, topic: call.inbox.clone(), record, begins }));
+        }
+    }
+
+    /// Sends requests that have waited until the way to an inbox was free.
+    fn send_held(&mut self, writer: &Writer, line: LineIndex, now_ns: u64, effects: &mut Vec<Effect>) {
+        while let Some(request) = self.lines.next(line, now_ns) {
+            let unsent = self.calls.get_mut(&request).and_then(|call| call.unsent.take());
+            if let Some(unsent) = unsent {
+                self.send(writer, request, unsent, now_ns, effects);
+            }
+        }
+    }
+
+    /// The client cannot reach a broker.
+    pub(crate) const fn note_trouble(&mut self) {
+        self.lines.note_trouble();
+    }
+
+    /// A record of a request was appended, or not.
+    pub(crate) fn delivered(
+        &mut self,
+        writer: &Writer,
+        request: RequestId,
+        result: Result<Appended, NotAppended>,
+        peers: &mut Peers,
+        now_ns: u64,
+        effects: &mut Vec<Effect>,
+    ) {
+        let Some(line) = self.line_of_report(request) else { return };
+        let append_time_ms = result.as_ref().ok().map(|place| place.append_time_ms);
+        self.lines.reported(line, request, append_time_ms, now_ns);
+        self.take_report(writer, request, result, peers, effects);
+        self.send_held(writer, line, now_ns, effects);
+    }
+
+    /// The line of a request of which a record has its report.
+    fn line_of_report(&mut self, request: RequestId) -> Option<LineIndex> {
+        if let Some(call) = self.calls.get_mut(&request) {
+            call.pending = call.pending.saturating_sub(1);
+            return Some(call.line);
+        }
+        let (line, pending) = self.late.get_mut(&request)?;
+        let line = *line;
+        *pending -= 1;
+        if *pending == 0 {
+            self.late.remove(&request);
+        }
+        Some(line)
+    }
+
+    fn take_report(
+        &mut self,
+        writer: &Writer,
+        request: RequestId,
+        result: Result<Appended, NotAppended>,
+        peers: &mut Peers,
+        effects: &mut Vec<Effect>,
+    ) {
+        let Some(call) = self.calls.get_mut(&request) else { return };
+        match result {
+            Ok(place) => call.last = call.last.filter(|last| last.offset >= place.offset).or(Some(place)),
+            Err(NotAppended { certainty: Certainty::Doubtful, reason }) => call.doubt = Some(reason),
+            Err(NotAppended { certainty, reason }) => {
+                let ended = if certainty == Certainty::TooLong {
+                    Ended::BadMessage { reason: format!("the broker does not take the request: {reason}") }
+                } else {
+                    let reason = format!("the broker does not have the request: {reason}");
+                    Ended::NotBegun { attempts: call.attempt, reason }
+                };
+                if call.pending > 0 || call.last.is_some() {
+                    // The other segments wait at the bridge.
+                    cancel(writer, call, effects);
+                }
+                return self.finish(request, Outcome::Ended(ended), peers, effects);
+            }
+        }
+        if call.pending > 0 {
+            return;
+        }
+        if let Some(reason) = &call.doubt {
+            let reason = format!("the broker may have the request or not: {reason}");
+            let ended = Ended::Unknown { attempts: call.attempt, reason };
+            return self.finish(request, Outcome::Ended(ended), peers, effects);
+        }
+        if call.is_one_way {
+            return self.finish(request, Outcome::Reply(Vec::new()), peers, effects);
+        }
+        if call.loss.is_some() {
+            self.settle(request, peers, effects);
+        }
+    }
+
+    /// The caller would not let its request begin: none of its records was handed over.
+    pub(crate) fn withhold(
+        &mut self,
+        writer: &Writer,
+        request: RequestId,
+        peers: &mut Peers,
+        now_ns: u64,
+        effects: &mut Vec<Effect>,
+    ) {
+        let late = self.late.remove(&request).map(|(line, _)| line);
+        let Some(line) = self.take(request, peers).map(|call| call.line).or(late) else { return };
+        self.lines.withdraw(line, request);
+        self.send_held(writer, line, now_ns, effects);
+    }
+}

@@ -1,0 +1,242 @@
+//! Readers that stand still and producers that cannot send: nothing waits for ever, and nothing begins late.
+
+use super::world::{MS, ROUTE, SECOND, World, offer};
+use gapless_kafka::bridge_core::{Input, Topic};
+use gapless_kafka::effects::{Notice, RequestId, Token};
+use gapless_kafka::outcome::Ended;
+use gapless_kafka::record::names::BridgeId;
+use gapless_kafka::record::{ReplyHead, RequestHead, Writer};
+
+/// Every bridge calls every other one.
+#[track_caller]
+fn check_calls(world: &mut World) {
+    for (caller, by) in [(0, "b"), (1, "a")] {
+        let number = world.call(caller, "hello", Some(1_000));
+        world.run_for(SECOND);
+        assert!(world.reply(number).ends_with(&format!("by {by}")));
+    }
+    world.check();
+}
+
+#[test]
+fn an_unreadable_inbox_is_left_behind() {
+    let mut world = World::of(1, &["a", "b"]);
+    let (out, back) = (world.call(1, "wait", None), world.call(0, "wait", None));
+    world.run_for(100 * MS);
+    world.append_unreadable("test.inbox.b");
+    world.run_for(SECOND);
+    assert!(matches!(world.ended(out), Ended::Unknown { reason, .. } if reason.contains("no batch")));
+    assert!(matches!(world.ended(back), Ended::Unknown { .. }));
+    assert!(world.took_ms(out) < 200 && world.took_ms(back) < 300, "{}", world.took_ms(back));
+    let is_told = |notice: &Notice| matches!(notice, Notice::Unreadable { topic: Topic::Inbox, .. });
+    assert!(world.bridges[1].notices.iter().any(is_told));
+    assert_eq!(world.bridges[1].core.counters().unreadable_records, 1);
+    world.run_for(2 * SECOND);
+    check_calls(&mut world);
+}
+
+#[test]
+fn an_unreadable_lease_is_skipped() {
+    let mut world = World::of(2, &["a", "b"]);
+    let number = world.call(0, "sleep 900", None);
+    world.append_unreadable("test.presence");
+    world.run_for(SECOND);
+    assert!(world.reply(number).ends_with("by b"));
+    // A bridge that begins later reads the topic from its beginning.
+    let late = world.add("c");
+    world.offers(late, vec![offer(ROUTE, &[3])]);
+    world.run_for(4 * SECOND);
+    for bridge in &world.bridges {
+        assert_eq!((bridge.skips, bridge.core.counters().unreadable_records), (1, 1), "{}", bridge.name);
+        assert_eq!(bridge.relays[ROUTE].instances.len(), 2, "{}", bridge.name);
+        let is_loss = |notice: &Notice| matches!(notice, Notice::PeerSilent { .. } | Notice::BrokerLost { .. });
+        assert!(!bridge.notices.iter().any(is_loss), "{:?}", bridge.notices);
+    }
+}
+
+#[test]
+fn a_stuck_reader_is_opened_again() {
+    let mut world = World::of(3, &["a", "b"]);
+    let first = world.bridges[1].core.id().clone();
+    world.bridges[1].stop_reading();
+    world.run_for(12 * SECOND);
+    assert_ne!(*world.bridges[1].core.id(), first, "it has begun again");
+    check_calls(&mut world);
+    world.bridges[0].stop_reading_leases();
+    world.run_for(12 * SECOND);
+    assert_eq!((world.bridges[0].skips, world.bridges[1].skips), (1, 0));
+    check_calls(&mut world);
+}
+
+#[test]
+fn an_unread_mark_is_written_again() {
+    let mut world = World::new(4);
+    let bridge = world.add("a");
+    world.run_for(2 * MS);
+    while world.records("test.inbox.a").is_empty() {
+        world.run_for(MS / 4);
+    }
+    // Its report opens a reader, which gives nothing.
+    world.is_broker_down = true;
+    world.run_for(2 * MS);
+    world.bridges[bridge].stop_reading();
+    world.is_broker_down = false;
+    world.run_for(12 * SECOND);
+    assert!(world.bridges[bridge].notices.contains(&Notice::Serving), "{:?}", world.bridges[bridge].notices);
+}
+
+#[test]
+fn an_outage_opens_no_reader_again() {
+    let mut world = World::of(5, &["a", "b"]);
+    let incarnations = |world: &World| world.bridges.iter().map(|bridge| bridge.core.id().clone()).collect::<Vec<_>>();
+    let before = incarnations(&world);
+    for _ in 0..3 {
+        world.is_broker_down = true;
+        world.run_for(7 * SECOND);
+        world.is_broker_down = false;
+        world.run_for(3 * SECOND);
+    }
+    assert_eq!((incarnations(&world), world.bridges[0].skips), (before, 0));
+    check_calls(&mut world);
+}
+
+#[test]
+fn a_stalled_producer_holds_requests() {
+    let mut world = World::of(6, &["a", "b"]);
+    (world.is_broker_down, world.give_up_ns) = (true, 30 * SECOND);
+    let first = world.call(0, "hello", None);
+    world.run_for(600 * MS);
+    let [held, given_up] = [(); 2].map(|()| world.call(0, "hello", None));
+    let brief = world.call(0, "hello", Some(300));
+    world.give_up(given_up);
+    world.run_for(400 * MS);
+    assert_eq!(*world.ended(brief), Ended::TimedOut { after_ms: 300, begun: false });
+    world.run_for(5 * SECOND);
+    assert!(matches!(world.ended(held), Ended::NotBegun { reason, .. } if reason.contains("cannot be reached")));
+    assert!(world.took_ms(held) < 5_500, "{}", world.took_ms(held));
+    // That in the producer is withdrawn; it may have been on its way.
+    assert_eq!(world.bridges[0].purges, 1);
+    assert!(matches!(world.ended(first), Ended::Unknown { reason, .. } if reason.contains("purged")));
+    world.is_broker_down = false;
+    world.run_for(4 * SECOND);
+    check_calls(&mut world);
+    assert!([first, held, given_up, brief].iter().all(|number| !world.handled.contains_key(number)));
+}
+
+#[test]
+fn trouble_holds_requests_at_once() {
+    let mut world = World::of(7, &["a", "b"]);
+    (world.is_broker_down, world.give_up_ns) = (true, 30 * SECOND);
+    let first = world.call(0, "hello", None);
+    world.input(0, Input::BrokerTrouble { reason: "refused".to_owned() });
+    let held = world.call(0, "hello", None);
+    world.run_for(6 * SECOND);
+    assert!(matches!(world.ended(held), Ended::NotBegun { .. }) && matches!(world.ended(first), Ended::Unknown { .. }));
+    world.check();
+}
+
+#[test]
+fn held_requests_go_with_the_time_left() {
+    let mut world = World::of(8, &["a", "b"]);
+    world.is_broker_down = true;
+    let first = world.call(0, "hello", Some(60_000));
+    world.run_for(600 * MS);
+    let held = world.call(0, &format!("{:3000}", "hello"), Some(5_000));
+    let unwilling = world.call(0, "hello", Some(5_000));
+    let last = world.call(0, "hello", None);
+    world.bridges[0].unwilling.insert(RequestId(unwilling));
+    world.is_broker_down = false;
+    world.run_for(4 * SECOND);
+    assert!(matches!(world.ended(first), Ended::NotBegun { .. }), "its producer has given it up");
+    assert!(world.reply(held).ends_with("by b") && world.reply(last).ends_with("by b"));
+    let started = &world.bridges[1].started;
+    let left_ms = started[0].timeout.unwrap().as_millis();
+    assert!((2_500..2_610).contains(&left_ms), "{left_ms}");
+    assert_eq!((started.len(), started[1].timeout), (2, None));
+    // Its reports are not waited for.
+    check_calls(&mut world);
+}
+
+#[test]
+fn late_records_have_less_time() {
+    let mut world = World::of(9, &["a", "b"]);
+    let (on_time, endless) = (world.call(0, "hello", Some(4_000)), world.call(0, "hello", None));
+    world.run_for(SECOND);
+    assert!(world.reply(on_time).ends_with("by b") && world.reply(endless).ends_with("by b"));
+    // The clock of the inbox is known from the reports.
+    world.late_ns = 2_500 * MS;
+    let late = world.call(0, "hello", Some(4_000));
+    let over = world.call(0, "hello", Some(2_000));
+    world.late_ns = 0;
+    world.run_for(5 * SECOND);
+    assert!(world.reply(late).ends_with("by b"));
+    assert!(matches!(world.ended(over), Ended::TimedOut { .. }));
+    let left_ms = world.bridges[1].started[2].timeout.unwrap().as_millis();
+    assert!((1_450..=1_600).contains(&left_ms), "{left_ms}");
+    assert!(!world.handled.contains_key(&over), "it does not begin after its end");
+    world.check();
+}
+
+#[test]
+fn too_long_records_are_bad_messages() {
+    let mut world = World::of(10, &["a", "b"]);
+    world.too_long = Some(|record| matches!(record.token, Token::Request(_)));
+    let asked = world.call(0, &format!("{:3000}", "hello"), Some(1_000));
+    world.run_for(100 * MS);
+    assert!(
+        matches!(world.ended(asked), Ended::BadMessage { reason } if reason.starts_with("the broker does not take"))
+    );
+    world.too_long = Some(|record| matches!(record.token, Token::Reply(_)));
+    let answered = world.call(0, "hello", Some(1_000));
+    world.run_for(100 * MS);
+    assert!(matches!(world.ended(answered), Ended::BadMessage { reason } if reason.contains("could not be sent")));
+    world.too_long = None;
+    check_calls(&mut world);
+}
+
+#[test]
+fn an_unreadable_reply_ends_its_call() {
+    let mut world = World::of(11, &["a", "b", "c"]);
+    let number = world.call_with(0, "wait", None, |head| head.instance = Some(2));
+    world.run_for(100 * MS);
+    let [a, b, c] = [0, 1, 2].map(|bridge: usize| world.bridges[bridge].core.id().clone());
+    let reply = |from: &BridgeId| {
+        let correlation = format!("{:016x}:{number}", a.incarnation);
+        let mut record = Writer::new(from).reply(&correlation, Some(a.incarnation), &ReplyHead::Reply, None);
+        let status = record.headers.iter_mut().find(|(name, _)| name == "gapless-status").unwrap();
+        status.1 = b"fine".to_vec();
+        record
+    };
+    world.append("test.inbox.a", reply(&c));
+    world.run_for(100 * MS);
+    assert!(world.calls[&number].outcomes.is_empty(), "of a bridge that was not asked");
+    world.append("test.inbox.a", reply(&b));
+    world.run_for(100 * MS);
+    let Ended::Unknown { reason, .. } = world.ended(number) else { panic!("{:?}", world.ended(number)) };
+    assert!(reason.starts_with("the reply cannot be read: gapless-status: \"fine\" was found"), "{reason}");
+    let counters = world.bridges[0].core.counters();
+    assert_eq!((counters.malformed_records, counters.foreign_replies), (2, 1));
+}
+
+#[test]
+fn deadlines_of_senders_are_of_the_append() {
+    let mut world = World::of(12, &["a", "b"]);
+    let (a, to) = (world.bridges[0].core.id().clone(), world.bridges[1].core.id().incarnation);
+    let now_ms = world.broker_ahead_ms + (world.now_ns / MS) as i64;
+    for (number, deadline_ms, time_left_ms) in
+        [(1, now_ms + 500, Some(5_000)), (2, now_ms + 500, None), (3, now_ms - 1, Some(5_000))]
+    {
+        let head = RequestHead {
+            route: ROUTE.to_owned(),
+            deadline_ms: Some(deadline_ms),
+            time_left_ms,
+            ..RequestHead::default()
+        };
+        let mut record = Writer::new(&a).request(&format!("x:{number}"), to, &head, None);
+        record.payload = Some(format!("{number} hello").into_bytes());
+        world.append("test.inbox.b", record);
+    }
+    world.run_for(100 * MS);
+    let left: Vec<_> = world.bridges[1].started.iter().map(|call| call.timeout.unwrap().as_millis()).collect();
+    assert!(left.len() == 2 && left.iter().all(|left_ms| (490..=500).contains(left_ms)), "{left:?}");
+}
