@@ -91,10 +91,18 @@ fn an_outage_opens_no_reader_again() {
     let incarnations = |world: &World| world.bridges.iter().map(|bridge| bridge.core.id().clone()).collect::<Vec<_>>();
     let before = incarnations(&world);
     for _ in 0..3 {
+        // A ping is appended, and not read any more; the reader comes back later than the producer.
+        let appended = world.records("test.inbox.a").len();
+        while world.records("test.inbox.a").len() == appended {
+            world.run_for(MS / 4);
+        }
+        let reader = world.bridges[0].stop_reading();
         world.is_broker_down = true;
         world.run_for(7 * SECOND);
         world.is_broker_down = false;
         world.run_for(3 * SECOND);
+        world.bridges[0].read_from(reader);
+        world.run_for(2 * SECOND);
     }
     assert_eq!((incarnations(&world), world.bridges[0].skips), (before, 0));
     check_calls(&mut world);

@@ -154,9 +154,14 @@ pub fn offer(route: &str, identities: &[u64]) -> OfferedRoute {
 }
 
 impl Bridge {
-    /// Stops reading the inbox.
-    pub fn stop_reading(&mut self) {
-        self.inbox = None;
+    /// Stops reading the inbox. The offset at which it would go on.
+    pub fn stop_reading(&mut self) -> Option<i64> {
+        self.inbox.take()
+    }
+
+    /// Goes on reading the inbox, with the next record that comes.
+    pub fn read_from(&mut self, offset: Option<i64>) {
+        self.inbox = offset;
     }
 
     /// Stops reading the leases.
