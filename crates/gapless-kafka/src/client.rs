@@ -10,6 +10,7 @@
 //! | `reports` | queue between librdkafka's thread and a task |
 //! | `errors` | errors as plain kinds, with the broker's words |
 //! | `native` | the two calls for which `rdkafka` has no safe function |
+//! | `faults` | errors for the tests of this crate |
 //!
 //! ```no_run
 //! use gapless_kafka::client::{Connection, Outgoing, Producer, ProducerEvent, ProducerOptions};

@@ -2,34 +2,24 @@
 
 use super::pauses::Pauses;
 use super::ready::{Ready, Source};
+use super::topics::{OwnTopics, Prepared, prepare_topics};
 use super::{BridgeEvent, RunError};
 use crate::bridge_core::{Input, ReadRecord, Topic};
 use crate::calls_out::{Appended, Certainty, NotAppended};
 use crate::client::{
-    ClientError, Connection, Consumer, ConsumerEvent, ConsumerOptions, Created, Delivery, ErrorKind, Outgoing,
-    Persistence, Producer, ProducerEvent, ProducerOptions, Start, TopicSpec, Topics,
+    ClientError, Connection, Consumer, ConsumerEvent, ConsumerOptions, Delivery, ErrorKind, Outgoing, Persistence,
+    Producer, ProducerEvent, ProducerOptions, Start,
 };
 use crate::effects::{OutgoingRecord, Token};
 use crate::record;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 /// Events of one client that are taken before others have their turn.
 const STREAK_MAX: usize = 256;
-/// Pause between two attempts to prepare the topics.
-const PAUSE: Duration = Duration::from_secs(1);
-/// Longest wait for the broker's answer about a topic.
-const ANSWER_MAX: Duration = Duration::from_secs(10);
-
-/// The names and settings of a bridge's two topics.
-#[derive(Clone)]
-pub(super) struct OwnTopics {
-    pub(super) inbox: TopicSpec,
-    pub(super) presence: TopicSpec,
-}
 
 /// The clients of the broker.
 pub(super) struct Broker {
@@ -37,7 +27,7 @@ pub(super) struct Broker {
     connection: Connection,
     options: ProducerOptions,
     topics: OwnTopics,
-    /// Whether the producer was opened once, and the core was started then.
+    /// The producer was opened once, and the core was started then.
     has_opened: bool,
     producer: Option<Producer>,
     /// A producer that is of no use any more, until all of its records have their reports.
@@ -58,14 +48,6 @@ pub(super) struct Broker {
     refused: Option<ClientError>,
     /// For the operator.
     pub(super) events: Vec<BridgeEvent>,
-}
-
-enum Prepared {
-    /// Not yet; the thread goes on.
-    Event(BridgeEvent),
-    /// Not yet, and nothing new.
-    Still,
-    Done(Result<(), RunError>),
 }
 
 impl Broker {
@@ -444,59 +426,10 @@ fn record_of(read: &crate::client::Record<'_>) -> record::Record {
     }
 }
 
-/// Makes sure that both topics are there. Ends with the first answer that no further attempt can change, and when nobody listens.
-fn prepare_topics(connection: &Connection, topics: &OwnTopics, tell: &Sender<Prepared>, ready: &Ready) {
-    let mut told = None;
-    loop {
-        let done = try_topics(connection, topics, tell);
-        let prepared = match done {
-            Err(RunError::Broker(error)) if may_pass(&error) => {
-                let is_new = told.as_ref() != Some(&error);
-                told = Some(error.clone());
-                if is_new { Prepared::Event(BridgeEvent::Waiting(error)) } else { Prepared::Still }
-            }
-            done => Prepared::Done(done),
-        };
-        let is_done = matches!(prepared, Prepared::Done(_));
-        if tell.send(prepared).is_err() {
-            return;
-        }
-        ready.tell(Source::Broker);
-        if is_done {
-            return;
-        }
-        std::thread::sleep(PAUSE);
-    }
-}
-
-/// Whether another attempt may end otherwise.
-const fn may_pass(error: &ClientError) -> bool {
-    !matches!(error.kind, ErrorKind::Authentication | ErrorKind::NotAuthorized | ErrorKind::Configuration)
-}
-
-fn try_topics(connection: &Connection, topics: &OwnTopics, tell: &Sender<Prepared>) -> Result<(), RunError> {
-    let client = Topics::connect(connection, ANSWER_MAX)?;
-    for spec in [&topics.presence, &topics.inbox] {
-        match client.ensure(spec, ANSWER_MAX)? {
-            Created::New => {}
-            Created::Existing(differences) if differences.is_empty() => {}
-            Created::Existing(differences) => {
-                let topic = spec.name.clone();
-                if let Some(fatal) = differences.iter().find(|difference| difference.is_fatal) {
-                    return Err(RunError::Topic { topic, reason: fatal.to_string() });
-                }
-                let event = BridgeEvent::TopicDiffers { topic, differences };
-                // Nobody listens to a bridge that has ended.
-                let _ = tell.send(Prepared::Event(event));
-            }
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::client::TopicSpec;
     use crate::client::faults::Faults;
     use crate::config::Compression;
     use crate::effects::RequestId;
@@ -593,7 +526,7 @@ mod tests {
         let delivered =
             until_input(&mut broker, "a report", |input| matches!(input, Input::Delivered { token: Token::Ping, .. }));
         assert!(matches!(delivered, Input::Delivered { result: Ok(_), .. }), "{delivered:?}");
-        // Its topics being made again do not start the bridge a second time.
+        // Topics that are made again do not start the bridge a second time.
         broker.producer = None;
         assert_eq!(broker.open().unwrap(), []);
     }

@@ -4,7 +4,8 @@
 //! | module | what lives there |
 //! |---|---|
 //! | `running` | the thread: inputs to the core, its effects |
-//! | `broker` | the producer, the consumers of inbox and leases, the topics |
+//! | `broker` | the producer, the consumers of inbox and leases |
+//! | `topics` | the topics of inbox and leases |
 //! | `relays` | routes of other machines, served in the domain |
 //! | `calls` | calls of the domain for others |
 //! | `offers` | the routes that the domain serves |
@@ -22,6 +23,7 @@ mod relays;
 mod running;
 mod status;
 mod teller;
+mod topics;
 
 use crate::client::{ClientError, TopicDifference};
 use crate::config::{BridgeConfig, DomainPlace};

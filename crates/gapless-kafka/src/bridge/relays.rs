@@ -34,7 +34,7 @@ pub(super) struct Relays {
     machine: String,
     wanted: BTreeMap<String, Wanted>,
     relays: HashMap<u64, Relay>,
-    /// Time of the next attempt of a route at the earliest, and of the next look for drained ones, ns of the monotonic clock.
+    /// Time of the next attempt of a route, and of the next look for drained ones, ns of the monotonic clock.
     due_ns: u64,
     look_ns: u64,
     last_number: u64,
@@ -60,7 +60,7 @@ impl Relays {
         }
     }
 
-    /// Serves a route, or describes it anew. What fails is tried again.
+    /// Serves a route, or changes its description. A failure is tried again.
     pub(super) fn relay(&mut self, domain: &Domain, remote: RemoteRoute, now_ns: u64, events: &mut Vec<BridgeEvent>) {
         let route = remote.route.clone();
         if let Some(wanted) = self.wanted.get_mut(&route) {
@@ -232,7 +232,7 @@ fn open(domain: &Domain, remote: &RemoteRoute) -> Result<Relay, RpcError> {
     builder.stands_for(instances_of(remote)).open()
 }
 
-/// Describes a route anew.
+/// Changes the description of a route that is served.
 fn describe(relay: &Relay, remote: &RemoteRoute) -> Result<(), RpcError> {
     relay.set_description(remote.request.clone(), remote.reply.clone())?;
     relay.set_metadata(remote.version.clone(), remote.metadata.clone())?;

@@ -1,11 +1,12 @@
 //! [`Running`]: the bridge's thread. It gives the core each input, and does its effects.
 
-use super::broker::{Broker, OwnTopics};
+use super::broker::Broker;
 use super::calls::Calls;
 use super::offers::Offers;
 use super::ready::{Ready, Source};
 use super::relays::Relays;
 use super::teller::Teller;
+use super::topics::OwnTopics;
 use super::{BridgeEvent, RunError, Shared, now, random};
 use crate::bridge_core::{BridgeCore, Input};
 use crate::client::{Connection, ProducerOptions, TopicSpec};

@@ -8,7 +8,7 @@ use std::time::Duration;
 /// Events that wait at most.
 const WAITING_MAX: usize = 1024;
 
-/// The sender of events. The thread ends behind the last one.
+/// The sender of events. The thread ends after the last one.
 pub(super) struct Teller {
     events: SyncSender<BridgeEvent>,
     /// Events that had no room, and of which nothing was told yet.

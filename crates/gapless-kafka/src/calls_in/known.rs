@@ -26,11 +26,11 @@ pub(super) enum Seen {
 /// Numbers of ended requests that are known, at most.
 #[derive(Clone, Copy, Debug)]
 struct Bounds {
-    /// Of one bridge: it repeats none, and a broker only those of its last batches.
+    /// For one bridge, which repeats none; a broker repeats only those of its last batches.
     bridge: usize,
-    /// Of one program: 1,000 a second are known for their time.
+    /// For one program: 1,000 a second are known for their time.
     program: usize,
-    /// Of all senders.
+    /// For all senders.
     together: usize,
 }
 

@@ -62,7 +62,7 @@ impl Lines {
             return *line;
         }
         let is_idle = |line: &Line| line.unreported.is_empty() && line.held.is_empty();
-        // Of a bridge that has gone, perhaps.
+        // The line may be that of a bridge that has gone.
         let idle = self.lines.iter().position(is_idle).filter(|_| self.lines.len() >= 2 * PEERS_MAX);
         let line = idle.unwrap_or(self.lines.len());
         if idle.is_some() {

@@ -20,7 +20,7 @@ impl CallsOut {
     ) {
         let Some(call) = self.calls.get_mut(&request) else { return };
         if call.deadline_ns.is_some_and(|deadline_ns| deadline_ns <= now_ns) {
-            // Its deadline ends it, and nothing of it has begun.
+            // The deadline ends it, and nothing of it has begun.
             call.unsent = Some(unsent);
             return;
         }

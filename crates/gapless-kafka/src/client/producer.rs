@@ -180,7 +180,7 @@ impl Producer {
         self.reports.poll_take(context).map(|event| self.with_end(event))
     }
 
-    /// A fatal error comes with the code of its cause: that it is one the client alone knows.
+    /// Marks a fatal error, which comes with the code of its cause: the client alone knows that it is one.
     fn with_end(&self, event: ProducerEvent) -> ProducerEvent {
         match event {
             ProducerEvent::Trouble(error) => {

@@ -76,7 +76,7 @@ fn an_unread_mark_is_written_again() {
     while world.records("test.inbox.a").is_empty() {
         world.run_for(MS / 4);
     }
-    // Its report opens a reader, which gives nothing.
+    // The report opens a reader, which gives nothing.
     world.is_broker_down = true;
     world.run_for(2 * MS);
     world.bridges[bridge].stop_reading();
@@ -122,7 +122,7 @@ fn a_stalled_producer_holds_requests() {
     world.run_for(5 * SECOND);
     assert!(matches!(world.ended(held), Ended::NotBegun { reason, .. } if reason.contains("cannot be reached")));
     assert!(world.took_ms(held) < 5_500, "{}", world.took_ms(held));
-    // That in the producer is withdrawn; it may have been on its way.
+    // The request in the producer is withdrawn; it may have been on its way.
     assert_eq!(world.bridges[0].purges, 1);
     assert!(matches!(world.ended(first), Ended::Unknown { reason, .. } if reason.contains("purged")));
     world.is_broker_down = false;
@@ -161,7 +161,7 @@ fn held_requests_go_with_the_time_left() {
     let left_ms = started[0].timeout.unwrap().as_millis();
     assert!((2_500..2_610).contains(&left_ms), "{left_ms}");
     assert_eq!((started.len(), started[1].timeout), (2, None));
-    // Its reports are not waited for.
+    // No report of the unwilling one is waited for.
     check_calls(&mut world);
 }
 

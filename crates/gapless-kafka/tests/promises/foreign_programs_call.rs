@@ -121,7 +121,7 @@ fn programs_without_replies_have_names() {
     }
     world.run_for(100 * MS);
     assert_eq!((world.handled[&1], world.bridges[0].core.counters().repeated_requests), (3, 1));
-    // With a topic for the reply that is its name, whatever it calls itself.
+    // A topic for the reply is a better name.
     let mut request = REQUEST.to_vec();
     for caller in ["m1/till", "m2/till"] {
         request.push(("gapless-caller", caller));

@@ -66,7 +66,7 @@ pub struct Bridge {
     pub unwilling: HashSet<RequestId>,
     pub relays: BTreeMap<String, RemoteRoute>,
     pub notices: Vec<Notice>,
-    /// Its readers stay as they are when they are to be opened again.
+    /// Readers stay as they are when they are to be opened again.
     pub is_stuck: bool,
     /// Times that it has read the leases from their end on, and has withdrawn what was not sent.
     pub skips: u32,
