@@ -5,7 +5,7 @@ use super::failed;
 use crate::rpc::payloads::content::{Payloads, is_whole};
 use gapless_agent::block_on::thread_waker;
 use gapless_kafka::client::{
-    Compression, Connection, Consumer, ConsumerEvent, ConsumerOptions, Outgoing, Producer, ProducerEvent,
+    Compression, Connection, Consumer, ConsumerEvent, ConsumerOptions, ErrorKind, Outgoing, Producer, ProducerEvent,
     ProducerOptions, Start, TopicSpec, Topics,
 };
 use gapless_measure::Result;
@@ -22,6 +22,8 @@ pub const BARE_ROUND_TRIP: &str = "bare_kafka_round_trip";
 
 /// Longest wait for the broker.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Between two looks for a new topic.
+const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 /// Longest sleep: a wake-up that is lost costs no more.
 const SLEEP_MAX: Duration = Duration::from_millis(100);
 /// Answer where nothing comes back but that the payload came.
@@ -63,7 +65,7 @@ impl BarePair {
                 .map_err(failed)?;
         }
         let [_, replies] = &names;
-        let next = topics.offsets(replies, PATIENCE).map_err(failed)?.end;
+        let next = end_of(&topics, replies)?;
         let replies = consumer(&connection, replies, next)?;
         Ok(Self { producer: producer(&connection)?, replies, connection, topics: names })
     }
@@ -75,7 +77,7 @@ impl BarePair {
     pub fn exchange(&self, (length, ways): (usize, usize), in_flight: u64, count: u64) -> Result<Exchange> {
         let topics = Topics::connect(&self.connection, PATIENCE).map_err(failed)?;
         let [to, back] = &self.topics;
-        let next = topics.offsets(to, PATIENCE).map_err(failed)?.end;
+        let next = end_of(&topics, to)?;
         let (requests, answers) = (consumer(&self.connection, to, next)?, producer(&self.connection)?);
         let is_over = AtomicBool::new(false);
         thread::scope(|scope| {
@@ -119,6 +121,19 @@ impl BarePair {
         }
         exchange.elapsed = begun.elapsed();
         Ok(exchange)
+    }
+}
+
+/// Offset of the next record of a topic that was made before. A broker hears of it a little after its controller.
+fn end_of(topics: &Topics, name: &str) -> Result<i64> {
+    let begun = Instant::now();
+    loop {
+        match topics.offsets(name, PATIENCE) {
+            Err(error) if error.kind == ErrorKind::UnknownTopic && begun.elapsed() < PATIENCE => {
+                thread::sleep(LOOK_INTERVAL)
+            }
+            found => return found.map(|offsets| offsets.end).map_err(failed),
+        }
     }
 }
 
