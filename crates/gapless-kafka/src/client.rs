@@ -7,7 +7,7 @@
 //! | `producer` | sending records, with a report for each |
 //! | `settings` | addresses, properties, options of producer and consumer |
 //! | `callbacks` | errors and log lines of librdkafka |
-//! | `reports` | queue between librdkafka's thread and a task |
+//! | `waiting_task` | the task that waits for librdkafka |
 //! | `errors` | errors as plain kinds, with the broker's words |
 //! | `native` | the two calls for which `rdkafka` has no safe function |
 //! | `faults` | errors for the tests of this crate |
@@ -32,9 +32,9 @@ mod errors;
 #[allow(unsafe_code, reason = "see the module")]
 mod native;
 mod producer;
-mod reports;
 mod settings;
 mod topics;
+mod waiting_task;
 
 #[cfg(test)]
 #[allow(unsafe_code, reason = "librdkafka's own call for tests")]

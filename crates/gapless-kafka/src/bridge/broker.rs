@@ -228,6 +228,11 @@ impl Broker {
         Some(lost(*token, certainty, error.to_string()))
     }
 
+    /// Whether records have no report yet: of reports nobody tells.
+    pub(super) fn awaits_reports(&self) -> bool {
+        self.producer.iter().chain(&self.failed).any(|producer| producer.pending() > 0)
+    }
+
     /// Takes what the clients have.
     ///
     /// # Errors
@@ -236,7 +241,7 @@ impl Broker {
         let waker = self.ready.waker(Source::Broker);
         let mut context = Context::from_waker(&waker);
         let mut is_more = false;
-        is_more |= self.take_deliveries(&mut context, into)?;
+        is_more |= self.take_deliveries(into)?;
         is_more |= self.take_records(Topic::Presence, &mut context, into)?;
         is_more |= self.take_records(Topic::Inbox, &mut context, into)?;
         if is_more {
@@ -245,7 +250,7 @@ impl Broker {
         Ok(())
     }
 
-    fn take_deliveries(&mut self, context: &mut Context<'_>, into: &mut VecDeque<Input>) -> Result<bool, RunError> {
+    fn take_deliveries(&mut self, into: &mut VecDeque<Input>) -> Result<bool, RunError> {
         let (mut refusals, mut count) = (Vec::new(), 0);
         // Asked before its reports are taken: the last one may come meanwhile.
         let is_reported = self.failed.as_ref().is_some_and(|failed| failed.pending() == 0);
@@ -255,7 +260,7 @@ impl Broker {
             producers.map(|(producer, is_current)| producer.as_ref().map(|producer| (producer, is_current)));
         for (producer, is_current) in producers.into_iter().flatten() {
             while count < STREAK_MAX
-                && let Poll::Ready(event) = producer.poll_take(context)
+                && let Some(event) = producer.take()
             {
                 count += 1;
                 match event {

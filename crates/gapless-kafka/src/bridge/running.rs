@@ -25,6 +25,8 @@ use std::time::Duration;
 const SLEEP_MAX: Duration = Duration::from_secs(1);
 /// Between two looks at requests of which nobody tells when they are given up.
 const LOOK: Duration = Duration::from_millis(50);
+/// Between two looks at reports on records: the bridge does nothing at most of them, and is mostly woken by something else before.
+const LOOK_AT_REPORTS: Duration = Duration::from_millis(5);
 /// Longest wait for acknowledgements at the end.
 const FLUSH_MAX: Duration = Duration::from_secs(2);
 /// Bytes of a record beside its payload, at most.
@@ -120,8 +122,10 @@ impl Running {
             for source in sources.drain(..) {
                 self.look(source)?;
             }
-            if is_idle {
+            if is_idle || self.broker.awaits_reports() {
                 self.take_from_broker()?;
+            }
+            if is_idle {
                 self.relays.look_at_unwatched(&mut self.inputs);
                 self.tell_ignored(IGNORED_EVERY_NS);
             }
@@ -163,7 +167,11 @@ impl Running {
             true => Duration::from_nanos(self.core.next_tick_ns().saturating_sub(now().monotonic_ns)),
             false => SLEEP_MAX,
         };
-        let longest = if self.relays.has_unwatched() { LOOK } else { SLEEP_MAX };
+        let longest = match (self.broker.awaits_reports(), self.relays.has_unwatched()) {
+            (true, _) => LOOK_AT_REPORTS,
+            (false, true) => LOOK,
+            (false, false) => SLEEP_MAX,
+        };
         let due_ns = self.broker.next_attempt_ns().min(self.relays.next_attempt_ns());
         let until_attempt = Duration::from_nanos(due_ns.saturating_sub(now().monotonic_ns));
         until_tick.min(longest).min(until_attempt)

@@ -3,8 +3,8 @@
 use super::callbacks::{self, Words};
 use super::errors::ClientError;
 use super::native::{self, Header};
-use super::reports::Reports;
 use super::settings::{Connection, ConsumerOptions, Start};
+use super::waiting_task::WaitingTask;
 use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::consumer::{BaseConsumer, Consumer as _, ConsumerContext};
 use rdkafka::error::{KafkaError, KafkaResult};
@@ -100,8 +100,7 @@ impl ConsumerContext for Callbacks {}
 /// librdkafka is silent about a topic that this user may not even describe: ask [`Topics::offsets`](super::Topics::offsets) before.
 pub struct Consumer {
     base: BaseConsumer<Callbacks>,
-    /// Keeps the waker only: librdkafka's own queue has the events.
-    reports: Arc<Reports<()>>,
+    task: Arc<WaitingTask>,
     topic: String,
 }
 
@@ -122,7 +121,7 @@ impl Consumer {
             ("allow.auto.create.topics", "false"),
         ];
         let config = connection.config(&options.properties(), &fixed)?;
-        let reports = Arc::new(Reports::new());
+        let task = Arc::<WaitingTask>::default();
         let topic = options.topic.clone();
         let callbacks = Callbacks {
             words: Words::of(format!("read {topic}")),
@@ -131,9 +130,9 @@ impl Consumer {
         };
         let base = config.create_with_context(callbacks);
         let mut base: BaseConsumer<Callbacks> = base.map_err(|error| ClientError::of("open a consumer", &error))?;
-        let waker = Arc::clone(&reports);
+        let waker = Arc::clone(&task);
         base.set_nonempty_callback(move || waker.wake());
-        let consumer = Self { base, reports, topic };
+        let consumer = Self { base, task, topic };
         consumer.restart(options.start)?;
         Ok(consumer)
     }
@@ -189,7 +188,7 @@ impl Consumer {
         if let Some(event) = self.take() {
             return Poll::Ready(event);
         }
-        self.reports.watch(context.waker());
+        self.task.watch(context.waker());
         // An event that came before the waker was kept has woken no one.
         self.take().map_or(Poll::Pending, Poll::Ready)
     }

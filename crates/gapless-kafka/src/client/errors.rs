@@ -93,11 +93,6 @@ impl ClientError {
         }
     }
 
-    /// A thread that cannot be started.
-    pub(super) fn no_thread(operation: &str, error: &std::io::Error) -> Self {
-        Self::plain(ErrorKind::Other, operation, "NoThread", format!("a thread cannot be started: {error}"))
-    }
-
     /// An error without a code of librdkafka.
     pub(super) fn plain(kind: ErrorKind, operation: &str, code: &str, reason: String) -> Self {
         Self { kind, operation: operation.to_owned(), code: code.to_owned(), reason, is_fatal: false }

@@ -3,7 +3,6 @@
 use super::callbacks::{self, Words};
 use super::errors::ClientError;
 use super::native::{self, Persistence};
-use super::reports::Reports;
 use super::settings::{Connection, ProducerOptions};
 use rdkafka::ClientContext;
 use rdkafka::config::RDKafkaLogLevel;
@@ -13,14 +12,8 @@ use rdkafka::producer::{
     BaseProducer, BaseRecord, DeliveryResult, NoCustomPartitioner, Producer as _, ProducerContext, PurgeConfig,
 };
 use std::collections::VecDeque;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll};
-use std::thread::JoinHandle;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-
-/// Longest wait of the thread for librdkafka, and so for its own end.
-const TURN: Duration = Duration::from_millis(50);
 
 /// Troubles that wait for their task at most: more say nothing new.
 const TROUBLES_MAX: usize = 16;
@@ -62,8 +55,19 @@ pub enum ProducerEvent {
     Trouble(ClientError),
 }
 
+/// Reports that were not taken.
+#[derive(Default)]
+struct Reports(Mutex<VecDeque<ProducerEvent>>);
+
+impl Reports {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<ProducerEvent>> {
+        // No code that panics runs under the lock.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 struct Callbacks {
-    reports: Arc<Reports<ProducerEvent>>,
+    reports: Arc<Reports>,
     words: Words,
 }
 
@@ -74,12 +78,12 @@ impl ClientContext for Callbacks {
 
     fn error(&self, error: KafkaError, reason: &str) {
         let trouble = ProducerEvent::Trouble(self.words.error(&error, reason));
+        let mut reports = self.reports.lock();
+        let mut troubles = reports.iter().filter(|event| matches!(event, ProducerEvent::Trouble(_)));
         // `rdkafka` calls this twice for each error.
-        let is_new = |waiting: &VecDeque<ProducerEvent>| {
-            let mut troubles = waiting.iter().filter(|event| matches!(event, ProducerEvent::Trouble(_)));
-            troubles.clone().count() < TROUBLES_MAX && troubles.next_back() != Some(&trouble)
-        };
-        self.reports.push_if(trouble.clone(), is_new);
+        if troubles.clone().count() < TROUBLES_MAX && troubles.next_back() != Some(&trouble) {
+            reports.push_back(trouble);
+        }
     }
 }
 
@@ -91,7 +95,7 @@ impl ProducerContext<NoCustomPartitioner> for Callbacks {
             Ok(message) => (message, None),
             Err((error, message)) => (message, Some(error)),
         };
-        self.reports.push(ProducerEvent::Delivery(delivery(message, error, token)));
+        self.reports.lock().push_back(ProducerEvent::Delivery(delivery(message, error, token)));
     }
 }
 
@@ -110,41 +114,30 @@ fn delivery(message: &BorrowedMessage<'_>, error: Option<&KafkaError>, token: us
     }
 }
 
-/// Sends records to any topics, and reports on each of them, in no order between topics. A thread of its own takes librdkafka's reports.
-/// Where no broker is reached records wait until [`delivery_timeout`](ProducerOptions::delivery_timeout).
+/// Sends records to any topics, and reports on each of them, in no order between topics. Nobody is woken by a report: ask for them with
+/// [`take`](Producer::take) as long as any is [`pending`](Producer::pending). Where no broker is reached records wait until
+/// [`delivery_timeout`](ProducerOptions::delivery_timeout).
+///
+/// Dropping it discards the records that have no report; [`flush`](Producer::flush) before it keeps them.
 pub struct Producer {
-    base: Arc<BaseProducer<Callbacks>>,
-    reports: Arc<Reports<ProducerEvent>>,
-    is_ending: Arc<AtomicBool>,
-    thread: Option<JoinHandle<()>>,
+    base: BaseProducer<Callbacks>,
+    reports: Arc<Reports>,
 }
 
 impl Producer {
     /// Opens it; connections come later, by themselves.
     ///
     /// # Errors
-    /// [`Configuration`](super::ErrorKind::Configuration): a property or option that librdkafka does not accept, by its name; no thread can be started.
+    /// [`Configuration`](super::ErrorKind::Configuration): a property or option that librdkafka does not accept, by its name.
     pub fn open(connection: &Connection, options: &ProducerOptions) -> Result<Self, ClientError> {
         const OPENING: &str = "open a producer";
-        let reports = Arc::new(Reports::new());
+        let reports = Arc::<Reports>::default();
         // A topic that is gone is not made by the way, with settings of no kind.
         let fixed = [("allow.auto.create.topics", "false")];
         let config = connection.config(&options.properties()?, &fixed)?;
         let base = config
             .create_with_context(Callbacks { reports: Arc::clone(&reports), words: Words::of("produce".to_owned()) });
-        let base: Arc<BaseProducer<Callbacks>> = Arc::new(base.map_err(|error| ClientError::of(OPENING, &error))?);
-        let is_ending = Arc::new(AtomicBool::new(false));
-        let thread = std::thread::Builder::new().name("kafka-reports".to_owned()).spawn({
-            let (base, is_ending) = (Arc::clone(&base), Arc::clone(&is_ending));
-            move || {
-                // Relaxed: nothing but the flag itself is passed on.
-                while !is_ending.load(Ordering::Relaxed) {
-                    base.poll(TURN);
-                }
-            }
-        });
-        let thread = Some(thread.map_err(|error| ClientError::no_thread(OPENING, &error))?);
-        Ok(Self { base, reports, is_ending, thread })
+        Ok(Self { base: base.map_err(|error| ClientError::of(OPENING, &error))?, reports })
     }
 
     /// Hands a record over, which is copied, and returns at once. A [`Delivery`] with `token` follows, always, as long as this producer lives.
@@ -172,12 +165,12 @@ impl Producer {
 
     /// The oldest report.
     pub fn take(&self) -> Option<ProducerEvent> {
-        self.reports.take().map(|event| self.with_end(event))
-    }
-
-    /// The oldest report; without one the task is woken by the next. One task at a time.
-    pub fn poll_take(&self, context: &mut Context<'_>) -> Poll<ProducerEvent> {
-        self.reports.poll_take(context).map(|event| self.with_end(event))
+        let taken = self.reports.lock().pop_front();
+        let taken = taken.or_else(|| {
+            self.base.poll(Duration::ZERO);
+            self.reports.lock().pop_front()
+        });
+        taken.map(|event| self.with_end(event))
     }
 
     /// Marks a fatal error, which comes with the code of its cause: the client alone knows that it is one.
@@ -219,16 +212,5 @@ impl Producer {
     /// [`TimedOut`](super::ErrorKind::TimedOut): some have none yet.
     pub fn flush(&self, timeout: Duration) -> Result<(), ClientError> {
         self.base.flush(timeout).map_err(|error| ClientError::of("flush a producer", &error))
-    }
-}
-
-/// Discards the records that have no report; [`flush`](Producer::flush) before it keeps them.
-impl Drop for Producer {
-    fn drop(&mut self) {
-        self.is_ending.store(true, Ordering::Relaxed);
-        if let Some(thread) = self.thread.take() {
-            // A panic of a callback was printed already.
-            let _ = thread.join();
-        }
     }
 }
