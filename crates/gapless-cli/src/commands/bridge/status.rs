@@ -13,7 +13,7 @@ use gapless_transport::peer_process::PeerProcess;
 use serde_json::{Value, json};
 use std::error::Error;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// The answer of a bridge.
 struct Answer {
@@ -160,6 +160,7 @@ fn in_json(reading: &Reading) -> String {
 mod tests {
     use super::*;
     use crate::commands::bridge::text::tests::status;
+    use std::time::Duration;
 
     #[test]
     fn a_bridge_without_its_broker_is_a_fault() {
