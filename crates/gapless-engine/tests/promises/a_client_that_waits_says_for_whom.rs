@@ -49,7 +49,7 @@ fn of_a_service_that_is_gone_and_of_one_that_does_not_answer() {
         assert!(lines.contains("waited_s=1 ") && lines.contains("waited_s=2 "), "{lines}");
         assert!(lines.contains("waits for a reply from ") && lines.contains("node.socket"), "{lines}");
         host.stop().unwrap();
-        client.call(session, WAIT, b"", Duration::from_millis(3_500)).unwrap_err();
+        client.call(session, WAIT, b"", Duration::from_millis(2_000)).unwrap_err();
         let lines = std::mem::take(&mut *said.lock().unwrap());
         assert!(lines.contains("waited_s=1 ") && lines.contains("no service is there for a client"), "{lines}");
     });
