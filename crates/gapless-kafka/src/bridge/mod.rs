@@ -197,7 +197,7 @@ impl Bridge {
     ///
     /// # Errors
     /// A secret that cannot be read, a domain that cannot be opened, a machine without threads or descriptors.
-    pub fn start(config: BridgeConfig, mut told: impl FnMut(&BridgeEvent) + Send + 'static) -> Result<Self, RunError> {
+    pub fn start(config: BridgeConfig, told: impl FnMut(&BridgeEvent) + Send + 'static) -> Result<Self, RunError> {
         let process_name = format!("bridge {}", config.name);
         let options = DomainOptions { process_name: Some(process_name), slots: 4096, ..DomainOptions::default() };
         let domain = match &config.domain {
@@ -209,11 +209,7 @@ impl Bridge {
         let status = StatusDesk::new(config.brokers.clone());
         let shared = Arc::new(Shared { ready, is_stopping: AtomicBool::new(false), status });
         let status_route = status::serve(&domain, &shared)?;
-        let noting = Arc::clone(&shared);
-        let (teller, told) = Teller::start(move |event: &BridgeEvent| {
-            noting.status.note(event);
-            told(event);
-        })?;
+        let (teller, told) = Teller::start(told)?;
         let run = Running::new(config, domain, Arc::clone(&shared), teller)?;
         let system = |error| RunError::System { operation: "starting the thread of a bridge", error };
         let thread =

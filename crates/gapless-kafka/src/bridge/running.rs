@@ -159,7 +159,9 @@ impl Running {
     }
 
     fn tell_all(&mut self) {
-        self.broker.events.drain(..).for_each(|event| self.teller.tell(event));
+        for event in std::mem::take(&mut self.broker.events) {
+            self.tell(event);
+        }
     }
 
     fn sleep_time(&self) -> Duration {
@@ -255,7 +257,7 @@ impl Running {
                 self.relays.withdraw(&route);
             }
             Effect::Notice(notice) => {
-                self.teller.tell(BridgeEvent::Notice(notice));
+                self.tell(BridgeEvent::Notice(notice));
             }
             Effect::Ended(ended) => return Ok(Some(ended.map_err(RunError::from))),
         }
@@ -275,6 +277,12 @@ impl Running {
         self.inputs.extend(self.broker.send(outgoing));
     }
 
+    /// Tells the operator, and notes it for the status.
+    fn tell(&mut self, event: BridgeEvent) {
+        self.shared.status.note(&event);
+        self.teller.tell(event);
+    }
+
     /// Tells the operator of a bridge that does not come to serve: now and then.
     fn tell_standstill(&mut self) {
         if !self.has_started || self.core.is_serving() || self.has_asked_to_stop {
@@ -285,7 +293,7 @@ impl Running {
         let (since_ns, due_ns) = *self.not_serving.get_or_insert((now_ns, now_ns + TOLD_EVERY_NS));
         if now_ns >= due_ns {
             self.not_serving = Some((since_ns, now_ns + TOLD_EVERY_NS));
-            self.teller.tell(BridgeEvent::NotServing { since: Duration::from_nanos(now_ns - since_ns) });
+            self.tell(BridgeEvent::NotServing { since: Duration::from_nanos(now_ns - since_ns) });
         }
     }
 
@@ -295,7 +303,7 @@ impl Running {
         let (found, now_ns) = (self.core.counters(), now().monotonic_ns);
         if found != counters && now_ns >= told_ns.saturating_add(every_ns) {
             (*counters, *told_ns) = (*found, now_ns);
-            self.teller.tell(BridgeEvent::Ignored(*found));
+            self.tell(BridgeEvent::Ignored(*found));
         }
     }
 }
