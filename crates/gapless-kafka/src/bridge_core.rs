@@ -350,8 +350,8 @@ impl BridgeCore {
         if self.is_lease_due && self.may_lease() && now_ns >= self.lease_sent_ns + LEASE_PAUSE_NS {
             self.send_lease(now_ns, effects);
         }
-        self.look_for_broker(now_ns, effects);
-        self.look_for_readers(now_ns, effects);
+        self.check_broker(now_ns, effects);
+        self.check_readers(now_ns, effects);
         if self.may_judge(now_ns) {
             for (peer, reason) in self.peers.expire(now_ns) {
                 let bridge = self.peers.get(peer).id.name.to_string();

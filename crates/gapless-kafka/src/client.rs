@@ -23,7 +23,7 @@
 //! if let Some(ProducerEvent::Delivery(delivery)) = producer.take() {
 //!     println!("record {} has offset {:?}", delivery.token, delivery.offset);
 //! }
-//! # Ok::<(), gapless_kafka::client::ClientError>(())
+//! # Ok::<(), gapless_kafka::client::BrokerError>(())
 //! ```
 
 mod callbacks;
@@ -44,7 +44,7 @@ mod tests;
 
 pub use crate::config::Compression;
 pub use consumer::{Consumer, ConsumerEvent, Record};
-pub use errors::{ClientError, ErrorKind};
+pub use errors::{BrokerError, ErrorKind};
 pub use native::{Header, Persistence};
 pub use producer::{Delivery, Outgoing, Producer, ProducerEvent};
 pub use settings::{Connection, ConsumerOptions, ProducerOptions, Start};

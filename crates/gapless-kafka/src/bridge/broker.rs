@@ -7,7 +7,7 @@ use super::{BridgeEvent, RunError};
 use crate::bridge_core::{Input, ReadRecord, Topic};
 use crate::calls_out::{Appended, Certainty, NotAppended};
 use crate::client::{
-    ClientError, Connection, Consumer, ConsumerEvent, ConsumerOptions, Delivery, ErrorKind, Outgoing, Persistence,
+    BrokerError, Connection, Consumer, ConsumerEvent, ConsumerOptions, Delivery, ErrorKind, Outgoing, Persistence,
     Producer, ProducerEvent, ProducerOptions, Start,
 };
 use crate::effects::{OutgoingRecord, Token};
@@ -45,7 +45,7 @@ pub(super) struct Broker {
     inbox_pauses: Pauses,
     presence_pauses: Pauses,
     /// The last refusal that the operator was told.
-    refused: Option<ClientError>,
+    refused: Option<BrokerError>,
     /// For the operator.
     pub(super) events: Vec<BridgeEvent>,
 }
@@ -82,12 +82,12 @@ impl Broker {
         if self.preparing.is_some() {
             return Ok(());
         }
-        let (tell, told) = channel();
+        let (sender, receiver) = channel();
         let (connection, topics, ready) = (self.connection.clone(), self.topics.clone(), Arc::clone(&self.ready));
         let system = |error| RunError::System { operation: "starting a thread for topics", error };
-        let prepare = move || prepare_topics(&connection, &topics, &tell, &ready);
+        let prepare = move || prepare_topics(&connection, &topics, &sender, &ready);
         std::thread::Builder::new().name("gapless-topics".to_owned()).spawn(prepare).map_err(system)?;
-        self.preparing = Some(told);
+        self.preparing = Some(receiver);
         Ok(())
     }
 
@@ -136,10 +136,10 @@ impl Broker {
         Ok(self.open_presence(Start::Beginning)?)
     }
 
-    fn open_presence(&mut self, start: Start) -> Result<(), ClientError> {
+    fn open_presence(&mut self, start: Start) -> Result<(), BrokerError> {
         let options = ConsumerOptions::new(&self.topics.presence.name, start);
         self.presence = Some(Consumer::open(&self.connection, &options)?);
-        self.ready.tell(Source::Broker);
+        self.ready.signal(Source::Broker);
         Ok(())
     }
 
@@ -171,7 +171,7 @@ impl Broker {
     /// # Errors
     /// A machine without threads.
     pub(super) fn try_again(&mut self, now_ns: u64, into: &mut VecDeque<Input>) -> Result<(), RunError> {
-        let trouble = |error: &ClientError| Input::BrokerTrouble { reason: error.to_string() };
+        let trouble = |error: &BrokerError| Input::BrokerTrouble { reason: error.to_string() };
         if self.producer_pauses.take_due(now_ns) && self.producer.is_none() {
             match Producer::open(&self.connection, &self.options) {
                 Ok(producer) => self.producer = Some(producer),
@@ -180,7 +180,7 @@ impl Broker {
                     self.producer_pauses.fail(now_ns);
                 }
             }
-            self.ready.tell(Source::Broker);
+            self.ready.signal(Source::Broker);
         }
         if self.presence_pauses.take_due(now_ns)
             && self.presence.is_none()
@@ -210,7 +210,7 @@ impl Broker {
                 self.inbox = Some(Consumer::open(&self.connection, &options)?);
             }
         }
-        self.ready.tell(Source::Broker);
+        self.ready.signal(Source::Broker);
         Ok(())
     }
 
@@ -245,7 +245,7 @@ impl Broker {
         is_more |= self.take_records(Topic::Presence, &mut context, into)?;
         is_more |= self.take_records(Topic::Inbox, &mut context, into)?;
         if is_more {
-            self.ready.tell(Source::Broker);
+            self.ready.signal(Source::Broker);
         }
         Ok(())
     }
@@ -279,13 +279,13 @@ impl Broker {
                 }
             }
         }
-        refusals.into_iter().for_each(|error| self.tell_refusal(error));
+        refusals.into_iter().for_each(|error| self.report_refusal(error));
         if self.has_failed && self.failed.is_none() {
             self.has_failed = false;
             self.failed = self.producer.take();
             self.failed.iter().for_each(Producer::discard);
             self.producer_pauses.fail(super::now().monotonic_ns);
-            self.ready.tell(Source::Broker);
+            self.ready.signal(Source::Broker);
         }
         if is_reported && count < STREAK_MAX {
             close(self.failed.take());
@@ -325,7 +325,7 @@ impl Broker {
             }
         }
         let Some(error) = trouble else { return Ok(true) };
-        self.tell_refusal(error.clone());
+        self.report_refusal(error.clone());
         let now_ns = super::now().monotonic_ns;
         // A record that is too large for a consumer is one of which it finds no end.
         if matches!(error.kind, ErrorKind::Unreadable | ErrorKind::TooLarge) {
@@ -364,7 +364,7 @@ impl Broker {
     }
 
     /// Tells the operator of a refusal, once.
-    fn tell_refusal(&mut self, error: ClientError) {
+    fn report_refusal(&mut self, error: BrokerError) {
         let is_refusal =
             matches!(error.kind, ErrorKind::NotAuthorized | ErrorKind::Authentication | ErrorKind::TooLarge);
         if is_refusal && self.refused.as_ref() != Some(&error) {
@@ -440,9 +440,9 @@ mod tests {
     use crate::effects::RequestId;
     use gapless_testkit::wait::{until, until_some};
 
-    fn error(kind: ErrorKind) -> ClientError {
+    fn error(kind: ErrorKind) -> BrokerError {
         let (operation, code, reason) = ("send".to_owned(), "Code".to_owned(), "words".to_owned());
-        ClientError { kind, operation, code, reason, is_fatal: false }
+        BrokerError { kind, operation, code, reason, is_fatal: false }
     }
 
     #[test]

@@ -59,11 +59,11 @@ impl Calls {
             query,
         });
         self.under_way.insert(call, under_way);
-        self.look(call)
+        self.poll(call)
     }
 
     /// Looks whether a call has ended.
-    pub(super) fn look(&mut self, call: CallId) -> Option<Input> {
+    pub(super) fn poll(&mut self, call: CallId) -> Option<Input> {
         let Entry::Occupied(mut under_way) = self.under_way.entry(call) else { return None };
         let waker = self.ready.waker(Source::Call(call));
         let Poll::Ready(ended) = Pin::new(under_way.get_mut()).poll(&mut Context::from_waker(&waker)) else {

@@ -12,7 +12,7 @@
 //! | `pauses` | growing pauses between attempts |
 //! | `ready` | the sources that have something for the thread |
 //! | `status` | the route of the bridge's status |
-//! | `teller` | events for the operator, on a thread of their own |
+//! | `reporter` | events for the operator, on a thread of their own |
 
 mod broker;
 mod calls;
@@ -20,12 +20,12 @@ mod offers;
 mod pauses;
 mod ready;
 mod relays;
+mod reporter;
 mod running;
 mod status;
-mod teller;
 mod topics;
 
-use crate::client::{ClientError, TopicDifference};
+use crate::client::{BrokerError, TopicDifference};
 use crate::config::{BridgeConfig, DomainPlace};
 use crate::counters::Counters;
 use crate::effects::{BridgeError, Notice};
@@ -33,6 +33,7 @@ use gapless_agent::monotonic::monotonic_ns;
 use gapless_rpc::domain::ServedRoute;
 use gapless_rpc::{Domain, DomainOptions, RpcError};
 use ready::{Ready, Source};
+use reporter::{Reporter, ReporterEnd};
 use running::Running;
 use status::StatusDesk;
 use std::io;
@@ -40,7 +41,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use teller::{Teller, Told};
 
 /// Longest wait at the end for events that the operator has not taken.
 const EVENTS_MAX: Duration = Duration::from_secs(1);
@@ -50,7 +50,7 @@ const EVENTS_MAX: Duration = Duration::from_secs(1);
 pub struct Bridge {
     thread: Option<JoinHandle<Result<(), RunError>>>,
     shared: Arc<Shared>,
-    told: Told,
+    reporter_end: ReporterEnd,
     _status_route: ServedRoute,
 }
 
@@ -66,9 +66,9 @@ struct Shared {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BridgeEvent {
     /// The broker, or a topic, cannot be used yet; tried again.
-    Waiting(ClientError),
+    Waiting(BrokerError),
     /// The broker refuses this user something, or a record.
-    Refused(ClientError),
+    Refused(BrokerError),
     /// Records of the inbox were lost before they were read: the bridge begins again.
     InboxLost {
         /// Reason.
@@ -152,7 +152,7 @@ impl std::fmt::Display for BridgeEvent {
             }
             Self::Ignored(counters) => write!(f, "ignored records: {counters}"),
             Self::Dropped { events } => {
-                write!(f, "{events} events are not told: those before them were not taken in time")
+                write!(f, "{events} events are not on_event: those before them were not taken in time")
             }
         }
     }
@@ -169,7 +169,7 @@ pub enum RunError {
     Secret(String),
     /// The broker refuses this bridge, or its client cannot be made.
     #[error(transparent)]
-    Broker(#[from] ClientError),
+    Broker(#[from] BrokerError),
     /// A topic was made with settings under which the protocol does not hold.
     #[error("the topic {topic} cannot be used: {reason}")]
     Topic {
@@ -192,12 +192,12 @@ pub enum RunError {
 }
 
 impl Bridge {
-    /// Opens the domain of the file and starts the bridge's thread, which waits for the broker where that is not there yet. `told` is called
+    /// Opens the domain of the file and starts the bridge's thread, which waits for the broker where that is not there yet. `on_event` is called
     /// on a thread of its own. Events that it does not take in time, beyond 1,024 that wait, are dropped and counted.
     ///
     /// # Errors
     /// A secret that cannot be read, a domain that cannot be opened, a machine without threads or descriptors.
-    pub fn start(config: BridgeConfig, told: impl FnMut(&BridgeEvent) + Send + 'static) -> Result<Self, RunError> {
+    pub fn start(config: BridgeConfig, on_event: impl FnMut(&BridgeEvent) + Send + 'static) -> Result<Self, RunError> {
         let process_name = format!("bridge {}", config.name);
         let options = DomainOptions { process_name: Some(process_name), slots: 4096, ..DomainOptions::default() };
         let domain = match &config.domain {
@@ -209,19 +209,19 @@ impl Bridge {
         let status = StatusDesk::new(config.brokers.clone());
         let shared = Arc::new(Shared { ready, is_stopping: AtomicBool::new(false), status });
         let status_route = status::serve(&domain, &shared)?;
-        let (teller, told) = Teller::start(told)?;
-        let run = Running::new(config, domain, Arc::clone(&shared), teller)?;
+        let (reporter, reporter_end) = Reporter::start(on_event)?;
+        let run = Running::new(config, domain, Arc::clone(&shared), reporter)?;
         let system = |error| RunError::System { operation: "starting the thread of a bridge", error };
         let thread =
             std::thread::Builder::new().name("gapless-bridge".to_owned()).spawn(move || run.run()).map_err(system)?;
-        Ok(Self { thread: Some(thread), shared, told, _status_route: status_route })
+        Ok(Self { thread: Some(thread), shared, reporter_end, _status_route: status_route })
     }
 
     /// Begins a clean stop: nothing new is taken, calls under way have the stop time of the file to end.
     pub fn stop(&self) {
         // Release: pairs with the Acquire of the thread, which is woken behind it.
         self.shared.is_stopping.store(true, Ordering::Release);
-        self.shared.ready.tell(Source::Owner);
+        self.shared.ready.signal(Source::Owner);
     }
 
     /// Whether its thread has ended.
@@ -241,7 +241,7 @@ impl Bridge {
         self.stop();
         let Some(thread) = self.thread.take() else { return Ok(()) };
         let ended = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        self.told.wait(EVENTS_MAX);
+        self.reporter_end.wait(EVENTS_MAX);
         ended
     }
 }
@@ -253,7 +253,7 @@ impl Drop for Bridge {
             if let Ok(Err(error)) = thread.join() {
                 tracing::error!(%error, "a bridge has ended");
             }
-            self.told.wait(EVENTS_MAX);
+            self.reporter_end.wait(EVENTS_MAX);
         }
     }
 }

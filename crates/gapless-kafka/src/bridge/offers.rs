@@ -18,9 +18,9 @@ impl Offers {
     /// # Errors
     /// A directory that cannot be watched.
     pub(super) fn watch(domain: &Domain, ready: &Arc<Ready>) -> Result<Self, RpcError> {
-        let told = Arc::clone(ready);
-        let _watch = domain.watch_routes(move || told.tell(Source::Routes))?;
-        ready.tell(Source::Routes);
+        let woken = Arc::clone(ready);
+        let _watch = domain.watch_routes(move || woken.signal(Source::Routes))?;
+        ready.signal(Source::Routes);
         Ok(Self { _watch })
     }
 

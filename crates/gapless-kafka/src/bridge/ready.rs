@@ -28,7 +28,7 @@ pub(super) enum Source {
 /// The sources that have something.
 #[derive(Debug, Default)]
 pub(super) struct Ready {
-    told: Mutex<Vec<Source>>,
+    sources: Mutex<Vec<Source>>,
     thread: OnceLock<Thread>,
 }
 
@@ -39,11 +39,11 @@ impl Ready {
     }
 
     /// A source has something: wakes the thread.
-    pub(super) fn tell(&self, source: Source) {
-        let mut told = self.told.lock().expect("nobody panics with the lock");
-        let is_first = told.is_empty();
-        told.push(source);
-        drop(told);
+    pub(super) fn signal(&self, source: Source) {
+        let mut sources = self.sources.lock().expect("nobody panics with the lock");
+        let is_first = sources.is_empty();
+        sources.push(source);
+        drop(sources);
         // The thread takes all at once, so one wake-up does for all that come before it looks.
         if is_first {
             self.thread.get().iter().for_each(|thread| thread.unpark());
@@ -52,12 +52,12 @@ impl Ready {
 
     /// Takes the sources that have something.
     pub(super) fn take(&self, into: &mut Vec<Source>) {
-        into.append(&mut self.told.lock().expect("nobody panics with the lock"));
+        into.append(&mut self.sources.lock().expect("nobody panics with the lock"));
     }
 
     /// Sleeps until a source has something, or for `timeout`.
     pub(super) fn sleep(&self, timeout: Duration) {
-        if self.told.lock().expect("nobody panics with the lock").is_empty() {
+        if self.sources.lock().expect("nobody panics with the lock").is_empty() {
             std::thread::park_timeout(timeout);
         }
     }
@@ -75,10 +75,10 @@ struct SourceWaker {
 
 impl Wake for SourceWaker {
     fn wake(self: Arc<Self>) {
-        self.ready.tell(self.source);
+        self.ready.signal(self.source);
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        self.ready.tell(self.source);
+        self.ready.signal(self.source);
     }
 }

@@ -81,7 +81,7 @@ impl Relays {
                 self.last_number += 1;
                 wanted.number = Some(self.last_number);
                 self.relays.insert(self.last_number, relay);
-                self.ready.tell(Source::Relay(self.last_number));
+                self.ready.signal(Source::Relay(self.last_number));
             }),
         };
         let Err(error) = failed else {
@@ -167,7 +167,7 @@ impl Relays {
     }
 
     /// Looks whether the caller of a request has given it up.
-    pub(super) fn look(&mut self, id: RequestId, into: &mut VecDeque<Input>) {
+    pub(super) fn check_caller(&mut self, id: RequestId, into: &mut VecDeque<Input>) {
         let Some(request) = self.taken.get_mut(&id) else { return };
         if request.is_cancelled() {
             self.taken.remove(&id);
@@ -179,11 +179,11 @@ impl Relays {
     }
 
     /// Looks at the requests that nobody tells of.
-    pub(super) fn look_at_unwatched(&mut self, into: &mut VecDeque<Input>) {
+    pub(super) fn check_unwatched(&mut self, into: &mut VecDeque<Input>) {
         let taken = &self.taken;
         self.unwatched.retain(|id| taken.contains_key(id));
         for id in self.unwatched.clone() {
-            self.look(id, into);
+            self.check_caller(id, into);
         }
     }
 

@@ -5,7 +5,7 @@ use super::calls::Calls;
 use super::offers::Offers;
 use super::ready::{Ready, Source};
 use super::relays::Relays;
-use super::teller::Teller;
+use super::reporter::Reporter;
 use super::topics::OwnTopics;
 use super::{BridgeEvent, RunError, Shared, now, random};
 use crate::bridge_core::{BridgeCore, Input};
@@ -24,7 +24,7 @@ use std::time::Duration;
 /// Longest sleep: a wake-up that is lost costs no more.
 const SLEEP_MAX: Duration = Duration::from_secs(1);
 /// Between two looks at requests of which nobody tells when they are given up.
-const LOOK: Duration = Duration::from_millis(50);
+const UNWATCHED_INTERVAL: Duration = Duration::from_millis(50);
 /// Between two looks at reports on records: the bridge does nothing at most of them, and is mostly woken by something else before.
 const LOOK_AT_REPORTS: Duration = Duration::from_millis(5);
 /// Longest wait for acknowledgements at the end.
@@ -34,15 +34,15 @@ const HEADERS_ROOM: usize = 64 << 10;
 /// Time for which the broker keeps the records of an inbox: longer than any call, shorter than what a disk should hold.
 const INBOX_RETENTION: Duration = Duration::from_secs(3600);
 /// Time without service until the operator is told, and between two such words, ns.
-const TOLD_EVERY_NS: u64 = 15_000_000_000;
+const REPORT_INTERVAL_NS: u64 = 15_000_000_000;
 /// Time between two words about ignored records, ns.
-const IGNORED_EVERY_NS: u64 = 60_000_000_000;
+const IGNORED_INTERVAL_NS: u64 = 60_000_000_000;
 
 /// The state of the bridge's thread.
 pub(super) struct Running {
     ready: Arc<Ready>,
     shared: Arc<Shared>,
-    teller: Teller,
+    reporter: Reporter,
     domain: Domain,
     core: BridgeCore,
     has_started: bool,
@@ -69,7 +69,7 @@ impl Running {
         config: BridgeConfig,
         domain: Domain,
         shared: Arc<Shared>,
-        teller: Teller,
+        reporter: Reporter,
     ) -> Result<Self, RunError> {
         let ready = Arc::clone(&shared.ready);
         let machine = rustix::system::uname().nodename().to_string_lossy().into_owned();
@@ -94,7 +94,7 @@ impl Running {
             calls: Calls::new(Arc::clone(&ready)),
             ready,
             shared,
-            teller,
+            reporter,
             domain,
             core,
             has_started: false,
@@ -120,14 +120,14 @@ impl Running {
             self.ready.take(&mut sources);
             let is_idle = sources.is_empty();
             for source in sources.drain(..) {
-                self.look(source)?;
+                self.handle_source(source)?;
             }
             if is_idle || self.broker.awaits_reports() {
                 self.take_from_broker()?;
             }
             if is_idle {
-                self.relays.look_at_unwatched(&mut self.inputs);
-                self.tell_ignored(IGNORED_EVERY_NS);
+                self.relays.check_unwatched(&mut self.inputs);
+                self.report_ignored(IGNORED_INTERVAL_NS);
             }
             self.try_again()?;
             if self.has_started && now().monotonic_ns >= self.core.next_tick_ns() {
@@ -135,17 +135,17 @@ impl Running {
             }
             if let Some(ended) = self.handle_inputs()? {
                 self.broker.flush(FLUSH_MAX);
-                self.tell_ignored(0);
+                self.report_ignored(0);
                 return ended;
             }
-            self.tell_standstill();
+            self.report_standstill();
             self.ready.sleep(self.sleep_time());
         }
     }
 
     fn take_from_broker(&mut self) -> Result<(), RunError> {
         self.broker.take(&mut self.inputs)?;
-        self.tell_all();
+        self.report_all();
         Ok(())
     }
 
@@ -154,11 +154,11 @@ impl Running {
         let now_ns = now().monotonic_ns;
         self.broker.try_again(now_ns, &mut self.inputs)?;
         self.relays.try_again(&self.domain, now_ns, &mut self.broker.events);
-        self.tell_all();
+        self.report_all();
         Ok(())
     }
 
-    fn tell_all(&mut self) {
+    fn report_all(&mut self) {
         for event in std::mem::take(&mut self.broker.events) {
             self.tell(event);
         }
@@ -171,7 +171,7 @@ impl Running {
         };
         let longest = match (self.broker.awaits_reports(), self.relays.has_unwatched()) {
             (true, _) => LOOK_AT_REPORTS,
-            (false, true) => LOOK,
+            (false, true) => UNWATCHED_INTERVAL,
             (false, false) => SLEEP_MAX,
         };
         let due_ns = self.broker.next_attempt_ns().min(self.relays.next_attempt_ns());
@@ -180,7 +180,7 @@ impl Running {
     }
 
     /// Looks at a source that has something.
-    fn look(&mut self, source: Source) -> Result<(), RunError> {
+    fn handle_source(&mut self, source: Source) -> Result<(), RunError> {
         match source {
             Source::Owner => {
                 // Acquire: pairs with the Release of the owner.
@@ -205,8 +205,8 @@ impl Running {
                 self.inputs.push_back(Input::Offers(Offers::now(&self.domain)));
             }
             Source::Relay(number) => self.relays.take(number, &mut self.inputs),
-            Source::Request(request) => self.relays.look(request, &mut self.inputs),
-            Source::Call(call) => self.inputs.extend(self.calls.look(call)),
+            Source::Request(request) => self.relays.check_caller(request, &mut self.inputs),
+            Source::Call(call) => self.inputs.extend(self.calls.poll(call)),
         }
         Ok(())
     }
@@ -251,7 +251,7 @@ impl Running {
             Effect::End { request, outcome } => self.relays.end(request, outcome),
             Effect::Relay(remote) => {
                 self.relays.relay(&self.domain, remote, now().monotonic_ns, &mut self.broker.events);
-                self.tell_all();
+                self.report_all();
             }
             Effect::Withdraw { route } => {
                 self.relays.withdraw(&route);
@@ -280,29 +280,29 @@ impl Running {
     /// Tells the operator, and notes it for the status.
     fn tell(&mut self, event: BridgeEvent) {
         self.shared.status.note(&event);
-        self.teller.tell(event);
+        self.reporter.report(event);
     }
 
     /// Tells the operator of a bridge that does not come to serve: now and then.
-    fn tell_standstill(&mut self) {
+    fn report_standstill(&mut self) {
         if !self.has_started || self.core.is_serving() || self.has_asked_to_stop {
             self.not_serving = None;
             return;
         }
         let now_ns = now().monotonic_ns;
-        let (since_ns, due_ns) = *self.not_serving.get_or_insert((now_ns, now_ns + TOLD_EVERY_NS));
+        let (since_ns, due_ns) = *self.not_serving.get_or_insert((now_ns, now_ns + REPORT_INTERVAL_NS));
         if now_ns >= due_ns {
-            self.not_serving = Some((since_ns, now_ns + TOLD_EVERY_NS));
+            self.not_serving = Some((since_ns, now_ns + REPORT_INTERVAL_NS));
             self.tell(BridgeEvent::NotServing { since: Duration::from_nanos(now_ns - since_ns) });
         }
     }
 
     /// Tells the operator of ignored records, if there are more than at the last time, which is so long ago.
-    fn tell_ignored(&mut self, every_ns: u64) {
-        let (counters, told_ns) = &mut self.ignored;
+    fn report_ignored(&mut self, every_ns: u64) {
+        let (counters, reported_ns) = &mut self.ignored;
         let (found, now_ns) = (self.core.counters(), now().monotonic_ns);
-        if found != counters && now_ns >= told_ns.saturating_add(every_ns) {
-            (*counters, *told_ns) = (*found, now_ns);
+        if found != counters && now_ns >= reported_ns.saturating_add(every_ns) {
+            (*counters, *reported_ns) = (*found, now_ns);
             self.tell(BridgeEvent::Ignored(*found));
         }
     }

@@ -75,7 +75,7 @@ impl Shared {
     fn ask_status(&self) -> Option<BridgeStatus> {
         let (question, answer) = channel();
         self.status.questions.lock().expect("nobody panics with the lock").push(question);
-        self.ready.tell(Source::Status);
+        self.ready.signal(Source::Status);
         answer.recv_timeout(ANSWER_MAX).ok()
     }
 }

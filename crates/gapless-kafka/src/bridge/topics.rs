@@ -2,7 +2,7 @@
 
 use super::ready::{Ready, Source};
 use super::{BridgeEvent, RunError};
-use crate::client::{ClientError, Connection, Created, ErrorKind, TopicSpec, Topics};
+use crate::client::{BrokerError, Connection, Created, ErrorKind, TopicSpec, Topics};
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
@@ -44,7 +44,7 @@ pub(super) fn prepare_topics(connection: &Connection, topics: &OwnTopics, tell: 
         if tell.send(prepared).is_err() {
             return;
         }
-        ready.tell(Source::Broker);
+        ready.signal(Source::Broker);
         if is_done {
             return;
         }
@@ -53,7 +53,7 @@ pub(super) fn prepare_topics(connection: &Connection, topics: &OwnTopics, tell: 
 }
 
 /// Whether another attempt may end otherwise.
-const fn may_pass(error: &ClientError) -> bool {
+const fn may_pass(error: &BrokerError) -> bool {
     !matches!(error.kind, ErrorKind::Authentication | ErrorKind::NotAuthorized | ErrorKind::Configuration)
 }
 

@@ -162,7 +162,7 @@ impl BridgeCore {
     }
 
     /// Looks whether own records come back.
-    pub(super) fn look_for_broker(&mut self, now_ns: u64, effects: &mut Vec<Effect>) {
+    pub(super) fn check_broker(&mut self, now_ns: u64, effects: &mut Vec<Effect>) {
         let echo_ns = self.echo_ns();
         let is_lost = self.is_marked() && now_ns.saturating_sub(echo_ns) >= self.lease_ns();
         if !is_lost || self.broker.lost_ns.is_some() || matches!(self.phase, Phase::Leaving { .. }) {
@@ -189,7 +189,7 @@ impl BridgeCore {
     }
 
     /// Looks for a reader that gives none of the records that are appended.
-    pub(super) fn look_for_readers(&mut self, now_ns: u64, effects: &mut Vec<Effect>) {
+    pub(super) fn check_readers(&mut self, now_ns: u64, effects: &mut Vec<Effect>) {
         let lease_ns = self.lease_ns();
         let is_mark_late = self.phase == Phase::Reading && now_ns.saturating_sub(self.inbox_end.echo_ns) >= lease_ns;
         if is_mark_late {

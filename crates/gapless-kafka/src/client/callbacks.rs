@@ -1,6 +1,6 @@
 //! Errors and log lines of librdkafka.
 
-use super::errors::ClientError;
+use super::errors::BrokerError;
 use rdkafka::ClientContext;
 use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::consumer::{BaseConsumer, ConsumerContext};
@@ -40,7 +40,7 @@ impl Words {
     }
 
     /// An error as librdkafka reports it. "All brokers are down" says why, as the error before it did.
-    pub fn error(&self, error: &KafkaError, reason: &str) -> ClientError {
+    pub fn error(&self, error: &KafkaError, reason: &str) -> BrokerError {
         let code = error.rdkafka_error_code().unwrap_or(RDKafkaErrorCode::Unknown);
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let reason = match code {
@@ -51,7 +51,7 @@ impl Words {
                 reason.to_owned()
             }
         };
-        ClientError::of_code(&self.operation, code, Some(reason))
+        BrokerError::of_code(&self.operation, code, Some(reason))
     }
 }
 

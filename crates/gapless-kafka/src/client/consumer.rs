@@ -1,7 +1,7 @@
 //! Records of one topic from an offset, without a group.
 
 use super::callbacks::{self, Words};
-use super::errors::ClientError;
+use super::errors::BrokerError;
 use super::native::{self, Header};
 use super::settings::{Connection, ConsumerOptions, Start};
 use super::waiting_task::WaitingTask;
@@ -58,13 +58,13 @@ impl Record<'_> {
 pub enum ConsumerEvent<'a> {
     /// The next record.
     Record(Record<'a>),
-    /// All records that the topic has now were taken; for [`tells_end`](ConsumerOptions::tells_end).
+    /// All records that the topic has now were taken; for [`reports_end`](ConsumerOptions::reports_end).
     End,
     /// The connection was lost, the broker refuses, or the offset is gone. The consumer goes on by itself, with three exceptions. After
     /// [`OffsetOutOfRange`](super::ErrorKind::OffsetOutOfRange) it needs [`restart`](Consumer::restart). After
     /// [`Unreadable`](super::ErrorKind::Unreadable), which repeats, open another one at a later offset; a topic that converts compression
     /// ([`TopicSpec::inbox`](super::TopicSpec::inbox)) has no such records. After a fatal error it is of no use.
-    Trouble(ClientError),
+    Trouble(BrokerError),
 }
 
 struct Callbacks {
@@ -72,7 +72,7 @@ struct Callbacks {
     /// See [`callbacks::poll`].
     was_called: AtomicBool,
     /// The error that the poll is about to return, with its words.
-    last: Mutex<Option<ClientError>>,
+    last: Mutex<Option<BrokerError>>,
 }
 
 impl ClientContext for Callbacks {
@@ -109,14 +109,14 @@ impl Consumer {
     ///
     /// # Errors
     /// [`Configuration`](super::ErrorKind::Configuration): a property or option that librdkafka does not accept, by its name.
-    pub fn open(connection: &Connection, options: &ConsumerOptions) -> Result<Self, ClientError> {
-        let tells_end = if options.tells_end { "true" } else { "false" };
+    pub fn open(connection: &Connection, options: &ConsumerOptions) -> Result<Self, BrokerError> {
+        let reports_end = if options.reports_end { "true" } else { "false" };
         let fixed = [
             // Assignments need a name, no group of it is ever joined.
             ("group.id", "gapless-bridge"),
             ("enable.auto.commit", "false"),
             ("enable.auto.offset.store", "false"),
-            ("enable.partition.eof", tells_end),
+            ("enable.partition.eof", reports_end),
             ("auto.offset.reset", "error"),
             ("allow.auto.create.topics", "false"),
         ];
@@ -129,7 +129,7 @@ impl Consumer {
             last: Mutex::new(None),
         };
         let base = config.create_with_context(callbacks);
-        let mut base: BaseConsumer<Callbacks> = base.map_err(|error| ClientError::of("open a consumer", &error))?;
+        let mut base: BaseConsumer<Callbacks> = base.map_err(|error| BrokerError::of("open a consumer", &error))?;
         let waker = Arc::clone(&task);
         base.set_nonempty_callback(move || waker.wake());
         let consumer = Self { base, task, topic };
@@ -141,7 +141,7 @@ impl Consumer {
     ///
     /// # Errors
     /// A name of a topic or an offset that librdkafka does not accept.
-    pub fn restart(&self, start: Start) -> Result<(), ClientError> {
+    pub fn restart(&self, start: Start) -> Result<(), BrokerError> {
         let offset = match start {
             Start::Beginning => Offset::Beginning,
             Start::End => Offset::End,
@@ -149,7 +149,7 @@ impl Consumer {
         };
         let mut list = TopicPartitionList::new();
         let assigned = list.add_partition_offset(&self.topic, 0, offset).and_then(|()| self.base.assign(&list));
-        assigned.map_err(|error| ClientError::of(&format!("read {}", self.topic), &error))
+        assigned.map_err(|error| BrokerError::of(&format!("read {}", self.topic), &error))
     }
 
     /// The next event that is here.
@@ -161,9 +161,9 @@ impl Consumer {
                 ConsumerEvent::End
             }
             Err(error) => {
-                let plain = ClientError::of(&format!("read {}", self.topic), &error);
-                let told = self.last_error().unwrap_or_else(|| plain.clone());
-                ConsumerEvent::Trouble(ClientError { is_fatal: plain.is_fatal, ..told })
+                let plain = BrokerError::of(&format!("read {}", self.topic), &error);
+                let reported = self.last_error().unwrap_or_else(|| plain.clone());
+                ConsumerEvent::Trouble(BrokerError { is_fatal: plain.is_fatal, ..reported })
             }
         })
     }
@@ -179,7 +179,7 @@ impl Consumer {
         }
     }
 
-    fn last_error(&self) -> Option<ClientError> {
+    fn last_error(&self) -> Option<BrokerError> {
         self.base.context().last.lock().ok()?.take()
     }
 

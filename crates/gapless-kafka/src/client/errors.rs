@@ -4,7 +4,7 @@ use crate::config::is_secret;
 use rdkafka::error::KafkaError;
 use rdkafka::types::RDKafkaErrorCode as Code;
 
-/// Cause of a [`ClientError`].
+/// Cause of a [`BrokerError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -39,7 +39,7 @@ pub enum ErrorKind {
 /// A failed operation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{operation}: {reason} ({code})")]
-pub struct ClientError {
+pub struct BrokerError {
     /// Cause.
     pub kind: ErrorKind,
     /// The operation and its topic, as `send to shop.inbox.b`.
@@ -52,7 +52,7 @@ pub struct ClientError {
     pub is_fatal: bool,
 }
 
-impl ClientError {
+impl BrokerError {
     /// An error with a code, and words that say more than the code's own.
     pub(super) fn of_code(operation: &str, code: Code, reason: Option<String>) -> Self {
         let own = code.to_string();
@@ -158,23 +158,23 @@ mod tests {
 
     #[test]
     fn an_error_says_the_words_of_the_broker() {
-        let error = ClientError::of("send to a.b", &KafkaError::MessageProduction(Code::TopicAuthorizationFailed));
+        let error = BrokerError::of("send to a.b", &KafkaError::MessageProduction(Code::TopicAuthorizationFailed));
         assert_eq!(error.kind, ErrorKind::NotAuthorized);
         assert_eq!(error.to_string(), "send to a.b: Broker: Topic authorization failed (TopicAuthorizationFailed)");
         let words = "SASL authentication error: wrong".to_owned();
-        let error = ClientError::of_code("connect", Code::Authentication, Some(words));
+        let error = BrokerError::of_code("connect", Code::Authentication, Some(words));
         assert_eq!(error.to_string(), "connect: SASL authentication error: wrong (Authentication)");
     }
 
     #[test]
     fn secrets_stay_out_of_errors() {
-        let told = |name: &str, value: &str| {
+        let words = |name: &str, value: &str| {
             let refused = rdkafka::ClientConfig::new().set(name, value).create_native_config().map(drop).unwrap_err();
-            ClientError::of("open", &refused).to_string()
+            BrokerError::of("open", &refused).to_string()
         };
-        assert_eq!(told("linger.ms", "hidden").matches("hidden").count(), 0);
+        assert_eq!(words("linger.ms", "hidden").matches("hidden").count(), 0);
         assert_eq!(
-            told("my.password", "hidden"),
+            words("my.password", "hidden"),
             "open: property my.password: its value is not accepted (RD_KAFKA_CONF_UNKNOWN)"
         );
     }

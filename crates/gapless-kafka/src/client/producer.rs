@@ -1,7 +1,7 @@
 //! Sending records, with a report for each.
 
 use super::callbacks::{self, Words};
-use super::errors::ClientError;
+use super::errors::BrokerError;
 use super::native::{self, Persistence};
 use super::settings::{Connection, ProducerOptions};
 use rdkafka::ClientContext;
@@ -43,7 +43,7 @@ pub struct Delivery {
     /// The broker's time of its append in ms since 1970, where it was acknowledged and the topic has append times.
     pub append_time_ms: Option<i64>,
     /// Reason, where it was not acknowledged.
-    pub error: Option<ClientError>,
+    pub error: Option<BrokerError>,
 }
 
 /// Report of a [`Producer`].
@@ -51,8 +51,8 @@ pub struct Delivery {
 pub enum ProducerEvent {
     /// On one record.
     Delivery(Delivery),
-    /// On the connection: no broker reached, user refused. Records wait on, unless [`is_fatal`](ClientError::is_fatal) says that all fail.
-    Trouble(ClientError),
+    /// On the connection: no broker reached, user refused. Records wait on, unless [`is_fatal`](BrokerError::is_fatal) says that all fail.
+    Trouble(BrokerError),
 }
 
 /// Reports that were not taken.
@@ -100,7 +100,7 @@ impl ProducerContext<NoCustomPartitioner> for Callbacks {
 }
 
 fn delivery(message: &BorrowedMessage<'_>, error: Option<&KafkaError>, token: usize) -> Delivery {
-    let error = error.map(|error| ClientError::of(&format!("send to {}", message.topic()), error));
+    let error = error.map(|error| BrokerError::of(&format!("send to {}", message.topic()), error));
     let is_acknowledged = error.is_none();
     Delivery {
         token,
@@ -129,7 +129,7 @@ impl Producer {
     ///
     /// # Errors
     /// [`Configuration`](super::ErrorKind::Configuration): a property or option that librdkafka does not accept, by its name.
-    pub fn open(connection: &Connection, options: &ProducerOptions) -> Result<Self, ClientError> {
+    pub fn open(connection: &Connection, options: &ProducerOptions) -> Result<Self, BrokerError> {
         const OPENING: &str = "open a producer";
         let reports = Arc::<Reports>::default();
         // A topic that is gone is not made by the way, with settings of no kind.
@@ -137,7 +137,7 @@ impl Producer {
         let config = connection.config(&options.properties()?, &fixed)?;
         let base = config
             .create_with_context(Callbacks { reports: Arc::clone(&reports), words: Words::of("produce".to_owned()) });
-        Ok(Self { base: base.map_err(|error| ClientError::of(OPENING, &error))?, reports })
+        Ok(Self { base: base.map_err(|error| BrokerError::of(OPENING, &error))?, reports })
     }
 
     /// Hands a record over, which is copied, and returns at once. A [`Delivery`] with `token` follows, always, as long as this producer lives.
@@ -146,7 +146,7 @@ impl Producer {
     /// No delivery follows. [`QueueFull`](super::ErrorKind::QueueFull), [`TooLarge`](super::ErrorKind::TooLarge),
     /// [`UnknownTopic`](super::ErrorKind::UnknownTopic) and [`NotAuthorized`](super::ErrorKind::NotAuthorized) where that is known
     /// already; a fatal error of before.
-    pub fn send(&self, record: &Outgoing<'_>, token: usize) -> Result<(), ClientError> {
+    pub fn send(&self, record: &Outgoing<'_>, token: usize) -> Result<(), BrokerError> {
         let mut headers = OwnedHeaders::new_with_capacity(record.headers.len());
         for (key, value) in record.headers {
             headers = headers.insert(Header { key, value: Some(*value) });
@@ -160,7 +160,7 @@ impl Producer {
             headers: (!record.headers.is_empty()).then_some(headers),
             delivery_opaque: token,
         };
-        self.base.send(sent).map_err(|(error, _)| ClientError::of(&format!("send to {}", record.topic), &error))
+        self.base.send(sent).map_err(|(error, _)| BrokerError::of(&format!("send to {}", record.topic), &error))
     }
 
     /// The oldest report.
@@ -178,7 +178,7 @@ impl Producer {
         match event {
             ProducerEvent::Trouble(error) => {
                 let is_fatal = error.is_fatal || self.base.client().fatal_error().is_some();
-                ProducerEvent::Trouble(ClientError { is_fatal, ..error })
+                ProducerEvent::Trouble(BrokerError { is_fatal, ..error })
             }
             event @ ProducerEvent::Delivery(_) => event,
         }
@@ -210,7 +210,7 @@ impl Producer {
     ///
     /// # Errors
     /// [`TimedOut`](super::ErrorKind::TimedOut): some have none yet.
-    pub fn flush(&self, timeout: Duration) -> Result<(), ClientError> {
-        self.base.flush(timeout).map_err(|error| ClientError::of("flush a producer", &error))
+    pub fn flush(&self, timeout: Duration) -> Result<(), BrokerError> {
+        self.base.flush(timeout).map_err(|error| BrokerError::of("flush a producer", &error))
     }
 }

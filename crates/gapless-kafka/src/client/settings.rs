@@ -1,6 +1,6 @@
 //! Addresses, properties, options of producer and consumer.
 
-use super::errors::{ClientError, ErrorKind};
+use super::errors::{BrokerError, ErrorKind};
 use crate::config::{BridgeConfig, Compression};
 use rdkafka::ClientConfig;
 use rdkafka::config::RDKafkaLogLevel;
@@ -58,9 +58,9 @@ impl Connection {
     ///
     /// # Errors
     /// [`Configuration`](ErrorKind::Configuration): a property that librdkafka does not accept, by its name, or one of another build.
-    pub fn check(&self) -> Result<(), ClientError> {
+    pub fn check(&self) -> Result<(), BrokerError> {
         let native = self.config(&[], &[])?.create_native_config();
-        native.map(drop).map_err(|error| ClientError::of("read the properties", &error))
+        native.map(drop).map_err(|error| BrokerError::of("read the properties", &error))
     }
 
     /// With a property more.
@@ -75,7 +75,7 @@ impl Connection {
         &self,
         options: &[(&str, String)],
         fixed: &[(&str, &str)],
-    ) -> Result<ClientConfig, ClientError> {
+    ) -> Result<ClientConfig, BrokerError> {
         let request_ms = milliseconds("request_timeout", self.request_timeout, 1_000..=300_000)?;
         let pause_ms = milliseconds("reconnect_pause_max", self.reconnect_pause_max, 1..=3_600_000)?;
         let unknown_ms = milliseconds("unknown_topic_after", self.unknown_topic_after, 0..=3_600_000)?;
@@ -172,12 +172,12 @@ impl Default for ProducerOptions {
 
 impl ProducerOptions {
     /// Their names and values in librdkafka.
-    pub(super) fn properties(&self) -> Result<Vec<(&'static str, String)>, ClientError> {
+    pub(super) fn properties(&self) -> Result<Vec<(&'static str, String)>, BrokerError> {
         let delivery_ms = milliseconds("delivery_timeout", self.delivery_timeout, 1..=2_147_483_647)?;
         let linger_ms = milliseconds("linger", self.linger, 0..=900_000)?;
         if linger_ms > delivery_ms {
             let reason = format!("linger: {linger_ms} ms are more than the delivery_timeout of {delivery_ms} ms");
-            return Err(ClientError::plain(ErrorKind::Configuration, "open a client", "InvalidArgument", reason));
+            return Err(BrokerError::plain(ErrorKind::Configuration, "open a client", "InvalidArgument", reason));
         }
         Ok(vec![
             ("linger.ms", linger_ms.to_string()),
@@ -217,13 +217,19 @@ pub struct ConsumerOptions {
     /// Bytes of a record at most before the connection is given up; 1,000 to 1,000,000,000, 100,000,000 by default.
     pub fetch_bytes_max: u32,
     /// Each arrival at the end of the topic is an event.
-    pub tells_end: bool,
+    pub reports_end: bool,
 }
 
 impl ConsumerOptions {
     /// Of a topic, all else by default.
     pub fn new(topic: &str, start: Start) -> Self {
-        Self { topic: topic.to_owned(), start, buffer_bytes: 16 << 20, fetch_bytes_max: 100_000_000, tells_end: false }
+        Self {
+            topic: topic.to_owned(),
+            start,
+            buffer_bytes: 16 << 20,
+            fetch_bytes_max: 100_000_000,
+            reports_end: false,
+        }
     }
 
     /// Their names and values in librdkafka.
@@ -245,13 +251,13 @@ impl ConsumerOptions {
     }
 }
 
-fn milliseconds(name: &str, time: Duration, allowed: RangeInclusive<u128>) -> Result<u128, ClientError> {
+fn milliseconds(name: &str, time: Duration, allowed: RangeInclusive<u128>) -> Result<u128, BrokerError> {
     let found = time.as_millis();
     if allowed.contains(&found) {
         return Ok(found);
     }
     let reason = format!("{name}: {found} ms; expected {} to {} ms", allowed.start(), allowed.end());
-    Err(ClientError::plain(ErrorKind::Configuration, "open a client", "InvalidArgument", reason))
+    Err(BrokerError::plain(ErrorKind::Configuration, "open a client", "InvalidArgument", reason))
 }
 
 #[cfg(test)]

@@ -108,17 +108,17 @@ fn a_consumer_reads_on_after_an_error() {
     cluster.request_errors(RDKafkaApiKey::Fetch, &[error]);
     deliver(&producer(&connection, Duration::from_secs(20)));
     let consumer = Consumer::open(&connection, &ConsumerOptions::new("a", Start::Beginning)).unwrap();
-    let mut told = None;
+    let mut reported = None;
     let has_none = until_some("a record", || match consumer.take()? {
         ConsumerEvent::Record(record) => Some(record.headers().is_some_and(|headers| headers.is_empty())),
         ConsumerEvent::Trouble(error) => {
-            told = Some(error);
+            reported = Some(error);
             None
         }
         ConsumerEvent::End => None,
     });
     assert!(has_none, "a record without headers has some");
-    assert_eq!(told.expect("the error was told").kind, ErrorKind::NotAuthorized);
+    assert_eq!(reported.expect("the error is reported").kind, ErrorKind::NotAuthorized);
 }
 
 /// Appends a record with a header whose name is any bytes, which safe functions do not send.

@@ -1,7 +1,7 @@
 //! Creating and describing topics; blocking, for the start.
 
 use super::callbacks::{self, Logged, Words};
-use super::errors::{ClientError, ErrorKind};
+use super::errors::{BrokerError, ErrorKind};
 use super::settings::Connection;
 use crate::config::Compression;
 use rdkafka::ClientContext;
@@ -119,7 +119,7 @@ impl fmt::Display for TopicDifference {
 }
 
 struct Probe {
-    last: Mutex<Option<ClientError>>,
+    last: Mutex<Option<BrokerError>>,
     words: Words,
     /// See [`callbacks::poll`].
     was_called: AtomicBool,
@@ -135,7 +135,7 @@ impl ClientContext for Probe {
         let error = self.words.error(&error, reason);
         if let Ok(mut last) = self.last.lock() {
             // The reason of a refusal is followed by errors that only say that no broker is left.
-            let is_refusal = |error: &ClientError| error.kind == ErrorKind::Authentication;
+            let is_refusal = |error: &BrokerError| error.kind == ErrorKind::Authentication;
             if !last.as_ref().is_some_and(is_refusal) || is_refusal(&error) {
                 *last = Some(error);
             }
@@ -158,9 +158,9 @@ impl Topics {
     /// # Errors
     /// [`Authentication`](ErrorKind::Authentication) as soon as the broker refuses this client; [`Unreachable`](ErrorKind::Unreachable) or
     /// [`TimedOut`](ErrorKind::TimedOut), with the last reason, at the end of `timeout`; [`Configuration`](ErrorKind::Configuration).
-    pub fn connect(connection: &Connection, timeout: Duration) -> Result<Self, ClientError> {
+    pub fn connect(connection: &Connection, timeout: Duration) -> Result<Self, BrokerError> {
         let config = connection.config(&[], &[("allow.auto.create.topics", "false")])?;
-        let opened = |error: KafkaError| ClientError::of("connect", &error);
+        let opened = |error: KafkaError| BrokerError::of("connect", &error);
         let callbacks = Probe {
             last: Mutex::new(None),
             words: Words::of("connect".to_owned()),
@@ -177,7 +177,7 @@ impl Topics {
     ///
     /// # Errors
     /// The broker's refusal; [`TimedOut`](ErrorKind::TimedOut).
-    pub fn ensure(&self, topic: &TopicSpec, timeout: Duration) -> Result<Created, ClientError> {
+    pub fn ensure(&self, topic: &TopicSpec, timeout: Duration) -> Result<Created, BrokerError> {
         let operation = format!("create topic {}", topic.name);
         let replicas = topic.replicas.map_or(-1, i32::from);
         let mut new = NewTopic::new(&topic.name, 1, TopicReplication::Fixed(replicas));
@@ -191,11 +191,11 @@ impl Topics {
             Some(Err((_, RDKafkaErrorCode::TopicAlreadyExists))) => {
                 // One that is being removed is there still, and has no description.
                 let found = self.describe(&topic.name, timeout)?;
-                let gone = || ClientError::of_code(&operation, RDKafkaErrorCode::UnknownTopicOrPartition, None);
+                let gone = || BrokerError::of_code(&operation, RDKafkaErrorCode::UnknownTopicOrPartition, None);
                 Ok(Created::Existing(differences(topic, &found.ok_or_else(gone)?)))
             }
             Some(Err((_, code))) => {
-                let refusal = ClientError::of_code(&operation, code, None);
+                let refusal = BrokerError::of_code(&operation, code, None);
                 match refusal.kind {
                     ErrorKind::NotAuthorized => match self.describe(&topic.name, timeout) {
                         Ok(Some(found)) => Ok(Created::Existing(differences(topic, &found))),
@@ -204,7 +204,7 @@ impl Topics {
                     _ => Err(refusal),
                 }
             }
-            None => Err(ClientError::of_code(&operation, RDKafkaErrorCode::Unknown, None)),
+            None => Err(BrokerError::of_code(&operation, RDKafkaErrorCode::Unknown, None)),
         }
     }
 
@@ -212,7 +212,7 @@ impl Topics {
     ///
     /// # Errors
     /// The broker's refusal; [`TimedOut`](ErrorKind::TimedOut).
-    pub fn describe(&self, name: &str, timeout: Duration) -> Result<Option<TopicDescription>, ClientError> {
+    pub fn describe(&self, name: &str, timeout: Duration) -> Result<Option<TopicDescription>, BrokerError> {
         let operation = format!("describe topic {name}");
         let options = AdminOptions::new().request_timeout(Some(timeout));
         let topic = ResourceSpecifier::Topic(name);
@@ -227,8 +227,8 @@ impl Topics {
                 entries.filter_map(|entry| Some((entry.name, entry.value?))).collect()
             }
             Some(Err(RDKafkaErrorCode::UnknownTopicOrPartition)) => return Ok(None),
-            Some(Err(code)) => return Err(ClientError::of_code(&operation, code, None)),
-            None => return Err(ClientError::of_code(&operation, RDKafkaErrorCode::Unknown, None)),
+            Some(Err(code)) => return Err(BrokerError::of_code(&operation, code, None)),
+            None => return Err(BrokerError::of_code(&operation, RDKafkaErrorCode::Unknown, None)),
         };
         match self.partitions(&operation, name, timeout) {
             Ok(partitions) => Ok(Some(TopicDescription { partitions, settings })),
@@ -243,7 +243,7 @@ impl Topics {
     /// # Errors
     /// [`UnknownTopic`](ErrorKind::UnknownTopic), [`NotAuthorized`](ErrorKind::NotAuthorized) and others of the broker;
     /// [`TimedOut`](ErrorKind::TimedOut).
-    pub fn offsets(&self, name: &str, timeout: Duration) -> Result<Range<i64>, ClientError> {
+    pub fn offsets(&self, name: &str, timeout: Duration) -> Result<Range<i64>, BrokerError> {
         let operation = format!("ask for the offsets of {name}");
         // The error of this call has the reason; that of the next one has not.
         self.partitions(&operation, name, timeout)?;
@@ -257,18 +257,18 @@ impl Topics {
     ///
     /// # Errors
     /// [`UnknownTopic`](ErrorKind::UnknownTopic) and others of the broker; [`TimedOut`](ErrorKind::TimedOut).
-    pub fn remove(&self, name: &str, timeout: Duration) -> Result<(), ClientError> {
+    pub fn remove(&self, name: &str, timeout: Duration) -> Result<(), BrokerError> {
         let operation = format!("remove topic {name}");
         let options = AdminOptions::new().request_timeout(Some(timeout)).operation_timeout(Some(timeout));
         match wait(&operation, self.admin.delete_topics(&[name], &options), timeout)?.into_iter().next() {
             Some(Ok(_)) => Ok(()),
-            Some(Err((_, code))) => Err(ClientError::of_code(&operation, code, None)),
-            None => Err(ClientError::of_code(&operation, RDKafkaErrorCode::Unknown, None)),
+            Some(Err((_, code))) => Err(BrokerError::of_code(&operation, code, None)),
+            None => Err(BrokerError::of_code(&operation, RDKafkaErrorCode::Unknown, None)),
         }
     }
 
     /// Number of a topic's partitions.
-    fn partitions(&self, operation: &str, name: &str, timeout: Duration) -> Result<usize, ClientError> {
+    fn partitions(&self, operation: &str, name: &str, timeout: Duration) -> Result<usize, BrokerError> {
         self.retry(operation, timeout, |turn| {
             let metadata = self.probe.client().fetch_metadata(Some(name), turn)?;
             let topic = metadata.topics().iter().find(|topic| topic.name() == name);
@@ -286,22 +286,22 @@ impl Topics {
         operation: &str,
         timeout: Duration,
         mut ask: impl FnMut(Duration) -> Result<T, KafkaError>,
-    ) -> Result<T, ClientError> {
+    ) -> Result<T, BrokerError> {
         let begun = Instant::now();
         loop {
             let since = Instant::now();
             let error = match ask(TURN.min(timeout)) {
                 Ok(answer) => return Ok(answer),
-                Err(error) => ClientError::of(operation, &error),
+                Err(error) => BrokerError::of(operation, &error),
             };
             // Serves the callbacks.
             while callbacks::poll(&self.probe, &self.probe.context().was_called).is_some() {}
-            let told = self.probe.context().last.lock().ok().and_then(|mut last| last.take());
-            let told = told.map(|told| ClientError { operation: operation.to_owned(), ..told });
-            let is_refusal = told.as_ref().is_some_and(|told| told.kind == ErrorKind::Authentication);
+            let reported = self.probe.context().last.lock().ok().and_then(|mut last| last.take());
+            let reported = reported.map(|reported| BrokerError { operation: operation.to_owned(), ..reported });
+            let is_refusal = reported.as_ref().is_some_and(|reported| reported.kind == ErrorKind::Authentication);
             let is_passing = matches!(error.kind, ErrorKind::Unreachable | ErrorKind::TimedOut);
             if is_refusal || begun.elapsed() >= timeout {
-                return Err(told.unwrap_or(error));
+                return Err(reported.unwrap_or(error));
             }
             if !is_passing {
                 return Err(error);
@@ -335,17 +335,17 @@ fn wait<T>(
     operation: &str,
     asked: impl Future<Output = Result<T, KafkaError>>,
     timeout: Duration,
-) -> Result<T, ClientError> {
+) -> Result<T, BrokerError> {
     let (mut asked, deadline) = (pin!(asked), Instant::now() + timeout + Duration::from_secs(1));
     let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
     let mut context = Context::from_waker(&waker);
     loop {
         if let Poll::Ready(answer) = asked.as_mut().poll(&mut context) {
-            return answer.map_err(|error| ClientError::of(operation, &error));
+            return answer.map_err(|error| BrokerError::of(operation, &error));
         }
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return Err(ClientError::of_code(operation, RDKafkaErrorCode::OperationTimedOut, None));
+            return Err(BrokerError::of_code(operation, RDKafkaErrorCode::OperationTimedOut, None));
         }
         std::thread::park_timeout(left);
     }

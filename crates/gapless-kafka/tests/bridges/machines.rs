@@ -235,8 +235,8 @@ pub fn be_a_part_if_asked() {
 /// Until its standard input ends.
 fn be_a_bridge(file: &str) -> ! {
     let config = BridgeConfig::load(file).unwrap();
-    let told = |event: &BridgeEvent| println!("{}: {event}", event.kind());
-    let bridge = Bridge::start(config, told).unwrap();
+    let on_event = |event: &BridgeEvent| println!("{}: {event}", event.kind());
+    let bridge = Bridge::start(config, on_event).unwrap();
     let (ended, input_ended) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         until_input_ends();

@@ -1,7 +1,7 @@
 //! Steps that most scenarios take.
 
 use gapless_kafka::client::{
-    ClientError, Compression, Connection, Consumer, ConsumerEvent, ConsumerOptions, Delivery, Outgoing, Producer,
+    BrokerError, Compression, Connection, Consumer, ConsumerEvent, ConsumerOptions, Delivery, Outgoing, Producer,
     ProducerEvent, ProducerOptions, Start, TopicSpec, Topics,
 };
 use gapless_testkit::wait::{PATIENCE, until_some};
@@ -47,7 +47,7 @@ pub fn delivery(producer: &Producer) -> Delivery {
 }
 
 /// The next trouble; reports on records fail the test.
-pub fn producer_trouble(producer: &Producer) -> ClientError {
+pub fn producer_trouble(producer: &Producer) -> BrokerError {
     until_some("a trouble of the producer", || match producer.take()? {
         ProducerEvent::Trouble(error) => Some(error),
         ProducerEvent::Delivery(delivery) => panic!("a report: {delivery:?}"),
@@ -76,7 +76,7 @@ pub fn record(consumer: &Consumer) -> Copied {
 }
 
 /// The next trouble; records fail the test.
-pub fn consumer_trouble(consumer: &Consumer) -> ClientError {
+pub fn consumer_trouble(consumer: &Consumer) -> BrokerError {
     until_some("a trouble of the consumer", || match consumer.take()? {
         ConsumerEvent::Trouble(error) => Some(error),
         ConsumerEvent::Record(record) => panic!("a record at {}", record.offset()),

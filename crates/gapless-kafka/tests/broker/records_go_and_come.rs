@@ -100,7 +100,7 @@ fn records_go_and_come() {
 
     // From an offset, from the end, and a reader that is woken.
     assert_eq!(record(&consumer(&connection, "a.inbox.b", Start::Offset(2))).offset, 2);
-    let options = ConsumerOptions { tells_end: true, ..ConsumerOptions::new("a.inbox.b", Start::End) };
+    let options = ConsumerOptions { reports_end: true, ..ConsumerOptions::new("a.inbox.b", Start::End) };
     let latest = Consumer::open(&connection, &options).unwrap();
     assert!(matches!(woken(&latest), ConsumerEvent::End));
     send(&producer, "a.inbox.b", b"later", 3);

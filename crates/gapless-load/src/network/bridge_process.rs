@@ -16,8 +16,8 @@ pub fn main(assignment: &str) -> Result<()> {
     let file: PathBuf = serde_json::from_str(assignment)?;
     let parent = Parent::listen(NAME, WhenGone::Exit)?;
     let config = BridgeConfig::load(&file).map_err(failed)?;
-    let told = |event: &BridgeEvent| eprintln!("{event}");
-    let bridge = Bridge::start(config, told).map_err(failed)?;
+    let on_event = |event: &BridgeEvent| eprintln!("{event}");
+    let bridge = Bridge::start(config, on_event).map_err(failed)?;
     while parent.receive::<bool>()?.is_some() {
         parent.send(&process_cpu_ns())?;
     }

@@ -1,4 +1,4 @@
-//! [`Teller`]: events for the operator, told on a thread of its own. An operator that takes none, as a full pipe does, stops nothing.
+//! [`Reporter`]: events for the operator, on a thread of its own. An operator that takes none, as a full pipe does, stops nothing.
 
 use super::{BridgeEvent, RunError};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel};
@@ -9,7 +9,7 @@ use std::time::Duration;
 const WAITING_MAX: usize = 1024;
 
 /// The sender of events. The thread ends after the last one.
-pub(super) struct Teller {
+pub(super) struct Reporter {
     events: SyncSender<BridgeEvent>,
     /// Events that had no room, and of which nothing was told yet.
     dropped: u64,
@@ -17,27 +17,29 @@ pub(super) struct Teller {
 
 /// The end of the thread, to wait for.
 #[derive(Debug)]
-pub(super) struct Told(Mutex<Receiver<()>>);
+pub(super) struct ReporterEnd(Mutex<Receiver<()>>);
 
-impl Teller {
+impl Reporter {
     /// Starts the thread.
     ///
     /// # Errors
     /// A machine without threads.
-    pub(super) fn start(mut told: impl FnMut(&BridgeEvent) + Send + 'static) -> Result<(Self, Told), RunError> {
+    pub(super) fn start(
+        mut on_event: impl FnMut(&BridgeEvent) + Send + 'static,
+    ) -> Result<(Self, ReporterEnd), RunError> {
         let (events, waiting) = sync_channel::<BridgeEvent>(WAITING_MAX);
         let (ending, ended) = channel();
-        let tell = move || {
-            waiting.iter().for_each(|event| told(&event));
+        let run = move || {
+            waiting.iter().for_each(|event| on_event(&event));
             drop(ending);
         };
         let system = |error| RunError::System { operation: "starting a thread for events", error };
-        std::thread::Builder::new().name("gapless-events".to_owned()).spawn(tell).map_err(system)?;
-        Ok((Self { events, dropped: 0 }, Told(Mutex::new(ended))))
+        std::thread::Builder::new().name("gapless-events".to_owned()).spawn(run).map_err(system)?;
+        Ok((Self { events, dropped: 0 }, ReporterEnd(Mutex::new(ended))))
     }
 
     /// Tells an event, if there is room for it.
-    pub(super) fn tell(&mut self, event: BridgeEvent) {
+    pub(super) fn report(&mut self, event: BridgeEvent) {
         if self.dropped > 0 && self.events.try_send(BridgeEvent::Dropped { events: self.dropped }).is_ok() {
             self.dropped = 0;
         }
@@ -47,8 +49,8 @@ impl Teller {
     }
 }
 
-impl Told {
-    /// Waits until all events are told, for `timeout` at most. The teller is to be dropped before.
+impl ReporterEnd {
+    /// Waits until all events are told, for `timeout` at most. The reporter is to be dropped before.
     pub(super) fn wait(&self, timeout: Duration) {
         let ended = self.0.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(timeout);
         if ended == Err(RecvTimeoutError::Timeout) {
@@ -66,21 +68,21 @@ mod tests {
     fn a_full_pipe_stops_nothing() {
         let (open_pipe, pipe) = channel::<()>();
         let (printed, lines) = channel();
-        let (mut teller, told) = Teller::start(move |event| {
+        let (mut reporter, end) = Reporter::start(move |event| {
             let _open = pipe.recv();
             printed.send(event.clone()).unwrap();
         })
         .unwrap();
         let sent = WAITING_MAX as u64 + 100;
-        (0..sent).for_each(|_| teller.tell(BridgeEvent::Notice(Notice::BrokerBack)));
-        told.wait(Duration::from_millis(1));
+        (0..sent).for_each(|_| reporter.report(BridgeEvent::Notice(Notice::BrokerBack)));
+        end.wait(Duration::from_millis(1));
         drop(open_pipe);
         // One is with the thread, or still waits.
         let first: Vec<_> = (0..WAITING_MAX).map(|_| lines.recv().unwrap()).collect();
         assert!(first.iter().all(|event| *event == BridgeEvent::Notice(Notice::BrokerBack)));
-        teller.tell(BridgeEvent::Notice(Notice::Serving));
-        drop(teller);
-        told.wait(gapless_testkit::wait::PATIENCE);
+        reporter.report(BridgeEvent::Notice(Notice::Serving));
+        drop(reporter);
+        end.wait(gapless_testkit::wait::PATIENCE);
         let rest: Vec<_> = lines.iter().collect();
         let dropped: u64 =
             rest.iter().map(|event| if let BridgeEvent::Dropped { events } = event { *events } else { 0 }).sum();
