@@ -39,6 +39,7 @@ impl fmt::Display for Counters {
         let words = [
             (self.repeated_records, "read before"),
             (self.malformed_records, "that break the protocol"),
+            (self.unreadable_records, "that no client can read"),
             (self.other_protocol, "of another version of the protocol"),
             (self.repeated_requests, "requests that were sent twice"),
             (self.discarded_requests, "requests to an earlier incarnation"),
