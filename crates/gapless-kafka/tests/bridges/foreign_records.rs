@@ -118,13 +118,14 @@ fn another_version_is_refused() {
         wait_for_route: Some(PATIENCE),
         ..CallOptions::default()
     };
-    let call = caller.start_with(Work::Name, &options);
+    // A call that waits for its route goes on while its caller waits.
+    let call = std::thread::spawn(move || caller.call_with(Work::Name, &options));
     let request = read(&broker, "test.inbox.future", names::KIND, "request");
     assert!(request.contains("gapless-route: work/future"), "{request}");
     send(&producer, PRESENCE, &[lease_of_future(2)]);
     let told = bridge.until_event("bad_lease: ");
     assert!(told.contains("bridge future") && BOTH_VERSIONS.iter().all(|words| told.contains(words)), "{told}");
-    let error = call.wait().unwrap_err();
+    let error = call.join().expect("the call ends").unwrap_err();
     let words = error.to_string();
     assert!(matches!(error, CallError::Unknown { .. }), "{words}");
     assert!(BOTH_VERSIONS.iter().all(|version| words.contains(version)), "{words}");
