@@ -52,11 +52,29 @@ struct Unfinished {
     is_of_bridge: bool,
 }
 
+/// Pause before the second repetition of a reply that could not be sent, half of it, ns; each is twice the one before.
+const PAUSE_NS: u64 = 125_000_000;
+/// Repetitions of a reply that could not be sent: for half a minute.
+const ATTEMPTS_MAX: u32 = 8;
+/// Replies that wait for their repetition at most.
+const UNSENT_MAX: usize = 4_096;
+
 /// A reply of which the producer has not said everything.
 #[derive(Debug)]
 struct Sent {
     address: Address,
     pending: u32,
+    /// Of a reply that is sent again: its records, and the number of the attempt.
+    again: Option<(Vec<Record>, u32)>,
+}
+
+/// A reply that could not be sent, and is sent again after a pause.
+#[derive(Debug)]
+struct Unsent {
+    due_ns: u64,
+    address: Address,
+    records: Vec<Record>,
+    attempt: u32,
 }
 
 /// Requests to this domain.
@@ -76,6 +94,8 @@ pub(crate) struct CallsIn {
     /// Requests in flight of each route.
     by_route: HashMap<String, u32>,
     sent: HashMap<u64, Sent>,
+    /// In no order: there are few.
+    unsent: Vec<Unsent>,
     last_reply: u64,
     is_stopping: bool,
 }
@@ -136,6 +156,7 @@ impl CallsIn {
             loads: HashMap::new(),
             by_route: HashMap::new(),
             sent: HashMap::new(),
+            unsent: Vec::new(),
             last_reply: 0,
             is_stopping: false,
         }
@@ -151,7 +172,8 @@ impl CallsIn {
     }
 
     pub(crate) fn next_expiry_ns(&self) -> Option<u64> {
-        self.unfinished.next_expiry_ns()
+        let unsent_ns = self.unsent.iter().map(|unsent| unsent.due_ns).min();
+        unsent_ns.into_iter().chain(self.unfinished.next_expiry_ns()).min()
     }
 
     /// Requests in flight of a route.
@@ -286,24 +308,46 @@ impl CallsIn {
             }
             return;
         };
-        let Some(Sent { address, .. }) = self.sent.remove(&reply) else { return };
-        turn.counters.lost_replies += 1;
-        // One attempt more: no second one is made for it. A short record may pass where a long one did not.
-        let reason = format!("the reply could not be sent: {reason}");
-        let is_too_long = certainty == Certainty::TooLong;
-        if let Some(Seen::Ended(Some(records))) = self.kept(&address).filter(|_| !is_too_long) {
-            // A program has no leases by which it would know that the broker was away: it waits still.
-            records.iter().for_each(|record| send(&address, record.clone(), Token::Control, turn.effects));
+        let Some(Sent { address, again, .. }) = self.sent.remove(&reply) else { return };
+        if let Some((records, attempt)) = again {
+            if attempt < ATTEMPTS_MAX && self.unsent.len() < UNSENT_MAX {
+                let due_ns = turn.now_ns + (PAUSE_NS << attempt);
+                self.unsent.push(Unsent { due_ns, address, records, attempt: attempt + 1 });
+            }
             return;
         }
-        let ended = if is_too_long { Ended::BadMessage { reason } } else { Ended::unknown(reason) };
-        let record = reply_record(turn.writer, &address, &ReplyHead::Ended, None, ended.to_json());
-        send(&address, record, Token::Control, turn.effects);
+        turn.counters.lost_replies += 1;
+        // A short record may pass where a long one did not.
+        let reason = format!("the reply could not be sent: {reason}");
+        let is_too_long = certainty == Certainty::TooLong;
+        let records = match self.kept(&address) {
+            // A program has no leases by which it would know that the broker was away: it waits still.
+            Some(Seen::Ended(Some(records))) if !is_too_long => records.clone(),
+            _ => {
+                let ended = if is_too_long { Ended::BadMessage { reason } } else { Ended::unknown(reason) };
+                vec![reply_record(turn.writer, &address, &ReplyHead::Ended, None, ended.to_json())]
+            }
+        };
+        self.send_again(address, records, 1, turn);
+    }
+
+    fn send_again(&mut self, address: Address, records: Vec<Record>, attempt: u32, turn: &mut Turn<'_>) {
+        self.last_reply += 1;
+        for record in &records {
+            send(&address, record.clone(), Token::Reply(self.last_reply), turn.effects);
+        }
+        let pending = records.len() as u32;
+        self.sent.insert(self.last_reply, Sent { address, pending, again: Some((records, attempt)) });
     }
 
     /// Ends requests whose segments have not come in time.
     pub(crate) fn expire(&mut self, turn: &mut Turn<'_>) {
         self.known.expire(turn.now_ns);
+        for Unsent { address, records, attempt, .. } in
+            self.unsent.extract_if(.., |unsent| unsent.due_ns <= turn.now_ns).collect::<Vec<_>>()
+        {
+            self.send_again(address, records, attempt, turn);
+        }
         if self.unfinished.is_empty() {
             return;
         }
@@ -449,7 +493,7 @@ impl CallsIn {
         self.last_reply += 1;
         let reply = self.last_reply;
         let segments = split(payload, self.limits.segment_bytes);
-        self.sent.insert(reply, Sent { address: address.clone(), pending: segments.len() as u32 });
+        self.sent.insert(reply, Sent { address: address.clone(), pending: segments.len() as u32, again: None });
         let mut records = Vec::new();
         for (place, bytes) in segments {
             let record = reply_record(turn.writer, address, &head, place, bytes);

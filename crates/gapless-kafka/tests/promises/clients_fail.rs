@@ -194,7 +194,7 @@ fn too_long_records_are_bad_messages() {
     assert!(
         matches!(world.ended(asked), Ended::BadMessage { reason } if reason.starts_with("the broker does not take"))
     );
-    world.too_long = Some(|record| matches!(record.token, Token::Reply(_)));
+    world.too_long = Some(|record| record.record.headers.contains(&("gapless-status".into(), b"reply".to_vec())));
     let answered = world.call(0, "hello", Some(1_000));
     world.run_for(100 * MS);
     assert!(matches!(world.ended(answered), Ended::BadMessage { reason } if reason.contains("could not be sent")));
@@ -247,4 +247,17 @@ fn deadlines_of_senders_are_of_the_append() {
     world.run_for(100 * MS);
     let left: Vec<_> = world.bridges[1].started.iter().map(|call| call.timeout.unwrap().as_millis()).collect();
     assert!(left.len() == 2 && left.iter().all(|left_ms| (490..=500).contains(left_ms)), "{left:?}");
+}
+
+#[test]
+fn an_unsent_ending_is_sent_again() {
+    let mut world = World::of(12, &["a", "b"]);
+    let number = world.call(0, "sleep 100", None);
+    world.run_for(50 * MS);
+    world.mute = Some(1);
+    world.run_for(2 * SECOND);
+    world.mute = None;
+    world.run_for(3 * SECOND);
+    assert!(matches!(world.ended(number), Ended::Unknown { reason, .. } if reason.contains("could not be sent")));
+    check_calls(&mut world);
 }
