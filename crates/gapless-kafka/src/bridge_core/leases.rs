@@ -26,7 +26,7 @@ impl BridgeCore {
         let sender = sender.map(|(sender, _)| sender);
         let Some(json) = record.payload else {
             if let Some(peer) = self.peers.read_tombstone(&name, sender.as_ref()) {
-                effects.push(Effect::Notice(Notice::PeerStopped { bridge: name.clone() }));
+                self.notice(Notice::PeerStopped { bridge: name.clone() }, effects);
                 self.lose_peer(peer, &format!("bridge {name} has stopped"), effects);
             }
             return;
@@ -67,7 +67,7 @@ impl BridgeCore {
     }
 
     pub(super) fn notice(&self, notice: Notice, effects: &mut Vec<Effect>) {
-        // Bridges that were there before are named once it is known that they are there still.
+        // Of what was there before, the bridges that are there still are named when this one serves.
         if self.is_joined() {
             effects.push(Effect::Notice(notice));
         }
@@ -76,8 +76,8 @@ impl BridgeCore {
     pub(super) fn refuse_lease(&mut self, name: &str, bad: &BadLease, effects: &mut Vec<Effect>) {
         let (bridge, reason) = (name.to_owned(), bad.to_string());
         let words = format!("bridge {bridge} is not used any more: {reason}");
-        // Named once, and not with each renewal.
-        if self.refused_leases.get(name) != Some(&reason) && self.refused_leases.len() < PEERS_MAX {
+        // Named once, and not with each renewal; of those that were there before, the ones that are renewed.
+        if self.is_joined() && self.refused_leases.get(name) != Some(&reason) && self.refused_leases.len() < PEERS_MAX {
             self.refused_leases.insert(bridge.clone(), reason.clone());
             effects.push(Effect::Notice(Notice::BadLease { bridge, reason }));
         }

@@ -4,6 +4,7 @@ use super::{BridgeCore, Phase, Topic};
 use crate::broker_time::BrokerTime;
 use crate::calls_out::Appended;
 use crate::effects::{Effect, Notice, Token};
+use crate::peers::PeerState;
 
 /// The end of a topic, as far as it was read.
 #[derive(Debug, Default)]
@@ -130,6 +131,10 @@ impl BridgeCore {
             // Bridges that have gone without a word are no news.
             self.peers.expire(now_ns);
             effects.push(Effect::Notice(Notice::Serving));
+            for peer in self.peers.iter().filter(|peer| peer.state == PeerState::Alive) {
+                let (bridge, machine) = (peer.id.name.to_string(), self.peers.machine(&peer.id.name).to_owned());
+                effects.push(Effect::Notice(Notice::PeerBegan { bridge, machine }));
+            }
             self.update_routes(effects);
         }
         if let Some(lost_ns) = self.broker.lost_ns
