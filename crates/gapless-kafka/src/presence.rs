@@ -82,7 +82,7 @@ pub struct OfferedInstance {
     /// Identity, the same in every domain.
     #[serde(with = "digits")]
     pub identity: u64,
-    /// Name of its process, for people.
+    /// Name and number of its process, for people.
     #[serde(default)]
     pub name: String,
     /// Threads or tasks that serve it; 0 where that is not known.

@@ -38,7 +38,7 @@ fn offered(known: Vec<KnownRoute>) -> Vec<OfferedRoute> {
         let Some((request, reply)) = copy.types.filter(|_| is_there && copy.stands_for.is_empty()) else { continue };
         let instance = OfferedInstance {
             identity: copy.identity,
-            name: copy.process_name.unwrap_or_default(),
+            name: format!("{} {}", copy.process_name.as_deref().unwrap_or("process"), copy.process_id),
             workers: copy.workers,
             is_open: copy.state == KnownRouteState::Open,
         };

@@ -72,7 +72,7 @@ fn read(broker: &KafkaBroker, topic: &str, name: &str, value: &str) -> String {
     until_some("the record", || {
         let Some(ConsumerEvent::Record(record)) = reader.take() else { return None };
         let headers = record.headers().unwrap_or_default();
-        let is_meant = headers.iter().any(|header| *header == (name.as_bytes(), Some(value.as_bytes())));
+        let is_meant = headers.contains(&(name.as_bytes(), Some(value.as_bytes())));
         let headers = headers.iter().map(|(name, value)| {
             format!("{}: {}\n", String::from_utf8_lossy(name), String::from_utf8_lossy(value.unwrap_or_default()))
         });
