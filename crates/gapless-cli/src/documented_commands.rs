@@ -101,6 +101,10 @@ fn check<'a>(program: &Command, words: impl Iterator<Item = &'a str>) -> Result<
             }
         } else if let Some(next) = at.find_subcommand(word) {
             at = next;
+            if at.get_arguments().any(|argument| argument.is_hide_set() && argument.is_trailing_var_arg_set()) {
+                // The command is not built in.
+                return Ok(());
+            }
             options_of(at, &mut options);
         } else if at.has_subcommands() {
             if word.starts_with(|c: char| c.is_ascii_lowercase()) {

@@ -52,9 +52,9 @@ struct Unfinished {
     is_of_bridge: bool,
 }
 
-/// Pause before the second repetition of a reply that could not be sent, half of it, ns; each is twice the one before.
+/// Half of the pause before the second repetition of a reply that could not be sent, ns; each pause is twice the one before.
 const PAUSE_NS: u64 = 125_000_000;
-/// Repetitions of a reply that could not be sent: for half a minute.
+/// Repetitions of a reply that could not be sent, in half a minute.
 const ATTEMPTS_MAX: u32 = 8;
 /// Replies that wait for their repetition at most.
 const UNSENT_MAX: usize = 4_096;
