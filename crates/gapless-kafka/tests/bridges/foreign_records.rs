@@ -240,10 +240,11 @@ fn any_bytes_are_counted(random: &mut Random) {
         let leases: Vec<_> = (0..100).map(|_| any_lease(random)).collect();
         send(&producer, PRESENCE, &leases);
     }
-    traffic.go_on(50);
+    // A lease that cannot be read takes the routes away until the next one.
     here.until_answered_by("one");
+    traffic.go_on(50);
     let kinds = traffic.end(&mut notes);
-    assert!(kinds["reply"] >= 50, "{kinds:?}");
+    assert!(kinds["reply"] >= 20, "{kinds:?}");
     for bridge in [bridge, other] {
         let told = bridge.stop();
         let counted = told.iter().rfind(|event| event.starts_with("ignored: ")).expect("they are counted");
