@@ -69,7 +69,9 @@ fn a_follower_sees_each_line_over_rotations() {
     let text = String::from_utf8(text).unwrap();
     let numbers = text.lines().filter_map(|line| line.strip_prefix("line ")?.split(' ').next()?.parse::<u64>().ok());
     let numbers: Vec<u64> = numbers.collect();
-    assert!(numbers.len() > 1000 && numbers.iter().copied().eq(0..numbers.len() as u64), "each once");
+    // On a busy machine the first lines lie in a file that was rotated before the follower began.
+    let gap = numbers.windows(2).find(|pair| pair[0] + 1 != pair[1]);
+    assert!(numbers.len() > 1000 && gap.is_none(), "{} lines from {:?} on, {gap:?}", numbers.len(), numbers.first());
     until("its log is below its limit", || length(&log) < BYTES_MAX);
     down(&place);
 }
