@@ -152,7 +152,7 @@ impl std::fmt::Display for BridgeEvent {
             }
             Self::Ignored(counters) => write!(f, "ignored records: {counters}"),
             Self::Dropped { events } => {
-                write!(f, "{events} events are not on_event: those before them were not taken in time")
+                write!(f, "{events} events are not shown: those before them were not taken in time")
             }
         }
     }

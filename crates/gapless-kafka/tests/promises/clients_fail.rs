@@ -7,17 +7,6 @@ use gapless_kafka::outcome::Ended;
 use gapless_kafka::record::names::BridgeId;
 use gapless_kafka::record::{ReplyHead, RequestHead, Writer};
 
-/// Every bridge calls every other one.
-#[track_caller]
-fn check_calls(world: &mut World) {
-    for (caller, by) in [(0, "b"), (1, "a")] {
-        let number = world.call(caller, "hello", Some(1_000));
-        world.run_for(SECOND);
-        assert!(world.reply(number).ends_with(&format!("by {by}")));
-    }
-    world.check();
-}
-
 #[test]
 fn an_unreadable_inbox_is_left_behind() {
     let mut world = World::of(1, &["a", "b"]);
@@ -32,7 +21,7 @@ fn an_unreadable_inbox_is_left_behind() {
     assert!(world.bridges[1].notices.iter().any(is_told));
     assert_eq!(world.bridges[1].core.counters().unreadable_records, 1);
     world.run_for(2 * SECOND);
-    check_calls(&mut world);
+    world.check_calls();
 }
 
 #[test]
@@ -61,11 +50,11 @@ fn a_stuck_reader_is_opened_again() {
     world.bridges[1].stop_reading();
     world.run_for(12 * SECOND);
     assert_ne!(*world.bridges[1].core.id(), first, "it has begun again");
-    check_calls(&mut world);
+    world.check_calls();
     world.bridges[0].stop_reading_leases();
     world.run_for(12 * SECOND);
     assert_eq!((world.bridges[0].skips, world.bridges[1].skips), (1, 0));
-    check_calls(&mut world);
+    world.check_calls();
 }
 
 #[test]
@@ -105,7 +94,7 @@ fn an_outage_opens_no_reader_again() {
         world.run_for(2 * SECOND);
     }
     assert_eq!((incarnations(&world), world.bridges[0].skips), (before, 0));
-    check_calls(&mut world);
+    world.check_calls();
 }
 
 #[test]
@@ -127,7 +116,7 @@ fn a_stalled_producer_holds_requests() {
     assert!(matches!(world.ended(first), Ended::Unknown { reason, .. } if reason.contains("purged")));
     world.is_broker_down = false;
     world.run_for(4 * SECOND);
-    check_calls(&mut world);
+    world.check_calls();
     assert!([first, held, given_up, brief].iter().all(|number| !world.handled.contains_key(number)));
 }
 
@@ -162,7 +151,7 @@ fn held_requests_go_with_the_time_left() {
     assert!((2_500..2_610).contains(&left_ms), "{left_ms}");
     assert_eq!((started.len(), started[1].timeout), (2, None));
     // No report of the unwilling one is waited for.
-    check_calls(&mut world);
+    world.check_calls();
 }
 
 #[test]
@@ -199,7 +188,7 @@ fn too_long_records_are_bad_messages() {
     world.run_for(100 * MS);
     assert!(matches!(world.ended(answered), Ended::BadMessage { reason } if reason.contains("could not be sent")));
     world.too_long = None;
-    check_calls(&mut world);
+    world.check_calls();
 }
 
 #[test]
@@ -259,5 +248,5 @@ fn an_unsent_ending_is_sent_again() {
     world.mute = None;
     world.run_for(3 * SECOND);
     assert!(matches!(world.ended(number), Ended::Unknown { reason, .. } if reason.contains("could not be sent")));
-    check_calls(&mut world);
+    world.check_calls();
 }

@@ -608,6 +608,17 @@ impl World {
         self.at(self.now_ns + delay_ms * MS, index, life, Event::HandlerEnds(name, outcome));
     }
 
+    /// The first two bridges, a and b, call each other, and all calls are checked.
+    #[track_caller]
+    pub fn check_calls(&mut self) {
+        for (caller, by) in [(0, "b"), (1, "a")] {
+            let number = self.call(caller, "hello", Some(1_000));
+            self.run_for(SECOND);
+            assert!(self.reply(number).ends_with(&format!("by {by}")));
+        }
+        self.check();
+    }
+
     /// Checks every call: one outcome in time, unless it was given up or its bridge was killed; nothing that is said not to have begun
     /// has begun; nothing begins twice.
     pub fn check(&self) {
