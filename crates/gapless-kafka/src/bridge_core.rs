@@ -32,7 +32,7 @@ use crate::outcome::{Ended, Outcome};
 use crate::peers::Peers;
 use crate::presence::{MarkPlace, OfferedRoute};
 use crate::record::names::{self, BridgeId};
-use crate::record::{Record, Writer, read};
+use crate::record::{Record, Writer};
 use gapless_agent::Now;
 use gapless_agent::monotonic::saturating_ns;
 use signs_of_life::{Broker, TopicEnd};
@@ -322,13 +322,10 @@ impl BridgeCore {
         }
         match topic {
             Topic::Presence => self.read_presence(record, append_time_ms, now_ns, effects),
-            Topic::Inbox => match read(&record.headers) {
-                Ok(envelope) => {
-                    let place = MarkPlace { offset, time_ms: append_time_ms };
-                    self.read_inbox(envelope, place, record.payload.unwrap_or_default(), now_ns, effects);
-                }
-                Err(malformed) => self.refuse_unread(&malformed, now_ns, effects),
-            },
+            Topic::Inbox => {
+                let place = MarkPlace { offset, time_ms: append_time_ms };
+                self.read_inbox(record, place, now_ns, effects);
+            }
         }
     }
 

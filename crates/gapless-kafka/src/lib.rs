@@ -12,6 +12,7 @@
 //! | `client` | the connection to the brokers; with the feature `kafka` |
 //! | [`bridge_core`] | [`BridgeCore`]: incarnation, mark, lease, liveness; gives each input to its part |
 //! | [`status`] | [`BridgeStatus`](status::BridgeStatus): the state of a running bridge |
+//! | [`bundles`] | [`Bundles`](bundles::Bundles): small records to one inbox, several as one record |
 //! | [`calls_in`] | requests of other bridges and programs to this domain |
 //! | [`calls_out`] | requests of this domain to other bridges |
 //! | [`peers`] | the other bridges: their leases, limits, and the choice of one for a call |
@@ -31,6 +32,7 @@
 pub mod bridge;
 pub mod bridge_core;
 pub mod broker_time;
+pub mod bundles;
 pub mod calls_in;
 pub mod calls_out;
 #[cfg(feature = "kafka")]

@@ -181,6 +181,16 @@ impl Peers {
         self.by_name.get(name).copied()
     }
 
+    /// True while calls go to the bridge.
+    pub(crate) fn is_used(&self, name: &str) -> bool {
+        self.find(name).is_some_and(|peer| self.peers[peer].state == PeerState::Alive)
+    }
+
+    /// True for another incarnation of a known bridge than the one of its last good lease.
+    pub(crate) fn is_other_life(&self, sender: &BridgeId) -> bool {
+        self.find(&sender.name).is_some_and(|peer| self.peers[peer].id != *sender)
+    }
+
     /// A lease was read that is `age_ns` old.
     pub(crate) fn read_lease(&mut self, name: &str, lease: Lease, at: LeaseTime) -> LeaseNews {
         let good_ns = (lease.lease_ms * 1_000_000).saturating_sub(at.age_ns);

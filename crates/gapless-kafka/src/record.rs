@@ -3,12 +3,14 @@
 //! | module | what lives there |
 //! |---|---|
 //! | [`names`] | names of headers, bridges and topics |
+//! | `bundle` | several records as one |
 //! | `fields` | texts of headers: numbers, types, encodings |
 //! | `reading` | from a record's headers to an [`Envelope`], with a limit for each |
 //! | `writing` | [`Writer`] |
 //!
 //! `docs/protocols/kafka.md` lists every header. Foreign bytes never reach anything above without these checks.
 
+pub(crate) mod bundle;
 mod fields;
 pub mod names;
 mod reading;
@@ -97,6 +99,8 @@ pub enum Content {
     Cancel,
     /// A bridge begins to read its inbox here. The text says where it runs.
     Mark(String),
+    /// Several records, which the payload has.
+    Bundle,
     /// A sign of life is asked for.
     Ping,
     /// The answer to a ping.

@@ -5,6 +5,7 @@ use super::ready::{Ready, Source};
 use super::topics::{OwnTopics, Prepared, prepare_topics};
 use super::{BridgeEvent, RunError};
 use crate::bridge_core::{Input, ReadRecord, Topic};
+use crate::bundles::{Bundles, Departure};
 use crate::calls_out::{Appended, Certainty, NotAppended};
 use crate::client::{
     BrokerError, Connection, Consumer, ConsumerEvent, ConsumerOptions, Delivery, ErrorKind, Outgoing, Persistence,
@@ -30,6 +31,9 @@ pub(super) struct Broker {
     /// The producer was opened once, and the core was started then.
     has_opened: bool,
     producer: Option<Producer>,
+    bundles: Bundles,
+    /// Records to be handed to the producer; empty between calls.
+    departures: Vec<Departure>,
     /// A producer that is of no use any more, until all of its records have their reports.
     failed: Option<Producer>,
     inbox: Option<Consumer>,
@@ -59,6 +63,8 @@ impl Broker {
             topics,
             has_opened: false,
             producer: None,
+            bundles: Bundles::default(),
+            departures: Vec::new(),
             failed: None,
             inbox: None,
             presence: None,
@@ -162,7 +168,10 @@ impl Broker {
     }
 
     /// Withdraws the records that were not sent yet: their reports say so. Those on their way go on.
-    pub(super) fn purge_queue(&self) {
+    pub(super) fn purge_queue(&mut self, into: &mut VecDeque<Input>) {
+        for token in self.bundles.withdraw() {
+            into.push_back(lost(token, Certainty::Absent, "it waited in the bridge".to_owned()));
+        }
         self.producer.iter().for_each(Producer::withdraw);
     }
 
@@ -214,18 +223,44 @@ impl Broker {
         Ok(())
     }
 
-    /// Hands a record over. An input if it is lost at once.
-    pub(super) fn send(&self, outgoing: &OutgoingRecord) -> Option<Input> {
-        let OutgoingRecord { token, topic, record, .. } = outgoing;
+    /// Sends a record, or lets it wait for the end of the turn. Inputs for those that are lost at once.
+    pub(super) fn send(&mut self, outgoing: OutgoingRecord, into: &mut VecDeque<Input>) {
+        self.bundles.add(outgoing, &mut self.departures);
+        self.hand_over(into);
+    }
+
+    /// The turn is over: sends the records that have waited for it.
+    pub(super) fn send_waiting(&mut self, into: &mut VecDeque<Input>) {
+        self.bundles.depart(&mut self.departures);
+        self.hand_over(into);
+    }
+
+    fn hand_over(&mut self, into: &mut VecDeque<Input>) {
+        for departure in std::mem::take(&mut self.departures) {
+            if let Err(NotAppended { certainty, reason }) = self.produce(&departure) {
+                let tokens = self.bundles.reported(departure.name);
+                into.extend(tokens.into_iter().map(|token| lost(token, certainty, reason.clone())));
+            }
+        }
+    }
+
+    /// Hands a record to the producer.
+    ///
+    /// # Errors
+    /// It is lost at once, and no report follows.
+    fn produce(&self, departure: &Departure) -> Result<(), NotAppended> {
+        let Departure { name, topic, record } = departure;
         let headers: Vec<(&str, &[u8])> = record.headers.iter().map(|(name, value)| (&**name, &**value)).collect();
         let (key, payload) = (record.key.as_deref(), record.payload.as_deref());
         let Some(producer) = &self.producer else {
-            return Some(lost(*token, Certainty::Absent, "the client of the broker begins anew".to_owned()));
+            let reason = "the client of the broker begins anew".to_owned();
+            return Err(NotAppended { certainty: Certainty::Absent, reason });
         };
         let outgoing = Outgoing { topic, key, payload, headers: &headers };
-        let error = producer.send(&outgoing, token.to_number() as usize).err()?;
-        let certainty = if error.kind == ErrorKind::TooLarge { Certainty::TooLong } else { Certainty::Absent };
-        Some(lost(*token, certainty, error.to_string()))
+        producer.send(&outgoing, *name as usize).map_err(|error| {
+            let certainty = if error.kind == ErrorKind::TooLarge { Certainty::TooLong } else { Certainty::Absent };
+            NotAppended { certainty, reason: error.to_string() }
+        })
     }
 
     /// Whether records have no report yet: of reports nobody tells.
@@ -265,11 +300,12 @@ impl Broker {
                 count += 1;
                 match event {
                     ProducerEvent::Delivery(delivery) => {
-                        let is_mark = matches!(Token::of_number(delivery.token as u64), Token::Mark(_));
+                        let tokens = self.bundles.reported(delivery.token as u64);
+                        let is_mark = matches!(tokens[..], [Token::Mark(_)]);
                         lacks_inbox |= is_mark
                             && delivery.error.as_ref().is_some_and(|error| error.kind == ErrorKind::UnknownTopic);
                         refusals.extend(delivery.error.clone());
-                        into.push_back(delivered(delivery));
+                        into.extend(tokens.into_iter().map(|token| delivered(token, &delivery)));
                     }
                     ProducerEvent::Trouble(error) => {
                         self.has_failed |= error.is_fatal && is_current;
@@ -374,7 +410,9 @@ impl Broker {
     }
 
     /// Waits until what was sent is acknowledged, for `timeout` at most: the last step of an end.
-    pub(super) fn flush(&self, timeout: Duration) {
+    pub(super) fn flush(&mut self, timeout: Duration) {
+        self.bundles.depart_all(&mut self.departures);
+        self.hand_over(&mut VecDeque::new());
         let flushed = self.producer.as_ref().map_or(Ok(()), |producer| producer.flush(timeout));
         if let Err(error) = flushed {
             tracing::warn!(%error, "records of this bridge may be lost at its end");
@@ -396,13 +434,13 @@ fn lost(token: Token, certainty: Certainty, reason: String) -> Input {
     Input::Delivered { token, result: Err(NotAppended { certainty, reason }) }
 }
 
-fn delivered(delivery: Delivery) -> Input {
-    let Delivery { token, persistence, offset, append_time_ms, error } = delivery;
-    let token = Token::of_number(token as u64);
-    match (persistence, offset) {
+/// The report on one of the records of a departure.
+fn delivered(token: Token, delivery: &Delivery) -> Input {
+    let Delivery { persistence, offset, error, .. } = delivery;
+    match (*persistence, *offset) {
         // The place is not known where the first acknowledgement was lost: no call is behind a mark then, and a mark is written again.
         (Persistence::Persisted, offset) if offset.is_some() || !matches!(token, Token::Mark(_)) => {
-            let (offset, append_time_ms) = (offset.unwrap_or(-1), append_time_ms.unwrap_or(-1));
+            let (offset, append_time_ms) = (offset.unwrap_or(-1), delivery.append_time_ms.unwrap_or(-1));
             Input::Delivered { token, result: Ok(Appended { offset, append_time_ms }) }
         }
         (persistence, _) => {
@@ -414,7 +452,7 @@ fn delivered(delivery: Delivery) -> Input {
                 Some(ErrorKind::NotAuthorized) => Certainty::Absent,
                 _ => Certainty::Doubtful,
             };
-            let reason = error.map_or_else(|| "without an acknowledgement".to_owned(), |error| error.to_string());
+            let reason = error.as_ref().map_or_else(|| "without an acknowledgement".to_owned(), |error| error.to_string());
             lost(token, certainty, reason)
         }
     }
@@ -462,7 +500,7 @@ mod tests {
             (ErrorKind::Discarded, Certainty::Doubtful),
             (ErrorKind::UnknownTopic, Certainty::Doubtful),
         ] {
-            let Input::Delivered { result: Err(NotAppended { certainty, .. }), .. } = delivered(lost(kind)) else {
+            let Input::Delivered { result: Err(NotAppended { certainty, .. }), .. } = delivered(token, &lost(kind)) else {
                 panic!("{kind:?} is no loss")
             };
             assert_eq!(certainty, expected, "{kind:?}");
@@ -478,7 +516,7 @@ mod tests {
             append_time_ms: None,
             error: None,
         };
-        let is_appended = |token| matches!(delivered(appended(token)), Input::Delivered { result: Ok(_), .. });
+        let is_appended = |token| matches!(delivered(token, &appended(token)), Input::Delivered { result: Ok(_), .. });
         assert!(is_appended(Token::Request(RequestId(7))) && !is_appended(Token::Mark(1)));
     }
 
@@ -505,8 +543,10 @@ mod tests {
     }
 
     fn ping(broker: &mut Broker) -> Option<Input> {
-        let record = record::Record::default();
-        broker.send(&OutgoingRecord { token: Token::Ping, topic: "test.inbox.a".into(), record, begins: None })
+        let (record, mut inputs) = (record::Record::default(), VecDeque::new());
+        let outgoing = OutgoingRecord { token: Token::Ping, topic: "test.inbox.a".into(), record, begins: None };
+        broker.send(outgoing, &mut inputs);
+        inputs.pop_front()
     }
 
     #[test]

@@ -224,17 +224,22 @@ impl Running {
             // Nobody was told of this bridge yet.
             return Ok(self.has_asked_to_stop.then_some(Ok(())));
         }
-        while let Some(input) = self.inputs.pop_front() {
-            let mut effects = std::mem::take(&mut self.effects);
-            self.core.handle(input, now(), &mut effects);
-            for effect in effects.drain(..) {
-                if let Some(ended) = self.perform(effect)? {
-                    return Ok(Some(ended));
+        loop {
+            while let Some(input) = self.inputs.pop_front() {
+                let mut effects = std::mem::take(&mut self.effects);
+                self.core.handle(input, now(), &mut effects);
+                for effect in effects.drain(..) {
+                    if let Some(ended) = self.perform(effect)? {
+                        return Ok(Some(ended));
+                    }
                 }
+                self.effects = effects;
             }
-            self.effects = effects;
+            self.broker.send_waiting(&mut self.inputs);
+            if self.inputs.is_empty() {
+                return Ok(None);
+            }
         }
-        Ok(None)
     }
 
     /// Does an effect. The end of the bridge if that is the effect.
@@ -244,8 +249,8 @@ impl Running {
             Effect::ReadInbox { offset } => self.broker.read_inbox(offset)?,
             Effect::ReopenInbox { reason } => self.broker.reopen_inbox(reason, now().monotonic_ns),
             Effect::SkipLeases => self.broker.skip_leases(now().monotonic_ns),
-            Effect::PurgeQueue => self.broker.purge_queue(),
-            Effect::Send(outgoing) => self.send(&outgoing),
+            Effect::PurgeQueue => self.broker.purge_queue(&mut self.inputs),
+            Effect::Send(outgoing) => self.send(outgoing),
             Effect::Start(incoming) => self.inputs.extend(self.calls.start(&self.domain, incoming)),
             Effect::Cancel(call) => self.calls.cancel(call),
             Effect::End { request, outcome } => self.relays.end(request, outcome),
@@ -264,7 +269,7 @@ impl Running {
         Ok(None)
     }
 
-    fn send(&mut self, outgoing: &OutgoingRecord) {
+    fn send(&mut self, outgoing: OutgoingRecord) {
         if self.given_up == Some(outgoing.token) {
             return;
         }
@@ -274,7 +279,7 @@ impl Running {
             self.given_up = Some(outgoing.token);
             return;
         }
-        self.inputs.extend(self.broker.send(outgoing));
+        self.broker.send(outgoing, &mut self.inputs);
     }
 
     /// Tells the operator, and notes it for the status.

@@ -7,10 +7,36 @@ use crate::effects::{BridgeError, Effect, Notice, Token};
 use crate::outcome::Ended;
 use crate::presence::MarkPlace;
 use crate::record::names::{self, BridgeId};
-use crate::record::{Content, Envelope, Malformed};
+use crate::record::{Content, Envelope, Malformed, Record, bundle, read};
 
 impl BridgeCore {
-    pub(super) fn read_inbox(
+    /// A record of the inbox, or several in one.
+    pub(super) fn read_inbox(&mut self, record: Record, place: MarkPlace, now_ns: u64, effects: &mut Vec<Effect>) {
+        let Record { headers, payload, .. } = record;
+        let payload = payload.unwrap_or_default();
+        match read(&headers) {
+            Ok(Envelope { content: Content::Bundle, .. }) => self.read_bundle(&payload, place, now_ns, effects),
+            Ok(envelope) => self.read_one(envelope, place, payload, now_ns, effects),
+            Err(malformed) => self.refuse_unread(&malformed, now_ns, effects),
+        }
+    }
+
+    fn read_bundle(&mut self, payload: &[u8], place: MarkPlace, now_ns: u64, effects: &mut Vec<Effect>) {
+        for record in bundle::read(payload) {
+            let Ok(Record { headers, payload, .. }) = record else {
+                self.counters.malformed_records += 1;
+                return;
+            };
+            match read(&headers) {
+                // A mark has an offset of its own.
+                Ok(Envelope { content: Content::Bundle | Content::Mark(_), .. }) => self.counters.malformed_records += 1,
+                Ok(envelope) => self.read_one(envelope, place, payload.unwrap_or_default(), now_ns, effects),
+                Err(malformed) => self.refuse_unread(&malformed, now_ns, effects),
+            }
+        }
+    }
+
+    fn read_one(
         &mut self,
         envelope: Envelope,
         place: MarkPlace,
@@ -85,7 +111,7 @@ impl BridgeCore {
                     self.send(Token::Control, &topic.into(), record, effects);
                 }
             }
-            Content::Mark(_) | Content::Pong => {}
+            Content::Bundle | Content::Mark(_) | Content::Pong => {}
         }
     }
 

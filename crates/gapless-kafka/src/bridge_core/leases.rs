@@ -33,7 +33,15 @@ impl BridgeCore {
         };
         let lease = match Lease::read(&json) {
             Ok(lease) => lease,
-            Err(bad) => return self.refuse_lease(&name, &bad, effects),
+            Err(bad) => {
+                let is_successor = sender.as_ref().is_some_and(|sender| self.peers.is_other_life(sender));
+                if self.peers.is_used(&name) && !is_successor {
+                    // Foreign bytes: the last good lease holds as long as it would without them.
+                    self.counters.malformed_records += 1;
+                    return;
+                }
+                return self.refuse_lease(&name, &bad, effects);
+            }
         };
         self.refused_leases.remove(&name);
         let is_as_before = self.peers.offers_as(&name, &lease);

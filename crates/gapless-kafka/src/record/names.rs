@@ -9,7 +9,7 @@ pub const APPLICATION_PREFIX: &str = "h-";
 
 /// Version of the protocol, decimal; 1 without it.
 pub const PROTOCOL: &str = "gapless-protocol";
-/// Kind of the record: `request`, `reply`, `cancel`, `mark`, `ping`, `pong`, `discarded`.
+/// Kind of the record: `request`, `reply`, `cancel`, `bundle`, `mark`, `ping`, `pong`, `discarded`.
 pub const KIND: &str = "gapless-kind";
 /// Text by which a reply finds its request.
 pub const CORRELATION: &str = "gapless-correlation";

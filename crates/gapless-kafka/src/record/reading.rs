@@ -104,16 +104,18 @@ enum Kind {
     Request,
     Reply,
     Cancel,
+    Bundle,
     Mark,
     Ping,
     Pong,
     Discarded,
 }
 
-const KINDS: [(&str, Kind); 7] = [
+const KINDS: [(&str, Kind); 8] = [
     ("request", Kind::Request),
     ("reply", Kind::Reply),
     ("cancel", Kind::Cancel),
+    ("bundle", Kind::Bundle),
     ("mark", Kind::Mark),
     ("ping", Kind::Ping),
     ("pong", Kind::Pong),
@@ -145,7 +147,7 @@ pub fn read(headers: &[Header]) -> Result<Envelope, Malformed> {
         let address = is_of_call.then(|| address.clone());
         Malformed { reason, protocol: None, address, is_reply: kind == Kind::Reply }
     };
-    let needs_correlation = !matches!(kind, Kind::Mark | Kind::Ping | Kind::Pong);
+    let needs_correlation = !matches!(kind, Kind::Bundle | Kind::Mark | Kind::Ping | Kind::Pong);
     if needs_correlation && address.correlation.is_empty() {
         return Err(malformed(format!("{}: missing", names::CORRELATION)));
     }
@@ -162,6 +164,7 @@ pub fn read(headers: &[Header]) -> Result<Envelope, Malformed> {
         }
         (Kind::Reply, place) => Content::Reply(reply_head(&found).map_err(answered)?, place),
         (Kind::Cancel, _) => Content::Cancel,
+        (Kind::Bundle, _) => Content::Bundle,
         (Kind::Mark, _) => {
             let caller = found.text(names::CALLER, CALLER_LENGTH_MAX).map_err(malformed)?;
             Content::Mark(caller.unwrap_or_default().to_owned())

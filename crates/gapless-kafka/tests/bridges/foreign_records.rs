@@ -240,7 +240,6 @@ fn any_bytes_are_counted(random: &mut Random) {
         let leases: Vec<_> = (0..100).map(|_| any_lease(random)).collect();
         send(&producer, PRESENCE, &leases);
     }
-    // A lease that cannot be read takes the routes away until the next one.
     here.until_answered_by("one");
     traffic.go_on(50);
     let kinds = traffic.end(&mut notes);

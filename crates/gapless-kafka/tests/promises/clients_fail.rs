@@ -2,7 +2,7 @@
 
 use super::world::{MS, ROUTE, SECOND, World, offer};
 use gapless_kafka::bridge_core::{Input, Topic};
-use gapless_kafka::effects::{Notice, RequestId, Token};
+use gapless_kafka::effects::{Notice, RequestId};
 use gapless_kafka::outcome::Ended;
 use gapless_kafka::record::names::BridgeId;
 use gapless_kafka::record::{ReplyHead, RequestHead, Writer};
@@ -177,13 +177,13 @@ fn late_records_have_less_time() {
 #[test]
 fn too_long_records_are_bad_messages() {
     let mut world = World::of(10, &["a", "b"]);
-    world.too_long = Some(|record| matches!(record.token, Token::Request(_)));
+    world.too_long = Some(|record| record.headers.contains(&("gapless-kind".into(), b"request".to_vec())));
     let asked = world.call(0, &format!("{:3000}", "hello"), Some(1_000));
     world.run_for(100 * MS);
     assert!(
         matches!(world.ended(asked), Ended::BadMessage { reason } if reason.starts_with("the broker does not take"))
     );
-    world.too_long = Some(|record| record.record.headers.contains(&("gapless-status".into(), b"reply".to_vec())));
+    world.too_long = Some(|record| record.headers.contains(&("gapless-status".into(), b"reply".to_vec())));
     let answered = world.call(0, "hello", Some(1_000));
     world.run_for(100 * MS);
     assert!(matches!(world.ended(answered), Ended::BadMessage { reason } if reason.contains("could not be sent")));

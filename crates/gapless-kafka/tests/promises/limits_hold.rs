@@ -111,3 +111,17 @@ fn hostile_headers_change_nothing() {
     world.run_for(SECOND);
     assert!(world.reply(number).ends_with("by b"));
 }
+
+#[test]
+fn many_calls_share_records() {
+    let mut world = World::of(7, &["a", "b"]);
+    let appended = ["a", "b"].map(|name| world.records(&format!("test.inbox.{name}")).len());
+    let numbers: Vec<_> = (0..200).map(|_| world.call(0, "hello", Some(1_000))).collect();
+    world.run_for(SECOND);
+    numbers.iter().for_each(|number| assert!(world.reply(*number).ends_with("by b")));
+    for (name, before) in ["a", "b"].into_iter().zip(appended) {
+        let records = world.records(&format!("test.inbox.{name}")).len() - before;
+        assert!(records < 60, "{records} records in the inbox of {name}");
+    }
+    world.check();
+}

@@ -183,9 +183,15 @@ fn hostile_leases_change_nothing() {
     let mut without_key = evil.lease("evil", "", Some(full));
     without_key.key = None;
     world.append("test.presence", without_key);
+    // Garbage under the name of a bridge takes no routes away.
+    let b = world.bridges[1].core.id().clone();
+    world.append("test.presence", Writer::new(&b).lease("b", "", Some(b"{".to_vec())));
+    let mut unsigned = Writer::new(&b).lease("b", "", Some(vec![0xff; 10]));
+    unsigned.headers.clear();
+    world.append("test.presence", unsigned);
     // A tombstone of another life takes nothing away.
     world.append("test.presence", Writer::new(&BridgeId { name: "b".into(), incarnation: 7 }).lease("b", "", None));
     world.run_for(SECOND);
     assert_eq!(world.bridges[0].relays[ROUTE].instances.len(), 1);
-    assert_eq!(world.bridges[0].core.counters().malformed_records, 3);
+    assert_eq!(world.bridges[0].core.counters().malformed_records, 5);
 }

@@ -25,8 +25,8 @@ fn long_requests_and_replies_pass() {
 #[test]
 fn a_lost_segment_ends_the_call_at_once() {
     let mut world = World::of(2, &["a", "b"]);
-    let is_third = |record: &gapless_kafka::effects::OutgoingRecord| {
-        record.record.headers.iter().any(|(name, value)| name == "gapless-segment" && value.starts_with(b"2/"))
+    let is_third = |record: &gapless_kafka::record::Record| {
+        record.headers.iter().any(|(name, value)| name == "gapless-segment" && value.starts_with(b"2/"))
     };
     world.drop = Some(is_third);
     let asked = world.call(0, &format!("{:5000}", "hello"), Some(60_000));

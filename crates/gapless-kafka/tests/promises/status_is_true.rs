@@ -51,7 +51,8 @@ fn silent_and_refused_peers_are_told_apart() {
     let mut world = World::of(3, &["a", "b", "c"]);
     world.kill(1);
     world.run_for(20 * SECOND);
-    let writer = gapless_kafka::record::Writer::new(world.bridges[2].core.id());
+    let next = gapless_kafka::record::names::BridgeId { name: "c".into(), incarnation: 7 };
+    let writer = gapless_kafka::record::Writer::new(&next);
     world.kill(2);
     world.append("test.presence", writer.lease("c", "", Some(br#"{"protocol": 2}"#.to_vec())));
     world.run_for(SECOND);

@@ -4,10 +4,11 @@
 use gapless_agent::Now;
 use gapless_kafka::BridgeCore;
 use gapless_kafka::bridge_core::{Input, ReadRecord, Topic};
+use gapless_kafka::bundles::{Bundles, Departure};
 use gapless_kafka::calls_out::{Appended, Certainty, NotAppended, OutgoingCall};
 use gapless_kafka::config::{CoreOptions, Limits};
 use gapless_kafka::effects::{
-    BridgeError, CallId, Effect, IncomingCall, Notice, OutgoingRecord, RemoteRoute, RequestId, Token,
+    BridgeError, CallId, Effect, IncomingCall, Notice, RemoteRoute, RequestId, Token,
 };
 use gapless_kafka::outcome::{Ended, Outcome};
 use gapless_kafka::presence::{OfferedInstance, OfferedRoute};
@@ -26,8 +27,8 @@ pub const ROUTE: &str = "shop/price";
 
 /// An event, for one life of a bridge.
 enum Event {
-    Append(OutgoingRecord),
-    Report(Token, Result<Appended, NotAppended>),
+    Append(Departure),
+    Report(u64, Result<Appended, NotAppended>),
     Fetch,
     Tick,
     HandlerEnds(CallId, Outcome),
@@ -59,8 +60,9 @@ pub struct Bridge {
     presence: Option<i64>,
     /// Time of the last event of its producer, so that records keep their order.
     producer_ns: u64,
-    /// Records that wait for the broker, each with the event of its report.
-    queued: Vec<(u64, Token)>,
+    /// Records that wait for the broker: the event of the report of each, and its name.
+    queued: Vec<(u64, u64)>,
+    bundles: Bundles,
     tick_ns: u64,
     /// Requests whose first record was refused by `begin`.
     pub unwilling: HashSet<RequestId>,
@@ -109,9 +111,9 @@ pub struct World {
     last_event: u64,
     last_request: u64,
     /// Records that are lost on their way, chosen by a test.
-    pub drop: Option<fn(&OutgoingRecord) -> bool>,
+    pub drop: Option<fn(&Record) -> bool>,
     /// Records that are longer than the broker takes, chosen by a test.
-    pub too_long: Option<fn(&OutgoingRecord) -> bool>,
+    pub too_long: Option<fn(&Record) -> bool>,
     /// Bridge whose records are refused.
     pub mute: Option<usize>,
     /// Time after which a producer gives a record up, and time that each record waits for its append.
@@ -223,6 +225,7 @@ impl World {
             presence: None,
             producer_ns: 0,
             queued: Vec::new(),
+            bundles: Bundles::default(),
             tick_ns: u64::MAX,
             unwilling: HashSet::new(),
             relays: BTreeMap::new(),
@@ -250,6 +253,7 @@ impl World {
         (bridge.inbox, bridge.presence, bridge.tick_ns) = (None, None, u64::MAX);
         bridge.deferred.clear();
         bridge.queued.clear();
+        bridge.bundles = Bundles::default();
         bridge.relays.clear();
         bridge.running.clear();
         bridge.unwilling.clear();
@@ -398,6 +402,7 @@ impl World {
         for effect in effects {
             self.act(index, effect);
         }
+        self.send(index, |bundles, departures| bundles.depart(departures));
         let bridge = &mut self.bridges[index];
         let next_ns = bridge.core.next_tick_ns();
         assert!(next_ns > self.now_ns || bridge.ended.is_some(), "{} would tick for ever", bridge.name);
@@ -405,6 +410,19 @@ impl World {
             bridge.tick_ns = next_ns;
             let life = bridge.life;
             self.at(next_ns, index, life, Event::Tick);
+        }
+    }
+
+    /// Hands the departing records to the producer.
+    fn send(&mut self, index: usize, depart: impl FnOnce(&mut Bundles, &mut Vec<Departure>)) {
+        let mut departures = Vec::new();
+        depart(&mut self.bridges[index].bundles, &mut departures);
+        for departure in departures {
+            let delay_ns = MS + self.random.below(2 * MS) + self.late_ns;
+            let bridge = &mut self.bridges[index];
+            bridge.producer_ns = (bridge.producer_ns + 1).max(self.now_ns + delay_ns);
+            let (at_ns, life) = (bridge.producer_ns, bridge.life);
+            self.at(at_ns, index, life, Event::Append(departure));
         }
     }
 
@@ -438,8 +456,12 @@ impl World {
             return;
         }
         match event {
-            Event::Append(record) => self.append_or_fail(index, life, record),
-            Event::Report(token, result) => self.input(index, Input::Delivered { token, result }),
+            Event::Append(departure) => self.append_or_fail(index, life, departure),
+            Event::Report(name, result) => {
+                for token in bridge.bundles.reported(name) {
+                    self.input(index, Input::Delivered { token, result: result.clone() });
+                }
+            }
             Event::Fetch => self.fetch(index),
             Event::Reopen(reason) => {
                 let incarnation = self.random.number();
@@ -457,10 +479,10 @@ impl World {
         }
     }
 
-    fn append_or_fail(&mut self, index: usize, life: u32, record: OutgoingRecord) {
+    fn append_or_fail(&mut self, index: usize, life: u32, departure: Departure) {
+        let Departure { name, topic, record } = departure;
         let is_dropped = self.drop.is_some_and(|is_dropped| is_dropped(&record));
         let is_too_long = self.too_long.is_some_and(|is_too_long| is_too_long(&record));
-        let OutgoingRecord { token, topic, record, .. } = record;
         let (faults, chance) = (self.faults, self.random.below(1000));
         let report_ns = self.now_ns + MS;
         let mut bound = 0;
@@ -472,8 +494,8 @@ impl World {
         let result = if self.is_broker_down {
             // The producer gives up after its delivery timeout.
             let absent = lost(Certainty::Absent);
-            let number = self.at(self.now_ns + self.give_up_ns, index, life, Event::Report(token, absent));
-            return self.bridges[index].queued.push((number, token));
+            let number = self.at(self.now_ns + self.give_up_ns, index, life, Event::Report(name, absent));
+            return self.bridges[index].queued.push((number, name));
         } else if is_too_long {
             lost(Certainty::TooLong)
         } else if is_fault(faults.refused) || self.mute == Some(index) {
@@ -489,7 +511,7 @@ impl World {
             }
             Ok(self.stored(&topic, record))
         };
-        self.at(report_ns, index, life, Event::Report(token, result));
+        self.at(report_ns, index, life, Event::Report(name, result));
     }
 
     fn fetch(&mut self, index: usize) {
@@ -543,11 +565,7 @@ impl World {
                     }
                     return;
                 }
-                let delay_ns = MS + self.random.below(2 * MS) + self.late_ns;
-                let bridge = &mut self.bridges[index];
-                bridge.producer_ns = (bridge.producer_ns + 1).max(self.now_ns + delay_ns);
-                let at_ns = bridge.producer_ns;
-                self.at(at_ns, index, life, Event::Append(record));
+                self.send(index, |bundles, departures| bundles.add(record, departures));
             }
             Effect::ReopenInbox { reason } if !bridge.is_stuck => {
                 bridge.inbox = None;
@@ -560,11 +578,16 @@ impl World {
             }
             Effect::PurgeQueue => {
                 bridge.purges += 1;
-                for (number, token) in std::mem::take(&mut bridge.queued) {
+                let withdrawn = bridge.bundles.withdraw();
+                for (number, name) in std::mem::take(&mut bridge.queued) {
                     if self.by_number.remove(&number).is_some() {
                         let lost = NotAppended { certainty: Certainty::Doubtful, reason: "purged".to_owned() };
-                        self.at(self.now_ns + MS, index, life, Event::Report(token, Err(lost)));
+                        self.at(self.now_ns + MS, index, life, Event::Report(name, Err(lost)));
                     }
+                }
+                for token in withdrawn {
+                    let lost = NotAppended { certainty: Certainty::Absent, reason: "it waited".to_owned() };
+                    self.input(index, Input::Delivered { token, result: Err(lost) });
                 }
             }
             Effect::Start(call) => self.begin(index, call),
