@@ -1,4 +1,4 @@
-//! What the rules say, done.
+//! Carries out the actions of the rules.
 
 use super::journal::{DriverMemory, MEMORY_VERSION, key};
 use super::launch_plans::{launch_plan, log};
@@ -21,7 +21,7 @@ use gapless_agent::folder::Folder;
 use std::collections::BTreeSet;
 
 impl Driver {
-    /// Tells the rules what has happened and does what they say, until there is nothing more.
+    /// Passes pending events to the rules and carries out their actions, until both are exhausted.
     pub fn work(&mut self) {
         loop {
             let actions = std::mem::take(&mut self.actions);
@@ -36,7 +36,7 @@ impl Driver {
             }
         }
         self.remember();
-        // What is not written down the next supervisor learns of the guardian.
+        // The guardian keeps ends until they are persisted, for the next supervisor.
         if !self.is_dirty {
             self.forget_ended();
         }
@@ -45,7 +45,7 @@ impl Driver {
     fn act(&mut self, action: Action, serving: &BTreeSet<u32>) {
         match action {
             Action::Start { copy, incarnation } => {
-                // A number that was given is not given again.
+                // Persisted before the start: an incarnation is never given twice.
                 self.remember();
                 if let Err(error) = self.start(&copy, incarnation) {
                     self.watched.remove(&copy);
@@ -83,7 +83,7 @@ impl Driver {
         (notes.log, notes.log_begin) = (log, log_begin);
         notes.status.clear();
         if is_line {
-            // Whoever takes over is to look from there, too.
+            // Persisted for a successor, which must read the log from the same place.
             self.is_dirty = true;
             self.remember();
         }
@@ -93,7 +93,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Asks the guardian. If it is dead, the next one is asked: [`Driver::compare`].
+    /// Sends a request to the guardian. If the guardian is dead, [`Driver::compare`] repeats it with the next one.
     pub fn ask(&mut self, ask: &Ask) {
         if let Some(guardian) = &mut self.guardian
             && let Err(error) = guardian.ask(ask)
@@ -103,7 +103,7 @@ impl Driver {
         }
     }
 
-    /// It runs: what is to be found out of it.
+    /// Begins to watch a running instance.
     fn watch(&mut self, copy: &CopyName, process_id: u32) {
         let Some(watched) = self.watched.get_mut(copy).filter(|watched| watched.process_id == Some(process_id)) else {
             return;
@@ -121,7 +121,7 @@ impl Driver {
         }
     }
 
-    /// Writes down what the next supervisor is to know, if there is anything new.
+    /// Persists the state for the next supervisor, if it has changed.
     pub fn remember(&mut self) {
         self.note_signals();
         if !self.is_dirty {
@@ -139,12 +139,12 @@ impl Driver {
         match self.directory.write_memory(&memory) {
             Ok(()) => {
                 self.is_dirty = false;
-                // What it said before is over.
+                // The problem was the failed write, which is over.
                 if std::mem::take(&mut self.is_unwritten) {
                     self.problem = None;
                 }
             }
-            // It is tried again at the next turn.
+            // Retried at the next turn.
             Err(error) => {
                 let said = error.to_string();
                 if !self.is_unwritten || self.problem.as_ref() != Some(&said) {
@@ -155,7 +155,7 @@ impl Driver {
         }
     }
 
-    /// Notes which copies have got their signal, so that the next supervisor does not send a second one.
+    /// Records which instances have received their signal, so that a successor does not send it twice.
     fn note_signals(&mut self) {
         for (copy, watched) in self.watched.iter_mut().filter(|(_, watched)| watched.is_signalled) {
             watched.is_signalled = false;
@@ -164,7 +164,7 @@ impl Driver {
         }
     }
 
-    /// Notes, by a clock that goes on while the machine sleeps, when states have changed.
+    /// Records times of state changes by the boot-time clock, which runs on during suspend.
     fn note_changes(&mut self) {
         for process in self.supervision.processes() {
             for (number, copy) in process.copies() {
@@ -177,7 +177,7 @@ impl Driver {
         }
     }
 
-    /// Nothing is to run: all that is kept is which number was given last.
+    /// Clears the persistent state, except for the last incarnation.
     pub fn forget_all(&mut self) -> Result<(), SupervisorError> {
         let last_incarnation = self.supervision.memory().last_incarnation;
         let supervision = Memory { last_incarnation, ..Memory::default() };
@@ -189,7 +189,7 @@ impl Driver {
         self.record(Recorded::Copy(happening));
     }
 
-    /// Something happened to the whole.
+    /// Reports an event of the supervisor itself.
     pub fn tell_of_supervisor(&mut self, event: SupervisorEvent) {
         self.record(Recorded::Supervisor { event });
     }
@@ -201,7 +201,7 @@ impl Driver {
     }
 }
 
-/// Of another place than the state directory's own, which is there.
+/// Creates the directory of a log outside the state directory.
 fn make_log_folder(log: &std::path::Path) -> Result<(), SupervisorError> {
     let Some(folder) = log.parent() else { return Ok(()) };
     let failed = SupervisorError::io(format!("making the folder {}", folder.display()));

@@ -1,5 +1,5 @@
-//! [`ChangedFiles`]: whether the file in force, or the program or input of a process, is another one than before. Looked at from time
-//! to time; one that is still being written is waited for.
+//! [`ChangedFiles`]: polls the configuration file, programs and inputs for replacement. A file that is still being
+//! written is waited for.
 
 use crate::config::SupervisorConfig;
 use serde::{Deserialize, Serialize};
@@ -7,14 +7,14 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Between two looks, ns.
+/// Poll interval, ns.
 const LOOK_INTERVAL_NS: u64 = 1_000_000_000;
-/// The same while one has changed, ns.
+/// Poll interval while a change is settling, ns.
 const SOON_NS: u64 = 200_000_000;
-/// A file that has been the same for so long, and that nobody is seen to write, is finished, ns.
+/// Age of an unchanged file without a known writer at which it counts as complete, ns.
 const SETTLED_AFTER_NS: u64 = 1_000_000_000;
 
-/// One file and no other that has its name later.
+/// Version of a file: changes when it is replaced or written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileIdentity {
     device: u64,
@@ -25,7 +25,7 @@ pub struct FileIdentity {
 }
 
 impl FileIdentity {
-    /// Of what lies there, also behind a link.
+    /// Follows symbolic links.
     pub fn of(path: &Path) -> Option<Self> {
         let file = std::fs::metadata(path).ok()?;
         Some(Self {
@@ -38,17 +38,17 @@ impl FileIdentity {
     }
 }
 
-/// The files that are looked at.
+/// Polled files.
 #[derive(Debug, Default)]
 pub struct ChangedFiles {
     file: Option<Looked>,
     programs: OfProcesses,
     inputs: OfProcesses,
-    /// When it looks again, monotonic, ns.
+    /// Next poll, monotonic, ns.
     pub next_ns: u64,
 }
 
-/// What processes were started with that start anew with another one, by process.
+/// Versions of programs and inputs that reloading processes were started with, by process.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StartedWith {
@@ -56,24 +56,23 @@ pub struct StartedWith {
     inputs: BTreeMap<String, FileIdentity>,
 }
 
-/// Another file is there, and finished.
+/// A complete new version of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Changed {
-    /// The file in force.
+    /// Configuration file.
     File,
-    /// The program of this process.
+    /// Program of this process.
     Program(String),
-    /// The input of this process.
+    /// Input of this process.
     Input(String),
 }
 
-/// One file.
 #[derive(Debug)]
 struct Looked {
     path: PathBuf,
-    /// What was acted upon.
+    /// Version that was acted upon.
     acted: Option<FileIdentity>,
-    /// What was there at the last look, if it was another one, and since when, ns.
+    /// Deviating version at the last poll, and the time it was first seen, ns.
     other: Option<(Option<FileIdentity>, u64)>,
 }
 
@@ -82,7 +81,7 @@ impl Looked {
         Self { path, acted, other: None }
     }
 
-    /// Whether another file is there, and finished: said once.
+    /// Whether a complete new version is there; true once for each version.
     fn look(&mut self, now_ns: u64, found: Option<FileIdentity>, is_written: impl FnOnce(&Path) -> bool) -> bool {
         if found == self.acted {
             self.other = None;
@@ -104,12 +103,12 @@ impl Looked {
     }
 }
 
-/// One file of each process.
+/// One file for each process.
 #[derive(Debug, Default)]
 struct OfProcesses(BTreeMap<String, Looked>);
 
 impl OfProcesses {
-    /// Looks at these from now on.
+    /// Sets the polled files.
     fn follow<'a>(
         &mut self,
         files: impl Iterator<Item = (&'a String, &'a PathBuf)>,
@@ -130,10 +129,10 @@ impl OfProcesses {
         self.0.iter().filter_map(|(name, looked)| Some((name.clone(), looked.acted?))).collect()
     }
 
-    /// The processes that have another one.
+    /// Processes whose file was replaced.
     fn look(&mut self, mut look: impl FnMut(&mut Looked) -> bool) -> Vec<String> {
         let changed = self.0.iter_mut().filter_map(|(name, looked)| {
-            // One that is not there is waited for.
+            // A missing file is waited for.
             let is_other = look(looked) && looked.acted.is_some();
             is_other.then(|| name.clone())
         });
@@ -142,8 +141,8 @@ impl OfProcesses {
 }
 
 impl ChangedFiles {
-    /// Looks at these from now on: the file in force, with what was read, and the programs and inputs of processes that start
-    /// anew with another one; of those, what they were started with.
+    /// Sets the polled files: the configuration file with the version that was read, and the programs and inputs of
+    /// processes that reload on a change. `known` has the versions that those were started with.
     pub fn follow(
         &mut self,
         file: Option<(&Path, Option<FileIdentity>)>,
@@ -158,17 +157,17 @@ impl ChangedFiles {
         self.next_ns = 0;
     }
 
-    /// The file in force at this path could not be taken, for reasons that may pass: the next look finds another one again.
+    /// Makes the next poll report the configuration file again, after it could not be applied for a transient reason.
     pub fn look_again(&mut self, path: &Path) {
         self.file.iter_mut().filter(|looked| looked.path == path).for_each(|looked| looked.acted = None);
     }
 
-    /// What the next supervisor is to know of programs and inputs.
+    /// Versions of programs and inputs, for the next supervisor.
     pub fn known(&self) -> StartedWith {
         StartedWith { programs: self.programs.known(), inputs: self.inputs.known() }
     }
 
-    /// Looks, if it is time, which of them are others.
+    /// Polls, if it is time.
     pub fn look(&mut self, now_ns: u64) -> Vec<Changed> {
         if now_ns < self.next_ns {
             return Vec::new();
@@ -187,15 +186,15 @@ impl ChangedFiles {
     }
 }
 
-/// Whether a process that this one may look at has the file open for writing. Looks at all of them.
+/// Whether a visible process has the file open for writing. Scans all of `/proc`.
 fn is_open_for_writing(path: &Path) -> bool {
     let Ok(wanted) = std::fs::metadata(path) else { return false };
     let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     processes.filter(|entry| entry.file_name().as_encoded_bytes()[0].is_ascii_digit()).any(|process| {
-        // Of other users, and of those that die now, there is nothing to see.
+        // Processes of other users, and dying ones, cannot be inspected.
         std::fs::read_dir(process.path().join("fd")).into_iter().flatten().flatten().any(|descriptor| {
-            // By name first, so that nothing else is looked at, which could be on a disk that does not answer.
+            // Names are compared first: `stat` on other files could block on an unresponsive disk.
             let is_it = std::fs::read_link(descriptor.path()).is_ok_and(|target| target == real)
                 && std::fs::metadata(descriptor.path())
                     .is_ok_and(|found| (found.dev(), found.ino()) == (wanted.dev(), wanted.ino()));
@@ -207,7 +206,7 @@ fn is_open_for_writing(path: &Path) -> bool {
     })
 }
 
-/// Whether a descriptor may write, by its text in `fdinfo`: the last two bits of its flags, which are octal.
+/// Whether a descriptor is writable, from its `fdinfo`: the last two bits of the octal flags.
 fn may_write(text: &str) -> bool {
     let flags = text.lines().find_map(|line| line.strip_prefix("flags:"));
     flags.and_then(|flags| u64::from_str_radix(flags.trim(), 8).ok()).is_some_and(|flags| flags & 3 != 0)
@@ -224,12 +223,12 @@ mod tests {
     }
 
     #[test]
-    fn another_file_is_said_once_when_it_is_finished() {
+    fn complete_file_is_reported_once() {
         let mut looked = Looked::new("/program".into(), file(10));
         let second = 1_000_000_000;
         let mut look = |at, found| looked.look(at, found, |_| false);
-        assert!(!look(0, file(10)), "it is the same");
-        // It is being written slowly.
+        assert!(!look(0, file(10)), "unchanged");
+        // Written slowly.
         assert!(!look(second, file(1)));
         assert!(!look(2 * second - 1, file(1)));
         assert!(!look(2 * second, file(2)));
@@ -237,12 +236,12 @@ mod tests {
         assert!(look(3 * second, file(2)));
         assert!(!look(9 * second, file(2)), "once");
         assert!(!look(10 * second, file(3)));
-        assert!(!look(10 * second + 1, file(2)), "it is the old one again");
+        assert!(!look(10 * second + 1, file(2)), "old version again");
         assert!(!look(12 * second, file(2)));
     }
 
     #[test]
-    fn a_file_that_was_not_taken_is_said_again() {
+    fn rejected_file_is_reported_again() {
         let path = Path::new("/file");
         let mut files = ChangedFiles { file: Some(Looked::new(path.into(), file(10))), ..ChangedFiles::default() };
         let second = 1_000_000_000;
@@ -255,25 +254,25 @@ mod tests {
     }
 
     #[test]
-    fn one_that_somebody_writes_is_not_finished_however_long_it_takes() {
+    fn file_with_writer_is_incomplete() {
         let mut looked = Looked::new("/program".into(), file(10));
         assert!(!looked.look(0, file(1), |_| true));
         assert!(!looked.look(u64::MAX / 2, file(1), |_| true));
         assert!(looked.look(u64::MAX / 2 + 1, file(1), |_| false));
-        // One that was removed is there again.
+        // A removed file reappears.
         assert!(!looked.look(u64::MAX / 2 + 2, None, |_| false));
     }
 
     #[test]
-    fn a_writer_is_seen_and_a_reader_is_none() {
+    fn readers_are_not_writers() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("program");
         let link = folder.path().join("link");
         std::os::unix::fs::symlink(&path, &link).unwrap();
         std::fs::write(&path, "x").unwrap();
         let _reader = File::open(&path).unwrap();
-        // A process that another test starts has what was written open, too, until it is another program.
-        let has_no_writer = || until("nobody writes it", || !is_open_for_writing(&path));
+        // A child forked by another test holds the descriptor until it calls exec.
+        let has_no_writer = || until("no writer is left", || !is_open_for_writing(&path));
         has_no_writer();
         let writer = File::options().append(true).open(&path).unwrap();
         assert!(is_open_for_writing(&path) && is_open_for_writing(&link));

@@ -1,13 +1,13 @@
-//! [`Complaint`]: what fails at each look is logged once a second at most, and so is its end.
+//! [`Complaint`]: limits the log lines of a repeated failure to one per second, and reports its end.
 
 use crate::clock::now_ns;
 use gapless_agent::wait_notices::WaitNotices;
 
-/// What fails at each look.
+/// A failure that may repeat at each poll.
 #[derive(Debug)]
 pub struct Complaint {
     notices: WaitNotices,
-    /// Why a look has failed; none once that is over.
+    /// Reason of the current failure.
     pub reason: Option<String>,
     last_ns: u64,
 }
@@ -19,7 +19,7 @@ impl Default for Complaint {
 }
 
 impl Complaint {
-    /// A look has failed.
+    /// Reports a failure.
     pub fn again(&mut self, reason: String) {
         self.last_ns = now_ns();
         if self.notices.take_due(self.last_ns).is_some() {
@@ -28,7 +28,7 @@ impl Complaint {
         self.reason = Some(reason);
     }
 
-    /// No look fails any more.
+    /// Reports that the failure is over.
     pub fn end(&mut self) {
         self.notices.end();
         if let Some(reason) = self.reason.take() {
@@ -36,7 +36,7 @@ impl Complaint {
         }
     }
 
-    /// The same, once no look has failed for so long.
+    /// Calls [`Complaint::end`] if there was no failure for `quiet_ns`.
     pub fn end_after(&mut self, quiet_ns: u64) {
         if self.reason.is_some() && now_ns().saturating_sub(self.last_ns) >= quiet_ns {
             self.end();

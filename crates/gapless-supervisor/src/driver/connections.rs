@@ -1,4 +1,4 @@
-//! [`Connections`]: the control socket and those that have come by it.
+//! [`Connections`]: the control socket and its connections.
 
 use crate::config::SupervisorConfig;
 use crate::control::WHAT_TO_DO;
@@ -13,51 +13,49 @@ use rustix::fs::Mode;
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, SocketType};
 
-/// Commands that are heard at one time.
+/// Limit of concurrent connections.
 const CONNECTIONS_MAX: usize = 64;
-/// Of these nobody takes but the supervisor's own user, whom others so cannot lock out.
+/// Connections reserved for owners, so that other users cannot lock them out.
 const OWN_CONNECTIONS: usize = 8;
-/// A connection that asks nothing for so long, and waits for nothing, is closed, ns; one of the supervisor's own user is not.
+/// Time after which an idle connection is closed, ns. Connections of owners, subscribers and waiters stay open.
 const IDLE_MAX_NS: u64 = 5_000_000_000;
-/// After the system has refused a connection, as it has no descriptor left, the next is taken so much later, ns.
+/// Pause in accepting connections after `accept` has failed, for instance for lack of descriptors, ns.
 const ACCEPT_PAUSE_NS: u64 = 100_000_000;
-/// What is told of an error, characters: a packet has room for it.
+/// Limit of an error text, in characters, so that it fits into a packet.
 pub const REASON_CHARACTERS_MAX: usize = 2000;
 
-/// The control socket and those that have come by it.
+/// The control socket and its connections.
 #[derive(Debug)]
 pub struct Connections {
     listener: OpenSocket,
-    /// Those that may do everything.
+    /// User ids with all permissions.
     owners: Vec<u32>,
     all: Vec<Connection>,
     last_number: u64,
-    /// Nobody is taken before, monotonic, ns.
+    /// End of the current pause in accepting, monotonic, ns; 0 without one.
     accept_at_ns: u64,
 }
 
-/// One that has come.
 #[derive(Debug)]
 struct Connection {
     number: u64,
     packets: Packets,
     may: May,
-    /// It has said which version it speaks.
     is_greeted: bool,
-    /// When it came, or last asked for something, monotonic, ns.
+    /// Time of the connection or of its last request, monotonic, ns.
     asked_ns: u64,
     wants_events: bool,
     waits_for_end: bool,
 }
 
 impl Connection {
-    /// When it is not heard any more unless it asks for something.
+    /// Idle deadline.
     const fn idle_until_ns(&self) -> Option<u64> {
         let is_waited_for = self.wants_events || self.waits_for_end || matches!(self.may, May::Own);
         if is_waited_for { None } else { Some(self.asked_ns.saturating_add(IDLE_MAX_NS)) }
     }
 
-    /// A connection without a hello is asked for it; one of another version is told so.
+    /// Handles the version handshake. Returns requests after it; errors are the reasons for a refusal.
     fn greeted(&mut self, request: Request) -> Result<Option<Request>, String> {
         match (request, self.is_greeted) {
             (Request::Hello { version: VERSION }, false) => {
@@ -76,14 +74,14 @@ impl Connection {
     }
 }
 
-/// What a connection may request.
+/// Permission of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum May {
-    /// See.
+    /// Read status and events.
     Look,
     /// Also start, stop, scale and end.
     Steer,
-    /// Also say which file is in force.
+    /// Also replace the configuration.
     Own,
 }
 
@@ -94,7 +92,7 @@ impl Connections {
         Ok(Self { listener, owners, all: Vec::new(), last_number: 0, accept_at_ns: 0 })
     }
 
-    /// Another group may look or steer: whoever has come as a member of the one before is not heard any more.
+    /// Reopens the socket for another group, and closes the connections that were admitted by the previous one.
     pub fn listen_anew(
         &mut self,
         directory: &StateDirectory,
@@ -105,7 +103,7 @@ impl Connections {
         Ok(())
     }
 
-    /// The socket's file was removed: nobody would come any more.
+    /// Reopens the socket if its file was removed.
     pub fn listen_if_removed(
         &mut self,
         directory: &StateDirectory,
@@ -117,7 +115,6 @@ impl Connections {
         Ok(())
     }
 
-    /// What is to be polled.
     pub fn poll_fds<'a>(&'a self, now_ns: u64, fds: &mut Vec<PollFd<'a>>) {
         if self.takes_more(now_ns) {
             fds.push(PollFd::new(&self.listener, PollFlags::IN));
@@ -132,13 +129,12 @@ impl Connections {
         self.all.len() < CONNECTIONS_MAX && self.accept_at_ns <= now_ns
     }
 
-    /// When [`Connections::hear`] has something to do though nobody asks; monotonic, ns.
+    /// Next time at which [`Connections::hear`] must run without input; monotonic, ns.
     pub fn next_ns(&self) -> Option<u64> {
         let accept = Some(self.accept_at_ns).filter(|at_ns| *at_ns > 0);
         self.all.iter().filter_map(Connection::idle_until_ns).chain(accept).min()
     }
 
-    /// Takes who has come.
     fn accept(&mut self, now_ns: u64, may_steer: bool) {
         if self.accept_at_ns <= now_ns {
             self.accept_at_ns = 0;
@@ -162,7 +158,7 @@ impl Connections {
             let others = self.all.iter().filter(|connection| connection.may < May::Own).count();
             if may < May::Own && others >= CONNECTIONS_MAX - OWN_CONNECTIONS {
                 let reason = format!("the supervisor hears {others} commands already; try again");
-                // It may be gone.
+                // The peer may be gone.
                 let _ = packets.send(&Answer::Refused { reason });
                 continue;
             }
@@ -179,7 +175,7 @@ impl Connections {
         }
     }
 
-    /// While there is something that cannot be taken, the listener stays readable: it is not looked at for a moment.
+    /// Pauses accepting: the listener stays readable while `accept` fails, and would be polled in a busy loop.
     fn note_accept_error(&mut self, now_ns: u64, errno: Errno) {
         if !matches!(errno, Errno::AGAIN | Errno::INTR | Errno::CONNABORTED) {
             tracing::warn!("taking the connection of a command: {errno}");
@@ -187,7 +183,7 @@ impl Connections {
         }
     }
 
-    /// Hears everybody: what is asked, by which connection, and what that one may.
+    /// Receives requests, at most one for each connection, with its number and permission.
     pub fn hear(&mut self, now_ns: u64, may_steer: bool) -> Vec<(u64, May, Request)> {
         self.accept(now_ns, may_steer);
         let mut asked = Vec::new();
@@ -198,7 +194,7 @@ impl Connections {
             let refused = loop {
                 match connection.packets.receive() {
                     Ok(Received::Packet(request)) => match connection.greeted(request) {
-                        // What it asks for comes behind.
+                        // The request follows.
                         Ok(None) => {}
                         Ok(Some(request)) => {
                             connection.asked_ns = now_ns;
@@ -214,45 +210,45 @@ impl Connections {
                     Err(reason) => break reason,
                 }
             };
-            // It may be gone.
+            // The peer may be gone.
             let _ = connection.packets.send(&Answer::Refused { reason: refused });
             false
         });
         asked
     }
 
-    /// Answers one that may be gone meanwhile.
+    /// Sends an answer, if the connection still exists.
     pub fn answer(&mut self, number: u64, answer: &Answer) {
         self.all.retain_mut(|connection| connection.number != number || connection.packets.send(answer).is_ok());
     }
 
-    /// Refuses what one has asked for.
+    /// Refuses a request.
     pub fn refuse(&mut self, number: u64, reason: &str) {
         let reason = reason.chars().take(REASON_CHARACTERS_MAX).collect();
         self.answer(number, &Answer::Refused { reason });
     }
 
-    /// From now on it is told what happens.
+    /// Sends events to the connection from now on.
     pub fn subscribe(&mut self, number: u64) {
         self.all.iter_mut().filter(|one| one.number == number).for_each(|one| one.wants_events = true);
     }
 
-    /// It is told when all has ended.
+    /// Makes the connection wait for the end of all processes.
     pub fn await_end(&mut self, number: u64) {
         self.all.iter_mut().filter(|one| one.number == number).for_each(|one| one.waits_for_end = true);
     }
 
-    /// Tells all that want to know.
+    /// Sends an answer to all subscribers of events.
     pub fn tell(&mut self, answer: &Answer) {
         self.all.retain_mut(|connection| !connection.wants_events || connection.packets.send(answer).is_ok());
     }
 
-    /// Tells those that wait for it that all has ended, or why it is not as they wanted it.
+    /// Tells the waiting connections that all processes have ended, or why that failed.
     pub fn tell_end(&mut self, failure: Option<String>) {
         let answer = failure.map_or(Answer::Done, |reason| Answer::Refused { reason });
         for connection in &mut self.all {
             if std::mem::take(&mut connection.waits_for_end) {
-                // It may be gone.
+                // The peer may be gone.
                 let _ = connection.packets.send(&answer);
             }
         }
@@ -287,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn those_who_may_only_look_lock_the_owner_not_out() {
+    fn others_cannot_lock_out_owners() {
         let folder = tempfile::tempdir().unwrap();
         let (directory, mut connections) = open(folder.path());
         let owners = std::mem::take(&mut connections.owners);
@@ -308,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn those_who_ask_nothing_are_not_heard_for_long_but_the_owner_and_those_who_wait() {
+    fn idle_connections_are_closed() {
         let folder = tempfile::tempdir().unwrap();
         let (directory, mut connections) = open(folder.path());
         let _owner = connect(&directory);
@@ -333,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_that_cannot_be_taken_is_not_looked_at_for_a_moment() {
+    fn failed_accept_pauses_polling() {
         let folder = tempfile::tempdir().unwrap();
         let (_, mut connections) = open(folder.path());
         let polled = |connections: &Connections, now_ns| {
@@ -352,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn another_version_is_refused_with_both_numbers_and_what_to_do() {
+    fn other_versions_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let (directory, mut connections) = open(folder.path());
         let mut said = |first: &Request| {
@@ -374,13 +370,13 @@ mod tests {
     }
 
     #[test]
-    fn a_supervisor_from_before_there_were_versions_is_named_as_such() {
+    fn unversioned_supervisor_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let (directory, mut connections) = open(folder.path());
         let mut client = connect(&directory);
         client.ask(&Request::Status).unwrap();
         connections.accept(1, false);
-        // What it says of a request that it does not know.
+        // Answer of a supervisor without versions to an unknown request.
         let reason = "a packet cannot be read: unknown variant `hello`, expected one of `up`, `down`".to_owned();
         connections.answer(1, &Answer::Refused { reason });
         let error = client.next(Duration::from_secs(10)).unwrap_err().to_string();

@@ -1,5 +1,6 @@
-//! Copies that serve routes are drained before they get their stop signal: they take no new call, and what has begun is answered. One
-//! that has not finished in half of its grace gets the signal all the same.
+//! Draining: an instance that serves routes finishes its calls before it gets its stop signal.
+//!
+//! It takes no new calls meanwhile. After half of its grace period it gets the signal regardless.
 
 use super::journal::key;
 use super::service::Driver;
@@ -13,7 +14,8 @@ use gapless_rpc::domain::read_domain;
 use std::collections::BTreeSet;
 
 impl Driver {
-    /// Which processes serve routes, if any of these actions stops something: what they serve has counters in the domain.
+    /// Processes that serve routes, if any of the actions is a graceful stop; otherwise empty. Served routes have
+    /// counters in the domain.
     pub fn serving_processes(&self, actions: &[Action]) -> BTreeSet<u32> {
         let stops = |action: &Action| matches!(action, Action::Stop { signal, .. } if *signal != StopSignal::Kill);
         if !actions.iter().any(stops) || !self.config.domain.is_dir() {
@@ -21,13 +23,13 @@ impl Driver {
         }
         let read = read_domain(&self.config.domain);
         let copies = read.inspect_err(|error| tracing::warn!("{error}")).unwrap_or_default().copies;
-        // What a copy has started belongs to it.
+        // Routes of an instance's descendants count as its own.
         let with_leader = |pid: u32| [Some(pid), session(pid)].into_iter().flatten();
         copies.into_iter().flat_map(|copy| with_leader(copy.process_id)).collect()
     }
 
-    /// Has a copy stopped, at once if it serves nothing; what of it runs at `kill_at_ns` is killed then. A supervisor before may
-    /// have done so: then it gets no second signal.
+    /// Stops an instance: after a drain if it serves routes, else at once. Survivors are killed at `kill_at_ns`. No
+    /// signal is sent if a previous supervisor has sent it.
     pub fn stop(&mut self, copy: &CopyName, signal: StopSignal, kill_at_ns: u64, serving: &BTreeSet<u32>) {
         let Some(watched) = self.watched.get_mut(copy) else { return };
         watched.kill_rest_at_ns = if signal == StopSignal::Kill { 0 } else { kill_at_ns };
@@ -44,12 +46,12 @@ impl Driver {
         }
     }
 
-    /// It has finished, or nobody can find out.
+    /// Signals an instance after its drain, which has completed or cannot be observed.
     pub fn note_drained(&mut self, copy: &CopyName, incarnation: u64) {
         self.watched.get_mut(copy).filter(|watched| watched.incarnation == incarnation).map(Watched::signal_drained);
     }
 
-    /// Nobody finds out any more who has finished.
+    /// Ends all drains: their progress cannot be observed any more.
     pub fn give_up_draining(&mut self) {
         self.watched.values_mut().for_each(Watched::signal_drained);
     }

@@ -1,29 +1,29 @@
-//! [`GrowingPause`]: when something is looked at that is looked at often at first and more and more rarely.
+//! [`GrowingPause`]: poll times with growing intervals.
 
-/// The first pause, ns; each later one is a quarter longer.
+/// First interval, ns; each further one is a quarter longer.
 const FIRST_NS: u64 = 1_000_000;
 
-/// When something is looked at next.
+/// Next time of a poll whose interval grows.
 #[derive(Clone, Copy, Debug)]
 pub struct GrowingPause {
-    /// Then, monotonic, ns.
+    /// Monotonic, ns.
     pub next_ns: u64,
     pause_ns: u64,
     longest_ns: u64,
 }
 
 impl GrowingPause {
-    /// It is looked at now; no pause is longer than `longest_ns`.
+    /// Due now; no interval exceeds `longest_ns`.
     pub const fn new(now_ns: u64, longest_ns: u64) -> Self {
         Self { next_ns: now_ns, pause_ns: FIRST_NS, longest_ns }
     }
 
-    /// Begins anew: it is looked at now.
+    /// Starts over: due now.
     pub const fn begin_anew(&mut self, now_ns: u64) {
         (self.next_ns, self.pause_ns) = (now_ns, FIRST_NS);
     }
 
-    /// Whether it is time; then the next pause begins.
+    /// Whether the poll is due; if so, the next interval begins.
     pub fn is_over(&mut self, now_ns: u64) -> bool {
         if now_ns < self.next_ns {
             return false;
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_grow_up_to_the_longest_and_begin_anew() {
+    fn pauses_grow_to_the_limit() {
         let mut pause = GrowingPause::new(10, 3_000_000);
         let looks = |pause: &mut GrowingPause, count: usize| {
             let look = |_| {

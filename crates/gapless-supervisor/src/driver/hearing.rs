@@ -1,4 +1,4 @@
-//! What copies say of themselves is told to the rules.
+//! Passes notifications of instances to the rules.
 
 use super::journal::key;
 use super::notices::Notice;
@@ -11,12 +11,12 @@ use crate::state_directory::Holder;
 use crate::supervision::event::{Action, Event, Happening, What};
 use std::path::PathBuf;
 
-/// Messages in one turn at most, before anything else is looked at.
+/// Limit of messages handled in one turn.
 const NOTICES_A_TURN: usize = 64;
 
 impl Driver {
-    /// Hears what copies say of themselves. Each message is taken when what follows from it is written down: the supervisor
-    /// may be killed before, and then the next one reads it.
+    /// Handles notifications. A message stays in the socket until its effects are persisted, so that a successor of a
+    /// killed supervisor reads it again.
     pub fn hear_notices(&mut self) {
         for _ in 0..NOTICES_A_TURN {
             let Some((index, notice)) = self.notices.peek() else { return };
@@ -50,7 +50,7 @@ impl Driver {
         }
     }
 
-    /// The copy that a process is, or is of the session or the control group of.
+    /// Instance that a process belongs to, by its session or control group.
     fn sender(&self, process_id: u32) -> Option<(CopyName, u64)> {
         let session = session(process_id);
         let is_sender = |pid: u32| pid == process_id || Some(pid) == session;
@@ -58,7 +58,7 @@ impl Driver {
         let is_known = |watched: &Watched| {
             watched.process_id.is_some_and(|pid| is_sender(pid) || watched.group.as_ref().is_some_and(is_in))
         };
-        // It may have been faster than the guardian's word that it runs; its lock says that, too.
+        // The message may precede the guardian's `Started`; the lock of the instance already names the process.
         let is_new = |copy: &CopyName, watched: &Watched| {
             let holder = || self.directory.copy(copy).holder();
             watched.process_id.is_none()

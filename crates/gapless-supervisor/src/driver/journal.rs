@@ -1,4 +1,4 @@
-//! [`DriverMemory`]: what outlives a supervisor; [`EventLog`]: what has happened, a line each.
+//! [`DriverMemory`]: persistent state of the supervisor. [`EventLog`]: log of events, one JSON line each.
 
 use super::changed_files::StartedWith;
 use crate::control::protocol::EventRecord;
@@ -14,59 +14,59 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// Bytes at the end of a log that are looked at for its last lines.
+/// Bytes at the end of a log that are searched for its last lines.
 const TAIL_BYTES: u64 = 4096;
 const LAST_LINES: usize = 5;
 const LINE_CHARACTERS_MAX: usize = 200;
 
-/// The version of [`DriverMemory`]. What another one has written is taken as far as it can be read.
+/// Format version of [`DriverMemory`]. Other versions are read as far as possible.
 pub const MEMORY_VERSION: u32 = 1;
 
-/// What outlives a supervisor.
+/// Persistent state of the supervisor.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DriverMemory {
-    /// [`MEMORY_VERSION`]; 0 of those from before there was one.
+    /// [`MEMORY_VERSION`]; 0 before it was introduced.
     pub version: u32,
-    /// Of which boot it is: of another one nothing runs, and its clock means nothing.
+    /// Boot identifier. After another boot no process runs and monotonic times are void.
     pub boot: String,
-    /// Everything is to end.
+    /// The supervisor is shutting down.
     pub is_ending: bool,
-    /// What the rules remember.
+    /// State of the rules.
     pub supervision: Memory,
-    /// Of each copy, what is beside them.
+    /// Notes by instance name.
     pub copies: BTreeMap<String, CopyNotes>,
-    /// The programs and inputs with which processes were started that start anew with others.
+    /// Versions of programs and inputs of processes that reload on a change.
     #[serde(flatten)]
     pub started_with: StartedWith,
 }
 
-/// What is remembered of a copy beside the rules.
+/// Persistent state of an instance outside the rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CopyNotes {
-    /// Where its log was when it was last started.
+    /// Path of the log at the last start.
     pub log: PathBuf,
-    /// The position of its end then.
+    /// Length of the log at the last start.
     pub log_begin: u64,
-    /// Which start of it was last asked by a signal to end.
+    /// Last incarnation that was sent its stop signal.
     pub signalled_incarnation: u64,
-    /// What it last said of itself (`STATUS=`).
+    /// Last `STATUS=` text.
     pub status: String,
-    /// When its state changed last, by the clock of the rules, ns.
+    /// Time of the last state change by the clock of the rules, ns.
     pub changed_ns: u64,
-    /// The same by a clock that goes on while the machine sleeps, ns.
+    /// Time of the last state change by the boot-time clock, which runs on during suspend, ns.
     pub changed_boot_ns: u64,
-    /// The last lines of its output when it last ended badly.
+    /// Last lines of its output before its last failure.
     pub last_lines: Vec<String>,
 }
 
 impl DriverMemory {
-    /// What the supervisor before has left, as far as it holds now.
+    /// Reads the state of the previous supervisor. After another boot only the last incarnation is kept.
     pub fn read(directory: &StateDirectory) -> Result<Self, SupervisorError> {
         let boot = ProcessIdentity::of_this()?.boot;
         let found = directory.read_memory::<serde_json::Value>().unwrap_or_else(|error| {
-            // What runs says so by its lock; only counts are lost.
+            // Running instances are found by their locks; only counters are lost.
             tracing::error!("what the supervisor before remembered is lost: {error}");
             None
         });
@@ -78,8 +78,8 @@ impl DriverMemory {
         Ok(Self { boot, supervision, ..Self::default() })
     }
 
-    /// What another version has written may say other things of copies. What must not be lost is taken all the same: which
-    /// numbers were given, and whether everything is to end.
+    /// Reads state of any version. If its instances cannot be decoded, the essentials are kept: boot, last incarnation
+    /// and shutdown.
     fn of_any_version(found: serde_json::Value) -> Self {
         let version = found["version"].as_u64().unwrap_or(0);
         if version != u64::from(MEMORY_VERSION) {
@@ -103,7 +103,7 @@ impl DriverMemory {
     }
 }
 
-/// What has happened, a line each.
+/// Log of events, one JSON line each.
 #[derive(Debug)]
 pub struct EventLog {
     path: PathBuf,
@@ -115,7 +115,7 @@ impl EventLog {
         Self { path, file: None }
     }
 
-    /// Appends a line. What cannot be written is lost: nothing waits for a full disk.
+    /// Appends a line. A line that cannot be written is lost, so that a full disk blocks nothing.
     pub fn append(&mut self, record: &EventRecord) {
         if let Err(error) = self.try_append(record) {
             tracing::warn!("{}: {error}", self.path.display());
@@ -134,10 +134,10 @@ impl EventLog {
     }
 }
 
-/// The last lines of a log, behind the position `begin`.
+/// Last lines of a log after the position `begin`.
 pub fn last_lines(log: &Path, begin: u64) -> Vec<String> {
     let end = LogFollower::end_of(log);
-    // One that somebody has emptied since.
+    // Truncated in the meantime.
     let begin = if begin > end { 0 } else { begin };
     let mut follower = LogFollower::at(log, begin.max(end.saturating_sub(TAIL_BYTES)));
     let mut bytes = Vec::new();
@@ -155,7 +155,7 @@ pub fn last_lines(log: &Path, begin: u64) -> Vec<String> {
     lines
 }
 
-/// The name under which notes of a copy stand.
+/// Key of an instance in [`DriverMemory::copies`].
 pub fn key(copy: &CopyName) -> String {
     copy.to_string()
 }
@@ -165,14 +165,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_another_version_remembered_is_read_as_far_as_it_can_be() {
+    fn other_versions_are_read_in_part() {
         let text = r#"{"boot":"b","is_ending":true,"supervision":{"last_incarnation":7,"processes":{"a":{"is_wanted":false,
             "scale":3,"generation":2,"was_up":true,"copies":{"1":{"incarnation":5,"restarts":4,"is_running":true,"is_ready":true}}}}}}"#;
         let old = DriverMemory::of_any_version(serde_json::from_str(text).unwrap());
         let process = &old.supervision.processes["a"];
         assert_eq!((old.boot.as_str(), old.is_ending, old.supervision.last_incarnation), ("b", true, 7));
         assert_eq!((process.is_wanted, process.scale, process.copies[&1].restarts), (false, Some(3), 4));
-        // A newer one, whose copies say what this one does not know.
+        // A newer version with an unknown state.
         let text = text
             .replace("{\"boot\"", "{\"version\":99,\"boot\"")
             .replace("\"restarts\":4", "\"progress\":\"dreaming\"");

@@ -1,4 +1,4 @@
-//! From the file to the intent of a copy.
+//! Derives the launch plan of an instance from the configuration.
 
 use crate::config::SupervisorConfig;
 use crate::config::process::{CpusConfig, ProcessConfig, UserConfig};
@@ -12,7 +12,6 @@ use nix::unistd::{Gid, getgrouplist};
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
 
-/// What a copy is to become.
 pub fn launch_plan(
     config: &SupervisorConfig,
     process: &ProcessConfig,
@@ -47,8 +46,8 @@ pub fn launch_plan(
     }
 }
 
-/// Whether copies of a process that run would run otherwise under another file: whatever it says otherwise, of the process or
-/// of all, what counts is what they are started as.
+/// Whether a changed configuration affects how instances of the process are started. Compares launch plans, so that
+/// changes of global options count as well.
 pub fn starts_otherwise(old: (&SupervisorConfig, &ProcessConfig), new: (&SupervisorConfig, &ProcessConfig)) -> bool {
     let Ok(first) = CopyName::new(&old.1.name, 1) else { return false };
     let plan = |(config, process): (&SupervisorConfig, &ProcessConfig)| {
@@ -58,24 +57,24 @@ pub fn starts_otherwise(old: (&SupervisorConfig, &ProcessConfig), new: (&Supervi
     plan(old) != plan(new) || copies.any(|number| cpus(old.0, old.1, number) != cpus(new.0, new.1, number))
 }
 
-/// Where the output of a copy goes.
+/// Log file of an instance.
 pub fn log(process: &ProcessConfig, copy: &CopyName) -> PathBuf {
     process.log_folder.join(format!("{copy}.log"))
 }
 
-/// None where it is the user that the guardian has already: only root may change.
+/// `None` for the guardian's own user: only root may change the user.
 fn identity(user: &UserConfig) -> Option<Identity> {
     if user.id == rustix::process::geteuid().as_raw() {
         return None;
     }
     let name = CString::new(user.name.clone()).ok()?;
-    // Without others it is of its own group only, which may do less.
+    // If the list cannot be read, the user has its primary group only, which grants less.
     let groups = getgrouplist(&name, Gid::from_raw(user.group_id)).unwrap_or_default();
     Some(Identity { user: user.id, group: user.group_id, groups: groups.into_iter().map(Gid::as_raw).collect() })
 }
 
-/// Where it runs. CPUs of their own are given out in the order of the file, to as many copies as there may be, so that each
-/// has the same ones at each start.
+/// CPUs of an instance. Exclusive CPUs are assigned in the order of the configuration up to `copies_max`, so that each
+/// instance gets the same ones at each start.
 fn cpus(config: &SupervisorConfig, process: &ProcessConfig, number: u32) -> Option<CpuMask> {
     match &process.cpus {
         CpusConfig::Any => config.cpus,
@@ -87,7 +86,7 @@ fn cpus(config: &SupervisorConfig, process: &ProcessConfig, number: u32) -> Opti
             });
             let taken: Vec<&CpuMask> = masks.flatten().collect();
             let shared = config.cpus.unwrap_or_else(CpuMask::of_machine);
-            // Those that a mask names come last.
+            // CPUs named by masks come last.
             let is_taken = |cpu: &usize| taken.iter().any(|mask| mask.contains(*cpu));
             let (behind, mut free): (Vec<usize>, Vec<usize>) = shared.iter().partition(is_taken);
             free.extend(behind);
@@ -101,7 +100,7 @@ fn cpus(config: &SupervisorConfig, process: &ProcessConfig, number: u32) -> Opti
                     }
                 }
             }
-            // One more than there may be, while a process starts anew.
+            // The extra instance of a reload has no exclusive CPUs.
             config.cpus
         }
     }
@@ -112,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn own_cpus_are_given_out_without_meeting() {
+    fn own_cpus_do_not_overlap() {
         let text = "[supervisor]\ncpus = \"0\"\n[process.a]\ncommand = [\"/bin/true\"]\ncpus = { own = 1 }\n\
                     [process.b]\ncommand = [\"/bin/true\"]\nenvironment = { X = \"1\" }\n";
         let config = SupervisorConfig::parse_in_force(text, Path::new("/tmp/x.toml")).unwrap();
@@ -121,7 +120,7 @@ mod tests {
             launch_plan(&config, process, &CopyName::new(name, number).unwrap(), 3, Path::new("/n"))
         };
         assert_eq!(plan("a", 1).cpus, CpuMask::of(&[0]));
-        assert_eq!(plan("a", 2).cpus, CpuMask::of(&[0]), "one more while it starts anew is anywhere that is shared");
+        assert_eq!(plan("a", 2).cpus, CpuMask::of(&[0]), "the extra instance of a reload uses shared CPUs");
         let b = plan("b", 1);
         assert_eq!((b.incarnation, b.environment["X"].as_str()), (3, "1"));
         assert_eq!(b.environment["GAPLESS_DOMAIN"], "/tmp/x.state/domain");
@@ -130,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn copies_start_anew_for_what_they_are_started_as_and_nothing_else() {
+    fn only_launch_changes_cause_restarts() {
         let config = |supervisor: &str, a: &str, b: &str| {
             let text = format!(
                 "[supervisor]\n{supervisor}\n[process.a]\ncommand = [\"/bin/true\"]\n{a}\n[process.b]\n\

@@ -1,11 +1,10 @@
-//! What the keeper of logs has found: told once, and shown while it lasts.
+//! Reports findings of the log keeper once, and shows them while they last.
 
 use super::service::Driver;
 use crate::control::protocol::SupervisorEvent;
 use crate::logs::LogFound;
 
 impl Driver {
-    /// Tells what was found of logs since the last time.
     pub fn hear_of_logs(&mut self) {
         for found in self.logs.take_found() {
             let event = match found {
@@ -23,7 +22,7 @@ impl Driver {
         }
     }
 
-    /// All that is wrong now, for people.
+    /// All current problems, for operators.
     pub fn problems(&self) -> Option<String> {
         let full =
             self.full_disks.iter().map(|folder| SupervisorEvent::DiskFull { folder: folder.clone() }.to_string());

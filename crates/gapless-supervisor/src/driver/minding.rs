@@ -1,4 +1,4 @@
-//! The guardian hears, and this supervisor can be reached: looked at once a second.
+//! Liveness of the guardian and reachability of the control socket, checked once a second.
 
 use super::service::Driver;
 use crate::guardian::protocol::Ask;
@@ -8,7 +8,8 @@ use rustix::process::{Signal, pidfd_send_signal};
 use std::time::Instant;
 
 impl Driver {
-    /// Asks the guardian for a sign of life, and kills one that gives none; listens anew where the control socket was removed.
+    /// Probes the guardian, and kills it if it is silent for too long; reopens the control socket if its file was
+    /// removed.
     pub fn mind_surroundings(&mut self) {
         let now = Instant::now();
         if now < self.mind_at {
@@ -28,7 +29,7 @@ impl Driver {
         }
     }
 
-    /// No guardian could be reached: one that has the lock and is silent is killed.
+    /// Kills a guardian that holds its lock but cannot be reached for too long.
     pub fn note_unreachable_guardian(&mut self) {
         if self.guardian_silence.is_too_long(Instant::now()) {
             self.kill_guardian();

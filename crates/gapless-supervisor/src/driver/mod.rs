@@ -1,33 +1,33 @@
-//! The driver: the role of the supervisor as a process. What the rules of [`supervision`](crate::supervision) say is done
-//! here by files, signals and the guardian; what happens to processes is told to them. It decides nothing.
+//! The supervisor process: carries out the actions of the rules in [`supervision`](crate::supervision) by files,
+//! signals and requests to the guardian, and passes events back to them. It makes no decisions of its own.
 //!
-//! Killed at any instant, it leaves all that the next one needs in the state directory: what is to be started is written
-//! before it is asked for, and what runs says so by its lock.
+//! It may be killed at any instant: starts are recorded in the state directory before they are requested, and running
+//! instances hold locks there.
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | `service` | [`run`]: the role itself: its loop |
-//! | `taking_over` | what runs already, and what has ended unseen |
-//! | `acting` | what the rules say, done |
-//! | `watching` | what happens to processes: what the guardian tells, what pidfds and probes show |
-//! | `watched` | a process that runs, until it and all that it has left have ended |
-//! | `minding` | that the guardian hears, and that commands can come |
-//! | `serving` | what commands ask for, and the answers |
+//! | `service` | [`run`]: the main loop |
+//! | `taking_over` | state after a restart of the supervisor or the guardian |
+//! | `acting` | carries out actions of the rules |
+//! | `watching` | events from the guardian, pidfds and probes |
+//! | `watched` | a running process, until it and all descendants have ended |
+//! | `minding` | liveness of the guardian, reachability of the control socket |
+//! | `serving` | requests of commands and their answers |
 //! | `connections` | the control socket |
-//! | `readiness` | `Probe`: whether a copy is ready |
-//! | `growing_pause` | `GrowingPause`: when something is looked at that is looked at more and more rarely |
-//! | `standby_look` | `StandbyLook`: whether a copy of a singleton stands by |
-//! | `draining` | copies finish what they serve before they are stopped |
-//! | `tending` | what is to be found out of routes, and what was |
-//! | `routes` | what copies serve, and whether they answer |
-//! | `complaint` | `Complaint`: what fails at each look, logged once a second |
-//! | `hearing` | what copies say of themselves |
-//! | `notices` | `Notices`: the socket on which they do |
-//! | `changed_files` | whether the file in force, a program or an input is another one |
-//! | `taking_files` | what follows from that |
-//! | `log_notices` | what the keeper of logs has found |
-//! | `launch_plans` | from the file to the intent of a copy |
-//! | `journal` | what outlives a supervisor, and the log of events |
+//! | `readiness` | `Probe`: readiness of an instance |
+//! | `growing_pause` | `GrowingPause`: polls with growing intervals |
+//! | `standby_look` | `StandbyLook`: whether an instance of a singleton is a standby |
+//! | `draining` | instances finish their calls before they are stopped |
+//! | `tending` | exchange with the thread of `routes` |
+//! | `routes` | served routes, their pings and drains |
+//! | `complaint` | `Complaint`: rate-limited log of a repeated failure |
+//! | `hearing` | notifications of instances, passed to the rules |
+//! | `notices` | `Notices`: the notification socket |
+//! | `changed_files` | detects replaced configurations, programs and inputs |
+//! | `taking_files` | applies them |
+//! | `log_notices` | findings of the log keeper |
+//! | `launch_plans` | launch plans from the configuration |
+//! | `journal` | persistent state, log of events |
 
 mod acting;
 mod changed_files;

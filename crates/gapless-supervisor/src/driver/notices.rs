@@ -1,44 +1,46 @@
-//! [`Notices`]: what copies say of themselves, as systemd's services do, on the socket that the guardian keeps. What was said
-//! while no supervisor lived waits there; what one has read is taken only when it is done, so that its death loses nothing.
+//! [`Notices`]: notifications of instances in the protocol of `sd_notify`, on a socket that the guardian keeps open.
+//!
+//! Messages sent without a supervisor wait in the socket. A message is removed only after it was handled, so that a
+//! killed supervisor loses none.
 
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, UnixAddr, UnixCredentials, recvmsg};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{AsRawFd, OwnedFd};
 use std::io::IoSliceMut;
 
-/// What is read of one message, bytes.
+/// Read limit of a message, bytes.
 const MESSAGE_BYTES_MAX: usize = 4096;
-/// What is kept of a status, characters.
+/// Limit of a status text, characters.
 const STATUS_CHARACTERS_MAX: usize = 200;
 
-/// The sockets on which copies say how far they have come.
+/// Notification sockets.
 #[derive(Debug, Default)]
 pub struct Notices {
-    /// That of the guardian, and that of the one before, to which somebody may just have sent.
+    /// Socket of the current guardian, and of its predecessor, where messages may still wait.
     sockets: Vec<OwnedFd>,
 }
 
-/// What one process has said.
+/// Notification of one process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Notice {
-    /// It, as the kernel names it; 0 of one in a namespace that this process does not see.
+    /// Sender according to the kernel; 0 if it is in a PID namespace that is invisible here.
     pub process_id: u32,
-    /// It said `READY=1`.
+    /// `READY=1`
     pub is_ready: bool,
-    /// It said `INITIALISED=1`.
+    /// `INITIALISED=1`
     pub is_initialised: bool,
-    /// It said `WATCHDOG=trigger`: it is to be taken for stuck.
+    /// `WATCHDOG=trigger`: the sender asks to be treated as hung.
     pub is_stuck: bool,
-    /// It said `RELOADING=1`.
+    /// `RELOADING=1`
     pub is_reloading: bool,
-    /// It said `STOPPING=1`.
+    /// `STOPPING=1`
     pub is_stopping: bool,
-    /// What it said behind `STATUS=`.
+    /// `STATUS=`
     pub status: Option<String>,
 }
 
 impl Notices {
-    /// Hears this one, too.
+    /// Adds a socket.
     pub fn listen(&mut self, socket: OwnedFd) {
         self.sockets.push(socket);
         if self.sockets.len() > 2 {
@@ -46,17 +48,16 @@ impl Notices {
         }
     }
 
-    /// What is to be polled.
     pub fn poll_fds<'a>(&'a self, fds: &mut Vec<PollFd<'a>>) {
         fds.extend(self.sockets.iter().map(|socket| PollFd::new(socket, PollFlags::IN)));
     }
 
-    /// What has come next, if anything, and on which socket. It stays there until it is taken.
+    /// Next message and the index of its socket. The message stays there until [`Notices::take`].
     pub fn peek(&self) -> Option<(usize, Notice)> {
         self.sockets.iter().enumerate().find_map(|(index, socket)| Some((index, receive(socket, MsgFlags::MSG_PEEK)?)))
     }
 
-    /// Takes what was peeked at on this socket.
+    /// Removes the message that was peeked at.
     pub fn take(&self, index: usize) {
         self.sockets.get(index).and_then(|socket| receive(socket, MsgFlags::empty()));
     }
@@ -64,7 +65,8 @@ impl Notices {
 
 fn receive(socket: &OwnedFd, flags: MsgFlags) -> Option<Notice> {
     let mut bytes = [0; MESSAGE_BYTES_MAX];
-    // Descriptors have no room. Who waits until his is closed, as systemd's tools do, waits until the message is taken.
+    // No room for descriptors: the kernel closes them. Tools of systemd wait for that, so they wait until the message
+    // is taken.
     let mut control = nix::cmsg_space!(UnixCredentials);
     let (length, process_id) = {
         let mut pieces = [IoSliceMut::new(&mut bytes)];
@@ -78,11 +80,11 @@ fn receive(socket: &OwnedFd, flags: MsgFlags) -> Option<Notice> {
         });
         (received.bytes, process_id)
     };
-    // Of a message without a sender it is not known whose it is: nobody's.
+    // A message without credentials belongs to no instance.
     Some(Notice { process_id: process_id.unwrap_or(0), ..parse(&String::from_utf8_lossy(&bytes[..length])) })
 }
 
-/// What a message says, in lines of the protocol of `sd_notify`. What is not known is passed over.
+/// Parses the lines of `sd_notify`. Unknown lines are ignored.
 fn parse(text: &str) -> Notice {
     let says = |word: &str| text.lines().any(|line| line.trim() == word);
     let status = text.lines().rev().find_map(|line| line.trim().strip_prefix("STATUS="));
@@ -103,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_say_what_they_say_and_nothing_else() {
+    fn only_exact_lines_are_parsed() {
         assert_eq!(parse(""), Notice::default());
         assert_eq!(parse("READY=10\nXREADY=1\nready=1\nSTATUSX=a\n\0"), Notice::default());
         let all = parse(
@@ -124,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_peeked_at_stays_until_it_is_taken() {
+    fn peeked_message_stays_until_taken() {
         let (receiver, sender) = std::os::unix::net::UnixDatagram::pair().unwrap();
         nix::sys::socket::setsockopt(&receiver, nix::sys::socket::sockopt::PassCred, &true).unwrap();
         let mut notices = Notices::default();

@@ -1,4 +1,4 @@
-//! [`Probe`]: whether a copy is ready, looked at from time to time.
+//! [`Probe`]: polls for the readiness of an instance.
 
 use super::growing_pause::GrowingPause;
 use crate::config::process::Readiness;
@@ -12,18 +12,18 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Between two looks at most, ns.
+/// Longest interval between probes, ns.
 const PAUSE_MAX_NS: u64 = 50_000_000;
-/// An address that does not answer at once is tried again.
+/// Timeout of a connection attempt; it is retried at the next probe.
 const CONNECT_WITHIN: Duration = Duration::from_millis(10);
-/// What is read of a log at one look, bytes.
+/// Read limit of a log for each probe, bytes.
 const READ_BYTES_MAX: usize = 1 << 20;
 
-/// Whether a copy is ready, looked at from time to time.
+/// Readiness probe of an instance.
 #[derive(Debug)]
 pub struct Probe {
     kind: Kind,
-    /// When it wants to look.
+    /// Time of the next probe.
     pub pause: GrowingPause,
 }
 
@@ -36,7 +36,8 @@ enum Kind {
 }
 
 impl Probe {
-    /// Of a copy whose log had this length when it was started. `None`: it says so itself.
+    /// Creates a probe; `log_begin` is the length of the log at the start. `None` if readiness is reported by the
+    /// instance or its route.
     pub fn new(readiness: &Readiness, log: &Path, log_begin: u64, now_ns: u64) -> Option<Self> {
         let kind = match readiness {
             Readiness::Started => Kind::Runs,
@@ -48,11 +49,11 @@ impl Probe {
         Some(Self { kind, pause: GrowingPause::new(now_ns, PAUSE_MAX_NS) })
     }
 
-    /// Looks, if it is time: whether the copy is ready. Whatever it waits for, its launcher must have become it: until
-    /// then what answers is another one's.
+    /// Probes, if it is time, whether the instance is ready. While its launcher has not called exec, an answer must
+    /// come from another process and does not count.
     ///
     /// # Errors
-    /// This process lacks what it needs for a look, which says nothing of the copy.
+    /// This process lacks resources for the probe, which says nothing about the instance.
     pub fn look(&mut self, now_ns: u64, copy: &CopyName, process_id: u32) -> io::Result<bool> {
         if !self.pause.is_over(now_ns) || !has_become_itself(copy, process_id)? {
             return Ok(false);
@@ -66,7 +67,7 @@ impl Probe {
     }
 }
 
-/// What a look has shown, if it was possible; an error if it was not for what this process lacks.
+/// Result of a probe: `None` if it failed; an error only if this process lacks resources for it.
 pub fn seen<T>(looked: io::Result<T>) -> io::Result<Option<T>> {
     match looked {
         Ok(found) => Ok(Some(found)),
@@ -75,15 +76,15 @@ pub fn seen<T>(looked: io::Result<T>) -> io::Result<Option<T>> {
     }
 }
 
-/// Whether the launcher has become the program of the file.
+/// Whether the launcher has called exec.
 ///
 /// # Errors
-/// As [`Probe::look`].
+/// See [`Probe::look`].
 pub fn has_become_itself(copy: &CopyName, process_id: u32) -> io::Result<bool> {
     let Some(arguments) = seen(std::fs::read(format!("/proc/{process_id}/cmdline")))? else { return Ok(false) };
     let mut words = arguments.split(|byte| *byte == 0);
     let is_launcher = words.any(|word| word == b"launch") && words.any(|word| word == copy.to_string().as_bytes());
-    // Of a dead one there is nothing.
+    // The command line of a dead process is empty.
     Ok(!arguments.is_empty() && !is_launcher)
 }
 
@@ -99,7 +100,7 @@ fn takes_connection(path: &Path) -> io::Result<bool> {
     Ok(false)
 }
 
-/// A text that is to come in a log.
+/// Text that is expected in a log.
 #[derive(Debug)]
 struct LineInLog {
     log: LogFollower,
@@ -116,7 +117,7 @@ impl LineInLog {
         if bytes.windows(self.text.len()).any(|part| part == self.text) {
             return Ok(true);
         }
-        // The beginning of the text may stand at the end.
+        // The text may begin at the end of this piece.
         let again = (self.text.len() - 1).min(bytes.len());
         self.log.go_to(self.log.position() - again as u64);
         Ok(false)
@@ -131,14 +132,14 @@ mod tests {
     use std::io::Write;
 
     #[test]
-    fn a_line_is_found_behind_its_beginning_also_in_two_pieces() {
+    fn line_in_two_pieces_is_found() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
         let mut line = LineInLog::new(&path, 10, "listening");
         assert!(!line.is_there().unwrap(), "there is no log yet");
         let mut log = File::create(&path).unwrap();
         log.write_all(b"listening\n").unwrap();
-        assert!(!line.is_there().unwrap(), "it is of the start before");
+        assert!(!line.is_there().unwrap(), "it belongs to the previous start");
         log.write_all(b"now lis").unwrap();
         assert!(!line.is_there().unwrap());
         log.write_all(b"tening").unwrap();
@@ -146,19 +147,19 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_is_ready_when_it_takes_connections() {
+    fn accepting_socket_is_ready() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("socket");
         assert!(!takes_connection(&path).unwrap());
         let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
         assert!(takes_connection(&path).unwrap());
         drop(listener);
-        // A process that another test has just forked has it, too, until it is another program.
-        until("nobody listens any more", || !takes_connection(&path).unwrap());
+        // A child forked by another test holds the descriptor until it calls exec.
+        until("the listener is closed", || !takes_connection(&path).unwrap());
         std::fs::remove_file(&path).unwrap();
         let packets = rustix::net::socket(AddressFamily::UNIX, SocketType::SEQPACKET, None).unwrap();
         rustix::net::bind(&packets, &SocketAddrUnix::new(&path).unwrap()).unwrap();
-        assert!(!takes_connection(&path).unwrap(), "nobody listens yet");
+        assert!(!takes_connection(&path).unwrap(), "not listening yet");
         rustix::net::listen(&packets, 1).unwrap();
         assert!(takes_connection(&path).unwrap());
     }

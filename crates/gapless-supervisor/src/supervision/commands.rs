@@ -1,4 +1,4 @@
-//! What a person asks for, and another file.
+//! Commands of an operator, and replacement of the configuration.
 
 use super::Supervision;
 use super::event::{Action, Command, CommandError};
@@ -8,10 +8,10 @@ use crate::config::process::ProcessConfig;
 use crate::copy_name::CopyName;
 
 impl Supervision {
-    /// Does what a person asks for; what is to be done then is added to `actions`.
+    /// Applies a command and adds the resulting actions to `actions`.
     ///
     /// # Errors
-    /// Names that are not there, and numbers that the file does not allow; then nothing has changed.
+    /// Unknown names, and instance counts outside the configured range; nothing has changed then.
     pub fn command(&mut self, now_ns: u64, command: &Command, actions: &mut Vec<Action>) -> Result<(), CommandError> {
         match command {
             Command::Start(names) => self.each(names, |process, number| {
@@ -50,9 +50,11 @@ impl Supervision {
         Ok(())
     }
 
-    /// Another file is in force. What it does not name any more ends; what it says otherwise about a process holds from its
-    /// next start, which is now, copy by copy, where the file says so and `starts_otherwise`, of its old and its new definition,
-    /// says that it makes a difference.
+    /// Applies a new configuration. Processes that it no longer names are stopped. Changes to a process take effect at
+    /// its next start.
+    ///
+    /// A process with `reload.on_file` is reloaded now, instance by instance, if `starts_otherwise(old, new)` says that
+    /// the change matters.
     pub fn replace(
         &mut self,
         now_ns: u64,
@@ -87,7 +89,7 @@ impl Supervision {
         self.settle(now_ns, actions);
     }
 
-    /// Changes what is named: processes, or copies by their numbers.
+    /// Applies `change` to the named processes or instances; to all processes if `names` is empty.
     fn each(&mut self, names: &[String], change: impl Fn(&mut ProcessState, Option<u32>)) -> Result<(), CommandError> {
         let named = names.iter().map(|name| self.meant(name)).collect::<Result<Vec<_>, _>>()?;
         for (index, number) in named {
@@ -99,9 +101,9 @@ impl Supervision {
         Ok(())
     }
 
-    /// The process that a name means, and the number of its copy if it means only one.
+    /// Resolves a name to the index of its process, and to an instance number if it names one instance.
     fn meant(&self, name: &str) -> Result<(usize, Option<u32>), CommandError> {
-        // No name of a process has a point.
+        // Names of processes contain no dot.
         let Ok(copy) = name.parse::<CopyName>() else { return Ok((self.index(name, name)?, None)) };
         let index = self.index(copy.process(), name)?;
         let copies = self.processes[index].scale();
@@ -117,7 +119,7 @@ impl Supervision {
         Ok(&mut self.processes[index])
     }
 
-    /// Where a process stands; `asked` is what the refusal names.
+    /// Index of a process. `asked` is the name for the error.
     fn index(&self, process: &str, asked: &str) -> Result<usize, CommandError> {
         let found = self.processes.iter().position(|found| found.config.name == process && !found.is_removed);
         found.ok_or_else(|| {
@@ -128,7 +130,7 @@ impl Supervision {
     }
 }
 
-/// It shall not run, or this copy shall not: that stays one of its scale, and no other takes its place.
+/// Stops the process or one of its instances. A stopped instance still counts towards the scale: no other replaces it.
 fn stop(process: &mut ProcessState, number: Option<u32>) {
     match number {
         Some(number) => process.copies.entry(number).or_default().memory.is_stopped = true,
@@ -139,13 +141,13 @@ fn stop(process: &mut ProcessState, number: Option<u32>) {
     }
 }
 
-/// Its copies, or this one, are older than its definition from now on.
+/// Marks the process or one of its instances as older than the current definition.
 fn reload(process: &mut ProcessState, number: Option<u32>) {
     let before = process.memory.generation;
     process.memory.generation += 1;
     let generation = process.memory.generation;
     for (other, copy) in &mut process.copies {
-        // The others are as new as they were.
+        // Other instances that are up to date stay up to date.
         if number.is_some_and(|number| number != *other) && copy.memory.generation == before {
             copy.memory.generation = generation;
         }

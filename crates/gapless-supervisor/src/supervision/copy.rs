@@ -1,4 +1,4 @@
-//! [`CopyState`]: one copy of a process: how far it has come, and what is remembered of it.
+//! [`CopyState`]: one instance of a process, its progress and its persistent state.
 
 use crate::config::process::{RestartConfig, RestartPolicy, Stage};
 use crate::end_status::EndStatus;
@@ -6,72 +6,70 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// How far a copy has come. Times are those of the machine's monotonic clock, ns, which is the same for the next supervisor.
+/// Progress of an instance. Times are of the machine's monotonic clock, in ns, which a later supervisor shares.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Progress {
-    /// It does not run, and shall not.
+    /// Not wanted, and not running.
     #[default]
     Stopped,
-    /// It shall run; another process is not that far yet.
+    /// Wanted, but a dependency has not reached its stage yet.
     Waiting,
-    /// It has been asked for, or runs; it is ended if it is not ready by then.
+    /// Requested or running, but not ready yet.
     Starting {
-        /// Its launcher waits for the active copy to end.
         is_standby: bool,
-        /// It has said so, or needs not.
+        /// Reported by the instance; true from its start if it reports nothing.
         is_initialised: bool,
-        /// Monotonic, ns.
+        /// Readiness deadline, monotonic, ns; the instance is killed after it. `u64::MAX` once it has been killed.
         until_ns: u64,
     },
-    /// It is ready, since then (monotonic, ns).
     Ready {
         /// Monotonic, ns.
         since_ns: u64,
     },
-    /// It has been asked to end, and is killed then.
+    /// Asked to end, or killed.
     Stopping {
-        /// Monotonic, ns; of one that has been killed, when.
+        /// Time at which it is killed; after that, time of the kill. Monotonic, ns.
         kill_at_ns: u64,
-        /// It has been.
         is_killed: bool,
     },
-    /// It starts again then.
+    /// Starts again after a pause.
     BackingOff {
         /// Monotonic, ns.
         until_ns: u64,
     },
-    /// It has ended too often; only a person starts it again.
+    /// Failed too often; only an operator starts it again.
     Held,
-    /// It has ended and is not to start again.
+    /// Ended, and not restarted by its policy.
     Done,
 }
 
 impl Progress {
-    /// Whether there is, or may be, a process.
+    /// Whether a process exists or may exist.
     #[must_use]
     pub const fn is_running(self) -> bool {
         matches!(self, Self::Starting { .. } | Self::Ready { .. } | Self::Stopping { .. })
     }
 }
 
-/// How a copy has ended. As JSON `{"status":7}`, `{"signal":9,"has_core":false}`, `"unseen"` or `{"not_started":"why"}`.
+/// Outcome of one run of an instance. As JSON `{"status":7}`, `{"signal":9,"has_core":false}`, `"unseen"` or
+/// `{"not_started":"why"}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum End {
-    /// Nobody saw it: it ended while the guardian that had started it did not run.
+    /// Not observed: it ended while its guardian was down.
     Unseen,
-    /// It has not been started at all.
+    /// Never started, for this reason.
     NotStarted(String),
-    /// As above, because the machine lacks room, memory or descriptors: nobody's fault.
+    /// Never started, because the machine lacks space, memory or descriptors. Not counted as a failure.
     Lacking(String),
-    /// So its process has ended.
+    /// Exit status or signal of its process.
     #[serde(untagged)]
     Status(EndStatus),
 }
 
 impl End {
-    /// Whether it is that of a task that is done.
+    /// Whether a task has completed.
     #[must_use]
     pub fn is_success(&self) -> bool {
         matches!(self, Self::Status(status) if status.is_success())
@@ -89,42 +87,39 @@ impl std::fmt::Display for End {
     }
 }
 
-/// What outlives a supervisor. Times are those of the machine's monotonic clock, which is the same for the next one.
+/// Persistent state of an instance. Times are of the machine's monotonic clock, in ns, which a later supervisor shares.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CopyMemory {
-    /// How far it has come.
     pub progress: Progress,
-    /// The number of its last start; 0 before the first. No two starts, of whatever copy, have the same.
+    /// Number of its last start; 0 before the first. Unique over the starts of all instances.
     pub incarnation: u64,
-    /// Which definition of its process it was started with.
+    /// Generation of the process definition that it was started with.
     pub generation: u64,
-    /// It is to end now, whatever the others do, and to start again.
+    /// Ends now, regardless of other instances, and starts again.
     pub restart_requested: bool,
-    /// A person has stopped this copy by itself: it shall not run, and none takes its place.
+    /// Stopped by an operator on its own; no other instance replaces it.
     pub is_stopped: bool,
-    /// Restarts since a person started it.
+    /// Restarts since an operator started it.
     pub restarts: u64,
-    /// Ends one after the other, none of which was healthy before.
+    /// Consecutive failures without a healthy period in between.
     pub failures: u32,
-    /// When it was started again, as far as it counts for `restarts_max`.
+    /// Times of the restarts that count towards `restarts_max`.
     pub recent_ns: VecDeque<u64>,
-    /// When its state changed last.
+    /// Time of the last change of `progress`.
     pub changed_ns: u64,
-    /// Why it last ended.
     pub last_end: Option<End>,
-    /// Why the supervisor ends it, if it does, until it has ended.
+    /// Reason for which the supervisor ends the running instance.
     pub reason: Option<String>,
-    /// Why the supervisor ended it or holds it, if it did.
+    /// Reason for which the supervisor ended the previous run, or holds the instance.
     pub last_reason: Option<String>,
 }
 
-/// One copy.
+/// One instance of a process.
 #[derive(Clone, Debug, Default)]
 pub struct CopyState {
-    /// What is remembered.
     pub memory: CopyMemory,
-    /// Its process; none before it has been started, and while it does not run.
+    /// `None` while no process runs.
     pub process_id: Option<u32>,
 }
 
@@ -133,24 +128,23 @@ impl CopyState {
         Self { memory, process_id: None }
     }
 
-    /// How far it has come.
     #[must_use]
     pub const fn progress(&self) -> Progress {
         self.memory.progress
     }
 
-    /// Whether there is, or may be, a process.
+    /// Whether a process exists or may exist.
     #[must_use]
     pub const fn is_running(&self) -> bool {
         self.memory.progress.is_running()
     }
 
-    /// Whether it has come so far, and is not being stopped.
+    /// Whether the instance has reached the stage and is not being stopped.
     #[must_use]
     pub fn has_reached(&self, stage: Stage) -> bool {
         match self.memory.progress {
             Progress::Ready { .. } => true,
-            // A task that has failed is not done.
+            // A failed task does not count as done.
             Progress::Done => self.memory.last_end.as_ref().is_some_and(End::is_success),
             Progress::Starting { is_initialised, .. } => is_initialised && matches!(stage, Stage::Initialised),
             _ => false,
@@ -162,15 +156,15 @@ impl CopyState {
         self.memory.changed_ns = now_ns;
     }
 
-    /// It runs, as a supervisor finds that had not started it. What the one before knew of this start holds; but nobody has
-    /// looked whether it is ready, so that it has its time for that anew.
+    /// Takes over a running instance from the previous supervisor. State recorded for this start is kept, but the
+    /// readiness deadline begins again, since readiness was not checked in the meantime.
     pub(super) fn adopt(&mut self, now_ns: u64, incarnation: u64, process_id: u32, ready_within: Duration) {
         self.process_id = Some(process_id);
         let is_known = self.is_running() && self.memory.incarnation >= incarnation;
         self.memory.incarnation = self.memory.incarnation.max(incarnation);
         let ready_until_ns = now_ns.saturating_add(nanoseconds(ready_within));
         match &mut self.memory.progress {
-            // It has been killed.
+            // Killed already.
             Progress::Starting { until_ns: u64::MAX, .. } if is_known => {}
             Progress::Starting { until_ns, .. } if is_known => *until_ns = ready_until_ns,
             Progress::Ready { .. } | Progress::Stopping { .. } if is_known => {}
@@ -180,7 +174,7 @@ impl CopyState {
         }
     }
 
-    /// A person wants it to run: what has ended for good or waits is to start now. Whether something is to end before.
+    /// Starts the instance on an operator's command, unless it runs. Returns whether an old run may have to end first.
     pub(super) fn start_again(&mut self, now_ns: u64) -> bool {
         self.reset_failures();
         let waits = matches!(self.memory.progress, Progress::Held | Progress::Done | Progress::BackingOff { .. });
@@ -190,14 +184,14 @@ impl CopyState {
         !waits
     }
 
-    /// A person starts it: what counted before counts no more.
+    /// Resets the failure counters, on an operator's command.
     pub(super) fn reset_failures(&mut self) {
         self.memory.failures = 0;
         self.memory.restarts = 0;
         self.memory.recent_ns.clear();
     }
 
-    /// It has ended, and nobody had asked it to: what follows.
+    /// Next state after an end that the supervisor did not ask for.
     pub(super) fn after_end(&mut self, now_ns: u64, end: &End, restart: &RestartConfig, is_once: bool) -> Progress {
         let is_over = match restart.policy {
             RestartPolicy::Never => true,
@@ -213,7 +207,7 @@ impl CopyState {
             return Progress::BackingOff { until_ns: now_ns.saturating_add(nanoseconds(LACKING_PAUSE)) };
         }
         if is_once && *end == End::Unseen {
-            // It may be done, and what it does may be for once.
+            // The task may have completed, and must not run twice.
             self.memory.reason.get_or_insert_with(|| UNSEEN_TASK.to_owned());
             return Progress::Held;
         }
@@ -241,12 +235,12 @@ impl CopyState {
     }
 }
 
-/// Pause before the next attempt, where the machine lacked something.
+/// Pause before the next attempt after a shortage of resources.
 const LACKING_PAUSE: Duration = Duration::from_secs(1);
-/// Why a task is held whose end nobody has seen.
+/// Reason for holding a task whose end was not observed.
 const UNSEEN_TASK: &str = "its end was not seen: whether it is done is not known";
 
-/// How long the restart after so many failures waits: the first not at all, each later one twice as long as the one before.
+/// Pause before a restart: zero after the first failure, then `backoff_first`, doubled for each further failure.
 fn backoff(restart: &RestartConfig, failures: u32) -> Duration {
     match failures {
         0 | 1 => Duration::ZERO,
@@ -254,7 +248,7 @@ fn backoff(restart: &RestartConfig, failures: u32) -> Duration {
     }
 }
 
-/// Of a time that is no longer than centuries.
+/// Saturates after more than 500 years.
 pub(super) fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
@@ -264,7 +258,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_end_is_plain_json() {
+    fn end_is_plain_json() {
         for (end, text) in [
             (End::Status(EndStatus::Exited(7)), r#"{"status":7}"#),
             (End::Status(EndStatus::Signaled { signal: 9, has_core: false }), r#"{"signal":9,"has_core":false}"#),

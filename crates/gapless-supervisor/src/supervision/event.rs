@@ -1,80 +1,60 @@
-//! [`Event`]: what a [`Supervision`](super::Supervision) is told; [`Action`]: what it says; [`Command`]: what a person asks
-//! for.
+//! Inputs and outputs of a [`Supervision`](super::Supervision): [`Event`]s and [`Command`]s in, [`Action`]s out.
 
 use super::copy::End;
 use crate::config::process::StopSignal;
 use crate::copy_name::CopyName;
 use serde::{Deserialize, Serialize};
 
-/// What happened to a copy. One of an earlier incarnation changes nothing.
+/// Event of an instance. Events of an earlier incarnation are ignored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// Its launcher runs.
+    /// The launcher runs.
     Started {
-        /// The copy.
         copy: CopyName,
-        /// Which start of it.
         incarnation: u64,
-        /// Its process.
         process_id: u32,
     },
-    /// It stands by: another copy is active.
+    /// Waits for the active instance of its singleton to end.
     Standby {
-        /// The copy.
         copy: CopyName,
-        /// Which start of it.
         incarnation: u64,
     },
-    /// It stands by no more.
+    /// Became the active instance of its singleton.
     Active {
-        /// The copy.
         copy: CopyName,
-        /// Which start of it.
         incarnation: u64,
     },
-    /// It has come so far that others may begin that need no more.
+    /// Reached [`Stage::Initialised`](crate::config::process::Stage::Initialised): dependents that need no more may
+    /// start.
     Initialised {
-        /// The copy.
         copy: CopyName,
-        /// Which start of it.
         incarnation: u64,
     },
-    /// It is ready.
     Ready {
-        /// The copy.
         copy: CopyName,
-        /// Which start of it.
         incarnation: u64,
     },
-    /// Whether it is ready cannot be seen, because the supervisor lacks what it needs for a look.
+    /// Readiness cannot be checked, because the supervisor lacks resources for a probe.
     Unknown {
-        /// The copy.
         copy: CopyName,
-        /// Which start of it.
         incarnation: u64,
     },
-    /// It runs and does nothing.
+    /// Alive but hung.
     Stuck {
-        /// The copy.
         copy: CopyName,
-        /// Which start of it.
         incarnation: u64,
-        /// How that was seen.
+        /// Evidence.
         reason: String,
     },
-    /// It has ended, and so has all that it started; or it has not been started.
+    /// Ended together with all of its descendants, or was never started.
     Ended {
-        /// The copy.
         copy: CopyName,
-        /// Which start of it.
         incarnation: u64,
-        /// How.
         end: End,
     },
 }
 
 impl Event {
-    /// The copy that it is about.
     #[must_use]
     pub const fn copy(&self) -> &CopyName {
         match self {
@@ -89,7 +69,6 @@ impl Event {
         }
     }
 
-    /// Which start of the copy it is about.
     #[must_use]
     pub const fn incarnation(&self) -> u64 {
         match self {
@@ -105,145 +84,101 @@ impl Event {
     }
 }
 
-/// What is to be done, in this order.
+/// Instructions of the rules, to be carried out in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Start it. [`Event::Started`] follows, or [`Event::Ended`].
-    Start {
-        /// The copy.
-        copy: CopyName,
-        /// Which start of it.
-        incarnation: u64,
-    },
-    /// Find out when it is ready, whether it is well, and when it ends.
-    Watch {
-        /// The copy.
-        copy: CopyName,
-        /// Which start of it.
-        incarnation: u64,
-        /// Its process.
-        process_id: u32,
-    },
-    /// Ask it to end, if that has not been done for this start of it.
+    /// Start the instance. [`Event::Started`] or [`Event::Ended`] follows.
+    Start { copy: CopyName, incarnation: u64 },
+    /// Watch for readiness, liveness and the end.
+    Watch { copy: CopyName, incarnation: u64, process_id: u32 },
+    /// Ask the instance to end, once per incarnation.
     Stop {
-        /// The copy.
         copy: CopyName,
-        /// By this signal.
         signal: StopSignal,
-        /// What of it runs then is killed, monotonic, ns.
+        /// Time at which survivors are killed, monotonic, ns.
         kill_at_ns: u64,
     },
-    /// Kill it and all that it started.
-    Kill {
-        /// The copy.
-        copy: CopyName,
-    },
-    /// Write [`Supervision::memory`](super::Supervision::memory) down.
+    /// Kill the instance and all of its descendants.
+    Kill { copy: CopyName },
+    /// Persist [`Supervision::memory`](super::Supervision::memory).
     Remember,
-    /// Tell whoever watches.
+    /// Report to the observers.
     Tell(Happening),
 }
 
-/// Something that people want to know.
+/// Reportable event of an instance.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Happening {
-    /// The copy that it is about.
     pub copy: CopyName,
-    /// What happened.
     pub what: What,
 }
 
-/// What happened to a copy, for people and programs.
+/// Kind of a [`Happening`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum What {
-    /// It has been asked for.
+    /// Requested from the guardian.
     Starting,
-    /// It runs.
+    /// The launcher runs.
     Started {
-        /// Its process.
         process_id: u32,
     },
-    /// It stands by.
+    /// Waits for the active instance of its singleton to end.
     Standby,
-    /// It stands by no more.
+    /// Became the active instance of its singleton.
     Active,
-    /// It has come so far that others may begin that need no more.
+    /// Dependents that need only this stage may start.
     Initialised,
-    /// It is ready.
     Ready,
-    /// It says of itself, behind `STATUS=` or by other words.
+    /// Status text of the instance itself, from `STATUS=` or its own form.
     Said {
-        /// What.
         words: String,
     },
-    /// It has been asked to end.
+    /// Asked to end.
     Stopping {
-        /// Why.
         reason: String,
     },
-    /// It has been killed.
     Killed {
-        /// Why.
         reason: String,
     },
-    /// It has ended.
     Ended {
-        /// How.
         end: End,
     },
-    /// It has ended too often, and does not start again by itself.
+    /// Failed too often; only an operator starts it again.
     Held,
 }
 
-/// What a person asks for. Names are those of processes, whose copies are all meant, or of single copies, as `calculator.1`; none are
-/// all processes.
+/// Command of an operator. A name means a process with all of its instances, or one instance, as `calculator.1`. An
+/// empty list means all processes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Command {
-    /// They shall run.
     Start(Vec<String>),
-    /// They shall not.
     Stop(Vec<String>),
-    /// They end and start again, all copies at one time.
+    /// End and start again, all instances at once.
     Restart(Vec<String>),
-    /// They start anew copy by copy; what is stopped stays so.
+    /// Replace one instance after the other; stopped instances stay stopped.
     Reload(Vec<String>),
-    /// So many copies of each: of all, or of none if one is refused.
+    /// Set the number of instances of each process; all or nothing.
     Scale(Vec<(String, u32)>),
 }
 
-/// Why a command is refused.
+/// Reason for refusing a command.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CommandError {
-    /// There is no such process.
     #[error("{name:?} is no process of the file; {known} are")]
     Unknown {
-        /// What was asked for.
         name: String,
-        /// What is there.
+        /// Configured processes.
         known: String,
     },
-    /// There is no such copy.
     #[error("{name} is no copy that is asked for; {process} has {copies} now, numbered from 1")]
     NoCopy {
-        /// What was asked for.
         name: String,
-        /// Its process.
         process: String,
-        /// How many there are.
+        /// Current number of instances.
         copies: u32,
     },
-    /// The file does not allow so many copies.
     #[error("{copies} copies of {name} are not allowed; the file allows {min} to {max}")]
-    Copies {
-        /// The process.
-        name: String,
-        /// What was asked for.
-        copies: u32,
-        /// The least.
-        min: u32,
-        /// The most.
-        max: u32,
-    },
+    Copies { name: String, copies: u32, min: u32, max: u32 },
 }

@@ -1,13 +1,13 @@
-//! [`Supervision`]: what shall run, what does, and what is to be done about it. It knows neither processes nor files nor
-//! clocks: it is told what happened and when, and says what to do.
+//! [`Supervision`]: the rules for starting and stopping processes, as a pure state machine. It knows no processes,
+//! files or clocks: inputs are events and times, outputs are actions.
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | `settling` | the rules: from what shall be and what is to actions |
-//! | `commands` | what a person asks for |
-//! | [`event`] | what it is told, and what it says |
-//! | [`process`] | one process of the file, with its copies |
-//! | [`copy`] | one copy |
+//! | `settling` | the rules: from wanted and actual state to actions |
+//! | `commands` | commands of an operator, and a new configuration |
+//! | [`event`] | inputs and outputs |
+//! | [`process`] | one configured process with its instances |
+//! | [`copy`] | one instance |
 
 mod commands;
 pub mod copy;
@@ -28,33 +28,33 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// A copy that is killed ends within this time, unless the kernel or another namespace keeps it.
+/// Time in which a killed instance ends, unless the kernel or another namespace keeps it.
 pub const KILLED_ENDS_WITHIN: Duration = Duration::from_secs(30);
 
-/// What shall run, what does, and what is to be done about it.
+/// State machine of all processes: wanted state, actual state and pending actions.
 #[derive(Debug)]
 pub struct Supervision {
-    /// In the order of the file; those that are not in it any more behind them, until they have ended.
+    /// In the order of the configuration, followed by removed processes that still run.
     processes: Vec<ProcessState>,
-    /// The number of the last start of any copy.
+    /// Number of the last start of any instance.
     last_incarnation: u64,
-    /// What has been said and not been done yet.
+    /// Actions that have not been handed out yet.
     actions: Vec<Action>,
 }
 
-/// What outlives a supervisor.
+/// Persistent state of a [`Supervision`], for the next supervisor.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Memory {
-    /// The number of the last start of any copy.
+    /// Number of the last start of any instance.
     pub last_incarnation: u64,
-    /// By name.
+    /// By process name.
     pub processes: BTreeMap<String, ProcessMemory>,
 }
 
 impl Supervision {
-    /// Of a file, with what the last supervisor remembered. Nothing runs yet: [`Supervision::adopt`] says what does, then
-    /// [`Supervision::settle`] begins.
+    /// Creates it from a configuration and the state of the previous supervisor. Call [`Supervision::adopt`] for each
+    /// running instance, then [`Supervision::settle`].
     #[must_use]
     pub fn new(config: &SupervisorConfig, mut memory: Memory) -> Self {
         let of = |process: &_| {
@@ -62,13 +62,13 @@ impl Supervision {
             ProcessState::new(process.clone(), memory.processes.remove(&process.name).unwrap_or_default())
         };
         let mut processes: Vec<ProcessState> = config.processes.iter().map(of).collect();
-        // Those that the file does not name any more, and have not ended yet.
+        // Processes that were removed from the configuration and still run.
         let removed = memory.processes.into_iter().map(|(name, memory)| ProcessState::removed(&name, memory));
         processes.extend(removed.filter(ProcessState::is_running));
         Self { processes, last_incarnation: memory.last_incarnation, actions: Vec::new() }
     }
 
-    /// A copy that runs already. One that the file does not name any more is stopped.
+    /// Takes over a running instance. It is stopped if the configuration no longer names it.
     pub fn adopt(&mut self, now_ns: u64, name: &CopyName, incarnation: u64, process_id: u32) {
         self.last_incarnation = self.last_incarnation.max(incarnation);
         let process = self.process_or_removed(name.process());
@@ -78,13 +78,13 @@ impl Supervision {
         let progress = copy.progress();
         self.actions.push(Action::Watch { copy: name.clone(), incarnation, process_id });
         if let Progress::Stopping { kill_at_ns, is_killed: false } = progress {
-            // It may have been drained, and not have got its signal yet.
+            // The signal may still be outstanding, after a drain.
             self.actions.push(Action::Stop { copy: name.clone(), signal, kill_at_ns });
         }
     }
 
-    /// The copies that ran when their supervisor died and have not been adopted: they have ended, and `seen` knows how, if
-    /// only that nobody saw it; or knows that the start never was, which was written down before it was asked for.
+    /// Ends all instances that ran under the previous supervisor and were not adopted. `seen` returns how one ended,
+    /// [`End::Unseen`] included. `None` means that it was never started: starts are recorded before they are requested.
     pub fn lose_others(
         &mut self,
         now_ns: u64,
@@ -99,7 +99,7 @@ impl Supervision {
                     let incarnation = copy.memory.incarnation;
                     match seen(&name, incarnation) {
                         Some(end) => lost.push(Event::Ended { end, copy: name, incarnation }),
-                        // It counts for nothing, and is begun again.
+                        // Does not count as a failure, and starts again.
                         None => copy.change(now_ns, Progress::Stopped),
                     }
                 }
@@ -112,7 +112,7 @@ impl Supervision {
         self.settle(now_ns, actions);
     }
 
-    /// Says what happened; what is to be done then is added to `actions`.
+    /// Applies an event and adds the resulting actions to `actions`.
     pub fn handle(&mut self, now_ns: u64, event: Event, actions: &mut Vec<Action>) {
         let name = event.copy().clone();
         if let Some(process) = self.processes.iter_mut().find(|process| process.config.name == name.process()) {
@@ -122,7 +122,7 @@ impl Supervision {
         self.settle(now_ns, actions);
     }
 
-    /// The program or the input of a process has been replaced.
+    /// Reacts to a replaced program or input file of a process.
     pub fn file_changed(&mut self, now_ns: u64, process: &str, actions: &mut Vec<Action>) {
         for process in self.processes.iter_mut().filter(|found| found.config.name == process) {
             if process.config.reload.on_program || process.config.reload.on_input {
@@ -133,27 +133,26 @@ impl Supervision {
         self.settle(now_ns, actions);
     }
 
-    /// What is to be remembered.
+    /// State to persist.
     #[must_use]
     pub fn memory(&self) -> Memory {
         let processes = self.processes.iter().map(|process| (process.config.name.clone(), process.remember()));
         Memory { last_incarnation: self.last_incarnation, processes: processes.collect() }
     }
 
-    /// The processes.
     #[must_use]
     pub fn processes(&self) -> &[ProcessState] {
         &self.processes
     }
 
-    /// Whether nothing runs and nothing shall.
+    /// Whether no process runs and none is wanted.
     #[must_use]
     pub fn is_over(&self) -> bool {
         let is_over = |process: &ProcessState| !process.memory.is_wanted && !process.is_running();
         self.processes.iter().all(is_over)
     }
 
-    /// A copy that was killed [`KILLED_ENDS_WITHIN`] ago or earlier and has not ended.
+    /// An instance that has not ended within [`KILLED_ENDS_WITHIN`] after its kill.
     #[must_use]
     pub fn find_unkillable(&self, now_ns: u64) -> Option<CopyName> {
         let is_unkillable = |copy: &CopyState| {
@@ -166,7 +165,7 @@ impl Supervision {
         })
     }
 
-    /// The process, or one that is only there to end.
+    /// The process; if the configuration does not name it, a placeholder that is only stopped.
     fn process_or_removed(&mut self, name: &str) -> &mut ProcessState {
         let index = self.processes.iter().position(|process| process.config.name == name).unwrap_or_else(|| {
             self.processes.push(ProcessState::removed(name, ProcessMemory::default()));
@@ -176,13 +175,13 @@ impl Supervision {
     }
 }
 
-/// What an event says about a copy, written down.
+/// Applies an event to its instance.
 fn happen(now_ns: u64, process: &mut ProcessState, name: &CopyName, event: Event) -> Vec<Action> {
     let says_initialised = process.config.ready == Readiness::Notify;
     let (restart, is_once) = (process.config.restart.clone(), process.config.is_once);
     let Some(copy) = process.copies.get_mut(&name.number()) else { return Vec::new() };
     if event.incarnation() != copy.memory.incarnation {
-        // Of an earlier start, which is over.
+        // Late event of an earlier start.
         return Vec::new();
     }
     let incarnation = copy.memory.incarnation;
@@ -191,7 +190,7 @@ fn happen(now_ns: u64, process: &mut ProcessState, name: &CopyName, event: Event
         Event::Started { process_id, .. } => {
             copy.process_id = Some(process_id);
             if let Progress::Starting { is_initialised, .. } = &mut copy.memory.progress {
-                // Only who says when he is ready can say before that he is initialised.
+                // Only instances that report readiness can report initialisation before it.
                 *is_initialised = !says_initialised;
             }
             vec![happening(What::Started { process_id }), Action::Watch { copy: name.clone(), incarnation, process_id }]
@@ -219,7 +218,7 @@ fn happen(now_ns: u64, process: &mut ProcessState, name: &CopyName, event: Event
         }
         Event::Unknown { .. } => {
             let Progress::Starting { until_ns, .. } = &mut copy.memory.progress else { return Vec::new() };
-            // It gets its whole time once it can be seen; one that is killed already stays so.
+            // The full time begins again once readiness can be checked, except after a kill.
             if *until_ns != u64::MAX {
                 *until_ns = now_ns.saturating_add(nanoseconds(process.config.ready_within));
             }

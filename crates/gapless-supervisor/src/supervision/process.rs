@@ -1,21 +1,20 @@
-//! [`ProcessState`]: one process of the file, with its copies.
+//! [`ProcessState`]: one configured process with its instances.
 
 use super::copy::{CopyMemory, CopyState};
 use crate::config::process::{ProcessConfig, RestartConfig, RestartPolicy, Stage};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What outlives a supervisor.
+/// Persistent state of a process, for the next supervisor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ProcessMemory {
-    /// It shall run.
     pub is_wanted: bool,
-    /// In so many copies; what the file says without it.
+    /// Number of instances set by an operator; `None` for the configured number.
     pub scale: Option<u32>,
-    /// Counts the definitions that it was to be started with.
+    /// Counts the definitions of the process, for reloads.
     pub generation: u64,
-    /// All its copies were ready once since it was to run.
+    /// All instances have been ready at the same time since it was last started.
     pub was_up: bool,
     /// By number.
     pub copies: BTreeMap<u32, CopyMemory>,
@@ -27,16 +26,15 @@ impl Default for ProcessMemory {
     }
 }
 
-/// One process of the file, with its copies.
+/// One configured process with its instances.
 #[derive(Clone, Debug)]
 pub struct ProcessState {
-    /// What the file says of it.
     pub config: ProcessConfig,
-    /// What is remembered; but its copies stand in `copies`.
+    /// Persistent state, without the instances, which are in `copies`.
     pub(super) memory: ProcessMemory,
-    /// By number. Beyond the scale there are those that leave, and the additional one of a reload.
+    /// By number. Numbers beyond the scale are leaving instances and the extra one of a reload.
     pub(super) copies: BTreeMap<u32, CopyState>,
-    /// The file does not name it any more.
+    /// No longer in the configuration.
     pub(super) is_removed: bool,
 }
 
@@ -47,7 +45,7 @@ impl ProcessState {
         Self { config, memory, copies, is_removed: false }
     }
 
-    /// One that is not in the file any more, and only there to end.
+    /// Placeholder for a process outside the configuration; it is only stopped.
     pub(super) fn removed(name: &str, memory: ProcessMemory) -> Self {
         let restart = RestartConfig { policy: RestartPolicy::Never, ..RestartConfig::default() };
         let config = ProcessConfig { name: name.to_owned(), restart, ..ProcessConfig::default() };
@@ -60,36 +58,35 @@ impl ProcessState {
         ProcessMemory { copies, ..self.memory.clone() }
     }
 
-    /// The copies, by number.
     pub fn copies(&self) -> impl Iterator<Item = (u32, &CopyState)> {
         self.copies.iter().map(|(number, copy)| (*number, copy))
     }
 
-    /// It shall run.
     #[must_use]
     pub const fn is_wanted(&self) -> bool {
         self.memory.is_wanted
     }
 
-    /// So many copies are asked for, as long as it shall run.
+    /// Number of instances, if the process is wanted.
     #[must_use]
     pub fn scale(&self) -> u32 {
         let allowed = self.config.copies_min..=self.config.copies_max;
         self.memory.scale.filter(|scale| allowed.contains(scale)).unwrap_or(self.config.copies_min)
     }
 
-    /// The numbers of the copies that are asked for, as long as it shall run: those that nobody has stopped by themselves.
+    /// Numbers of the instances that should run, if the process is wanted; without those that an operator stopped on
+    /// their own.
     pub fn asked_for(&self) -> impl Iterator<Item = u32> {
         (1..=self.scale()).filter(|number| !self.is_stopped_alone(*number))
     }
 
-    /// Whether this copy shall not run, though its process may: a person has stopped it by itself.
+    /// Whether an operator has stopped this instance on its own.
     #[must_use]
     pub fn is_stopped_alone(&self, number: u32) -> bool {
         self.copies.get(&number).is_some_and(|copy| copy.memory.is_stopped)
     }
 
-    /// It shall run, in all copies or in this one. Of a process that was stopped as a whole the others stay stopped.
+    /// Wants the process, in all instances or in one. The others of a stopped process stay stopped.
     pub(super) fn want(&mut self, number: Option<u32>) {
         for other in 1..=self.scale() {
             let copy = self.copies.entry(other).or_default();
@@ -102,19 +99,20 @@ impl ProcessState {
         self.memory.is_wanted = true;
     }
 
-    /// All its copies, or this one.
+    /// Selects one instance, or all of them.
     pub(super) fn meant(&mut self, number: Option<u32>) -> impl Iterator<Item = &mut CopyState> {
         let all = self.copies.iter_mut();
         all.filter(move |(other, _)| number.is_none_or(|number| number == **other)).map(|(_, copy)| copy)
     }
 
-    /// Whether a copy runs, or may.
+    /// Whether an instance runs or may run.
     #[must_use]
     pub fn is_running(&self) -> bool {
         self.copies.values().any(CopyState::is_running)
     }
 
-    /// Whether those that wait for it may begin: once all its copies must have come so far, later one is enough.
+    /// Whether dependents may start. The first time all instances must have reached the stage; later, and for
+    /// singletons, one is enough.
     #[must_use]
     pub fn has_reached(&self, stage: Stage) -> bool {
         let reached = |number: u32| self.copies.get(&number).is_some_and(|copy| copy.has_reached(stage));

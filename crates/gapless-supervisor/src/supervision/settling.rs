@@ -1,8 +1,8 @@
-//! The rules: from what shall be and what is to actions.
+//! Rules from wanted and actual state to actions. Pure: no clock, no I/O.
 //!
-//! Each turn looks at every copy once. A copy that shall run waits until what its process is after has come so far, and is
-//! started; one that shall not is asked to end, but not before those that are after it and end, too. Of a process that
-//! starts anew one copy at a time is asked to end, while all others are ready.
+//! Each call looks at every instance once. A wanted instance starts once its dependencies have reached their stages. An
+//! unwanted one is stopped after all dependents that are also being stopped. A reload replaces one instance at a time,
+//! while all others are ready.
 
 use super::Supervision;
 use super::copy::{CopyState, Progress, nanoseconds};
@@ -12,7 +12,7 @@ use crate::config::process::{ProcessConfig, Stage};
 use crate::copy_name::CopyName;
 
 impl Supervision {
-    /// Looks at everything: it is `now_ns`, and nothing need have happened. What is to be done is added to `actions`.
+    /// Compares wanted and actual state at `now_ns`, and adds the resulting actions to `actions`.
     pub fn settle(&mut self, now_ns: u64, actions: &mut Vec<Action>) {
         for index in 0..self.processes.len() {
             let may_start = self.may_start(index);
@@ -52,7 +52,7 @@ impl Supervision {
         actions.append(&mut self.actions);
     }
 
-    /// When [`Supervision::settle`] has something to do though nothing happens; monotonic, ns.
+    /// Next time at which [`Supervision::settle`] must run without an event; monotonic, ns.
     #[must_use]
     pub fn next_deadline_ns(&self) -> Option<u64> {
         let copies = self.processes.iter().flat_map(|process| process.copies.values());
@@ -67,7 +67,7 @@ impl Supervision {
             .min()
     }
 
-    /// Whether what the process is after has come so far.
+    /// Whether all dependencies of the process have reached their stages.
     fn may_start(&self, index: usize) -> bool {
         self.processes[index].config.after.iter().all(|dependency| {
             let other = self.processes.iter().find(|process| process.config.name == dependency.process);
@@ -75,7 +75,7 @@ impl Supervision {
         })
     }
 
-    /// Whether all that are after the process and end, too, have ended.
+    /// Whether all dependents that are also being stopped have ended.
     fn may_stop(&self, index: usize) -> bool {
         let name = &self.processes[index].config.name;
         let is_after = |process: &ProcessState| process.config.after.iter().any(|other| &other.process == name);
@@ -83,7 +83,7 @@ impl Supervision {
     }
 }
 
-/// A place for each copy that shall run.
+/// Adds entries for all instances that should run.
 fn prepare_copies(process: &mut ProcessState) {
     if !process.memory.is_wanted {
         return;
@@ -92,16 +92,16 @@ fn prepare_copies(process: &mut ProcessState) {
     for number in 1..=last {
         process.copies.entry(number).or_default();
     }
-    // What is scaled away and comes back is a new copy.
+    // An instance that is scaled away and comes back is new: its individual stop is forgotten.
     let scale = process.scale();
     for (_, copy) in process.copies.range_mut(scale + 1..) {
         copy.memory.is_stopped = false;
     }
 }
 
-/// Whether copies of the scale are older than the definition, and one more takes their place meanwhile.
+/// Whether a reload is in progress that needs an extra instance.
 fn is_rolling(process: &ProcessState) -> bool {
-    // It goes on until those that took the place of old ones are ready.
+    // The extra instance stays until the replacements are ready.
     let has_extra = process.copies.get(&(process.scale() + 1)).is_some_and(CopyState::is_running);
     let are_ready = process.asked_for().all(|number| is_ready(process, number));
     let overlaps = process.config.reload.is_overlapping && !process.config.is_singleton;
@@ -112,16 +112,16 @@ fn is_ready(process: &ProcessState, number: u32) -> bool {
     process.copies.get(&number).is_some_and(|copy| matches!(copy.memory.progress, Progress::Ready { .. }))
 }
 
-/// Whether a copy runs that was started with an earlier definition.
+/// Whether the instance runs an earlier definition.
 fn is_old(process: &ProcessState, number: u32) -> bool {
     let copy = process.copies.get(&number);
     copy.is_some_and(|copy| copy.is_running() && copy.memory.generation < process.memory.generation)
 }
 
-/// The copy that is to end next because it is older than the definition: one at a time, while all others are ready.
+/// Next instance for a reload to replace. `None` while any other instance is not ready.
 fn next_to_leave(process: &ProcessState, extra: Option<u32>) -> Option<u32> {
     let is_old = |number: &u32| is_old(process, *number);
-    // Of a singleton those that stand by come first, so that the active one changes once.
+    // Standbys of a singleton come first, so that the active instance changes only once.
     let stands_by = |number: &u32| {
         let copy = process.copies.get(number);
         copy.is_some_and(|copy| matches!(copy.memory.progress, Progress::Starting { is_standby: true, .. }))
@@ -129,7 +129,7 @@ fn next_to_leave(process: &ProcessState, extra: Option<u32>) -> Option<u32> {
     let first = process.asked_for().find(|number| is_old(number) && stands_by(number));
     let old = first.or_else(|| process.asked_for().find(is_old))?;
     let mut others = process.asked_for().chain(extra).filter(|number| *number != old);
-    // A new copy that does not become ready ends the matter: the old ones stay.
+    // A replacement that does not become ready stalls the reload: the old instances stay.
     let is_there = |copy: &CopyState| match copy.memory.progress {
         Progress::Ready { .. } | Progress::Done => true,
         Progress::Starting { is_standby, .. } => is_standby && process.config.is_singleton,
@@ -142,7 +142,7 @@ fn is_to_restart(process: &ProcessState, number: u32) -> bool {
     process.copies.get(&number).is_some_and(|copy| copy.is_running() && copy.memory.restart_requested)
 }
 
-/// What one look at one copy says.
+/// One instance in one call of [`Supervision::settle`].
 struct Turn<'a> {
     now_ns: u64,
     name: &'a CopyName,
@@ -156,7 +156,7 @@ impl Turn<'_> {
         self.said.push(Action::Tell(Happening { copy: self.name.clone(), what }));
     }
 
-    /// It shall not run.
+    /// Brings an unwanted or outdated instance to its end.
     fn end(&mut self, copy: &mut CopyState, config: &ProcessConfig, may_stop: bool, reason: &str) {
         match copy.memory.progress {
             Progress::Starting { .. } | Progress::Ready { .. } if may_stop => {
@@ -175,13 +175,13 @@ impl Turn<'_> {
         }
     }
 
-    /// It shall run.
+    /// Brings a wanted instance to its start.
     fn run(&mut self, copy: &mut CopyState, config: &ProcessConfig, may_start: bool) {
         match copy.memory.progress {
             Progress::Stopped | Progress::Waiting => self.start(copy, config, may_start),
             Progress::BackingOff { until_ns } if until_ns <= self.now_ns => self.start(copy, config, may_start),
             Progress::Starting { is_standby: false, until_ns, .. } if until_ns <= self.now_ns => {
-                // It is killed once; its end comes.
+                // Killed once; `Event::Ended` follows.
                 copy.memory.progress =
                     Progress::Starting { is_standby: false, is_initialised: false, until_ns: u64::MAX };
                 let reason = format!("it was not ready within {:?}", config.ready_within);
@@ -191,7 +191,7 @@ impl Turn<'_> {
                 self.said.push(Action::Kill { copy: self.name.clone() });
             }
             Progress::Stopping { .. } => self.hurry(copy),
-            // It was the old definition that was held.
+            // A new definition gets a new chance.
             Progress::Held if copy.memory.generation < self.generation => {
                 copy.reset_failures();
                 self.start(copy, config, may_start);
@@ -223,7 +223,7 @@ impl Turn<'_> {
         self.said.push(Action::Start { copy: self.name.clone(), incarnation: copy.memory.incarnation });
     }
 
-    /// It has been asked to end: if it takes too long it is killed.
+    /// Kills an instance whose grace period is over.
     fn hurry(&mut self, copy: &mut CopyState) {
         let Progress::Stopping { kill_at_ns, is_killed: false } = copy.memory.progress else { return };
         if kill_at_ns <= self.now_ns {

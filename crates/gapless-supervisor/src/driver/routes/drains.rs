@@ -1,4 +1,4 @@
-//! [`Drains`]: which copies have been told to finish what they serve, and which have.
+//! [`Drains`]: instances that are being drained, and those that are finished.
 
 use super::offered::Offered;
 use super::protocol::Wishes;
@@ -8,7 +8,7 @@ use gapless_rpc::Domain;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// Which copies have been told to finish what they serve, and which have.
+/// Instances that are being drained, and those that are finished.
 #[derive(Debug, Default)]
 pub struct Drains {
     /// Process and route.
@@ -18,8 +18,8 @@ pub struct Drains {
 }
 
 impl Drains {
-    /// Tells those that are to finish and have not been told; says who has finished since. Without a domain nobody can be told: all
-    /// have.
+    /// Starts wanted drains and returns the instances that have finished since the last call. Without a domain, all
+    /// count as finished.
     pub fn look(&mut self, wishes: &Wishes, domain: Option<&Domain>) -> Vec<(CopyName, u64)> {
         let mut over = Vec::new();
         let mut wanted = BTreeSet::new();
@@ -50,7 +50,7 @@ impl Drains {
         over
     }
 
-    /// Whether somebody has not finished.
+    /// Whether a drain is in progress.
     pub const fn are_waiting(&self) -> bool {
         self.are_waiting
     }
@@ -59,24 +59,24 @@ impl Drains {
         if !self.asked.insert((process_id, route.to_owned())) {
             return;
         }
-        // Whether it has is seen by what it serves; here nobody waits.
+        // Progress is seen in the served routes, so do not wait here.
         if let Err(error) = domain.drain_route(route, Some(process_id), Duration::ZERO) {
             tracing::warn!("process {process_id} is to finish {route}: {error}");
         }
     }
 }
 
-/// What is known of a domain at one time.
+/// State of a domain at one time.
 struct Known {
     has_discovered: bool,
-    /// They serve, and have not said what.
+    /// Processes with counters in the domain whose routes are not known yet.
     unheard: Vec<u32>,
     offered: Offered,
 }
 
 impl Known {
     fn of(domain: &Domain) -> Self {
-        // In this order: who has been heard of by then is among the offers.
+        // Order matters: a process that is no longer unheard is among the offers.
         let (has_discovered, unheard) = (domain.has_discovered(), domain.unheard_processes());
         Self { has_discovered, unheard, offered: Offered::of(domain.offered_routes()) }
     }

@@ -1,13 +1,13 @@
-//! [`Routes`]: what copies serve in the domain, and whether they answer. A thread of its own looks, asks and waits; the supervisor's never
-//! does.
+//! [`Routes`]: routes that instances serve in the domain, with pings and drains. Runs on a thread of its own, which may
+//! block; the thread of the supervisor never does.
 //!
 //! | module | what lives there |
 //! |---|---|
 //! | `watcher` | the thread |
-//! | `drains` | which copies have been told to finish, and which have |
-//! | `offered` | what is served, by processes and those that they belong to |
-//! | `pings` | whether one copy answers; without clocks and processes |
-//! | `protocol` | what the supervisor's thread and that one say to each other |
+//! | `drains` | instances that are being drained |
+//! | `offered` | served routes, by instance |
+//! | `pings` | liveness of one instance, as a state machine without clock or processes |
+//! | `protocol` | messages between the two threads |
 
 mod drains;
 mod offered;
@@ -26,7 +26,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use watcher::Watcher;
 
-/// What copies serve in a domain. Dropping it ends the thread, which leaves the domain.
+/// Handle of the thread that watches a domain. Dropping it ends the thread, which leaves the domain.
 pub struct Routes {
     domain: PathBuf,
     orders: Sender<Order>,
@@ -34,12 +34,12 @@ pub struct Routes {
     /// Readable when there are reports.
     bell: Arc<OwnedFd>,
     wishes: Wishes,
-    /// Why the domain cannot be looked at, if it cannot.
+    /// Reason for which the domain cannot be watched.
     pub problem: Option<String>,
 }
 
 impl Routes {
-    /// Begins to look at the domain of this directory.
+    /// Starts the thread for the domain in this directory.
     pub fn begin(domain: &Path) -> Result<Self, SupervisorError> {
         let bell = wake_fd::create().map_err(SupervisorError::system("making an eventfd"))?;
         let bell = Arc::new(bell);
@@ -51,24 +51,24 @@ impl Routes {
         Ok(Self { domain: domain.to_owned(), orders, reports, bell, wishes: Wishes::new(), problem: None })
     }
 
-    /// The directory of its domain.
+    /// Directory of the domain.
     pub fn domain(&self) -> &Path {
         &self.domain
     }
 
-    /// What is to be found out from now on.
+    /// Sets the instances to watch.
     pub fn wish(&mut self, wishes: Wishes) {
         if wishes != self.wishes {
             self.wishes = wishes;
-            // Whether the thread is there is seen at the next report.
+            // A dead thread is noticed at the next report.
             let _ = self.orders.send(Order::Watch(self.wishes.clone()));
         }
     }
 
-    /// The next report, if there is one.
+    /// Next report, if there is one.
     ///
     /// # Errors
-    /// The thread is dead.
+    /// The thread has ended.
     pub fn next(&self) -> Result<Option<Report>, String> {
         match self.reports.try_recv() {
             Ok(report) => Ok(Some(report)),
@@ -77,16 +77,16 @@ impl Routes {
         }
     }
 
-    /// Before the reports are taken: those that come later wake anew.
+    /// Clears the wake-up. Call it before taking reports: later reports wake up again.
     pub fn silence(&self) {
-        // It does not block; whatever it says, all is looked at.
+        // Non-blocking; the result does not matter, since all reports are taken.
         let _ = rustix::io::read(&self.bell, &mut [0; 8]);
     }
 }
 
 impl Drop for Routes {
     fn drop(&mut self) {
-        // It may have ended.
+        // The thread may have ended.
         let _ = self.orders.send(Order::End);
     }
 }

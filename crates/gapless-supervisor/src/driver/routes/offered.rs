@@ -1,10 +1,10 @@
-//! [`Offered`]: what is served in the domain, by processes and those that they belong to.
+//! [`Offered`]: served routes of the domain, by instance.
 
 use crate::process_facts::session;
 use gapless_rpc::domain::{KnownRoute, KnownRouteState};
 use std::collections::HashMap;
 
-/// What is served in the domain.
+/// Served routes of the domain.
 #[derive(Debug, Default)]
 pub struct Offered {
     all: Vec<Offer>,
@@ -15,14 +15,13 @@ pub struct Offered {
 pub struct Offer {
     pub route: String,
     pub process_id: u32,
-    /// It takes calls now.
+    /// Takes calls now.
     pub is_open: bool,
-    /// The first process of its session: a copy leads one, and what it starts belongs to it.
+    /// Session leader: an instance leads a session, to which its children belong.
     leader: u32,
 }
 
 impl Offered {
-    /// Of what is known by now.
     pub fn of(known: Vec<KnownRoute>) -> Self {
         let mut leaders = HashMap::new();
         let offers = known.into_iter().map(|KnownRoute { route, process_id, state, .. }| {
@@ -32,12 +31,12 @@ impl Offered {
         Self { all: offers.collect() }
     }
 
-    /// What a copy with this process serves: it itself, and what it has started.
+    /// Routes of an instance with this process, including those of its children.
     pub fn by(&self, process_id: u32) -> impl Iterator<Item = &Offer> {
         self.all.iter().filter(move |offer| offer.process_id == process_id || offer.leader == process_id)
     }
 
-    /// The process that serves a route for that copy and takes calls.
+    /// Open route of an instance.
     pub fn open(&self, process_id: u32, route: &str) -> Option<&Offer> {
         self.by(process_id).find(|offer| offer.is_open && offer.route == route)
     }

@@ -1,36 +1,37 @@
-//! [`Pings`]: whether one copy answers. It knows neither clocks nor processes: it is told what happened and when, and says what to do.
+//! [`Pings`]: liveness of one instance, as a state machine. It knows neither clocks nor processes: inputs are events
+//! and times, outputs are steps.
 
 use super::protocol::Answer;
 use crate::config::process::PingConfig;
 use std::time::{Duration, Instant};
 
-/// Whether one copy answers.
+/// Liveness of one instance.
 #[derive(Debug)]
 pub struct Pings {
     config: PingConfig,
     next: Instant,
     asking: Option<Asking>,
-    /// One after the other.
+    /// Consecutive failures.
     failures: u32,
     is_over: bool,
 }
 
-/// A ping under way.
+/// Ping in progress.
 #[derive(Clone, Copy, Debug)]
 struct Asking {
     until: Instant,
-    /// Under this number, once the copy could be asked.
+    /// Number of the question; `None` while it could not be sent.
     question: Option<u64>,
 }
 
-/// What is to be done.
+/// Next step of the caller.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Nothing, until the time that [`Pings::next`] says or until something happens.
+    /// Wait until [`Pings::next`] or an event.
     Wait,
-    /// The copy is to be asked: [`Pings::asked`] if that was possible.
+    /// Send a ping; call [`Pings::asked`] once it was sent.
     Ask,
-    /// It is stuck, for this reason. Nothing follows.
+    /// The instance is hung. Final.
     Stuck(String),
 }
 
@@ -43,20 +44,21 @@ impl Pings {
         &self.config
     }
 
-    /// What is to be done now; `is_to_answer`: the copy serves the route and takes calls, or has not said what it serves.
+    /// Advances to `now`. `is_to_answer`: the instance serves the route and takes calls, or has not announced its
+    /// routes yet.
     pub fn look(&mut self, now: Instant, is_to_answer: bool) -> Step {
         if self.is_over {
             return Step::Wait;
         }
         if !is_to_answer {
-            // It is being drained, or has suspended the route: a worker that sleeps answers nobody.
+            // Draining or suspended: a sleeping worker answers no pings.
             (self.asking, self.failures) = (None, 0);
             self.next = self.next.max(now + self.config.every);
             return Step::Wait;
         }
         if let Some(asking) = self.asking.filter(|asking| asking.until <= now) {
             self.asking = None;
-            // Nobody looked for so long: that says nothing of the copy.
+            // This thread was late itself, so the timeout is no evidence.
             let is_looked_at = now < asking.until + self.config.within.max(LATE);
             return if is_looked_at { self.fail() } else { Step::Wait };
         }
@@ -72,12 +74,12 @@ impl Pings {
         }
     }
 
-    /// The copy is asked.
+    /// Records that the ping was sent.
     pub fn asked(&mut self, number: u64) {
         self.asking.iter_mut().for_each(|asking| asking.question = Some(number));
     }
 
-    /// A question has ended, of this copy or another.
+    /// Records the end of a question; ignores questions of other instances.
     pub fn answered(&mut self, number: u64, answer: Answer) -> Step {
         if self.asking.is_none_or(|asking| asking.question != Some(number)) {
             return Step::Wait;
@@ -91,7 +93,7 @@ impl Pings {
         Step::Wait
     }
 
-    /// When it is to be looked at; `None`: when something happens.
+    /// Time of the next [`Pings::look`]; `None` if only an event matters.
     pub fn next(&self) -> Option<Instant> {
         let next = self.asking.map_or(self.next, |asking| asking.until);
         (!self.is_over).then_some(next)
@@ -108,7 +110,7 @@ impl Pings {
     }
 }
 
-/// A look that comes so late after the end of a ping says nothing of it.
+/// Delay of a look after which the timeout of a ping is no evidence.
 const LATE: Duration = Duration::from_millis(200);
 
 #[cfg(test)]
@@ -125,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_answers_is_asked_at_each_interval_and_forgiven() {
+    fn an_answer_resets_failures() {
         let (mut pings, begin) = pings(2);
         assert_eq!(pings.look(begin, true), Step::Wait);
         let mut now = begin;
@@ -136,20 +138,20 @@ mod tests {
             pings.asked(number);
             assert_eq!(pings.look(now, true), Step::Wait);
             let answer = if number % 2 == 0 { Answer::Nothing } else { Answer::Said };
-            assert_eq!(pings.answered(number + 100, Answer::Nothing), Step::Wait, "it is of another copy");
+            assert_eq!(pings.answered(number + 100, Answer::Nothing), Step::Wait, "it belongs to another instance");
             assert_eq!(pings.answered(number, answer), Step::Wait);
         }
         assert_eq!(pings.look(now, true), Step::Wait);
     }
 
     #[test]
-    fn one_that_does_not_is_stuck_once() {
+    fn silent_instance_is_stuck_once() {
         let (mut pings, _) = pings(3);
         let mut steps = Vec::new();
         for number in 0..6 {
             let Some(now) = pings.next() else { break };
             steps.push(pings.look(now, true));
-            // The second cannot be asked, as it has not taken its table.
+            // The second ping cannot be sent, as its table is missing.
             if number != 2 {
                 pings.asked(number);
             }
@@ -160,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_route_that_takes_nothing_is_not_asked_and_a_look_that_comes_late_says_nothing() {
+    fn closed_routes_and_late_looks_are_ignored() {
         let (mut pings, begin) = pings(1);
         let now = begin + EVERY;
         assert_eq!(pings.look(now, true), Step::Ask);

@@ -1,69 +1,58 @@
-//! [`Order`]: what the supervisor's thread says to the watcher; [`Report`]: what that one says.
+//! Messages between the threads: [`Order`] to the watcher, [`Report`] from it.
 
 use crate::config::process::PingConfig;
 use crate::copy_name::CopyName;
 use crate::supervision::event::Event;
 use std::collections::BTreeMap;
 
-/// What is to be found out of one copy.
+/// What to observe of one instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wish {
-    /// Which start of it.
     pub incarnation: u64,
-    /// Its process.
     pub process_id: u32,
-    /// When it serves this route.
+    /// Report readiness once it serves this route.
     pub ready: Option<String>,
-    /// Whether it answers.
+    /// Ping it.
     pub ping: Option<PingConfig>,
-    /// It is to finish what it serves, and to take nothing new.
+    /// Drain it.
     pub is_to_drain: bool,
 }
 
-/// By copies.
 pub type Wishes = BTreeMap<CopyName, Wish>;
 
-/// What the watcher is told.
+/// Message to the watcher.
 #[derive(Debug)]
 pub enum Order {
-    /// These, and no others any more.
+    /// Replaces the set of watched instances.
     Watch(Wishes),
-    /// What is served may have changed.
+    /// The served routes may have changed.
     Changed,
-    /// A question has ended.
-    Answered {
-        /// Which.
-        question: u64,
-        /// How.
-        answer: Answer,
-    },
-    /// There is nothing more to do.
+    /// A ping has ended.
+    Answered { question: u64, answer: Answer },
+    /// End the thread.
     End,
 }
 
-/// How a question has ended.
+/// End of a ping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// The copy has said something.
+    /// Any reply of the instance.
     Said,
-    /// It has not, in its time.
+    /// Timeout.
     Nothing,
-    /// It could not be asked: it is gone, or takes nothing.
+    /// Not delivered: the instance is gone, or takes no calls.
     NotAsked,
 }
 
-/// What the watcher tells.
+/// Message from the watcher.
 #[derive(Debug)]
 pub enum Report {
-    /// Something has happened to a copy.
     Happened(Event),
-    /// A copy has finished what it serves; or the domain cannot be looked at, so that nobody can tell it to.
+    /// An instance has finished its calls, or drains cannot be observed because the domain cannot be watched.
     Drained {
-        /// The copy.
         copy: CopyName,
-        /// Which start of it.
         incarnation: u64,
     },
-    /// The domain cannot be looked at, or can again.
+    /// Reason for which the domain cannot be watched; `None` once it can be again.
     Problem(Option<String>),
 }

@@ -1,5 +1,6 @@
-//! [`Watcher`]: the thread that looks at the domain. It sleeps until something is told or a time has come. What processes have written
-//! in the domain is read by `gapless-rpc`, which believes nothing; if it ends all the same, the supervisor begins another one.
+//! [`Watcher`]: the thread that watches the domain. It sleeps until a message or a deadline. Data of other processes in
+//! the domain is read by `gapless-rpc`, which validates it; if the thread dies regardless, the supervisor starts
+//! another one.
 
 use super::drains::Drains;
 use super::offered::Offered;
@@ -20,14 +21,13 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
-/// A domain that cannot be opened is tried again after this time.
+/// Pause before another attempt to open the domain.
 const OPEN_AGAIN: Duration = Duration::from_millis(500);
-/// Between two looks at who has finished, should nothing be told.
+/// Poll interval for drains.
 const DRAIN_LOOK: Duration = Duration::from_millis(20);
-/// Of a question and its answer, bytes: neither has a payload of ours.
+/// Payload limit of a ping and its reply, bytes; neither carries a payload of ours.
 const PAYLOAD_LENGTH_MAX: usize = 64 << 10;
 
-/// Looks at the domain.
 pub struct Watcher {
     path: PathBuf,
     orders: Sender<Order>,
@@ -37,7 +37,7 @@ pub struct Watcher {
     open_at: Instant,
     problem: Option<String>,
     wishes: Wishes,
-    /// Those that have been told of as ready.
+    /// Instances that were reported as ready.
     ready: BTreeSet<(CopyName, u64)>,
     pings: BTreeMap<(CopyName, u64), Pings>,
     drains: Drains,
@@ -45,9 +45,9 @@ pub struct Watcher {
     last_question: u64,
 }
 
-/// The domain as it is open.
+/// Open domain.
 struct Open {
-    /// By the route, for as long as its copies are asked: they keep what was brought to them.
+    /// By route. Kept while instances are pinged, because instances stay connected to a caller.
     callers: BTreeMap<String, Caller<Vec<u8>, Vec<u8>>>,
     _watch: RouteWatch,
     domain: Domain,
@@ -72,7 +72,7 @@ impl Watcher {
         }
     }
 
-    /// Until the supervisor's thread has ended, or ends it.
+    /// Runs until [`Order::End`], or until the thread of the supervisor has ended.
     pub fn run(mut self, orders: &Receiver<Order>) {
         loop {
             self.open();
@@ -87,7 +87,7 @@ impl Watcher {
                 Err(RecvTimeoutError::Timeout) => None,
                 Err(RecvTimeoutError::Disconnected) => return,
             };
-            // All that has come, before anything is judged by the clock.
+            // Takes all pending messages before any deadline is judged.
             for order in order.into_iter().chain(orders.try_iter()) {
                 if matches!(order, Order::End) {
                     return;
@@ -133,7 +133,7 @@ impl Watcher {
         }
     }
 
-    /// Opens the domain, if it is not open and it is time.
+    /// Opens the domain, if it is closed and a retry is due.
     fn open(&mut self) {
         let now = Instant::now();
         if self.domain.is_some() || now < self.open_at {
@@ -186,7 +186,7 @@ impl Watcher {
             let process_id = self.wishes.get(&key.0).map_or(0, |wish| wish.process_id);
             let config = pings.config().clone();
             let offer = self.offered.open(process_id, &config.route).map(|offer| offer.process_id);
-            // One that has not said what it serves cannot be asked, and does not answer either.
+            // An instance that has not announced its routes cannot be pinged; its ping times out.
             let is_unheard = || self.domain.as_ref().is_some_and(|open| is_unheard(&open.domain, process_id));
             match (pings.look(now, offer.is_some() || is_unheard()), offer) {
                 (Step::Ask, Some(process_id)) => {
@@ -200,7 +200,7 @@ impl Watcher {
         }
     }
 
-    /// Has copies finish what they serve, and tells who has.
+    /// Starts drains and reports those that are finished.
     fn look_at_drains(&mut self) {
         let domain = self.domain.as_ref().map(|open| &open.domain);
         for (copy, incarnation) in self.drains.look(&self.wishes, domain) {
@@ -208,7 +208,7 @@ impl Watcher {
         }
     }
 
-    /// Asks a process, if it can be asked now: the number of the question.
+    /// Sends a ping and returns its number; `None` if the process cannot be reached now.
     fn ask(&mut self, route: &str, process_id: u32, within: Duration) -> Option<u64> {
         let call = self.domain.as_mut()?.ask(route, process_id, within);
         let call = call.inspect_err(|error| tracing::warn!("asking process {process_id}: {error}")).ok()??;
@@ -220,7 +220,7 @@ impl Watcher {
                 Err(CallError::TimedOut { .. }) => Answer::Nothing,
                 Err(_) => Answer::NotAsked,
             };
-            // Nobody may want to know any more.
+            // The watcher may have ended.
             let _ = orders.send(Order::Answered { question, answer });
         });
         Some(question)
@@ -236,7 +236,7 @@ impl Watcher {
         wake_fd::ring(&self.bell);
     }
 
-    /// When something is to be looked at though nothing is told.
+    /// Next deadline.
     fn next(&self) -> Option<Instant> {
         let again = self.domain.is_none().then_some(self.open_at);
         let pings = self.pings.values().filter_map(Pings::next);
@@ -246,7 +246,7 @@ impl Watcher {
 }
 
 impl Open {
-    /// Asks a process, if it can be asked now.
+    /// Sends a ping; `None` if the process cannot be reached now.
     fn ask(&mut self, route: &str, process_id: u32, within: Duration) -> Result<Option<Call<Vec<u8>>>, Box<dyn Error>> {
         if !self.callers.contains_key(route) {
             let options = CallerOptions { reach: Reach::OtherProcesses, ..CallerOptions::default() };
@@ -256,7 +256,7 @@ impl Open {
     }
 }
 
-/// Opens the domain of a directory; `orders` is told whenever what is served there may have changed.
+/// Opens the domain of a directory. `orders` gets [`Order::Changed`] whenever served routes may have changed.
 fn open(path: &Path, orders: Sender<Order>) -> Result<Open, String> {
     let failed = |error: RpcError| format!("what is served is not known: {error}");
     let options = DomainOptions {
@@ -270,12 +270,12 @@ fn open(path: &Path, orders: Sender<Order>) -> Result<Open, String> {
     Ok(Open { callers: BTreeMap::new(), _watch: watch, domain })
 }
 
-/// The group that copies may have opened the domain for already.
+/// Group for which instances may have created the domain.
 fn group(path: &Path) -> Option<u32> {
     std::fs::metadata(path).ok().filter(|found| found.mode() & 0o070 != 0).map(|found| found.gid())
 }
 
-/// Whether a process, or one of its session, serves and has not said what.
+/// Whether a process or one of its session has not announced its routes yet.
 fn is_unheard(domain: &Domain, process_id: u32) -> bool {
     domain.unheard_processes().into_iter().any(|other| other == process_id || session(other) == Some(process_id))
 }
