@@ -1,29 +1,28 @@
-//! Starts the processes that a file names, in their order, watches them, starts again what dies, and is so far out of the
-//! way that its own death stops nothing.
+//! Supervises processes: starts them in dependency order, watches and restarts them. Its own death stops none of them.
 //!
-//! One program in several roles: the *guardian* has no configuration, is the parent of all copies and keeps how they ended;
-//! the *supervisor* decides; the *launcher* is what a copy is before it becomes the program of the file.
+//! One program has several roles. The *guardian* has no configuration; it is the parent of all instances and keeps
+//! their exit statuses. The *supervisor* makes the decisions. The *launcher* prepares an instance and then calls exec.
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`driver`] | the role of the supervisor: what the rules say is done, and what happens is told to them |
-//! | [`control`] | what a person's commands say to a supervisor |
-//! | [`foreground`] | what a command needs that stays, as a service of systemd or as process 1 |
-//! | [`supervision`] | what shall run, what does, and what follows from it; without processes, files or clocks |
-//! | [`config`] | the file of a supervisor, read and checked whole |
-//! | [`guardian`] | the role of the guardian, its protocol, and the supervisor's side of it |
-//! | [`launch`] | the role of the launcher |
-//! | [`control_groups`] | control groups of copies, where the machine allows them |
-//! | `listening` | the sockets of the state directory |
-//! | `packets` | one end of a connection |
-//! | `silence` | whether a peer says nothing any more |
-//! | [`logs`] | logs that are kept below a limit while others write them, and read on over that |
-//! | [`state_directory`] | what stands in the directory: intents, locks, what is remembered of copies |
-//! | [`role`] | how the program is started in one of its roles |
-//! | [`end_status`] | [`EndStatus`]: how a process has ended |
-//! | `process_facts` | what the kernel tells of a process |
-//! | `clock` | the machine's clocks |
-//! | `variables` | [`Variables`]: the environment of a process |
+//! | [`driver`] | the supervisor process: carries out the actions of the rules |
+//! | [`control`] | protocol and client side of operators' commands |
+//! | [`foreground`] | support for commands that stay, as a service of systemd or as process 1 |
+//! | [`supervision`] | the rules, as a state machine without processes, files or clocks |
+//! | [`config`] | the configuration file, parsed and validated |
+//! | [`guardian`] | the guardian process, its protocol and its client |
+//! | [`launch`] | the launcher |
+//! | [`control_groups`] | control groups of instances, where the machine allows them |
+//! | `listening` | sockets of the state directory |
+//! | `packets` | packets over a connection |
+//! | `silence` | liveness timeout of a peer |
+//! | [`logs`] | log rotation, and following of rotated logs |
+//! | [`state_directory`] | files of the state directory: launch plans, locks, persistent state |
+//! | [`role`] | command line of each role |
+//! | [`end_status`] | [`EndStatus`]: exit status or signal |
+//! | `process_facts` | data of a process from `/proc` |
+//! | `clock` | clocks of the machine |
+//! | `variables` | [`Variables`]: environment of a process |
 //! | `copy_name` | [`CopyName`] |
 //! | [`error`] | [`SupervisorError`] |
 

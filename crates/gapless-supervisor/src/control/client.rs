@@ -1,4 +1,4 @@
-//! [`ControlClient`]: one command's connection to a supervisor.
+//! [`ControlClient`]: connection of a command to a supervisor.
 
 use super::protocol::{Answer, CopyStatus, Request, SupervisorStatus, VERSION};
 use crate::error::SupervisorError;
@@ -14,41 +14,40 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// A supervisor answers within this time, also one that is being started again.
+/// Timeout of an answer; covers a restart of the supervisor.
 const ANSWER_WITHIN: Duration = Duration::from_secs(10);
-/// Between two attempts to connect.
+/// Pause between attempts to connect.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// What helps where a command and a supervisor are of different versions.
+/// Advice for mismatched versions of command and supervisor.
 pub const WHAT_TO_DO: &str = "use the gapless that has started it, or see \"Upgrading\" in docs/guides/supervising.md";
 
-/// One command's connection to a supervisor.
+/// Connection of a command to a supervisor.
 #[derive(Debug)]
 pub struct ControlClient {
     directory: PathBuf,
     packets: Packets,
-    /// It has answered: it speaks this version.
+    /// The supervisor has answered, so it speaks this version of the protocol.
     is_understood: bool,
 }
 
-/// What a supervisor tells of everything.
+/// Status of a supervisor and its instances.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Status {
-    /// The whole.
     #[serde(flatten)]
     pub supervisor: SupervisorStatus,
-    /// In the order of the file.
+    /// In the order of the configuration.
     pub copies: Vec<CopyStatus>,
 }
 
 impl Status {
-    /// Whether the numbers of guardian and supervisor are those of another process namespace.
+    /// Whether the process ids of guardian and supervisor belong to another PID namespace.
     #[must_use]
     pub fn is_of_other_namespace(&self) -> bool {
         self.supervisor.process_namespace.is_some_and(|namespace| namespace != process_namespace())
     }
 
-    /// The copies that a supervisor tells of are in its own namespace.
+    /// Marks the instances of a supervisor in another PID namespace.
     fn mark_other_namespace(&mut self) {
         let is_other = self.is_of_other_namespace();
         self.copies.iter_mut().for_each(|copy| copy.process_in_other_namespace = is_other && copy.process_id.is_some());
@@ -59,16 +58,17 @@ impl ControlClient {
     /// Connects; `None` if no supervisor listens.
     ///
     /// # Errors
-    /// The state directory or its socket is not for this user.
+    /// This user may not access the state directory or its socket.
     pub fn connect(directory: &Path) -> Result<Option<Self>, SupervisorError> {
         Self::connect_until(directory, Instant::now() + ANSWER_WITHIN)
     }
 
-    /// As [`connect`](Self::connect), where one that listens takes no connection before this time.
+    /// Same as [`connect`](Self::connect), with a deadline for a supervisor that does not accept.
     pub(super) fn connect_until(directory: &Path, deadline: Instant) -> Result<Option<Self>, SupervisorError> {
         let what = format!("connecting to the supervisor of {}", directory.display());
         let failed = || SupervisorError::system(what.clone());
-        // Not by its path: that may be longer than an address; and it may be another user's, whose group this is.
+        // Not by path, which may exceed the length of an address. The directory may belong to another user who shares
+        // it with this group.
         let folder = match Folder::open(directory) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             opened => opened.map_err(|error| SupervisorError::System { what: what.clone(), source: error })?,
@@ -77,16 +77,16 @@ impl ControlClient {
         let address = SocketAddrUnix::new(name).map_err(failed())?;
         let connected = Packets::connect(&address, deadline).map_err(failed())?;
         Ok(connected.map(|mut packets| {
-            // One that dies meanwhile is noticed by whatever comes next.
+            // The next call reports a dead supervisor.
             let _ = packets.send(&Request::Hello { version: VERSION });
             Self { directory: directory.to_owned(), packets, is_understood: false }
         }))
     }
 
-    /// As [`connect`](Self::connect); waits while one is being started.
+    /// Same as [`connect`](Self::connect), but waits while a supervisor is being started.
     ///
     /// # Errors
-    /// None listens within this time; and as `connect`.
+    /// See [`connect`](Self::connect); or no supervisor listens in time.
     pub fn connect_within(directory: &Path, within: Duration) -> Result<Self, SupervisorError> {
         let deadline = Instant::now() + within;
         loop {
@@ -100,7 +100,7 @@ impl ControlClient {
         }
     }
 
-    /// None listens within this time.
+    /// Error for a supervisor that does not listen in time.
     pub(super) fn none_has_come(directory: &Path, within: Duration) -> SupervisorError {
         let log = directory.join("guardian.log");
         let said = files::read(&log).ok().flatten().unwrap_or_default();
@@ -110,25 +110,26 @@ impl ControlClient {
         SupervisorError::Supervisor { directory: directory.to_owned(), reason }
     }
 
-    /// Asks for something.
+    /// Sends a request.
     ///
     /// # Errors
-    /// The connection is over; [`SupervisorError::Refused`] if it was refused.
+    /// The connection is closed; [`SupervisorError::Refused`] if the supervisor refused it.
     pub fn ask(&mut self, request: &Request) -> Result<(), SupervisorError> {
         let sent = self.packets.send(request);
         sent.map_err(|reason| match self.next(Duration::ZERO) {
-            // It has closed the connection, and said why.
+            // The supervisor gave a reason before it closed the connection.
             Err(refused @ SupervisorError::Refused(_)) => refused,
             _ => self.error(reason),
         })
     }
 
-    /// The next answer; `None` if none comes within this time.
+    /// Next answer; `None` after a timeout.
     ///
     /// # Errors
-    /// The connection is over; [`SupervisorError::Refused`], also by one that speaks another version.
+    /// The connection is closed; [`SupervisorError::Refused`], also from a supervisor with another version of the
+    /// protocol.
     pub fn next(&mut self, within: Duration) -> Result<Option<Answer>, SupervisorError> {
-        // Ended by a signal, it says so: whoever waits may look at what the signal has set.
+        // A signal ends the wait early, so that the caller can react to it.
         match self.packets.next_until(Instant::now() + within) {
             Ok(Some(Answer::Refused { reason })) if !self.is_understood && reason.starts_with(CANNOT_BE_READ) => {
                 let directory = self.directory.display();
@@ -145,7 +146,7 @@ impl ControlClient {
         }
     }
 
-    /// The next answer; `None` if none comes until then, whatever signals come.
+    /// Next answer; `None` after the deadline. Signals do not end the wait.
     fn answer_until(&mut self, deadline: Instant) -> Result<Option<Answer>, SupervisorError> {
         while Instant::now() < deadline {
             if let Some(answer) = self.next(deadline.saturating_duration_since(Instant::now()))? {
@@ -155,7 +156,7 @@ impl ControlClient {
         Ok(None)
     }
 
-    /// It has not answered a request within this time; with those that are stopped, where this user may see them.
+    /// Error for a request without an answer. Names stopped processes, if they are visible to this user.
     pub(super) fn silence(&self, request: &Request, within: Duration) -> SupervisorError {
         let directory = StateDirectory::open(&self.directory).ok();
         let stopped = [(RoleLock::Supervisor, "it"), (RoleLock::Guardian, "its guardian")].map(|(role_lock, name)| {
@@ -171,10 +172,10 @@ impl ControlClient {
         SupervisorError::Silent { directory: self.directory.clone(), within, more }
     }
 
-    /// Has it done, or begun.
+    /// Sends a request and waits until it is done or begun.
     ///
     /// # Errors
-    /// As [`next`](Self::next); no answer in time.
+    /// See [`next`](Self::next); timeout.
     pub fn request(&mut self, request: &Request) -> Result<(), SupervisorError> {
         self.ask(request)?;
         let answer = self.answer_until(Instant::now() + ANSWER_WITHIN)?;
@@ -184,26 +185,26 @@ impl ControlClient {
         }
     }
 
-    /// Has a change made.
+    /// Sends a command.
     ///
     /// # Errors
-    /// As [`request`](Self::request).
+    /// See [`request`](Self::request).
     pub fn change(&mut self, command: Command) -> Result<(), SupervisorError> {
         self.request(&Request::Change { command })
     }
 
-    /// What runs. Not on a connection that has asked for events.
+    /// Requests the status. Not allowed after a request for events.
     ///
     /// # Errors
-    /// As [`request`](Self::request).
+    /// See [`request`](Self::request).
     pub fn status(&mut self) -> Result<Status, SupervisorError> {
         self.status_within(ANSWER_WITHIN)?.ok_or_else(|| self.silence(&Request::Status, ANSWER_WITHIN))
     }
 
-    /// As [`status`](Self::status); `None` if the whole answer does not come within this time.
+    /// Same as [`status`](Self::status); `None` if the answer is not complete in time.
     ///
     /// # Errors
-    /// As [`next`](Self::next).
+    /// See [`next`](Self::next).
     pub fn status_within(&mut self, within: Duration) -> Result<Option<Status>, SupervisorError> {
         let deadline = Instant::now() + within;
         self.ask(&Request::Status)?;
@@ -238,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_waits_in_vain_is_told_the_last_words_of_the_log() {
+    fn timeout_quotes_the_guardian_log() {
         let directory = tempfile::tempdir().unwrap();
         let said =
             || ControlClient::connect_within(directory.path(), Duration::from_millis(1)).unwrap_err().to_string();

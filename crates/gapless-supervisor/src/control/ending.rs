@@ -1,4 +1,4 @@
-//! [`end_all`]: everything is ended, and the supervisor behind it.
+//! [`end_all`]: shuts down all instances, and then the supervisor and its guardian.
 
 use super::client::ControlClient;
 use super::protocol::{Answer, Request};
@@ -10,34 +10,36 @@ use crate::state_directory::StateDirectory;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How long one look waits.
+/// Timeout of one wait for an answer.
 const LOOK: Duration = Duration::from_millis(200);
-/// Between two questions whether the supervisor still answers.
+/// Interval of liveness probes of the supervisor.
 const ASK_INTERVAL: Duration = Duration::from_secs(1);
-/// Supervisors that are lost one after the other before everything has ended.
+/// Limit of supervisors that may be lost during one shutdown.
 const LOST_MAX: usize = 100;
-/// Between two looks whether the last two have ended.
+/// Poll interval for the end of supervisor and guardian.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// Has all copies of a state directory ended, in reverse order, and guardian and supervisor behind them; waits for it. False if
-/// nothing ran. Copies may take the time that their file gives them; `within` is that of a supervisor to answer, and to end.
+/// Stops all instances of a state directory in reverse order, then supervisor and guardian, and waits for their end.
+/// Returns false if none ran.
+///
+/// Instances may use their configured grace periods. `within` limits each answer of the supervisor, and its own end.
 ///
 /// # Errors
-/// It is refused; all has ended and that cannot be written down; a copy does not end though it was killed; no supervisor starts,
-/// answers, or ends within this time; the state directory cannot be read.
+/// The request is refused. The end cannot be recorded. An instance survives its kill. No supervisor starts, answers or
+/// ends in time. The state directory cannot be read.
 pub fn end_all(path: &Path, roles: &RoleCommand, within: Duration) -> Result<bool, SupervisorError> {
     let directory = StateDirectory::look(path)?;
     if !directory.is_own() {
-        // Of a group that may steer: it can only ask.
+        // This user is a member of a group with `steer`, and may only send the request.
         return ask(path, within).map(|()| true);
     }
     let directory = StateDirectory::open(path)?;
-    // One that cannot be read is one.
+    // An unreadable configuration counts as present.
     let has_file = || !matches!(directory.read_config_in_force(), Ok(None));
     if !has_file() && !is_any_role_running(&directory)? {
         return Ok(false);
     }
-    // Without a supervisor, one is started that ends the copies.
+    // Starts a supervisor for the shutdown if none runs.
     guardian::start_if_missing(&directory, roles, within)?;
     let mut lost = 0;
     while let Err(error) = ask(path, within) {
@@ -47,7 +49,7 @@ pub fn end_all(path: &Path, roles: &RoleCommand, within: Duration) -> Result<boo
         if !has_file() {
             break;
         }
-        // It was killed meanwhile; the next one goes on.
+        // The supervisor was killed meanwhile; its successor continues.
         lost += 1;
         if lost == LOST_MAX || !is_any_role_running(&directory)? {
             return Err(error);
@@ -65,7 +67,7 @@ pub fn end_all(path: &Path, roles: &RoleCommand, within: Duration) -> Result<boo
     Ok(true)
 }
 
-/// Asks a supervisor to end everything, and waits for that as long as it answers others.
+/// Requests the shutdown and waits for it while the supervisor answers probes.
 fn ask(path: &Path, within: Duration) -> Result<(), SupervisorError> {
     let mut client = ControlClient::connect_within(path, within)?;
     client.ask(&Request::Down)?;
@@ -75,7 +77,7 @@ fn ask(path: &Path, within: Duration) -> Result<(), SupervisorError> {
             return Ok(());
         }
         if asked.elapsed() >= ASK_INTERVAL.min(within) {
-            // This connection is silent until the end.
+            // Probes need a connection of their own: this one is silent until the end.
             let answers = |mut other: ControlClient| other.status_within(LOOK).is_ok_and(|status| status.is_some());
             if ControlClient::connect_until(path, Instant::now() + LOOK).is_ok_and(|other| other.is_some_and(answers)) {
                 heard = Instant::now();

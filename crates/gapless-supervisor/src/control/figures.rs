@@ -1,5 +1,5 @@
-//! [`FigureReader`]: how much copies do, from one look to the next. What they serve is read from the counters of their domain, as
-//! `gapless top` reads them: neither they nor their supervisor are asked.
+//! [`FigureReader`]: resource usage and call statistics of instances. Calls are read from the counters of their domain,
+//! as by `gapless top`, without a request to any process.
 
 use super::client::Status;
 use super::protocol::{CopyStatus, SupervisorStatus};
@@ -11,59 +11,56 @@ use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-/// How everything stands, and how much copies do.
+/// Status of a supervisor with statistics of its instances.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Figures {
-    /// The whole.
     #[serde(flatten)]
     pub supervisor: SupervisorStatus,
-    /// In the order of the file.
+    /// In the order of the configuration.
     pub copies: Vec<CopyFigures>,
-    /// Why figures of routes are missing, if any are.
+    /// Reason for missing statistics of routes.
     pub missing: Option<String>,
 }
 
-/// How a copy stands, and how much it does.
+/// Status and statistics of an instance.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CopyFigures {
-    /// How it stands.
     #[serde(flatten)]
     pub copy: CopyStatus,
-    /// Processor time that its process uses, percent of one core: since the look before, at the first one since its start.
+    /// CPU usage in percent of one core: since the previous look, or since the start of the process at the first.
     pub cpu_percent: Option<f64>,
-    /// Why its process does nothing whatever comes, where the kernel says so: something has stopped it.
+    /// Reason why its process is stopped, if the kernel reports it as stopped.
     pub standstill: Option<&'static str>,
-    /// What it serves, by name.
+    /// Served routes, by name.
     pub routes: Vec<RouteFigures>,
 }
 
-/// What a copy counts of one route that it serves. Up to a quarter of a second old.
+/// Statistics of one route of an instance, up to a quarter of a second old.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RouteFigures {
-    /// The route.
     pub route: String,
-    /// The process that serves it: that of the copy, or one that it has started.
+    /// Serving process: the instance itself or one of its children.
     pub process_id: u32,
-    /// Handlers that have begun.
+    /// Calls begun.
     pub calls: u64,
-    /// Handlers that run.
+    /// Calls being handled.
     pub in_flight: u64,
-    /// Calls that wait for a handler: those of the process itself, and all of other processes for this route, whichever copy takes
+    /// Waiting calls: those in this process, and those of all other processes for the route, whichever instance takes
     /// them.
     pub queued: u64,
-    /// Half of the handlers took at most so long, ns; 0 before the first has ended.
+    /// Median handling time, ns; 0 before the first call has ended.
     pub p50_ns: u64,
-    /// 99 of 100 handlers took at most so long, ns.
+    /// 99th percentile of the handling time, ns.
     pub p99_ns: u64,
 }
 
-/// Reads how much copies do, and remembers the look before.
+/// Reads statistics; keeps the previous look for rates.
 #[derive(Debug, Default)]
 pub struct FigureReader {
     before: BTreeMap<CopyName, Look>,
 }
 
-/// What was seen of one copy.
+/// Resource usage of one instance at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Look {
     process_id: u32,
@@ -72,7 +69,7 @@ struct Look {
 }
 
 impl FigureReader {
-    /// How much copies do that stand so.
+    /// Adds statistics to a status.
     pub fn look(&mut self, status: Status) -> Figures {
         let read = status.supervisor.domain.as_deref().map_or_else(|| Ok(DomainReading::default()), read);
         let (reading, mut missing) = match read {
@@ -112,32 +109,32 @@ impl Look {
         let of_same = |before: &&Self| before.process_id == self.process_id && before.running_ms <= self.running_ms;
         let (cpu_ms, running_ms) = before.filter(of_same).map_or((0, 0), |before| (before.cpu_ms, before.running_ms));
         let passed_ms = self.running_ms - running_ms;
-        // To a tenth: the system counts in hundredths of a second.
+        // One decimal: the kernel counts hundredths of a second.
         let percent = || self.cpu_ms.saturating_sub(cpu_ms) as f64 * 1000.0 / passed_ms as f64;
         (passed_ms > 0).then(|| percent().round() / 10.0)
     }
 }
 
-/// What is counted in a domain; nothing where there is none yet.
+/// Reads the counters of a domain; empty if it does not exist yet.
 fn read(domain: &Path) -> Result<DomainReading, String> {
     if !domain.is_dir() {
         return Ok(DomainReading::default());
     }
-    // Also of a group that may look.
+    // Members of a group without `steer` cannot read the domain.
     if std::fs::read_dir(domain).is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied) {
         return Err("only the user of the supervisor sees them".to_owned());
     }
     read_domain(domain).map_err(|error| error.to_string())
 }
 
-/// What is served, by the process of the copy: the first one of its session.
+/// Statistics by session leader, which is the process of the instance.
 fn routes(reading: &DomainReading) -> HashMap<u32, Vec<RouteFigures>> {
     let mut waiting: HashMap<&str, u64> = HashMap::new();
     for calls in &reading.calls {
         let offered = waiting.entry(&calls.route).or_default();
         *offered = offered.saturating_add(calls.statistics.in_flight);
     }
-    // Both are read one after the other: what runs may have been offered since.
+    // Both are read one after the other, so running calls may exceed the offered ones.
     for copy in &reading.copies {
         waiting.entry(&copy.route).and_modify(|offered| *offered = offered.saturating_sub(copy.statistics.in_flight));
     }
@@ -184,19 +181,19 @@ mod tests {
     }
 
     #[test]
-    fn processor_time_is_a_rate_since_the_look_before_or_the_start() {
+    fn cpu_usage_is_a_rate() {
         let mut reader = FigureReader::default();
         let mut percent =
             |process_id, cpu_ms, running_ms| reader.look(status(process_id, cpu_ms, running_ms)).copies[0].cpu_percent;
-        assert_eq!(percent(7, 500, 1000), Some(50.0), "since its start");
-        assert_eq!(percent(7, 700, 2000), Some(20.0), "since the look before");
+        assert_eq!(percent(7, 500, 1000), Some(50.0), "since the start of the process");
+        assert_eq!(percent(7, 700, 2000), Some(20.0), "since the previous look");
         assert_eq!(percent(7, 700, 2000), None, "no time has passed");
-        assert_eq!(percent(8, 30, 100), Some(30.0), "of another process");
-        assert_eq!(percent(8, 10, 0), None, "of yet another one under the same number, which has just begun");
+        assert_eq!(percent(8, 30, 100), Some(30.0), "another process");
+        assert_eq!(percent(8, 10, 0), None, "a new process with the same id");
     }
 
     #[test]
-    fn a_domain_that_is_not_there_is_none_and_one_that_cannot_be_read_is_named() {
+    fn unreadable_domain_is_reported() {
         let folder = tempfile::tempdir().unwrap();
         let mut status = status(7, 1, 1);
         status.supervisor.domain = Some(folder.path().join("none"));

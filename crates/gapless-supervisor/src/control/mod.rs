@@ -1,13 +1,13 @@
-//! What a person's commands and a supervisor say to each other, and the side of the commands.
+//! Protocol between operators' commands and the supervisor, and its client side.
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | `client` | [`ControlClient`]: one command's connection |
-//! | `starting` | [`take_charge`]: a file is put in force, and supervised; [`take_over`], [`connect_if_any`] |
-//! | `ending` | [`end_all`]: everything is ended, and the supervisor behind it |
-//! | `figures` | [`FigureReader`]: how much copies do, from one look to the next |
-//! | `unwatched` | [`status_of_files`]: what is known where no supervisor answers |
-//! | [`protocol`] | what is said |
+//! | `client` | [`ControlClient`]: connection of a command |
+//! | `starting` | [`take_charge`]: puts a configuration in force and starts a supervisor; [`take_over`], [`connect_if_any`] |
+//! | `ending` | [`end_all`]: shuts down all instances and the supervisor |
+//! | `figures` | [`FigureReader`]: resource usage and call statistics |
+//! | `unwatched` | [`status_of_files`]: status without a supervisor |
+//! | [`protocol`] | requests and answers |
 
 mod client;
 mod ending;

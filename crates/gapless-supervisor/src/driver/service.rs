@@ -1,4 +1,4 @@
-//! [`run`]: the role of the supervisor. One thread.
+//! [`run`]: the supervisor process, on one thread.
 
 use super::changed_files::{ChangedFiles, FileIdentity};
 use super::complaint::Complaint;
@@ -27,94 +27,92 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// A guardian must be there within this time, or it is tried again.
+/// Timeout for connecting to or starting a guardian; retried after it.
 const GUARDIAN_WITHIN: Duration = Duration::from_secs(5);
-/// Before it is tried again.
+/// Pause before a retry.
 const PAUSE: Duration = Duration::from_millis(100);
-/// A guardian that was asked to end does within this time, or is left to itself.
+/// Time in which a guardian must end on request; after it, it is left alone.
 const GUARDIAN_ENDS_WITHIN: Duration = Duration::from_secs(5);
-/// The longest sleep, ns.
+/// Longest sleep, ns.
 const SLEEP_MAX_NS: u64 = 1_000_000_000;
 
-/// Is the supervisor of a state directory, until it is asked to end everything.
+/// Runs the supervisor of a state directory until it has been shut down.
 ///
 /// # Errors
-/// It cannot take its lock or listen, or the file in force cannot be read.
+/// Its lock or socket is unavailable, or the configuration in force cannot be read.
 pub fn run(directory: &Path, roles: &RoleCommand) -> Result<Outcome, SupervisorError> {
     check_proc()?;
     let directory = StateDirectory::open(directory)?;
-    // What `ps` shows; it was started as `exe`.
+    // Sets the name for `ps`; the process was started as `exe`.
     let _as_it_was = rustix::thread::set_name(c"gapless-superv");
     let Some(role_lock) = directory.take_role_lock(RoleLock::Supervisor)? else { return Ok(Outcome::AnotherIsThere) };
     Driver::begin(directory, roles.clone())?.serve(role_lock)
 }
 
-/// The supervisor of a state directory.
 pub(super) struct Driver {
     pub directory: StateDirectory,
     roles: RoleCommand,
-    /// Where the file in force was read; none if none is.
+    /// Path of the configuration in force; `None` without one.
     pub file: Option<PathBuf>,
     pub config: SupervisorConfig,
     pub supervision: Supervision,
     pub boot: String,
-    /// Where this machine allows them; why not.
+    /// Control groups, or the reason for running without them.
     pub groups: Result<ControlGroups, String>,
-    /// Beside what the rules remember.
+    /// Persistent state of instances outside the rules.
     pub notes: BTreeMap<String, CopyNotes>,
     pub guardian: Option<Client>,
     pub guardian_silence: Silence,
-    /// When the guardian is asked next whether it hears.
+    /// Next liveness probe of the guardian.
     pub mind_at: Instant,
-    /// What runs or is asked for.
+    /// Instances that run or are requested.
     pub watched: BTreeMap<CopyName, Watched>,
-    /// Those that have ended, which the guardian is to forget when that is written down.
+    /// Ended instances, to be removed from the guardian's records once their ends are persisted.
     pub to_forget: Vec<(CopyName, u64)>,
     pub connections: Connections,
-    /// What copies serve; none where none serves anything.
+    /// `None` while no process needs it.
     pub routes: Option<Routes>,
     pub notices: Notices,
     pub events: EventLog,
     pub changed_files: ChangedFiles,
-    /// Keeps logs below their limit.
     pub logs: LogKeeper,
-    /// Folders of logs whose disk is full.
+    /// Directories of logs on full disks.
     pub full_disks: BTreeSet<PathBuf>,
     pub actions: Vec<Action>,
     pub happened: VecDeque<Event>,
-    /// Something is to be remembered that is not written yet.
+    /// The persistent state has changed since it was last written.
     pub is_dirty: bool,
-    /// It could not be written, which is the problem.
+    /// The last write failed; `problem` has the reason.
     pub is_unwritten: bool,
     pub is_ending: bool,
     pub problem: Option<String>,
-    /// Why another file than the one in force is not taken.
+    /// Reason for rejecting a newer configuration.
     pub refused_file: Option<String>,
-    /// Looks at copies that fail.
+    /// Failing probes of instances.
     pub looks: Complaint,
-    /// Attempts to reach a guardian that fail.
+    /// Failing attempts to reach the guardian.
     unreachable: Complaint,
-    /// What the last sleep has ended by.
+    /// Result of the last sleep.
     pub woken: Woken,
 }
 
-/// What is to be looked at after a sleep, beside the guardian.
+/// Sources with input after a sleep, apart from the guardian.
 #[derive(Debug)]
 pub(super) struct Woken {
-    /// A copy says something.
+    /// Notifications of instances.
     has_notices: bool,
-    /// Something was found out about routes.
+    /// Reports about routes.
     pub has_routes: bool,
-    /// A command asks for something, or takes more.
+    /// Requests of commands, or room for answers.
     pub has_commands: bool,
-    /// These have ended, which no guardian tells.
+    /// Instances that have ended, and that no guardian reports.
     pub ended: Vec<CopyName>,
 }
 
 impl Driver {
     fn begin(directory: StateDirectory, roles: RoleCommand) -> Result<Self, SupervisorError> {
         let in_force = directory.read_config_in_force()?;
-        // Without a file nothing is to run.
+        // No configuration means no processes.
         let (text, path) = in_force.as_ref().map_or(("", Path::new("/")), |in_force| (&in_force.text, &in_force.path));
         let config = SupervisorConfig::parse_in_force(text, path);
         let config = config.map_err(|error| SupervisorError::damaged(path, error.to_string()))?;
@@ -169,7 +167,7 @@ impl Driver {
     fn serve(mut self, role_lock: HeldLock) -> Result<Outcome, SupervisorError> {
         let mut has_taken_over = false;
         loop {
-            // Its directory or lock was removed: nobody can find it any more, and another one may have started.
+            // Directory or lock removed: this supervisor is unreachable, and another one may have started.
             if !self.directory.is_in_role(RoleLock::Supervisor, &role_lock) {
                 return Ok(Outcome::Over);
             }
@@ -218,7 +216,7 @@ impl Driver {
         }
     }
 
-    /// Connects to the guardian, and takes over what runs.
+    /// Connects to the guardian and takes over the running instances.
     fn connect(&mut self, has_taken_over: &mut bool) -> Result<(), SupervisorError> {
         let mut guardian = Client::connect_or_start(&self.directory, &self.roles, GUARDIAN_WITHIN)?;
         self.notices.listen(guardian.take_notify_socket().ok_or_else(|| {
@@ -241,14 +239,14 @@ impl Driver {
         Ok(())
     }
 
-    /// Everything is to end.
+    /// Begins the shutdown.
     pub fn stop_all(&mut self) {
         self.is_ending = true;
         let stopped = self.supervision.command(now_ns(), &Command::Stop(Vec::new()), &mut self.actions);
         stopped.expect("it names nothing that could be missing");
     }
 
-    /// Those that wait for the end are told if it does not come.
+    /// Tells clients that wait for the shutdown about an instance that does not end.
     fn tell_of_unkillable(&mut self) {
         if let Some(copy) = self.supervision.find_unkillable(now_ns()) {
             let within = KILLED_ENDS_WITHIN.as_secs();
@@ -260,13 +258,13 @@ impl Driver {
         }
     }
 
-    /// Nothing runs any more: guardian and supervisor end, whatever cannot be written down.
+    /// Finishes the shutdown: ends the guardian and removes the state, even if some of it cannot be written.
     fn end(&mut self) {
-        // First: without a file nothing starts again.
+        // First, because nothing starts again without a configuration.
         let removed = self.directory.remove_config_in_force();
         if let Err(error) = self.forget_all() {
             tracing::warn!("{error}");
-            // The numbers that were given stand in the folders of the copies, too.
+            // The directories of the instances record the given incarnations as well.
             self.directory.remove_memory().unwrap_or_else(|error| tracing::warn!("{error}"));
         } else {
             self.remove_copies();
@@ -278,13 +276,13 @@ impl Driver {
         if let Some(guardian) = &mut self.guardian {
             let until_ns = now_ns() + GUARDIAN_ENDS_WITHIN.as_nanos() as u64;
             let mut asked = guardian.ask(&crate::guardian::protocol::Ask::End);
-            // Until it has closed the connection, which is its last act.
+            // The guardian closes the connection as its last act.
             while asked.is_ok() && now_ns() < until_ns {
                 asked = guardian.wait(GUARDIAN_ENDS_WITHIN).map(drop);
             }
         }
         for socket in [Socket::Control, Socket::Notify] {
-            // Nobody hears there any more. It is replaced anyhow.
+            // No listener is left. A later supervisor replaces the file anyway.
             let _ = rustix::fs::unlinkat(self.directory.fd(), socket.file(), AtFlags::empty());
         }
         let unwritten = removed.err().map(|error| {
@@ -303,21 +301,21 @@ impl Driver {
             Vec::new()
         });
         for copy in copies {
-            // What cannot be removed is as good: the next start has another number.
+            // Harmless if it stays: the next start has another incarnation.
             if let Err(error) = self.directory.copy(&copy).remove() {
                 tracing::warn!("{error}");
             }
         }
     }
 
-    /// Sleeps until there is something to do, and notes what.
+    /// Sleeps until there is input or a deadline, and records the sources in `woken`.
     fn sleep(&mut self) {
         let now = now_ns();
         let looks = self.watched.values().filter_map(Watched::next_look_ns);
         let until = looks.chain(self.supervision.next_deadline_ns()).chain([self.changed_files.next_ns]);
         let until = until.chain(self.connections.next_ns()).min();
         let until = until.unwrap_or(u64::MAX);
-        // Without a guardian it is only looked at what there is: another one is to be there first of all.
+        // Without a guardian only poll, since reconnecting comes first.
         let most = if self.guardian.as_ref().is_none_or(Client::has_early) { 0 } else { SLEEP_MAX_NS };
         let sleep = until.saturating_sub(now).min(most);
         let sleep = Timespec { tv_sec: (sleep / 1_000_000_000) as i64, tv_nsec: (sleep % 1_000_000_000) as i64 };
@@ -336,7 +334,7 @@ impl Driver {
             let writable = if guardian.has_queued() { PollFlags::OUT } else { PollFlags::empty() };
             fds.push(PollFd::new(guardian, PollFlags::IN | writable));
         }
-        // Ended by a signal, nothing is said: the next sleep ends at once if there is something.
+        // On EINTR no events are reported; the next poll finds them.
         let _ = poll(&mut fds, Some(&sleep));
         let has_any = |fds: &[PollFd<'_>]| fds.iter().any(|fd| !fd.revents().is_empty());
         let ended = copies.into_iter().zip(&fds[connections_end..pidfds_end]);

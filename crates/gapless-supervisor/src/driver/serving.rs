@@ -1,4 +1,4 @@
-//! What commands ask for, and the answers.
+//! Answers the requests of commands.
 
 use super::connections::May;
 use super::journal::{CopyNotes, key};
@@ -16,7 +16,6 @@ use gapless_agent::counters::descriptor::process_namespace;
 use std::path::PathBuf;
 
 impl Driver {
-    /// Hears commands, and answers.
     pub fn serve_commands(&mut self) {
         let may_steer = self.config.group.as_ref().is_some_and(|group| group.may_steer);
         for (number, may, request) in self.connections.hear(now_ns(), may_steer) {
@@ -61,7 +60,7 @@ impl Driver {
             Request::Status => self.tell_status(number),
             Request::Events => self.connections.subscribe(number),
         }
-        // What is answered for is kept: the next supervisor goes on with it, should this one die now.
+        // Persisted before the answer: a successor continues from there if this process dies now.
         self.remember();
         if is_to_keep && self.is_dirty {
             let why = self.problem.as_deref().unwrap_or("it cannot be written");
@@ -73,10 +72,10 @@ impl Driver {
         Ok(())
     }
 
-    /// Puts a file in force, and has all started that it names. If anything is wrong with it the one before stays.
+    /// Puts a configuration in force and starts its stopped processes. On an error the previous one stays in force.
     fn take_file(&mut self, path: PathBuf) -> Result<(), String> {
         self.take_changed_file(path)?;
-        // What runs, is held or is done stays so.
+        // Running, held and completed instances stay as they are.
         let named = self.supervision.processes().iter();
         let named = named.filter(|process| self.config.process(&process.config.name).is_some());
         let names: Vec<String> = named.flat_map(stopped).collect();
@@ -102,7 +101,7 @@ impl Driver {
         let mut answers = Vec::new();
         for process in self.supervision.processes() {
             for (copy_number, copy) in process.copies() {
-                // Copies beyond the current scale.
+                // Instances beyond the current scale.
                 let is_past = copy.progress() == Progress::Stopped && copy_number > process.scale();
                 if let Ok(name) = CopyName::new(&process.config.name, copy_number)
                     && !is_past
@@ -136,7 +135,7 @@ impl Driver {
     }
 }
 
-/// What of a process a person has stopped: itself, or single copies.
+/// Names to start for a process that was stopped: its own, or those of its stopped instances.
 fn stopped(process: &ProcessState) -> Vec<String> {
     let name = &process.config.name;
     if !process.is_wanted() {
@@ -146,7 +145,7 @@ fn stopped(process: &ProcessState) -> Vec<String> {
     copies.map(|number| format!("{name}.{number}")).collect()
 }
 
-/// What somebody must be allowed for this.
+/// Permission that a request requires.
 const fn needed(request: &Request) -> May {
     match request {
         Request::Hello { .. } | Request::Status | Request::Events => May::Look,
@@ -155,7 +154,7 @@ const fn needed(request: &Request) -> May {
     }
 }
 
-/// How long it has been in its state, also over a sleep of the machine.
+/// Time in the current state, suspend included.
 fn since_ns(copy: &CopyState, notes: Option<&CopyNotes>) -> u64 {
     match notes.filter(|notes| notes.changed_ns == copy.memory.changed_ns) {
         Some(notes) => boot_ns().saturating_sub(notes.changed_boot_ns),

@@ -1,5 +1,5 @@
-//! [`StandbyLook`]: whether a copy of a singleton stands by. That another has ended is no reason to ask: the kernel hands the
-//! lock on, and here it is only seen.
+//! [`StandbyLook`]: polls whether an instance of a singleton is a standby. Failover does not depend on it: the kernel
+//! hands the lock on.
 
 use super::growing_pause::GrowingPause;
 use super::readiness::{has_become_itself, seen};
@@ -7,47 +7,46 @@ use crate::copy_name::CopyName;
 use crate::launch::STANDBY_NAME;
 use std::io;
 
-/// Between two looks at one that stands by, ns.
+/// Longest interval between polls of a standby, ns.
 const PAUSE_MAX_NS: u64 = 500_000_000;
 
-/// Whether a copy of a singleton stands by, looked at from time to time.
+/// Polls whether an instance of a singleton is a standby.
 #[derive(Debug)]
 pub struct StandbyLook {
-    /// When it wants to look.
+    /// Time of the next poll.
     pub pause: GrowingPause,
-    /// It was seen to stand by.
+    /// Result of the last poll.
     pub is_standby: bool,
 }
 
-/// What a look has shown.
+/// Change that a poll has found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
-    /// It stands by now.
+    /// Became a standby.
     Standby,
-    /// It stands by no more.
+    /// Became active.
     Active,
-    /// It is its own program: there is nothing more to be seen.
+    /// Runs its own program; polling is over.
     Itself {
-        /// It was seen to stand by.
+        /// Was a standby before.
         was_standby: bool,
     },
 }
 
 impl StandbyLook {
-    /// Of one that stood by when it was last looked at, or did not.
     pub const fn new(now_ns: u64, is_standby: bool) -> Self {
         Self { pause: GrowingPause::new(now_ns, PAUSE_MAX_NS), is_standby }
     }
 
-    /// Another copy has ended: this one may be active soon.
+    /// Polls at once, because another instance has ended and this one may become active.
     pub const fn hurry(&mut self, now_ns: u64) {
         self.pause.begin_anew(now_ns);
     }
 
-    /// Looks, if it is time: what has changed.
+    /// Polls, if it is time, and returns a change.
     ///
     /// # Errors
-    /// As [`Probe::look`](super::readiness::Probe::look).
+    /// See [`Probe::look`](super::readiness::Probe::look).
     pub fn look(&mut self, now_ns: u64, copy: &CopyName, process_id: u32) -> io::Result<Option<Seen>> {
         if !self.pause.is_over(now_ns) {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! The file in force is another one, or a program or an input: what follows.
+//! Applies replaced configurations, programs and inputs.
 
 use super::changed_files::{Changed, FileIdentity, StartedWith};
 use super::connections::REASON_CHARACTERS_MAX;
@@ -12,7 +12,7 @@ use gapless_agent::regular_file::read_text;
 use std::path::{Path, PathBuf};
 
 impl Driver {
-    /// Looks whether the file in force, a program or an input is another one, and does what follows.
+    /// Checks for replaced files and applies them.
     pub fn look_at_files(&mut self) {
         for changed in self.changed_files.look(now_ns()) {
             if self.is_ending {
@@ -36,15 +36,15 @@ impl Driver {
         let Some(path) = self.file.clone() else { return };
         let in_force = self.directory.read_config_in_force().ok().flatten().map(|in_force| in_force.text);
         if read_text(&path).ok() == in_force {
-            // It is the old one again.
+            // Back to the old version.
             self.refused_file = None;
         } else {
-            // What is wrong is told.
+            // Errors are recorded as events.
             let _ = self.take_changed_file(path);
         }
     }
 
-    /// Puts a file in force. If anything is wrong with it the one before stays, and that is told.
+    /// Puts a configuration in force. If it is rejected, the previous one stays, and the rejection is reported.
     pub fn take_changed_file(&mut self, path: PathBuf) -> Result<(), String> {
         if self.is_ending {
             return Err("everything is being stopped; begin again when it has ended".to_owned());
@@ -72,9 +72,9 @@ impl Driver {
         }
     }
 
-    /// Whether it says something else.
+    /// Returns whether the configuration differs from the one in force.
     fn try_take_file(&mut self, path: &Path) -> Result<bool, Refusal> {
-        // Before it is read: one that comes meanwhile is another one.
+        // Taken before the read, so that a later replacement is noticed.
         let identity = FileIdentity::of(path);
         let text = read_text(path).map_err(|error| Refusal::passing(format!("{}: {error}", path.display())))?;
         let config = SupervisorConfig::parse(&text, &path.display().to_string(), path);
@@ -104,7 +104,7 @@ impl Driver {
         Ok(is_other)
     }
 
-    /// Another group may look or steer, or none any more.
+    /// Applies a changed group.
     fn take_group(&mut self, config: &SupervisorConfig) -> Result<(), String> {
         let group = config.group.as_ref().map(|group| group.id);
         let taken = StateDirectory::create(self.directory.path(), group);
@@ -113,10 +113,10 @@ impl Driver {
     }
 }
 
-/// Why a file is not taken.
+/// Rejection of a configuration.
 struct Refusal {
     reason: String,
-    /// At another moment the same file may be taken: it could not be read, or what follows from it not be written.
+    /// Transient: the same file may be accepted later, after an I/O error.
     may_pass: bool,
 }
 
@@ -125,7 +125,7 @@ impl Refusal {
         Self { reason, may_pass: true }
     }
 
-    /// Of a text that has to change.
+    /// The text itself must change.
     const fn of_text(reason: String) -> Self {
         Self { reason, may_pass: false }
     }

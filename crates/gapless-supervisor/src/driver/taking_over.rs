@@ -1,4 +1,5 @@
-//! What runs when a supervisor begins, or when its guardian was another: adopted; and what has ended unseen.
+//! Adopts running instances after a restart of the supervisor or the guardian, and finds those that ended in the
+//! meantime.
 
 use super::service::Driver;
 use super::watched::{Watched, kill_remaining, pidfd_of};
@@ -16,17 +17,17 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How often it is looked whether what a dead copy has left has ended.
+/// Attempts to wait for the descendants of a dead instance.
 const LOOKS: u32 = 200;
-/// Between two of them.
+/// Pause between attempts.
 const PAUSE: Duration = Duration::from_millis(5);
 
 impl Driver {
-    /// Begins: what the guardian knows and what locks say is adopted; the rest has ended.
+    /// Adopts instances that the guardian or a lock reports as running; all others have ended.
     pub fn take_over(&mut self, known: Vec<ChildReport>) -> Result<(), SupervisorError> {
         let mut memory = self.supervision.memory();
         let copies = self.directory.copies()?;
-        // No number comes twice, whatever could not be written down.
+        // Incarnations stay unique even if the last state could not be written.
         for name in &copies {
             let intent = self.directory.copy(name).read_launch().ok().flatten();
             memory.last_incarnation = memory.last_incarnation.max(intent.map_or(0, |plan| plan.incarnation));
@@ -51,7 +52,7 @@ impl Driver {
         Ok(())
     }
 
-    /// What the guardian has started and no file tells of any more is killed: nobody could look after it, and it would run twice.
+    /// Kills children of the guardian whose files were removed: they cannot be supervised, and would run a second time.
     fn kill_unfound(&self, known: &[ChildReport]) {
         let found: HashSet<u32> = self.watched.values().filter_map(|watched| watched.process_id).collect();
         for child in known.iter().filter(|child| child.ended.is_none() && !found.contains(&child.process_id)) {
@@ -65,7 +66,7 @@ impl Driver {
 
     fn adopt(&mut self, name: &CopyName, known: &[ChildReport]) -> Result<(), SupervisorError> {
         let intent = self.directory.copy(name).read_launch().ok().flatten();
-        // In a copy of the directory it is one of the original's, whose copies live.
+        // In a copied state directory the group belongs to the original, whose instances still run.
         let is_own = |group: &PathBuf| control_groups::is_of(&self.directory, group);
         let group = intent.as_ref().and_then(|plan| plan.cgroup.clone()).filter(is_own);
         let living = |child: &&ChildReport| {
@@ -96,7 +97,7 @@ impl Driver {
                     let process = processes.filter(|process| process.config.name == name.process());
                     let copy =
                         process.flat_map(|process| process.copies()).find(|(number, _)| *number == name.number());
-                    // An intent that came to nothing since has a higher number.
+                    // A later start that failed has a higher incarnation.
                     let incarnation = copy.map_or(record.incarnation, |(_, copy)| copy.memory.incarnation);
                     let mut watched = Watched::asked(incarnation, group);
                     watched.runs_as(record.process.process_id, Some(pidfd), false);
@@ -121,7 +122,8 @@ impl Driver {
         Ok(())
     }
 
-    /// Watches what a copy has left that was asked to end, and has time left for it, if this is so.
+    /// Watches the descendants of an instance that has ended within its grace period. Returns whether this was the
+    /// case.
     fn adopt_rest(&mut self, name: &CopyName, known: &[ChildReport], group: Option<&PathBuf>) -> bool {
         let processes = self.supervision.processes().iter().filter(|process| process.config.name == name.process());
         let copy = processes.flat_map(|process| process.copies()).find(|(number, _)| *number == name.number());
@@ -139,7 +141,7 @@ impl Driver {
         true
     }
 
-    /// The guardian is another one, or was not heard for a while: what it knows.
+    /// Compares with the children of a new or reconnected guardian.
     pub fn compare(&mut self, known: Vec<ChildReport>) {
         let mut known: HashMap<(CopyName, u64), ChildReport> =
             known.into_iter().map(|child| ((child.copy.clone(), child.incarnation), child)).collect();
@@ -153,7 +155,7 @@ impl Driver {
                 }
                 Some(child) if watched.process_id == Some(child.process_id) => watched.is_guardians = true,
                 Some(child) => started.push((copy.clone(), watched.incarnation, child.process_id)),
-                // Nobody knows whether it was forked: its lock lets only one run.
+                // The start may or may not have been carried out; the lock prevents a second run.
                 None if watched.process_id.is_none() => {
                     asks.push(Ask::Start { copy: copy.clone(), incarnation: watched.incarnation });
                 }
@@ -169,8 +171,8 @@ impl Driver {
     }
 }
 
-/// Whether a launcher of this start has taken the copy's lock. If not, its supervisor was killed before the guardian was
-/// asked; or the launcher was, which had done nothing yet.
+/// Whether a launcher of this start has taken the lock of the instance. If not, the supervisor was killed before its
+/// request, or the launcher before it did anything.
 fn has_begun(directory: &StateDirectory, name: &CopyName, incarnation: u64) -> bool {
     match directory.copy(name).holder() {
         Ok(Holder::Nobody { last }) => last.is_some_and(|record| record.incarnation >= incarnation),

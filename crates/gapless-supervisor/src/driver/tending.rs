@@ -1,4 +1,4 @@
-//! What is to be found out of routes, and what was: whether copies are ready, and whether they answer.
+//! Exchange with the thread of [`Routes`]: what to watch, and its reports.
 
 use super::routes::{Report, Routes, Wish, Wishes};
 use super::service::Driver;
@@ -7,7 +7,7 @@ use crate::copy_name::CopyName;
 use crate::supervision::copy::Progress;
 
 impl Driver {
-    /// Says what is to be found out.
+    /// Updates the set of watched instances, and starts the thread when it is needed.
     pub fn tend_routes(&mut self) {
         if self.routes.as_ref().is_some_and(|routes| routes.domain() != self.config.domain) {
             self.lose_routes("another domain is in force");
@@ -61,12 +61,12 @@ impl Driver {
         wishes
     }
 
-    /// Takes what was found out.
+    /// Handles reports.
     pub fn hear_routes(&mut self) {
         if self.woken.has_routes {
             self.routes.iter().for_each(Routes::silence);
         }
-        // That its thread has ended is told by nobody.
+        // Always polled: the end of the thread causes no wake-up.
         loop {
             let Some(routes) = &mut self.routes else { return };
             match routes.next() {
@@ -82,7 +82,7 @@ impl Driver {
         }
     }
 
-    /// Nobody looks any more; somebody else does at the next turn.
+    /// Drops the thread; [`Driver::tend_routes`] starts another one.
     fn lose_routes(&mut self, reason: &str) {
         tracing::warn!("routes are looked at anew: {reason}");
         self.routes = None;

@@ -1,4 +1,4 @@
-//! What happens to processes: what the guardian tells, what pidfds and probes show.
+//! Handles events of processes: reports of the guardian, pidfds and probes.
 
 use super::journal::{key, last_lines};
 use super::launch_plans::log;
@@ -15,21 +15,21 @@ use crate::supervision::copy::End;
 use crate::supervision::event::Event;
 use rustix::process::{Signal, pidfd_send_signal};
 
-/// Between two looks at what a copy has left behind, ns.
+/// Interval of checks for descendants of an ended instance, ns.
 const ORPHANS_PAUSE_NS: u64 = 5_000_000;
-/// The same while it has time to end by itself, ns.
+/// The same during their grace period, ns.
 const REST_PAUSE_NS: u64 = 20_000_000;
-/// The same where it cannot be seen, ns.
+/// The same after a failed check, ns.
 const FAILED_PAUSE_NS: u64 = 200_000_000;
-/// Looks that fail no more for so long are well again, ns: longer than any pause between two of them.
+/// Time without a failure after which a failure is over, ns; longer than any interval.
 const QUIET_NS: u64 = 1_000_000_000;
-/// The same of what cannot be seen, and so not be killed.
+/// Interval while the holder of the lock is invisible and cannot be killed, ns.
 const HIDDEN_PAUSE_NS: u64 = 1_000_000_000;
-/// What is kept of the reason for a failure, characters.
+/// Limit of a reason for a failed start, in characters.
 const REASON_CHARACTERS_MAX: usize = 500;
 
 impl Driver {
-    /// Takes what the guardian tells.
+    /// Handles reports of the guardian.
     pub fn hear_guardian(&mut self) -> Result<(), SupervisorError> {
         loop {
             let Some(guardian) = &mut self.guardian else { return Ok(()) };
@@ -64,7 +64,7 @@ impl Driver {
         self.watched.get(copy).is_some_and(|watched| watched.incarnation == incarnation)
     }
 
-    /// The guardian has forked its launcher.
+    /// Records that the guardian has forked the launcher.
     pub fn note_start(&mut self, copy: &CopyName, incarnation: u64, process_id: u32) {
         let Some(watched) = self.watched.get_mut(copy).filter(|watched| watched.incarnation == incarnation) else {
             return;
@@ -73,7 +73,7 @@ impl Driver {
         self.happened.push_back(Event::Started { copy: copy.clone(), incarnation, process_id });
     }
 
-    /// The guardian has seen it end.
+    /// Records the end of a child of the guardian.
     pub fn note_end(&mut self, copy: CopyName, incarnation: u64, status: EndStatus) {
         if !self.is_current(&copy, incarnation) {
             return self.to_forget.push((copy, incarnation));
@@ -83,7 +83,7 @@ impl Driver {
             None
         });
         let end = match failure {
-            // One of a guardian that is dead was faster: what holds the lock is found below.
+            // A launcher of a dead guardian runs already; `look_for_orphans` finds it by its lock.
             Some(failure) if failure.already_runs => End::Unseen,
             Some(failure) => not_started(&failure.reason, failure.is_shortage),
             None => End::Status(status),
@@ -91,17 +91,17 @@ impl Driver {
         self.watched.entry(copy).and_modify(|watched| watched.end(end));
     }
 
-    /// The guardian is dead: what it would have told is seen by pidfds.
+    /// Disconnects from a dead guardian. Ends are then observed by pidfds.
     pub fn lose_guardian(&mut self) {
         self.guardian = None;
         self.watched.values_mut().for_each(|watched| watched.is_guardians = false);
     }
 
-    /// Looks at everything that is due: ends, what was left behind, readiness.
+    /// Runs all due checks: ends, descendants, readiness.
     pub fn look_at_watched(&mut self) {
         let now = now_ns();
         for copy in std::mem::take(&mut self.woken.ended) {
-            // It may be another one's by now.
+            // The entry may have been replaced in the meantime.
             if let Some(watched) = self.watched.get_mut(&copy).filter(|watched| watched.awaited().is_some_and(is_dead))
             {
                 watched.end(End::Unseen);
@@ -162,10 +162,11 @@ impl Driver {
         }
     }
 
-    /// Its process has ended; it has ended when nobody holds its lock.
+    /// Checks for descendants of an instance whose process has ended. The instance has ended once its lock is free and
+    /// its control group is empty.
     ///
     /// # Errors
-    /// Who holds it cannot be seen.
+    /// The holder of the lock cannot be determined.
     fn look_for_orphans(&mut self, copy: CopyName) -> Result<(), SupervisorError> {
         let holder = self.directory.copy(&copy).holder();
         let Some(watched) = self.watched.get_mut(&copy) else { return Ok(()) };
@@ -216,7 +217,7 @@ impl Driver {
         Ok(())
     }
 
-    /// What it said last, if it did not end well.
+    /// Keeps the last lines of the log after a failure.
     fn note_last_lines(&mut self, copy: &CopyName, end: &End) {
         let Some(process) = self.config.process(copy.process()) else { return };
         let notes = self.notes.entry(key(copy)).or_default();
@@ -224,7 +225,7 @@ impl Driver {
         notes.last_lines = if end.is_success() { Vec::new() } else { last_lines(&log(process, copy), begin) };
     }
 
-    /// Tells the guardian to know no more of those whose end is written down.
+    /// Tells the guardian to forget children whose ends are persisted.
     pub fn forget_ended(&mut self) {
         let Some(guardian) = &mut self.guardian else { return self.to_forget.clear() };
         for (copy, incarnation) in std::mem::take(&mut self.to_forget) {
