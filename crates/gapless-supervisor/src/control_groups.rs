@@ -1,7 +1,7 @@
-//! Control groups (version 2) of copies: one for each, where this machine allows it. Whatever a copy forks is in its group and
-//! stays there, also what gives its lock up and leaves its session, so it is found and killed.
+//! Control groups (version 2) for instances, where the machine allows them. All descendants of an instance stay in its
+//! group, even those that leave its session and close its lock, so they can be found and killed.
 //!
-//! They are not needed: where they cannot be made, what a copy leaves behind is found by its lock.
+//! Control groups are optional: without them descendants are found by the lock.
 
 use crate::copy_name::CopyName;
 use crate::error::SupervisorError;
@@ -13,40 +13,40 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// The groups of all copies of a state directory.
+/// Control groups of a state directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControlGroups {
     root: PathBuf,
 }
 
 impl ControlGroups {
-    /// Makes the group in which those of the copies lie, below the one that this process is in. Where the kernel lets it, it
-    /// hands the limit of memory on to them.
+    /// Creates the parent group of all instances below the group of this process. Delegates the memory controller to it
+    /// if the kernel allows that.
     ///
     /// # Errors
-    /// Why this machine does not allow it, in one line.
+    /// Reason why this machine does not allow it, in one line.
     pub fn make(directory: &StateDirectory) -> Result<Self, String> {
         let base = own_group()?;
         let this = Self::below(&base, directory)?;
         let failed = |error: std::io::Error| format!("{}: {error}", this.root.display());
         make_folder(&this.root).map_err(failed)?;
-        // Whoever may not move processes between the two may make groups that nobody comes into.
+        // Without the right to move processes between both, the groups would be created but stay empty.
         for procs in [base.join("cgroup.procs"), this.root.join("cgroup.procs")] {
             let opened = File::options().write(true).open(&procs).map(drop);
             if let Err(error) = opened {
-                // Nobody is in it.
+                // The group is empty.
                 let _ = std::fs::remove_dir(&this.root);
                 return Err(format!("{}: {error}", procs.display()));
             }
         }
-        // Refused where there is no such controller, and in a group that has processes of its own.
+        // Fails without a memory controller, and in a group that has processes of its own.
         let is_handed_on =
             [&base, &this.root].into_iter().all(|group| write(group, "cgroup.subtree_control", "+memory").is_ok());
         tracing::debug!("{}: memory.max of each copy: {is_handed_on}", this.root.display());
         Ok(this)
     }
 
-    /// Where they would be, whether they are there or not; none where there are no control groups at all.
+    /// Location of the groups, whether they exist or not; `None` without control groups of version 2.
     #[must_use]
     pub fn of(directory: &StateDirectory) -> Option<Self> {
         Self::below(&own_group().ok()?, directory).ok()
@@ -57,23 +57,23 @@ impl ControlGroups {
         Ok(Self { root: base.join(root_name(directory).map_err(failed)?) })
     }
 
-    /// The group of a copy, which its launcher makes.
+    /// Group of an instance; its launcher creates it.
     #[must_use]
     pub fn of_copy(&self, copy: &CopyName) -> PathBuf {
         self.root.join(copy.to_string())
     }
 
-    /// The one in which they all lie.
+    /// Parent group.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Removes those in which nobody is, and with the last the one in which they lie.
+    /// Removes all empty groups, and the parent group if it is empty.
     pub fn remove(&self) {
         for entry in std::fs::read_dir(&self.root).into_iter().flatten().flatten() {
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                // One with processes stays.
+                // Fails for a group with processes.
                 let _ = std::fs::remove_dir(entry.path());
             }
         }
@@ -81,39 +81,40 @@ impl ControlGroups {
     }
 }
 
-/// The name of the group in which those of a directory's copies lie, wherever that is.
+/// Name of the parent group, unique to the state directory.
 fn root_name(directory: &StateDirectory) -> std::io::Result<String> {
     let found = std::fs::metadata(directory.path())?;
     Ok(format!("gapless-{:x}-{:x}", found.dev(), found.ino()))
 }
 
-/// Whether a group is that of a copy of this directory.
+/// Whether a group belongs to an instance of this directory.
 #[must_use]
 pub fn is_of(directory: &StateDirectory, group: &Path) -> bool {
     let root = group.parent().and_then(Path::file_name);
     root_name(directory).is_ok_and(|name| root == Some(name.as_ref()))
 }
 
-/// Brings this process into the group of a copy, which it makes if need be: whether the group limits its memory, too.
+/// Moves this process into the group of an instance, which it creates if necessary. Returns whether the group also
+/// limits the memory.
 ///
 /// # Errors
-/// The machine does not allow it; then the process is where it was.
+/// The machine does not allow it; the process then stays in its group.
 pub fn join(group: &Path, memory_bytes_max: Option<u64>) -> Result<bool, SupervisorError> {
     make_folder(group).map_err(SupervisorError::io(format!("making the control group {}", group.display())))?;
     let wanted = memory_bytes_max.map_or_else(|| "max".to_owned(), |bytes| bytes.to_string());
-    // Not there without the controller.
+    // Absent without the memory controller.
     let is_limited = write(group, "memory.max", &wanted).is_ok() && memory_bytes_max.is_some();
     let joined = write(group, "cgroup.procs", &std::process::id().to_string());
     joined.map_err(SupervisorError::io(format!("joining the control group {}", group.display())))?;
     Ok(is_limited)
 }
 
-/// Kills all that are in a group. One that is not there has nobody.
+/// Kills all processes in a group. A missing group has none.
 pub fn kill(group: &Path) {
     match write(group, "cgroup.kill", "1") {
         Err(error) if group.exists() => {
             tracing::debug!("{}: {error}", group.display());
-            // Before Linux 5.14, one by one.
+            // Linux before 5.14 has no `cgroup.kill`.
             for pid in processes_of_group(group).into_iter().filter_map(Pid::from_raw) {
                 // It may have died meanwhile.
                 let _ = kill_process(pid, Signal::KILL);
@@ -123,20 +124,18 @@ pub fn kill(group: &Path) {
     }
 }
 
-/// Whether anybody is in a group.
 #[must_use]
 pub fn is_populated(group: &Path) -> bool {
     let events = std::fs::read_to_string(group.join("cgroup.events"));
     events.is_ok_and(|text| text.lines().any(|line| line == "populated 1"))
 }
 
-/// Whether a process is in a group.
 #[must_use]
 pub fn contains(group: &Path, process_id: u32) -> bool {
     is_in_group(process_id, group)
 }
 
-/// Removes a group in which nobody is; what cannot be removed stays.
+/// Removes an empty group; failures are only logged.
 pub fn remove(group: &Path) {
     match std::fs::remove_dir(group) {
         Err(error) if error.kind() != ErrorKind::NotFound => tracing::debug!("{}: {error}", group.display()),
@@ -155,13 +154,13 @@ fn write(group: &Path, file: &str, text: &str) -> std::io::Result<()> {
     File::options().write(true).open(group.join(file))?.write_all(text.as_bytes())
 }
 
-/// The directory of the group that this process is in.
+/// Directory of this process's own group.
 fn own_group() -> Result<PathBuf, String> {
     let read = |path: &str| std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
     group_directory(&read("/proc/self/cgroup")?, &read("/proc/self/mountinfo")?)
 }
 
-/// From what `/proc/self/cgroup` and `/proc/self/mountinfo` say.
+/// The same, from the texts of `/proc/self/cgroup` and `/proc/self/mountinfo`.
 fn group_directory(cgroup: &str, mounts: &str) -> Result<PathBuf, String> {
     let group = cgroup.lines().find_map(|line| line.strip_prefix("0::"));
     let group = group.ok_or("this machine has no control groups of version 2")?;
@@ -172,12 +171,12 @@ fn group_directory(cgroup: &str, mounts: &str) -> Result<PathBuf, String> {
         (behind.split(' ').next() == Some("cgroup2")).then_some((root, point))
     });
     let (root, point) = mount.ok_or("no control groups of version 2 are mounted")?;
-    // Of a namespace whose root is below: the mount shows only a part.
+    // In a cgroup namespace, or a container, the mount shows only a part.
     let below = if root == "/" { Some(group) } else { group.strip_prefix(root) };
     match below {
         Some(below) if !below.contains("..") && !point.contains('\\') => {
             let below = Path::new(below.trim_start_matches('/'));
-            // As a unit of systemd with `DelegateSubgroup=` has it: its processes lie in a group beside those of the copies.
+            // Unit of systemd with `DelegateSubgroup=`: instances get groups next to that of the supervisor.
             let below = if below.ends_with("gapless-supervisor") { below.parent().unwrap_or(below) } else { below };
             Ok(Path::new(point).join(below))
         }
@@ -190,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_own_group_is_found_below_its_mount() {
+    fn own_group_is_found_below_its_mount() {
         let mounts = "24 1 0:22 / /proc rw - proc proc rw\n31 24 0:27 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw\n";
         let of = |cgroup: &str| group_directory(cgroup, mounts);
         assert_eq!(of("1:cpu:/x\n0::/\n").unwrap(), Path::new("/sys/fs/cgroup/"));
@@ -205,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_that_is_not_there_has_nobody_and_is_no_matter() {
+    fn missing_group_is_empty() {
         let folder = tempfile::tempdir().unwrap();
         let group = folder.path().join("none");
         kill(&group);

@@ -1,4 +1,4 @@
-//! What commands and a supervisor say to each other: JSON, a packet each.
+//! Protocol between commands and the supervisor: one JSON value for each packet.
 
 use crate::copy_name::CopyName;
 use crate::supervision::copy::End;
@@ -7,160 +7,140 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::PathBuf;
 
-/// The version of this protocol. Another one is refused, with both numbers.
+/// Protocol version. Other versions are refused with an error that names both.
 pub const VERSION: u32 = 1;
 
-/// What a command asks for.
+/// Request of a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case")]
 pub enum Request {
-    /// The first packet, which is answered only if it is refused.
-    Hello {
-        /// [`VERSION`].
-        version: u32,
-    },
-    /// This file is to be in force, and what it names is to run. Only of the supervisor's own user.
+    /// First packet of a connection; answered only if it is refused.
+    Hello { version: u32 },
+    /// Put this configuration in force and start its processes. Allowed only for the supervisor's own user.
     Up {
-        /// Absolute.
+        /// Absolute path.
         path: PathBuf,
     },
-    /// The file in force is to be read again.
+    /// Read the configuration file again.
     TakeFile,
-    /// Everything is to end, and supervisor and guardian behind it.
+    /// Stop all processes, then supervisor and guardian.
     Down,
-    /// To change what runs.
-    Change {
-        /// How.
-        command: Command,
-    },
-    /// What runs: [`Answer::Supervisor`], [`Answer::Copy`] for each, and [`Answer::Done`].
+    /// Change the wanted state.
+    Change { command: Command },
+    /// Status: [`Answer::Supervisor`], an [`Answer::Copy`] for each instance, then [`Answer::Done`].
     Status,
-    /// [`Answer::Event`] for each from now on.
+    /// Subscribe: an [`Answer::Event`] for each event from now on.
     Events,
 }
 
-/// What a supervisor answers.
+/// Answer of a supervisor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
 pub enum Answer {
-    /// It is done, or begun; of [`Request::Down`]: nothing runs any more.
+    /// Done or begun. After [`Request::Down`]: all processes have ended.
     Done,
-    /// It is not.
     Refused {
-        /// Why.
         reason: String,
     },
-    /// Of the whole.
     Supervisor {
-        /// What is told of it.
         supervisor: SupervisorStatus,
     },
-    /// Of one copy.
     Copy {
-        /// What is told of it.
         copy: CopyStatus,
     },
-    /// Something has happened.
     Event {
-        /// What.
         record: EventRecord,
     },
 }
 
-/// How the whole stands.
+/// Status of a supervisor.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SupervisorStatus {
-    /// The file in force.
+    /// Configuration in force.
     pub file: Option<PathBuf>,
-    /// The supervisor; none if nobody watches.
+    /// `None` if no supervisor runs.
     pub supervisor_process_id: Option<u32>,
-    /// The guardian, if there is one.
     pub guardian_process_id: Option<u32>,
-    /// The inode number of the process namespace of these and of the copies' numbers, if it is known.
+    /// Inode number of the PID namespace of all process ids here, if known.
     #[serde(default)]
     pub process_namespace: Option<u64>,
-    /// Why copies have no control groups, if they have none.
+    /// Reason for running instances without control groups.
     pub without_control_groups: Option<String>,
-    /// It is going down.
+    /// Shutting down.
     pub is_ending: bool,
-    /// Where the routes of its copies meet; none without a file in force.
+    /// Directory of the domain; `None` without a configuration.
     pub domain: Option<PathBuf>,
-    /// What is wrong, if anything: such as a file that was not taken.
+    /// Current problem, for instance a rejected configuration.
     pub problem: Option<String>,
 }
 
-/// How a copy stands.
+/// Status of an instance.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CopyStatus {
-    /// The copy.
     pub copy: CopyName,
-    /// How far it has come.
     pub state: CopyCondition,
-    /// Its process, if it has one.
     pub process_id: Option<u32>,
-    /// That number is one of another process namespace than the reader's, as of a container, or the process is another user's.
+    /// The process id belongs to another PID namespace than the reader's, as of a container; or the process to another
+    /// user.
     #[serde(default)]
     pub process_in_other_namespace: bool,
-    /// How long it has been in its state, ms.
+    /// Time in the current state, ms.
     pub since_ms: u64,
-    /// How often it was started again.
     pub restarts: u64,
-    /// How it last ended.
     pub last_end: Option<End>,
-    /// Why the supervisor ended it, if it did.
+    /// Reason for which the supervisor ended it.
     pub last_reason: Option<String>,
-    /// What it last said of itself (`STATUS=`).
+    /// Last status text of its own (`STATUS=`).
     pub says: Option<String>,
-    /// The last lines of its output before that.
+    /// Last lines of its output before its last end.
     pub last_lines: Vec<String>,
-    /// Where its output goes, if somebody watches it.
+    /// Log file; `None` without a supervisor.
     pub log: Option<PathBuf>,
-    /// Processor time that it has used, ms.
+    /// CPU time used, ms.
     pub cpu_ms: Option<u64>,
-    /// How long its process has run, ms.
+    /// Age of its process, ms.
     pub running_ms: Option<u64>,
-    /// Memory that it has in use, bytes.
+    /// Memory in use, bytes.
     pub memory_bytes: Option<u64>,
 }
 
-/// How far a copy has come, for people.
+/// State of an instance, for operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CopyCondition {
-    /// It does not run, and shall not.
+    /// Not wanted, and not running.
     Stopped,
-    /// Another process is not that far yet.
+    /// Waits for a dependency.
     Waiting,
-    /// It is not ready yet.
+    /// Not ready yet.
     Starting,
-    /// Another copy is active.
+    /// Another instance of the singleton is active.
     Standby,
-    /// It is ready.
     Ready,
-    /// It has been asked to end.
+    /// Asked to end.
     Stopping,
-    /// It has ended, and starts again later.
+    /// Ended; restarts after a pause.
     BackingOff,
-    /// It has ended too often, and waits for a person.
+    /// Failed too often; waits for an operator.
     Held,
-    /// It has ended well, and does not start again.
+    /// Completed; does not restart.
     Done,
-    /// It has ended badly, and does not start again.
+    /// Failed; does not restart.
     Failed,
-    /// It runs, and nobody watches it.
+    /// Running without a supervisor.
     Unwatched,
-    /// Nobody watches it, and whether it runs cannot be seen.
+    /// No supervisor runs, and the lock of the instance cannot be read.
     Unreadable,
 }
 
 impl CopyCondition {
-    /// Whether it is as far as it shall come.
+    /// Whether the instance has reached its goal.
     #[must_use]
     pub const fn is_good(self) -> bool {
         matches!(self, Self::Ready | Self::Standby | Self::Done | Self::Stopped)
     }
 
-    /// Whether it stays as it is until a person does something.
+    /// Whether only an operator can change the state.
     #[must_use]
     pub const fn is_given_up(self) -> bool {
         matches!(self, Self::Held | Self::Failed)
@@ -186,70 +166,44 @@ impl fmt::Display for CopyCondition {
     }
 }
 
-/// An event, as it stands in `events.log`.
+/// Event as recorded in `events.log`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventRecord {
-    /// When, in milliseconds since 1970.
+    /// Time in milliseconds since 1970.
     pub unix_ms: u64,
-    /// What.
     #[serde(flatten)]
     pub happening: Recorded,
 }
 
-/// What an event is about.
+/// Subject of an event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Recorded {
-    /// A copy.
     Copy(Happening),
-    /// The whole.
-    Supervisor {
-        /// What happened.
-        event: SupervisorEvent,
-    },
+    Supervisor { event: SupervisorEvent },
 }
 
-/// What happened to the whole, for people and programs.
+/// Event of the supervisor itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SupervisorEvent {
-    /// The disk of this folder of logs is full: what is printed there is lost until it has room.
-    DiskFull {
-        /// The folder.
-        folder: PathBuf,
-    },
-    /// It has room again.
-    DiskHasRoom {
-        /// The folder.
-        folder: PathBuf,
-    },
-    /// A log is longer than it may be, and cannot be cut.
-    LogNotCut {
-        /// The log.
-        log: PathBuf,
-        /// Why.
-        reason: String,
-    },
-    /// A file is in force that says something else than the one before.
-    FileTaken {
-        /// The file.
-        path: PathBuf,
-    },
-    /// A file was not taken: the one before stays in force.
+    /// The disk of this log directory is full: output is lost until there is space.
+    DiskFull { folder: PathBuf },
+    /// The disk has space again.
+    DiskHasRoom { folder: PathBuf },
+    /// A log exceeds its limit and cannot be rotated.
+    LogNotCut { log: PathBuf, reason: String },
+    /// A changed configuration is in force.
+    FileTaken { path: PathBuf },
+    /// A configuration was rejected; the previous one stays in force.
     FileRefused {
-        /// What is wrong, with its line.
+        /// Error with its line.
         reason: String,
     },
-    /// Another program lies at the path of a process: its copies start anew.
-    ProgramReplaced {
-        /// The process.
-        process: String,
-    },
-    /// Another file lies at the path of a process's `input`: its copies start anew.
-    InputReplaced {
-        /// The process.
-        process: String,
-    },
+    /// The program file of a process was replaced: its instances are reloaded.
+    ProgramReplaced { process: String },
+    /// The `input` file of a process was replaced: its instances are reloaded.
+    InputReplaced { process: String },
 }
 
 impl fmt::Display for SupervisorEvent {

@@ -1,4 +1,5 @@
-//! [`take_charge`]: a file is put in force, and what it names is supervised; [`connect_if_any`]: to whoever supervises it.
+//! [`take_charge`]: puts a configuration in force and makes sure that it is supervised. [`connect_if_any`]: connects to
+//! a running supervisor.
 
 use super::client::ControlClient;
 use super::protocol::Request;
@@ -11,14 +12,14 @@ use gapless_agent::regular_file::read_text;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Between two looks whether anybody is there.
+/// Interval of attempts to connect.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Puts a file in force that was read from `path` as `config`. Starts a guardian, and it a supervisor, where there is none;
-/// they take over what runs. Then all that the file names runs or is being started, and this says to whom to listen.
+/// Puts the configuration `config`, which was read from `path`, in force. Starts a guardian and its supervisor if none
+/// run; they take over running instances. Afterwards all configured processes run or are being started.
 ///
 /// # Errors
-/// The state directory cannot be made; none starts within this time; the supervisor refuses the file.
+/// The state directory cannot be created. No supervisor starts in time. The supervisor rejects the configuration.
 pub fn take_charge(
     path: &Path,
     config: &SupervisorConfig,
@@ -38,12 +39,12 @@ pub fn take_charge(
         return Err(SupervisorError::damaged(&config.directory, reason));
     }
     let directory = StateDirectory::create(&config.directory, group)?;
-    // A supervisor that is there reads it itself; one that is not begins with it.
+    // A running supervisor reads the file itself; a new one begins with this text.
     if ControlClient::connect(directory.path())?.is_none() {
         let failed = SupervisorError::io(format!("reading {}", path.display()));
         let text = read_text(&path).map_err(failed)?;
         let in_force = ConfigInForce { path: path.clone(), text };
-        // A full disk keeps nobody from taking over with the file of before.
+        // Written only if it differs, so that a full disk does not prevent a takeover with the same configuration.
         if directory.read_config_in_force().ok().flatten().as_ref() != Some(&in_force) {
             directory.write_config_in_force(&in_force)?;
         }
@@ -53,14 +54,14 @@ pub fn take_charge(
         let mut client = start_and_connect(&directory, roles, deadline, within)?;
         match client.request(&Request::Up { path: path.clone() }) {
             Ok(()) => return Ok(client),
-            // It has died just now; another one follows.
+            // The supervisor has just died; retry with its successor.
             Err(error) if !matches!(error, SupervisorError::Refused(_)) && Instant::now() < deadline => {}
             Err(error) => return Err(error),
         }
     }
 }
 
-/// A connection to the supervisor, of whom one is started if need be, also if the last one and its guardian die only now.
+/// Connects to the supervisor, and starts one if necessary, even if supervisor and guardian die in the meantime.
 fn start_and_connect(
     directory: &StateDirectory,
     roles: &RoleCommand,
@@ -79,19 +80,19 @@ fn start_and_connect(
     }
 }
 
-/// Starts a guardian, and it a supervisor, where there is none; they take over what runs, with the file that is in force.
+/// Starts a guardian and its supervisor if none run; they take over running instances with the configuration in force.
 ///
 /// # Errors
-/// The state directory cannot be opened; none starts within this time.
+/// The state directory cannot be opened. No supervisor starts in time.
 pub fn take_over(path: &Path, roles: &RoleCommand, within: Duration) -> Result<ControlClient, SupervisorError> {
     start_and_connect(&StateDirectory::open(path)?, roles, Instant::now() + within, within)
 }
 
-/// A connection to the supervisor of a state directory, also to one that is being started; `None` as soon as neither it nor a
-/// guardian runs, which would start one.
+/// Connects to the supervisor of a state directory, and waits while one is being started. `None` if neither a
+/// supervisor nor a guardian, which would start one, runs.
 ///
 /// # Errors
-/// The state directory is not that of this user, or cannot be read; somebody runs, and no supervisor listens within this time.
+/// The state directory belongs to another user or cannot be read. A role runs, but no supervisor listens in time.
 pub fn connect_if_any(path: &Path, within: Duration) -> Result<Option<ControlClient>, SupervisorError> {
     let directory = StateDirectory::open(path)?;
     let deadline = Instant::now() + within;
@@ -100,7 +101,7 @@ pub fn connect_if_any(path: &Path, within: Duration) -> Result<Option<ControlCli
         if connected.is_some() {
             return Ok(connected);
         }
-        // Again each time: what is just being killed holds its lock until it is dead.
+        // Checked each time: a process that is being killed holds its lock until its death.
         if !is_any_role_running(&directory)? {
             return Ok(None);
         }
@@ -111,7 +112,7 @@ pub fn connect_if_any(path: &Path, within: Duration) -> Result<Option<ControlCli
     }
 }
 
-/// Whether a guardian or a supervisor runs, which then starts what is missing.
+/// Whether a guardian or a supervisor runs. Either starts the other if it is missing.
 ///
 /// # Errors
 /// The locks cannot be read.

@@ -1,4 +1,4 @@
-//! [`status_of_files`]: what is known where no supervisor answers.
+//! [`status_of_files`]: status without a running supervisor.
 
 use super::client::Status;
 use super::protocol::{CopyCondition, CopyStatus, SupervisorStatus};
@@ -13,8 +13,8 @@ use crate::supervision::{Memory, Supervision};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// What the files of a state directory say, without a supervisor: which copies run, and of those and of the others that the file
-/// names what the last supervisor remembered. A copy whose lock cannot be read is one of them, with the reason.
+/// Reads the status from the files of a state directory: running instances by their locks, and the state that the last
+/// supervisor has persisted. An instance with an unreadable lock is listed with the reason.
 ///
 /// # Errors
 /// The directory cannot be read.
@@ -69,11 +69,11 @@ pub fn status_of_files(directory: &StateDirectory) -> Result<Status, SupervisorE
     Ok(Status { supervisor: SupervisorStatus { file, domain, ..SupervisorStatus::default() }, copies })
 }
 
-/// The holder of a copy's lock, as far as it can be seen.
+/// Holder of an instance's lock, or the reason why it cannot be determined.
 type Looked = Result<Holder, SupervisorError>;
 
-/// The copies that are asked for, in the order of the file, and behind them others that run all the same; who holds the lock of each.
-/// Not those of earlier scales and reloads that have ended. An error is that of one copy, unless no copies can be found.
+/// Configured instances in the order of the configuration, followed by other running ones, with the holders of their
+/// locks. Ended instances of earlier scales and reloads are left out. A holder's error belongs to its instance.
 fn current(
     directory: &StateDirectory,
     config: Option<&SupervisorConfig>,
@@ -82,7 +82,7 @@ fn current(
     let of = |name: CopyName| (name.clone(), directory.copy(&name).holder());
     let mut started: BTreeMap<_, _> = directory.copies()?.into_iter().map(of).collect();
     let mut found = Vec::new();
-    // The rules say how many copies are asked for.
+    // The number of instances follows from the rules.
     let supervision = config.map(|config| Supervision::new(config, remembered.supervision.clone()));
     for process in supervision.iter().flat_map(Supervision::processes) {
         for number in 1..=process.scale() {
@@ -95,7 +95,7 @@ fn current(
     Ok(found)
 }
 
-/// How a copy stands that does not run.
+/// State of an instance that does not run.
 fn at_rest(memory: &CopyMemory) -> CopyCondition {
     let has_succeeded = memory.last_end.as_ref().is_some_and(|end| end.is_success());
     match memory.progress {
@@ -106,13 +106,13 @@ fn at_rest(memory: &CopyMemory) -> CopyCondition {
     }
 }
 
-/// For how long, as far as a supervisor has seen it; else 0.
+/// Time since its end if a supervisor has observed it, else 0; ms.
 fn at_rest_ms(memory: &CopyMemory) -> u64 {
     let was_running = memory.changed_ns == 0 || memory.progress.is_running();
     if was_running { 0 } else { now_ns().saturating_sub(memory.changed_ns) / 1_000_000 }
 }
 
-/// What the last supervisor remembered, as far as it is shown.
+/// Shown part of the persistent state.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Remembered {
@@ -128,7 +128,7 @@ struct Notes {
 }
 
 impl Remembered {
-    /// Nothing, if it cannot be read or is of another boot: what runs is seen all the same.
+    /// Empty if the state is unreadable or from another boot; running instances are found by their locks regardless.
     fn read(directory: &StateDirectory) -> Self {
         let found: Self = directory.read_memory().ok().flatten().unwrap_or_default();
         let boot = ProcessIdentity::of_this().map(|process| process.boot);
@@ -148,7 +148,7 @@ mod tests {
     use rustix::fs::{CWD, FileType, Mode, mknodat};
 
     #[test]
-    fn an_unreadable_lock_hides_no_other_copy() {
+    fn unreadable_lock_is_listed() {
         let folder = tempfile::tempdir().unwrap();
         let directory = StateDirectory::create(&folder.path().join("state"), None).unwrap();
         let text = "[process.a]\ncommand = [\"/bin/true\"]\n[process.b]\ncommand = [\"/bin/true\"]\n".to_owned();

@@ -1,4 +1,4 @@
-//! [`CopyDirectory`]: the files of one copy.
+//! [`CopyDirectory`]: files of one instance.
 
 use super::files::{self, PRIVATE_FILE, make_directory};
 use super::holder::{Heirs, Holder};
@@ -15,7 +15,8 @@ const LAUNCH: &str = "launch";
 const LAUNCH_ERROR: &str = "launch-error";
 const LOCK: &str = "lock";
 
-/// The files of one copy. Written by the supervisor, but for the lock and the reason of a failure, which are the launcher's.
+/// Files of one instance. Written by the supervisor, except for the lock and the launch failure, which the launcher
+/// writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CopyDirectory {
     path: PathBuf,
@@ -27,22 +28,20 @@ impl CopyDirectory {
         Self { path, name }
     }
 
-    /// The copy that it belongs to.
     #[must_use]
     pub const fn name(&self) -> &CopyName {
         &self.name
     }
 
-    /// Where it is.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Makes it, or makes it usable again: files that were being written when their process was killed go.
+    /// Creates the directory, or removes the temporary files of killed writers from it.
     ///
     /// # Errors
-    /// The system's.
+    /// I/O errors.
     pub fn prepare(&self) -> Result<(), SupervisorError> {
         make_directory(&self.path, Mode::RWXU, None)?;
         let failed = || SupervisorError::io(format!("listing {}", self.path.display()));
@@ -55,15 +54,15 @@ impl CopyDirectory {
         Ok(())
     }
 
-    /// Writes the intent. Only then may the guardian be asked to start it.
+    /// Writes the launch plan. Must precede the request to the guardian.
     ///
     /// # Errors
-    /// The system's; the intent before is then still in force.
+    /// I/O errors; the previous plan then stays.
     pub fn write_launch(&self, plan: &LaunchPlan) -> Result<(), SupervisorError> {
         files::write_json(&self.path.join(LAUNCH), plan)
     }
 
-    /// The intent, if there is one.
+    /// Reads the launch plan.
     ///
     /// # Errors
     /// It cannot be read.
@@ -71,31 +70,31 @@ impl CopyDirectory {
         files::read_json(&self.path.join(LAUNCH))
     }
 
-    /// Writes why a launcher did not become the copy.
+    /// Records why a launcher has failed.
     ///
     /// # Errors
-    /// The system's.
+    /// I/O errors.
     pub fn write_launch_failure(&self, failure: &LaunchFailure) -> Result<(), SupervisorError> {
         files::write_json(&self.path.join(LAUNCH_ERROR), failure)
     }
 
-    /// Opens the file for that, for a launcher that may not write here when it fails.
+    /// Opens that file early, for a launcher that may lack the permission once it fails.
     ///
     /// # Errors
-    /// The system's.
+    /// I/O errors.
     pub fn open_launch_failure(&self) -> Result<LaunchFailureFile, SupervisorError> {
         let path = self.path.join(LAUNCH_ERROR);
         let file = files::open_to_write(&path, OFlags::empty(), PRIVATE_FILE)?;
         Ok(LaunchFailureFile { file: file.into(), path })
     }
 
-    /// Why the launcher of this incarnation did not become the copy; `None` if it did, or could not say.
+    /// Failure of the launcher of this incarnation; `None` if it called exec, or left no reason.
     ///
     /// # Errors
     /// The file cannot be read.
     pub fn read_launch_failure(&self, incarnation: u64) -> Result<Option<LaunchFailure>, SupervisorError> {
         let path = self.path.join(LAUNCH_ERROR);
-        // One that was opened and not written.
+        // Opened, but never written.
         if std::fs::metadata(&path).is_ok_and(|file| file.len() == 0) {
             return Ok(None);
         }
@@ -103,43 +102,44 @@ impl CopyDirectory {
         Ok(found.filter(|failure| failure.incarnation == incarnation))
     }
 
-    /// The process that holds the lock, and is thus this copy.
+    /// Holder of the lock, which is the process of this instance.
     ///
     /// # Errors
     /// The lock or `/proc` cannot be read, or this process has no descriptor left.
     pub fn holder(&self) -> Result<Holder, SupervisorError> {
-        // An intent that cannot be read names nobody else: what runs was believed when it was written.
+        // An unreadable plan restricts no holder: the running instance was validated when its plan was written.
         let heirs = files::read_json::<Heirs>(&self.path.join(LAUNCH)).ok().flatten().unwrap_or_default();
         Holder::of(&self.path.join(LOCK), Some(&heirs))
     }
 
-    /// Takes the lock, for as long as this process or anything that it becomes or forks lives. `None`: this copy runs.
+    /// Takes the lock, which lasts as long as this process, its exec'd program or any descendant. `None` if the
+    /// instance runs.
     ///
     /// # Errors
-    /// The system's.
+    /// I/O errors.
     pub fn lock(&self) -> Result<Option<HeldLock>, SupervisorError> {
         self.lock_as(Inherited::Yes)
     }
 
     fn lock_as(&self, inherited: Inherited) -> Result<Option<HeldLock>, SupervisorError> {
         let Some(lock) = HeldLock::take(&self.path.join(LOCK), inherited)? else { return Ok(None) };
-        // A program that closes everything closes its lock, too.
+        // A live process may have closed its lock, as programs do that close all descriptors.
         let previous = lock.previous();
         let lives = previous.is_some_and(|record| !matches!(record.process.open(), Ok(None)));
         Ok((!lives).then_some(lock))
     }
 
-    /// Removes all of it, if the copy does not run: whether it was removed, or was not there.
+    /// Removes the directory unless the instance runs. Returns whether it is gone.
     ///
     /// # Errors
-    /// The system's; what is left is removed by another attempt.
+    /// I/O errors; a later attempt removes the rest.
     pub fn remove(&self) -> Result<bool, SupervisorError> {
         if !self.path.exists() {
             return Ok(true);
         }
         let Some(_lock) = self.lock_as(Inherited::No)? else { return Ok(false) };
         self.prepare()?;
-        // The lock is the last: while it is there, nobody makes another one beside it.
+        // The lock goes last: while its file exists, no other process can create and take a second one.
         for name in [LAUNCH, LAUNCH_ERROR, LOCK] {
             files::remove(&self.path.join(name))?;
         }
@@ -147,7 +147,7 @@ impl CopyDirectory {
     }
 }
 
-/// The file for why a launcher did not become the copy, opened before that is known.
+/// File for a launch failure, opened before the failure.
 #[derive(Debug)]
 pub struct LaunchFailureFile {
     file: File,
@@ -155,10 +155,10 @@ pub struct LaunchFailureFile {
 }
 
 impl LaunchFailureFile {
-    /// Writes it. Not in one piece: it is read when the launcher has ended.
+    /// Writes the failure. Need not be atomic, since it is read after the launcher has ended.
     ///
     /// # Errors
-    /// The system's.
+    /// I/O errors.
     pub fn write(self, failure: &LaunchFailure) -> Result<(), SupervisorError> {
         let text = serde_json::to_vec(failure).expect("a reason has nothing that JSON has not");
         let written = self.file.write_all_at(&text, 0).and_then(|()| self.file.set_len(text.len() as u64));

@@ -1,5 +1,4 @@
-//! Small files that are whole or not there, and that are not believed. None is synced: nothing here must outlive the
-//! machine.
+//! Small files, replaced atomically and validated when read. Never synced: their content is void after a reboot.
 
 use crate::error::SupervisorError;
 use gapless_agent::checked_file;
@@ -15,14 +14,14 @@ use std::io::{self, ErrorKind, Write};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-/// The mode of everything that nobody else may read.
+/// Mode of files for the owner only.
 pub const PRIVATE_FILE: Mode = Mode::from_raw_mode(0o600);
-/// What no file here exceeds, bytes: an environment may have 2 MiB, twice as many as text.
+/// Length limit of all files here, bytes. An environment may have 2 MiB, and twice that as JSON.
 const LENGTH_MAX: u64 = 8 << 20;
-/// The end of the names of files that are being written.
+/// Suffix of temporary files.
 pub const NEW: &str = ".new";
 
-/// Opens a file for reading: no link, and not what could hold up its reader. `None` if there is none.
+/// Opens a file for reading. Refuses links and files that could block the reader. `None` if it does not exist.
 pub fn open(path: &Path) -> Result<Option<File>, SupervisorError> {
     match checked_file::open(path) {
         Ok(opened) => Ok(Some(opened)),
@@ -31,7 +30,7 @@ pub fn open(path: &Path) -> Result<Option<File>, SupervisorError> {
     }
 }
 
-/// Opens a file for writing, and makes it if need be; its mode is exact. What the file holds stays.
+/// Opens a file for writing without truncation, and creates it if necessary. Sets its mode exactly.
 pub fn open_to_write(path: &Path, flags: OFlags, mode: Mode) -> Result<OwnedFd, SupervisorError> {
     let opened = folder_of(path).and_then(|(folder, name)| open_in(&folder, name, flags, mode));
     opened.map(OwnedFd::from).map_err(SupervisorError::io(format!("opening {} for writing", path.display())))
@@ -39,26 +38,26 @@ pub fn open_to_write(path: &Path, flags: OFlags, mode: Mode) -> Result<OwnedFd, 
 
 fn open_in(folder: &Folder, name: &OsStr, flags: OFlags, mode: Mode) -> io::Result<File> {
     let file = folder.open_or_create_file(name, flags | OFlags::RDWR, mode)?;
-    // Whatever the mask of this process is.
+    // Independent of the umask.
     rustix::fs::fchmod(&file, mode)?;
     Ok(file)
 }
 
-/// What a file holds; `None` if there is none.
+/// Reads a file; `None` if it does not exist.
 pub fn read(path: &Path) -> Result<Option<Vec<u8>>, SupervisorError> {
     let Some(file) = open(path)? else { return Ok(None) };
     let failed = SupervisorError::io(format!("reading {}", path.display()));
     checked_file::read_from(&file, LENGTH_MAX).map(Some).map_err(failed)
 }
 
-/// What a file of JSON holds; `None` if there is none.
+/// Reads a JSON file; `None` if it does not exist.
 pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<Option<T>, SupervisorError> {
     let Some(bytes) = read(path)? else { return Ok(None) };
     let damaged = |error: serde_json::Error| SupervisorError::damaged(path, format!("it cannot be read: {error}"));
     serde_json::from_slice(&bytes).map(Some).map_err(damaged)
 }
 
-/// Puts a file into the place of the one that is there. Another name meanwhile for each process that writes it.
+/// Replaces a file atomically. The temporary name contains the process id, so that writers do not collide.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), SupervisorError> {
     let failed = SupervisorError::io(format!("writing {}", path.display()));
     let write = || {
@@ -66,7 +65,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), SupervisorError> {
         let new = new_name(name);
         let written = write_new(&folder, &new, name, bytes);
         if written.is_err() {
-            // A full disk: the beginning of the file takes room from the next attempt.
+            // On a full disk a partial file would take space from the next attempt.
             let _absent = folder.remove(&new);
         }
         written
@@ -84,25 +83,25 @@ fn write_new(folder: &Folder, new: &OsStr, name: &OsStr, bytes: &[u8]) -> io::Re
     Ok(())
 }
 
-/// As [`write`], with JSON.
+/// Same as [`write`], with JSON.
 pub fn write_json(path: &Path, value: &impl Serialize) -> Result<(), SupervisorError> {
     let text = serde_json::to_vec(value);
     let text = text.map_err(|error| SupervisorError::damaged(path, format!("it cannot be written: {error}")))?;
     write(path, &text)
 }
 
-/// Removes a file, which need not be there.
+/// Removes a file, if it exists.
 pub fn remove(path: &Path) -> Result<(), SupervisorError> {
     absent(path, folder_of(path).and_then(|(folder, name)| folder.remove(name)))
 }
 
-/// Removes a directory in which there is nothing, and which need not be there.
+/// Removes an empty directory, if it exists.
 pub fn remove_directory(path: &Path) -> Result<(), SupervisorError> {
     let unlink = |(folder, name): (Folder, &OsStr)| Ok(rustix::fs::unlinkat(&folder, name, AtFlags::REMOVEDIR)?);
     absent(path, folder_of(path).and_then(unlink))
 }
 
-/// What has gone already is as well removed.
+/// Treats a missing file as removed.
 fn absent<T>(path: &Path, removed: io::Result<T>) -> Result<(), SupervisorError> {
     match removed {
         Err(error) if error.kind() != ErrorKind::NotFound => {
@@ -118,14 +117,13 @@ fn new_name(name: &OsStr) -> OsString {
     new
 }
 
-/// The folder of a file, and its name there.
+/// Directory of a file, and its name there.
 fn folder_of(path: &Path) -> io::Result<(Folder, &OsStr)> {
     let name = path.file_name().ok_or(ErrorKind::InvalidFilename)?;
     Ok((Folder::open(path.parent().unwrap_or(Path::new("")))?, name))
 }
 
-/// Makes a directory with exactly this mode and group, whatever the mask of this process is; or gives one that is there
-/// both.
+/// Creates a directory with exactly this mode and group, independent of the umask; an existing one gets both.
 pub fn make_directory(path: &Path, mode: Mode, group: Option<Gid>) -> Result<(), SupervisorError> {
     let failed = || SupervisorError::system(format!("making the directory {}", path.display()));
     let (folder, name) =
@@ -146,7 +144,7 @@ pub fn make_directory(path: &Path, mode: Mode, group: Option<Gid>) -> Result<(),
     rustix::fs::fchmod(&opened, mode).map_err(failed())
 }
 
-/// Gives the files of a directory whose names begin so to a group, which may read them then.
+/// Gives the files with this prefix to a group, and lets it read them.
 pub fn give_to_group(directory: &Path, name: &str, group: Gid) -> Result<(), SupervisorError> {
     let failed = || SupervisorError::io(format!("listing {}", directory.display()));
     let folder = Folder::open(directory).map_err(failed())?;
@@ -155,7 +153,7 @@ pub fn give_to_group(directory: &Path, name: &str, group: Gid) -> Result<(), Sup
         if !is_meant || !entry.file_type().is_ok_and(|kind| kind.is_file()) {
             continue;
         }
-        // One that has gone meanwhile, as rotated logs do, needs no group.
+        // A missing file, for instance a rotated log, needs no group.
         if let Ok(Some(opened)) = folder.open_file(entry.file_name(), OFlags::RDONLY) {
             let failed = || SupervisorError::system(format!("giving {} to its group", entry.path().display()));
             rustix::fs::fchown(&opened, None, Some(group)).map_err(failed())?;
@@ -172,7 +170,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
-    fn a_file_is_the_old_one_or_the_new_one_and_only_the_owners() {
+    fn writes_are_atomic_and_private() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         assert_eq!(read(&path).unwrap(), None);
@@ -181,11 +179,11 @@ mod tests {
             assert_eq!(read(&path).unwrap().unwrap(), text.as_bytes());
             assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o600);
         }
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left of the writing");
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "the temporary file is gone");
     }
 
     #[test]
-    fn a_users_link_leads_to_no_file() {
+    fn links_of_other_users_are_refused() {
         const OTHER: u32 = 65_534;
         let parent = tempfile::tempdir().unwrap();
         let (secret, home) = (parent.path().join("secret"), parent.path().join("home"));
@@ -208,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_leaves_the_old_file() {
+    fn full_disk_keeps_the_old_file() {
         let Some(disk) = gapless_testkit::folder::SmallDisk::new(64) else { return };
         let path = disk.path.join("file");
         write(&path, b"old").unwrap();
@@ -220,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_in_the_place_of_a_file_is_an_error_that_names_it() {
+    fn wrong_file_types_are_named() {
         let folder = tempfile::tempdir().unwrap();
         let other = folder.path().join("other");
         std::fs::write(&other, "{}").unwrap();
@@ -236,13 +234,13 @@ mod tests {
         check("a directory");
         std::fs::remove_dir(&path).unwrap();
         rustix::fs::mknodat(rustix::fs::CWD, &path, FileType::Fifo, PRIVATE_FILE, 0).unwrap();
-        check("a pipe that nobody writes into");
+        check("a pipe without a writer");
         std::fs::remove_file(&path).unwrap();
         for text in ["", "{", "null", "\"text\"", "\u{feff}1", &"[".repeat(100_000), "1 1", "-1"] {
             std::fs::write(&path, text).unwrap();
             check(&text.chars().take(20).collect::<String>());
         }
         File::create(&path).unwrap().set_len(LENGTH_MAX + 1).unwrap();
-        check("a file without end");
+        check("a file that is too long");
     }
 }

@@ -1,8 +1,9 @@
-//! [`Holder`]: who holds a lock: nobody, the process of its record, others that have inherited it from one that is dead, a process that
-//! has only been passed it, or processes that cannot be seen from here.
+//! [`Holder`]: holder of a lock. It may be the recorded process, its descendants, an unrelated process that was passed
+//! the descriptor, or invisible.
 //!
-//! A holder is adopted and killed with the rights of the supervisor, and it is a program of perhaps another user that passes the lock on.
-//! So of a copy of another user only processes of that user or of the copy's control group are believed to be its own ([`Heirs`]).
+//! Holders are adopted and killed with the rights of the supervisor, but a program of another user can pass its lock to
+//! any process. Therefore an instance of another user owns only processes of that user, and those in its control group
+//! ([`Heirs`]).
 
 use super::files;
 use super::lock::{LockRecord, is_held};
@@ -19,53 +20,48 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How often it is looked again while a lock is held and its record names a dead process: who has just taken it has not
-/// written yet.
+/// Attempts while a lock is held and its record names a dead process: the new holder may not have written its record
+/// yet.
 const LOOKS: u32 = 10;
-/// Between two of them.
+/// Pause between attempts.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// The process that holds a lock.
+/// Holder of a lock.
 #[derive(Debug)]
 pub enum Holder {
-    /// Nobody: what was there is dead.
+    /// No live process.
     Nobody {
-        /// What the last one has left, if it can be read.
+        /// Record of the last holder, if it is readable.
         last: Option<LockRecord>,
     },
-    /// The process of the record lives. It may have closed the lock, as programs do that close everything.
+    /// The recorded process is alive. It may have closed the descriptor of the lock, as programs do that close all.
     Recorded {
-        /// What it wrote.
         record: LockRecord,
-        /// Readable when it is dead.
+        /// Readable once the process is dead.
         pidfd: OwnedFd,
     },
-    /// The process of the record is dead, and the lock is held: by what it has forked. Also a launcher that was stopped
-    /// before it wrote its record, of which nothing is lost if it is killed.
+    /// The recorded process is dead, and its descendants hold the lock. Also a launcher that was stopped before it
+    /// wrote its record; it has done nothing yet and can be killed.
     Others(Vec<Orphan>),
-    /// A process that lives and is none of the copy: it is not killed, and while it lives the copy is not started. A program has
-    /// passed its lock to it; or it is a launcher that has not become its user yet.
-    Foreign {
-        /// Its number.
-        process_id: u32,
-    },
-    /// Processes that cannot be seen from here: of another process namespace, as of another container, or of another user.
+    /// A live process that does not belong to the instance. It is not killed, and blocks starts while it lives. Either
+    /// a program has passed its lock on, or a launcher has not changed its user yet.
+    Foreign { process_id: u32 },
+    /// Invisible processes, of another PID namespace, as of another container, or of another user.
     Hidden {
-        /// What the process of the record wrote, which may be dead.
+        /// Record, whose process may be dead.
         record: Option<LockRecord>,
     },
 }
 
-/// A process that has inherited a lock from one that is dead.
+/// Process that has inherited a lock from a dead one.
 #[derive(Debug)]
 pub struct Orphan {
-    /// Its number.
     pub process_id: u32,
-    /// Readable when it is dead; for killing it and no other.
+    /// Readable once the process is dead; used to kill exactly this process.
     pub pidfd: OwnedFd,
 }
 
-/// The processes that may have the lock of a copy, from its intent. Whatever else stands there is no matter here.
+/// Processes that may hold the lock of an instance, from its launch plan. Other fields of the plan are ignored.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Heirs {
     #[serde(default)]
@@ -80,7 +76,8 @@ struct HeirsUser {
 }
 
 impl Heirs {
-    /// Whether a process is one of them. A user's programs can signal those whose real or saved user it is, so they gain nothing.
+    /// Whether a process is allowed to hold the lock. A user gains nothing by a false claim: its programs can signal
+    /// all processes with its real or saved user id anyway.
     fn include(&self, process_id: u32) -> bool {
         let Some(HeirsUser { user }) = self.identity else { return true };
         user == geteuid().as_raw()
@@ -90,8 +87,10 @@ impl Heirs {
 }
 
 impl Holder {
-    /// Of the lock of this file; without heirs, as of a role, nobody passes it on. Waits some milliseconds where one has just been taken. Those of other users are not found
-    /// without privileges: then [`Others`](Self::Others) lacks them.
+    /// Finds the holder of the lock in this file. Without `heirs`, as for a role, any process may hold it. Waits some
+    /// milliseconds for a lock that has just been taken.
+    ///
+    /// Without privileges, processes of other users are missing from [`Others`](Self::Others).
     ///
     /// # Errors
     /// The file or `/proc` cannot be read, or this process has no descriptor left.
@@ -113,7 +112,7 @@ impl Holder {
             }
             looks += 1;
             if !is_held(&file)? {
-                // Not somebody who came between the two looks.
+                // An unchanged record rules out a new holder between the two checks.
                 if LockRecord::read(&file) == record || looks >= LOOKS {
                     return Ok(Self::Nobody { last: record });
                 }
@@ -134,7 +133,7 @@ impl Holder {
     }
 }
 
-/// The processes that hold the lock of this file, and one that holds it and is not among those that may.
+/// Allowed holders of the lock in this file, and one that is not allowed.
 fn find(
     file: &File,
     path: &Path,
@@ -155,10 +154,10 @@ fn find(
         }
         let Ok(pidfd) = pidfd_open(pid, PidfdFlags::empty()) else { continue };
         let process_id = pid.as_raw_nonzero().get().unsigned_abs();
-        // It was there before the process that has taken the lock, which has not forked it then.
+        // Older than the recorded process, so not one of its descendants.
         let is_older = record.is_some_and(|record| record.process.is_younger_than(process_id));
         let is_heir = heirs.is_none_or(|heirs| !is_older && heirs.include(process_id));
-        // That it still holds it, and lives, says that all this is of the one whose pidfd this is.
+        // Checked again: a live process that still holds the lock is the one behind the pidfd.
         if holds(&entry.path(), &wanted, name) && !is_dead(&pidfd) {
             match is_heir {
                 true => found.push(Orphan { process_id, pidfd }),
@@ -169,12 +168,12 @@ fn find(
     Ok((found, foreign))
 }
 
-/// Whether a process, by its directory in `/proc`, has inherited the lock of this file.
+/// Whether a process, given by its directory in `/proc`, holds the lock of this file.
 fn holds(process: &Path, wanted: &Metadata, name: &OsStr) -> bool {
-    // Of other users, and of those that die now, there is nothing to see.
+    // Processes of other users, and dying ones, cannot be inspected.
     let Ok(descriptors) = std::fs::read_dir(process.join("fd")) else { return false };
     descriptors.flatten().any(|descriptor| {
-        // By name first, so that nothing else is looked at, which could be on a disk that does not answer.
+        // Names are compared first: `stat` on other files could block on an unresponsive disk.
         let is_named = std::fs::read_link(descriptor.path()).is_ok_and(|target| {
             let target = target.as_os_str().as_bytes();
             let target = target.strip_suffix(b" (deleted)").unwrap_or(target);
@@ -184,7 +183,7 @@ fn holds(process: &Path, wanted: &Metadata, name: &OsStr) -> bool {
             let found = std::fs::metadata(descriptor.path());
             found.is_ok_and(|found| (found.dev(), found.ino()) == (wanted.dev(), wanted.ino()))
         };
-        // Somebody may have the file open, and not the lock.
+        // An open file without the lock does not count.
         let has_lock = || {
             let information = std::fs::read_to_string(process.join("fdinfo").join(descriptor.file_name()));
             information.is_ok_and(|text| text.lines().any(|line| line.starts_with("lock:") && line.contains("FLOCK")))
@@ -202,22 +201,24 @@ mod tests {
     use rustix::process::{Signal, pidfd_send_signal};
     use std::process::{Command, Stdio};
 
-    /// A process that has inherited the lock, and lives until it is killed.
+    /// Starts a process that inherits the lock and lives until it is killed.
     fn heir(held: &HeldLock) -> Process {
         let inherited = rustix::io::dup(held).unwrap();
         Process::start_as(Command::new("sleep").arg("1000").stdin(Stdio::from(inherited)).stdout(Stdio::null()))
     }
 
     #[test]
-    fn nobody_then_the_recorded_one_then_its_orphans() {
+    fn holder_is_none_recorded_or_orphan() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lock");
         assert!(matches!(Holder::of(&path, None).unwrap(), Holder::Nobody { last: None }));
         let held = HeldLock::take(&path, Inherited::No).unwrap().unwrap();
         assert!(HeldLock::take(&path, Inherited::No).unwrap().is_none());
-        // One that was stopped before it wrote.
-        let Holder::Others(unnamed) = Holder::of(&path, None).unwrap() else { panic!("it is held by no record") };
-        // What another test starts holds it, too, until it is another program.
+        // Stopped before it wrote its record.
+        let Holder::Others(unnamed) = Holder::of(&path, None).unwrap() else {
+            panic!("the lock is held without a record")
+        };
+        // A child forked by another test holds it too, until it calls exec.
         assert!(unnamed.iter().any(|orphan| orphan.process_id == std::process::id()));
         let record = LockRecord::of_this(3).unwrap();
         held.record(&record).unwrap();
@@ -225,14 +226,14 @@ mod tests {
         assert_eq!(found, record);
 
         let mut heir = heir(&held);
-        // The recorded process is another one, which is dead.
+        // The recorded process is another one, and dead.
         let mut dead = Command::new("true").spawn().unwrap();
         let mut process = record.process.clone();
         process.process_id = dead.id();
         dead.wait().unwrap();
         held.record(&LockRecord { process, ..record.clone() }).unwrap();
         drop(held);
-        // It has the file open, and not the lock.
+        // Has the file open, but not the lock.
         let _onlooker = File::open(&path).unwrap();
         let Holder::Others(orphans) = Holder::of(&path, None).unwrap() else { panic!("an orphan holds it") };
         let heir_id = heir.pid().as_raw_pid() as u32;
@@ -248,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_has_closed_its_lock_is_found_by_its_record() {
+    fn closed_lock_is_found_by_its_record() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lock");
         let held = HeldLock::take(&path, Inherited::No).unwrap().unwrap();
@@ -257,9 +258,9 @@ mod tests {
         assert!(matches!(Holder::of(&path, None).unwrap(), Holder::Recorded { .. }));
     }
 
-    /// Its copies are taken over by the program that comes after it.
+    /// Instances are taken over after an upgrade.
     #[test]
-    fn a_record_of_the_program_before_says_who_holds_the_lock() {
+    fn record_of_older_version_is_read() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lock");
         let record = LockRecord::of_this(1).unwrap();
@@ -271,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_record_is_no_record() {
+    fn damaged_record_is_ignored() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lock");
         let record = serde_json::to_string(&LockRecord::of_this(1).unwrap()).unwrap();
@@ -284,9 +285,9 @@ mod tests {
         }
     }
 
-    /// A process that asks takes the lock shared for a moment; that refuses nobody.
+    /// A check takes a shared lock for a moment, which must not refuse others.
     #[test]
-    fn those_who_ask_hold_up_nobody_who_takes() {
+    fn checks_do_not_refuse_takers() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lock");
         let is_over = std::sync::atomic::AtomicBool::new(false);

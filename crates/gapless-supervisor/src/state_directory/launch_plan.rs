@@ -1,94 +1,91 @@
-//! [`LaunchPlan`]: the intent that is written before a copy is started, and [`LaunchFailure`]: why nothing came of it.
+//! [`LaunchPlan`]: written before an instance is started. [`LaunchFailure`]: reason why the launcher failed.
 
 use crate::variables::Variables;
 use gapless_agent::CpuMask;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// All that a launcher needs to become a copy. Read whole or not at all: a field that it does not know is an error, because
-/// a copy without it would not be the one that was meant.
+/// Complete input of a launcher. Unknown fields are errors: an instance without their effect would not be the intended
+/// one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LaunchPlan {
-    /// Which start of this copy it is, from 1; no number comes twice.
+    /// Incarnation, from 1; unique.
     pub incarnation: u64,
-    /// The program: a path, where it is relative seen from `folder`; a name without `/` is looked for in the `PATH` of
-    /// `environment`.
+    /// Program: a path, relative to `folder` if it is not absolute, or a name without `/` that is looked up in the
+    /// `PATH` of `environment`.
     pub program: PathBuf,
-    /// Its arguments, without its own name.
+    /// Arguments without `argv[0]`.
     #[serde(default)]
     pub arguments: Vec<String>,
-    /// Its whole environment: nothing else is inherited.
+    /// Complete environment; no variable is inherited.
     #[serde(default)]
     pub environment: Variables,
-    /// Its working directory, absolute.
+    /// Working directory, absolute.
     pub folder: PathBuf,
-    /// The file that its standard input is, absolute; `/dev/null` without one. It is opened as the user that the copy runs as.
+    /// File for standard input, absolute; `/dev/null` without one. Opened as the user of the instance.
     #[serde(default)]
     pub input: Option<PathBuf>,
-    /// The user that it runs as; without it the guardian's.
+    /// User of the instance; by default that of the guardian.
     #[serde(default)]
     pub identity: Option<Identity>,
-    /// The CPUs on which it runs, as `2-3`; where this machine does not allow that, it runs where it is and its log says so.
+    /// Allowed CPUs, as `2-3`. If the machine refuses them, the instance runs unpinned, with a note in its log.
     #[serde(default, with = "cpu_mask_text")]
     pub cpus: Option<CpuMask>,
-    /// What it may use.
     #[serde(default)]
     pub limits: Limits,
-    /// The directory of its control group, which is made if its parent is there; where this machine does not allow that, it runs
-    /// without one and its log says so.
+    /// Directory of the control group, created if its parent exists. If the machine refuses it, the instance runs
+    /// without one, with a note in its log.
     #[serde(default)]
     pub cgroup: Option<PathBuf>,
-    /// Of a singleton, its lock: the program is begun when this is held.
+    /// Lock of a singleton: the program starts only once the launcher holds it.
     #[serde(default)]
     pub singleton: Option<PathBuf>,
-    /// Where its output goes, absolute; opened for appending.
+    /// Log file, absolute; opened for appending.
     pub log: PathBuf,
-    /// The socket for its `READY=1`, absolute.
+    /// Socket for `sd_notify`, absolute.
     #[serde(default)]
     pub notify_socket: Option<PathBuf>,
 }
 
-/// The user and groups of a process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Identity {
-    /// The user's number.
+    /// User id.
     pub user: u32,
-    /// The number of the user's group.
+    /// Primary group id.
     pub group: u32,
-    /// The numbers of the other groups.
+    /// Supplementary group ids.
     #[serde(default)]
     pub groups: Vec<u32>,
 }
 
-/// What a process may use; what is not named is not changed.
+/// Resource limits of a process; `None` leaves a limit unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limits {
-    /// Open files.
     #[serde(default)]
     pub files_max: Option<u64>,
-    /// A core, bytes; 0 for none.
+    /// Length of a core dump, bytes; 0 for none.
     #[serde(default)]
     pub core_bytes_max: Option<u64>,
-    /// Memory, bytes: of the whole control group where that can be limited, else private memory of each process (`RLIMIT_DATA`).
+    /// Memory, bytes: of the whole control group if it can be limited, else private memory of each process
+    /// (`RLIMIT_DATA`).
     #[serde(default)]
     pub memory_bytes_max: Option<u64>,
 }
 
-/// Why a launcher did not become the copy.
+/// Reason why a launcher has not called exec.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaunchFailure {
-    /// Of which intent.
     pub incarnation: u64,
-    /// Whether the copy is running: only its lock was taken, and nothing is wrong.
+    /// The instance already runs and holds the lock, which is not an error.
     #[serde(default)]
     pub already_runs: bool,
-    /// Whether the machine lacks something: room, memory, descriptors.
+    /// The machine lacks space, memory or descriptors.
     #[serde(default)]
     pub is_shortage: bool,
-    /// One line.
+    /// One line of text.
     pub reason: String,
 }
 
@@ -113,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_plan_is_read_as_it_is_written_and_whole() {
+    fn plan_round_trips_without_unknowns() {
         let plan = LaunchPlan {
             incarnation: 3,
             program: "./calculator".into(),

@@ -1,10 +1,11 @@
-//! [`HeldLock`]: a lock that ends with the last process that has it, and [`LockRecord`]: what stands in its file.
+//! [`HeldLock`]: a lock that lasts as long as any process that has it open. [`LockRecord`]: content of the lock file.
 //!
-//! A lock is `flock`, which belongs to the open file: whoever inherits the descriptor holds it, too. To ask whether it is
-//! held one has to take it, shared and for a moment; so that this refuses nobody, it is tried for some milliseconds.
+//! Locks are taken by `flock`, so they belong to the open file description and are shared with all processes that
+//! inherit the descriptor. Checking a lock means taking it shared for a moment; takers therefore retry for some
+//! milliseconds.
 //!
-//! A descriptor that programs inherit is open for reading only, which is enough for `flock`: they may run as another user, and whoever
-//! writes the record says which process is adopted and killed as the copy.
+//! Inherited descriptors are read-only, which suffices for `flock`. Programs of other users must not be able to write
+//! the record, because the recorded process is adopted and killed as the instance.
 
 use super::files::{self, PRIVATE_FILE};
 use super::process::ProcessIdentity;
@@ -19,37 +20,37 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 use std::time::Duration;
 
-/// Length of a record with the spaces behind it, bytes: written over the one before in one piece, also on a full disk.
+/// Length of a record padded with spaces, bytes. Constant, so that one write replaces it even on a full disk.
 const RECORD_BYTES: usize = 512;
-/// How often a lock is tried that somebody may only be asking about.
+/// Attempts to take a lock that another process may only be checking.
 const TRIES: u32 = 20;
-/// Between two of them.
+/// Pause between attempts.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// What stands in a lock's file: who has taken it.
+/// Content of a lock file: the process that has taken the lock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LockRecord {
-    /// Of a copy: the incarnation of its intent; else 0.
+    /// Incarnation of an instance; 0 for a role.
     pub incarnation: u64,
-    /// The process.
     #[serde(flatten)]
     pub process: ProcessIdentity,
-    /// When, in milliseconds since 1970.
+    /// Time in milliseconds since 1970.
     pub unix_time_ms: u64,
 }
 
-/// A record as it stands in its file.
+/// Record in its file.
 #[derive(Serialize, Deserialize)]
 struct Written {
     #[serde(flatten)]
     record: LockRecord,
-    /// Device and inode of the file: in a copy of the directory it is of the one that was copied. Earlier programs write none.
+    /// Device and inode of the lock file; they differ if the directory was copied. Missing in files of earlier
+    /// versions.
     #[serde(default)]
     file: Option<(u64, u64)>,
 }
 
 impl LockRecord {
-    /// Of the process that asks, now.
+    /// Record of this process at this time.
     ///
     /// # Errors
     /// There is no `/proc`.
@@ -57,7 +58,7 @@ impl LockRecord {
         Ok(Self { incarnation, process: ProcessIdentity::of_this()?, unix_time_ms: unix_ms() })
     }
 
-    /// Writes it over the one before.
+    /// Replaces the record in the file.
     pub(super) fn write(&self, file: &File) -> Result<(), SupervisorError> {
         let written = Written { record: self.clone(), file: identity(file) };
         let mut bytes = serde_json::to_vec(&written).expect("a record has nothing that JSON has not");
@@ -66,7 +67,7 @@ impl LockRecord {
         file.write_all_at(&bytes, 0).map_err(SupervisorError::io("writing who has a lock"))
     }
 
-    /// What stands in this file; `None` of a new or damaged one, of the copy of another one, and while another is written.
+    /// Reads the record. `None` for a new, damaged or copied file, and during a write.
     pub(super) fn read(file: &File) -> Option<Self> {
         let mut bytes = [0; RECORD_BYTES];
         let length = file.read_at(&mut bytes, 0).ok()?;
@@ -76,30 +77,29 @@ impl LockRecord {
     }
 }
 
-/// Whether the programs that a process becomes, and the children that it makes, hold its lock, too.
+/// Whether children and exec'd programs hold the lock as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Inherited {
-    /// They do.
     Yes,
-    /// It ends with the process that has taken it.
+    /// The lock ends with the process that has taken it.
     No,
 }
 
-/// The file of a lock, open twice.
+/// Lock file, opened twice.
 #[derive(Debug)]
 pub(super) struct LockFile {
-    /// For the lock: for reading, so that it can be lent to programs of other users.
+    /// For the lock; read-only, so that programs of other users can inherit it.
     pub lock: File,
-    /// For the record, which only this process writes.
+    /// For the record; only this process writes it.
     record: File,
 }
 
 impl LockFile {
-    /// Opens the file, which it makes if need be.
+    /// Opens the file, and creates it if necessary.
     pub fn open(path: &Path, inherited: Inherited) -> Result<Self, SupervisorError> {
         let record = files::open_to_write(path, OFlags::empty(), PRIVATE_FILE)?;
         let failed = || SupervisorError::system(format!("opening {} for its lock", path.display()));
-        // The same file, whatever has its name by now.
+        // Reopened by descriptor, so that it is the same file even if the path has changed.
         let same = format!("/proc/self/fd/{}", record.as_raw_fd());
         let lock = rustix::fs::open(same, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map_err(failed())?;
         if inherited == Inherited::Yes {
@@ -108,20 +108,19 @@ impl LockFile {
         Ok(Self { lock: lock.into(), record: record.into() })
     }
 
-    /// Writes who has the lock.
     pub fn write(&self, record: &LockRecord) -> Result<(), SupervisorError> {
         record.write(&self.record)
     }
 }
 
-/// A lock that this process has taken. It ends when this is dropped and no other process has inherited it.
+/// A lock taken by this process. It lasts until this is dropped and all inherited descriptors are closed.
 #[derive(Debug)]
 pub struct HeldLock {
     file: LockFile,
 }
 
 impl HeldLock {
-    /// Takes the lock of this file, which it makes if need be; `None` if somebody else holds it.
+    /// Takes the lock of this file, and creates the file if necessary. `None` if another process holds it.
     ///
     /// # Errors
     /// The file cannot be made or locked.
@@ -133,7 +132,7 @@ impl HeldLock {
             }
             let file = LockFile::open(path, inherited)?;
             match flock(&file.lock, FlockOperation::NonBlockingLockExclusive) {
-                // Of a file that was removed meanwhile, it would be a lock that nobody else sees.
+                // A lock on a removed file would be invisible to others.
                 Ok(()) if is_at(&file.lock, path) => return Ok(Some(Self { file })),
                 Ok(()) | Err(Errno::WOULDBLOCK | Errno::INTR) => {}
                 Err(errno) => return Err(failed()(errno)),
@@ -142,22 +141,22 @@ impl HeldLock {
         Ok(None)
     }
 
-    /// What the one before has left.
+    /// Record of the previous holder.
     pub fn previous(&self) -> Option<LockRecord> {
         LockRecord::read(&self.file.lock)
     }
 
-    /// Whether its file is still this one in a directory: of one that was removed, nobody else sees that it is held.
+    /// Whether the locked file is still in this directory. A lock on a removed file is invisible to others.
     pub(super) fn is_in(&self, directory: BorrowedFd<'_>, name: &str) -> bool {
         let named = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW);
         let held = rustix::fs::fstat(&self.file.lock);
         matches!((named, held), (Ok(named), Ok(held)) if (named.st_dev, named.st_ino) == (held.st_dev, held.st_ino))
     }
 
-    /// Writes who has it.
+    /// Writes the record.
     ///
     /// # Errors
-    /// The system's, such as a full disk, if there was no record before.
+    /// I/O errors; a full disk only without a previous record.
     pub fn record(&self, record: &LockRecord) -> Result<(), SupervisorError> {
         self.file.write(record)
     }
@@ -169,7 +168,6 @@ impl AsFd for HeldLock {
     }
 }
 
-/// Device and inode.
 fn identity(file: &File) -> Option<(u64, u64)> {
     file.metadata().ok().map(|found| (found.dev(), found.ino()))
 }
@@ -179,7 +177,6 @@ fn is_at(opened: &File, path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok_and(|named| (named.dev(), named.ino()) == (opened.st_dev, opened.st_ino))
 }
 
-/// Whether anybody holds the lock of this file.
 pub(super) fn is_held(file: &File) -> Result<bool, SupervisorError> {
     loop {
         match flock(file, FlockOperation::NonBlockingLockShared) {
@@ -201,7 +198,7 @@ mod tests {
     use gapless_testkit::process::Process;
     use std::process::{Command, Stdio};
 
-    /// How a new program that inherits this process's descriptors has a file open: the access modes.
+    /// Access modes in which a new child program has inherited the file.
     fn inherited(path: &Path) -> Vec<OFlags> {
         let program = Process::start_as(Command::new("sleep").arg("1000").stdout(Stdio::null()));
         let process = Path::new("/proc").join(program.pid().as_raw_pid().to_string());
@@ -215,9 +212,9 @@ mod tests {
         modes.collect()
     }
 
-    /// Its program may run as another user, who could name any process in the record.
+    /// A program of another user could otherwise record any process.
     #[test]
-    fn an_inherited_lock_is_only_readable() {
+    fn inherited_lock_is_read_only() {
         let folder = tempfile::tempdir().unwrap();
         let [copy, role, singleton] = ["copy", "role", "singleton"].map(|name| folder.path().join(name));
         let held = HeldLock::take(&copy, Inherited::Yes).unwrap().unwrap();
