@@ -1,4 +1,4 @@
-//! [`Children`]: the copies that the guardian has forked, and how those have ended that nobody has asked it to forget.
+//! [`Children`]: forked instances, with the ends of those that the supervisor has not acknowledged yet.
 
 use super::protocol::ChildReport;
 use crate::copy_name::CopyName;
@@ -8,14 +8,14 @@ use gapless_agent::fault::crash_point;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::process::Command;
 
-/// Copies that may live at a time.
+/// Limit of live instances.
 pub const LIVING_MAX: usize = 4096;
-/// Ended ones that are kept; beyond that the oldest are forgotten unasked.
+/// Limit of retained ends; beyond it the oldest are dropped.
 const ENDED_MAX: usize = 16 << 10;
 
 type Key = (CopyName, u64);
 
-/// The copies that the guardian has forked.
+/// Table of forked instances.
 #[derive(Debug, Default)]
 pub struct Children {
     known: BTreeMap<Key, Child>,
@@ -30,11 +30,14 @@ struct Child {
 }
 
 impl Children {
-    /// Forks a launcher, unless this one is known, or another one of the copy lives. Only who reaps may call this, and has
-    /// just done so: a child is in the table before it can be reaped.
+    /// Forks a launcher. A repeated request returns the known child. Fails if another incarnation of the instance is
+    /// alive.
+    ///
+    /// Call it only from the thread that reaps, directly after reaping: a child must be in the table before it is
+    /// reaped.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The child cannot be started.
     pub fn start(
         &mut self,
         copy: &CopyName,
@@ -53,7 +56,7 @@ impl Children {
             return Err(SupervisorError::Refused(format!("{LIVING_MAX} copies live already")));
         }
         crash_point("guardian_before_fork");
-        // It is waited for by number.
+        // Reaped by `wait` on any child, so `Child` is dropped.
         let process_id = command.spawn().map_err(SupervisorError::io("starting a launcher"))?.id();
         crash_point("guardian_forked");
         let child = Child { process_id, ended: None };
@@ -63,14 +66,14 @@ impl Children {
         Ok(told)
     }
 
-    /// Notes how a process has ended, if it was a copy.
+    /// Records the end of a process; `None` if it was not an instance.
     pub fn note_end(&mut self, process_id: u32, status: EndStatus) -> Option<ChildReport> {
         let key = self.living.remove(&process_id)?;
         let child = self.known.get_mut(&key).expect("a living copy is known");
         child.ended = Some(status);
         let told = report(&key, *child);
         self.ended.push_back(key);
-        // Some of them were forgotten since.
+        // Drops entries that were forgotten in the meantime.
         if self.ended.len() > ENDED_MAX {
             let known = &self.known;
             self.ended.retain(|key| known.get(key).is_some_and(|child| child.ended.is_some()));
@@ -83,7 +86,7 @@ impl Children {
         Some(told)
     }
 
-    /// Knows no more of one that has ended.
+    /// Removes an ended child.
     pub fn forget(&mut self, copy: CopyName, incarnation: u64) {
         let key = (copy, incarnation);
         if self.known.get(&key).is_some_and(|child| child.ended.is_some()) {
@@ -91,12 +94,12 @@ impl Children {
         }
     }
 
-    /// All that are known.
+    /// All known children.
     pub fn report(&self) -> Vec<ChildReport> {
         self.known.iter().map(|(key, child)| report(key, *child)).collect()
     }
 
-    /// How many live.
+    /// Number of live children.
     pub fn living(&self) -> usize {
         self.living.len()
     }
@@ -125,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn a_start_is_done_once_and_an_end_is_kept_until_it_is_forgotten() {
+    fn starts_are_idempotent_ends_are_kept() {
         let mut children = Children::default();
         let first = start(&mut children, 1);
         assert_eq!(start(&mut children, 1), first, "it is not forked again");
@@ -138,16 +141,16 @@ mod tests {
         assert!(second.process_id != first.process_id && children.living() == 1);
         wait(second.process_id);
         assert_eq!(ended, ChildReport { ended: Some(EndStatus::Exited(7)), ..first.clone() });
-        assert_eq!(children.note_end(first.process_id, EndStatus::Exited(0)), None, "its number is free again");
+        assert_eq!(children.note_end(first.process_id, EndStatus::Exited(0)), None, "the id is not its own any more");
         assert_eq!(start(&mut children, 1), ended);
         children.forget(second.copy.clone(), 2);
-        assert_eq!(children.report(), [ended, second.clone()], "one that lives is not forgotten");
+        assert_eq!(children.report(), [ended, second.clone()], "a live child is kept");
         children.forget(first.copy, 1);
         assert_eq!(children.report(), [second]);
     }
 
     #[test]
-    fn a_supervisor_that_forgets_nothing_does_not_fill_the_memory() {
+    fn unforgotten_ends_are_bounded() {
         let mut children = Children::default();
         let name: CopyName = "a.1".parse().unwrap();
         for incarnation in 0..ENDED_MAX as u64 + 10 {
@@ -161,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_forked_is_not_known() {
+    fn failed_fork_leaves_no_child() {
         let mut children = Children::default();
         let error = children.start(&"a.1".parse().unwrap(), 1, &mut Command::new("/nowhere/at/all")).unwrap_err();
         assert!(error.to_string().contains("launcher"), "{error}");

@@ -1,4 +1,4 @@
-//! [`Client`]: the supervisor's end of its connection to the guardian.
+//! [`Client`]: connection of the supervisor to the guardian.
 
 use super::detached::{self, PAUSE, Starter};
 use super::protocol::{Ask, ChildReport, Told, VERSION};
@@ -12,34 +12,34 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// Between two attempts at one that refuses.
+/// Pause after a refused connection.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(20);
 
-/// The supervisor's end of its connection to the guardian. Nothing here waits unless it says so. When anything fails, the
-/// connection is over: the guardian is dead, or busy with another supervisor.
+/// Connection of the supervisor to the guardian. Non-blocking unless stated otherwise. After any error the connection
+/// is closed: the guardian is dead, or serves another supervisor.
 #[derive(Debug)]
 pub struct Client {
     directory: PathBuf,
     packets: Packets,
     guardian_process_id: u32,
     notify: Option<OwnedFd>,
-    /// What came while something else was waited for.
+    /// Messages that arrived during a wait for another one.
     early: VecDeque<Told>,
 }
 
 impl Client {
-    /// Connects to the guardian; `None` if there is none.
+    /// Connects to the guardian; `None` if none runs.
     ///
     /// # Errors
-    /// There is one that does not answer within this time, or refuses.
+    /// The guardian does not answer in time, or refuses.
     pub fn connect(directory: &StateDirectory, within: Duration) -> Result<Option<Self>, SupervisorError> {
         Self::connect_until(directory, Instant::now() + within)
     }
 
-    /// Connects to the guardian, and starts one if there is none.
+    /// Connects to the guardian, and starts one if none runs.
     ///
     /// # Errors
-    /// None can be started, or does not answer, within this time.
+    /// No guardian can be started, or none answers in time.
     pub fn connect_or_start(
         directory: &StateDirectory,
         roles: &RoleCommand,
@@ -48,7 +48,7 @@ impl Client {
         let deadline = Instant::now() + within;
         let mut starter = Starter::new();
         loop {
-            // Whatever one says that dies meanwhile: there may be another one next time.
+            // Errors are retried: the next attempt may meet another guardian.
             let failure = match Self::connect_until(directory, deadline) {
                 Ok(Some(client)) => return Ok(client),
                 Ok(None) => None,
@@ -57,7 +57,7 @@ impl Client {
             if Instant::now() >= deadline {
                 return Err(failure.unwrap_or_else(|| detached::late(directory, within)));
             }
-            // One that runs and does not listen yet, or no more, is waited for.
+            // A guardian that does not listen yet, or no longer, is waited for.
             starter.look(directory, roles, deadline)?;
             std::thread::sleep(if failure.is_some() { PAUSE_AFTER_FAILURE } else { PAUSE });
         }
@@ -84,29 +84,28 @@ impl Client {
         Ok(Some(this))
     }
 
-    /// The guardian's process.
     #[must_use]
     pub const fn guardian_process_id(&self) -> u32 {
         self.guardian_process_id
     }
 
-    /// The socket on which copies say how far they have come, which the guardian keeps: once.
+    /// Takes the notification socket that the guardian has sent; `None` after the first call.
     pub const fn take_notify_socket(&mut self) -> Option<OwnedFd> {
         self.notify.take()
     }
 
-    /// Asks for something. The answer comes by [`try_next`](Self::try_next).
+    /// Sends a request. The answer comes by [`try_next`](Self::try_next).
     ///
     /// # Errors
-    /// The connection is over.
+    /// The connection is closed.
     pub fn ask(&mut self, ask: &Ask) -> Result<(), SupervisorError> {
         self.packets.send(ask).map_err(|reason| self.error(reason))
     }
 
-    /// What the guardian has told, if anything; sends what waits, too.
+    /// Next message of the guardian, if there is one. Also flushes queued requests.
     ///
     /// # Errors
-    /// The connection is over.
+    /// The connection is closed.
     pub fn try_next(&mut self) -> Result<Option<Told>, SupervisorError> {
         if let Some(told) = self.early.pop_front() {
             return Ok(Some(told));
@@ -122,10 +121,10 @@ impl Client {
         }
     }
 
-    /// Waits for what it tells next; `None` if nothing comes within this time.
+    /// Waits for the next message; `None` after a timeout.
     ///
     /// # Errors
-    /// The connection is over.
+    /// The connection is closed.
     pub fn wait(&mut self, within: Duration) -> Result<Option<Told>, SupervisorError> {
         match self.early.pop_front() {
             Some(told) => Ok(Some(told)),
@@ -137,18 +136,18 @@ impl Client {
         loop {
             let next = self.packets.next_until(deadline);
             let told = self.heard(next)?;
-            // Ended by a signal, it looks again.
+            // On EINTR the loop checks again.
             if told.is_some() || Instant::now() >= deadline {
                 return Ok(told);
             }
         }
     }
 
-    /// All children of the guardian, and how those have ended that were not forgotten. Waits for the answer; what else comes
-    /// meanwhile, comes by [`try_next`](Self::try_next) later.
+    /// Requests all children of the guardian, with the ends that were not forgotten, and waits for the answer. Other
+    /// messages stay queued for [`try_next`](Self::try_next).
     ///
     /// # Errors
-    /// The connection is over, or there is no answer within this time: then it is over, too.
+    /// The connection is closed; it is closed after a timeout as well.
     pub fn list(&mut self, within: Duration) -> Result<Vec<ChildReport>, SupervisorError> {
         let deadline = Instant::now() + within;
         self.ask(&Ask::List)?;
@@ -167,13 +166,13 @@ impl Client {
         }
     }
 
-    /// Whether something waits until the guardian has read: then it is to be polled for writing, too.
+    /// Whether requests are queued, so that the connection must be polled for writing.
     #[must_use]
     pub fn has_queued(&self) -> bool {
         self.packets.has_queued()
     }
 
-    /// Whether [`try_next`](Self::try_next) has something that no poll tells of.
+    /// Whether [`try_next`](Self::try_next) has a queued message, which `poll` does not report.
     #[must_use]
     pub fn has_early(&self) -> bool {
         !self.early.is_empty()
@@ -185,7 +184,7 @@ impl Client {
 }
 
 impl AsFd for Client {
-    /// To be polled for reading.
+    /// For polling.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.packets.as_fd()
     }

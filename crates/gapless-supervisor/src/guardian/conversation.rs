@@ -1,4 +1,4 @@
-//! [`Conversation`]: one supervisor's connection, as the guardian sees it.
+//! [`Conversation`]: connection of a supervisor, on the guardian's side.
 
 use super::protocol::{Ask, CHILDREN_A_PACKET, ChildReport, Told, VERSION};
 use crate::packets::{Packets, Received};
@@ -7,36 +7,36 @@ use nix::sys::socket::{getsockopt, sockopt};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-/// A peer must say hello within this time: until then it keeps others from being heard.
+/// Timeout of the handshake, during which no other supervisor can be served.
 const HELLO_WITHIN: Duration = Duration::from_secs(2);
 
-/// One supervisor's connection.
+/// Connection of a supervisor.
 #[derive(Debug)]
 pub struct Conversation {
     packets: Packets,
-    /// It takes nothing any more, and what it has asked for is still done.
+    /// Sending has failed; requests are still carried out.
     is_mute: bool,
-    /// What goes along with the welcome.
+    /// Notification socket, sent with the welcome.
     notify: Option<OwnedFd>,
-    /// Until when it must have said hello; `None` of one that has.
+    /// Deadline of the handshake; `None` after it.
     hello_until: Option<Instant>,
 }
 
-/// What is to be done for it.
+/// Next input of a connection.
 #[derive(Debug)]
 pub enum Next {
-    /// This.
     Ask(Ask),
-    /// Nothing now.
+    /// No complete request yet.
     Nothing,
-    /// It is over: nothing more comes.
+    /// End of the stream.
     End,
 }
 
 impl Conversation {
-    /// Takes over a connection, which does not block; an error says why not. `notify` is the socket that a supervisor is given.
+    /// Begins a conversation on a non-blocking socket. An error is the reason for a refusal. `notify` is sent to the
+    /// supervisor.
     pub fn begin(socket: OwnedFd, notify: impl AsFd, now: Instant) -> Result<Self, String> {
-        // Not rustix's: the process id of a peer in another namespace is 0, which its type cannot hold.
+        // rustix cannot represent the process id 0, which the kernel reports for a peer in another namespace.
         let peer =
             getsockopt(&socket, sockopt::PeerCredentials).map_err(|errno| format!("asking who it is: {errno}"))?;
         let (user, this) = (peer.uid(), rustix::process::geteuid().as_raw());
@@ -49,7 +49,8 @@ impl Conversation {
         Ok(Self { packets, is_mute: false, notify: Some(notify), hello_until })
     }
 
-    /// What it wants; an error is its own, and ends the conversation. `end_wanted`: the guardian is asked to end.
+    /// Next request. An error is the peer's fault and ends the conversation. `end_wanted`: the guardian has received
+    /// SIGTERM.
     pub fn next(&mut self, now: Instant, end_wanted: bool) -> Result<Next, String> {
         let flushed = self.packets.flush();
         self.mute_if(flushed);
@@ -71,7 +72,7 @@ impl Conversation {
                 if end_wanted {
                     self.tell(&Told::EndWanted);
                 }
-                // There may be more at once.
+                // More requests may follow at once.
                 self.next(now, end_wanted)
             }
             (Ask::Hello { version }, Some(_)) => {
@@ -83,7 +84,7 @@ impl Conversation {
         }
     }
 
-    /// Tells something; who has not said hello is told nothing.
+    /// Sends a message; dropped before the handshake.
     pub fn tell(&mut self, told: &Told) {
         if self.hello_until.is_none() && !self.is_mute {
             let sent = self.packets.send(told);
@@ -91,8 +92,8 @@ impl Conversation {
         }
     }
 
-    /// One that is gone, or does not read. What it has asked for before is done all the same: the next one is to find it in
-    /// the list.
+    /// Stops sending after an error. Requests already received are still carried out, so that the list for the next
+    /// supervisor is complete.
     fn mute_if(&mut self, result: Result<(), String>) {
         if let Err(reason) = result {
             if !self.is_mute {
@@ -103,7 +104,7 @@ impl Conversation {
         }
     }
 
-    /// Tells of all children.
+    /// Sends the table of children.
     pub fn tell_children(&mut self, children: &[ChildReport]) {
         let mut pieces = children.chunks(CHILDREN_A_PACKET).peekable();
         if pieces.peek().is_none() {
@@ -115,19 +116,19 @@ impl Conversation {
         }
     }
 
-    /// Says why it is over, if that gets through.
+    /// Sends the reason for a refusal, best effort.
     pub fn refuse(mut self, reason: &str) {
         let reason = reason.chars().take(1000).collect();
         // The peer may be gone.
         let _ = self.packets.send(&Told::Refused { reason });
     }
 
-    /// Whether something waits until it has read.
+    /// Whether messages are queued, so that the connection must be polled for writing.
     pub fn has_queued(&self) -> bool {
         self.packets.has_queued()
     }
 
-    /// When it wants to be asked again, if nothing comes.
+    /// Deadline of the handshake, at which [`Conversation::next`] must be called.
     pub const fn deadline(&self) -> Option<Instant> {
         self.hello_until
     }

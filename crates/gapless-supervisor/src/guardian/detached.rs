@@ -1,4 +1,4 @@
-//! Starting a guardian that is nobody's child: [`start_if_missing`] by way of a process that is [`start_detached`].
+//! Starts a guardian as a daemon: [`start_if_missing`] runs an intermediate process, which calls [`start_detached`].
 
 use crate::error::SupervisorError;
 use crate::role::{Role, RoleCommand};
@@ -11,28 +11,27 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-/// Between two looks at whether there is a guardian.
+/// Poll interval for the guardian's lock.
 pub(super) const PAUSE: Duration = Duration::from_millis(1);
-/// Another guardian is started if none has taken its lock so long after the last attempt.
+/// Interval of start attempts while no guardian holds the lock.
 const START_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Is the process between a supervisor and the guardian that it starts: starts the guardian in a session of its own, with its
-/// output in the directory's log, and is to end at once, so that the guardian is nobody's child and has nothing open that
-/// was inherited. Nothing says here that the guardian takes its lock.
+/// Runs the intermediate process: starts a guardian in a session of its own, with the log as its output, and must exit
+/// at once. The guardian thus has no parent and no inherited descriptors. Does not wait for the guardian's lock.
 ///
-/// A process that runs this has one thread and needs nothing that it has open but its standard streams: all else is closed.
+/// The caller must be single-threaded and need no descriptors except its standard streams: all others are closed.
 ///
 /// # Errors
-/// It cannot be started.
+/// The guardian cannot be started.
 pub fn start_detached(directory: &Path, roles: &RoleCommand) -> Result<(), SupervisorError> {
     close_inherited()?;
     check_limits()?;
-    // Of the terminal's signals it and the guardian hear nothing any more.
+    // Detaches both from the signals of the terminal.
     let _leads_already = rustix::process::setsid();
     let directory = StateDirectory::open(directory)?;
     let mut command = roles.command(&Role::Guardian { directory: directory.path().to_owned() });
     command.stdin(Stdio::null()).current_dir("/");
-    // Without a log it is as good.
+    // The log is optional.
     let flags = OFlags::APPEND;
     let log = files::open_to_write(&directory.guardian_log(), flags, files::PRIVATE_FILE);
     let copy = log.as_ref().ok().and_then(|log| log.try_clone().ok());
@@ -41,11 +40,11 @@ pub fn start_detached(directory: &Path, roles: &RoleCommand) -> Result<(), Super
     spawned.map(drop).map_err(SupervisorError::io("starting a guardian"))
 }
 
-/// Descriptors that a guardian may have open, at least: fewer, and it could not be talked to, and not be ended.
+/// Least limit of descriptors for a guardian; with fewer it could neither be reached nor shut down.
 const DESCRIPTORS_MIN: u64 = 64;
 
 /// # Errors
-/// This process, and so the guardian, may open too few files.
+/// The descriptor limit, which the guardian inherits, is too low.
 pub(super) fn check_limits() -> Result<(), SupervisorError> {
     match getrlimit(Resource::Nofile).current {
         Some(most) if most < DESCRIPTORS_MIN => Err(SupervisorError::Refused(format!(
@@ -55,24 +54,24 @@ pub(super) fn check_limits() -> Result<(), SupervisorError> {
     }
 }
 
-/// Closes what whoever started this has left open: locks and pipes of others, which a guardian and its children would keep
-/// for days.
+/// Closes inherited descriptors, such as locks and pipes, which guardian and instances would otherwise keep open for
+/// days.
 fn close_inherited() -> Result<(), SupervisorError> {
     let failed = SupervisorError::io("listing open descriptors");
     let listed = std::fs::read_dir("/proc/self/fd").map_err(failed)?.flatten();
     let numbers = listed.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok()).collect::<Vec<_>>();
     for number in numbers.into_iter().filter(|number| *number > 2) {
-        // One of them was the listing's own.
+        // The listing's own descriptor is closed already.
         let _closed_already = nix::unistd::close(number);
     }
     Ok(())
 }
 
-/// Sees to it that there is a guardian, which then sees to it that there is a supervisor. For those who are no supervisor, and so
-/// do not connect to it.
+/// Makes sure that a guardian runs, which in turn starts a supervisor. For processes other than supervisors; those
+/// connect to it.
 ///
 /// # Errors
-/// None can be started, or none takes its lock within this time.
+/// No guardian can be started, or none takes its lock in time.
 pub fn start_if_missing(
     directory: &StateDirectory,
     roles: &RoleCommand,
@@ -91,8 +90,8 @@ pub fn start_if_missing(
     }
 }
 
-/// A guardian of a state directory at this path, which was removed: it lives as long as its copies. Of this user, or for root, and of this mount
-/// namespace: in another one the path is of another directory.
+/// Finds a guardian whose state directory at this path was removed; it lives as long as its instances. Searches visible
+/// processes of the same mount namespace, since the path means another directory elsewhere.
 #[must_use]
 pub fn find_lost(directory: &Path) -> Option<u32> {
     let path = std::path::absolute(directory).ok()?;
@@ -105,7 +104,7 @@ pub fn find_lost(directory: &Path) -> Option<u32> {
     numbers.into_iter().find(|pid| {
         let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         let words: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
-        // Behind the last word there is a 0, too.
+        // The last argument ends with a zero byte as well.
         words.strip_suffix(&[&[][..]]).is_some_and(|words| words.ends_with(&role))
             && namespace_of(&pid.to_string()).as_ref() == Some(&own_namespace)
     })
@@ -121,7 +120,7 @@ pub(super) fn late(directory: &StateDirectory, within: Duration) -> SupervisorEr
     SupervisorError::Guardian { directory: directory.path().to_owned(), reason }
 }
 
-/// Waits for a guardian, and starts one from time to time.
+/// Waits for a guardian and retries its start at intervals.
 pub(super) struct Starter {
     start_at: Instant,
 }
@@ -131,14 +130,14 @@ impl Starter {
         Self { start_at: Instant::now() }
     }
 
-    /// Whether a guardian runs; starts one if there is none, and none was started just now.
+    /// Whether a guardian runs. Starts one otherwise, at most once per interval.
     pub(super) fn look(
         &mut self,
         directory: &StateDirectory,
         roles: &RoleCommand,
         deadline: Instant,
     ) -> Result<bool, SupervisorError> {
-        // Also one of another container, which listens at the same socket.
+        // A guardian in another container counts: it listens at the same socket.
         if !matches!(directory.role_holder(RoleLock::Guardian)?, Holder::Nobody { .. }) {
             return Ok(true);
         }
@@ -153,7 +152,7 @@ impl Starter {
     }
 }
 
-/// Starts the process between, and waits until it has started a guardian; no longer than until `deadline`.
+/// Runs the intermediate process and waits for its exit until `deadline`.
 fn start(directory: &StateDirectory, roles: &RoleCommand, deadline: Instant) -> Result<(), SupervisorError> {
     let mut command = roles.command(&Role::StartGuardian { directory: directory.path().to_owned() });
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
@@ -164,7 +163,7 @@ fn start(directory: &StateDirectory, roles: &RoleCommand, deadline: Instant) -> 
     }
     let mut said = String::new();
     if let Some(stderr) = child.stderr.take().filter(|_| ended.is_some()) {
-        // It has ended, and the guardian has another standard error.
+        // The process has exited and the guardian does not share its stderr, so this reads to the end.
         let _ = std::io::Read::read_to_string(&mut std::io::Read::take(stderr, 1000), &mut said);
     }
     let how = ended.map_or_else(|| "it did not end in time".to_owned(), |status| format!("it ended with {status}"));
@@ -179,7 +178,7 @@ fn wait_until(child: &mut Child, deadline: Instant) -> Result<Option<std::proces
             return Ok(Some(status));
         }
         if Instant::now() >= deadline {
-            // It may have ended since.
+            // The process may have exited meanwhile.
             let _ = child.kill();
             return child.wait().map(|_| None).map_err(failed());
         }

@@ -1,5 +1,5 @@
-//! [`Keeper`]: that there is always a supervisor. It watches the process that holds the lock of the supervisor, its own child or not, and starts
-//! another when that one is dead.
+//! [`Keeper`]: keeps a supervisor running. It watches the holder of the supervisor's lock, its own child or not, and
+//! starts another one after its death.
 
 use crate::role::{Role, RoleCommand};
 use crate::state_directory::{Holder, RoleLock, StateDirectory, is_dead};
@@ -9,37 +9,38 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-/// A supervisor that lives shorter than this is not started again at once; one that was never in charge, later and later.
+/// Lifetime after which a supervisor is restarted at once. Otherwise there is a backoff, which grows only for
+/// supervisors that never took charge.
 const HEALTHY_AFTER: Duration = Duration::from_secs(1);
 const BACKOFF_FIRST: Duration = Duration::from_millis(50);
 const BACKOFF_MAX: Duration = Duration::from_secs(5);
 
-/// That there is always a supervisor.
+/// Keeps a supervisor running.
 #[derive(Debug)]
 pub struct Keeper {
     directory: StateDirectory,
     roles: RoleCommand,
     state: State,
     backoff: Duration,
-    /// The last one has taken over what runs.
+    /// The last supervisor has completed its takeover.
     was_in_charge: bool,
 }
 
 #[derive(Debug)]
 enum State {
-    /// Nobody is watched, and nobody is looked for until then.
+    /// No supervisor; next attempt at this time.
     Waiting(Instant),
-    /// This one is watched, since then.
+    /// A supervisor is watched since this time.
     Watching(OwnedFd, Instant),
 }
 
 impl Keeper {
-    /// Looks for a supervisor at its first turn.
+    /// Creates it; the first turn looks for a supervisor.
     pub fn new(directory: StateDirectory, roles: RoleCommand, now: Instant) -> Self {
         Self { directory, roles, state: State::Waiting(now), backoff: BACKOFF_FIRST, was_in_charge: false }
     }
 
-    /// Notices a death, and starts another one if it is time. Whether another one is watched from now on.
+    /// Notices a death, and starts another supervisor if it is time. Returns whether a new one is watched.
     pub fn turn(&mut self, now: Instant) -> bool {
         if let State::Watching(pidfd, since) = &self.state
             && is_dead(pidfd)
@@ -61,7 +62,7 @@ impl Keeper {
         false
     }
 
-    /// The supervisor has taken over what runs: whatever ends it is no reason to do without one for long.
+    /// Records a completed takeover, which resets the backoff for the next restart.
     pub const fn note_in_charge(&mut self) {
         self.was_in_charge = true;
     }
@@ -78,11 +79,11 @@ impl Keeper {
         }
     }
 
-    /// The supervisor that runs; else one that it starts. `None`: somebody is, who cannot be watched.
+    /// Finds the running supervisor or starts one. `None`: one runs, but cannot be watched.
     fn find_or_start(&self) -> Result<Option<OwnedFd>, String> {
         match self.directory.role_holder(RoleLock::Supervisor).map_err(|error| error.to_string())? {
             Holder::Recorded { pidfd, .. } => Ok(Some(pidfd)),
-            // It could not write its record; or is one that a supervisor has forked, for the moment before its exec.
+            // A supervisor without a record, or its child between fork and exec.
             Holder::Others(found) => Ok(found.into_iter().next().map(|process| process.pidfd)),
             Holder::Foreign { .. } | Holder::Hidden { .. } => Ok(None),
             Holder::Nobody { .. } => self.start().map(Some),
@@ -95,11 +96,11 @@ impl Keeper {
         let spawned = self.roles.command(&role).stdin(Stdio::null()).spawn();
         let child = spawned.map_err(|error| format!("starting it: {error}"))?;
         crash_point("guardian_supervisor_started");
-        // Nobody has waited for it yet, so the number is its own.
+        // Not reaped yet, so the id is not reused.
         pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).map_err(|errno| format!("watching it: {errno}"))
     }
 
-    /// Kills the supervisor that is watched: another one follows. Whether one is.
+    /// Kills the watched supervisor; another one follows. Returns whether one was watched.
     pub fn kill(&self) -> bool {
         let Some(pidfd) = self.watched() else { return false };
         // It may have died meanwhile.
@@ -107,7 +108,7 @@ impl Keeper {
         true
     }
 
-    /// What becomes readable when the supervisor is dead.
+    /// Pidfd of the watched supervisor.
     pub const fn watched(&self) -> Option<&OwnedFd> {
         match &self.state {
             State::Watching(pidfd, _) => Some(pidfd),
@@ -115,7 +116,7 @@ impl Keeper {
         }
     }
 
-    /// When it wants another turn, if nothing happens before.
+    /// Time of the next turn without an event.
     pub const fn deadline(&self) -> Option<Instant> {
         match self.state {
             State::Waiting(until) => Some(until),
@@ -129,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_supervisors_that_never_were_in_charge_are_started_later_and_later() {
+    fn backoff_resets_after_a_takeover() {
         let directory = tempfile::tempdir().unwrap();
         let directory = StateDirectory::create(&directory.path().join("state"), None).unwrap();
         let now = Instant::now();
@@ -144,7 +145,7 @@ mod tests {
         let waits: Vec<_> = (0..9).map(|_| waits_after(false, 10)).collect();
         assert_eq!(waits, [50, 100, 200, 400, 800, 1600, 3200, 5000, 5000]);
         assert_eq!((0..5).map(|_| waits_after(true, 10)).collect::<Vec<_>>(), [50; 5]);
-        // What was in charge once does not speak for those that come later.
+        // Only the latest supervisor counts.
         assert_eq!((waits_after(false, 10), waits_after(false, 10)), (100, 200));
         assert_eq!((waits_after(false, 1000), waits_after(false, 999)), (0, 50));
     }

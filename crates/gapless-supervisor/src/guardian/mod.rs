@@ -1,20 +1,20 @@
-//! The guardian: the parent of all copies, and of whatever they leave behind. It has no configuration, decides nothing, and
-//! so has little to die of.
+//! The guardian: parent and subreaper of all instances. It has no configuration and makes no decisions, so it has few
+//! ways to fail.
 //!
-//! It forks what the supervisor asks for, keeps how each child ended until the supervisor has taken note, and starts a
-//! supervisor whenever there is none. It serves one supervisor at a time: what one has asked for is done before the next is
-//! heard, so that a list tells all.
+//! It forks launchers on request, keeps the exit status of each child until it is acknowledged, and starts a supervisor
+//! whenever none runs. It serves one supervisor at a time and finishes its requests before the next, so that a list of
+//! children is complete.
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | `client` | [`Client`]: the supervisor's end |
-//! | `detached` | starting a guardian that is nobody's child |
-//! | `service` | the role itself: its loop |
-//! | `conversation` | one supervisor's connection, as the guardian sees it |
-//! | `keeper` | that there is always a supervisor |
-//! | `children` | the table of children |
-//! | `signals` | the signals that it hears of |
-//! | [`protocol`] | what is said on it |
+//! | `client` | [`Client`]: the supervisor's side |
+//! | `detached` | starts a guardian as a daemon |
+//! | `service` | main loop |
+//! | `conversation` | connection of a supervisor |
+//! | `keeper` | keeps a supervisor running |
+//! | `children` | table of children |
+//! | `signals` | signals of the guardian |
+//! | [`protocol`] | requests and messages |
 
 mod children;
 mod client;

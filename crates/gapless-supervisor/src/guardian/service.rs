@@ -1,4 +1,4 @@
-//! [`run`]: the role of the guardian. One thread, which forks, reaps and talks, so that none of these meets another.
+//! [`run`]: the guardian process. One thread forks, reaps and communicates, so these never race.
 
 use super::children::Children;
 use super::conversation::{Conversation, Next};
@@ -25,32 +25,32 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-/// The longest sleep: should a signal be lost, or no descriptor be left, it looks by itself.
+/// Longest sleep, in case a signal is lost or no descriptor is left.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
-/// What is asked in one turn at most, before children are looked after again.
+/// Limit of requests in one turn, so that children are reaped in between.
 const ASKS_A_TURN: usize = 64;
 
-/// Is the guardian of a state directory, until it is asked to end.
+/// Runs the guardian of a state directory until it is shut down.
 ///
-/// A process that runs this does nothing else: its children are all reaped here, and its signals are taken over.
+/// The calling process must do nothing else: all its children are reaped and its signal handlers replaced.
 ///
 /// # Errors
-/// It cannot take its lock or listen. Later nothing ends it: what fails is logged, and tried again.
+/// It cannot take its lock or listen. Later errors are logged and retried.
 pub fn run(directory: &Path, roles: &RoleCommand) -> Result<Outcome, SupervisorError> {
     check_proc()?;
     check_limits()?;
     let directory = StateDirectory::open(directory)?;
-    // What `ps` shows; it was started as `exe`.
+    // Sets the name for `ps`; the process was started as `exe`.
     let _as_it_was = rustix::thread::set_name(c"gapless-guard");
-    // What the copies make is not the affair of whoever started this.
+    // Instances do not inherit the umask of the user's shell.
     rustix::process::umask(Mode::WGRP | Mode::WOTH);
-    // Fails where it leads a session or group already.
+    // Fails for a session or group leader.
     let _leads_already = setsid();
     set_child_subreaper(Some(getpid())).map_err(SupervisorError::system("becoming the parent of orphans"))?;
     let signals = Signals::install()?;
     let Some(role_lock) = directory.take_role_lock(RoleLock::Guardian)? else { return Ok(Outcome::AnotherIsThere) };
     crash_point("guardian_locked");
-    // Kept here, so that what copies say waits for the next supervisor when one is dead.
+    // Kept open here, so that notifications wait while no supervisor runs.
     let notify = open(&directory, Socket::Notify)?;
     let listener = open(&directory, Socket::Guardian)?;
     crash_point("guardian_listening");
@@ -75,7 +75,7 @@ pub fn run(directory: &Path, roles: &RoleCommand) -> Result<Outcome, SupervisorE
     Ok(Outcome::Over)
 }
 
-/// Opens a socket of the guardian. Who sends to that for notices is looked at.
+/// Opens a socket of the guardian. Any user may send notifications; their senders are checked.
 fn open(directory: &StateDirectory, socket: Socket) -> Result<OpenSocket, SupervisorError> {
     if socket == Socket::Notify {
         directory.make_notify_folder()?;
@@ -89,22 +89,22 @@ struct Guardian {
     roles: RoleCommand,
     signals: Signals,
     listener: OpenSocket,
-    /// On which copies say how far they have come. Read by supervisors only.
+    /// Notification socket; only supervisors read it.
     notify: OpenSocket,
     keeper: Keeper,
     children: Children,
     conversation: Option<Conversation>,
-    /// Of the supervisor that the keeper watches.
+    /// Liveness of the watched supervisor.
     silence: Silence,
-    /// It asks for signs of life.
+    /// The supervisor has taken over and sends liveness probes.
     has_taken_over: bool,
-    /// When it is looked next whether the sockets are still there.
+    /// Next check of the socket files.
     look_at: Instant,
-    /// A connection that waits cannot be accepted now: the listener is not polled.
+    /// Accepting has failed, so the listener is not polled.
     is_deaf: bool,
-    /// SIGTERM has come.
+    /// SIGTERM was received.
     end_wanted: bool,
-    /// The supervisor has asked it to end.
+    /// Shutdown was requested by the supervisor.
     ending: bool,
 }
 
@@ -121,7 +121,7 @@ impl Guardian {
                 && self.children.living() == 0
             {
                 crash_point("guardian_ending");
-                // Who waits for the lock may be sure that it has told everything.
+                // Closed before the lock is released: a waiter for the lock can rely on all messages being sent.
                 drop(self.conversation);
                 drop(self.listener);
                 return drop(role_lock);
@@ -136,7 +136,7 @@ impl Guardian {
         }
     }
 
-    /// Takes note of all that have ended.
+    /// Reaps all ended children.
     fn reap(&mut self) {
         loop {
             match wait(WaitOptions::NOHANG) {
@@ -148,7 +148,7 @@ impl Guardian {
                         Some(ChildReport { copy, incarnation, .. }) => {
                             Told::Ended { copy, incarnation, process_id, status }
                         }
-                        // Or a supervisor, whose death the keeper sees.
+                        // Possibly a supervisor, whose death the keeper notices.
                         None => Told::OrphanEnded { process_id },
                     };
                     self.tell(&told);
@@ -160,14 +160,15 @@ impl Guardian {
         }
     }
 
-    /// Tells the supervisor, if there is one.
+    /// Sends a message to the supervisor, if one is connected.
     fn tell(&mut self, told: &Told) {
         if let Some(conversation) = &mut self.conversation {
             conversation.tell(told);
         }
     }
 
-    /// Does what the supervisor asks for, up to a number; hears another when that one is gone. Whether there may be more.
+    /// Handles a limited number of requests and accepts the next supervisor after a disconnect. Returns whether there
+    /// may be more.
     fn converse(&mut self) -> bool {
         for _ in 0..ASKS_A_TURN {
             let Some(conversation) = &mut self.conversation else {
@@ -181,7 +182,7 @@ impl Guardian {
                 Ok(Next::Nothing) => return false,
                 Ok(Next::End) => {
                     self.conversation = None;
-                    // It did not see it through: the next one is to.
+                    // The supervisor did not complete the shutdown; its successor decides.
                     self.ending &= self.children.living() == 0;
                 }
                 Err(reason) => {
@@ -193,7 +194,7 @@ impl Guardian {
         true
     }
 
-    /// Hears the next one that waits, if there is one.
+    /// Accepts the next waiting connection.
     fn accept(&mut self) -> bool {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         self.is_deaf = false;
@@ -209,7 +210,7 @@ impl Guardian {
             }
             Err(Errno::INTR | Errno::CONNABORTED) => true,
             Err(Errno::AGAIN) => false,
-            // No descriptor, no memory: it is tried again.
+            // Out of descriptors or memory: retried at the next turn.
             Err(errno) => {
                 tracing::warn!("a connection cannot be taken: {errno}");
                 self.is_deaf = true;
@@ -218,7 +219,7 @@ impl Guardian {
         }
     }
 
-    /// What was silent before is another process, or comes again.
+    /// Restarts the liveness timeout for a new supervisor or connection.
     const fn hear_anew(&mut self) {
         self.silence.heard();
         self.has_taken_over = false;
@@ -230,7 +231,7 @@ impl Guardian {
             Ask::Hello { .. } => unreachable!("a conversation hears that itself"),
             Ask::Start { copy, incarnation } => self.start(copy, incarnation),
             Ask::List => {
-                // Who ended before the list is in it.
+                // The list must contain all children that have ended by now.
                 self.reap();
                 let children = self.children.report();
                 self.conversation.iter_mut().for_each(|conversation| conversation.tell_children(&children));
@@ -240,7 +241,7 @@ impl Guardian {
                 crash_point("guardian_forgotten");
             }
             Ask::Hears => {
-                // It asks so when it has taken over.
+                // Probes begin after the takeover.
                 self.keeper.note_in_charge();
                 self.has_taken_over = true;
                 self.tell(&Told::Hears);
@@ -249,7 +250,7 @@ impl Guardian {
         }
     }
 
-    /// Opens sockets anew whose files were removed, and kills a supervisor that is silent.
+    /// Reopens sockets whose files were removed, and kills a silent supervisor.
     fn look(&mut self, role_lock: &HeldLock, now: Instant) {
         if now < self.look_at {
             return;
@@ -276,7 +277,7 @@ impl Guardian {
             match open(&self.directory, Socket::Notify) {
                 Ok(notify) => {
                     self.notify = notify;
-                    // The supervisor comes again, and is given this one.
+                    // Disconnects the supervisor, so that it gets the new socket.
                     self.conversation = None;
                 }
                 Err(error) => tracing::error!("{error}"),
@@ -291,7 +292,7 @@ impl Guardian {
         let started = match self.ending {
             true => Err(SupervisorError::Refused("this guardian is to end".to_owned())),
             false => {
-                // One that is seen to be dead may not be waited for yet.
+                // A child that a pidfd reports as dead may not be reaped yet.
                 self.reap();
                 self.children.start(&copy, incarnation, &mut command)
             }
@@ -311,7 +312,7 @@ impl Guardian {
         self.tell(&Told::NotStarted { copy, incarnation, reason, is_shortage });
     }
 
-    /// Sleeps until there is something to do, and no longer than `most`.
+    /// Sleeps until there is input or a deadline, at most for `most`.
     fn sleep(&self, most: Duration) {
         let now = Instant::now();
         let keeper = self.keeper.deadline().filter(|_| !self.ending);
@@ -332,7 +333,7 @@ impl Guardian {
         if let Some(pidfd) = self.keeper.watched().filter(|_| !self.ending) {
             fds.push(PollFd::new(pidfd, PollFlags::IN));
         }
-        // Whatever it says, everything is looked at.
+        // The result does not matter: each turn checks everything.
         let _ = poll(&mut fds, Some(&sleep));
     }
 }

@@ -1,5 +1,5 @@
-//! [`Signals`]: what the guardian hears of. A child's end and SIGTERM make a descriptor readable; handlers also undo that
-//! SIGCHLD was ignored when it was started, which would lose how its children end.
+//! [`Signals`]: SIGCHLD and SIGTERM make a descriptor readable. Installing the handlers also undoes an inherited
+//! ignored SIGCHLD, with which exit statuses would be lost.
 
 use crate::error::SupervisorError;
 use nix::sys::signal::SigSet;
@@ -10,7 +10,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What the guardian hears of.
+/// Signals of the guardian.
 #[derive(Debug)]
 pub struct Signals {
     woken: UnixStream,
@@ -18,8 +18,8 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Hears of SIGCHLD and SIGTERM from now on, and is not disturbed by SIGHUP and SIGINT; process 1, of a container at a
-    /// terminal, takes SIGINT for SIGTERM. Blocks none.
+    /// Installs handlers for SIGCHLD and SIGTERM, ignores SIGHUP and SIGINT, and unblocks all signals. In process 1, as
+    /// of a container at a terminal, SIGINT acts as SIGTERM.
     pub fn install() -> Result<Self, SupervisorError> {
         let failed = || SupervisorError::io("taking over signals");
         let (woken, waker) = UnixStream::pair().map_err(failed())?;
@@ -29,7 +29,7 @@ impl Signals {
         for signal in [SIGCHLD, SIGHUP, SIGINT, SIGTERM] {
             let is_asked = signal == SIGTERM || (signal == SIGINT && std::process::id() == 1);
             let flag = if is_asked { &this.terminate } else { &ignored };
-            // The flag first: it is to be seen by whoever is woken.
+            // The flag is registered first, so that it is set before the wake-up.
             signal_hook::flag::register(signal, Arc::clone(flag)).map_err(failed())?;
             if is_asked || signal == SIGCHLD {
                 let waker = waker.try_clone().map_err(failed())?;
@@ -41,7 +41,7 @@ impl Signals {
         Ok(this)
     }
 
-    /// Sees what has come: whether it was asked to end since the last time.
+    /// Clears the wake-up. Returns whether a shutdown was requested since the last call.
     pub fn take(&mut self) -> bool {
         while self.woken.read(&mut [0; 64]).is_ok_and(|count| count > 0) {}
         self.terminate.swap(false, Ordering::SeqCst)

@@ -1,32 +1,33 @@
-//! [`StateDirectory`]: where the roles meet. Whoever is killed leaves in it what the next one needs.
+//! [`StateDirectory`]: shared state of all roles on disk. A killed role leaves everything here that its successor
+//! needs.
 //!
 //! ```text
-//! config-in-force    the file in force: its path and its text
-//! supervisor.lock    held by the supervisor in charge
-//! guardian.lock      held by the guardian in charge
-//! guardian.log       what guardian, supervisor and launchers say
+//! config-in-force    configuration in force: its path and its text
+//! supervisor.lock    held by the current supervisor
+//! guardian.lock      held by the current guardian
+//! guardian.log       output of guardian, supervisor and launchers
 //! guardian.socket    the guardian listens
 //! control.socket     the supervisor listens
-//! notify/socket      children say READY=1; the guardian keeps it. In a folder of its own, which copies of other users get
-//! events.log         one event a line
-//! memory             what the next supervisor is to know
+//! notify/socket      sd_notify socket, kept by the guardian; in a directory of its own for instances of other users
+//! events.log         one event per line
+//! memory             state for the next supervisor
 //! copies/NAME.NUMBER/
-//!     launch         the intent, written before the guardian is asked
-//!     launch-error   why nothing came of it
-//!     lock           held by the copy and all that it has forked; text: who took it
-//! singletons/NAME    held by the active copy of a singleton and all that it has forked; text: who took it
+//!     launch         launch plan, written before the request to the guardian
+//!     launch-error   reason for a failed launch
+//!     lock           held by the instance and its descendants; content: the process that took it
+//! singletons/NAME    held by the active instance of a singleton and its descendants; content: the process that took it
 //! logs/NAME.NUMBER.log
 //! ```
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | `copy_directory` | [`CopyDirectory`]: the files of one copy |
-//! | `launch_plan` | [`LaunchPlan`]: the intent |
-//! | `holder` | [`Holder`]: who holds a lock |
+//! | `copy_directory` | [`CopyDirectory`]: files of one instance |
+//! | `launch_plan` | [`LaunchPlan`]: input of the launcher |
+//! | `holder` | [`Holder`]: holder of a lock |
 //! | `lock` | [`HeldLock`], [`LockRecord`] |
-//! | `singleton` | [`SingletonLock`]: which copy is active |
-//! | `process` | [`ProcessIdentity`]: one process and no other |
-//! | `files` | small files that are whole or not there |
+//! | `singleton` | [`SingletonLock`]: selects the active instance |
+//! | `process` | [`ProcessIdentity`]: a process, safe from reuse of its id |
+//! | `files` | small files, replaced atomically |
 
 mod copy_directory;
 pub(crate) mod files;
@@ -60,7 +61,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 const CONFIG_IN_FORCE: &str = "config-in-force";
-/// One of them is in each state directory, also in one whose making was cut short.
+/// Files of which every state directory has at least one, even if its creation was interrupted.
 const OWN_FILES: [&str; 5] = [CONFIG_IN_FORCE, "supervisor.lock", "guardian.lock", "guardian.log", COPIES];
 const COPIES: &str = "copies";
 const EVENTS: &str = "events.log";
@@ -69,12 +70,10 @@ const SINGLETONS: &str = "singletons";
 const NOTIFY: &str = "notify";
 const MEMORY: &str = "memory";
 
-/// The roles of which a state directory has one process each.
+/// Roles with one process for each state directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RoleLock {
-    /// The supervisor.
     Supervisor,
-    /// The guardian.
     Guardian,
 }
 
@@ -87,19 +86,19 @@ impl RoleLock {
     }
 }
 
-/// The sockets of the directory.
+/// Sockets of the state directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Socket {
-    /// The guardian listens: packets.
+    /// The guardian listens for packets.
     Guardian,
-    /// The supervisor listens.
+    /// The supervisor listens for packets.
     Control,
-    /// Children say `READY=1`: datagrams.
+    /// Instances send `sd_notify` datagrams.
     Notify,
 }
 
 impl Socket {
-    /// Its file.
+    /// Path relative to the directory.
     #[must_use]
     pub const fn file(self) -> &'static str {
         match self {
@@ -110,12 +109,12 @@ impl Socket {
     }
 }
 
-/// The file that is in force. `Debug` does not show its text, which has the values of variables.
+/// Configuration in force. `Debug` omits the text, which contains values of environment variables.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConfigInForce {
-    /// Where it was read, absolute.
+    /// Path of the file, absolute.
     pub path: PathBuf,
-    /// What stood in it.
+    /// Content of the file.
     pub text: String,
 }
 
@@ -125,7 +124,7 @@ impl std::fmt::Debug for ConfigInForce {
     }
 }
 
-/// Where the roles meet.
+/// State directory of a supervisor.
 #[derive(Clone, Debug)]
 pub struct StateDirectory {
     path: PathBuf,
@@ -133,19 +132,19 @@ pub struct StateDirectory {
 }
 
 impl StateDirectory {
-    /// Makes it, or gives one that is there its modes: 0700, and 0750 for a group that may look, which then gets the logs that are there. Its
-    /// parent must be there.
+    /// Creates the directory, or sets the modes of an existing one: 0700, or 0750 with a group for readers, which also
+    /// gets the existing logs. The parent must exist.
     ///
     /// # Errors
-    /// It cannot be made, or is somebody else's.
+    /// It cannot be created, or belongs to another user.
     pub fn create(path: &Path, group: Option<u32>) -> Result<Self, SupervisorError> {
         let group = group.map(Gid::from_raw);
-        // Only its owner can change its mode: that of somebody else is refused here.
+        // Refuses a directory of another user: only its owner can change the mode.
         let mode = Mode::from_raw_mode(if group.is_some() { 0o750 } else { 0o700 });
         files::make_directory(path, mode, group)?;
         let this = Self::open(path)?;
         files::make_directory(&this.path.join(COPIES), Mode::RWXU, None)?;
-        // What is made in there is of its group, too.
+        // Setgid, so that new files get the group.
         let mode = Mode::from_raw_mode(if group.is_some() { 0o2750 } else { 0o700 });
         files::make_directory(&this.path.join(LOGS), mode, group)?;
         if let Some(group) = group {
@@ -156,23 +155,23 @@ impl StateDirectory {
         Ok(this)
     }
 
-    /// Why a directory at this path can be none, if it is there: it is another's, whose files would be mixed with those here.
+    /// Reason why an existing path cannot become a state directory: it is not a directory, or has foreign files.
     #[must_use]
     pub fn refusal(path: &Path) -> Option<&'static str> {
         let found = std::fs::metadata(path).ok()?;
         if !found.is_dir() {
             return Some("is no directory");
         }
-        // What cannot be read, the start says.
+        // Errors are reported at the start.
         let is_empty = std::fs::read_dir(path).ok()?.next().is_none();
         (!is_empty && !Self::is_one(path).ok()?)
             .then_some("is no state directory and holds other files; an empty or a new one is expected")
     }
 
-    /// Whether a supervisor has, or had, its files in the directory at this path.
+    /// Whether the directory at this path is, or was, a state directory.
     ///
     /// # Errors
-    /// That cannot be seen.
+    /// I/O errors.
     pub fn is_one(path: &Path) -> std::io::Result<bool> {
         for name in OWN_FILES {
             match path.join(name).symlink_metadata() {
@@ -184,10 +183,10 @@ impl StateDirectory {
         Ok(false)
     }
 
-    /// Opens one that is there.
+    /// Opens an existing directory.
     ///
     /// # Errors
-    /// It is not there, or others than its owner, who must be this user, may write there.
+    /// It does not exist, belongs to another user, or others may write to it.
     pub fn open(path: &Path) -> Result<Self, SupervisorError> {
         let (this, stat) = Self::look_with_stat(path)?;
         let (owner, user) = (stat.st_uid, rustix::process::geteuid().as_raw());
@@ -203,15 +202,15 @@ impl StateDirectory {
         Ok(this)
     }
 
-    /// Opens one that is there for looking, whoever's it is: what this user may see is the system's affair.
+    /// Opens an existing directory of any user for reading; access is up to the system.
     ///
     /// # Errors
-    /// It is not there, or not for this user.
+    /// It does not exist, or this user may not access it.
     pub fn look(path: &Path) -> Result<Self, SupervisorError> {
         Ok(Self::look_with_stat(path)?.0)
     }
 
-    /// Whether it is this user's.
+    /// Whether it belongs to this user.
     #[must_use]
     pub fn is_own(&self) -> bool {
         rustix::fs::fstat(&self.fd).is_ok_and(|stat| stat.st_uid == rustix::process::geteuid().as_raw())
@@ -226,38 +225,37 @@ impl StateDirectory {
         Ok((Self { path, fd: Arc::new(fd) }, stat))
     }
 
-    /// Where it is, absolute.
+    /// Absolute path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The log of guardian, supervisor and launchers.
+    /// Log of guardian, supervisor and launchers.
     #[must_use]
     pub fn guardian_log(&self) -> PathBuf {
         self.path.join("guardian.log")
     }
 
-    /// The events, one a line.
+    /// Log of events, one per line.
     #[must_use]
     pub fn events(&self) -> PathBuf {
         self.path.join(EVENTS)
     }
 
-    /// Where the output of a copy goes unless the file says another place.
+    /// Default log of an instance.
     #[must_use]
     pub fn log(&self, copy: &CopyName) -> PathBuf {
         self.path.join(LOGS).join(format!("{copy}.log"))
     }
 
-    /// Where a socket is.
     #[must_use]
     pub fn socket(&self, socket: Socket) -> PathBuf {
         self.path.join(socket.file())
     }
 
-    /// A short address of what has this name here: addresses have 108 bytes at most, paths more. For this process only, as
-    /// long as this lives.
+    /// Short address of a socket here: addresses are limited to 108 bytes, paths are not. Valid in this process during
+    /// the lifetime of `self`.
     ///
     /// # Errors
     /// The name is too long.
@@ -265,16 +263,17 @@ impl StateDirectory {
         SocketAddrUnix::new(format!("/proc/self/fd/{}/{name}", self.fd.as_raw_fd()))
     }
 
-    /// The directory itself, for calls that take names in it.
+    /// Descriptor of the directory, for `*at` calls.
     #[must_use]
     pub fn fd(&self) -> &OwnedFd {
         &self.fd
     }
 
-    /// Takes the lock of a role, and writes which process holds it; `None` if somebody else holds it. It ends with this process.
+    /// Takes the lock of a role and records this process as its holder. `None` if another process holds it. The lock
+    /// ends with this process.
     ///
     /// # Errors
-    /// The lock cannot be taken. That nobody can be written into it is none: the lock alone decides.
+    /// The lock cannot be taken. A failure to write the record is only logged: the lock alone decides.
     pub fn take_role_lock(&self, role_lock: RoleLock) -> Result<Option<HeldLock>, SupervisorError> {
         let Some(lock) = HeldLock::take(&self.path.join(role_lock.lock()), Inherited::No)? else { return Ok(None) };
         if let Err(error) = lock.record(&LockRecord::of_this(0)?) {
@@ -286,27 +285,27 @@ impl StateDirectory {
         Ok(Some(lock))
     }
 
-    /// Whether this lock is still the one of a role. It is not where the directory or the lock's file was removed: others
-    /// find nobody then.
+    /// Whether this is still the lock of the role. It is not once the directory or the lock file was removed, because
+    /// others then see no holder.
     pub fn is_in_role(&self, role_lock: RoleLock, lock: &HeldLock) -> bool {
         lock.is_in(self.fd().as_fd(), role_lock.lock())
     }
 
-    /// Which process holds the lock of a role.
+    /// Holder of the lock of a role.
     ///
     /// # Errors
-    /// As [`CopyDirectory::holder`].
+    /// See [`CopyDirectory::holder`].
     pub fn role_holder(&self, role_lock: RoleLock) -> Result<Holder, SupervisorError> {
         Holder::of(&self.path.join(role_lock.lock()), None)
     }
 
-    /// The files of one copy, which need not be there.
+    /// Files of an instance, which need not exist.
     #[must_use]
     pub fn copy(&self, name: &CopyName) -> CopyDirectory {
         CopyDirectory::new(self.path.join(COPIES).join(name.to_string()), name.clone())
     }
 
-    /// Every copy that has files here, in the order of their names. What is no copy's is left alone.
+    /// All instances that have files here, sorted by name. Other entries are ignored.
     ///
     /// # Errors
     /// The directory cannot be listed.
@@ -324,28 +323,29 @@ impl StateDirectory {
         Ok(found)
     }
 
-    /// The file of a singleton's lock; its folder is made.
+    /// Path of a singleton's lock; creates its directory.
     ///
     /// # Errors
-    /// The system's.
+    /// I/O errors.
     pub fn singleton_lock(&self, process: &str) -> Result<PathBuf, SupervisorError> {
         let folder = self.path.join(SINGLETONS);
         files::make_directory(&folder, Mode::RWXU, None)?;
         Ok(folder.join(process))
     }
 
-    /// Makes the folder of the notify socket. Who has it, may send there; who has not, does not come into the state directory.
+    /// Creates the directory of the notification socket. Instances of other users receive it by itself, since they may
+    /// not enter the state directory.
     ///
     /// # Errors
-    /// The system's.
+    /// I/O errors.
     pub fn make_notify_folder(&self) -> Result<(), SupervisorError> {
         files::make_directory(&self.path.join(NOTIFY), Mode::from_raw_mode(0o711), None)
     }
 
-    /// Removes the locks of singletons, of which none may run any more.
+    /// Removes the locks of all singletons; none may be running.
     ///
     /// # Errors
-    /// The system's.
+    /// I/O errors.
     pub fn remove_singleton_locks(&self) -> Result<(), SupervisorError> {
         let folder = self.path.join(SINGLETONS);
         for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
@@ -354,15 +354,15 @@ impl StateDirectory {
         files::remove_directory(&folder)
     }
 
-    /// Writes which file is in force.
+    /// Puts a configuration in force.
     ///
     /// # Errors
-    /// The system's; the one before is then still in force.
+    /// I/O errors; the previous one then stays in force.
     pub fn write_config_in_force(&self, in_force: &ConfigInForce) -> Result<(), SupervisorError> {
         files::write_json(&self.path.join(CONFIG_IN_FORCE), in_force)
     }
 
-    /// Which file is in force, if any.
+    /// Configuration in force.
     ///
     /// # Errors
     /// It cannot be read.
@@ -370,31 +370,31 @@ impl StateDirectory {
         files::read_json(&self.path.join(CONFIG_IN_FORCE))
     }
 
-    /// No file is in force any more: nothing is to run.
+    /// Removes the configuration in force: no process is wanted after that.
     ///
     /// # Errors
-    /// The system's.
+    /// I/O errors.
     pub fn remove_config_in_force(&self) -> Result<(), SupervisorError> {
         files::remove(&self.path.join(CONFIG_IN_FORCE))
     }
 
-    /// Writes what the next supervisor is to know.
+    /// Writes the state for the next supervisor.
     ///
     /// # Errors
-    /// The system's; what was there before is still there.
+    /// I/O errors; the previous state then stays.
     pub fn write_memory(&self, memory: &impl Serialize) -> Result<(), SupervisorError> {
         files::write_json(&self.path.join(MEMORY), memory)
     }
 
-    /// The next supervisor is to know nothing.
+    /// Removes the state for the next supervisor.
     ///
     /// # Errors
-    /// The system's.
+    /// I/O errors.
     pub fn remove_memory(&self) -> Result<(), SupervisorError> {
         files::remove(&self.path.join(MEMORY))
     }
 
-    /// What the supervisor before knew, if anything.
+    /// Reads the state of the previous supervisor.
     ///
     /// # Errors
     /// It cannot be read.

@@ -1,4 +1,4 @@
-//! [`ProcessIdentity`]: one process of one boot, and no other that has its number later.
+//! [`ProcessIdentity`]: identity of a process that is safe from reuse of its process id.
 
 use crate::error::SupervisorError;
 use gapless_agent::counters::descriptor::process_namespace;
@@ -14,37 +14,39 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// The field of `/proc/PID/stat` that says when the process began, counted from the one behind the program's name.
+/// Index of the start time (field 22 of `/proc/PID/stat`), counted from the first field after the name.
 const STARTED_FIELD: usize = 22 - 3;
-/// An offset that is no whole number of ticks moves a start time by one. No number is given again so soon.
+/// Rounding error of a start time if the offset of a time namespace is not a whole number of ticks. Process ids are not
+/// reused so soon.
 const ROUNDING_TICKS: u64 = 1;
 
-/// One process of one boot, and no other that has its number later.
+/// Identity of a process, safe from reuse of its process id, also across boots.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessIdentity {
-    /// Its number; `pid` in what earlier programs have written.
+    /// Process id; `pid` in files of earlier versions.
     #[serde(alias = "pid")]
     pub process_id: u32,
-    /// When it began, in clock ticks since the boot: field 22 of `/proc/PID/stat`, without the offset of the reader's time namespace.
+    /// Start time in clock ticks since boot: field 22 of `/proc/PID/stat`, without the offset of the reader's time
+    /// namespace.
     pub started_ticks: u64,
-    /// `/proc/sys/kernel/random/boot_id`.
+    /// `/proc/sys/kernel/random/boot_id`
     pub boot: String,
-    /// The inode number of the process namespace that numbers it so; 0 in what earlier programs have written, and without `/proc`.
+    /// Inode number of the PID namespace of `process_id`; 0 in files of earlier versions, and without `/proc`.
     #[serde(default)]
     pub namespace: u64,
 }
 
 impl ProcessIdentity {
-    /// Of the process that asks.
+    /// Identity of this process.
     ///
     /// # Errors
-    /// There is no `/proc`.
+    /// `/proc` is missing.
     pub fn of_this() -> Result<Self, SupervisorError> {
         let missing = || SupervisorError::io("looking for this process in /proc")(ErrorKind::NotFound.into());
         Self::of(std::process::id())?.ok_or_else(missing)
     }
 
-    /// Of the process that has this number now, if any has.
+    /// Identity of the process with this id, if there is one.
     ///
     /// # Errors
     /// `/proc` cannot be read.
@@ -57,13 +59,13 @@ impl ProcessIdentity {
         }))
     }
 
-    /// Whether its number is one of this process namespace; elsewhere it names another process, or none.
+    /// Whether its process id is valid in this PID namespace.
     #[must_use]
     pub fn is_of_this_namespace(&self) -> bool {
         [0, process_namespace()].contains(&self.namespace)
     }
 
-    /// The same process by its number in this process namespace; `None` of one that cannot be seen here, or is dead.
+    /// Translates it to this PID namespace; `None` if it is invisible here, or dead.
     ///
     /// # Errors
     /// `/proc` cannot be read.
@@ -77,13 +79,13 @@ impl ProcessIdentity {
         Ok(found.map(|process_id| Self { process_id, namespace: process_namespace(), ..self.clone() }))
     }
 
-    /// Whether a process of this boot began before this one.
+    /// Whether the process with this id started before this one.
     pub(super) fn is_younger_than(&self, process_id: u32) -> bool {
         let ticks = started_ticks(process_id).ok().flatten();
         self.boot == boot_id() && ticks.is_some_and(|ticks| ticks.saturating_add(ROUNDING_TICKS) < self.started_ticks)
     }
 
-    /// How long ago it began, ms, whatever became of the wall clock since; `None` of another boot.
+    /// Age in ms, independent of the wall clock; `None` after another boot.
     #[must_use]
     pub fn age_ms(&self) -> Option<u64> {
         if self.boot != boot_id() {
@@ -93,10 +95,11 @@ impl ProcessIdentity {
         Some(age_ns / 1_000_000)
     }
 
-    /// A pidfd of it, readable when it is dead; `None` if it is dead already, or cannot be seen from this namespace.
+    /// Opens a pidfd, which is readable once the process is dead. `None` if it is dead already or invisible in this
+    /// namespace.
     ///
     /// # Errors
-    /// The system's: this process has no descriptor left, or `/proc` cannot be read.
+    /// This process has no descriptor left, or `/proc` cannot be read.
     pub fn open(&self) -> Result<Option<OwnedFd>, SupervisorError> {
         if self.boot != boot_id() {
             return Ok(None);
@@ -107,12 +110,11 @@ impl ProcessIdentity {
         };
         let pidfd = match pidfd_open(pid, PidfdFlags::empty()) {
             Ok(pidfd) => pidfd,
-            // The second: the number is now a thread's.
+            // EINVAL: the id now belongs to a thread.
             Err(Errno::SRCH | Errno::INVAL | Errno::NOENT) => return Ok(None),
             Err(errno) => return Err(SupervisorError::system(format!("opening a pidfd of process {pid}"))(errno)),
         };
-        // The number cannot pass to another process while this one lives: what is read is its own if it is alive
-        // afterwards.
+        // The id cannot be reused while the process lives. So the start time is its own if it is alive after the read.
         let ticks = started_ticks(process_id)?;
         let is_it = ticks.is_some_and(|ticks| ticks.abs_diff(self.started_ticks) <= ROUNDING_TICKS);
         let is_it = is_it && !is_dead(&pidfd);
@@ -120,15 +122,15 @@ impl ProcessIdentity {
     }
 }
 
-/// Whether the process of a pidfd is dead.
+/// Whether the process is dead.
 pub fn is_dead(pidfd: impl AsFd) -> bool {
     let mut fds = [PollFd::new(&pidfd, PollFlags::IN)];
-    // It does not sleep, so no signal ends it.
+    // With a timeout of zero the call is not interrupted.
     let _ = poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
     !fds[0].revents().is_empty()
 }
 
-/// The number that a process has in another namespace, which is the one that it lives in.
+/// Process id in another namespace, if the process lives in that one.
 fn number_inside(process_id: u32, namespace: u64) -> Option<u32> {
     let process = Path::new("/proc").join(process_id.to_string());
     if std::fs::metadata(process.join("ns/pid")).ok()?.ino() != namespace {
@@ -148,24 +150,23 @@ fn started_ticks(process_id: u32) -> Result<Option<u64>, SupervisorError> {
             started.map(|shown| Some(shown.wrapping_sub_signed(offset_ticks))).ok_or_else(missing)
         }
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        // It died between opening and reading.
+        // Died between open and read.
         Err(error) if Errno::from_io_error(&error) == Some(Errno::SRCH) => Ok(None),
         Err(error) => Err(SupervisorError::io(format!("reading {path}"))(error)),
     }
 }
 
-/// Nanoseconds of a clock tick.
 fn tick_ns() -> u64 {
     1_000_000_000 / rustix::param::clock_ticks_per_second().max(1)
 }
 
-/// The program's name may have anything in it, parentheses too.
+/// The name may contain any character, parentheses included.
 fn parse_started(stat: &str) -> Option<u64> {
     let (_, fields) = stat.rsplit_once(')')?;
     fields.split_ascii_whitespace().nth(STARTED_FIELD)?.parse().ok()
 }
 
-/// Which boot this is; empty where the system does not say, which is then the same for all.
+/// Boot identifier; empty on systems without one.
 pub fn boot_id() -> &'static str {
     static BOOT: OnceLock<String> = OnceLock::new();
     BOOT.get_or_init(|| {
@@ -180,7 +181,7 @@ mod tests {
     use std::process::{Command, Stdio};
 
     #[test]
-    fn a_process_is_found_while_it_lives_and_no_other_in_its_place() {
+    fn identity_matches_one_live_process() {
         let mut child = Command::new("sleep").arg("1000").stdout(Stdio::null()).spawn().unwrap();
         let identity = ProcessIdentity::of(child.id()).unwrap().unwrap();
         let pidfd = identity.open().unwrap().unwrap();
@@ -191,7 +192,7 @@ mod tests {
         assert!(elsewhere.open().unwrap().is_none());
         child.kill().unwrap();
         gapless_testkit::wait::until("its pidfd is readable", || is_dead(&pidfd));
-        assert!(identity.open().unwrap().is_none(), "it is not waited for yet, and dead");
+        assert!(identity.open().unwrap().is_none(), "it is dead, but not reaped yet");
         child.wait().unwrap();
         assert!(identity.open().unwrap().is_none());
         for process_id in [0, u32::MAX, i32::MAX as u32] {
@@ -200,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn the_start_is_found_behind_any_name() {
+    fn start_is_parsed_after_any_name() {
         let rest = "S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 20";
         for name in ["sh", "a b", ") S 1 (", ")))"] {
             assert_eq!(parse_started(&format!("12 ({name}) {rest}")), Some(4711), "{name}");

@@ -1,7 +1,7 @@
-//! [`SingletonLock`]: the lock that makes one copy of a singleton active, and lets the others stand by.
+//! [`SingletonLock`]: lock that makes one instance of a singleton active and all others standbys.
 //!
-//! It is inherited over exec and fork as the lock of a copy is, so it ends with the active copy and all that it has started,
-//! and the kernel hands it to one that waits: neither supervisor nor guardian need live for that.
+//! Inherited by exec and fork like the lock of an instance, so it ends with the active instance and its descendants.
+//! The kernel then hands it to a waiting launcher, even without supervisor and guardian.
 
 use super::lock::{Inherited, LockFile, LockRecord};
 use crate::error::SupervisorError;
@@ -11,29 +11,29 @@ use rustix::io::Errno;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// The lock of a singleton: opened, and held once it has been waited for.
+/// Lock of a singleton: opened, and held after [`SingletonLock::wait`] or [`SingletonLock::try_take`].
 #[derive(Debug)]
 pub struct SingletonLock {
     file: LockFile,
 }
 
 impl SingletonLock {
-    /// Opens the file, which it makes if need be. Whatever this process becomes and forks has it, too.
+    /// Opens the file, and creates it if necessary. Children and exec'd programs inherit it.
     ///
     /// # Errors
-    /// The system's.
+    /// I/O errors.
     pub fn open(path: &Path) -> Result<Self, SupervisorError> {
         Ok(Self { file: LockFile::open(path, Inherited::Yes)? })
     }
 
-    /// Takes it if nobody has it: whether it was taken.
+    /// Takes the lock if it is free. Returns whether it was taken.
     ///
     /// # Errors
-    /// The system's.
+    /// I/O errors.
     pub fn try_take(&self) -> Result<bool, SupervisorError> {
         loop {
             match flock(&self.file.lock, FlockOperation::NonBlockingLockExclusive) {
-                // One that was given up by a process that lives.
+                // The previous holder may have closed it and still be alive.
                 Ok(()) => {
                     return Ok(
                         LockRecord::read(&self.file.lock).is_none_or(|last| matches!(last.process.open(), Ok(None)))
@@ -46,11 +46,11 @@ impl SingletonLock {
         }
     }
 
-    /// Waits until it is held, without a limit. A process that has closed the lock, as programs do that close everything, is
-    /// waited for, too.
+    /// Waits for the lock without a timeout, and for the end of a holder that has closed its descriptor, as programs do
+    /// that close all.
     ///
     /// # Errors
-    /// The system's; the file was removed meanwhile.
+    /// I/O errors; the file was removed in the meantime.
     pub fn wait(&self) -> Result<(), SupervisorError> {
         loop {
             match flock(&self.file.lock, FlockOperation::LockExclusive) {
@@ -67,16 +67,16 @@ impl SingletonLock {
         while let Some(last) = LockRecord::read(&self.file.lock)
             && let Some(pidfd) = last.process.open()?
         {
-            // Ended by a signal, it looks again.
+            // On EINTR the loop checks again.
             let _ = poll(&mut [PollFd::new(&pidfd, PollFlags::IN)], None);
         }
         Ok(())
     }
 
-    /// Writes who has it.
+    /// Writes the record.
     ///
     /// # Errors
-    /// As [`HeldLock::record`](super::HeldLock::record).
+    /// See [`HeldLock::record`](super::HeldLock::record).
     pub fn record(&self, record: &LockRecord) -> Result<(), SupervisorError> {
         self.file.write(record)
     }
@@ -89,7 +89,7 @@ mod tests {
     use std::process::{Command, Stdio};
 
     #[test]
-    fn one_has_it_and_another_gets_it_when_all_who_inherited_it_are_dead() {
+    fn lock_passes_on_after_all_heirs() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         let first = SingletonLock::open(&path).unwrap();
@@ -100,7 +100,7 @@ mod tests {
         let second = SingletonLock::open(&path).unwrap();
         assert!(!second.try_take().unwrap());
         drop(first);
-        assert!(!second.try_take().unwrap(), "its heir lives");
+        assert!(!second.try_take().unwrap(), "the heir is alive");
         heir.kill();
         heir.wait();
         second.wait().unwrap();
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_was_given_up_by_a_process_that_lives_is_not_free() {
+    fn closed_lock_of_live_holder_is_taken() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         let mut process = Process::start_as(Command::new("sleep").arg("1000").stdout(Stdio::null()));
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_was_removed_is_none() {
+    fn removed_lock_is_an_error() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         let lock = SingletonLock::open(&path).unwrap();
