@@ -1,4 +1,4 @@
-//! What must go together.
+//! Checks across options and against the machine.
 
 use super::SupervisorConfig;
 use super::errors::{Refusals, Unread};
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt as _;
 
-/// Refuses what does not go together. Of the processes `unread` it is known only what they are after.
+/// Adds an error for each inconsistency. For processes in `unread` only the dependencies are known.
 pub(super) fn check(config: &SupervisorConfig, unread: &[Unread], lines: &KeyLines, refusals: &mut Refusals) {
     if config.processes.is_empty() && unread.is_empty() {
         refusals.add(lines.refuse("process", "no process is named; [process.NAME] with a command is expected"));
@@ -38,7 +38,7 @@ fn key(process: &ProcessConfig, name: &str) -> String {
     format!("process.{}.{name}", process.name)
 }
 
-/// Copies have the variables of whoever starts them, all of them or none.
+/// Instances inherit the environment of the starting process, which must be valid UTF-8 as a whole.
 fn environment(lines: &KeyLines) -> Result<(), ClientError> {
     let is_text = |(name, value): &(OsString, OsString)| name.to_str().is_some() && value.to_str().is_some();
     let Some((name, _)) = std::env::vars_os().find(|variable| !is_text(variable)) else { return Ok(()) };
@@ -51,7 +51,7 @@ fn program(process: &ProcessConfig, lines: &KeyLines) -> Result<(), ClientError>
         |reason: String| Err(lines.refuse(&key(process, "command"), format!("{} {reason}", process.program.display())));
     if !process.program.has_root() {
         let path = std::env::var_os("PATH").unwrap_or_default();
-        // A file of this name in the current folder is not meant: that would be ./NAME.
+        // Files in the current directory are not searched; those are written as ./NAME.
         return refuse(format!(
             "is not on the PATH, which is {:?} here; a supervisor has that of the `gapless up` that has started it",
             path.display().to_string()
@@ -69,7 +69,7 @@ fn program(process: &ProcessConfig, lines: &KeyLines) -> Result<(), ClientError>
     }
 }
 
-/// The file that is its standard input is there. Whether another user may read it, its launcher finds out.
+/// Checks that the file for standard input exists. Access by another user is checked by the launcher.
 fn input(process: &ProcessConfig, lines: &KeyLines) -> Result<(), ClientError> {
     let Some(path) = &process.input else {
         let reason = "there is no `input` whose file could change";
@@ -88,7 +88,7 @@ fn input(process: &ProcessConfig, lines: &KeyLines) -> Result<(), ClientError> {
     Err(lines.refuse(&key(process, "input"), format!("{} {reason}", path.display())))
 }
 
-/// What is said of one process.
+/// Checks the options of one process.
 fn one(process: &ProcessConfig, lines: &KeyLines, refusals: &mut Refusals) {
     let mut refuse = |name: &str, reason: &str| refusals.add(lines.refuse(&key(process, name), reason));
     let own = rustix::process::geteuid();
@@ -118,13 +118,13 @@ fn one(process: &ProcessConfig, lines: &KeyLines, refusals: &mut Refusals) {
     }
 }
 
-/// Routes have names, and are looked for in a domain of the supervisor's own user.
+/// Checks names of routes, and that they are served in the domain of the supervisor's own user.
 fn routes(process: &ProcessConfig, lines: &KeyLines, refusals: &mut Refusals) {
     let ready = match &process.ready {
         Readiness::Route(route) => Some(("ready.route", route)),
         _ => None,
     };
-    // Without a route of its own a ping is for the same one, which is refused once.
+    // A ping without a route of its own uses the one of `ready`, which is reported only once.
     let has_own = lines.has(&key(process, "ping.route"));
     let ping = process.ping.as_ref().filter(|_| has_own).map(|ping| ("ping.route", &ping.route));
     for (name, route) in ready.into_iter().chain(ping) {
@@ -141,7 +141,7 @@ fn routes(process: &ProcessConfig, lines: &KeyLines, refusals: &mut Refusals) {
     }
 }
 
-/// Each process that another waits for is there, and nobody waits for himself.
+/// Checks that all dependencies exist and form no cycle.
 fn dependencies(config: &SupervisorConfig, unread: &[Unread], lines: &KeyLines, refusals: &mut Refusals) {
     let read = config.processes.iter().map(|process| (process.name.as_str(), &process.after[..]));
     let all: Vec<_> = read.chain(unread.iter().map(|process| (process.name.as_str(), &process.after[..]))).collect();
@@ -154,7 +154,7 @@ fn dependencies(config: &SupervisorConfig, unread: &[Unread], lines: &KeyLines, 
             refusals.add(lines.refuse(&key(name), reason));
         }
     }
-    // What waits for nobody that is left is taken away, until nothing is left or there is a circle.
+    // Topological sort: removes processes without remaining dependencies until none is left, or a cycle.
     let waits = |left: &BTreeMap<&str, _>, after: &[Dependency]| {
         after.iter().filter(|other| left.contains_key(other.process.as_str())).count()
     };
@@ -172,7 +172,7 @@ fn dependencies(config: &SupervisorConfig, unread: &[Unread], lines: &KeyLines, 
             free.extend(Some(dependent).filter(|_| *count == 0));
         }
     }
-    // From any that is left one comes into a circle, because each waits for one that is left.
+    // Each remaining process depends on another remaining one, so any path ends in a cycle.
     let Some((mut name, mut after)) = left.first_key_value().map(|(name, after)| (*name, *after)) else { return };
     let mut seen: Vec<&str> = Vec::new();
     while !seen.contains(&name) {
@@ -186,7 +186,7 @@ fn dependencies(config: &SupervisorConfig, unread: &[Unread], lines: &KeyLines, 
     refusals.add(lines.refuse(&key(name), reason));
 }
 
-/// CPUs that the machine has, and enough of them for all that ask for their own.
+/// Checks that the machine has the CPUs, and enough of them for all exclusive ones.
 fn cpus(config: &SupervisorConfig, lines: &KeyLines, refusals: &mut Refusals) {
     let machine = CpuMask::of_machine();
     if let Some(Err(warning)) = config.cpus.map(|cpus| cpus.check(&machine)) {

@@ -1,16 +1,16 @@
-//! [`ConfigErrors`]: everything that is wrong in a file; [`Refusals`]: what has been found of it so far; [`Unread`]: a process that
-//! something is wrong with.
+//! [`ConfigErrors`]: all errors of a configuration file. [`Refusals`]: collects them. [`Unread`]: a process with
+//! errors.
 
 use super::process::Dependency;
 use gapless_client::ClientError;
 use std::fmt;
 
-/// Everything that is wrong in the file of a supervisor, in the order of its lines, at least one thing. As text in one line.
+/// All errors of a configuration file, at least one, in the order of lines. Displayed in one line.
 #[derive(Debug)]
 pub struct ConfigErrors(Vec<ClientError>);
 
 impl ConfigErrors {
-    /// Each by itself: [`ClientError::Config`] with file and line, or [`ClientError::File`], which is the only one then.
+    /// Single errors: [`ClientError::Config`] with file and line; or one [`ClientError::File`] alone.
     pub fn iter(&self) -> impl Iterator<Item = &ClientError> {
         self.0.iter()
     }
@@ -33,37 +33,35 @@ impl From<ClientError> for ConfigErrors {
     }
 }
 
-/// What is wrong, as far as it was found: reading goes on behind it.
+/// Collects errors, so that parsing continues after each.
 #[derive(Default)]
 pub(super) struct Refusals(Vec<ClientError>);
 
 impl Refusals {
-    /// What was read; of what is wrong, none.
+    /// Returns the value, or records the error.
     pub fn keep<T>(&mut self, read: Result<T, ClientError>) -> Option<T> {
         read.map_err(|error| self.0.push(error)).ok()
     }
 
-    /// What was read of a key that need not be there; none, too, if it is wrong.
+    /// The same for an optional value.
     pub fn optional<T>(&mut self, read: Result<Option<T>, ClientError>) -> Option<T> {
         self.keep(read).flatten()
     }
 
-    /// This is wrong.
     pub fn add(&mut self, error: ClientError) {
         self.0.push(error);
     }
 
-    /// These are wrong, if any.
     pub fn extend(&mut self, errors: impl IntoIterator<Item = ClientError>) {
         self.0.extend(errors);
     }
 
-    /// How much was found so far.
+    /// Number of errors so far.
     pub fn count(&self) -> usize {
         self.0.len()
     }
 
-    /// `read`, if nothing is wrong.
+    /// Returns `read` if there are no errors.
     pub fn or<T>(mut self, read: T) -> Result<T, ConfigErrors> {
         if self.0.is_empty() {
             return Ok(read);
@@ -73,7 +71,7 @@ impl Refusals {
     }
 }
 
-/// The line of an error: the number behind its file.
+/// Line of an error, from its place `FILE:LINE`.
 fn line(error: &ClientError) -> Option<u64> {
     match error {
         ClientError::Config { place, .. } => place.rsplit_once(':')?.1.parse().ok(),
@@ -81,9 +79,9 @@ fn line(error: &ClientError) -> Option<u64> {
     }
 }
 
-/// A process that something is wrong with.
+/// A process with errors.
 pub(super) struct Unread {
     pub name: String,
-    /// What it is after, as far as that could be read.
+    /// Readable dependencies.
     pub after: Vec<Dependency>,
 }

@@ -1,12 +1,12 @@
-//! [`SupervisorConfig`]: what the file of a supervisor says, as plain data. It is checked whole before anything starts; each
-//! of its refusals names file, line, key, the found and the allowed value.
+//! [`SupervisorConfig`]: the configuration file as plain data, validated as a whole before anything starts. Each error
+//! names file, line, key, the found and the allowed value.
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | `errors` | [`ConfigErrors`]: everything that is wrong in it |
-//! | `reading` | from the text to the data |
-//! | `checks` | what must go together: dependencies, CPUs, programs, users |
-//! | [`process`] | what is said of one process |
+//! | `errors` | [`ConfigErrors`]: all errors of a file |
+//! | `reading` | parser |
+//! | `checks` | checks across options: dependencies, CPUs, programs, users |
+//! | [`process`] | options of one process |
 
 mod checks;
 mod errors;
@@ -21,40 +21,39 @@ use gapless_agent::CpuMask;
 use process::ProcessConfig;
 use std::path::PathBuf;
 
-/// What the file says.
+/// Configuration of a supervisor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SupervisorConfig {
-    /// Where the supervisor keeps what it must know after its death.
+    /// State directory.
     pub directory: PathBuf,
-    /// The domain of routes that the processes are given as `GAPLESS_DOMAIN`, and that their routes are looked for in: `domain`, a
-    /// directory, which is made if only it itself is missing; `domain` in the state directory without it.
+    /// `domain`: directory of the domain of the processes, passed to them as `GAPLESS_DOMAIN`. Created if its parent
+    /// exists. By default `domain` in the state directory.
     pub domain: PathBuf,
-    /// A group that may look, or steer.
+    /// Group with access to the supervisor.
     pub group: Option<GroupConfig>,
-    /// CPUs that are shared out; all of the machine's without it.
+    /// CPUs for all processes; by default all of the machine.
     pub cpus: Option<CpuMask>,
-    /// `log_bytes_max`: a log of this length, in bytes, is cut: what it holds is kept beside it as `NAME.log.1`. From 4 KiB
-    /// on, 64 MiB without it. Of each copy's log, of `events.log` and of `guardian.log`. What is printed within 20 ms, and
-    /// while the log is copied, may exceed it.
+    /// `log_bytes_max`: length in bytes at which a log is rotated to `NAME.log.1`; at least 4 KiB, by default 64 MiB.
+    /// Applies to the logs of instances, to `events.log` and to `guardian.log`. Output within 20 ms, and during the
+    /// copy, may exceed it.
     pub log_bytes_max: u64,
-    /// `logs_kept`: so many older files of each log are kept, `NAME.log.1` the newest; 0 to 100, 1 without it. A log and what
-    /// is kept of it take no more than `log_bytes_max` each, and while it is copied once more.
+    /// `logs_kept`: number of rotated files of each log, `NAME.log.1` being the newest; 0 to 100, by default 1. A log
+    /// and its rotated files take up to `log_bytes_max` each, and once more during a copy.
     pub logs_kept: u32,
-    /// The processes, by name.
+    /// In the order of the configuration.
     pub processes: Vec<ProcessConfig>,
 }
 
-/// A group beside the user.
+/// Group with access to the supervisor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupConfig {
-    /// Its number.
+    /// Group id.
     pub id: u32,
-    /// It may also start, stop and scale.
+    /// `steer`: members may also start, stop and scale.
     pub may_steer: bool,
 }
 
 impl SupervisorConfig {
-    /// The process of that name.
     #[must_use]
     pub fn process(&self, name: &str) -> Option<&ProcessConfig> {
         self.processes.iter().find(|process| process.name == name)

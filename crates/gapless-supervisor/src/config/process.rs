@@ -1,4 +1,4 @@
-//! [`ProcessConfig`]: what the file says of one process.
+//! [`ProcessConfig`]: options of one process.
 
 use crate::variables::Variables;
 use gapless_agent::CpuMask;
@@ -7,186 +7,175 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What the file says of one process. The default is of one of which the file says nothing any more: no copies, and nothing
-/// that would start one.
+/// Options of one process. The default is for a process outside the configuration: no instances, and no cause to start
+/// one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProcessConfig {
-    /// Its name: ASCII letters, digits, `-` and `_`, at most 64 bytes.
+    /// Name: ASCII letters, digits, `-` and `_`, at most 64 bytes.
     pub name: String,
-    /// The program: a path, or a name that was found on the `PATH`.
+    /// Path of the program, or its name if it was not found on the `PATH`.
     pub program: PathBuf,
-    /// Its arguments, as they are; there is no shell.
+    /// Arguments, passed without a shell.
     pub arguments: Vec<String>,
-    /// Variables beside those of the supervisor.
+    /// Variables in addition to those of the supervisor.
     pub environment: Variables,
-    /// Names of variables that have to be set, here or in the supervisor's own environment.
+    /// Names of variables that must be set, here or in the supervisor's environment.
     pub secrets: BTreeSet<String>,
-    /// Where it runs.
+    /// Working directory.
     pub folder: PathBuf,
-    /// The file that its standard input is; `/dev/null` without one.
+    /// File for standard input; `/dev/null` without one.
     pub input: Option<PathBuf>,
-    /// The user that it runs as; without it the supervisor's.
+    /// User of the process; by default that of the supervisor.
     pub user: Option<UserConfig>,
-    /// Copies that run at first.
+    /// Initial number of instances.
     pub copies_min: u32,
-    /// Copies that `scale` may ask for.
+    /// Highest number of instances for `scale`.
     pub copies_max: u32,
-    /// Where its copies run.
+    /// CPUs of the instances.
     pub cpus: CpusConfig,
-    /// What must be there before it starts.
+    /// Dependencies that must have reached a stage before it starts.
     pub after: Vec<Dependency>,
-    /// When a copy is ready.
+    /// Condition for an instance to be ready.
     pub ready: Readiness,
-    /// A copy that is not ready after this time is ended, and counts as one that failed.
+    /// Time after which an instance that is not ready is killed and counts as failed.
     pub ready_within: Duration,
-    /// What follows its end.
+    /// Policy after its end.
     pub restart: RestartConfig,
-    /// How it is stopped.
+    /// Way of stopping it.
     pub stop: StopConfig,
-    /// How often it is asked whether it is well.
+    /// Liveness probes.
     pub ping: Option<PingConfig>,
-    /// Memory of a copy, in bytes.
+    /// Memory limit of an instance, bytes.
     pub memory_bytes_max: Option<u64>,
-    /// Files that a copy may have open.
+    /// Limit of open files of an instance.
     pub files_max: Option<u64>,
-    /// The length of a core file, in bytes.
+    /// Length limit of a core dump, bytes.
     pub core_bytes_max: Option<u64>,
-    /// A task: done when it has ended with status 0.
+    /// A task, which is done once it has exited with status 0.
     pub is_once: bool,
-    /// One copy is active, the others stand by.
+    /// One instance is active, the others are standbys.
     pub is_singleton: bool,
-    /// What makes its copies start anew, one after the other.
+    /// Causes of a reload, which replaces its instances one after the other.
     pub reload: ReloadConfig,
-    /// Where its output goes, by copy: `calculator.1.log` in this folder.
+    /// Directory of its logs, as `calculator.1.log`.
     pub log_folder: PathBuf,
 }
 
-/// The user that a process runs as.
+/// User of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UserConfig {
-    /// Its name.
     pub name: String,
-    /// Its number.
+    /// User id.
     pub id: u32,
-    /// Its group.
+    /// Primary group id.
     pub group_id: u32,
 }
 
-/// Where the copies of a process run.
+/// CPUs of the instances of a process.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub enum CpusConfig {
-    /// Wherever the system wants.
+    /// Any CPU.
     #[default]
     Any,
-    /// So many CPUs for each copy, which no other copy has that asks for its own.
+    /// Number of exclusive CPUs of each instance.
     Own(u32),
-    /// These CPUs, one mask for each copy; the last for all that follow.
+    /// Masks for the instances in order; the last one for all further ones.
     Masks(Vec<CpuMask>),
 }
 
-/// A process that must have come so far.
+/// Dependency on another process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dependency {
-    /// The other process.
     pub process: String,
-    /// How far.
+    /// Stage that it must have reached.
     pub stage: Stage,
 }
 
-/// How far a process has come.
+/// Stage of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
-    /// Its copies run and, where they say so themselves, have said `INITIALISED=1`.
+    /// Its instances run and, if they report readiness themselves, have sent `INITIALISED=1`.
     Initialised,
-    /// Its copies are ready; a task is done.
+    /// Its instances are ready; a task is done.
     Ready,
 }
 
-/// When a copy is ready.
+/// Condition for an instance to be ready.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Readiness {
-    /// When it runs.
+    /// It runs.
     #[default]
     Started,
-    /// When its process, or one of its session, serves this route in the supervisor's domain ([`domain`](super::SupervisorConfig::domain)),
-    /// and takes calls. Another copy that serves it makes no difference.
+    /// Its process, or one of its session, serves this route in the supervisor's domain
+    /// ([`domain`](super::SupervisorConfig::domain)) and takes calls. Other instances that serve it do not count.
     Route(String),
-    /// When this address takes a connection.
+    /// This address accepts a connection.
     Address(SocketAddr),
-    /// When this Unix socket takes a connection.
+    /// This Unix socket accepts a connection.
     Socket(PathBuf),
-    /// When it has printed a line that contains this.
+    /// Its log has a line that contains this text.
     Line(String),
-    /// When it says `READY=1` to the socket in `NOTIFY_SOCKET`.
+    /// It has sent `READY=1` to the socket in `NOTIFY_SOCKET`.
     Notify,
 }
 
-/// After which ends a copy starts again.
+/// Ends after which an instance is restarted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RestartPolicy {
-    /// After each.
+    /// All.
     #[default]
     Always,
-    /// After each but that with status 0.
+    /// All except status 0.
     OnFailure,
-    /// After none.
+    /// None.
     Never,
 }
 
-/// What follows the end of a copy.
+/// Restart policy of an instance.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RestartConfig {
-    /// After which ends it starts again.
     pub policy: RestartPolicy,
-    /// The second restart waits so long; the first does not wait, each later one twice as long.
+    /// Pause before the second restart. The first is immediate; each further pause is doubled.
     pub backoff_first: Duration,
-    /// The longest wait.
+    /// Longest pause.
     pub backoff_max: Duration,
-    /// With more restarts than this within `within` it is held.
+    /// Limit of restarts within `within`. Beyond it, the instance is held.
     pub restarts_max: u32,
-    /// The time that `restarts_max` is about.
+    /// Period of `restarts_max`.
     pub within: Duration,
-    /// A copy that was ready for so long begins to count anew.
+    /// Time of readiness after which the backoff starts over.
     pub healthy_after: Duration,
 }
 
-/// How a copy is stopped. One that serves routes in the supervisor's domain is drained first, for half of its grace at most.
+/// Way of stopping an instance. If it serves routes in the supervisor's domain, it is drained first, for at most half
+/// of its grace period.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StopConfig {
-    /// The signal, as `SIGTERM`.
     pub signal: StopSignal,
-    /// It is killed when it has not ended after this time.
+    /// Grace period after which it is killed.
     pub grace: Duration,
 }
 
 impl Default for StopConfig {
-    /// SIGTERM, and ten seconds.
+    /// SIGTERM and ten seconds.
     fn default() -> Self {
         Self { signal: StopSignal::Terminate, grace: Duration::from_secs(10) }
     }
 }
 
-/// Signals that ask a process to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StopSignal {
-    /// `SIGTERM`.
     Terminate,
-    /// `SIGINT`.
     Interrupt,
-    /// `SIGQUIT`.
     Quit,
-    /// `SIGHUP`.
     HangUp,
-    /// `SIGUSR1`.
     User1,
-    /// `SIGUSR2`.
     User2,
-    /// `SIGKILL`.
     Kill,
 }
 
 impl StopSignal {
-    /// Every choice with its name in the file.
+    /// All signals with their names in the configuration.
     pub const NAMES: &'static [(&'static str, Self)] = &[
         ("SIGTERM", Self::Terminate),
         ("SIGINT", Self::Interrupt),
@@ -198,33 +187,33 @@ impl StopSignal {
     ];
 }
 
-/// How often a copy is asked whether it is well, while it is ready and serves the route and takes calls: by the ping that each copy of a
-/// route answers by itself, without its handler. A worker of the route answers, before all calls that wait: so a copy whose workers
-/// are all busy for longer than `within`, `failures_max` times one after the other, is taken for stuck, as is one that is stopped.
-/// `every` and `within` are to be longer than its calls take.
+/// Liveness probes of an instance, while it is ready, serves the route and takes calls.
+///
+/// Instances of a route answer pings on their own, without the handler. A worker of the route answers, before all
+/// waiting calls. So an instance counts as hung if all its workers are busy, or it is stopped, for longer than
+/// `within`, `failures_max` times in succession. `every` and `within` must be longer than its calls take.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PingConfig {
-    /// The route.
     pub route: String,
-    /// From one to the next.
+    /// Interval.
     pub every: Duration,
-    /// The answer must come within.
+    /// Timeout of an answer.
     pub within: Duration,
-    /// A copy that fails so often one after the other is killed.
+    /// Consecutive failures after which the instance is killed.
     pub failures_max: u32,
 }
 
-/// What makes the copies of a process start anew, one after the other. A file that is being written is waited for: it must be
-/// the same for a second, and nobody may be seen to have it open for writing.
+/// Causes of a reload, which replaces the instances of a process one after the other. A file that is being written is
+/// waited for: it must be unchanged for a second, without a visible process that has it open for writing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReloadConfig {
-    /// `program`: another program lies at its path, by inode, time of change or length. Not without being asked for.
+    /// `program`: the program file was replaced, by inode, modification time or length. Off by default.
     pub on_program: bool,
-    /// `input`: another file lies at the path of its `input`, told apart in the same way. Not without being asked for.
+    /// `input`: the `input` file was replaced, by the same criteria. Off by default.
     pub on_input: bool,
-    /// `file`: the file says something else about it, by itself or by `gapless reload`. Else that holds from the next start
-    /// of each copy. Yes unless it says otherwise.
+    /// `file`: its configuration was changed, as noticed or by `gapless reload`. On by default; if off, changes apply
+    /// from the next start of each instance.
     pub on_file: bool,
-    /// A new copy is ready before an old one is stopped: for a moment there is one more than asked for.
+    /// A new instance is ready before an old one is stopped, so that one more than configured runs temporarily.
     pub is_overlapping: bool,
 }

@@ -1,4 +1,4 @@
-//! From the text of the file to the data.
+//! Parser of the configuration file.
 
 use super::errors::{ConfigErrors, Refusals, Unread};
 use super::process::{
@@ -25,10 +25,10 @@ const DAY: Duration = Duration::from_secs(24 * 3600);
 const MILLISECOND: Duration = Duration::from_millis(1);
 
 impl SupervisorConfig {
-    /// Reads the file `path` and checks it. What is relative in it is relative to the file.
+    /// Reads and checks the file `path`. Relative paths in it are relative to its directory.
     ///
     /// # Errors
-    /// [`ClientError::File`] if it cannot be read; as for [`SupervisorConfig::parse`].
+    /// [`ClientError::File`] if it cannot be read; see also [`SupervisorConfig::parse`].
     pub fn load(path: impl AsRef<Path>) -> Result<Self, ConfigErrors> {
         let path = path.as_ref();
         let name = path.display().to_string();
@@ -38,11 +38,11 @@ impl SupervisorConfig {
         Self::parse(&text, &name, &whole)
     }
 
-    /// Reads a file's `text` and checks it; `name` is the file in messages, `path` where it lies, from the root.
+    /// Parses and checks `text`. `name` is the name of the file in messages, `path` its absolute path.
     ///
     /// # Errors
-    /// [`ClientError::Config`] with file, line, key, the found and the allowed value of everything that is wrong: unknown keys,
-    /// values of a wrong kind or out of range, and what does not go together; or of text that is no TOML where that begins.
+    /// A [`ClientError::Config`] with file, line, key, the found and the allowed value for each unknown key, each value
+    /// of a wrong type or out of range, and each inconsistency. A single one if the text is not TOML.
     pub fn parse(text: &str, name: &str, path: &Path) -> Result<Self, ConfigErrors> {
         let document = Document::new(name, text);
         let mut refusals = Refusals::default();
@@ -51,18 +51,19 @@ impl SupervisorConfig {
         refusals.or(config)
     }
 
-    /// Reads a text that was checked when it was put in force. What this machine has not any more, as a program that was
-    /// removed since, is no reason not to look after the rest.
+    /// Parses a text that was checked when it was put in force. Skips checks against the machine: a program that was
+    /// removed since does not keep the others from being supervised.
     ///
     /// # Errors
-    /// As [`SupervisorConfig::parse`], of what is wrong in the text itself.
+    /// See [`SupervisorConfig::parse`]; errors in the text only.
     pub fn parse_in_force(text: &str, path: &Path) -> Result<Self, ConfigErrors> {
         let mut refusals = Refusals::default();
         let (config, _) = Self::read(&Document::new(&path.display().to_string(), text), path, &mut refusals)?;
         refusals.or(config)
     }
 
-    /// The state directory that a text names, whatever else is wrong in it; `None` if that cannot be read, or where it names none.
+    /// State directory that a text names, regardless of other errors. `None` if it names none or cannot be parsed that
+    /// far.
     #[must_use]
     pub fn directory_in(text: &str, path: &Path) -> Option<PathBuf> {
         let name = path.display().to_string();
@@ -73,7 +74,7 @@ impl SupervisorConfig {
         directory.ok()?
     }
 
-    /// What the text says, as far as nothing is wrong with it, and the processes that something is wrong with.
+    /// Valid part of the configuration, and the processes with errors.
     fn read(document: &Document<'_>, path: &Path, refusals: &mut Refusals) -> Result<(Self, Vec<Unread>), ClientError> {
         let base = path.parent().unwrap_or(Path::new("/"));
         let mut file = document.tables()?;
@@ -119,7 +120,7 @@ impl SupervisorConfig {
     }
 }
 
-/// The table `key`, empty if it is not there or is something else.
+/// Table `key`; empty if it is missing or not a table.
 fn table_of<'a>(table: &mut Table<'a>, key: &'static str, refusals: &mut Refusals) -> Table<'a> {
     let (found, refusal) = table.table_or_refusal(key);
     refusals.extend(refusal);
@@ -130,13 +131,13 @@ fn switch(table: &mut Table<'_>, key: &'static str, default: bool, refusals: &mu
     refusals.optional(table.get(key, Value::switch)).unwrap_or(default)
 }
 
-/// What relative paths and defaults begin at.
+/// Base of relative paths and defaults.
 struct Base<'a> {
     folder: &'a Path,
     log_folder: PathBuf,
 }
 
-/// If anything is wrong with it, what it is after.
+/// Parses one process. Returns its dependencies if it has errors.
 fn process(
     document: &Document<'_>,
     name: &str,
@@ -176,7 +177,7 @@ fn process(
     let core_bytes_max = refusals.optional(table.get("core_max", |value| value.size(0..=1 << 50)));
     let is_once = switch(&mut table, "once", false, refusals);
     let is_singleton = switch(&mut table, "singleton", false, refusals);
-    // Two that serve one route share its calls; of anything else two at one time may be too many.
+    // Instances of one route share its calls. For other processes two instances at a time may be too many.
     let may_overlap = matches!(ready, Some(Readiness::Route(_)));
     let mut of_reload = table_of(&mut table, "reload", refusals);
     let reload = ReloadConfig {
@@ -218,7 +219,6 @@ fn process(
     })
 }
 
-/// The program and its arguments.
 fn command(table: &mut Table<'_>) -> Result<(String, Vec<String>), ClientError> {
     let command =
         table.take("command").ok_or_else(|| table.missing("command", "a list of a program and its arguments"))?;
@@ -228,8 +228,8 @@ fn command(table: &mut Table<'_>) -> Result<(String, Vec<String>), ClientError> 
     Ok((program, command.collect()))
 }
 
-/// A name without a slash is looked for on the `PATH`, as a shell does, but never in the current folder, which says nothing
-/// about where the next supervisor looks; if it is not there it stays, and is refused later.
+/// Looks up a name without a slash on the `PATH`, like a shell, but skips relative entries: a later supervisor may have
+/// another current directory. An unknown name is returned as it is and refused later.
 fn program_path(program: &str, base: &Path) -> PathBuf {
     if program.contains('/') {
         return base.join(program);
@@ -251,14 +251,14 @@ fn texts(value: Value<'_>) -> Result<Vec<String>, ClientError> {
     value.list()?.into_iter().map(read).collect()
 }
 
-/// No error shows anything of a value: it may be a secret, and one that is wrong may be marked so nowhere.
+/// Parses the environment. Errors never show values, which may be secrets.
 fn environment(document: &Document<'_>, process: &str, value: Value<'_>, refusals: &mut Refusals) -> Variables {
     let mut variables = Variables::default();
     let refused = value.refuse("a table of texts is allowed, as { NAME = \"TEXT\" }");
     let table = refusals.keep(value.table().map_err(|_| refused));
     for (name, value) in table.into_iter().flat_map(Table::named_values) {
         if name.is_empty() || name.contains(['=', '\0']) {
-            // Whatever stands behind the sign.
+            // The text after the sign may be a value.
             refusals.add(document.refuse(&format!("{process}.environment"), "a name without = is allowed"));
             continue;
         }
@@ -405,7 +405,7 @@ fn stop(mut table: Table<'_>, refusals: &mut Refusals) -> StopConfig {
     StopConfig { signal: signal.unwrap_or(default.signal), grace: grace.unwrap_or(default.grace) }
 }
 
-/// Of a process that is ready in this way, if nothing is wrong with that.
+/// Parses the probes of a process with this readiness; `None` for `ready` if it has errors.
 fn ping(value: Value<'_>, ready: Option<&Readiness>, refusals: &mut Refusals) -> Option<PingConfig> {
     let refused = value.expected("{ every = \"1 s\", within = \"500 ms\", failures_max = 3 } is allowed");
     let mut table = refusals.keep(value.table().map_err(|_| refused))?;

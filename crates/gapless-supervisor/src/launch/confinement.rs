@@ -1,4 +1,4 @@
-//! What a copy may use, and whose it is.
+//! Resource limits and identity of an instance.
 
 use crate::control_groups;
 use crate::copy_name::CopyName;
@@ -10,23 +10,22 @@ use rustix::thread::{set_thread_groups, set_thread_res_gid, set_thread_res_uid};
 use std::fs::File;
 use std::io::Write;
 
-/// Puts this process into its control group: whether that limits its memory, too. Where the machine does not allow it, its log
-/// is to say so.
+/// Joins the control group. Returns whether the group also limits memory. On an error the instance runs without one;
+/// see [`note_group`].
 pub fn join_group(plan: &LaunchPlan) -> Result<bool, SupervisorError> {
     plan.cgroup.as_deref().map_or(Ok(false), |group| control_groups::join(group, plan.limits.memory_bytes_max))
 }
 
-/// Says in its log that it is in no control group.
+/// Logs the failure to join a control group.
 pub fn note_group(joined: &Result<bool, SupervisorError>, name: &CopyName, mut log: &File) {
     if let Err(error) = joined {
-        // A log that takes nothing is the copy's own to notice.
+        // A log that cannot be written is left for the instance to notice.
         let _ = writeln!(log, "{name}: {error}");
     }
 }
 
-/// Sets the limits of the process, both the one in force and the one that it may set. Where the control group does not limit
-/// memory (`has_memory`), the private memory is limited that it may write. Not addresses: regions of routes take many, and are
-/// shared.
+/// Sets the soft and hard limits of the process. Without a memory limit of the control group (`has_memory`), limits the
+/// private writable memory. The address space is not limited: regions of routes take much of it, and are shared.
 pub fn set_limits(plan: &LaunchPlan, has_memory: bool) -> Result<(), SupervisorError> {
     let limits = &plan.limits;
     let private = limits.memory_bytes_max.filter(|_| !has_memory);
@@ -43,18 +42,18 @@ pub fn set_limits(plan: &LaunchPlan, has_memory: bool) -> Result<(), SupervisorE
     Ok(())
 }
 
-/// Keeps it to its CPUs; or says in its log that this machine does not allow it.
+/// Pins the process to its CPUs, or logs that the machine refuses them.
 pub fn pin(plan: &LaunchPlan, name: &CopyName, mut log: &File) {
     if let Some(warning) = plan.cpus.and_then(|cpus| cpus.pin_current_thread().err()) {
-        // A log that takes nothing is the copy's own to notice.
+        // A log that cannot be written is left for the instance to notice.
         let _ = writeln!(log, "{name}: {warning}");
     }
 }
 
-/// Gives it its user and groups, for good. Of this thread, which is the only one.
+/// Changes user and groups permanently. Applies to the calling thread, which must be the only one.
 pub fn change_identity(plan: &LaunchPlan) -> Result<(), SupervisorError> {
     let Some(identity) = &plan.identity else { return Ok(()) };
-    // To the system that number means: as it is.
+    // The kernel takes -1 for "unchanged".
     if [identity.user, identity.group].iter().chain(&identity.groups).any(|number| *number == u32::MAX) {
         let reason = format!("no user or group has the number {}", u32::MAX);
         return Err(SupervisorError::damaged("launch".as_ref(), reason));
@@ -62,7 +61,7 @@ pub fn change_identity(plan: &LaunchPlan) -> Result<(), SupervisorError> {
     let (user, group) = (Uid::from_raw(identity.user), Gid::from_raw(identity.group));
     let groups = identity.groups.iter().map(|group| Gid::from_raw(*group)).collect::<Vec<_>>();
     let failed = |what: &str| SupervisorError::system(format!("{what} of user {} {}", identity.user, identity.group));
-    // Its own already: a user without privileges may ask for itself.
+    // No change, for which no privileges are needed.
     let is_own = rustix::process::geteuid() == user && rustix::process::getegid() == group;
     if is_own && !user.is_root() {
         return Ok(());

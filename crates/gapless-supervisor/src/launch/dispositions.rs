@@ -1,23 +1,22 @@
-//! Signals as a fresh process has them: none is blocked, none is ignored.
+//! Resets signals to the state of a fresh process: none blocked, none ignored.
 
 use crate::error::SupervisorError;
 use nix::sys::signal::SigSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// The last signal there is.
+/// Highest signal number.
 const SIGNAL_MAX: i32 = 64;
-/// Those that the C library lets nobody change.
+/// Signals that the C library reserves for its threads.
 const OF_THREADS: [i32; 2] = [32, 33];
 
-/// Blocks no signal, and ignores none from the coming exec on: a handler does not outlive that, and what has none has its
-/// default.
+/// Unblocks all signals and stops ignoring any, with effect at exec: it resets handlers to the default action.
 pub fn reset() -> Result<(), SupervisorError> {
     let failed = |errno: nix::errno::Errno| SupervisorError::io("unblocking signals")(errno.into());
     SigSet::empty().thread_set_mask().map_err(failed)?;
     let nobody_looks = Arc::new(AtomicBool::new(false));
     for signal in ignored()? {
-        // Those that it refuses are for faults of the program itself; the C library keeps two more for its own threads.
+        // Forbidden ones are for faults of the program itself.
         if !signal_hook::consts::FORBIDDEN.contains(&signal) && !OF_THREADS.contains(&signal) {
             let registered = signal_hook::flag::register(signal, Arc::clone(&nobody_looks));
             registered.map_err(SupervisorError::io(format!("no longer ignoring signal {signal}")))?;
@@ -26,7 +25,6 @@ pub fn reset() -> Result<(), SupervisorError> {
     Ok(())
 }
 
-/// The signals that this process ignores.
 fn ignored() -> Result<Vec<i32>, SupervisorError> {
     let path = "/proc/self/status";
     let text = std::fs::read_to_string(path).map_err(SupervisorError::io(format!("reading {path}")))?;

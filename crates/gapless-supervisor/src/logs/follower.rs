@@ -1,4 +1,4 @@
-//! [`LogFollower`]: reads a log on from a position, also while it is rotated.
+//! [`LogFollower`]: reads a log from a position, across rotations.
 
 use super::positions::{LOGS_KEPT_MAX, LockedLog, LogFiles, kept};
 use rustix::fs::OFlags;
@@ -7,30 +7,30 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// Reads a log on from a position: the file, and before its beginning what is kept of it.
+/// Reads a log from a position, first from the rotated files and then from the log itself.
 #[derive(Clone, Debug)]
 pub struct LogFollower {
     log: PathBuf,
     at: u64,
 }
 
-/// What came next in a log.
+/// Result of one read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Piece {
-    /// What stands there; nothing if there is no more.
+    /// Content; empty at the end of the log.
     pub bytes: Vec<u8>,
-    /// So many bytes before it are gone.
+    /// Bytes before `bytes` that are gone.
     pub skipped: u64,
 }
 
 impl LogFollower {
-    /// From a position on.
+    /// Begins at a position.
     #[must_use]
     pub fn at(log: &Path, position: u64) -> Self {
         Self { log: log.to_owned(), at: position }
     }
 
-    /// From so many bytes before its end on, or from the oldest that is kept.
+    /// Begins this many bytes before the end, or at the oldest rotated byte.
     #[must_use]
     pub fn before_end(log: &Path, bytes: u64) -> Self {
         let Ok(Some(files)) = LogFiles::of(log) else { return Self::at(log, 0) };
@@ -39,27 +39,26 @@ impl LogFollower {
         Self::at(log, end.saturating_sub(bytes).max(begin.saturating_sub(kept)))
     }
 
-    /// The position of a log's end now; 0 of one that is not there.
+    /// Position of the end of a log; 0 if it does not exist.
     #[must_use]
     pub fn end_of(log: &Path) -> u64 {
         LogFiles::of(log).ok().flatten().map_or(0, |files| ends(&files).1)
     }
 
-    /// Where it is.
     #[must_use]
     pub const fn position(&self) -> u64 {
         self.at
     }
 
-    /// Goes back: the next piece begins there.
+    /// Sets the position of the next piece.
     pub const fn go_to(&mut self, position: u64) {
         self.at = position;
     }
 
-    /// What comes next, at most so many bytes.
+    /// Next piece, at most `bytes_max` bytes.
     ///
     /// # Errors
-    /// The system's.
+    /// I/O errors.
     pub fn read(&mut self, bytes_max: usize) -> io::Result<Piece> {
         let Some(files) = LogFiles::of(&self.log)? else { return Ok(Piece::default()) };
         let Some(locked) = LockedLog::shared(&files)? else { return Ok(Piece::default()) };
@@ -75,11 +74,11 @@ impl LogFollower {
         Ok(all)
     }
 
-    /// The same, not beyond the end of one file.
+    /// The same, from a single file.
     fn of_one_file(&mut self, files: &LogFiles, locked: &LockedLog, bytes_max: usize) -> io::Result<Piece> {
         let (begin, length) = (files.begin(), locked.length()?);
         if self.at > begin + length {
-            // Somebody has emptied it.
+            // The log was truncated by another process.
             self.at = begin;
         }
         if self.at >= begin {
@@ -95,7 +94,7 @@ impl LogFollower {
             oldest = Some((file, start, end));
             end = start;
         }
-        // It is older than what is kept.
+        // Older than the oldest rotated file.
         let skipped = end - self.at;
         self.at = end;
         match oldest {
@@ -104,7 +103,7 @@ impl LogFollower {
         }
     }
 
-    /// From a file that has the positions from `start` to `end`.
+    /// Reads from a file that covers the positions from `start` to `end`.
     fn piece(&mut self, file: &File, start: u64, end: u64, bytes_max: usize, skipped: u64) -> io::Result<Piece> {
         let mut bytes = vec![0; (end - self.at).min(bytes_max as u64) as usize];
         let count = file.read_at(&mut bytes, self.at - start)?;
@@ -114,14 +113,14 @@ impl LogFollower {
     }
 }
 
-/// The positions at which a log's file begins and ends.
+/// Positions of the first and after the last byte of the log file.
 fn ends(log: &LogFiles) -> (u64, u64) {
     let Ok(Some(locked)) = LockedLog::shared(log) else { return (0, 0) };
     let begin = log.begin();
     (begin, begin + locked.length().unwrap_or(0))
 }
 
-/// What is kept of a log, the newest first, with their lengths.
+/// Rotated files with their lengths, newest first.
 fn parts(log: &LogFiles) -> impl Iterator<Item = (File, u64)> {
     let part = |number| {
         let file = log.folder.open_file(kept(&log.name, number), OFlags::RDONLY).ok()??;
@@ -137,7 +136,7 @@ mod tests {
     use std::io::Write;
 
     #[test]
-    fn it_reads_over_the_kept_files_and_begins_anew_with_an_emptied_log() {
+    fn follower_reads_rotated_and_truncated() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
         let mut follower = LogFollower::at(&path, 0);
@@ -154,15 +153,15 @@ mod tests {
         assert_eq!((follower.position(), LogFollower::end_of(&path)), (20, 20));
         let mut last = LogFollower::before_end(&path, 5);
         assert_eq!(last.read(9).unwrap(), piece("56789", 0));
-        assert_eq!(LogFollower::before_end(&path, 1000).position(), 10, "the oldest that is kept");
+        assert_eq!(LogFollower::before_end(&path, 1000).position(), 10, "the oldest rotated byte");
         let mut log = File::create(&path).unwrap();
         log.write_all(b"ab").unwrap();
         assert_eq!(follower.read(9).unwrap(), piece("ab", 0));
     }
 
-    /// Its folder may be another user's, who puts there what is wanted.
+    /// The directory may belong to another user, who can put any files there.
     #[test]
-    fn more_kept_files_than_allowed_are_ignored() {
+    fn too_many_rotated_files_are_ignored() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
         std::fs::write(&path, "end").unwrap();
@@ -189,7 +188,7 @@ mod tests {
                 assert!(piece.skipped == 0 && b"end".ends_with(&piece.bytes), "{begin} {position}: {piece:?}");
             }
         }
-        // Of the longest file, and older ones as long: as much as a file system can say.
+        // The longest possible file, with rotated files as long.
         let Some(disk) = gapless_testkit::folder::SmallDisk::new(64) else { return };
         let path = disk.path.join("log");
         for file in [path.clone(), kept(&path, 1), kept(&path, 2), kept(&path, 3)] {

@@ -1,5 +1,5 @@
-//! [`LogKeeper`]: the thread that keeps logs below their limit. A thread of its own, so that neither a disk that does not
-//! answer nor a copy that prints without end holds the supervisor up.
+//! [`LogKeeper`]: thread that rotates logs at their limit. On a thread of its own, so that neither an unresponsive disk
+//! nor endless output delays the supervisor.
 
 use super::rotation::rotate;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
@@ -13,28 +13,27 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Between two looks at logs that are written: what a copy prints within this time, and while its log is copied, may exceed
-/// the limit.
+/// Pause between checks of growing logs. Output during this time, and during a copy, may exceed the limit.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Between two looks at disks, and at logs that nobody tells about.
+/// Interval of checks of disks, and of logs without inotify events.
 const LOOK_INTERVAL: Duration = Duration::from_millis(if cfg!(test) { 100 } else { 1_000 });
-/// A disk that was full has room again with so many blocks, so that each block is not told.
+/// Free blocks at which a full disk counts as having space again; more than one, to limit the number of events.
 const ROOM_BLOCKS: u64 = 16;
 
-/// Keeps logs below their limit, as long as this lives.
+/// Keeps logs below their limit until it is dropped.
 #[derive(Debug)]
 pub struct LogKeeper {
     shared: Arc<Shared>,
 }
 
-/// What people want to know of logs; each is said once, until it is over.
+/// Finding of the log keeper; reported once until it is over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LogFound {
-    /// The disk of this folder of logs is full: what copies print is lost.
+    /// The disk of this log directory is full, so that output is lost.
     DiskFull(PathBuf),
-    /// It has room again.
+    /// The disk has space again.
     DiskHasRoom(PathBuf),
-    /// This log is too long and cannot be made shorter.
+    /// A log exceeds the limit and cannot be rotated, for this reason.
     NotRotated(PathBuf, String),
 }
 
@@ -54,10 +53,10 @@ struct Wanted {
 }
 
 impl LogKeeper {
-    /// Begins, with a limit for each log and the number of older files of each.
+    /// Starts the thread, with a limit in bytes for each log and a number of rotated files.
     ///
     /// # Errors
-    /// The system's: no thread, or no descriptor.
+    /// No thread or descriptor is available.
     pub fn start(bytes_max: u64, kept: u32) -> std::io::Result<Self> {
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let wanted = Mutex::new(Wanted { bytes_max, kept, ..Wanted::default() });
@@ -67,19 +66,19 @@ impl LogKeeper {
         Ok(Self { shared })
     }
 
-    /// Looks after this log, too. Its folder must be there.
+    /// Adds a log, whose directory must exist.
     pub fn add(&self, log: &Path) {
         if !lock(&self.shared.wanted).logs.contains(log) {
             self.change(|wanted| wanted.logs.extend([log.to_owned()]));
         }
     }
 
-    /// Another limit.
+    /// Changes the limits.
     pub fn set_limits(&self, bytes_max: u64, kept: u32) {
         self.change(|wanted| (wanted.bytes_max, wanted.kept) = (bytes_max, kept));
     }
 
-    /// What was found since the last time.
+    /// Findings since the last call.
     #[must_use]
     pub fn take_found(&self) -> Vec<LogFound> {
         std::mem::take(&mut *lock(&self.shared.found))
@@ -87,7 +86,7 @@ impl LogKeeper {
 
     fn change(&self, change: impl FnOnce(&mut Wanted)) {
         change(&mut lock(&self.shared.wanted));
-        // Full, it is readable already.
+        // If the counter is full, the eventfd is readable already.
         let _ = rustix::io::write(&self.shared.wake, &1_u64.to_ne_bytes());
     }
 }
@@ -99,13 +98,13 @@ impl Drop for LogKeeper {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Whoever panicked had it for one statement.
+    // The lock is held for single statements only, so the data is consistent after a panic.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 struct Worker {
     shared: Arc<Shared>,
-    /// None where the system gives none: then each log is looked at from time to time.
+    /// `None` if inotify is unavailable; all logs are then checked at each interval.
     inotify: Option<OwnedFd>,
     watched: BTreeMap<PathBuf, i32>,
     full: BTreeSet<PathBuf>,
@@ -142,7 +141,7 @@ impl Worker {
         }
     }
 
-    /// The folders of all logs.
+    /// Watches the directories of all logs.
     fn watch(&mut self, wanted: &Wanted) {
         for folder in wanted.logs.iter().filter_map(|log| log.parent()) {
             if self.watched.contains_key(folder) {
@@ -161,7 +160,7 @@ impl Worker {
         }
     }
 
-    /// The logs that were written since the last look; `None` if it cannot be said.
+    /// Logs that were written since the last call; `None` if events were lost.
     fn touched(&self) -> Option<BTreeSet<PathBuf>> {
         let mut touched = BTreeSet::new();
         let Some(inotify) = &self.inotify else { return Some(touched) };
@@ -198,7 +197,7 @@ impl Worker {
     fn look_at_disks(&mut self) {
         for folder in self.watched.keys().cloned().collect::<Vec<_>>() {
             let Ok(disk) = rustix::fs::statvfs(&folder) else { continue };
-            // A system without a size, as some have, is never full.
+            // File systems without a size are never full.
             let is_full = disk.f_blocks > 0 && disk.f_bavail == 0;
             if is_full && self.full.insert(folder.clone()) {
                 self.tell(LogFound::DiskFull(folder));
@@ -213,13 +212,13 @@ impl Worker {
     }
 
     fn sleep(&self, until: Instant) {
-        // What is written meanwhile is looked at together.
+        // Batches writes in the meantime.
         std::thread::sleep(PAUSE);
         let most = until.saturating_duration_since(Instant::now());
         let most = Timespec { tv_sec: most.as_secs() as i64, tv_nsec: i64::from(most.subsec_nanos()) };
         let fds = std::iter::once(&self.shared.wake).chain(&self.inotify);
         let mut fds: Vec<PollFd<'_>> = fds.map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
-        // Whatever it says, it looks.
+        // The result does not matter: the loop checks everything.
         let _ = poll(&mut fds, Some(&most));
         let _was_none = rustix::io::read(&self.shared.wake, &mut [0; 8]);
     }
@@ -233,7 +232,7 @@ mod tests {
     use std::io::Write;
 
     #[test]
-    fn a_log_that_grows_is_rotated_also_with_another_limit() {
+    fn growing_logs_are_rotated() {
         let folder = tempfile::tempdir().unwrap();
         let (a, b) = (folder.path().join("a"), folder.path().join("b"));
         let [mut at_a, mut at_b] = [&a, &b].map(|path| File::options().append(true).create(true).open(path).unwrap());
@@ -243,15 +242,15 @@ mod tests {
         at_b.write_all(&vec![b'x'; 3 << 20]).unwrap();
         let is_below = |path: &Path, most: u64| std::fs::metadata(path).unwrap().len() < most;
         until("it is below its limit", || is_below(&a, 1 << 20));
-        assert!(!is_below(&b, 1 << 20), "nobody looks after that one");
+        assert!(!is_below(&b, 1 << 20), "that log is not watched");
         keeper.add(&b);
         keeper.set_limits(8192, 1);
-        until("both are below the new one", || is_below(&a, 8192) && is_below(&b, 8192));
+        until("both are below the new limit", || is_below(&a, 8192) && is_below(&b, 8192));
         assert_eq!(keeper.take_found(), []);
     }
 
     #[test]
-    fn a_full_disk_is_said_once_and_that_it_has_room() {
+    fn full_disk_is_reported_once() {
         let Some(disk) = gapless_testkit::folder::SmallDisk::new(200) else { return };
         let log = disk.path.join("a.1.log");
         let mut file = File::options().append(true).create(true).open(&log).unwrap();
@@ -259,7 +258,7 @@ mod tests {
         let keeper = LogKeeper::start(1 << 20, 1).unwrap();
         keeper.add(&log);
         let mut found = Vec::new();
-        until("it is said", || {
+        until("the full disk is reported", || {
             found.extend(keeper.take_found());
             !found.is_empty()
         });
@@ -268,7 +267,7 @@ mod tests {
         found.extend(keeper.take_found());
         assert_eq!(found, [LogFound::DiskFull(disk.path.clone())]);
         file.set_len(0).unwrap();
-        until("it is said that there is room", || {
+        until("the free space is reported", || {
             found.extend(keeper.take_found());
             found.len() == 2
         });

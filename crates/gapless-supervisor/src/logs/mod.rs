@@ -1,14 +1,14 @@
-//! Logs that are written by processes which nobody can ask to open another file: they hold a descriptor for appending.
+//! Logs of processes that hold a descriptor for appending and cannot be asked to reopen it.
 //!
-//! A log has *positions*, bytes since it was first written. What is before the file's beginning stands in `NAME.log.1`,
-//! `NAME.log.2` and so on, the newest first, or is gone. `NAME.log.begin` says at which position the file begins now.
+//! A log has *positions*, in bytes since its first write. Bytes before the beginning of the file are in `NAME.log.1`,
+//! `NAME.log.2` and so on, newest first, or gone. `NAME.log.begin` has the position at which the file begins.
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | `keeper` | [`LogKeeper`]: the thread that keeps logs below their limit |
-//! | `rotation` | the beginning of one log becomes `NAME.log.1` |
-//! | `follower` | [`LogFollower`]: reads a log on from a position, also while it is rotated |
-//! | `positions` | where a log begins, and the lock under which that changes |
+//! | `keeper` | [`LogKeeper`]: thread that rotates logs at their limit |
+//! | `rotation` | moves the beginning of a log to `NAME.log.1` |
+//! | `follower` | [`LogFollower`]: reads a log from a position, across rotations |
+//! | `positions` | beginning of a log file, and the lock that protects it |
 
 mod follower;
 mod keeper;

@@ -1,5 +1,5 @@
-//! Where a log begins: `NAME.log.begin`, and the lock on the log under which that, the file and the kept ones change
-//! together.
+//! `NAME.log.begin`: position at which a log file begins. A lock on the log protects it together with the log and its
+//! rotated files.
 
 use gapless_agent::folder::Folder;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
@@ -9,23 +9,22 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Older files of a log at most, whatever the file in force says; more are another's, and are not looked at.
+/// Limit of rotated files of a log. Files with higher numbers belong to others and are ignored.
 pub const LOGS_KEPT_MAX: u32 = 100;
-/// How often a lock is tried: it is held for some microseconds, unless somebody means harm.
+/// Attempts to take the lock, which is held for some microseconds except by a malicious process.
 const TRIES: u32 = 100;
-/// Between two of them.
+/// Pause between attempts.
 const PAUSE: Duration = Duration::from_millis(1);
-/// Position at which a file begins at most: as long as a file can be.
+/// Highest valid beginning: the maximum length of a file.
 const POSITION_MAX: u64 = i64::MAX as u64;
-/// Digits of a position.
+/// Digits of a written position; constant, so that a write does not change the file's length.
 const DIGITS: usize = 20;
 
-/// `NAME.log.1` of `NAME.log`, and so on.
 pub(super) fn kept(log: &Path, number: u32) -> PathBuf {
     behind(log, &number.to_string())
 }
 
-/// A file beside a log.
+/// Name of a file next to a log, with a suffix.
 pub(super) fn behind(log: &Path, what: &str) -> PathBuf {
     let mut name = log.as_os_str().to_owned();
     name.push(".");
@@ -33,16 +32,16 @@ pub(super) fn behind(log: &Path, what: &str) -> PathBuf {
     name.into()
 }
 
-/// The files of one log. Its folder may belong to the user of the copy that writes it, who is not trusted.
+/// Files of one log. The directory may belong to the user of the instance, who is not trusted.
 #[derive(Debug)]
 pub(super) struct LogFiles {
     pub folder: Folder,
-    /// Without its folder.
+    /// File name only.
     pub name: PathBuf,
 }
 
 impl LogFiles {
-    /// `None` if there is no such folder.
+    /// `None` if the directory does not exist.
     pub fn of(log: &Path) -> io::Result<Option<Self>> {
         let (Some(folder), Some(name)) = (log.parent(), log.file_name()) else {
             return Err(io::Error::other("it has no name"));
@@ -54,13 +53,13 @@ impl LogFiles {
         }
     }
 
-    /// Opens the log itself; `None` if it is not there.
+    /// Opens the log; `None` if it does not exist.
     pub fn open(&self, flags: OFlags) -> io::Result<Option<File>> {
         self.folder.open_file(&self.name, flags)
     }
 
-    /// The position at which the file begins. Whatever stands there: a wrong one shows lines twice, or not. With the length of a file
-    /// it is still a position.
+    /// Position at which the file begins; 0 if it is unreadable or out of range. A wrong one only repeats or skips
+    /// lines. The limit ensures that adding the length of a file does not overflow.
     pub fn begin(&self) -> u64 {
         let mut text = String::new();
         if let Ok(Some(file)) = self.folder.open_file(behind(&self.name, "begin"), OFlags::RDONLY) {
@@ -69,13 +68,14 @@ impl LogFiles {
         text.trim().parse().ok().filter(|begin| *begin <= POSITION_MAX).unwrap_or(0)
     }
 
-    /// Writes the position at which the file begins. In one piece, over the one before: also on a full disk.
+    /// Writes the position at which the file begins. Overwrites the previous one with a single write, which works on a
+    /// full disk.
     pub fn write_begin(&self, position: u64) -> io::Result<()> {
         let log = self.open(OFlags::RDONLY)?.and_then(|log| log.metadata().ok());
         let mode = Mode::from_raw_mode(log.map_or(0o600, |log| log.mode() & 0o777));
         let name = behind(&self.name, "begin");
         let file = match self.folder.open_or_create_file(&name, OFlags::WRONLY, mode) {
-            // Something else stands there.
+            // Replaces a file of another kind or owner.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => self.folder.create_file(&name, mode),
             opened => opened,
         }?;
@@ -83,19 +83,19 @@ impl LogFiles {
     }
 }
 
-/// A log that is open, locked until it is dropped. Without its lock, where somebody does not let it go.
+/// Open log, locked until it is dropped; unlocked if another process does not release the lock.
 #[derive(Debug)]
 pub(super) struct LockedLog {
     pub file: File,
 }
 
 impl LockedLog {
-    /// Opens it for reading, and shares its lock; `None` if it is not there.
+    /// Opens the log for reading with a shared lock; `None` if it does not exist.
     pub fn shared(log: &LogFiles) -> io::Result<Option<Self>> {
         Self::open(log, OFlags::RDONLY, FlockOperation::NonBlockingLockShared)
     }
 
-    /// Opens it for changing, with the lock alone.
+    /// Opens the log for writing with an exclusive lock.
     pub fn exclusive(log: &LogFiles) -> io::Result<Option<Self>> {
         Self::open(log, OFlags::RDWR, FlockOperation::NonBlockingLockExclusive)
     }
@@ -105,14 +105,13 @@ impl LockedLog {
         for _ in 0..TRIES {
             match flock(&file, lock) {
                 Err(rustix::io::Errno::WOULDBLOCK) => std::thread::sleep(PAUSE),
-                // Where there are no locks it is as good as it can be.
+                // Continues without a lock if the file system has none.
                 _ => break,
             }
         }
         Ok(Some(Self { file }))
     }
 
-    /// Bytes in the file.
     pub fn length(&self) -> io::Result<u64> {
         self.file.metadata().map(|file| file.len())
     }

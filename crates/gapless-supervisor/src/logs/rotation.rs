@@ -1,12 +1,13 @@
-//! [`rotate`]: the beginning of a log becomes `NAME.log.1`.
+//! [`rotate`]: moves the beginning of a log to `NAME.log.1`.
 //!
-//! Where the file system can cut a file at its beginning (ext4, xfs: `FALLOC_FL_COLLAPSE_RANGE`) no line is lost: what was
-//! copied is cut away in one step, and what is appended meanwhile stands behind it. The cut is a multiple of the system's
-//! block, so a line may stand in both files, its beginning in the older one. Elsewhere (tmpfs, btrfs) the file is copied and
-//! then emptied: what is appended between the end of the copy and that, some microseconds, is lost, and what is printed much
-//! faster than it can be copied.
+//! On file systems with `FALLOC_FL_COLLAPSE_RANGE` (ext4, xfs) no line is lost. The copied part is cut away in one
+//! step, and appended lines stay after it. The cut is a multiple of the block size, so a line may be split between both
+//! files.
 //!
-//! Killed before the cut, a supervisor leaves lines in both files, never in none.
+//! On others (tmpfs, btrfs) the file is copied and then truncated. Lines that are appended in the microseconds between
+//! are lost, and so is output that is much faster than the copy.
+//!
+//! A supervisor that is killed before the cut leaves lines in both files, never in none.
 
 use super::positions::{LOGS_KEPT_MAX, LockedLog, LogFiles, behind, kept};
 use rustix::fs::{FallocateFlags, Mode, OFlags, fallocate};
@@ -16,14 +17,16 @@ use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
-/// What is copied at a time, bytes.
+/// Size of one copy operation, bytes.
 const PIECE_BYTES: usize = 256 << 10;
 
-/// Brings a log that is as long as `bytes_max`, or longer, below it. `kept_max` files of its past are kept, each no longer
-/// than that, or than twice that where the file was emptied; older lines go. Whether there was anything to do.
+/// Rotates a log whose length has reached `bytes_max`. Returns whether anything was done.
+///
+/// Keeps `kept_max` rotated files of up to `bytes_max` each, or twice that if the file had to be truncated. Older lines
+/// are removed.
 ///
 /// # Errors
-/// The system's; of a full disk only if no older file could make room. Then nothing is lost, and the log is as long as it was.
+/// I/O errors; a full disk only if no rotated file is left to remove. The log is unchanged then.
 pub(super) fn rotate(log: &Path, bytes_max: u64, kept_max: u32) -> io::Result<bool> {
     let Some(log) = &LogFiles::of(log)? else { return Ok(false) };
     let mut has_rotated = false;
@@ -35,19 +38,19 @@ pub(super) fn rotate(log: &Path, bytes_max: u64, kept_max: u32) -> io::Result<bo
         }
         let block = file.metadata()?.blksize().max(1);
         let whole = |bytes: u64| bytes - bytes % block;
-        // What would go anyway is not copied.
+        // Bytes beyond all limits are not copied.
         let most = bytes_max * (u64::from(kept_max) + 1);
         let surplus = if length > most { whole(length - most) } else { 0 };
-        // What is left must be something: the system cuts no file to nothing.
+        // The system does not collapse a whole file, so at least one byte stays.
         let cut = if surplus > 0 { surplus } else { whole(bytes_max.min(length - 1)) };
         let can_cut = cut > 0 && can_cut(log, block)?;
         match (can_cut, kept_max) {
-            // What is kept is older than that.
+            // The rotated files are older than the surplus.
             (true, _) if surplus > 0 || kept_max == 0 => cut_beginning(log, cut, || remove_from(log, 1))?,
             (true, _) => keep(log, &file, (0, cut), kept_max, |log| cut_beginning(log, cut, || shift(log, kept_max)))?,
             (false, 0) => empty(log, |_| remove_from(log, 1))?,
             (false, _) => {
-                // Of one that is far too long the end is kept, and nothing older, which would not stand before it.
+                // Of a much longer log only the end is kept, and no rotated files, which would not be contiguous.
                 let from = if length > 2 * bytes_max { length - bytes_max } else { 0 };
                 let most = from + 2 * bytes_max - length;
                 keep(log, &file, (from, length), kept_max, |log| {
@@ -65,11 +68,11 @@ pub(super) fn rotate(log: &Path, bytes_max: u64, kept_max: u32) -> io::Result<bo
     }
 }
 
-/// Whether the file system of a log can cut the beginning of a file away.
+/// Whether the file system can cut away the beginning of a file.
 fn can_cut(log: &LogFiles, block: u64) -> io::Result<bool> {
     let name = behind(&log.name, "cut");
     let probe = log.folder.create_file(&name, Mode::RUSR | Mode::WUSR);
-    // Another file would find the same.
+    // Probed on a separate file.
     let can = probe.and_then(|probe| {
         probe.set_len(2 * block)?;
         match fallocate(&probe, FallocateFlags::COLLAPSE_RANGE, 0, block) {
@@ -82,8 +85,8 @@ fn can_cut(log: &LogFiles, block: u64) -> io::Result<bool> {
     can
 }
 
-/// Copies a part of the log to the place of what will be `NAME.log.1`, then has `finish` done. On a full disk older files
-/// make room, the oldest first.
+/// Copies a part of the log to the future `NAME.log.1` and calls `finish`. On a full disk, removes rotated files,
+/// oldest first, and retries.
 fn keep(
     log: &LogFiles,
     file: &File,
@@ -111,7 +114,7 @@ fn is_full(error: &io::Error) -> bool {
     matches!(Errno::from_io_error(error), Some(Errno::NOSPC | Errno::DQUOT))
 }
 
-/// Where a position cannot be written because the disk is full, lines are shown twice rather than kept for ever.
+/// Ignores a full disk: an outdated position only repeats lines, while failing would keep the log from ever shrinking.
 fn unless_full(written: io::Result<()>) -> io::Result<()> {
     written.or_else(|error| if is_full(&error) { Ok(()) } else { Err(error) })
 }
@@ -133,21 +136,21 @@ fn copy(file: &File, log: &LogFiles, from: u64, to: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Takes the beginning away, with what belongs together: readers see all of it or nothing.
+/// Cuts away the beginning after calling `beside`, under the exclusive lock, so that readers see all changes or none.
 fn cut_beginning(log: &LogFiles, cut: u64, beside: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
     let Some(locked) = LockedLog::exclusive(log)? else { return Ok(()) };
     beside()?;
     let begin = log.begin();
-    // First: who is killed here has lines read twice, and not skipped.
+    // Written before the cut: a crash in between repeats lines instead of skipping them.
     unless_full(log.write_begin(begin + cut))?;
     fallocate(&locked.file, FallocateFlags::COLLAPSE_RANGE, 0, cut).map_err(|errno| {
-        // It is where it was.
+        // The cut failed, so restore the position.
         let _ = log.write_begin(begin);
         errno.into()
     })
 }
 
-/// Empties the log, with what belongs together.
+/// Truncates the log after calling `beside`, under the exclusive lock.
 fn empty(log: &LogFiles, beside: impl FnOnce(&File) -> io::Result<()>) -> io::Result<()> {
     let Some(locked) = LockedLog::exclusive(log)? else { return Ok(()) };
     beside(&locked.file)?;
@@ -155,7 +158,7 @@ fn empty(log: &LogFiles, beside: impl FnOnce(&File) -> io::Result<()>) -> io::Re
     locked.file.set_len(0)
 }
 
-/// Appends to `1.new` what stands behind `at`, at most so many bytes: what is written without end is not waited for.
+/// Appends the log's bytes after `at` to `1.new`, at most `most`, so that endless output cannot delay it.
 fn append(file: &File, log: &LogFiles, (mut at, most): (u64, u64)) -> io::Result<()> {
     let target = log.folder.open_file(behind(&log.name, "1.new"), OFlags::WRONLY | OFlags::APPEND)?;
     let mut target = target.ok_or(io::ErrorKind::NotFound)?;
@@ -173,7 +176,7 @@ fn append(file: &File, log: &LogFiles, (mut at, most): (u64, u64)) -> io::Result
     Ok(())
 }
 
-/// `1.new` becomes `1`, `1` becomes `2`, and so on; more than `kept_max` go.
+/// Renames `1.new` to `1`, `1` to `2` and so on; removes those beyond `kept_max`.
 fn shift(log: &LogFiles, kept_max: u32) -> io::Result<()> {
     remove_from(log, kept_max)?;
     for number in (1..kept_max).rev() {
@@ -182,7 +185,7 @@ fn shift(log: &LogFiles, kept_max: u32) -> io::Result<()> {
     log.folder.rename(behind(&log.name, "1.new"), kept(&log.name, 1)).map(drop)
 }
 
-/// Removes what is kept from this number on, also of a time in which more was.
+/// Removes rotated files from this number on, also those of an earlier, higher `kept_max`.
 fn remove_from(log: &LogFiles, number: u32) -> io::Result<()> {
     for number in number..=LOGS_KEPT_MAX {
         if !log.folder.remove(kept(&log.name, number))? {
@@ -208,13 +211,13 @@ mod tests {
         std::fs::read_to_string(path).unwrap_or_default()
     }
 
-    /// What is kept of a log, the oldest first.
+    /// Whole log, oldest rotated file first.
     fn whole(path: &Path, kept_max: u32) -> String {
         let kept: String = (1..=kept_max).rev().map(|number| text(&kept(path, number))).collect();
         kept + &text(path)
     }
 
-    /// On the file system of temporary folders, and on one that cannot cut.
+    /// Runs a test on the file system of temporary directories, and on one without collapse.
     fn on_both(test: impl Fn(&Path)) {
         let folder = tempfile::tempdir().unwrap();
         test(folder.path());
@@ -224,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_stays_below_its_limit_and_is_continued_without_a_gap() {
+    fn rotation_leaves_no_gap() {
         on_both(|folder| {
             let (path, mut file) = log(folder);
             let mut all = String::new();
@@ -253,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn of_one_that_is_far_too_long_the_end_is_kept() {
+    fn much_too_long_log_keeps_its_end() {
         on_both(|folder| {
             let (path, mut file) = log(folder);
             let all: String = (0..20_000).map(|number| format!("{number}\n")).collect();
@@ -263,7 +266,7 @@ mod tests {
             assert!(!rotate(&path, 8192, 1).unwrap(), "nothing is left to do");
             let kept_text = whole(&path, 1);
             assert!(all.ends_with(&kept_text) && (8192..=2 * 8192).contains(&kept_text.len()), "{}", kept_text.len());
-            // A follower says how much it has not seen.
+            // The follower reports the skipped bytes.
             let piece = follower.read(1 << 20).unwrap();
             assert_eq!(piece.skipped + kept_text.len() as u64, all.len() as u64);
             assert!(kept_text.starts_with(&String::from_utf8(piece.bytes).unwrap()));
@@ -271,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn without_kept_files_what_is_too_much_goes() {
+    fn surplus_goes_without_rotated_files() {
         on_both(|folder| {
             let (path, mut file) = log(folder);
             std::fs::write(kept(&path, 1), "of a time in which one was kept").unwrap();
@@ -287,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn on_a_full_disk_older_lines_make_room_and_without_any_it_says_so() {
+    fn full_disk_drops_the_oldest_lines() {
         let Some(disk) = gapless_testkit::folder::SmallDisk::new(120) else { return };
         let (path, mut file) = log(&disk.path);
         file.write_all(&[b'a'; 40_000]).unwrap();
@@ -296,7 +299,7 @@ mod tests {
         file.write_all(&[b'b'; 50_000]).unwrap();
         rotate(&path, 30_000, 2).unwrap();
         assert_eq!(std::fs::read(kept(&path, 1)).unwrap(), [b'b'; 50_000]);
-        assert!(!kept(&path, 2).exists(), "the older one went for it");
+        assert!(!kept(&path, 2).exists(), "the oldest file made room");
         while file.write_all(&[b'c'; 1000]).is_ok() {}
         std::fs::remove_file(kept(&path, 1)).unwrap();
         while file.write_all(&[b'c'; 1000]).is_ok() {}
