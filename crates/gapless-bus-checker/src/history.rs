@@ -1,4 +1,4 @@
-//! [`History`]: the transactions of a journal, and what must hold of any.
+//! [`History`]: transactions of a journal, and their invariants.
 
 use crate::transaction::{Answer, Decision, Event, Identity, Transaction};
 use gapless_journal::JournalReader;
@@ -7,29 +7,29 @@ use gapless_wire::{Frame, Kind};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The outcome of an answer that has events.
+/// Outcome code of an accepted command.
 const ACCEPTED: u8 = 0;
 
-/// An aggregate: the key of its type, and its identifier.
+/// Key of the type and identifier of an aggregate.
 pub type Aggregate = (u32, Vec<u8>);
 
-/// The transactions of a journal, in their order.
+/// Transactions of a journal, in order.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     transactions: Vec<Transaction>,
-    /// The last sequence that was read; 0 before the first.
+    /// Last sequence read; 0 before the first.
     last_sequence: u64,
     last_time_ns: u64,
-    /// The transaction that is being read, and its head.
+    /// Payload of the transaction being read, and the sequence and time of its first frame.
     bytes: Vec<u8>,
     begun: Option<(u64, u64)>,
 }
 
 impl History {
-    /// Reads a whole journal that nobody writes now. What a death has left of a transaction at its end is passed over.
+    /// Reads a complete journal, which must have no writer. An incomplete transaction at its end is ignored.
     ///
     /// # Errors
-    /// What is wrong with the journal, or with the bytes of a transaction.
+    /// The journal or the bytes of a transaction are invalid.
     pub fn read(journal: &Path) -> Result<Self, String> {
         let reader = JournalReader::open(journal).map_err(|error| error.to_string())?;
         let first = reader.first_sequence();
@@ -41,10 +41,10 @@ impl History {
         Ok(history)
     }
 
-    /// The next frame of the stream.
+    /// Appends the next frame.
     ///
     /// # Errors
-    /// It is not the next, or ends a transaction that is none.
+    /// The frame is not the next one, or completes an invalid transaction.
     pub fn take(&mut self, frame: &Frame<'_>) -> Result<(), String> {
         let (sequence, time_ns) = (frame.sequence(), frame.timestamp_ns());
         if sequence != self.last_sequence + 1 || time_ns <= self.last_time_ns {
@@ -87,20 +87,19 @@ impl History {
         Ok(())
     }
 
-    /// All of them.
     #[must_use]
     pub fn transactions(&self) -> &[Transaction] {
         &self.transactions
     }
 
-    /// The transaction whose first frame has that sequence number.
+    /// Transaction whose first frame has this sequence.
     #[must_use]
     pub fn at(&self, sequence: u64) -> Option<&Transaction> {
         let found = self.transactions.binary_search_by_key(&sequence, |transaction| transaction.sequence);
         found.ok().map(|at| &self.transactions[at])
     }
 
-    /// The events of each aggregate, in their order.
+    /// Events of each aggregate, in order.
     #[must_use]
     pub fn aggregates(&self) -> BTreeMap<Aggregate, Vec<&Event>> {
         let mut aggregates = BTreeMap::<_, Vec<_>>::new();
@@ -112,14 +111,16 @@ impl History {
         aggregates
     }
 
-    /// What must hold of any: each number of a session is there once, in their order; an answer says how many events there are and where they
-    /// stand; who was not accepted has none; an aggregate's version is the number of its events; no identifier is there twice; the answer of
-    /// a command that came again is the one that it had before.
+    /// Checks the invariants of any history:
     ///
-    /// `identifiers_max`: so many identifiers are remembered.
+    /// - session numbers are unique and increasing,
+    /// - an answer states the number and position of its events, and only accepted commands have events,
+    /// - the version of an aggregate is the number of its events,
+    /// - identifiers are unique among the last `identifiers_max`,
+    /// - a repeated command gets its first answer again.
     ///
     /// # Errors
-    /// What does not hold, in words.
+    /// The violated invariant, in words.
     pub fn check(&self, identifiers_max: usize) -> Result<(), String> {
         let mut numbers = BTreeMap::new();
         let mut versions = BTreeMap::<(u32, &[u8]), u64>::new();
@@ -168,7 +169,7 @@ impl History {
         Ok(())
     }
 
-    /// The answer is the one of an earlier command, which has had its effect.
+    /// Checks that the answer repeats that of an earlier command, without an effect of its own.
     fn is_repeated(&self, transaction: &Transaction, answer: &Answer) -> Result<(), String> {
         let sequence = transaction.sequence;
         if !transaction.events().is_empty() || transaction.identity().is_some() {
@@ -188,7 +189,6 @@ impl History {
 }
 
 impl Transaction {
-    /// Its events.
     #[must_use]
     pub fn events(&self) -> &[Event] {
         match &self.decision {
@@ -197,7 +197,7 @@ impl Transaction {
         }
     }
 
-    /// The identifier that its command was given, if it was new.
+    /// Identifier of its command; `None` for a repeat.
     #[must_use]
     pub const fn identity(&self) -> Option<Identity> {
         match &self.decision {
@@ -206,7 +206,7 @@ impl Transaction {
         }
     }
 
-    /// The value of a header of its command: u16 length, name, u32 length, value for each.
+    /// Value of a header of its command. Layout of each: u16 length, name, u32 length, value.
     #[must_use]
     pub fn header(&self, wanted: &str) -> Option<&[u8]> {
         let Decision::Answered { metadata, .. } = &self.decision else { return None };
@@ -235,7 +235,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// One event of the aggregate 1, and its version behind it.
+    /// Transaction with one event of aggregate 1, at this version.
     pub(crate) fn accepted(sequence: u64, aggregate_version: u64) -> Transaction {
         let event = Event { event: 2, version: 1, aggregate: 1, id: vec![9], tags: Vec::new(), payload: Vec::new() };
         let answer = Answer { outcome: ACCEPTED, sequence, aggregate_version, events: 1, rest: Vec::new() };
@@ -260,7 +260,7 @@ pub(crate) mod tests {
         transaction
     }
 
-    /// The same, with something else in its answer, identity or events.
+    /// Changes answer, identity or events of a transaction.
     fn changed(
         mut transaction: Transaction,
         change: impl FnOnce(&mut Answer, &mut Option<Identity>, &mut Vec<Event>),
@@ -274,7 +274,7 @@ pub(crate) mod tests {
         changed(transaction, |_, identity, _| *identity = Some(Identity { identifier, hash: 3 }))
     }
 
-    /// The answer that `sequence` was given.
+    /// A command at `sequence` that repeats the answer of `of`.
     fn repeat(sequence: u64, of: u64) -> Transaction {
         changed(accepted(sequence, 1), |answer, _, events| {
             answer.sequence = of;
@@ -283,7 +283,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_history_that_is_one_is_taken() {
+    fn valid_history_passes() {
         let history = History::of(vec![identified(accepted(3, 1), 8), refused(5), repeat(6, 3), accepted(7, 2)]);
         assert_eq!(history.check(10), Ok(()));
         assert_eq!(history.aggregates()[&(1, vec![9])].len(), 2);
@@ -293,7 +293,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_found() {
+    fn violations_are_found() {
         let number = |number| Transaction { number, ..refused(9) };
         for (transactions, expected) in [
             (vec![accepted(3, 1), accepted(5, 3)], "is said to be version 3, and is 2"),

@@ -1,11 +1,11 @@
-//! What callers of a command bus were told, compared with what its journal says. For tests: it shares no code with the bus, decodes transactions by
-//! their documented layout, and reads nothing but the journal.
+//! Compares outcomes reported to callers of a command bus with its journal. For tests: shares no code with the bus,
+//! decodes transactions by their documented layout, and reads only the journal.
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`told`] | [`Told`]: what callers were told, held against a history |
-//! | [`history`] | [`History`]: the transactions of a journal, and what must hold of any |
-//! | [`transaction`] | [`Transaction`]: the bytes of one |
+//! | [`told`] | [`Told`]: outcomes reported to callers, checked against a history |
+//! | [`history`] | [`History`]: transactions of a journal, and their invariants |
+//! | [`transaction`] | [`Transaction`]: layout of one transaction |
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test fails by panicking"))]

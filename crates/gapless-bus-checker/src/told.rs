@@ -1,66 +1,65 @@
-//! [`Told`]: what callers were told of their commands, held against a history.
+//! [`Told`]: outcomes reported to callers, checked against a history.
 
 use crate::history::History;
 use crate::transaction::{Decision, Transaction};
 use std::collections::BTreeMap;
 
-/// The header by which a command is found in the stream: each has another label, in 8 bytes, the lowest first.
+/// Header that identifies a command in the stream: a unique label of 8 bytes, little-endian.
 pub const LABEL: &str = "label";
 
-/// What has become of a command, as its caller was told.
+/// Outcome of a command, as reported to its caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Nothing yet, or that nobody knows.
+    /// Not reported yet, or unknown.
     Unknown,
-    /// It was accepted.
     Accepted {
-        /// Of its first event.
+        /// Sequence of its first event.
         sequence: u64,
-        /// Its events.
+        /// Number of its events.
         events: u32,
-        /// Of the aggregate behind it; 0 of a handler's command.
+        /// Version of the aggregate after it; 0 for a command of a handler.
         version: u64,
     },
-    /// In whatever way, it had no effect.
+    /// Rejected in any way, without an effect.
     Refused,
 }
 
-/// What callers were told of their commands.
+/// Outcomes reported to callers.
 #[derive(Clone, Debug, Default)]
 pub struct Told {
     commands: BTreeMap<u64, (Outcome, Option<u128>)>,
 }
 
-/// What was compared.
+/// Results of a comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Commands that callers were told to be accepted.
+    /// Commands reported as accepted.
     pub accepted: usize,
-    /// That they were told to be refused.
+    /// Commands reported as refused.
     pub refused: usize,
-    /// Of which they know nothing, and which have had an effect.
+    /// Commands with unknown outcome that have had an effect.
     pub done_unknown: usize,
-    /// Of which they know nothing, and which have had none.
+    /// Commands with unknown outcome that have had no effect.
     pub undone_unknown: usize,
 }
 
 impl Told {
-    /// A command with that label is about to be sent, and under that identifier.
+    /// Records that a command with this label and identifier is about to be sent.
     ///
     /// # Panics
-    /// If there was one with that label.
+    /// If the label is in use.
     pub fn sends(&mut self, label: u64, identifier: Option<u128>) {
         let before = self.commands.insert(label, (Outcome::Unknown, identifier));
         assert!(before.is_none(), "there are two commands with the label {label}");
     }
 
-    /// Its caller is told this.
+    /// Records the outcome reported to the caller.
     ///
     /// # Errors
-    /// Its caller was told something else before.
+    /// Another outcome was reported before.
     ///
     /// # Panics
-    /// If no command has that label.
+    /// If no command has this label.
     pub fn told(&mut self, label: u64, outcome: Outcome) -> Result<(), String> {
         let (known, _) = self.commands.get_mut(&label).expect("a label of a command that was sent");
         if *known != Outcome::Unknown && *known != outcome {
@@ -70,22 +69,22 @@ impl Told {
         Ok(())
     }
 
-    /// How many commands there are.
+    /// Number of commands.
     #[must_use]
     pub fn len(&self) -> usize {
         self.commands.len()
     }
 
-    /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.commands.is_empty()
     }
 
-    /// No accepted command is lost, none is doubled, and who was refused has had no effect. What else is in the history somebody has sent.
+    /// Checks that no accepted command is lost, none is duplicated, refused ones have had no effect, and the history
+    /// has no other commands.
     ///
     /// # Errors
-    /// What is not so, in words.
+    /// The violated invariant, in words.
     pub fn check(&self, history: &History) -> Result<Counts, String> {
         let mut done = BTreeMap::<u64, &Transaction>::new();
         for transaction in history.transactions() {
@@ -115,7 +114,7 @@ impl Told {
         let mut counts = Counts::default();
         for (label, (outcome, _)) in &self.commands {
             let found = match outcome {
-                // Without events and identifier it has no label there.
+                // Without events and identifier the transaction has no label.
                 Outcome::Accepted { sequence, events: 0, .. } => {
                     history.at(*sequence).filter(|transaction| is_accepted(transaction))
                 }
@@ -149,7 +148,7 @@ impl Told {
     }
 }
 
-/// Its command was accepted, and this is no repeat of its answer.
+/// Whether its command was accepted, and it is not a repeat of an earlier answer.
 fn is_accepted(transaction: &Transaction) -> bool {
     match &transaction.decision {
         Decision::Answered { answer, .. } => answer.outcome == 0 && answer.sequence == transaction.sequence,
@@ -172,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_callers_were_told_is_in_the_history() {
+    fn reported_outcomes_match() {
         let done = History::of(vec![labelled(accepted(5, 1), 7)]);
         let nothing = History::of(vec![refused(5)]);
         assert_eq!(told(TOLD).check(&done).unwrap().accepted, 1);
@@ -182,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lost_doubled_or_made_up_is_found() {
+    fn lost_and_duplicate_commands_fail() {
         let done = History::of(vec![labelled(accepted(5, 1), 7)]);
         let twice = History::of(vec![labelled(accepted(5, 1), 7), labelled(accepted(6, 2), 7)]);
         let elsewhere = History::of(vec![labelled(accepted(6, 1), 7)]);

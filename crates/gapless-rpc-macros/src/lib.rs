@@ -1,15 +1,16 @@
-//! What calls and the command bus derive: messages from serde types, routes from functions. Used through `gapless-rpc`, `gapless-cqrs` or the face,
-//! where the documentation of its macros is.
+//! Macros for calls and the command bus: messages from serde types, routes from functions. Used through `gapless-rpc`,
+//! `gapless-cqrs` or the face, which document them.
 //!
 //! | module | what lives there |
 //! |---|---|
 //! | `message` | `#[derive(Message)]` |
 //! | `route` | `#[route]` |
-//! | `serde_attributes` | what serde is told about a type, as far as it changes the bytes |
+//! | `serde_attributes` | attributes of serde that change the encoding |
 //!
-//! Each macro is there for each crate that gives it out, because it writes paths and an application may depend on any of them: `Message` and
-//! `route` name `::gapless_rpc`, `CommandMessage` names `::gapless_cqrs`; `FaceMessage`, `face_route` and `FaceCommandMessage`, which the
-//! face gives out under the names of the others, name `::gapless::rpc` and `::gapless::cqrs`. Who has renamed the crate says `crate = path`.
+//! Each macro exists once for each crate that exports it, because the generated code contains paths and an application
+//! may depend on any of these crates. `Message` and `route` use `::gapless_rpc`, `CommandMessage` uses
+//! `::gapless_cqrs`. `FaceMessage`, `face_route` and `FaceCommandMessage`, which the face exports under the names of
+//! the others, use `::gapless::rpc` and `::gapless::cqrs`. For a renamed crate there is the option `crate = path`.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test fails by panicking"))]
@@ -27,61 +28,62 @@ use proc_macro2::TokenStream as Tokens;
 ///
 /// | attribute | default | meaning |
 /// |---|---|---|
-/// | `name = "…"` | the type's own name | its name for the other side and in errors: say the old one when the type is renamed |
-/// | `version = n` | 1 | from 1. A version that adds nothing (`since`) is another message: old and new refuse each other |
-/// | `shape = "…"` | made of the fields | the shape is this text; for types that serde writes by `from`, `into` or `try_from` |
-/// | `crate = path` | `::gapless_rpc`; `::gapless::rpc` for the derive of the face | the module that has `message`, where the application has renamed the crate or gives it out again |
+/// | `name = "…"` | name of the type | name for the peer and in errors; keep the old one when the type is renamed |
+/// | `version = n` | 1 | from 1. A version without additions (`since`) is another message: old and new refuse each other |
+/// | `shape = "…"` | derived from the fields | explicit shape, for types that serde encodes by `from`, `into` or `try_from` |
+/// | `crate = path` | `::gapless_rpc`; `::gapless::rpc` for the derive of the face | module that contains `message`, if the application has renamed or re-exported the crate |
 ///
 /// On a field or variant:
 ///
 /// | attribute | meaning |
 /// |---|---|
-/// | `since = n` | it came with version n; everything behind it did so, too. A field needs `#[serde(default)]` |
-/// | `shape = "…"` | its shape is this text, for types whose shape is not known; change the text when the type changes |
+/// | `since = n` | added with version n, like everything after it. A field needs `#[serde(default)]` |
+/// | `shape = "…"` | explicit shape, for types without a known shape; change the text when the type changes |
 ///
-/// Programs of all versions in which something was added by `since` understand each other, whichever side is new. A field that one side
-/// lacks is its default at the other. A variant that one side lacks is not sent: the call ends with `CallError::BadMessage`, which
-/// names it; in a reply the handler has run by then.
+/// Programs of all versions that differ by `since` understand each other, in both directions. A field that the sender
+/// lacks gets its default. A variant that the receiver lacks is not sent: the call ends with `CallError::BadMessage`,
+/// which names it. In a reply, the handler has run by then.
 ///
-/// What serde can do and postcard cannot (`flatten`, `untagged`, `tag`, `skip_serializing_if` …) is an error.
+/// Features of serde that postcard does not support (`flatten`, `untagged`, `tag`, `skip_serializing_if` …) are errors.
 #[proc_macro_derive(Message, attributes(message))]
 pub fn derive_message(input: TokenStream) -> TokenStream {
     finish(message::derive(input.into(), "::gapless_rpc"))
 }
 
-/// As `Message`, for applications that depend on the crate `gapless`: its code names `::gapless::rpc`.
+/// Same as `Message`, for applications that depend on the crate `gapless`: generated code uses `::gapless::rpc`.
 #[proc_macro_derive(FaceMessage, attributes(message))]
 pub fn derive_face_message(input: TokenStream) -> TokenStream {
     finish(message::derive(input.into(), "::gapless::rpc"))
 }
 
-/// As `Message`, for applications that depend on the crate `gapless-cqrs`: its code names `::gapless_cqrs`.
+/// Same as `Message`, for applications that depend on the crate `gapless-cqrs`: generated code uses `::gapless_cqrs`.
 #[proc_macro_derive(CommandMessage, attributes(message))]
 pub fn derive_command_message(input: TokenStream) -> TokenStream {
     finish(message::derive(input.into(), "::gapless_cqrs"))
 }
 
-/// As `CommandMessage`, for applications that depend on the crate `gapless`: its code names `::gapless::cqrs`.
+/// Same as `CommandMessage`, for applications that depend on the crate `gapless`: generated code uses
+/// `::gapless::cqrs`.
 #[proc_macro_derive(FaceCommandMessage, attributes(message))]
 pub fn derive_face_command_message(input: TokenStream) -> TokenStream {
     finish(message::derive(input.into(), "::gapless::cqrs"))
 }
 
-/// Makes a route and its typed client of a function.
+/// Generates a route and its typed client from a function.
 ///
-/// The function stays as it is: `fn` or `async fn`, with the request as its first parameter and, if it wants it, the call's context as
-/// its second (`&CallContext` or `CallContext`), returning the reply, or a `Result` of it whose error becomes a `Rejection`. Beside it
-/// stands a type of the same name (a function and a type do not get into each other's way) with
+/// The function itself is unchanged. It is a `fn` or an `async fn`. Parameters are the request and, optionally, the
+/// context of the call (`&CallContext` or `CallContext`). It returns the reply, or a `Result` with it, whose error
+/// becomes a `Rejection`. The macro adds a type of the same name, which does not conflict with the function, with
 ///
-/// - `add::NAME`: the route's name, that of the function or `#[route("calculator/add")]`,
-/// - `add::serve(&domain)`: serves it with the domain's defaults,
-/// - `add::serve_by(builder)`: serves it with a `RouteBuilder` that has options, also under another name,
-/// - `add::caller(&domain)`: its client, a `Caller` of the function's types.
+/// - `add::NAME`: name of the route: that of the function, or the one in `#[route("calculator/add")]`,
+/// - `add::serve(&domain)`: serves it with the defaults of the domain,
+/// - `add::serve_by(builder)`: serves it with the options of a `RouteBuilder`, also under another name,
+/// - `add::caller(&domain)`: creates its client, a `Caller` with the types of the function.
 ///
-/// Its code names `::gapless_rpc`, or `::gapless::rpc` if it comes from the crate `gapless`. Where that has another name:
-/// `#[route(crate = path)]`, also `#[route(name = "calculator/add", crate = path)]`.
+/// Generated code uses `::gapless_rpc`, or `::gapless::rpc` if the macro comes from the crate `gapless`. For a renamed
+/// crate: `#[route(crate = path)]` or `#[route(name = "calculator/add", crate = path)]`.
 ///
-/// The code stands on this interface of the crate:
+/// Generated code relies on this interface of the crate:
 ///
 /// ```text
 /// Domain::serve(&self, name: &str) -> RouteBuilder
@@ -96,7 +98,7 @@ pub fn route(options: TokenStream, item: TokenStream) -> TokenStream {
     route_of(options, item, "::gapless_rpc")
 }
 
-/// As `route`, for applications that depend on the crate `gapless`: its code names `::gapless::rpc`.
+/// Same as `route`, for applications that depend on the crate `gapless`: generated code uses `::gapless::rpc`.
 #[proc_macro_attribute]
 pub fn face_route(options: TokenStream, item: TokenStream) -> TokenStream {
     route_of(options, item, "::gapless::rpc")
@@ -104,7 +106,7 @@ pub fn face_route(options: TokenStream, item: TokenStream) -> TokenStream {
 
 fn route_of(options: TokenStream, item: TokenStream, crate_path: &str) -> TokenStream {
     let item = Tokens::from(item);
-    // The function stays in any case, so that its users have no errors of their own.
+    // The function is emitted even after an error, so that its callers compile without further errors.
     let beside = route::expand(options.into(), item.clone(), crate_path).unwrap_or_else(syn::Error::into_compile_error);
     [item, beside].into_iter().collect::<Tokens>().into()
 }

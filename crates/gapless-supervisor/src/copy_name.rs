@@ -1,14 +1,14 @@
-//! [`CopyName`]: a process of the file and the number of one of its copies, as `calculator.1`.
+//! [`CopyName`]: name of a process and number of an instance, as `calculator.1`.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// The longest name of a process, in bytes.
+/// Longest name of a process, bytes.
 const NAME_BYTES_MAX: usize = 64;
 
-/// A process of the file and the number of one of its copies, from 1. As text `calculator.1`, which is the name of a
-/// directory, too.
+/// Name of a process and number of an instance, from 1. Displayed as `calculator.1`, which is also a valid directory
+/// name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct CopyName {
@@ -16,7 +16,7 @@ pub struct CopyName {
     number: u32,
 }
 
-/// A text that names no copy.
+/// A text that is not the name of an instance.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} names no copy: expected the name of a process (letters, digits, `-`, `_`, at most {NAME_BYTES_MAX}), a point \
@@ -25,11 +25,11 @@ pub struct CopyName {
 pub struct CopyNameError(String);
 
 impl CopyName {
-    /// The copy of that number.
+    /// Creates the name of an instance.
     ///
     /// # Errors
-    /// A name that is empty, longer than 64 bytes or has other characters than ASCII letters, digits, `-` and `_`; the
-    /// number 0.
+    /// The process name is empty, longer than 64 bytes or has characters other than ASCII letters, digits, `-` and `_`;
+    /// or the number is 0.
     pub fn new(process: &str, number: u32) -> Result<Self, CopyNameError> {
         let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
         let is_name = (1..=NAME_BYTES_MAX).contains(&process.len()) && process.bytes().all(is_allowed);
@@ -40,13 +40,12 @@ impl CopyName {
         }
     }
 
-    /// The name of its process.
     #[must_use]
     pub fn process(&self) -> &str {
         &self.process
     }
 
-    /// Its number, from 1.
+    /// Number of the instance, from 1.
     #[must_use]
     pub const fn number(&self) -> u32 {
         self.number
@@ -65,7 +64,7 @@ impl FromStr for CopyName {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let refused = || CopyNameError(text.to_owned());
         let (process, number) = text.rsplit_once('.').ok_or_else(refused)?;
-        // One text for one copy: no sign, no leading zero.
+        // The text is unique for each instance: no sign, no leading zero.
         let parsed: u32 = number.parse().map_err(|_| refused())?;
         if parsed.to_string() != number {
             return Err(refused());
@@ -93,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_read_as_it_is_written_and_nothing_else_is_one() {
+    fn names_round_trip_and_others_fail() {
         for text in ["calculator.1", "order-entry_2.12"] {
             assert_eq!(text.parse::<CopyName>().unwrap().to_string(), text);
         }

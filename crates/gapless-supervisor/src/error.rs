@@ -1,4 +1,4 @@
-//! [`SupervisorError`]: what fails around the state directory and the guardian.
+//! [`SupervisorError`]: error type of this crate.
 
 use gapless_agent::proc_folder;
 use gapless_agent::shortage::is_shortage_errno;
@@ -7,88 +7,83 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// What fails around the state directory and the guardian.
+/// Error of this crate.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SupervisorError {
-    /// The system refuses something.
+    /// A system call or I/O operation failed.
     #[error("{what}: {source}")]
     System {
-        /// What was tried, with its file.
+        /// Attempted action, with its file.
         what: String,
-        /// Why it failed.
         source: io::Error,
     },
-    /// A file of the state directory is not what it should be.
+    /// A file of the state directory is invalid.
     #[error("{}: {reason}", path.display())]
     Damaged {
-        /// The file.
         path: PathBuf,
-        /// What was expected, and what was found.
+        /// The expected and the found content.
         reason: String,
     },
-    /// The guardian does not answer, or not what is expected.
+    /// No answer or an unexpected answer of the guardian.
     #[error("the guardian of {}: {reason}", directory.display())]
     Guardian {
-        /// Its state directory.
         directory: PathBuf,
-        /// What was waited for, and what came.
+        /// The expected and the received answer.
         reason: String,
     },
-    /// The supervisor does not answer, or not what is expected.
+    /// No answer or an unexpected answer of the supervisor.
     #[error("the supervisor of {}: {reason}", directory.display())]
     Supervisor {
-        /// Its state directory.
         directory: PathBuf,
-        /// What was waited for, and what came.
+        /// The expected and the received answer.
         reason: String,
     },
-    /// The supervisor runs and does not answer.
+    /// A running supervisor does not answer.
     #[error("the supervisor of {} does not answer within {} s{more}", directory.display(), within.as_secs_f32())]
     Silent {
-        /// Its state directory.
         directory: PathBuf,
-        /// How long it was waited for.
+        /// Timeout.
         within: Duration,
-        /// What that means, and which of it and its guardian stand still; each behind a semicolon.
+        /// Consequence, and stopped processes, each after a semicolon.
         more: String,
     },
-    /// What was asked for is refused.
+    /// The request is refused.
     #[error("{0}")]
     Refused(String),
 }
 
-/// Checks that the numbers of processes here are those of `/proc`, by which it is known who runs.
+/// Checks that `/proc` shows the PID namespace of this process; liveness checks rely on it.
 pub fn check_proc() -> Result<(), SupervisorError> {
     proc_folder::check().map_err(SupervisorError::io("looking at processes"))
 }
 
 impl SupervisorError {
-    /// The error of a call of the system, behind what was tried.
+    /// Error of a system call, with the attempted action.
     pub fn system(what: impl Into<String>) -> impl FnOnce(Errno) -> Self {
         let what = what.into();
         move |errno| Self::System { what, source: errno.into() }
     }
 
-    /// As [`system`](Self::system), of the standard library's calls.
+    /// Same as [`system`](Self::system), for errors of the standard library.
     pub fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let what = what.into();
         move |source| Self::System { what, source }
     }
 
-    /// A file that is not what it should be.
+    /// Error of an invalid file.
     pub fn damaged(path: &Path, reason: impl Into<String>) -> Self {
         Self::Damaged { path: path.to_owned(), reason: reason.into() }
     }
 
-    /// Whether the machine lacks something: room, memory, descriptors. It may have it again later.
+    /// Whether the machine lacks space, memory or descriptors, which may pass.
     #[must_use]
     pub fn is_shortage(&self) -> bool {
-        // A fork says AGAIN where there are too many processes.
+        // `fork` fails with EAGAIN at the limit of processes.
         self.errno().is_some_and(|errno| errno == Errno::AGAIN || is_shortage_errno(errno))
     }
 
-    /// The kind of the system's refusal, if that is what it was.
+    /// Error number, for I/O errors.
     #[must_use]
     pub fn errno(&self) -> Option<Errno> {
         match self {
@@ -98,7 +93,7 @@ impl SupervisorError {
     }
 }
 
-/// Whether a call has failed for what this process or its machine lacks, descriptors or memory, whatever it was about.
+/// Whether a call has failed because this process or machine lacks descriptors or memory, regardless of its object.
 pub fn is_shortage_here(errno: Errno) -> bool {
     [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::NOBUFS].contains(&errno)
 }

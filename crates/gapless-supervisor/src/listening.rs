@@ -1,4 +1,4 @@
-//! [`OpenSocket`]: the sockets of the state directory, as whoever listens makes them.
+//! [`OpenSocket`]: listening sockets of the state directory.
 
 use crate::error::SupervisorError;
 use crate::state_directory::{Socket, StateDirectory};
@@ -10,24 +10,24 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use std::path::Path;
 
-/// Connections that may wait to be taken.
+/// Limit of connections that wait to be accepted.
 const BACKLOG: i32 = 64;
 
-/// A socket at which this process can be reached by its file.
+/// A socket that is reachable by its file.
 #[derive(Debug)]
 pub struct OpenSocket {
     fd: OwnedFd,
     socket: Socket,
-    /// Device and number of its file.
+    /// Device and inode of its file.
     file: (u64, u64),
 }
 
 impl OpenSocket {
-    /// A socket in the place of the one that a process before has left. Under another name until it listens, so that who is
-    /// refused there knows that the one before is dead.
+    /// Opens a socket in place of a predecessor's. It is renamed once it listens, so that a refused connection always
+    /// means that the listener is dead.
     ///
     /// # Errors
-    /// The system's.
+    /// I/O errors.
     pub fn open(
         directory: &StateDirectory,
         socket: Socket,
@@ -45,7 +45,7 @@ impl OpenSocket {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let opened = rustix::net::socket_with(AddressFamily::UNIX, kind, flags, None).map_err(failed())?;
         if kind == SocketType::DGRAM {
-            // Before anybody can send: who does is told by the kernel, whenever it is read.
+            // Set before any sender can connect, so that all messages carry credentials.
             let is_set = setsockopt(&opened, sockopt::PassCred, &true);
             is_set.map_err(|errno| failed()(Errno::from_raw_os_error(errno as i32)))?;
         }
@@ -59,7 +59,7 @@ impl OpenSocket {
         Ok(Self { fd: opened, socket, file })
     }
 
-    /// Whether its file is still there: without it nobody comes in any more.
+    /// Whether its file still exists; without it no client can connect.
     pub fn is_reachable(&self, directory: &StateDirectory) -> bool {
         file_of(directory, self.socket).is_ok_and(|file| file == self.file)
     }

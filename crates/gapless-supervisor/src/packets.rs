@@ -1,4 +1,4 @@
-//! [`Packets`]: one end of a connection, without waiting unless it says so. What comes is not believed.
+//! [`Packets`]: JSON packets over a connection. Non-blocking unless stated otherwise; validates all input.
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -15,13 +15,13 @@ use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::time::{Duration, Instant};
 
-/// The longest packet of either side, bytes.
+/// Limit of a packet in either direction, bytes.
 pub const PACKET_BYTES_MAX: usize = 64 << 10;
-/// How it is said that a packet is of another protocol, or none.
+/// Beginning of the error for an invalid packet, also of another version of the protocol.
 pub const CANNOT_BE_READ: &str = "a packet cannot be read";
-/// Packets that may wait for a peer that does not read.
+/// Limit of packets queued for a peer that does not read.
 const QUEUED_MAX: usize = 16 << 10;
-/// Between two attempts at a socket at which others wait already.
+/// Pause before another attempt to connect if the backlog is full.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// One end of a connection.
@@ -30,36 +30,35 @@ pub struct Packets {
     socket: OwnedFd,
     queue: VecDeque<Waiting>,
     buffer: Vec<u8>,
-    /// Descriptors that come along are taken.
+    /// Accepts descriptors.
     takes_descriptors: bool,
-    /// The last one that has come.
+    /// Last received descriptor.
     descriptor: Option<OwnedFd>,
 }
 
-/// A packet that is to be sent.
+/// Queued packet.
 #[derive(Debug)]
 struct Waiting {
     bytes: Vec<u8>,
-    /// What goes along.
+    /// Descriptor to send along.
     descriptor: Option<OwnedFd>,
 }
 
-/// What has come.
+/// Result of a read.
 #[derive(Debug)]
 pub enum Received<T> {
-    /// A packet.
     Packet(T),
-    /// None yet.
+    /// No packet yet.
     Nothing,
-    /// The peer is gone.
+    /// The peer has closed the connection.
     End,
 }
 
 impl Packets {
-    /// Connects; `None` if nobody listens there. Waits until `deadline` where too many others wait to be heard.
+    /// Connects; `None` if there is no listener. Waits until `deadline` while the backlog is full.
     ///
     /// # Errors
-    /// The system's.
+    /// Errors of the system calls.
     pub fn connect(address: &SocketAddrUnix, deadline: Instant) -> Result<Option<Self>, Errno> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
@@ -74,35 +73,35 @@ impl Packets {
         }
     }
 
-    /// Takes over a socket that is connected and does not block.
+    /// Takes over a connected, non-blocking socket.
     pub fn over(socket: OwnedFd) -> Self {
         let buffer = vec![0; PACKET_BYTES_MAX + 1];
         Self { socket, queue: VecDeque::new(), buffer, takes_descriptors: false, descriptor: None }
     }
 
-    /// The same, of a peer that is trusted with handing over descriptors.
+    /// Accepts descriptors, from a trusted peer.
     pub fn with_descriptors(mut self) -> Self {
         self.takes_descriptors = true;
         self
     }
 
-    /// The descriptor that came along with the last packets, if any did.
+    /// Descriptor that was received with the last packets.
     pub const fn take_descriptor(&mut self) -> Option<OwnedFd> {
         self.descriptor.take()
     }
 
-    /// Sends a packet behind those that wait.
+    /// Sends a packet after the queued ones.
     ///
     /// # Errors
-    /// The connection is broken, or the peer does not read: it is to be closed.
+    /// The connection is broken, or the peer does not read; close the connection.
     pub fn send(&mut self, packet: &impl Serialize) -> Result<(), String> {
         self.send_with(packet, None)
     }
 
-    /// As [`send`](Self::send), with a descriptor that goes along.
+    /// Same as [`send`](Self::send), with a descriptor.
     ///
     /// # Errors
-    /// As [`send`](Self::send).
+    /// See [`send`](Self::send).
     pub fn send_with(&mut self, packet: &impl Serialize, descriptor: Option<OwnedFd>) -> Result<(), String> {
         let bytes = serde_json::to_vec(packet).map_err(|error| format!("writing a packet: {error}"))?;
         assert!(bytes.len() <= PACKET_BYTES_MAX, "a packet has {} bytes", bytes.len());
@@ -114,7 +113,7 @@ impl Packets {
         Ok(())
     }
 
-    /// Sends what waits, as far as the peer takes it.
+    /// Sends queued packets, as far as the peer accepts them.
     ///
     /// # Errors
     /// The connection is broken.
@@ -123,7 +122,7 @@ impl Packets {
             match send_one(&self.socket, next) {
                 Ok(_) => drop(self.queue.pop_front()),
                 Err(Errno::INTR) => {}
-                // Without memory in the kernel it is tried again, as with a queue that is full.
+                // Retried later: queue full, or no memory in the kernel.
                 Err(Errno::AGAIN | Errno::NOBUFS | Errno::NOMEM) => return Ok(()),
                 Err(errno) => return Err(format!("sending to it: {errno}")),
             }
@@ -131,26 +130,26 @@ impl Packets {
         Ok(())
     }
 
-    /// Whether something waits until the peer has read.
+    /// Whether packets are queued.
     pub fn has_queued(&self) -> bool {
         !self.queue.is_empty()
     }
 
-    /// Waits until there is something to receive, or room for what is queued, and no longer than `most`. Whether it was no
-    /// signal that ended it.
+    /// Waits at most for `most` until the socket is readable, or writable with queued packets. Returns false if a
+    /// signal ended the wait.
     fn wait(&self, most: Duration) -> bool {
         let most = Timespec { tv_sec: most.as_secs() as i64, tv_nsec: i64::from(most.subsec_nanos()) };
         let writable = if self.has_queued() { PollFlags::OUT } else { PollFlags::empty() };
         poll(&mut [PollFd::new(&self.socket, PollFlags::IN | writable)], Some(&most)) != Err(Errno::INTR)
     }
 
-    /// Takes the next packet.
+    /// Receives the next packet.
     ///
     /// # Errors
-    /// What the peer has done wrong: the connection is to be closed.
+    /// The peer has violated the protocol; close the connection.
     pub fn receive<T: DeserializeOwned>(&mut self) -> Result<Received<T>, String> {
         let length = match self.receive_bytes() {
-            // It went without reading all: told once, before what it has said.
+            // The peer has closed with unread data, which is reported once, before its remaining packets.
             Err(Errno::CONNRESET) => self.receive_bytes(),
             other => other,
         };
@@ -169,24 +168,24 @@ impl Packets {
         }
     }
 
-    /// Takes the next packet, if one has come, and sends what waits.
+    /// Receives the next packet, if there is one, and sends queued packets.
     ///
     /// # Errors
-    /// The connection is over.
+    /// The connection is closed.
     pub fn next<T: DeserializeOwned>(&mut self) -> Result<Option<T>, String> {
         let flushed = self.flush();
         match self.receive()? {
             Received::Packet(packet) => Ok(Some(packet)),
-            // What it said last is read before it is noticed that it hears no more.
+            // The last packets of the peer are read before a failed send is reported.
             Received::Nothing => flushed.map(|()| None),
             Received::End => Err("it has closed the connection".to_owned()),
         }
     }
 
-    /// Waits for the next packet; `None` if none comes until then, or a signal comes.
+    /// Waits for the next packet; `None` after the deadline or a signal.
     ///
     /// # Errors
-    /// As [`next`](Self::next).
+    /// See [`next`](Self::next).
     pub fn next_until<T: DeserializeOwned>(&mut self, deadline: Instant) -> Result<Option<T>, String> {
         loop {
             let packet = self.next()?;
@@ -199,7 +198,7 @@ impl Packets {
 
     fn receive_bytes(&mut self) -> Result<usize, Errno> {
         if !self.takes_descriptors {
-            // Those that come along are closed by the kernel: there is no room for them.
+            // No room for descriptors, so the kernel closes them.
             return rustix::net::recv(&self.socket, &mut self.buffer[..], RecvFlags::DONTWAIT)
                 .map(|(length, _)| length);
         }
@@ -228,11 +227,10 @@ fn send_one(socket: &OwnedFd, waiting: &Waiting) -> Result<usize, Errno> {
 }
 
 impl Packets {
-    /// Hears nothing new from the peer and tells it nothing more. What it has sent already is still received, and then its
-    /// end.
+    /// Shuts the connection down in both directions. Packets that were already received can still be read.
     pub fn shut(&mut self) {
         self.queue.clear();
-        // It may be gone.
+        // The peer may be gone.
         let _ = rustix::net::shutdown(&self.socket, Shutdown::Both);
     }
 }
@@ -245,7 +243,8 @@ impl AsFd for Packets {
 
 impl Drop for Packets {
     fn drop(&mut self) {
-        // The peer is to know now, even if a child that was just forked still has the descriptor. It may know already.
+        // Shut down explicitly, because a child that was just forked may still hold the descriptor. Fails if the peer
+        // has closed it.
         let _ = rustix::net::shutdown(&self.socket, Shutdown::Both);
     }
 }

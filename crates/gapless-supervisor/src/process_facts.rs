@@ -1,19 +1,19 @@
-//! What the kernel tells of a process: its processor time, its age, its memory, its session, its users, its control group.
+//! Data of a process from `/proc`: CPU time, age, memory, session, users, control group.
 
 use rustix::time::{ClockId, clock_gettime};
 use std::path::Path;
 
-/// Processor time of a process, and since when it runs.
+/// CPU time and age of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessTimes {
-    /// Processor time that it has used, ms.
+    /// CPU time used, ms.
     pub cpu_ms: u64,
-    /// How long it has run, ms.
+    /// Age, ms.
     pub running_ms: u64,
 }
 
 impl ProcessTimes {
-    /// Of this process; `None` if there is none.
+    /// Reads the times of a process; `None` if it does not exist.
     pub fn of(pid: u32) -> Option<Self> {
         let [user, system, started] = status_fields(pid, [14, 15, 22])?;
         let ms = |ticks: u64| ticks.saturating_mul(1000) / rustix::param::clock_ticks_per_second().max(1);
@@ -23,31 +23,31 @@ impl ProcessTimes {
     }
 }
 
-/// Fields of `/proc/PID/stat` by their numbers in proc_pid_stat(5), all of them behind the name.
+/// Fields of `/proc/PID/stat`, numbered as in proc_pid_stat(5); only fields after the name.
 fn status_fields<const COUNT: usize>(pid: u32, numbers: [usize; COUNT]) -> Option<[u64; COUNT]> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name may hold spaces and parentheses; the third field is the first behind it.
+    // The name may contain spaces and parentheses. The first field after it has number 3.
     let fields: Vec<&str> = status.rsplit_once(')')?.1.split_ascii_whitespace().collect();
     let values = numbers.map(|number| fields.get(number - 3)?.parse().ok());
     values.iter().all(Option::is_some).then(|| values.map(Option::unwrap_or_default))
 }
 
-/// Memory that it has in use, bytes.
+/// Resident memory, bytes.
 pub fn memory_bytes(pid: u32) -> Option<u64> {
     let statm = std::fs::read_to_string(format!("/proc/{pid}/statm")).ok()?;
     let pages = statm.split_ascii_whitespace().nth(1)?.parse::<u64>().ok()?;
     Some(pages * rustix::param::page_size() as u64)
 }
 
-/// The session of a process, which is the number of the copy that it belongs to; `None` if there is no such process or
-/// its session was begun outside of this process namespace.
+/// Session id of a process, which is the process id of its instance. `None` if the process does not exist, or its
+/// session leader is outside this PID namespace.
 pub fn session(pid: u32) -> Option<u32> {
-    // Not getsid(2) by way of rustix, which takes the 0 of a session from outside for impossible.
+    // rustix's getsid cannot represent 0, which the kernel returns for a leader outside.
     let [session] = status_fields(pid, [6])?;
     u32::try_from(session).ok().filter(|session| *session != 0)
 }
 
-/// Its real and its saved user: of these it takes signals. `None` if there is no such process.
+/// Real and saved user id, whose processes may signal it. `None` if it does not exist.
 pub fn users(pid: u32) -> Option<[u32; 2]> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let mut users = status.lines().find_map(|line| line.strip_prefix("Uid:"))?.split_ascii_whitespace();
@@ -55,13 +55,12 @@ pub fn users(pid: u32) -> Option<[u32; 2]> {
     Some([real, saved])
 }
 
-/// The processes in a control group (version 2), by its directory.
+/// Processes in a control group (version 2), given by its directory.
 pub fn processes_of_group(group: &Path) -> Vec<i32> {
     let text = std::fs::read_to_string(group.join("cgroup.procs")).unwrap_or_default();
     text.lines().filter_map(|line| line.parse().ok()).collect()
 }
 
-/// Whether a process is in a control group.
 pub fn is_in_group(pid: u32, group: &Path) -> bool {
     i32::try_from(pid).is_ok_and(|pid| processes_of_group(group).contains(&pid))
 }
@@ -71,14 +70,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_process_is_told_of_and_none_other_that_is_not_there() {
+    fn missing_processes_have_no_data() {
         let this = std::process::id();
         let times = ProcessTimes::of(this).unwrap();
         let threads = std::thread::available_parallelism().unwrap().get() as u64;
         assert!(times.cpu_ms <= (times.running_ms + 20) * threads, "{times:?}");
         assert!(times.running_ms < 3_600_000, "{times:?}");
         assert!(memory_bytes(this).unwrap() > 100_000);
-        // The session of who began it outside of this namespace is 0 to the kernel.
+        // The kernel reports 0 for a session leader outside this namespace.
         assert_ne!(session(this), Some(0));
         assert_eq!(users(this), Some([rustix::process::getuid().as_raw(); 2]));
         assert_eq!((ProcessTimes::of(u32::MAX), memory_bytes(u32::MAX), session(u32::MAX)), (None, None, None));
@@ -86,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_begins_a_session_is_in_its_own() {
+    fn session_leader_is_in_its_own_session() {
         let mut process = std::process::Command::new("setsid").args(["sleep", "60"]).spawn().unwrap();
         let give_up_at = std::time::Instant::now() + std::time::Duration::from_secs(30);
         while session(process.id()) != Some(process.id()) {

@@ -1,5 +1,4 @@
-//! [`Role`]: what the program is when it was not started by a person, [`RoleCommand`]: how it is started so, and [`Outcome`]:
-//! how a role ended.
+//! [`Role`]: internal roles of the program. [`RoleCommand`]: command line of a role. [`Outcome`]: end of a role.
 
 use crate::copy_name::CopyName;
 use std::ffi::{OsStr, OsString};
@@ -7,7 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What the surroundings say to a process that is a service, and to none that it starts.
+/// Environment variables addressed to one service process, which its children must not inherit.
 pub const OWN_VARIABLES: [&str; 9] = [
     "NOTIFY_SOCKET",
     "WATCHDOG_USEC",
@@ -20,37 +19,28 @@ pub const OWN_VARIABLES: [&str; 9] = [
     "JOURNAL_STREAM",
 ];
 
-/// What the program is when it was not started by a person.
+/// Internal role of the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// It starts a guardian that is nobody's child, and ends: [`crate::guardian::start_detached`].
+    /// Intermediate process that starts a guardian as a daemon and exits: [`crate::guardian::start_detached`].
     StartGuardian {
-        /// The state directory.
         directory: PathBuf,
     },
-    /// [`crate::guardian::run`].
     Guardian {
-        /// The state directory.
         directory: PathBuf,
     },
-    /// The supervisor.
     Supervisor {
-        /// The state directory.
         directory: PathBuf,
     },
-    /// [`crate::launch::run`].
     Launch {
-        /// The state directory.
         directory: PathBuf,
-        /// The copy that it becomes.
         copy: CopyName,
-        /// And of which intent.
         incarnation: u64,
     },
 }
 
 impl Role {
-    /// The role that these arguments ask for, without those before it: what [`arguments`](Self::arguments) has made.
+    /// Parses the arguments of a role, as made by [`arguments`](Self::arguments).
     #[must_use]
     pub fn from_arguments(arguments: &[OsString]) -> Option<Self> {
         let directory = |text: &OsStr| PathBuf::from(text);
@@ -70,7 +60,7 @@ impl Role {
         }
     }
 
-    /// The arguments that ask for it.
+    /// Arguments of the role.
     #[must_use]
     pub fn arguments(&self) -> Vec<OsString> {
         let with = |role: &str, path: &Path| vec![role.into(), path.into()];
@@ -87,16 +77,16 @@ impl Role {
     }
 }
 
-/// How the role of a guardian or of a supervisor ended.
+/// End of a guardian or a supervisor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// As it was asked to: nothing runs any more.
+    /// Shut down as requested: no process runs.
     Over,
-    /// Another one runs.
+    /// Another process holds the lock of the role.
     AnotherIsThere,
 }
 
-/// The program of all roles, and its arguments before the role's.
+/// Program of all roles, with the arguments before those of the role.
 #[derive(Clone, Debug)]
 pub struct RoleCommand {
     program: PathBuf,
@@ -104,26 +94,26 @@ pub struct RoleCommand {
 }
 
 impl Default for RoleCommand {
-    /// This very program, also when its file has been replaced meanwhile, and `supervise`.
+    /// This program, even if its file was replaced meanwhile, with `supervise`.
     fn default() -> Self {
         Self::new("/proc/self/exe", ["supervise"])
     }
 }
 
 impl RoleCommand {
-    /// Another program: an absolute path.
+    /// Another program, by absolute path.
     pub fn new(program: impl Into<PathBuf>, before: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
         Self { program: program.into(), before: before.into_iter().map(Into::into).collect() }
     }
 
-    /// The command that starts it in a role.
+    /// Command that starts a role.
     #[must_use]
     pub fn command(&self, role: &Role) -> Command {
         let mut command = Command::new(&self.program);
         for name in OWN_VARIABLES {
             command.env_remove(name);
         }
-        // What `ps` shows.
+        // Name for `ps`.
         command.arg0("gapless").args(&self.before).args(role.arguments());
         command
     }
@@ -134,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_role_is_read_as_it_is_written_and_nothing_else_is_one() {
+    fn roles_round_trip_and_others_fail() {
         let directory = PathBuf::from("/a b/state");
         let copy = "calculator.3".parse().unwrap();
         for role in [

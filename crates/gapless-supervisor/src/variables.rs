@@ -1,11 +1,11 @@
-//! [`Variables`]: the environment of a process. Its values may be secret, so no text that is made of it shows them.
+//! [`Variables`]: environment of a process. Values may be secrets, so `Debug` omits them.
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
-/// The environment of a process, by name. `Debug` shows the names only.
+/// Environment of a process, by name. `Debug` shows the names only.
 #[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Variables(BTreeMap<String, String>);

@@ -1,10 +1,10 @@
-//! What a command needs that stays in the foreground for as long as a file is in force: as a service of systemd, or as process 1 of
-//! a container. It supervises nothing; killed, it stops nothing.
+//! Support for a command that stays in the foreground while a configuration is in force, as a service of systemd or as
+//! process 1 of a container. It supervises nothing; killing it stops nothing.
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | `service_manager` | [`ServiceManager`]: who started it is told how far everything is |
-//! | `signals` | [`ForegroundSignals`]: what it is asked to do, and orphans that process 1 is given |
+//! | `service_manager` | [`ServiceManager`]: notifications to the service manager |
+//! | `signals` | [`ForegroundSignals`]: requests by signals, and reaping of orphans as process 1 |
 
 mod service_manager;
 mod signals;

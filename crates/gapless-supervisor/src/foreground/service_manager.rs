@@ -1,5 +1,5 @@
-//! [`ServiceManager`]: systemd, or whoever started this command as its service, by the protocol of `sd_notify`: datagrams of lines to
-//! the socket that `NOTIFY_SOCKET` names.
+//! [`ServiceManager`]: client of `sd_notify`. Sends datagrams of lines to the socket in `NOTIFY_SOCKET`, of systemd or
+//! another service manager.
 
 use rustix::time::{ClockId, clock_gettime};
 use std::ffi::{OsStr, OsString};
@@ -9,12 +9,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 use std::time::{Duration, Instant};
 
-/// A manager that reads nothing for so long is not waited for.
+/// Timeout of sending to a manager that does not read.
 const SEND_WITHIN: Duration = Duration::from_secs(1);
-/// What is told of how things stand, bytes.
+/// Limit of a status text, bytes.
 const STATUS_BYTES_MAX: usize = 1000;
 
-/// The service manager that started this command, and is told how far everything is. Without one nothing is told.
+/// Service manager that started this command, and gets notifications. Without one nothing is sent.
 #[derive(Debug, Default)]
 pub struct ServiceManager {
     socket: Option<(UnixDatagram, SocketAddr)>,
@@ -22,7 +22,7 @@ pub struct ServiceManager {
     status: String,
 }
 
-/// It expects to hear of this process.
+/// The manager expects signs of life.
 #[derive(Debug)]
 struct Watchdog {
     interval: Duration,
@@ -30,10 +30,10 @@ struct Watchdog {
 }
 
 impl ServiceManager {
-    /// The one that the environment names.
+    /// Uses the manager that the environment names, if any.
     ///
     /// # Errors
-    /// `NOTIFY_SOCKET` or `WATCHDOG_USEC` says something that is no address or no time; with what is allowed.
+    /// `NOTIFY_SOCKET` or `WATCHDOG_USEC` has an invalid value; the text says which are allowed.
     pub fn from_environment() -> Result<Self, String> {
         let variable = |name: &str| std::env::var_os(name);
         Self::of(variable("NOTIFY_SOCKET"), variable("WATCHDOG_USEC"), variable("WATCHDOG_PID"), std::process::id())
@@ -53,29 +53,29 @@ impl ServiceManager {
         let failed = |error: io::Error| format!("a socket for NOTIFY_SOCKET: {error}");
         let socket = UnixDatagram::unbound().map_err(failed)?;
         socket.set_write_timeout(Some(SEND_WITHIN)).map_err(failed)?;
-        // Twice as often as it must be.
+        // Twice as often as required.
         let watchdog = interval.map(|interval| Watchdog { interval: interval / 2, next: Instant::now() });
         Ok(Self { socket: Some((socket, address)), watchdog, status: String::new() })
     }
 
-    /// Everything is ready, or ready again after [`reloading`](Self::reloading).
+    /// Reports readiness, also after [`reloading`](Self::reloading).
     pub fn ready(&self) {
         self.send("READY=1");
     }
 
-    /// The file is read anew; [`ready`](Self::ready) follows.
+    /// Reports that the configuration is being reloaded; call [`ready`](Self::ready) after it.
     pub fn reloading(&self) {
         let now = clock_gettime(ClockId::Monotonic);
         let now_us = now.tv_sec as u64 * 1_000_000 + now.tv_nsec as u64 / 1000;
         self.send(&format!("RELOADING=1\nMONOTONIC_USEC={now_us}"));
     }
 
-    /// Everything ends.
+    /// Reports the shutdown.
     pub fn stopping(&self) {
         self.send("STOPPING=1");
     }
 
-    /// How things stand, in one line; told when it is another than before.
+    /// Reports a status of one line, if it has changed.
     pub fn status(&mut self, status: &str) {
         let mut line: String = status.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
         line.truncate(line.floor_char_boundary(STATUS_BYTES_MAX));
@@ -85,13 +85,13 @@ impl ServiceManager {
         }
     }
 
-    /// When [`watchdog`](Self::watchdog) is to be called next; `None` if nobody expects it.
+    /// Next time for [`watchdog`](Self::watchdog); `None` if the manager expects none.
     #[must_use]
     pub fn next_watchdog(&self) -> Option<Instant> {
         self.watchdog.as_ref().map(|watchdog| watchdog.next)
     }
 
-    /// All is well now.
+    /// Sends a sign of life.
     pub fn watchdog(&mut self) {
         if let Some(watchdog) = &mut self.watchdog {
             watchdog.next = Instant::now() + watchdog.interval;
@@ -102,7 +102,7 @@ impl ServiceManager {
     fn send(&self, message: &str) {
         let Some((socket, address)) = &self.socket else { return };
         if let Err(error) = socket.send_to_addr(message.as_bytes(), address) {
-            // A manager that is gone comes back with another start of this command.
+            // If the manager is gone, its successor starts this command again.
             tracing::warn!("telling the service manager {message:?}: {error}");
         }
     }
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_manager_hears_what_it_is_told_at_a_path_and_at_an_abstract_name() {
+    fn paths_and_abstract_names_work() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("socket");
         let name = format!("gapless-test-{}", std::process::id());
@@ -148,7 +148,10 @@ mod tests {
             manager.ready();
             manager.watchdog();
             let next = manager.next_watchdog().unwrap().saturating_duration_since(Instant::now());
-            assert!(next > Duration::from_secs(1) && next <= Duration::from_millis(1500), "half of it: {next:?}");
+            assert!(
+                next > Duration::from_secs(1) && next <= Duration::from_millis(1500),
+                "half of the interval: {next:?}"
+            );
             manager.reloading();
             manager.stopping();
             let mut heard = heard(&socket);
@@ -159,13 +162,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_meant_for_others_is_passed_over_and_what_is_wrong_is_named() {
+    fn invalid_variables_are_named() {
         let of = |socket: Option<&str>, us: Option<&str>, process: Option<&str>| {
             ServiceManager::of(socket.map(Into::into), us.map(Into::into), process.map(Into::into), 7)
         };
         assert!(of(Some("/x"), Some("5000"), None).unwrap().next_watchdog().is_some());
         assert!(of(Some("/x"), Some("5000"), Some("8")).unwrap().next_watchdog().is_none());
-        assert!(of(None, Some("x"), None).unwrap().next_watchdog().is_none(), "nobody listens");
+        assert!(of(None, Some("x"), None).unwrap().next_watchdog().is_none(), "no socket");
         for (socket, us) in [("", "5000"), ("@", "5000"), ("a/b", "5000"), ("vsock:2:1", "5000")] {
             let error = of(Some(socket), Some(us), None).unwrap_err();
             assert!(error.contains("a path from / or @NAME is expected"), "{error}");
@@ -174,7 +177,7 @@ mod tests {
             let error = of(Some("/x"), Some(us), None).unwrap_err();
             assert!(error.contains("WATCHDOG_USEC") && error.contains("microseconds are expected"), "{error}");
         }
-        // Nobody listens there any more.
+        // The socket does not exist.
         of(Some("/nowhere/at/all"), None, None).unwrap().ready();
     }
 }

@@ -1,9 +1,8 @@
-//! The launcher: what a copy is between the guardian's fork and its own program.
+//! The launcher: the process of an instance between the guardian's fork and its exec.
 //!
-//! What other programs do between fork and exec is done here by a process that has nothing else to do, so no step needs
-//! unsafe code, and each can say why it failed. It takes the copy's lock and becomes the copy, which holds the lock from
-//! then on by the same open descriptor: there is no moment at which a second one could start. Of a singleton it stands by
-//! before that last step, with everything done, until the copy that is active has ended.
+//! It does in safe code, with an error for each step, what other programs do between fork and exec. It takes the lock
+//! of the instance and keeps the descriptor open over exec, so that no second instance can start in between. For a
+//! singleton, it waits as a standby right before exec until the active instance has ended.
 
 mod confinement;
 mod dispositions;
@@ -30,18 +29,18 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
-/// The status of a launcher that has started nothing, because the copy runs already or another intent is in force.
+/// Exit status of a launcher that was superseded: the instance already runs, or another launch plan is in force.
 pub const STATUS_ALREADY: u8 = 75;
-/// The status of one that could not start it. The reason is in its log and in `launch-error`.
+/// Exit status of a launcher that failed. The reason is in its log and in `launch-error`.
 pub const STATUS_FAILED: u8 = 76;
 
-/// Where the environment tells a copy to say that it is ready, as systemd's services do.
+/// Environment variable with the `sd_notify` socket.
 pub const NOTIFY_VARIABLE: &str = "NOTIFY_SOCKET";
 
-/// Becomes the copy, and then never returns. Else what its status is to be.
+/// Becomes the instance and does not return. On an error returns the exit code of the process.
 ///
-/// A process that runs this has one thread and nothing open but its standard streams: what is open without close-on-exec
-/// stays open in the copy.
+/// The caller must be single-threaded and have only its standard streams open: descriptors without close-on-exec stay
+/// open in the instance.
 #[must_use = "it is what the process is to end with"]
 pub fn run(directory: &Path, name: &CopyName, incarnation: u64) -> ExitCode {
     crash_point("launch_begun");
@@ -62,7 +61,7 @@ pub fn run(directory: &Path, name: &CopyName, incarnation: u64) -> ExitCode {
         Refusal::Already(reason) => (true, reason, false),
         Refusal::Failed { reason, is_shortage } => (false, reason, is_shortage),
     };
-    // To its log, if that could be opened, and else to the guardian's.
+    // Logged to the instance's log if it is open, else to the guardian's.
     let line = format!("{name}: not started: {reason}\n");
     let log = told.log.filter(|_| !already_runs);
     if log.is_none_or(|mut log| log.write_all(line.as_bytes()).is_err()) {
@@ -79,18 +78,18 @@ pub fn run(directory: &Path, name: &CopyName, incarnation: u64) -> ExitCode {
     ExitCode::from(if already_runs { STATUS_ALREADY } else { STATUS_FAILED })
 }
 
-/// To the guardian's log, if that takes anything.
+/// Writes to the guardian's log, best effort.
 fn say(line: &str) {
     let _ = std::io::stderr().write_all(line.as_bytes());
 }
 
-/// Why it is not started.
+/// Reason for not starting the instance.
 enum Refusal {
-    /// There is nothing wrong: another one was faster.
+    /// Superseded by another start, which is not an error.
     Already(String),
     Failed {
         reason: String,
-        /// Of what the machine may have again later.
+        /// A shortage of resources, which may pass.
         is_shortage: bool,
     },
 }
@@ -101,7 +100,7 @@ impl From<SupervisorError> for Refusal {
     }
 }
 
-/// What is open for telling why it failed, as far as it came.
+/// Files for reporting a failure, as far as they are open.
 #[derive(Default)]
 struct Witnesses {
     log: Option<File>,
@@ -109,7 +108,7 @@ struct Witnesses {
 }
 
 fn become_copy(copy: &CopyDirectory, incarnation: u64, told: &mut Witnesses) -> Result<Infallible, Refusal> {
-    // The lock first: an intent that is read before could be replaced before it is taken.
+    // The lock comes first: a plan that is read without it could be replaced in between.
     let lock = lock(copy)?;
     crash_point("launch_locked");
     if let Some(previous) = lock.previous().filter(|previous| previous.incarnation == incarnation) {
@@ -121,8 +120,8 @@ fn become_copy(copy: &CopyDirectory, incarnation: u64, told: &mut Witnesses) -> 
     crash_point("launch_read");
     lock.record(&LockRecord::of_this(incarnation)?)?;
     crash_point("launch_recorded");
-    // A session and a group of its own: no terminal's signals, and what it forks is known as its own by its session. Stop signals
-    // go to it alone. Fails only where it has both already.
+    // A session and process group of its own: no signals of a terminal, and descendants are recognised by the session.
+    // Stop signals go to the process only. Fails only for a session leader.
     let _leads_already = rustix::process::setsid();
     dispositions::reset()?;
     let joined = confinement::join_group(&plan);
@@ -131,7 +130,7 @@ fn become_copy(copy: &CopyDirectory, incarnation: u64, told: &mut Witnesses) -> 
     crash_point("launch_log_opened");
     confinement::note_group(&joined, copy.name(), log);
     confinement::pin(&plan, copy.name(), log);
-    // Before it is somebody who may not.
+    // Opened before the change of user, which may take the permission away.
     told.failure = Some(copy.open_launch_failure()?);
     let mut command = command(&plan, copy.name(), log)?;
     let _open_until_exec = notify_socket::pass_on(&plan, &mut command)?;
@@ -149,7 +148,7 @@ fn become_copy(copy: &CopyDirectory, incarnation: u64, told: &mut Witnesses) -> 
     }
     crash_point("launch_before_exec");
     let error = command.exec();
-    // Until here they were held.
+    // Both locks are held until here.
     drop((singleton, lock));
     Err(SupervisorError::io(format!("running {}", plan.program.display()))(error).into())
 }
@@ -175,7 +174,7 @@ fn open_log(plan: &LaunchPlan) -> Result<File, SupervisorError> {
     let open = || {
         let no_name = || std::io::Error::other("it has no name");
         let folder = Folder::open(plan.log.parent().ok_or_else(no_name)?)?;
-        // Its folder says who may look.
+        // Access is limited by the directory.
         let (flags, mode) = (OFlags::WRONLY | OFlags::APPEND, Mode::from_raw_mode(0o640));
         folder.open_or_create_file(plan.log.file_name().ok_or_else(no_name)?, flags, mode)
     };

@@ -1,4 +1,4 @@
-//! How a copy finds the socket on which it says that it is ready.
+//! Address of the notification socket for an instance.
 
 use super::NOTIFY_VARIABLE;
 use crate::error::SupervisorError;
@@ -8,11 +8,12 @@ use rustix::fs::{Mode, OFlags};
 use std::path::Path;
 use std::process::Command;
 
-/// The longest path that an address takes, bytes.
+/// Longest path in a socket address, bytes.
 const ADDRESS_BYTES_MAX: usize = 107;
 
-/// Tells the program by its environment. Another user does not come into the state directory, so such a copy is given the
-/// socket's folder, open; and so is one whose path is longer than an address. What is returned is to stay open.
+/// Sets the environment variable of the program. An instance of another user may not enter the state directory, so it
+/// inherits a descriptor of the socket's directory; likewise if the path is too long. The returned descriptor must stay
+/// open until exec.
 pub fn pass_on(plan: &LaunchPlan, command: &mut Command) -> Result<Option<OwnedFd>, SupervisorError> {
     let Some(socket) = &plan.notify_socket else { return Ok(None) };
     let names = (socket.parent(), socket.file_name().map(Path::new));
@@ -21,7 +22,7 @@ pub fn pass_on(plan: &LaunchPlan, command: &mut Command) -> Result<Option<OwnedF
         command.env(NOTIFY_VARIABLE, socket);
         return Ok(None);
     };
-    // Inherited: without close-on-exec.
+    // Inherited, so without close-on-exec.
     let failed = SupervisorError::system(format!("opening {}", folder.display()));
     let opened = rustix::fs::open(folder, OFlags::PATH | OFlags::DIRECTORY, Mode::empty()).map_err(failed)?;
     command.env(NOTIFY_VARIABLE, Path::new(&format!("/proc/self/fd/{}", opened.as_raw_fd())).join(name));

@@ -1,20 +1,21 @@
-//! A copy of a singleton stands by as its launcher until no other one is active, so that its program need not know of it.
+//! Standby of a singleton: the launcher waits until no other instance is active, so that the program need not know
+//! about it.
 
 use crate::error::SupervisorError;
 use crate::state_directory::{LaunchPlan, LockRecord, SingletonLock};
 use std::ffi::CStr;
 
-/// What a launcher is called that stands by: by this the supervisor knows it, and `ps` shows it.
+/// Name of a launcher that is a standby; the supervisor recognises it by that, and `ps` shows it.
 pub const STANDBY_NAME: &CStr = c"gapless-standby";
-/// And what it is called otherwise.
+/// Name of a launcher otherwise.
 const LAUNCHER_NAME: &CStr = c"gapless-launch";
 
-/// Opens the lock, while this process may.
+/// Opens the lock; before the change of user.
 pub fn open(plan: &LaunchPlan) -> Result<Option<SingletonLock>, SupervisorError> {
     plan.singleton.as_deref().map(SingletonLock::open).transpose()
 }
 
-/// Waits until it is the active one.
+/// Waits until this is the active instance.
 pub fn stand_by(lock: &SingletonLock, incarnation: u64) -> Result<(), SupervisorError> {
     if !lock.try_take()? {
         let failed = || SupervisorError::system("saying that it stands by");
