@@ -1,92 +1,88 @@
-//! [`Transaction`]: a command's place in the stream, decoded from its bytes: the head of the engine, the answer, the events. The layouts are those
-//! of `gapless-engine/src/transaction_layout.rs`, `gapless-cqrs/src/envelope.rs` and `gapless-cqrs/src/transaction.rs`.
+//! [`Transaction`]: one transaction of a command bus, decoded from its bytes: head of the engine, answer, events. The
+//! layouts are those of `gapless-engine/src/transaction_layout.rs`, `gapless-cqrs/src/envelope.rs` and
+//! `gapless-cqrs/src/transaction.rs`.
 
-/// A command's place in the stream.
+/// Transaction of one command in the stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transaction {
-    /// Of its first frame.
+    /// Sequence of its first frame.
     pub sequence: u64,
-    /// Of its last frame.
+    /// Sequence of its last frame.
     pub last_sequence: u64,
-    /// The time of its first frame, ns since the epoch.
+    /// Timestamp of its first frame, ns since the epoch.
     pub time_ns: u64,
-    /// Whose command it was.
+    /// Session of the command.
     pub session: u64,
-    /// Of the command, in its session.
+    /// Number of the command in its session.
     pub number: u64,
-    /// What has become of it.
     pub decision: Decision,
 }
 
-/// What has become of a command.
+/// Outcome of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// The bus has answered.
     Answered {
-        /// The answer.
         answer: Answer,
-        /// Of the command, if it was given one that was new.
+        /// Identifier of the command; `None` without one, and for a repeat.
         identity: Option<Identity>,
-        /// Its encoded headers.
+        /// Encoded headers of the command.
         metadata: Vec<u8>,
-        /// Its events.
         events: Vec<Event>,
     },
-    /// It was no decision: its bytes were none, or something has panicked.
+    /// No decision: the command could not be decoded, or its handler has panicked.
     Failed {
-        /// The engine's code of the refusal.
+        /// Refusal code of the engine.
         code: u32,
-        /// Why.
+        /// Reason.
         text: String,
     },
 }
 
-/// What the caller is told.
+/// Answer to the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Answer {
     /// 0 accepted, 1 refused, 2 not found, 3 exists already, 4 conflict, 5 identifier reused, 6 quarantined.
     pub outcome: u8,
-    /// Of the transaction.
+    /// Sequence of the transaction; of the first one for a repeat.
     pub sequence: u64,
-    /// Of the aggregate, behind it.
+    /// Version of the aggregate after the transaction.
     pub aggregate_version: u64,
-    /// How many there are.
+    /// Number of events.
     pub events: u32,
-    /// A reply, a refusal or a text.
+    /// Encoded reply, refusal or text.
     pub rest: Vec<u8>,
 }
 
-/// The identifier that a caller has given its command.
+/// Identifier that a caller has given its command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Identity {
-    /// Chosen by the caller.
     pub identifier: u128,
-    /// Of what the command asks.
+    /// Hash of the command's content.
     pub hash: u64,
 }
 
-/// An event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// The key of its type.
+    /// Key of its type.
     pub event: u32,
-    /// The version of its type.
+    /// Version of its type.
     pub version: u16,
-    /// The key of its aggregate's type; 0 without one.
+    /// Key of its aggregate's type; 0 without an aggregate.
     pub aggregate: u32,
-    /// The identifier of its aggregate.
+    /// Identifier of its aggregate.
     pub id: Vec<u8>,
     /// Names and values.
     pub tags: Vec<(String, Vec<u8>)>,
-    /// As its type writes it.
+    /// Payload in the encoding of its type.
     pub payload: Vec<u8>,
 }
 
 impl Decision {
-    /// Reads the bytes of a whole transaction.
+    /// Decodes a complete transaction.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// The bytes are invalid.
     pub fn read(bytes: &[u8]) -> Result<Self, String> {
         let mut rest = Bytes(bytes);
         let (version, outcome) = (rest.u8()?, rest.u8()?);
@@ -134,7 +130,7 @@ struct Changes {
 }
 
 impl Changes {
-    /// What stands behind the answer; nothing, of a command without events and identifier.
+    /// Decodes the bytes after the answer; empty for a command without events and identifier.
     fn read(mut rest: Bytes<'_>) -> Result<Self, String> {
         if rest.0.is_empty() {
             return Ok(Self::default());
@@ -183,7 +179,7 @@ impl Event {
     }
 }
 
-/// What is left to be read. Numbers are little-endian.
+/// Undecoded rest. Numbers are little-endian.
 struct Bytes<'a>(&'a [u8]);
 
 impl<'a> Bytes<'a> {

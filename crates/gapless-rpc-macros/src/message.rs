@@ -8,7 +8,7 @@ use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Attribute, Data, DeriveInput, Error, Fields, GenericParam, Ident, LitInt, LitStr, Path, Result, Type};
 
-/// What `#[message(…)]` of a type says.
+/// Options in `#[message(…)]` of a type.
 struct TypeOptions {
     crate_path: Path,
     name: String,
@@ -16,21 +16,21 @@ struct TypeOptions {
     shape: Option<String>,
 }
 
-/// What `#[message(…)]` of a field or variant says.
+/// Options in `#[message(…)]` of a field or variant.
 #[derive(Default)]
 struct PartOptions {
     since: Option<(u32, Span)>,
     shape: Option<String>,
 }
 
-/// What the type has.
+/// Attributes of the type that matter for its parts.
 #[derive(Clone, Copy)]
 struct Has {
     shape: bool,
     default: bool,
 }
 
-/// A field or a variant, as far as it is written.
+/// Encoded field or variant.
 struct Part {
     ident: Ident,
     since: u32,
@@ -53,7 +53,7 @@ pub fn derive(input: Tokens, crate_path: &str) -> Result<Tokens> {
     let name = &options.name;
     let version = options.version;
     let definition = definition(&options, &serde, &parts, before, after);
-    // A static would be one for all instances of the type.
+    // A static in generic code is shared by all instances of the type.
     let is_generic = input.generics.type_params().next().is_some() || input.generics.const_params().next().is_some();
     let fingerprint = if is_generic {
         quote!(__rpc::typed::fingerprint_of::<Self>())
@@ -87,7 +87,7 @@ pub fn derive(input: Tokens, crate_path: &str) -> Result<Tokens> {
     let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
     Ok(quote! {
         const _: () = {
-            // One name of ours, which no type of the application's has.
+            // The only name in scope for the generated code, unlikely to exist in the application.
             use #crate_path::message as __rpc;
 
             #[automatically_derived]
@@ -215,7 +215,7 @@ fn unknown_shape(name: &str, span: Span) -> Error {
     )
 }
 
-/// The fields or variants, and what stands before and behind them in the definition.
+/// Fields or variants, with the opening and closing text of the definition.
 fn parts(input: &DeriveInput, has: Has) -> Result<(Vec<Part>, &'static str, &'static str)> {
     match &input.data {
         Data::Struct(data) => {
@@ -260,7 +260,7 @@ fn parts(input: &DeriveInput, has: Has) -> Result<(Vec<Part>, &'static str, &'st
     }
 }
 
-/// The fields of a struct or a variant. `may_grow`: they may have come with later versions.
+/// Fields of a struct or a variant. `may_grow`: fields may have a `since`.
 fn fields(fields: &Fields, may_grow: bool, has: Has) -> Result<Vec<Part>> {
     let mut parts = Vec::new();
     for (index, field) in fields.iter().enumerate() {
@@ -290,8 +290,8 @@ fn fields(fields: &Fields, may_grow: bool, has: Has) -> Result<Vec<Part>> {
     Ok(parts)
 }
 
-/// At the type's place, so that an unknown shape is an error there; but `writer` is ours, also where the type comes from a
-/// macro of the application's.
+/// Spans the code at the type, so that an unknown shape is an error there. `writer` still resolves at the call site,
+/// also if the type comes from a macro of the application.
 fn shape_of_type(ty: &Type) -> Tokens {
     let place = Span::call_site().located_at(ty.span());
     quote_spanned!(place=> writer.of::<#ty>();)
@@ -314,7 +314,7 @@ fn check_since(field: &syn::Field, serde: &SerdeAttributes, may_grow: bool, has:
     Err(Error::new(span, wrong))
 }
 
-/// What is new must be last, and no newer than the type.
+/// Checks that additions come last, in order, and are not newer than the type.
 fn check_versions(parts: &[Part], options: &TypeOptions) -> Result<()> {
     let version = options.version;
     let mut before = 1;
@@ -335,13 +335,13 @@ fn check_versions(parts: &[Part], options: &TypeOptions) -> Result<()> {
     Ok(())
 }
 
-/// The versions below this one from which nothing but additions leads to it, the newest first.
+/// Older versions that differ from this one only by additions, newest first.
 fn older_versions(parts: &[Part], version: u32) -> Vec<u32> {
     let additions: BTreeSet<u32> = parts.iter().map(|part| part.since).collect();
     (1..version).rev().take_while(|older| additions.contains(&(older + 1))).collect()
 }
 
-/// `older`: each shape is written once only, because requests of older versions are told apart by it.
+/// Code of `older`. Each shape is computed only once, because it is needed for each request of an older version.
 fn older_list(older: &[u32], is_generic: bool) -> Tokens {
     if older.is_empty() {
         return Tokens::new();
@@ -374,7 +374,7 @@ fn definition(options: &TypeOptions, serde: &SerdeAttributes, parts: &[Part], be
     quote!(writer.text(#before); #(#parts)* writer.text(#after);)
 }
 
-/// `encode_as` and `decode_as`.
+/// Code of `encode_as` and `decode_as`.
 fn as_older(data: &Data, parts: &[Part], version: u32, older: &[u32]) -> Tokens {
     let is_struct = matches!(data, Data::Struct(_));
     let (encoders, decoders): (Vec<_>, Vec<_>) = older
@@ -436,7 +436,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bad_types_are_refused_at_their_place() {
+    fn bad_types_are_refused_in_place() {
         for (item, place, text) in [
             ("struct A<'a> { a: &'a str }", "'a", "a message owns what it holds"),
             ("union A { a: u8 }", "union", "serde does not know unions"),
@@ -481,7 +481,7 @@ mod tests {
     }
 
     #[test]
-    fn good_attributes_of_serde_are_read_over() {
+    fn supported_serde_attributes_pass() {
         let item = "#[serde(deny_unknown_fields, bound(serialize = \"T: X\"), crate = \"x::serde\", expecting = \"an A\")] \
                     struct A<T> { #[serde(alias = \"b\", default = \"c\")] a: T }";
         let code = derive(item.parse().unwrap(), "::gapless::rpc").unwrap();
@@ -491,7 +491,7 @@ mod tests {
     }
 
     #[test]
-    fn older_versions_end_where_nothing_was_added() {
+    fn older_versions_end_at_a_gap() {
         let part = |since| Part { ident: Ident::new("a", Span::call_site()), since, shape: Tokens::new() };
         assert_eq!(older_versions(&[part(1)], 1), []);
         assert_eq!(older_versions(&[part(1)], 3), []);

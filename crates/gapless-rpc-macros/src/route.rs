@@ -7,10 +7,10 @@ use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
 use syn::{Error, FnArg, GenericArgument, ItemFn, LitStr, Path, PathArguments, Result, ReturnType, Token, Type};
 
-/// Bytes of a route's name at most; the rule is that of `gapless_rpc::route_name`.
+/// Length limit of a route's name, bytes. The rule is that of `gapless_rpc::route_name`.
 const ROUTE_NAME_LENGTH_MAX: usize = 128;
 
-/// What `#[route(…)]` says.
+/// Options in `#[route(…)]`.
 #[derive(Default)]
 struct RouteOptions {
     name: Option<LitStr>,
@@ -43,7 +43,7 @@ impl Parse for RouteOptions {
     }
 }
 
-/// How the function takes the call's context.
+/// Way in which the function takes the context of the call.
 #[derive(Clone, Copy)]
 enum Context {
     Absent,
@@ -51,7 +51,7 @@ enum Context {
     Owned,
 }
 
-/// What stands beside the function `item`.
+/// Code that is added next to the function `item`.
 pub fn expand(options: Tokens, item: Tokens, crate_path: &str) -> Result<Tokens> {
     let options: RouteOptions = syn::parse2(options)?;
     let function: ItemFn = syn::parse2(item).map_err(|error| {
@@ -89,10 +89,10 @@ pub fn expand(options: Tokens, item: Tokens, crate_path: &str) -> Result<Tokens>
     } else {
         quote!(builder.handle(|request: #request, #parameter: &#crate_path::CallContext| -> #result { #outcome }))
     };
-    // What is not compiled is not named.
+    // The added items need the function's `cfg` conditions.
     let conditions: Vec<_> = function.attrs.iter().filter(|attribute| attribute.path().is_ident("cfg")).collect();
     let about = format!("The route `{}`: its name, its server and its client.", name.value());
-    // An enum without variants has no value, and so no name that a function's could get into the way of.
+    // An enum without variants lives in the type namespace only, so it does not conflict with the function.
     Ok(quote! {
         #[doc = #about]
         #[allow(non_camel_case_types)]
@@ -164,7 +164,7 @@ fn refuse_what_no_route_can_be(function: &ItemFn) -> Result<()> {
 const ONE_REQUEST: &str = "a route has one request: send a struct for more; the only other parameter is the call's context, \
                            `&CallContext` is expected";
 
-/// Whether a type may be the context, by whatever name: it has no parameters, and is neither a primitive nor a text.
+/// Whether a type may be the context, under any name: it has no parameters, and is neither a primitive nor a `String`.
 fn may_be_context(path: &Path) -> bool {
     path.segments.last().is_some_and(|last| {
         let name = last.ident.unraw().to_string();
@@ -176,7 +176,7 @@ fn is_context_type(ty: &Type) -> bool {
     matches!(ty, Type::Path(path) if may_be_context(&path.path))
 }
 
-/// The request's type, and how the context is taken.
+/// Type of the request, and the way in which the context is taken.
 fn parameters(function: &ItemFn) -> Result<(&Type, Context)> {
     let mut types = function.sig.inputs.iter().filter_map(|input| match input {
         FnArg::Typed(parameter) => Some(&*parameter.ty),
@@ -201,7 +201,7 @@ fn parameters(function: &ItemFn) -> Result<(&Type, Context)> {
     }
 }
 
-/// The reply's type, and whether it comes in a `Result`.
+/// Type of the reply, and whether it is returned in a `Result`.
 fn reply(function: &ItemFn) -> Result<(&Type, bool)> {
     let signature = &function.sig;
     let ReturnType::Type(_, returned) = &signature.output else {
@@ -259,14 +259,14 @@ fn name(options: &RouteOptions, function: &ItemFn) -> Result<LitStr> {
 mod tests {
     use super::*;
 
-    /// What is wrong, and the text of its place.
+    /// Error message, and the source text of its span.
     fn refusal(options: &str, item: &str) -> (String, String) {
         let error = expand(options.parse().unwrap(), item.parse().unwrap(), "::gapless_rpc").unwrap_err();
         (error.to_string(), error.span().source_text().unwrap_or_default())
     }
 
     #[test]
-    fn the_code_names_the_crate_by_its_path() {
+    fn code_uses_the_crate_path() {
         let item: Tokens = "pub fn add(request: Add) -> Sum { Sum(0) }".parse().unwrap();
         let code = expand(Tokens::new(), item.clone(), "::gapless::rpc").unwrap();
         let file: syn::File = syn::parse2(code.clone()).unwrap();
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_functions_are_refused_at_their_place() {
+    fn bad_functions_are_refused_in_place() {
         for (item, place, text) in [
             ("fn f(r: A) {}", ")", "`-> Reply` or `-> Result<Reply, Rejection>` is missing"),
             ("fn f() -> B { B }", "()", "takes the request as its first parameter"),
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_names_and_options_are_refused_at_their_place() {
+    fn bad_options_are_refused_in_place() {
         let long = format!("\"{}\"", "x".repeat(129));
         for (options, place, text) in [
             ("\"a b\"", "\"a b\"", "is no route's name"),

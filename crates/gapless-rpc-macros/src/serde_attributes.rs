@@ -1,10 +1,10 @@
-//! What serde is told about a type, as far as it changes the bytes. What postcard cannot do is refused here, at its place,
-//! because it would fail only when the first message is sent.
+//! Attributes of serde that change the encoding. Unsupported ones of postcard are errors at their place, since they
+//! would otherwise fail only when the first message is sent.
 
 use syn::meta::ParseNestedMeta;
 use syn::{Attribute, LitStr, Token};
 
-/// Where an attribute stands.
+/// Target of an attribute.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     Type,
@@ -12,15 +12,15 @@ pub enum Place {
     Field,
 }
 
-/// What was found.
+/// Attributes of one target.
 #[derive(Default)]
 pub struct SerdeAttributes {
-    /// Another name, or a rule for names.
+    /// New name or naming rule, as text for the shape.
     pub renamed: String,
-    /// The field is not written at all.
+    /// The field is not encoded.
     pub is_skipped: bool,
     pub has_default: bool,
-    /// The first attribute that replaces what the type would write by itself.
+    /// First attribute that replaces the encoding of the type.
     pub replaced: Option<(String, proc_macro2::Span)>,
 }
 
@@ -66,7 +66,7 @@ impl SerdeAttributes {
     }
 }
 
-/// Reads over the value of an option.
+/// Skips the value of an option.
 fn skip_value(meta: &ParseNestedMeta<'_>) -> syn::Result<()> {
     if meta.input.peek(Token![=]) {
         meta.value()?.parse::<syn::Expr>()?;

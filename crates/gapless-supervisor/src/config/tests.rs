@@ -1,4 +1,4 @@
-//! What a file may say, and how what is wrong in it is named.
+//! Valid configurations, and error messages of invalid ones.
 
 use super::SupervisorConfig;
 use super::process::{CpusConfig, Dependency, Readiness, RestartPolicy, Stage, StopSignal};
@@ -6,13 +6,13 @@ use crate::state_directory::StateDirectory;
 use std::path::Path;
 use std::time::Duration;
 
-/// Reads a text as the file `floor.toml` of the folder `/tmp`.
+/// Parses a text as `/tmp/floor.toml`.
 fn parse(text: &str) -> Result<SupervisorConfig, String> {
     SupervisorConfig::parse(text, "floor.toml", Path::new("/tmp/floor.toml")).map_err(|error| error.to_string())
 }
 
 #[test]
-fn a_process_is_a_name_and_a_command() {
+fn name_and_command_suffice() {
     let config = parse("[process.sleeper]\ncommand = [\"/bin/sleep\", \"1\"]").unwrap();
     assert_eq!(config.directory, Path::new("/tmp/floor.state"));
     assert_eq!(config.domain, Path::new("/tmp/floor.state/domain"));
@@ -26,7 +26,7 @@ fn a_process_is_a_name_and_a_command() {
 }
 
 #[test]
-fn everything_can_be_said() {
+fn all_options_are_parsed() {
     let config = parse(
         r#"
         [supervisor]
@@ -63,7 +63,7 @@ fn everything_can_be_said() {
     .unwrap();
     assert_eq!(config.directory, Path::new("/tmp/kept"));
     assert_eq!((config.log_bytes_max, config.logs_kept), (1 << 20, 3));
-    // From the PATH.
+    // Found on the PATH.
     assert!(config.process("matching").unwrap().program.has_root());
     let process = config.process("calculator").unwrap();
     assert_eq!((process.copies_min, process.copies_max), (2, 4));
@@ -83,7 +83,7 @@ fn everything_can_be_said() {
 }
 
 #[test]
-fn a_place_that_cannot_be_meant_is_refused() {
+fn wrong_paths_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let parse = |text: &str| SupervisorConfig::parse(text, "floor.toml", &folder.path().join("floor.toml"));
     let a = "[process.a]\ncommand = [\"/bin/true\"]\n";
@@ -104,9 +104,9 @@ fn a_place_that_cannot_be_meant_is_refused() {
     refused(&format!("{a}ready = {{ socket = \"\" }}"), wanted);
 }
 
-/// A text, and what its refusal says; the line is that of the key.
+/// Pairs of a text and its expected error, with the line of the key.
 #[test]
-fn what_is_wrong_is_refused_at_its_line_with_what_is_allowed() {
+fn errors_name_line_and_allowed_values() {
     let a = "[process.a]\ncommand = [\"/bin/true\"]\n";
     let own = format!("{a}cpus = {{ own = 1 }}\ncopies = {{ max = 1000 }}");
     let cases: &[(&str, &str)] = &[
@@ -225,7 +225,7 @@ fn what_is_wrong_is_refused_at_its_line_with_what_is_allowed() {
 }
 
 #[test]
-fn everything_that_is_wrong_is_named_in_the_order_of_the_lines() {
+fn all_errors_are_listed_by_line() {
     let text = r#"[supervisor]
 logs_kept = 101
 [process.a]
@@ -261,12 +261,12 @@ ping = { every = "1 s" }
         "floor.toml:8: process.a.what: unknown",
         "floor.toml:11: process.b.environment.A: a text",
         "floor.toml:11: process.b.environment.C: a text",
-        // Of one that could be read also what does not go together.
+        // Processes without errors of their own are also checked for inconsistencies.
         "floor.toml:13: process.c.command: /nowhere/c cannot be started",
         "floor.toml:14: process.c.after: \"nobody\" is no process of this file; c, a, b, d are",
         "floor.toml:15: process.c.singleton: a task",
         "floor.toml:17: process.d.command: missing",
-        // What follows from it alone is not told.
+        // Consequences of this error are not reported.
         "floor.toml:19: process.d.ready: 5 was found",
         "floor.toml:21: other: unknown",
     ];
@@ -276,7 +276,7 @@ ping = { every = "1 s" }
 }
 
 #[test]
-fn no_error_shows_what_may_be_a_secret() {
+fn errors_hide_secrets() {
     let environments = [
         "environment = { KEY = \"hunter2 }",
         "environment = { KEY = hunter2 }",
@@ -306,7 +306,7 @@ fn no_error_shows_what_may_be_a_secret() {
 }
 
 #[test]
-fn no_text_made_of_a_file_shows_values() {
+fn debug_output_hides_secrets() {
     let config = parse("[process.a]\ncommand = [\"/bin/true\"]\nenvironment = { KEY = \"hunter2\" }\n").unwrap();
     let (whole, process) = (format!("{config:?}"), format!("{:#?}", config.processes));
     assert!(whole.contains("KEY") && process.contains("KEY"), "names stay");
@@ -314,7 +314,7 @@ fn no_text_made_of_a_file_shows_values() {
 }
 
 #[test]
-fn a_circle_is_named_whole() {
+fn dependency_cycle_is_named_whole() {
     let process = |name: &str, after: &str| format!("[process.{name}]\ncommand = [\"/bin/true\"]\nafter = [{after}]\n");
     let text = [process("a", ""), process("b", "\"a\", \"d\""), process("c", "\"b\""), process("d", "\"c\"")].concat();
     let error = parse(&text).unwrap_err();
@@ -325,18 +325,18 @@ fn a_circle_is_named_whole() {
 }
 
 #[test]
-fn a_file_that_is_not_there_is_named() {
+fn missing_file_is_named() {
     let error = SupervisorConfig::load("/nowhere/floor.toml").unwrap_err().to_string();
     assert!(error.contains("/nowhere/floor.toml"), "{error}");
 }
 
 #[test]
-fn the_file_of_the_guide_shows_every_key_with_its_default() {
+fn example_file_shows_all_defaults() {
     let guide = include_str!("../../../../docs/guides/supervisor.toml");
     let of = |text: &str| SupervisorConfig::parse_in_force(text, Path::new("/tmp/supervisor.toml")).unwrap();
     let shortest = of("[process.calculator]\ncommand = [\"/bin/sleep\", \"1000\"]\n");
     assert_eq!(of(guide), shortest);
-    // Each key that has no default can be said as it stands there; "svc" and "traders" are nobody here.
+    // Keys without a default are valid as they stand in the comments; "svc" and "traders" do not exist here.
     let all = guide.replace("\n#~ ", "\n").replace("\"svc\"", "\"root\"").replace("\"traders\"", "\"root\"");
     let all = of(&all);
     let process = all.process("calculator").unwrap();
@@ -347,8 +347,8 @@ fn the_file_of_the_guide_shows_every_key_with_its_default() {
 }
 
 #[test]
-fn a_program_is_looked_for_on_the_path_and_not_in_the_current_folder() {
-    // It lies in the folder in which tests run.
+fn programs_are_found_on_the_path_only() {
+    // The tests run in a directory that contains this file.
     assert!(Path::new("Cargo.toml").is_file());
     let error = parse("[process.a]\ncommand = [\"Cargo.toml\"]").unwrap_err();
     let path = std::env::var("PATH").unwrap();

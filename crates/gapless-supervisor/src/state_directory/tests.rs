@@ -1,4 +1,4 @@
-//! The directory as a whole: its modes, its locks, its copies.
+//! The state directory as a whole: modes, locks, instances.
 
 use super::*;
 use gapless_testkit::process::Process;
@@ -23,7 +23,7 @@ fn plan(incarnation: u64) -> LaunchPlan {
     LaunchPlan { incarnation, ..serde_json::from_str(text).unwrap() }
 }
 
-/// The mask is the process's, so it is a process of its own that has another: this test, again.
+/// The umask belongs to the process, so the test runs itself again as a child process.
 #[test]
 fn modes_do_not_depend_on_the_mask() {
     const MASK: &str = "GAPLESS_TEST_MASK";
@@ -56,7 +56,7 @@ fn modes_do_not_depend_on_the_mask() {
 }
 
 #[test]
-fn a_group_may_look_into_the_directory_and_its_logs_but_not_into_copies() {
+fn group_may_read_logs_not_instances() {
     let parent = tempfile::tempdir().unwrap();
     let path = parent.path().join("state");
     StateDirectory::create(&path, None).unwrap();
@@ -70,7 +70,7 @@ fn a_group_may_look_into_the_directory_and_its_logs_but_not_into_copies() {
 }
 
 #[test]
-fn a_directory_in_which_others_may_write_is_refused() {
+fn directory_writable_by_others_fails() {
     let (_parent, directory) = directory();
     std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o770)).unwrap();
     let error = StateDirectory::open(directory.path()).unwrap_err().to_string();
@@ -87,7 +87,7 @@ fn a_directory_in_which_others_may_write_is_refused() {
 }
 
 #[test]
-fn a_role_lock_has_one_holder_which_is_found() {
+fn role_lock_has_one_holder() {
     let (_parent, directory) = directory();
     for role_lock in [RoleLock::Guardian, RoleLock::Supervisor] {
         assert!(matches!(directory.role_holder(role_lock).unwrap(), Holder::Nobody { .. }));
@@ -100,19 +100,19 @@ fn a_role_lock_has_one_holder_which_is_found() {
 }
 
 #[test]
-fn a_role_lock_is_taken_on_a_full_disk_too() {
+fn role_lock_works_on_a_full_disk() {
     let Some(disk) = gapless_testkit::folder::SmallDisk::new(64) else { return };
     let directory = StateDirectory::create(&disk.path.join("state"), None).unwrap();
     let _full = std::fs::write(disk.path.join("filler"), vec![1; 100_000]);
     let lock = directory.take_role_lock(RoleLock::Supervisor).unwrap().unwrap();
     let Holder::Others(found) = directory.role_holder(RoleLock::Supervisor).unwrap() else { panic!("it is held") };
-    // What another test starts holds it, too, until it is another program.
+    // A child forked by another test holds it too, until it calls exec.
     assert!(found.iter().any(|process| process.process_id == std::process::id()));
     drop(lock);
 }
 
 #[test]
-fn copies_are_listed_and_removed_only_when_they_are_dead() {
+fn only_dead_instances_are_removed() {
     let (_parent, directory) = directory();
     for name in ["b.1", "a.10", "a.2"] {
         directory.copy(&name.parse().unwrap()).prepare().unwrap();
@@ -135,7 +135,7 @@ fn copies_are_listed_and_removed_only_when_they_are_dead() {
     let lock = copy.lock().unwrap().unwrap();
     assert!(copy.lock().unwrap().is_none());
     assert!(!copy.remove().unwrap());
-    // Also of one that has closed its lock and lives.
+    // Also refused if the instance has closed its lock and is alive.
     lock.record(&LockRecord::of_this(7).unwrap()).unwrap();
     drop(lock);
     assert!(copy.lock().unwrap().is_none());
@@ -146,10 +146,10 @@ fn copies_are_listed_and_removed_only_when_they_are_dead() {
     assert!(copy.remove().unwrap(), "it was not there");
 }
 
-/// A user that this process is not.
+/// A user other than the current one.
 const OTHER: u32 = 65_534;
 
-/// A copy that runs as another user.
+/// Creates an instance of another user.
 fn of_another_user(directory: &StateDirectory) -> CopyDirectory {
     let copy = directory.copy(&"a.1".parse().unwrap());
     copy.prepare().unwrap();
@@ -158,7 +158,7 @@ fn of_another_user(directory: &StateDirectory) -> CopyDirectory {
     copy
 }
 
-/// Starts a process that has this file open, and with it its lock; as another user where one is named.
+/// Starts a process that inherits this file and its lock, optionally as another user.
 fn sleeper(input: impl Into<Stdio>, user: Option<u32>) -> Process {
     let mut command = Command::new("sleep");
     command.arg("1000").stdin(input).stdout(Stdio::null());
@@ -166,7 +166,7 @@ fn sleeper(input: impl Into<Stdio>, user: Option<u32>) -> Process {
     Process::start_as(&mut command)
 }
 
-/// Takes the lock of a copy for this process, and no program of another test.
+/// Takes the lock of an instance without inheritance, so that programs of other tests do not get it.
 fn lock_alone(copy: &CopyDirectory) -> HeldLock {
     HeldLock::take(&copy.path().join("lock"), Inherited::No).unwrap().unwrap()
 }
@@ -176,7 +176,7 @@ fn record_of(process: u32) -> LockRecord {
     LockRecord { process, ..LockRecord::of_this(1).unwrap() }
 }
 
-/// A record of a process that is dead.
+/// Record of a dead process.
 fn record_of_the_dead() -> LockRecord {
     let process = sleeper(Stdio::null(), None);
     record_of(process.pid().as_raw_pid() as u32)
@@ -186,9 +186,9 @@ fn number(process: &Process) -> u32 {
     process.pid().as_raw_pid() as u32
 }
 
-/// A program of another user from before locks were lent for reading only may have written the record.
+/// Before locks were inherited read-only, a program of another user could write the record.
 #[test]
-fn records_name_no_process_of_others() {
+fn recorded_foreign_process_is_spared() {
     let (_parent, directory) = directory();
     let copy = of_another_user(&directory);
     let victim = sleeper(Stdio::null(), None);
@@ -198,19 +198,19 @@ fn records_name_no_process_of_others() {
     assert!(is_foreign(copy.holder().unwrap()), "{:?}", copy.holder());
     drop(lock);
     assert!(is_foreign(copy.holder().unwrap()), "{:?}", copy.holder());
-    assert!(copy.lock().unwrap().is_none(), "whoever it is, it is not started while that one lives");
+    assert!(copy.lock().unwrap().is_none(), "no start while the foreign process is alive");
 }
 
-/// A descriptor can be sent to any process that takes it.
+/// A descriptor can be sent to any process that accepts it.
 #[test]
-fn a_passed_lock_makes_no_heir() {
+fn passed_lock_makes_no_heir() {
     let (_parent, directory) = directory();
     let copy = of_another_user(&directory);
     let lock = lock_alone(&copy);
     lock.record(&record_of_the_dead()).unwrap();
     let victim = sleeper(rustix::io::dup(&lock).unwrap(), None);
     drop(lock);
-    // What another test starts holds it, too, until it is another program.
+    // A child forked by another test holds it too, until it calls exec.
     until("the victim alone holds it", || match copy.holder().unwrap() {
         Holder::Foreign { process_id } => process_id == number(&victim),
         Holder::Others(found) if found.iter().all(|orphan| orphan.process_id != number(&victim)) => false,
@@ -219,7 +219,7 @@ fn a_passed_lock_makes_no_heir() {
 }
 
 #[test]
-fn copies_of_another_user_are_found() {
+fn instances_of_other_users_are_found() {
     if !rustix::process::geteuid().is_root() {
         return println!("SKIPPED: only root starts processes as somebody else");
     }
@@ -237,14 +237,14 @@ fn copies_of_another_user_are_found() {
     let heir = sleeper(rustix::io::dup(&lock).unwrap(), Some(OTHER));
     let _victim = sleeper(rustix::io::dup(&lock).unwrap(), None);
     drop(lock);
-    // What another test starts as the same user holds it, too, until it is another program.
+    // A child forked by another test for the same user holds it too, until it calls exec.
     until("the heir is the only one", || {
         let Holder::Others(found) = copy.holder().unwrap() else { panic!("{:?}", copy.holder()) };
         found.iter().map(|orphan| orphan.process_id).eq([number(&heir)])
     });
 }
 
-/// It began before the copy, so the copy has not forked it.
+/// It started before the instance, so it is not a descendant.
 #[test]
 fn older_processes_are_no_heirs() {
     let (_parent, directory) = directory();
@@ -254,7 +254,7 @@ fn older_processes_are_no_heirs() {
     let lock = lock_alone(&copy);
     let older = sleeper(rustix::io::dup(&lock).unwrap(), None);
     let begun = record_of(number(&older)).process.started_ticks;
-    let record = until_some("another one is younger by more than a tick", || {
+    let record = until_some("a process started more than a tick later", || {
         Some(record_of_the_dead()).filter(|record| record.process.started_ticks > begun + 1)
     });
     lock.record(&record).unwrap();
@@ -264,7 +264,7 @@ fn older_processes_are_no_heirs() {
 }
 
 #[test]
-fn a_users_link_changes_no_directory() {
+fn links_of_other_users_are_refused() {
     if !rustix::process::geteuid().is_root() {
         return println!("SKIPPED: only root can give links away");
     }
@@ -291,7 +291,7 @@ fn a_users_link_changes_no_directory() {
 }
 
 #[test]
-fn the_floor_is_kept_with_its_text() {
+fn configuration_is_kept_with_its_text() {
     let (_parent, directory) = directory();
     assert_eq!(directory.read_config_in_force().unwrap(), None);
     let in_force = ConfigInForce { path: "/etc/in_force.toml".into(), text: "[process.a]\n".to_owned() };
@@ -304,7 +304,7 @@ fn the_floor_is_kept_with_its_text() {
 }
 
 #[test]
-fn what_the_next_supervisor_is_to_know_is_kept() {
+fn state_for_the_successor_is_kept() {
     let (_parent, directory) = directory();
     assert_eq!(directory.read_memory::<u32>().unwrap(), None);
     directory.write_memory(&7).unwrap();
@@ -312,7 +312,7 @@ fn what_the_next_supervisor_is_to_know_is_kept() {
     assert!(directory.read_memory::<String>().unwrap_err().to_string().contains("memory"));
 }
 
-/// A file as a damaged disk or somebody with an editor would leave it.
+/// Damages a file as a bad disk or an editor would.
 fn spoiled(original: &str, cut: usize, at: usize, byte: u8) -> Vec<u8> {
     let mut bytes = original.as_bytes().to_vec();
     let length = bytes.len();
@@ -323,7 +323,7 @@ fn spoiled(original: &str, cut: usize, at: usize, byte: u8) -> Vec<u8> {
 
 proptest! {
     #[test]
-    fn no_damage_makes_it_panic(cut in 0_usize..10_000, at in 0_usize..10_000, byte: u8, noise in ".{0,60}") {
+    fn damaged_files_cause_no_panic(cut in 0_usize..10_000, at in 0_usize..10_000, byte: u8, noise in ".{0,60}") {
         let (_parent, directory) = directory();
         let copy = directory.copy(&"a.1".parse().unwrap());
         copy.prepare().unwrap();
