@@ -1,4 +1,4 @@
-//! The rules: single orders of events, and any of them.
+//! Tests of the rules: fixed sequences of events, and random ones.
 
 use super::copy::{End, Progress};
 use super::event::{Action, Command, CommandError, Event};
@@ -29,15 +29,15 @@ fn has_other_environment(old: &ProcessConfig, new: &ProcessConfig) -> bool {
     old.environment != new.environment
 }
 
-/// Processes that do what they are told, and what a test lets them do.
+/// Simulated processes, which obey all actions and otherwise do what a test makes them do.
 struct World {
     supervision: Supervision,
     now_ns: u64,
-    /// What runs: incarnation, and whether it has been asked to end, or killed.
+    /// Running instances: incarnation, and the strongest request to end.
     running: BTreeMap<CopyName, (u64, Asked)>,
-    /// Every start so far.
+    /// All starts so far.
     started: Vec<CopyName>,
-    /// Everything that was asked to end.
+    /// All requests to stop so far.
     stopped: Vec<CopyName>,
     last_incarnation: u64,
 }
@@ -73,7 +73,7 @@ impl World {
         self.act(actions);
     }
 
-    /// Does what was said, and checks that it could be done.
+    /// Carries out actions, and checks that they are valid.
     fn act(&mut self, actions: Vec<Action>) {
         for action in actions {
             match action {
@@ -100,27 +100,27 @@ impl World {
         }
     }
 
-    fn say(&mut self, event: Event) {
+    fn handle(&mut self, event: Event) {
         let mut actions = Vec::new();
         self.supervision.handle(self.now_ns, event, &mut actions);
         self.act(actions);
     }
 
-    fn runs(&mut self, name: &str) {
+    fn report_started(&mut self, name: &str) {
         let (copy, (incarnation, _)) = (copy(name), self.running[&copy(name)]);
-        self.say(Event::Started { copy, incarnation, process_id: 1 });
+        self.handle(Event::Started { copy, incarnation, process_id: 1 });
     }
 
-    fn is_ready(&mut self, name: &str) {
-        self.runs(name);
+    fn report_ready(&mut self, name: &str) {
+        self.report_started(name);
         let (copy, (incarnation, _)) = (copy(name), self.running[&copy(name)]);
-        self.say(Event::Ready { copy, incarnation });
+        self.handle(Event::Ready { copy, incarnation });
     }
 
-    fn ends(&mut self, name: &str, end: End) {
+    fn report_end(&mut self, name: &str, end: End) {
         let copy = copy(name);
         let (incarnation, _) = self.running.remove(&copy).unwrap_or_else(|| panic!("{copy} does not run"));
-        self.say(Event::Ended { copy, incarnation, end });
+        self.handle(Event::Ended { copy, incarnation, end });
     }
 
     fn command(&mut self, command: &Command) -> Result<(), CommandError> {
@@ -130,7 +130,7 @@ impl World {
         done
     }
 
-    fn passes(&mut self, ns: u64) {
+    fn advance(&mut self, ns: u64) {
         self.now_ns += ns;
         self.settle();
     }
@@ -146,94 +146,94 @@ impl World {
         process.copies[&copy.number()].progress()
     }
 
-    fn is_asked(&self, name: &str) -> Asked {
+    fn asked(&self, name: &str) -> Asked {
         self.running[&copy(name)].1
     }
 }
 
 #[test]
-fn what_is_after_another_waits_until_all_of_its_copies_are_ready_and_ends_before_them() {
+fn dependents_start_last_and_stop_first() {
     let mut world = World::new(&[process("b", "after = [\"a\"]"), process("a", "copies = 2")].concat());
     assert_eq!(world.running(), ["a.1", "a.2"]);
     assert_eq!(world.progress("b.1"), Progress::Waiting);
-    world.is_ready("a.1");
+    world.report_ready("a.1");
     assert_eq!(world.running(), ["a.1", "a.2"]);
-    world.is_ready("a.2");
+    world.report_ready("a.2");
     assert_eq!(world.running(), ["a.1", "a.2", "b.1"]);
-    world.is_ready("b.1");
-    // Once all were ready, one is enough for a restart.
-    world.ends("a.1", End::Status(EndStatus::Exited(1)));
-    world.ends("b.1", End::Status(EndStatus::Exited(1)));
+    world.report_ready("b.1");
+    // After the first time, one ready instance suffices.
+    world.report_end("a.1", End::Status(EndStatus::Exited(1)));
+    world.report_end("b.1", End::Status(EndStatus::Exited(1)));
     assert_eq!(world.running(), ["a.1", "a.2", "b.1"]);
     world.command(&Command::Stop(Vec::new())).unwrap();
     assert_eq!(world.stopped, [copy("b.1")]);
-    world.ends("b.1", End::Status(EndStatus::Exited(0)));
+    world.report_end("b.1", End::Status(EndStatus::Exited(0)));
     assert_eq!(world.stopped, ["b.1", "a.1", "a.2"].map(copy));
-    world.ends("a.1", End::Status(EndStatus::Signaled { signal: 15, has_core: false }));
+    world.report_end("a.1", End::Status(EndStatus::Signaled { signal: 15, has_core: false }));
     assert!(!world.supervision.is_over());
-    world.ends("a.2", End::Status(EndStatus::Exited(0)));
+    world.report_end("a.2", End::Status(EndStatus::Exited(0)));
     assert!(world.supervision.is_over());
     assert_eq!(world.supervision.next_deadline_ns(), None);
 }
 
 #[test]
-fn who_is_initialised_lets_those_begin_that_need_no_more() {
+fn initialised_stage_lets_dependents_run() {
     let text = [
         process("a", "ready = \"notify\""),
         process("b", "after = [{ process = \"a\", is = \"initialised\" }]"),
         process("c", "after = [\"a\"]"),
     ];
     let mut world = World::new(&text.concat());
-    world.runs("a.1");
+    world.report_started("a.1");
     assert_eq!(world.running(), ["a.1"]);
-    world.say(Event::Initialised { copy: copy("a.1"), incarnation: 1 });
+    world.handle(Event::Initialised { copy: copy("a.1"), incarnation: 1 });
     assert_eq!(world.running(), ["a.1", "b.1"]);
-    world.is_ready("a.1");
+    world.report_ready("a.1");
     assert_eq!(world.running(), ["a.1", "b.1", "c.1"]);
 }
 
 #[test]
-fn the_first_restart_does_not_wait_later_ones_wait_longer_and_in_the_end_it_is_held() {
+fn restarts_back_off_and_end_held() {
     let restart =
         "restart = { backoff_first = \"100 ms\", backoff_max = \"300 ms\", restarts_max = 5, within = \"1 min\" }";
     let mut world = World::new(&process("a", restart));
     for (number, pause_ms) in [0, 100, 200, 300, 300].into_iter().enumerate() {
-        world.is_ready("a.1");
-        world.ends("a.1", End::Status(EndStatus::Signaled { signal: 9, has_core: false }));
+        world.report_ready("a.1");
+        world.report_end("a.1", End::Status(EndStatus::Signaled { signal: 9, has_core: false }));
         if pause_ms > 0 {
             let until_ns = world.now_ns + pause_ms * MILLISECOND;
             assert_eq!(world.progress("a.1"), Progress::BackingOff { until_ns }, "restart {number}");
             assert_eq!(world.supervision.next_deadline_ns(), Some(until_ns));
-            world.passes(pause_ms * MILLISECOND - 1);
+            world.advance(pause_ms * MILLISECOND - 1);
             assert_eq!(world.running(), [] as [String; 0]);
-            world.passes(1);
+            world.advance(1);
         }
         assert_eq!(world.running(), ["a.1"], "restart {number}");
     }
-    world.ends("a.1", End::Status(EndStatus::Exited(3)));
+    world.report_end("a.1", End::Status(EndStatus::Exited(3)));
     assert_eq!(world.progress("a.1"), Progress::Held);
-    world.passes(3600 * SECOND);
+    world.advance(3600 * SECOND);
     assert_eq!(world.running(), [] as [String; 0]);
     let memory = world.supervision.memory().processes["a"].copies[&1].clone();
     assert_eq!((memory.restarts, memory.last_end), (5, Some(End::Status(EndStatus::Exited(3)))));
     world.command(&Command::Start(vec!["a".to_owned()])).unwrap();
     assert_eq!(world.running(), ["a.1"]);
-    world.ends("a.1", End::Status(EndStatus::Exited(3)));
-    assert_eq!(world.running(), ["a.1"], "what counted before counts no more");
+    world.report_end("a.1", End::Status(EndStatus::Exited(3)));
+    assert_eq!(world.running(), ["a.1"], "a start by an operator resets the counters");
 }
 
-/// What the guide says of the defaults.
+/// Promise of the guide about the defaults.
 #[test]
-fn with_the_defaults_one_that_ends_at_once_is_held_and_one_that_runs_for_a_second_never() {
+fn default_limits_hold_crash_loops_only() {
     let held_after = |runs_ms: u64, more: &str| {
         let mut world = World::new(&process("a", more));
         for restarts in 0..50 {
-            world.is_ready("a.1");
-            world.passes(runs_ms * MILLISECOND);
-            world.ends("a.1", End::Status(EndStatus::Exited(1)));
+            world.report_ready("a.1");
+            world.advance(runs_ms * MILLISECOND);
+            world.report_end("a.1", End::Status(EndStatus::Exited(1)));
             match world.progress("a.1") {
                 Progress::Held => return Some((restarts, (world.now_ns - SECOND) / SECOND)),
-                Progress::BackingOff { until_ns } => world.passes(until_ns - world.now_ns),
+                Progress::BackingOff { until_ns } => world.advance(until_ns - world.now_ns),
                 _ => {}
             }
         }
@@ -245,18 +245,18 @@ fn with_the_defaults_one_that_ends_at_once_is_held_and_one_that_runs_for_a_secon
 }
 
 #[test]
-fn who_was_healthy_for_a_while_begins_to_count_anew() {
+fn healthy_time_resets_the_backoff() {
     let mut world = World::new(&process("a", "restart = { restarts_max = 100, healthy_after = \"10 s\" }"));
     for _ in 0..20 {
-        world.is_ready("a.1");
-        world.passes(10 * SECOND);
-        world.ends("a.1", End::Status(EndStatus::Exited(1)));
+        world.report_ready("a.1");
+        world.advance(10 * SECOND);
+        world.report_end("a.1", End::Status(EndStatus::Exited(1)));
         assert_eq!(world.running(), ["a.1"]);
     }
 }
 
 #[test]
-fn policies_and_tasks() {
+fn restart_policies_and_tasks() {
     let policy = |policy: &str| format!("restart = {{ policy = \"{policy}\" }}");
     let text = [
         process("always", &policy("always")),
@@ -267,96 +267,91 @@ fn policies_and_tasks() {
     ];
     let mut world = World::new(&text.concat());
     for name in ["always.1", "failure.1", "never.1", "task.1"] {
-        world.is_ready(name);
+        world.report_ready(name);
     }
-    assert_eq!(
-        world.started.len(),
-        5,
-        "a task that runs counts as ready only when `started` says so: {:?}",
-        world.started
-    );
+    assert_eq!(world.started.len(), 5, "a running task must not start its dependents: {:?}", world.started);
     for name in ["always.1", "failure.1", "never.1", "task.1"] {
-        world.ends(name, End::Status(EndStatus::Exited(0)));
+        world.report_end(name, End::Status(EndStatus::Exited(0)));
     }
     assert_eq!(world.running(), ["always.1", "later.1"]);
     assert_eq!((world.progress("never.1"), world.progress("task.1")), (Progress::Done, Progress::Done));
 }
 
 #[test]
-fn who_is_not_ready_in_time_or_does_not_end_is_killed() {
+fn timeouts_lead_to_kills() {
     let mut world = World::new(&process("a", "ready_within = \"5 s\"\nstop = { grace = \"2 s\" }"));
-    world.passes(5 * SECOND - 1);
-    assert_eq!(world.is_asked("a.1"), Asked::Nothing);
-    world.passes(1);
-    assert_eq!(world.is_asked("a.1"), Asked::Kill);
-    world.ends("a.1", End::Status(EndStatus::Signaled { signal: 9, has_core: false }));
-    world.is_ready("a.1");
+    world.advance(5 * SECOND - 1);
+    assert_eq!(world.asked("a.1"), Asked::Nothing);
+    world.advance(1);
+    assert_eq!(world.asked("a.1"), Asked::Kill);
+    world.report_end("a.1", End::Status(EndStatus::Signaled { signal: 9, has_core: false }));
+    world.report_ready("a.1");
     world.command(&Command::Stop(Vec::new())).unwrap();
-    world.passes(2 * SECOND - 1);
-    assert_eq!(world.is_asked("a.1"), Asked::Stop);
-    world.passes(1);
-    assert_eq!(world.is_asked("a.1"), Asked::Kill);
+    world.advance(2 * SECOND - 1);
+    assert_eq!(world.asked("a.1"), Asked::Stop);
+    world.advance(1);
+    assert_eq!(world.asked("a.1"), Asked::Kill);
     assert_eq!(world.supervision.next_deadline_ns(), None);
-    // Its grace is no part of the time that a kill has.
-    world.passes(30 * SECOND - 1);
+    // The limit for an unkillable process begins at the kill, not at the stop.
+    world.advance(30 * SECOND - 1);
     assert_eq!(world.supervision.find_unkillable(world.now_ns), None);
-    world.passes(1);
+    world.advance(1);
     assert_eq!(world.supervision.find_unkillable(world.now_ns), Some(copy("a.1")));
-    world.ends("a.1", End::Status(EndStatus::Signaled { signal: 9, has_core: false }));
+    world.report_end("a.1", End::Status(EndStatus::Signaled { signal: 9, has_core: false }));
     assert_eq!(world.supervision.find_unkillable(world.now_ns), None);
 }
 
 #[test]
-fn a_reload_has_a_new_copy_ready_before_an_old_one_ends() {
+fn overlapping_reload_starts_new_first() {
     let mut world = World::new(&process("a", "copies = 2\nready = { route = \"r\" }"));
-    world.is_ready("a.1");
-    world.is_ready("a.2");
+    world.report_ready("a.1");
+    world.report_ready("a.2");
     world.command(&Command::Reload(Vec::new())).unwrap();
     assert_eq!(world.running(), ["a.1", "a.2", "a.3"]);
     assert_eq!(world.stopped, []);
-    world.is_ready("a.3");
+    world.report_ready("a.3");
     assert_eq!(world.stopped, [copy("a.1")]);
-    world.ends("a.1", End::Status(EndStatus::Exited(0)));
+    world.report_end("a.1", End::Status(EndStatus::Exited(0)));
     assert_eq!(world.running(), ["a.1", "a.2", "a.3"]);
     assert_eq!(world.stopped.len(), 1, "one at a time");
-    world.is_ready("a.1");
+    world.report_ready("a.1");
     assert_eq!(world.stopped, ["a.1", "a.2"].map(copy));
-    world.ends("a.2", End::Status(EndStatus::Exited(0)));
-    world.is_ready("a.2");
+    world.report_end("a.2", End::Status(EndStatus::Exited(0)));
+    world.report_ready("a.2");
     assert_eq!(world.stopped, ["a.1", "a.2", "a.3"].map(copy));
-    world.ends("a.3", End::Status(EndStatus::Exited(0)));
-    world.passes(SECOND);
+    world.report_end("a.3", End::Status(EndStatus::Exited(0)));
+    world.advance(SECOND);
     assert_eq!(world.running(), ["a.1", "a.2"]);
     assert_eq!(world.started.len(), 5);
 }
 
 #[test]
-fn a_reload_whose_new_copy_does_not_become_ready_harms_no_old_one() {
+fn failed_reload_keeps_old_instances() {
     for route in ["", "ready = { route = \"r\" }"] {
         let restart = "restart = { restarts_max = 1 }";
         let mut world = World::new(&process("a", &format!("copies = 2\n{restart}\n{route}")));
-        world.is_ready("a.1");
-        world.is_ready("a.2");
+        world.report_ready("a.1");
+        world.report_ready("a.2");
         world.command(&Command::Reload(Vec::new())).unwrap();
         let new = if route.is_empty() {
-            world.ends("a.1", End::Status(EndStatus::Exited(0)));
+            world.report_end("a.1", End::Status(EndStatus::Exited(0)));
             "a.1"
         } else {
             "a.3"
         };
-        world.ends(new, End::Status(EndStatus::Exited(1)));
-        world.ends(new, End::Status(EndStatus::Exited(1)));
+        world.report_end(new, End::Status(EndStatus::Exited(1)));
+        world.report_end(new, End::Status(EndStatus::Exited(1)));
         assert_eq!(world.progress(new), Progress::Held);
-        world.passes(3600 * SECOND);
+        world.advance(3600 * SECOND);
         assert!(matches!(world.progress("a.2"), Progress::Ready { .. }));
-        // A better one goes on.
+        // A better definition continues the reload.
         world.command(&Command::Reload(Vec::new())).unwrap();
         assert!(world.running.contains_key(&copy(new)));
     }
 }
 
 #[test]
-fn scaled_up_and_down_and_never_beyond_what_the_file_allows() {
+fn scale_stays_within_limits() {
     let mut world = World::new(&process("a", "copies = { min = 1, max = 3 }"));
     let scale = |copies| Command::Scale(vec![("a".to_owned(), copies)]);
     world.command(&scale(3)).unwrap();
@@ -374,56 +369,57 @@ fn scaled_up_and_down_and_never_beyond_what_the_file_allows() {
 }
 
 #[test]
-fn another_file_ends_what_it_does_not_name_and_starts_anew_what_it_says_otherwise() {
+fn new_configuration_stops_and_reloads() {
     let mut world = World::new(&["a", "b", "c"].map(|name| process(name, "")).concat());
-    ["a.1", "b.1", "c.1"].into_iter().for_each(|name| world.is_ready(name));
+    ["a.1", "b.1", "c.1"].into_iter().for_each(|name| world.report_ready(name));
     let text = [process("d", ""), process("a", "stop = { grace = 1 }"), process("b", "environment = { X = \"1\" }")];
     let mut actions = Vec::new();
     world.supervision.replace(world.now_ns, &config(&text.concat()), has_other_environment, &mut actions);
     world.act(actions);
     assert_eq!(world.stopped, ["b.1", "c.1"].map(copy));
     assert_eq!(world.running(), ["a.1", "b.1", "c.1", "d.1"]);
-    world.ends("c.1", End::Status(EndStatus::Exited(0)));
-    world.ends("b.1", End::Status(EndStatus::Exited(0)));
+    world.report_end("c.1", End::Status(EndStatus::Exited(0)));
+    world.report_end("b.1", End::Status(EndStatus::Exited(0)));
     assert_eq!(world.running(), ["a.1", "b.1", "d.1"]);
     assert_eq!(world.supervision.processes().len(), 3);
 }
 
 #[test]
-fn a_singletons_others_stand_by_for_as_long_as_it_takes() {
+fn standbys_have_no_deadline() {
     let mut world =
         World::new(&[process("a", "singleton = true\ncopies = 2"), process("b", "after = [\"a\"]")].concat());
-    world.runs("a.2");
-    world.say(Event::Standby { copy: copy("a.2"), incarnation: 2 });
-    world.is_ready("a.1");
+    world.report_started("a.2");
+    world.handle(Event::Standby { copy: copy("a.2"), incarnation: 2 });
+    world.report_ready("a.1");
     assert_eq!(world.running(), ["a.1", "a.2", "b.1"]);
-    world.passes(3600 * SECOND);
-    assert_eq!(world.is_asked("a.2"), Asked::Nothing);
-    world.say(Event::Active { copy: copy("a.2"), incarnation: 2 });
-    world.passes(3600 * SECOND);
-    assert_eq!(world.is_asked("a.2"), Asked::Kill, "an active one has as much time as any");
+    world.advance(3600 * SECOND);
+    assert_eq!(world.asked("a.2"), Asked::Nothing);
+    world.handle(Event::Active { copy: copy("a.2"), incarnation: 2 });
+    world.advance(3600 * SECOND);
+    assert_eq!(world.asked("a.2"), Asked::Kill, "an active instance has the usual deadline");
 }
 
 #[test]
-fn a_singletons_active_copy_starts_anew_last() {
+fn reload_replaces_active_instance_last() {
     let mut world = World::new(&process("a", "singleton = true\ncopies = 2"));
-    world.runs("a.2");
-    world.say(Event::Standby { copy: copy("a.2"), incarnation: 2 });
-    world.is_ready("a.1");
+    world.report_started("a.2");
+    world.handle(Event::Standby { copy: copy("a.2"), incarnation: 2 });
+    world.report_ready("a.1");
     let mut actions = Vec::new();
     world.supervision.command(world.now_ns, &Command::Reload(vec!["a".to_owned()]), &mut actions).unwrap();
     world.act(actions);
     assert_eq!(world.stopped, [copy("a.2")]);
-    world.ends("a.2", End::Status(EndStatus::Signaled { signal: 15, has_core: false }));
-    world.runs("a.2");
-    assert_eq!(world.stopped, [copy("a.2")], "it does not stand by yet");
-    world.say(Event::Standby { copy: copy("a.2"), incarnation: 3 });
+    world.report_end("a.2", End::Status(EndStatus::Signaled { signal: 15, has_core: false }));
+    world.report_started("a.2");
+    assert_eq!(world.stopped, [copy("a.2")], "it is not a standby yet");
+    world.handle(Event::Standby { copy: copy("a.2"), incarnation: 3 });
     assert_eq!(world.stopped, [copy("a.2"), copy("a.1")]);
 }
 
-/// Whatever happens: nothing is started twice, and when it becomes quiet everything is as it shall be.
+/// No random sequence of events starts an instance twice; once all processes behave, every instance reaches its wanted
+/// state.
 #[test]
-fn in_the_end_everything_is_as_it_shall_be() {
+fn random_events_reach_the_wanted_state() {
     let text = [
         process("a", "copies = { min = 1, max = 3 }\nready = { route = \"r\" }\nrestart = { restarts_max = 1000000 }"),
         process("b", "copies = 2\nafter = [\"a\"]\nrestart = { restarts_max = 1000000 }"),
@@ -439,17 +435,17 @@ fn in_the_end_everything_is_as_it_shall_be() {
             let running: Vec<CopyName> = world.running.keys().cloned().collect();
             let name = running.get(random.below(running.len().max(1) as u64) as usize).map(ToString::to_string);
             match (random.below(14), name) {
-                (0..4, Some(name)) => world.is_ready(&name),
-                (4, Some(name)) => world.runs(&name),
-                (5, Some(name)) => world.ends(&name, End::Status(EndStatus::Exited(random.below(2) as i32))),
+                (0..4, Some(name)) => world.report_ready(&name),
+                (4, Some(name)) => world.report_started(&name),
+                (5, Some(name)) => world.report_end(&name, End::Status(EndStatus::Exited(random.below(2) as i32))),
                 (6, Some(name)) => {
                     let (incarnation, _) = world.running[&copy(&name)];
-                    world.say(Event::Stuck { copy: copy(&name), incarnation, reason: "it sleeps".to_owned() });
+                    world.handle(Event::Stuck { copy: copy(&name), incarnation, reason: "it sleeps".to_owned() });
                 }
-                (7, Some(name)) if world.is_asked(&name) != Asked::Nothing => {
-                    world.ends(&name, End::Status(EndStatus::Exited(0)))
+                (7, Some(name)) if world.asked(&name) != Asked::Nothing => {
+                    world.report_end(&name, End::Status(EndStatus::Exited(0)))
                 }
-                (8, Some(name)) => world.say(Event::Ended { copy: copy(&name), incarnation: 0, end: End::Unseen }),
+                (8, Some(name)) => world.handle(Event::Ended { copy: copy(&name), incarnation: 0, end: End::Unseen }),
                 (9, _) => {
                     let names = [&[][..], &["a"], &["b", "c"], &["a.1"], &["b.1", "d.2"]];
                     let names: Vec<String> = random.pick(&names).iter().map(ToString::to_string).collect();
@@ -468,25 +464,25 @@ fn in_the_end_everything_is_as_it_shall_be() {
                     world.supervision.replace(world.now_ns, &config(text), has_other_environment, &mut actions);
                     world.act(actions);
                 }
-                _ => world.passes(random.below(2 * SECOND)),
+                _ => world.advance(random.below(2 * SECOND)),
             }
         }
-        // Who is after one that shall not run waits for it for ever, so all shall run, or none.
+        // A process whose dependency is stopped would wait forever, so either all run at the end or none.
         let names = Vec::new();
         let last = if random.happens(500) { Command::Start(names) } else { Command::Stop(names) };
         world.command(&last).unwrap();
-        // Now everybody does as he is told.
+        // From now on all processes behave.
         for _ in 0..200 {
             let running: Vec<(CopyName, Asked)> =
                 world.running.iter().map(|(name, (_, asked))| (name.clone(), *asked)).collect();
             for (name, asked) in running {
                 if asked != Asked::Nothing {
-                    world.ends(&name.to_string(), End::Status(EndStatus::Exited(0)));
+                    world.report_end(&name.to_string(), End::Status(EndStatus::Exited(0)));
                 } else if world.running.contains_key(&name) {
-                    world.is_ready(&name.to_string());
+                    world.report_ready(&name.to_string());
                 }
             }
-            world.passes(SECOND);
+            world.advance(SECOND);
         }
         for process in world.supervision.processes() {
             for (number, copy) in process.copies() {
@@ -503,35 +499,35 @@ fn in_the_end_everything_is_as_it_shall_be() {
 }
 
 #[test]
-fn what_the_machine_lacks_counts_against_nobody() {
+fn shortage_is_not_a_failure() {
     let mut world = World::new(&process("a", "restart = { restarts_max = 2 }"));
     for round in 0..50 {
         let lacking = End::Lacking("no space left".to_owned());
-        world.ends("a.1", if round % 2 == 0 { lacking } else { End::Status(EndStatus::Exited(75)) });
+        world.report_end("a.1", if round % 2 == 0 { lacking } else { End::Status(EndStatus::Exited(75)) });
         assert!(matches!(world.progress("a.1"), Progress::BackingOff { .. }));
-        world.passes(SECOND);
+        world.advance(SECOND);
     }
-    world.is_ready("a.1");
+    world.report_ready("a.1");
     let copies = &world.supervision.processes()[0].copies;
     assert_eq!(copies[&1].memory.restarts, 0);
-    // One that ran and is not to run again is over.
+    // A process that ran, and is not restarted by its policy, is done.
     let mut world = World::new(&process("a", "restart = { policy = \"never\" }"));
-    world.ends("a.1", End::Status(EndStatus::Exited(75)));
+    world.report_end("a.1", End::Status(EndStatus::Exited(75)));
     assert_eq!(world.progress("a.1"), Progress::Done);
 }
 
 #[test]
-fn a_start_that_is_not_seen_has_more_time() {
+fn unobservable_start_has_more_time() {
     let mut world = World::new(&process("a", "ready = \"notify\"\nready_within = \"2 s\""));
-    world.runs("a.1");
+    world.report_started("a.1");
     let unseen = || Event::Unknown { copy: copy("a.1"), incarnation: 1 };
     for _ in 0..10 {
-        world.say(unseen());
-        world.passes(SECOND);
+        world.handle(unseen());
+        world.advance(SECOND);
     }
-    assert_eq!(world.is_asked("a.1"), Asked::Nothing);
-    world.passes(SECOND);
-    assert_eq!(world.is_asked("a.1"), Asked::Kill, "it was seen, and was not ready");
-    world.say(unseen());
-    assert_eq!(world.supervision.next_deadline_ns(), Some(u64::MAX), "it is killed once");
+    assert_eq!(world.asked("a.1"), Asked::Nothing);
+    world.advance(SECOND);
+    assert_eq!(world.asked("a.1"), Asked::Kill, "observable again, and not ready");
+    world.handle(unseen());
+    assert_eq!(world.supervision.next_deadline_ns(), Some(u64::MAX), "killed only once");
 }

@@ -1,4 +1,4 @@
-//! A supervisor or guardian that lives and says nothing is killed after its time, and another one goes on.
+//! A supervisor or guardian that is alive but silent is killed after a timeout and replaced.
 
 use super::copy_program::STAY;
 use super::floor::{are_ready, down, find, lives, pids, place, process, up, wait_for};
@@ -17,8 +17,8 @@ pub fn module() -> Module {
         .side_by_side(4)
         .scenario("a_stopped_supervisor_is_replaced", || a_stopped_role_is_replaced(RoleLock::Supervisor))
         .scenario("a_stopped_guardian_is_replaced", || a_stopped_role_is_replaced(RoleLock::Guardian))
-        .scenario("one_stopped_at_its_start_is_replaced", one_stopped_at_its_start_is_replaced)
-        .scenario("without_a_guardian_it_answers_and_sees_ends", without_a_guardian_it_answers_and_sees_ends)
+        .scenario("stopped_at_its_start_is_replaced", stopped_at_its_start_is_replaced)
+        .scenario("supervisor_works_without_guardian", supervisor_works_without_guardian)
 }
 
 fn a_stopped_role_is_replaced(role_lock: RoleLock) {
@@ -26,19 +26,19 @@ fn a_stopped_role_is_replaced(role_lock: RoleLock) {
     up(&place, &[process(&place, "a", STAY, "copies = 2")]);
     let before = wait_for(&place, "all are ready", |status| are_ready(status, 2));
     let victim = place.wait_for_role(role_lock);
-    // Long enough that each has asked the other whether it hears.
+    // Wait until both have sent liveness probes.
     std::thread::sleep(Duration::from_millis(1500));
     kill(victim, Signal::STOP);
-    until("another is there", || place.running_as(role_lock).is_some_and(|pid| pid != victim));
+    until("another process has taken over the role", || place.running_as(role_lock).is_some_and(|pid| pid != victim));
     assert!(!lives(victim));
-    let after = wait_for(&place, "it is in control", |status| are_ready(status, 2));
-    assert_eq!(pids(&after), pids(&before), "it is none of the copies' affairs");
+    let after = wait_for(&place, "the roles are in control", |status| are_ready(status, 2));
+    assert_eq!(pids(&after), pids(&before), "the instances are unaffected");
     kill(find(&after, "a.1").process_id.unwrap(), Signal::KILL);
     wait_for(&place, "a.1 is back", |status| find(status, "a.1").restarts == 1 && are_ready(status, 2));
     down(&place);
 }
 
-/// Numbers of the processes that this one has started.
+/// Process ids of the children of a process.
 fn children(pid: u32) -> BTreeSet<u32> {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
     let of_task = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("children")).unwrap_or_default();
@@ -46,17 +46,17 @@ fn children(pid: u32) -> BTreeSet<u32> {
     listed.split_whitespace().map(|number| number.parse().unwrap()).collect()
 }
 
-fn one_stopped_at_its_start_is_replaced() {
+fn stopped_at_its_start_is_replaced() {
     let place = place();
     up(&place, &[process(&place, "a", STAY, "")]);
     let before = wait_for(&place, "it is ready", |status| are_ready(status, 1));
     let guardian = place.wait_for_role(RoleLock::Guardian);
     let known = children(guardian);
     kill(place.wait_for_role(RoleLock::Supervisor), Signal::KILL);
-    // Before it runs its own program, the guardian waits for it.
+    // The guardian waits for its exec.
     let words = |pid: u32| std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let runs = |pid: &&u32| !words(**pid).is_empty() && words(**pid) != words(guardian);
-    let next = until_some("the next one", || children(guardian).difference(&known).find(runs).copied());
+    let next = until_some("the next supervisor starts", || children(guardian).difference(&known).find(runs).copied());
     kill(next, Signal::STOP);
     kill(find(&before, "a.1").process_id.unwrap(), Signal::KILL);
     wait_for(&place, "a.1 is back", |status| find(status, "a.1").restarts == 1 && are_ready(status, 1));
@@ -64,11 +64,11 @@ fn one_stopped_at_its_start_is_replaced() {
     down(&place);
 }
 
-fn without_a_guardian_it_answers_and_sees_ends() {
+fn supervisor_works_without_guardian() {
     let place = place();
     up(&place, &[process(&place, "a", STAY, "copies = 2")]);
     let before = wait_for(&place, "all are ready", |status| are_ready(status, 2));
-    // Another guardian runs, and does not answer.
+    // Another guardian runs, but does not answer.
     let supervisor = place.wait_for_role(RoleLock::Supervisor);
     kill(supervisor, Signal::STOP);
     let guardian = place.wait_for_role(RoleLock::Guardian);
@@ -81,7 +81,7 @@ fn without_a_guardian_it_answers_and_sees_ends() {
     kill(find(&before, "a.1").process_id.unwrap(), Signal::KILL);
     let alone = wait_for(&place, "its end is seen", |status| find(status, "a.1").last_end == Some(End::Unseen));
     assert_eq!(alone.supervisor.supervisor_process_id, Some(supervisor));
-    // On a busy machine it has been replaced meanwhile, because it is silent.
+    // On a busy machine it may have been replaced already for its silence.
     assert_ne!(alone.supervisor.guardian_process_id, Some(guardian));
     kill_if_there(guardian, Signal::CONT);
     let after = wait_for(&place, "it is back", |status| are_ready(status, 2));

@@ -1,5 +1,5 @@
-//! A guardian, a supervisor or a launcher is killed with SIGKILL at each named crash point, while copies die beside it:
-//! nothing is started twice, no child is lost, every death is known or said to be unknown.
+//! Guardian, supervisor and launchers are killed with SIGKILL at each named crash point, while instances die as well.
+//! No start happens twice, no child is lost, and each end is known or reported as unseen.
 //!
 //! Needs a build with debug assertions.
 
@@ -16,21 +16,21 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How often each point is died at, at different passes.
+/// Passes of a point at which the process dies.
 const PASSES: [u64; 2] = [1, 2];
 
 pub fn module() -> Module {
     Module::new(module_path!())
-        .with_choices("as_a_guardian", |random| die_at(random, "guardian", &GUARDIAN_CRASH_POINTS))
-        .with_choices("as_a_launcher", |random| die_at(random, "launch", &LAUNCH_CRASH_POINTS))
-        .with_choices("as_a_supervisor", |random| die_at(random, "supervisor", &SUPERVISOR_CRASH_POINTS))
+        .with_choices("guardian_dies_at_every_point", |random| die_at(random, "guardian", &GUARDIAN_CRASH_POINTS))
+        .with_choices("launcher_dies_at_every_point", |random| die_at(random, "launch", &LAUNCH_CRASH_POINTS))
+        .with_choices("supervisor_dies_at_every_point", |random| die_at(random, "supervisor", &SUPERVISOR_CRASH_POINTS))
 }
 
 fn die_at(random: &mut Random, role: &str, points: &[&str]) {
     let (mut starts, mut ends) = (0, (0, 0));
     for point in points {
         for pass in PASSES {
-            // Once in a life.
+            // Passed only once in the life of a process.
             let once = ["guardian_locked", "guardian_listening", "guardian_ending", "supervisor_locked"];
             if pass > 1 && (once.contains(point) || role == "launch") {
                 continue;
@@ -38,7 +38,7 @@ fn die_at(random: &mut Random, role: &str, points: &[&str]) {
             let place = Place::new();
             let mut killed: BTreeMap<u32, Vec<Signal>> = BTreeMap::new();
             let arm = || std::fs::write(place.folder().join(armed_file(role)), format!("{point}:{pass}")).unwrap();
-            // Only a launcher passes it that comes to nothing.
+            // Passed only by a superseded launcher.
             let is_chore = *point == "launch_refused";
             if is_chore {
                 up(&place);
@@ -59,9 +59,10 @@ fn die_at(random: &mut Random, role: &str, points: &[&str]) {
             let _was_none = std::fs::remove_file(place.folder().join(CHORES));
             let when = format!("after {point}:{pass}");
             wait_until_all_run(&place, &when);
-            // The first may be children of a guardian that is dead.
+            // In the first round the instances may be children of a dead guardian.
             for copy in COPIES.into_iter().chain(COPIES) {
-                // One that dies would be taken for one that runs: it may be gone, or be killed twice for one death.
+                // A dying instance can look like a running one. The kill then fails, or two kills cause one death; so
+                // retry.
                 let pid = loop {
                     match kill_copy(&place, copy, &mut killed) {
                         Some(pid) => break pid,
@@ -76,13 +77,13 @@ fn die_at(random: &mut Random, role: &str, points: &[&str]) {
             no_zombies(place.wait_for_role(RoleLock::Guardian));
             starts += place.starts().len();
             ends = (ends.0 + known, ends.1 + unknown);
-            assert!(known >= COPIES.len(), "{when}: the guardian that lives knows how its own children end");
+            assert!(known >= COPIES.len(), "{when}: the live guardian must know the ends of its children");
         }
     }
     println!("{} points; {starts} starts; ends: {} known, {} unknown", points.len(), ends.0, ends.1);
 }
 
-/// Whether a process has taken the point for its own, and is dead.
+/// Whether a process has claimed the crash point and is dead.
 fn has_died_at_its_point(place: &Place) -> bool {
     let claimed = lines(&place.folder().join("claimed"));
     claimed.first().is_some_and(|pid| {
@@ -91,14 +92,14 @@ fn has_died_at_its_point(place: &Place) -> bool {
     })
 }
 
-/// What makes each role pass its points.
+/// Makes each role pass its crash points.
 fn disturb(place: &Place, random: &mut Random, point: &str, killed: &mut BTreeMap<u32, Vec<Signal>>) {
     std::thread::sleep(Duration::from_millis(1 + random.below(30)));
     match random.below(4) {
         0 if point.starts_with("supervisor") => {
             place.running_as(RoleLock::Guardian).into_iter().for_each(|pid| kill_if_there(pid, Signal::KILL));
         }
-        // It stops everything itself, which is then known of those that it has stopped.
+        // This role stops all instances itself, with known ends.
         0 if point == "guardian_ending" => {}
         0 => place.running_as(RoleLock::Supervisor).into_iter().for_each(|pid| kill_if_there(pid, Signal::KILL)),
         1 if point == "guardian_ending" => {
@@ -113,14 +114,14 @@ fn disturb(place: &Place, random: &mut Random, point: &str, killed: &mut BTreeMa
     }
 }
 
-/// The process that holds the lock of a copy and says so itself, so no launcher.
+/// Process of an instance, by its lock; `None` for a launcher.
 fn running(place: &Place, copy: &str) -> Option<u32> {
     let holder = place.directory.copy(&name(copy)).holder().unwrap();
     let Holder::Recorded { record, .. } = holder else { return None };
     place.starts().values().any(|pid| *pid == record.process.process_id).then_some(record.process.process_id)
 }
 
-/// Kills a copy that runs, no launcher.
+/// Kills the process of an instance, unless it is a launcher.
 fn kill_copy(place: &Place, copy: &str, killed: &mut BTreeMap<u32, Vec<Signal>>) -> Option<u32> {
     let Holder::Recorded { record, pidfd } = place.directory.copy(&name(copy)).holder().unwrap() else { return None };
     let pid = record.process.process_id;

@@ -1,5 +1,5 @@
-//! Guardian, supervisor, launchers and copies are killed, hundreds of times and at every named crash point, and hang: one program,
-//! without a harness, see `gapless_testkit::scenarios`. Slow.
+//! Guardian, supervisor, launchers and instances are stopped, and killed hundreds of times and at every named crash
+//! point. One program without a harness, see `gapless_testkit::scenarios`. Slow.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test says where it failed")]
 

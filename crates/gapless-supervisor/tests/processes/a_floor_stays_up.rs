@@ -1,4 +1,4 @@
-//! What a file names is started in its order, stays up whoever is killed, and ends in reverse order without a rest.
+//! Processes start in dependency order, stay up whichever process is killed, and end completely in reverse order.
 
 use super::copy_program::{EXIT, LEAVE, NOTIFY, STAY, STUBBORN};
 use super::floor::{
@@ -21,22 +21,22 @@ use std::time::Duration;
 
 pub fn module() -> Module {
     Module::new(module_path!())
-        .scenario("all_is_started_in_order_and_ends_in_reverse", all_is_started_in_order_and_ends_in_reverse)
-        .scenario("a_copy_that_dies_is_back_and_counted", a_copy_that_dies_is_back_and_counted)
-        .scenario("a_killed_supervisor_is_back_in_control", a_killed_supervisor_is_back_in_control)
-        .scenario("a_killed_guardian_is_back_and_ends_are_seen", a_killed_guardian_is_back_and_ends_are_seen)
-        .scenario("without_both_nothing_restarts_until_up", without_both_nothing_restarts_until_up)
-        .scenario("while_nobody_watches_what_was_remembered_is_known", what_was_remembered_is_known)
-        .scenario("who_waits_for_a_supervisor_is_told_when_nobody_is_left", told_when_nobody_is_left)
+        .scenario("start_in_order_and_end_in_reverse", start_in_order_and_end_in_reverse)
+        .scenario("dead_instance_is_restarted", dead_instance_is_restarted)
+        .scenario("killed_supervisor_is_replaced", killed_supervisor_is_replaced)
+        .scenario("killed_guardian_is_replaced", killed_guardian_is_replaced)
+        .scenario("up_restarts_after_both_roles_died", up_restarts_after_both_roles_died)
+        .scenario("status_without_a_supervisor", status_without_a_supervisor)
+        .scenario("wait_ends_when_no_role_is_left", wait_ends_when_no_role_is_left)
         .scenario("commands_change_what_runs", commands_change_what_runs)
-        .scenario("who_dies_too_often_is_held", who_dies_too_often_is_held)
-        .scenario("what_a_copy_leaves_behind_is_killed", what_a_copy_leaves_behind_is_killed)
-        .scenario("a_wrong_file_leaves_the_old_one_in_force", a_wrong_file_leaves_the_old_one_in_force)
-        .scenario("who_ignores_the_stop_signal_is_killed", who_ignores_the_stop_signal_is_killed)
-        .with_choices("killed_at_any_moment_nothing_is_started_twice", killed_at_any_moment)
+        .scenario("crash_loop_is_held", crash_loop_is_held)
+        .scenario("descendants_are_killed", descendants_are_killed)
+        .scenario("invalid_configuration_is_rejected", invalid_configuration_is_rejected)
+        .scenario("ignored_stop_signal_leads_to_kill", ignored_stop_signal_leads_to_kill)
+        .with_choices("random_kills_start_nothing_twice", random_kills_start_nothing_twice)
 }
 
-fn all_is_started_in_order_and_ends_in_reverse() {
+fn start_in_order_and_end_in_reverse() {
     let place = place();
     let processes = [
         process(&place, "late", STAY, "after = [\"early\", \"task\"]"),
@@ -46,7 +46,7 @@ fn all_is_started_in_order_and_ends_in_reverse() {
     let mut client = up(&place, &processes);
     let status = wait_for(&place, "the task is done", |status| find(status, "task.1").state == CopyCondition::Done);
     assert_eq!(find(&status, "late.1").state, CopyCondition::Waiting);
-    assert!(!are_ready(&status, 1), "nobody has said that it is ready");
+    assert!(!are_ready(&status, 1), "no instance has reported readiness");
     std::fs::write(place.folder().join("ready"), "").unwrap();
     let status = wait_for(&place, "all are ready", |status| are_ready(status, 3));
     assert_eq!(status.copies.len(), 4);
@@ -63,13 +63,13 @@ fn all_is_started_in_order_and_ends_in_reverse() {
         }
     }
     assert_eq!(ended, ["late", "early", "early"]);
-    // It begins anew, with numbers that were not there.
+    // Starts again, with new incarnations.
     up(&place, &processes);
     wait_for(&place, "all are ready again", |status| are_ready(status, 3));
     down(&place);
 }
 
-fn a_copy_that_dies_is_back_and_counted() {
+fn dead_instance_is_restarted() {
     let place = place();
     up(&place, &[process(&place, "a", STAY, "copies = 2")]);
     let before = wait_for(&place, "all are ready", |status| are_ready(status, 2));
@@ -85,7 +85,7 @@ fn a_copy_that_dies_is_back_and_counted() {
     down(&place);
 }
 
-fn a_killed_supervisor_is_back_in_control() {
+fn killed_supervisor_is_replaced() {
     let place = place();
     up(&place, &[process(&place, "a", STAY, "copies = 3"), process(&place, "b", STAY, "after = [\"a\"]")]);
     let before = wait_for(&place, "all are ready", |status| are_ready(status, 4));
@@ -101,14 +101,14 @@ fn a_killed_supervisor_is_back_in_control() {
         assert!(are_ready(&after, 4));
         assert_eq!(find(&after, "a.3").restarts, 1);
     }
-    // It sees what ends.
+    // The new supervisor observes ends.
     kill(find(&before, "a.1").process_id.unwrap(), Signal::KILL);
     let after = wait_for(&place, "it is back", |status| find(status, "a.1").restarts == 1 && are_ready(status, 4));
     assert_eq!(find(&after, "a.1").last_end, Some(End::Status(EndStatus::Signaled { signal: 9, has_core: false })));
     down(&place);
 }
 
-fn a_killed_guardian_is_back_and_ends_are_seen() {
+fn killed_guardian_is_replaced() {
     let place = place();
     up(&place, &[process(&place, "a", STAY, "copies = 2")]);
     let before = wait_for(&place, "all are ready", |status| are_ready(status, 2));
@@ -118,7 +118,7 @@ fn a_killed_guardian_is_back_and_ends_are_seen() {
         status.supervisor.guardian_process_id.is_some_and(|pid| pid != guardian)
     });
     assert_eq!((pids(&after), find(&after, "a.1").restarts), (pids(&before), 0));
-    // Of one that is nobody's child it is not known how it ended.
+    // The process has lost its parent, so its exit status is unknown.
     kill(find(&before, "a.1").process_id.unwrap(), Signal::KILL);
     let after = wait_for(&place, "it is back", |status| find(status, "a.1").restarts == 1 && are_ready(status, 2));
     assert_eq!(find(&after, "a.1").last_end, Some(End::Unseen));
@@ -128,7 +128,7 @@ fn a_killed_guardian_is_back_and_ends_are_seen() {
     down(&place);
 }
 
-fn without_both_nothing_restarts_until_up() {
+fn up_restarts_after_both_roles_died() {
     let place = place();
     let processes = [process(&place, "a", STAY, "copies = 2")];
     up(&place, &processes);
@@ -156,7 +156,7 @@ fn without_both_nothing_restarts_until_up() {
     down(&place);
 }
 
-fn what_was_remembered_is_known() {
+fn status_without_a_supervisor() {
     let place = place();
     let mut client = up(
         &place,
@@ -170,7 +170,7 @@ fn what_was_remembered_is_known() {
     let before = wait_for(&place, "there are three", |status| are_ready(status, 3));
     client.change(Command::Scale(vec![("scaled".to_owned(), 2)])).unwrap();
     kill(find(&before, "scaled.1").process_id.unwrap(), Signal::KILL);
-    wait_for(&place, "two are left, one of them again, and the others have ended", |status| {
+    wait_for(&place, "two instances are left and the others have ended", |status| {
         let states = ["dying.1", "task.1"].map(|copy| find(status, copy).state);
         are_ready(status, 2)
             && status.copies.len() == 4
@@ -180,7 +180,7 @@ fn what_was_remembered_is_known() {
     kill_both(&place);
     let found = status_of_files(&place.directory).unwrap();
     let names: Vec<String> = found.copies.iter().map(|copy| copy.copy.to_string()).collect();
-    assert_eq!(names, ["scaled.1", "scaled.2", "dying.1", "task.1"], "none of an earlier scale");
+    assert_eq!(names, ["scaled.1", "scaled.2", "dying.1", "task.1"], "no instance of an earlier scale");
     let states: Vec<CopyCondition> = found.copies.iter().map(|copy| copy.state).collect();
     use CopyCondition::{Done, Held, Unwatched};
     assert_eq!(states, [Unwatched, Unwatched, Held, Done]);
@@ -191,7 +191,7 @@ fn what_was_remembered_is_known() {
     let dying = find(&found, "dying.1");
     assert_eq!(dying.last_end, Some(End::Status(EndStatus::Exited(7))));
     assert!(dying.last_lines.iter().any(|line| line.ends_with(" runs")), "{dying:?}");
-    // What another boot remembered is nothing.
+    // State of another boot is ignored.
     let mut memory: serde_json::Value = place.directory.read_memory().unwrap().unwrap();
     memory["boot"] = "another".into();
     place.directory.write_memory(&memory).unwrap();
@@ -203,8 +203,8 @@ fn what_was_remembered_is_known() {
     down(&place);
 }
 
-fn told_when_nobody_is_left() {
-    // Its supervisor stands in for the real one, and listens to no command.
+fn wait_ends_when_no_role_is_left() {
+    // The supervisor of this place is a stand-in and accepts no commands.
     let place = Place::new();
     let path = place.directory.path();
     assert!(connect_if_any(path, PATIENCE).unwrap().is_none());
@@ -212,12 +212,12 @@ fn told_when_nobody_is_left() {
     assert!(connect_if_any(path, Duration::from_millis(1)).is_err());
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| connect_if_any(path, PATIENCE));
-        // One that has not taken its lock yet would start the other again.
+        // A role that has not taken its lock yet would start the other one again.
         for role_lock in [RoleLock::Guardian, RoleLock::Supervisor] {
             place.wait_for_role(role_lock);
         }
         kill_both(&place);
-        assert!(waiting.join().unwrap().unwrap().is_none(), "it is told, and does not wait on");
+        assert!(waiting.join().unwrap().unwrap().is_none(), "the wait ends early");
     });
 }
 
@@ -247,7 +247,7 @@ fn commands_change_what_runs() {
     down(&place);
 }
 
-fn who_dies_too_often_is_held() {
+fn crash_loop_is_held() {
     let place = place();
     let restart = "restart = { restarts_max = 2, backoff_first = \"1 ms\" }";
     let mut client = up(&place, &[process(&place, "a", &format!("{EXIT}7"), restart), process(&place, "b", STAY, "")]);
@@ -256,7 +256,7 @@ fn who_dies_too_often_is_held() {
     assert_eq!((copy.restarts, &copy.last_end), (2, &Some(End::Status(EndStatus::Exited(7)))));
     assert!(copy.last_lines.iter().any(|line| line.ends_with(" runs")), "{copy:?}");
     assert_eq!(place.starts().keys().filter(|(copy, _)| copy.process() == "a").count(), 3);
-    // The next supervisor knows it.
+    // The state survives in a new supervisor.
     kill(place.wait_for_role(RoleLock::Supervisor), Signal::KILL);
     wait_for(&place, "it is held", |status| find(status, "a.1").state == CopyCondition::Held);
     drop(client);
@@ -268,7 +268,7 @@ fn who_dies_too_often_is_held() {
     down(&place);
 }
 
-fn what_a_copy_leaves_behind_is_killed() {
+fn descendants_are_killed() {
     let place = place();
     up(&place, &[process(&place, "a", LEAVE, "restart = { policy = \"never\" }")]);
     let status = wait_for(&place, "it has failed", |status| find(status, "a.1").state == CopyCondition::Failed);
@@ -278,7 +278,7 @@ fn what_a_copy_leaves_behind_is_killed() {
     down(&place);
 }
 
-fn a_wrong_file_leaves_the_old_one_in_force() {
+fn invalid_configuration_is_rejected() {
     let place = place();
     let processes = [process(&place, "a", STAY, ""), process(&place, "b", STAY, "")];
     let mut client = up(&place, &processes);
@@ -289,7 +289,7 @@ fn a_wrong_file_leaves_the_old_one_in_force() {
     let after = answered_status(&place);
     assert_eq!(pids(&after), pids(&before));
     assert!(after.supervisor.problem.as_ref().unwrap().contains("/nowhere/at/all"));
-    // However much is wrong: what is told of it has an end.
+    // A long list of errors is cut in status and answer.
     let many = (0..400).map(|number| format!("[process.p{number}]\ncommand = [\"/nowhere/at/all\"]\n")).collect();
     write(&place, &[many]);
     client.request(&Request::Up { path: path.clone() }).unwrap_err();
@@ -302,17 +302,17 @@ fn a_wrong_file_leaves_the_old_one_in_force() {
     down(&place);
 }
 
-fn who_ignores_the_stop_signal_is_killed() {
+fn ignored_stop_signal_leads_to_kill() {
     let place = place();
     up(&place, &[process(&place, "a", STUBBORN, "stop = { grace = \"50 ms\" }")]);
     wait_for(&place, "it is ready", |status| are_ready(status, 1));
-    until("it does not hear", || !lines(&place.folder().join("deaf")).is_empty());
+    until("it ignores signals", || !lines(&place.folder().join("deaf")).is_empty());
     down(&place);
     let events = std::fs::read_to_string(place.directory.events()).unwrap();
     assert!(events.contains("it did not end when it was asked to"), "{events}");
 }
 
-fn killed_at_any_moment(random: &mut Random) {
+fn random_kills_start_nothing_twice(random: &mut Random) {
     let place = place();
     let processes = [
         process(
@@ -351,7 +351,7 @@ fn killed_at_any_moment(random: &mut Random) {
         std::thread::sleep(Duration::from_micros(random.below(30_000)));
     }
     until("all are ready in the end", || {
-        // The last two that were killed may have died only now.
+        // The last two victims may still have been dying.
         if [RoleLock::Guardian, RoleLock::Supervisor].into_iter().all(|role_lock| place.running_as(role_lock).is_none())
         {
             up(&place, &processes);

@@ -1,5 +1,4 @@
-//! A guardian keeps how children end until a supervisor has taken note, whichever supervisor that is, and sees to it that
-//! there is one.
+//! A guardian keeps exit statuses until some supervisor acknowledges them, and keeps a supervisor running.
 
 use super::copy_program::{LEAVE, STAY};
 use super::place::{Place, descriptors, ended, kill, lines, name, no_zombies, roles, told};
@@ -18,22 +17,22 @@ use std::time::{Duration, Instant};
 
 pub fn module() -> Module {
     Module::new(module_path!())
-        .scenario("ends_are_kept_until_they_are_forgotten", ends_are_kept)
-        .scenario("a_start_is_asked_for_twice_and_done_once", a_start_is_done_once)
-        .scenario("a_killed_supervisor_is_started_again", a_killed_supervisor_is_started_again)
-        .scenario("a_supervisor_that_is_not_its_child_is_watched", a_supervisor_that_is_not_its_child)
-        .scenario("supervisors_that_end_at_once_are_started_later_and_later", supervisors_that_end_at_once)
+        .scenario("ends_are_kept_until_acknowledged", ends_are_kept_until_acknowledged)
+        .scenario("repeated_start_runs_once", repeated_start_runs_once)
+        .scenario("killed_supervisor_is_restarted", killed_supervisor_is_restarted)
+        .scenario("foreign_supervisor_is_watched", foreign_supervisor_is_watched)
+        .scenario("failing_supervisors_back_off", failing_supervisors_back_off)
         .scenario("there_is_one_guardian", there_is_one_guardian)
-        .scenario("a_killed_guardian_leaves_its_children_alive", a_killed_guardian_leaves_its_children)
-        .scenario("a_child_that_forks_itself_away_is_found", a_child_that_forks_itself_away)
-        .scenario("asked_to_end_it_ends_after_the_last_copy", asked_to_end)
-        .scenario("sigterm_is_told_to_every_supervisor", sigterm_is_told)
-        .scenario("without_its_lock_file_it_ends_with_its_copies", without_its_lock_file)
-        .scenario("nothing_inherited_stays_open", nothing_inherited_stays_open)
+        .scenario("children_survive_the_guardian", children_survive_the_guardian)
+        .scenario("forked_descendant_is_found", forked_descendant_is_found)
+        .scenario("shutdown_waits_for_the_last_child", shutdown_waits_for_the_last_child)
+        .scenario("sigterm_is_sent_to_each_supervisor", sigterm_is_sent_to_each_supervisor)
+        .scenario("guardian_without_lock_file_ends", guardian_without_lock_file_ends)
+        .scenario("inherited_descriptors_are_closed", inherited_descriptors_are_closed)
 }
 
-/// Whoever looks finds nobody, so another guardian may start: two would be there for ever.
-fn without_its_lock_file() {
+/// Without the lock file another guardian may start; both would otherwise run forever.
+fn guardian_without_lock_file_ends() {
     let place = Place::without_supervisor();
     let mut client = place.connect();
     let guardian = client.guardian_process_id();
@@ -42,12 +41,12 @@ fn without_its_lock_file() {
     std::fs::remove_file(place.directory.path().join("guardian.lock")).unwrap();
     drop(client);
     place.start_guardian();
-    assert_ne!(place.wait_for_role(RoleLock::Guardian), guardian, "nobody was found");
-    // The first one hears whoever finds its socket, until the second one has put its own in the place.
+    assert_ne!(place.wait_for_role(RoleLock::Guardian), guardian, "another guardian has started");
+    // The first guardian accepts connections until the second one has replaced the socket.
     let mut other = until_some("another guardian", || {
         Some(place.connect()).filter(|other| other.guardian_process_id() != guardian)
     });
-    assert!(is_there(guardian), "it takes note of the ends of its copies");
+    assert!(is_there(guardian), "it still waits for its children");
     kill(copy, Signal::KILL);
     until("the first guardian has ended", || !is_there(guardian));
     let second = place.start(&mut other, "b.1", 1, STAY);
@@ -58,7 +57,7 @@ fn is_there(pid: u32) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/stat")).is_ok_and(|stat| !stat.contains(") Z "))
 }
 
-fn ends_are_kept() {
+fn ends_are_kept_until_acknowledged() {
     let place = Place::without_supervisor();
     let mut client = place.connect();
     let guardian = client.guardian_process_id();
@@ -86,12 +85,12 @@ fn ends_are_kept() {
     no_zombies(guardian);
 }
 
-fn a_start_is_done_once() {
+fn repeated_start_runs_once() {
     let place = Place::without_supervisor();
     let mut client = place.connect();
     let pid = place.start(&mut client, "a.1", 1, STAY);
     place.wait_for_start("a.1", 1);
-    // As the next supervisor does that does not know whether it was done.
+    // Repeated by a successor that does not know whether it was carried out.
     drop(client);
     let mut client = place.connect();
     assert_eq!(place.start(&mut client, "a.1", 1, STAY), pid);
@@ -99,12 +98,12 @@ fn a_start_is_done_once() {
     let signaled = EndStatus::Signaled { signal: 9, has_core: false };
     assert_eq!(ended(&mut client, "a.1", 1), signaled);
     assert_eq!(place.start(&mut client, "a.1", 1, STAY), pid);
-    assert_eq!(ended(&mut client, "a.1", 1), signaled, "it is told again");
+    assert_eq!(ended(&mut client, "a.1", 1), signaled, "the end is reported again");
     place.check_starts();
     assert_eq!(place.starts().len(), 1);
 }
 
-fn a_killed_supervisor_is_started_again() {
+fn killed_supervisor_is_restarted() {
     let place = Place::new();
     std::fs::write(place.folder().join(WANTED), "a.1\na.2\n").unwrap();
     place.start_guardian();
@@ -121,9 +120,9 @@ fn a_killed_supervisor_is_started_again() {
         let Holder::Recorded { record, .. } = place.directory.copy(&name(copy)).holder().unwrap() else {
             panic!("{copy}")
         };
-        assert_eq!(record.process.process_id, pid, "its supervisors' deaths are none of its affairs");
+        assert_eq!(record.process.process_id, pid, "the instance is unaffected");
     }
-    // The last one has taken over what it did not start.
+    // The last supervisor has taken over instances that it did not start.
     kill(copies[0], Signal::KILL);
     place.wait_for_start("a.1", 2);
     place.check_starts();
@@ -131,10 +130,10 @@ fn a_killed_supervisor_is_started_again() {
     until("its descriptors are as before", || descriptors(guardian) == open);
 }
 
-fn a_supervisor_that_is_not_its_child() {
+fn foreign_supervisor_is_watched() {
     let place = Place::new();
     std::fs::write(place.folder().join(WANTED), "a.1\n").unwrap();
-    // It starts its guardian itself.
+    // The supervisor starts a guardian itself.
     let role = Role::Supervisor { directory: place.directory.path().to_owned() };
     let mut command = roles().command(&role);
     let mut supervisor = Process::start_as(command.stderr(Stdio::null()));
@@ -145,20 +144,20 @@ fn a_supervisor_that_is_not_its_child() {
     supervisor.kill();
     let second = until_some("another is started", || place.running_as(RoleLock::Supervisor));
     assert!(second != supervisor.pid().as_raw_pid() as u32);
-    // And that one starts a guardian again.
+    // The next supervisor starts a guardian again.
     kill(guardian, Signal::KILL);
     until("there is another", || place.running_as(RoleLock::Guardian).is_some_and(|pid| pid != guardian));
     place.check_starts();
     assert_eq!(place.starts().len(), 1);
 }
 
-fn supervisors_that_end_at_once() {
+fn failing_supervisors_back_off() {
     let place = Place::without_supervisor();
     let begun = Instant::now();
     let _client = place.connect();
     let count = || lines(&place.folder().join("supervisors")).len();
-    until("the fifth", || count() == 5);
-    // 50 + 100 + 200 + 400 ms.
+    until("the fifth supervisor starts", || count() == 5);
+    // Backoff of 50 + 100 + 200 + 400 ms.
     assert!(begun.elapsed() >= Duration::from_millis(750), "{:?}", begun.elapsed());
 }
 
@@ -175,13 +174,13 @@ fn there_is_one_guardian() {
     assert_eq!(place.running_as(RoleLock::Guardian), Some(clients[0]));
 }
 
-fn a_killed_guardian_leaves_its_children() {
+fn children_survive_the_guardian() {
     let place = Place::without_supervisor();
     let mut client = place.connect();
     let pid = place.start(&mut client, "a.1", 1, STAY);
     place.wait_for_start("a.1", 1);
     kill(client.guardian_process_id(), Signal::KILL);
-    let error = until_some("it is gone", || client.try_next().err());
+    let error = until_some("the connection is closed", || client.try_next().err());
     assert!(error.to_string().contains("the guardian of "), "{error}");
     let mut other = place.connect();
     assert!(other.guardian_process_id() != client.guardian_process_id());
@@ -189,7 +188,7 @@ fn a_killed_guardian_leaves_its_children() {
     let copy = place.directory.copy(&name("a.1"));
     let Holder::Recorded { record, pidfd } = copy.holder().unwrap() else { panic!("it lives") };
     assert_eq!((record.process.process_id, record.incarnation), (pid, 1));
-    // Whoever asks for it all the same gets a launcher that gives way.
+    // A launcher for another start is superseded.
     place.intend(&name("a.1"), 2, STAY);
     other.ask(&Ask::Start { copy: name("a.1"), incarnation: 2 }).unwrap();
     assert_eq!(ended(&mut other, "a.1", 2), EndStatus::Exited(75));
@@ -201,7 +200,7 @@ fn a_killed_guardian_leaves_its_children() {
     place.check_starts();
 }
 
-fn a_child_that_forks_itself_away() {
+fn forked_descendant_is_found() {
     let place = Place::without_supervisor();
     let mut client = place.connect();
     let guardian = client.guardian_process_id();
@@ -209,9 +208,9 @@ fn a_child_that_forks_itself_away() {
     assert_eq!(ended(&mut client, "a.1", 1), EndStatus::Exited(3));
     let left: u32 = lines(&place.folder().join("left"))[0].parse().unwrap();
     let copy = place.directory.copy(&name("a.1"));
-    let Holder::Others(orphans) = copy.holder().unwrap() else { panic!("it has left a process behind") };
+    let Holder::Others(orphans) = copy.holder().unwrap() else { panic!("a descendant holds the lock") };
     assert_eq!(orphans.iter().map(|orphan| orphan.process_id).collect::<Vec<_>>(), [left]);
-    // Nothing is started beside it.
+    // No second instance starts.
     place.start(&mut client, "a.1", 2, STAY);
     assert_eq!(ended(&mut client, "a.1", 2), EndStatus::Exited(75));
     rustix::process::pidfd_send_signal(&orphans[0].pidfd, Signal::KILL).unwrap();
@@ -225,13 +224,13 @@ fn a_child_that_forks_itself_away() {
     no_zombies(guardian);
 }
 
-fn asked_to_end() {
+fn shutdown_waits_for_the_last_child() {
     let place = Place::without_supervisor();
     let mut client = place.connect();
     let guardian = client.guardian_process_id();
     let pid = place.start(&mut client, "a.1", 1, STAY);
     place.wait_for_start("a.1", 1);
-    // Whoever asked goes before it is done: nobody has asked.
+    // A shutdown request is void once its supervisor disconnects.
     client.ask(&Ask::End).unwrap();
     client.list(PATIENCE).unwrap();
     drop(client);
@@ -253,7 +252,7 @@ fn asked_to_end() {
     assert!(Client::connect(&place.directory, PATIENCE).unwrap().is_none());
 }
 
-fn sigterm_is_told() {
+fn sigterm_is_sent_to_each_supervisor() {
     let place = Place::without_supervisor();
     let mut client = place.connect();
     let guardian = client.guardian_process_id();
@@ -265,12 +264,12 @@ fn sigterm_is_told() {
     assert_eq!(told(&mut client, |told| *told == Told::EndWanted), Told::EndWanted);
     drop(client);
     let mut client = place.connect();
-    assert_eq!(client.wait(PATIENCE).unwrap(), Some(Told::EndWanted), "also to the next one");
+    assert_eq!(client.wait(PATIENCE).unwrap(), Some(Told::EndWanted), "also sent to the next supervisor");
     client.ask(&Ask::End).unwrap();
     until("it has ended", || place.running_as(RoleLock::Guardian).is_none());
 }
 
-fn nothing_inherited_stays_open() {
+fn inherited_descriptors_are_closed() {
     let place = Place::without_supervisor();
     let leaked = std::fs::File::create(place.folder().join("leaked")).unwrap();
     rustix::io::fcntl_setfd(&leaked, rustix::io::FdFlags::empty()).unwrap();
@@ -284,5 +283,5 @@ fn nothing_inherited_stays_open() {
     }
     let own = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().flatten();
     let own = own.map(|entry| std::fs::read_link(entry.path()).unwrap()).filter(|path| path.ends_with("lock")).count();
-    assert_eq!(own, 1, "and its lock is");
+    assert_eq!(own, 1, "exactly one descriptor of its lock");
 }
