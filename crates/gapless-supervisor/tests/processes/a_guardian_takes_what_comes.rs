@@ -1,4 +1,4 @@
-//! Hostile bytes, forks that fail, orphans by the thousand, a full disk: nothing of it ends a guardian.
+//! A guardian survives hostile input, failing forks, thousands of orphans and a full disk.
 
 use super::copy_program::{LEAVE_MANY, STAY};
 use super::place::{Place, children, descriptors, ended, kill, lines, name, no_zombies, told};
@@ -16,14 +16,14 @@ use std::time::Duration;
 
 pub fn module() -> Module {
     Module::new(module_path!())
-        .with_choices("hostile_packets_end_their_own_connection", hostile_packets)
-        .scenario("a_peer_that_says_nothing_holds_up_nobody_for_long", a_peer_that_says_nothing)
-        .scenario("a_supervisor_that_does_not_read_is_let_go", a_supervisor_that_does_not_read)
-        .scenario("what_a_dead_supervisor_has_asked_for_is_done", what_a_dead_supervisor_has_asked_for)
-        .scenario("a_fork_that_fails_is_told_and_tried_again", a_fork_that_fails)
-        .scenario("without_descriptors_it_waits", without_descriptors)
-        .scenario("a_thousand_orphans_are_waited_for", a_thousand_orphans)
-        .scenario("a_full_disk_is_none_of_its_affairs", a_full_disk)
+        .with_choices("hostile_packets_close_connections", hostile_packets_close_connections)
+        .scenario("silent_peer_times_out", silent_peer_times_out)
+        .scenario("supervisor_without_reads_is_dropped", supervisor_without_reads_is_dropped)
+        .scenario("requests_outlive_their_supervisor", requests_outlive_their_supervisor)
+        .scenario("failed_fork_is_reported", failed_fork_is_reported)
+        .scenario("missing_descriptors_are_survived", missing_descriptors_are_survived)
+        .scenario("a_thousand_orphans_are_reaped", a_thousand_orphans_are_reaped)
+        .scenario("full_disk_is_survived", full_disk_is_survived)
 }
 
 fn connect(place: &Place) -> OwnedFd {
@@ -35,11 +35,11 @@ fn connect(place: &Place) -> OwnedFd {
 }
 
 fn say(socket: &OwnedFd, bytes: &[u8]) {
-    // It may be closed already.
+    // The guardian may have closed the connection.
     let _ = rustix::net::send(socket, bytes, SendFlags::NOSIGNAL);
 }
 
-/// What it says until it closes.
+/// Reads until the guardian closes the connection.
 fn hear(socket: &OwnedFd) -> String {
     let mut all = String::new();
     let mut buffer = vec![0; 1 << 17];
@@ -55,9 +55,9 @@ fn hear(socket: &OwnedFd) -> String {
 
 const HELLO: &[u8] = br#"{"ask":"hello","version":4}"#;
 
-fn hostile_packets(random: &mut Random) {
+fn hostile_packets_close_connections(random: &mut Random) {
     let place = Place::without_supervisor();
-    // Counted while one is connected, as at the end.
+    // Counted with one connection, as at the end.
     let first = place.connect();
     let guardian = first.guardian_process_id();
     let open = descriptors(guardian);
@@ -102,10 +102,10 @@ fn hostile_packets(random: &mut Random) {
     until("its descriptors are as before", || descriptors(guardian) <= open);
     no_zombies(guardian);
     let unnamed = lines(&place.folder().join("starts"));
-    assert_eq!(unnamed, [] as [String; 0], "there is no intent for any of it");
+    assert_eq!(unnamed, [] as [String; 0], "nothing was started");
 }
 
-fn a_peer_that_says_nothing() {
+fn silent_peer_times_out() {
     let place = Place::without_supervisor();
     drop(place.connect());
     let _silent = connect(&place);
@@ -113,7 +113,7 @@ fn a_peer_that_says_nothing() {
     assert_eq!(client.list(PATIENCE).unwrap(), []);
 }
 
-fn a_supervisor_that_does_not_read() {
+fn supervisor_without_reads_is_dropped() {
     let place = Place::without_supervisor();
     let guardian = place.connect().guardian_process_id();
     let socket = connect(&place);
@@ -123,7 +123,7 @@ fn a_supervisor_that_does_not_read() {
         let ask = br#"{"ask":"list"}"#;
         is_closed = rustix::net::send(&socket, ask, SendFlags::NOSIGNAL).is_err();
         asked += 1;
-        assert!(asked < 1_000_000, "it queues without end");
+        assert!(asked < 1_000_000, "the queue has no limit");
     }
     let memory = std::fs::read_to_string(format!("/proc/{guardian}/status")).unwrap();
     let resident = memory.lines().find(|line| line.starts_with("VmRSS")).unwrap();
@@ -133,8 +133,8 @@ fn a_supervisor_that_does_not_read() {
     assert_eq!((client.list(PATIENCE).unwrap(), client.guardian_process_id()), (vec![], guardian));
 }
 
-/// A list is the whole truth: what was asked for before is done before it.
-fn what_a_dead_supervisor_has_asked_for() {
+/// A list is complete: earlier requests are carried out before it, even if their sender is dead.
+fn requests_outlive_their_supervisor() {
     let place = Place::without_supervisor();
     for round in 1..=30 {
         let copy = name(&format!("a.{round}"));
@@ -144,7 +144,7 @@ fn what_a_dead_supervisor_has_asked_for() {
             client.ask(&Ask::List).unwrap();
         }
         client.ask(&Ask::Start { copy: copy.clone(), incarnation: 1 }).unwrap();
-        // It goes without reading.
+        // Disconnects with unread answers.
         drop(client);
         let mut next = Client::connect(&place.directory, PATIENCE).unwrap().unwrap();
         let known = next.list(PATIENCE).unwrap();
@@ -155,15 +155,15 @@ fn what_a_dead_supervisor_has_asked_for() {
     }
 }
 
-/// Processes of root are not counted, so where the test is root, the guardian is another one's.
-fn a_fork_that_fails() {
+/// Root is exempt from the limit of processes, so as root the test limits the memory instead.
+fn failed_fork_is_reported() {
     let place = Place::without_supervisor();
     let mut client = place.connect();
     let guardian = client.guardian_process_id();
     let first = place.start(&mut client, "a.1", 1, STAY);
     place.wait_for_start("a.1", 1);
     let process = Pid::from_raw(guardian as i32);
-    // Neither does a process start without memory for it, which root is counted for as well.
+    // Without memory no process can start either, and that limit applies to root.
     let none = Rlimit { current: Some(1), maximum: None };
     let (resource, expected) = match rustix::process::geteuid().is_root() {
         true => (Resource::As, "memory"),
@@ -188,12 +188,13 @@ fn a_fork_that_fails() {
     no_zombies(guardian);
 }
 
-fn without_descriptors() {
+fn missing_descriptors_are_survived() {
     let place = Place::without_supervisor();
     let mut client = place.connect();
     let guardian = client.guardian_process_id();
     let process = Pid::from_raw(guardian as i32);
-    // As it was inherited from here. Its first numbers are taken as long as it lives; others come and go with supervisors.
+    // The hard limit is inherited from this process. The first descriptors stay open all the time; others vary with
+    // supervisors.
     let maximum = rustix::process::getrlimit(Resource::Nofile).maximum;
     let before = prlimit(process, Resource::Nofile, Rlimit { current: Some(3), maximum }).unwrap();
     place.intend(&name("a.1"), 1, STAY);
@@ -203,10 +204,10 @@ fn without_descriptors() {
     assert!(matches!(&refused, Told::NotStarted { reason, is_shortage: true, .. } if is_told(reason)), "{refused:?}");
     drop(client);
     let used = cpu_ticks(guardian);
-    // Two connections more than it has room for.
+    // Two connections more than there are descriptors for.
     let waiting = [connect(&place), connect(&place)];
     std::thread::sleep(Duration::from_millis(500));
-    assert!(cpu_ticks(guardian) - used < 20, "it does not spin");
+    assert!(cpu_ticks(guardian) - used < 20, "the guardian is in a busy loop");
     prlimit(process, Resource::Nofile, before).unwrap();
     drop(waiting);
     let mut client = place.connect();
@@ -222,13 +223,13 @@ fn cpu_ticks(pid: u32) -> u64 {
     fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
 }
 
-fn a_thousand_orphans() {
+fn a_thousand_orphans_are_reaped() {
     let place = Place::without_supervisor();
     let mut client = place.connect();
     let guardian = client.guardian_process_id();
     let open = descriptors(guardian);
     let pid = place.start(&mut client, "a.1", 1, &format!("{LEAVE_MANY}1000"));
-    until("all are left", || place.folder().join("left").exists());
+    until("all orphans are left", || place.folder().join("left").exists());
     let mut orphans = 0;
     while orphans < 1000 {
         match client.wait(PATIENCE).unwrap().expect("orphans end") {
@@ -240,11 +241,11 @@ fn a_thousand_orphans() {
     assert_eq!(ended(&mut client, "a.1", 1), EndStatus::Signaled { signal: 9, has_core: false });
     no_zombies(guardian);
     until("it has no child left", || children(guardian).is_empty());
-    // And perhaps that of a supervisor, which ends at once.
+    // One more descriptor may belong to a supervisor, which ends at once.
     until("its descriptors are as before", || descriptors(guardian) <= open);
 }
 
-fn a_full_disk() {
+fn full_disk_is_survived() {
     let place = Place::without_supervisor();
     let mut client = place.connect();
     let guardian = client.guardian_process_id();

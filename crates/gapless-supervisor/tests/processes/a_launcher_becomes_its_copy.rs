@@ -1,4 +1,4 @@
-//! A launcher becomes its copy as the intent says, or says why it does not.
+//! A launcher becomes its instance according to the launch plan, or reports why not.
 
 use super::place::{Place, lines, name};
 use gapless_agent::CpuMask;
@@ -11,23 +11,23 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 
-/// A user without privileges that every machine has.
+/// An unprivileged user that exists on every machine.
 const NOBODY: u32 = 65534;
 
 pub fn module() -> Module {
     Module::new(module_path!())
-        .scenario("it_has_what_its_intent_says_and_nothing_else", it_has_what_its_intent_says)
-        .scenario("signals_are_as_in_a_fresh_process", signals_are_as_in_a_fresh_process)
-        .scenario("it_is_of_its_user", it_is_of_its_user)
-        .scenario("it_is_in_its_control_group", it_is_in_its_control_group)
-        .scenario("its_input_is_a_file_that_its_user_may_read", its_input_is_a_file)
-        .scenario("what_fails_is_told_in_one_line", what_fails_is_told)
-        .scenario("without_privileges_it_can_still_tell", without_privileges_it_can_still_tell)
-        .scenario("on_a_full_disk_it_can_still_tell", on_a_full_disk_it_can_still_tell)
-        .scenario("an_intent_that_is_not_in_force_starts_nothing", an_intent_that_is_not_in_force)
+        .scenario("instance_gets_exactly_its_plan", instance_gets_exactly_its_plan)
+        .scenario("signals_are_reset", signals_are_reset)
+        .scenario("instance_runs_as_its_user", instance_runs_as_its_user)
+        .scenario("instance_joins_its_control_group", instance_joins_its_control_group)
+        .scenario("input_must_be_a_readable_file", input_must_be_a_readable_file)
+        .scenario("failures_are_reported_in_one_line", failures_are_reported_in_one_line)
+        .scenario("unprivileged_failure_is_reported", unprivileged_failure_is_reported)
+        .scenario("failure_on_full_disk_is_reported", failure_on_full_disk_is_reported)
+        .scenario("superseded_plan_starts_nothing", superseded_plan_starts_nothing)
 }
 
-/// Launches a script; how it ended. Under a shell that does first what `before` says.
+/// Launches the instance under a shell that runs `before` first. Returns its exit status.
 fn launch_below(place: &Place, before: &str, plan: &LaunchPlan) -> ExitStatus {
     let copy = name("a.1");
     let files = place.directory.copy(&copy);
@@ -50,7 +50,7 @@ fn script(place: &Place, incarnation: u64, text: &str) -> LaunchPlan {
     plan
 }
 
-fn it_has_what_its_intent_says() {
+fn instance_gets_exactly_its_plan() {
     let place = Place::without_supervisor();
     let folder = place.folder().join("a folder");
     std::fs::create_dir(&folder).unwrap();
@@ -79,7 +79,8 @@ fn it_has_what_its_intent_says() {
         "Cpus_allowed_list:\t0",
         "0",
         "1",
-        // Without a group private memory is limited, KiB; not addresses, of which shared regions take many.
+        // Without a control group private memory is limited, in KiB. The address space is not: shared regions take much
+        // of it.
         "1048576",
         "unlimited",
     ];
@@ -88,7 +89,7 @@ fn it_has_what_its_intent_says() {
     assert!(ids[0] == ids[1] && ids[1] == ids[2], "it leads a session and a group: {ids:?}");
     assert_eq!(lines[15..], ["error"]);
 
-    // A machine that lacks one of its CPUs is none of its faults.
+    // A missing CPU does not prevent the start.
     let mut plan = script(&place, 2, "echo runs");
     plan.cpus = CpuMask::of(&[0, 1023]);
     assert!(launch(&place, &plan).success());
@@ -96,14 +97,14 @@ fn it_has_what_its_intent_says() {
     assert!(lines[16].contains("1023") && lines[16].starts_with("a.1: ") && lines[17] == "runs", "{lines:?}");
 }
 
-fn signals_are_as_in_a_fresh_process() {
+fn signals_are_reset() {
     let place = Place::without_supervisor();
     let plan = script(&place, 1, "cat /proc/self/status");
     assert!(launch_below(&place, "trap '' HUP INT CHLD USR1;", &plan).success());
     let lines = lines(&plan.log);
     let lines = lines.iter().filter(|line| ["SigBlk", "SigIgn", "SigCgt"].iter().any(|name| line.starts_with(name)));
     let lines = lines.collect::<Vec<_>>();
-    // Those that the C library lets nobody change may have come from far away.
+    // Signals reserved by the C library cannot be reset; an ancestor may have changed them.
     let changeable = |line: &&String| u64::from_str_radix(&line[line.len() - 16..], 16).unwrap() & !(3 << 31);
     assert!(lines.len() == 3 && lines.iter().all(|line| changeable(line) == 0), "{lines:?}");
 }
@@ -116,7 +117,7 @@ fn is_root() -> bool {
     is_root
 }
 
-fn it_is_of_its_user() {
+fn instance_runs_as_its_user() {
     if !is_root() {
         return;
     }
@@ -139,12 +140,12 @@ fn it_is_of_its_user() {
         assert_eq!(
             launch(&place, &plan).code(),
             Some(i32::from(STATUS_FAILED)),
-            "the system leaves such a one as it is"
+            "the kernel would take -1 for unchanged"
         );
     }
 }
 
-fn it_is_in_its_control_group() {
+fn instance_joins_its_control_group() {
     let place = Place::without_supervisor();
     let groups = match ControlGroups::make(&place.directory) {
         Ok(groups) => groups,
@@ -159,7 +160,7 @@ fn it_is_in_its_control_group() {
     let is_in =
         told.iter().any(|line| line.ends_with(&format!("{}/a.1", groups.root().file_name().unwrap().display())));
     assert!(is_in, "{told:?}");
-    // One of the two limits its memory.
+    // Memory is limited either by the group or by the process.
     match std::fs::read_to_string(group.join("memory.max")) {
         Ok(text) => assert_eq!((text.trim(), told.last().unwrap().as_str()), ("1073741824", "unlimited")),
         Err(_) => assert_eq!(told.last().unwrap(), "1048576"),
@@ -168,7 +169,7 @@ fn it_is_in_its_control_group() {
     assert!(!groups.root().exists());
 }
 
-fn its_input_is_a_file() {
+fn input_must_be_a_readable_file() {
     let place = Place::without_supervisor();
     let input = place.folder().join("in put");
     std::fs::write(&input, "from a file\n").unwrap();
@@ -176,7 +177,7 @@ fn its_input_is_a_file() {
         input: Some(input.to_owned()),
         ..script(&place, incarnation, text)
     };
-    // Without blocking it is only opened: what reads it waits as ever.
+    // The launcher opens the file without blocking, but reads of the program block as usual.
     let plan = with(1, &input, "cat; sed -n 's/^flags:.*\\(.....\\)$/\\1/p' /proc/$$/fdinfo/0");
     assert!(launch(&place, &plan).success());
     assert_eq!(lines(&plan.log)[0], "from a file");
@@ -204,11 +205,11 @@ fn check_failure(place: &Place, plan: &LaunchPlan, expected: &str) {
     let failure = files.read_launch_failure(plan.incarnation).unwrap().expect("a reason");
     assert!(failure.reason.contains(expected) && !failure.already_runs, "{expected}: {failure:?}");
     assert!(!failure.reason.contains('\n'), "{failure:?}");
-    // Whoever comes next is not held up.
+    // The lock is free for the next launcher.
     assert!(files.lock().unwrap().is_some());
 }
 
-fn what_fails_is_told() {
+fn failures_are_reported_in_one_line() {
     let place = Place::without_supervisor();
     let mut incarnation = 0;
     let mut plan = || {
@@ -233,7 +234,7 @@ fn what_fails_is_told() {
     let few = Limits { files_max: Some(3), ..Limits::default() };
     check(LaunchPlan { limits: few, ..plan() }, "running sh: Too many open files", true);
 
-    // Without its control group it runs, and its log says why.
+    // Without its control group the instance runs, and its log has the reason.
     let plan = LaunchPlan { cgroup: Some("/no/group".into()), ..plan() };
     assert!(launch(&place, &plan).success());
     let told = lines(&plan.log);
@@ -251,13 +252,13 @@ fn what_fails_is_told() {
     std::fs::remove_file(copy.path().join("launch")).unwrap();
     let output = place.launcher(copy.name(), 101).output().unwrap();
     assert!(String::from_utf8_lossy(&output.stderr).contains("a.1: not started: there is no intent"), "{output:?}");
-    // And where there is no directory at all.
+    // Even the directory of the instance is missing.
     std::fs::remove_dir_all(copy.path()).unwrap();
     let output = place.launcher(copy.name(), 102).output().unwrap();
     assert_eq!(output.status.code(), Some(i32::from(STATUS_FAILED)), "{output:?}");
 }
 
-fn without_privileges_it_can_still_tell() {
+fn unprivileged_failure_is_reported() {
     if !is_root() {
         return;
     }
@@ -266,7 +267,7 @@ fn without_privileges_it_can_still_tell() {
     plan.program = "/no/such/program".into();
     plan.folder = "/".into();
     plan.identity = Some(Identity { user: NOBODY, group: NOBODY, groups: vec![] });
-    // A longer reason before it, over which it is written.
+    // The first failure leaves a longer reason, which the second one must overwrite completely.
     std::fs::write(place.directory.copy(&name("a.1")).path().with_file_name("x"), "").unwrap();
     check_failure(&place, &plan, "/no/such/program: No such file");
     plan.incarnation = 2;
@@ -274,14 +275,14 @@ fn without_privileges_it_can_still_tell() {
     check_failure(&place, &plan, "/no/such: No such file");
 }
 
-fn on_a_full_disk_it_can_still_tell() {
+fn failure_on_full_disk_is_reported() {
     let place = Place::without_supervisor();
     let Some(disk) = SmallDisk::mount(&place.folder().join("disk"), 64) else { return };
     let mut plan = script(&place, 1, "echo much; echo more >&2; echo runs > \"$0\"");
     plan.arguments[2] = place.folder().join("proof").to_str().unwrap().to_owned();
     plan.log = disk.path.join("log");
     let _full = std::fs::write(disk.path.join("filler"), vec![1; 100_000]);
-    // A log that takes nothing keeps nothing from running.
+    // The program runs even if its log is full.
     assert!(launch(&place, &plan).success());
     assert_eq!(lines(&place.folder().join("proof")), ["runs"]);
     plan.incarnation = 2;
@@ -289,7 +290,7 @@ fn on_a_full_disk_it_can_still_tell() {
     check_failure(&place, &plan, "/no/such/program");
 }
 
-fn an_intent_that_is_not_in_force() {
+fn superseded_plan_starts_nothing() {
     let place = Place::without_supervisor();
     let plan = script(&place, 5, "echo runs");
     let copy = name("a.1");
@@ -304,6 +305,6 @@ fn an_intent_that_is_not_in_force() {
     }
     assert!(launch(&place, &plan).success());
     let again = launch(&place, &plan);
-    assert_eq!(again.code(), Some(i32::from(STATUS_ALREADY)), "one intent is one start");
+    assert_eq!(again.code(), Some(i32::from(STATUS_ALREADY)), "a plan starts only once");
     assert_eq!(lines(&plan.log), ["runs"]);
 }

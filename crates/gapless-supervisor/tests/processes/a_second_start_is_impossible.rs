@@ -1,4 +1,4 @@
-//! However many launchers are started for the same copy, and when, one becomes it.
+//! Of any number of concurrent launchers of one instance, exactly one becomes it.
 
 use super::copy_program::{CLOSE, EXIT, STAY};
 use super::place::{Place, name};
@@ -13,8 +13,8 @@ use std::time::Duration;
 
 pub fn module(rounds: u64) -> Module {
     Module::new(module_path!())
-        .with_choices("two_launchers_at_once_are_one_copy", move |random| two_launchers_at_once(rounds, random))
-        .scenario("a_copy_that_has_closed_its_lock_is_not_started_again", a_copy_that_has_closed_its_lock)
+        .with_choices("concurrent_launchers_start_once", move |random| concurrent_launchers_start_once(rounds, random))
+        .scenario("closed_lock_prevents_a_second_start", closed_lock_prevents_a_second_start)
 }
 
 fn start(place: &Place, copy: &str, incarnation: u64) -> Process {
@@ -22,8 +22,9 @@ fn start(place: &Place, copy: &str, incarnation: u64) -> Process {
     Process::start_as(command.stderr(Stdio::null()))
 }
 
-/// Some of the same intent, some of one that another supervisor has replaced meanwhile; some copies end at once.
-fn two_launchers_at_once(rounds: u64, random: &mut Random) {
+/// Launchers of the same plan, and of a plan that another supervisor has replaced in between. Some instances exit at
+/// once.
+fn concurrent_launchers_start_once(rounds: u64, random: &mut Random) {
     let place = Place::without_supervisor();
     let copy = name("a.1");
     let mut incarnation = 0;
@@ -40,8 +41,8 @@ fn two_launchers_at_once(rounds: u64, random: &mut Random) {
         }
         let mut second = start(&place, "a.1", incarnation);
         if wish == STAY {
-            // One of the two stays, and the other ends.
-            until("one has given way", || first.ended().is_some() || second.ended().is_some());
+            // One launcher stays, the other exits.
+            until("one launcher has exited", || first.ended().is_some() || second.ended().is_some());
             let holder = || place.directory.copy(&copy).holder().unwrap();
             until("the other runs", || {
                 let is_it = |process: &Process| matches!(holder(), Holder::Recorded { record, .. } if record.process.process_id == process.pid().as_raw_pid() as u32);
@@ -56,7 +57,7 @@ fn two_launchers_at_once(rounds: u64, random: &mut Random) {
             let gave_way = codes.iter().filter(|code| **code == Some(i32::from(STATUS_ALREADY))).count();
             assert!(ran + gave_way == 2 && (ran == 1 || ran == 2 && replaced), "{codes:?}");
         }
-        // Checked by the copies themselves; `starts` refuses a start that is noted twice.
+        // Instances detect duplicates themselves, and `starts` panics on a start that is recorded twice.
         place.check_starts();
     }
     let starts = place.starts().len() as u64;
@@ -64,10 +65,10 @@ fn two_launchers_at_once(rounds: u64, random: &mut Random) {
     println!("{starts} starts of {incarnation} intents by {} launchers", 2 * rounds);
 }
 
-fn a_copy_that_has_closed_its_lock() {
+fn closed_lock_prevents_a_second_start() {
     let place = Place::without_supervisor();
     let copy = name("a.1");
-    // As daemons do that close what they do not know.
+    // Some daemons close all unknown descriptors.
     place.intend(&copy, 1, CLOSE);
     let mut first = start(&place, "a.1", 1);
     until("it has closed everything", || place.folder().join("closed").exists());

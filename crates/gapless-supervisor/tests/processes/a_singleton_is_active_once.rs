@@ -1,4 +1,4 @@
-//! Of a singleton one copy is active and the others stand by, whoever dies.
+//! One instance of a singleton is active and the others are standbys, whichever process dies.
 
 use super::copy_program::SINGLE;
 use super::floor::{are_ready, down, find, kill_both, place, process, status, up, wait_for};
@@ -18,9 +18,9 @@ use std::time::Duration;
 
 pub fn module(rounds: u64) -> Module {
     Module::new(module_path!())
-        .scenario("another_takes_over_also_when_nobody_watches", another_takes_over)
-        .scenario("commands_change_it_and_one_stays_active", commands_change_it)
-        .with_choices("killed_at_any_moment_two_are_never_active", move |random| killed_at_any_moment(rounds, random))
+        .scenario("standby_takes_over_without_roles", standby_takes_over_without_roles)
+        .scenario("commands_keep_one_active", commands_keep_one_active)
+        .with_choices("random_kills_leave_one_active", move |random| random_kills_leave_one_active(rounds, random))
 }
 
 fn count(status: &Status, process: &str, state: CopyCondition) -> usize {
@@ -36,7 +36,7 @@ fn active(status: &Status) -> CopyName {
     active.find(|copy| copy.state == CopyCondition::Ready).unwrap().copy.clone()
 }
 
-fn another_takes_over() {
+fn standby_takes_over_without_roles() {
     let place = place();
     let processes = [
         process(&place, "a", SINGLE, "singleton = true\ncopies = 3"),
@@ -44,25 +44,26 @@ fn another_takes_over() {
     ];
     up(&place, &processes);
     let is_good = |status: &Status| is_as_it_should_be(status, 2) && count(status, "later", CopyCondition::Ready) == 1;
-    let before = wait_for(&place, "one is active, and what is after it runs", is_good);
+    let before = wait_for(&place, "one instance is active and the dependent runs", is_good);
     let first = active(&before);
     kill(find(&before, &first.to_string()).process_id.unwrap(), Signal::KILL);
     let after = wait_for(&place, "another is active", |status| is_good(status) && active(status) != first);
     assert_eq!(find(&after, &first.to_string()).restarts, 1);
 
-    // With nobody there the kernel hands it on.
+    // Without guardian and supervisor the kernel hands the lock on.
     let second = active(&after);
     kill_both(&place);
     let starts = place.starts().len();
     kill(find(&after, &second.to_string()).process_id.unwrap(), Signal::KILL);
     until("another one runs", || place.starts().len() == starts + 1);
-    assert!(status(&place).is_none(), "nobody watches");
+    assert!(status(&place).is_none(), "no supervisor runs");
     let third = place.starts().keys().max_by_key(|(_, incarnation)| *incarnation).unwrap().0.clone();
     assert_ne!(third, second);
     up(&place, &processes);
-    let after = wait_for(&place, "the dead one stands by", |status| is_good(status) && active(status) != second);
+    let after =
+        wait_for(&place, "the dead instance is a standby again", |status| is_good(status) && active(status) != second);
     assert_eq!(find(&after, &second.to_string()).restarts, 1);
-    // The next supervisor sees the same.
+    // A new supervisor sees the same state.
     kill(place.wait_for_role(RoleLock::Supervisor), Signal::KILL);
     let last = wait_for(&place, "another supervisor sees it", is_good);
     assert_eq!(active(&last), active(&after));
@@ -71,21 +72,21 @@ fn another_takes_over() {
     down(&place);
 }
 
-fn commands_change_it() {
+fn commands_keep_one_active() {
     let place = place();
     let file =
         |more: &str| [process(&place, "a", SINGLE, &format!("singleton = true\ncopies = {{ max = 3 }}\n{more}"))];
     let mut client = up(&place, &file(""));
     wait_for(&place, "the one is active", |status| is_as_it_should_be(status, 0));
     client.change(Command::Scale(vec![("a".to_owned(), 3)])).unwrap();
-    let before = wait_for(&place, "two stand by", |status| is_as_it_should_be(status, 2));
+    let before = wait_for(&place, "two are standbys", |status| is_as_it_should_be(status, 2));
     assert_eq!(active(&before), name("a.1"));
 
-    // Those that stand by start anew first, so that the active one changes once.
+    // Standbys are replaced first, so that the active instance changes only once.
     let starts = place.starts().len();
     client.change(Command::Reload(vec!["a".to_owned()])).unwrap();
     let pids = |status: &Status| status.copies.iter().filter_map(|copy| copy.process_id).collect::<Vec<_>>();
-    let after = wait_for(&place, "all are others", |status| {
+    let after = wait_for(&place, "all are replaced", |status| {
         is_as_it_should_be(status, 2) && pids(status).iter().all(|pid| !pids(&before).contains(pid))
     });
     assert_ne!(active(&after), name("a.1"));
@@ -96,7 +97,7 @@ fn commands_change_it() {
         wait_for(&place, "the first is active", |status| status.copies.len() == 1 && is_as_it_should_be(status, 0));
     assert_eq!(active(&after), name("a.1"));
     client.change(Command::Scale(vec![("a".to_owned(), 2)])).unwrap();
-    wait_for(&place, "one stands by", |status| is_as_it_should_be(status, 1));
+    wait_for(&place, "one is a standby", |status| is_as_it_should_be(status, 1));
     client.change(Command::Restart(vec!["a".to_owned()])).unwrap();
     wait_for(&place, "all have started again", |status| is_as_it_should_be(status, 1) && !are_ready(status, 2));
     client.change(Command::Stop(vec!["a".to_owned()])).unwrap();
@@ -106,8 +107,8 @@ fn commands_change_it() {
     down(&place);
 }
 
-/// Launchers of three copies without any supervisor; each that is killed is started again.
-fn killed_at_any_moment(rounds: u64, random: &mut Random) {
+/// Launchers of three instances without a supervisor; each is restarted after its kill.
+fn random_kills_leave_one_active(rounds: u64, random: &mut Random) {
     let place = Place::without_supervisor();
     let copies = ["b.1", "b.2", "b.3"];
     let mut incarnation = 0;
@@ -124,7 +125,7 @@ fn killed_at_any_moment(rounds: u64, random: &mut Random) {
         running[index].1.wait();
         running[index] = start(copies[index]);
         if random.happens(200) {
-            // One of those that run has become its program.
+            // One of the launchers has called exec.
             until_some("one is active", || {
                 let starts = place.starts();
                 let is_active = |(copy, (incarnation, _)): &(&&str, &(u64, Process))| {

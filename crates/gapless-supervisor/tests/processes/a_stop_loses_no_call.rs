@@ -1,5 +1,5 @@
-//! A copy that serves routes finishes what it has before it gets its stop signal, so a reload and fewer copies lose no call, not even
-//! of callers that repeat nothing.
+//! An instance with routes finishes its calls before it gets its stop signal. So reloads and scaling down lose no call,
+//! even of callers that do not retry.
 
 use super::floor::{are_ready, down, find, place, process, up, wait_for};
 use super::place::{Place, kill};
@@ -22,11 +22,11 @@ use std::time::Duration;
 
 pub fn module() -> Module {
     Module::new(module_path!())
-        .scenario("not_one_call_fails_under_reloads_and_scales", not_one_call_fails_under_reloads_and_scales)
-        .scenario("also_of_copies_whose_file_names_no_route", also_of_copies_whose_file_names_no_route)
-        .with_choices("whenever_the_supervisor_is_killed_meanwhile", whenever_the_supervisor_is_killed_meanwhile)
-        .scenario("one_that_does_not_finish_is_stopped_in_half_its_grace", one_that_does_not_finish_is_stopped)
-        .scenario("one_that_hears_nothing_is_killed_after_its_grace", one_that_hears_nothing_is_killed)
+        .scenario("reload_and_scale_lose_no_call", reload_and_scale_lose_no_call)
+        .scenario("unconfigured_routes_are_drained", unconfigured_routes_are_drained)
+        .with_choices("killed_supervisor_loses_no_call", killed_supervisor_loses_no_call)
+        .scenario("drain_ends_at_half_of_the_grace", drain_ends_at_half_of_the_grace)
+        .scenario("stopped_process_is_killed_at_last", stopped_process_is_killed_at_last)
 }
 
 const ROUTED: &str = "copies = { min = 2, max = 4 }\nready = { route = \"answer\" }\n";
@@ -46,7 +46,7 @@ fn once() -> CallOptions {
     }
 }
 
-/// Calls that never end while it lives, each made once.
+/// Continuous calls without retries, until it ends.
 struct Traffic {
     is_over: Arc<AtomicBool>,
     made: Arc<AtomicU64>,
@@ -60,7 +60,7 @@ impl Traffic {
             let (caller, is_over, made) = (caller(place), Arc::clone(&is_over), Arc::clone(&made));
             std::thread::spawn(move || {
                 let mut failed = Vec::new();
-                // Some are done at once, some take a while.
+                // Calls of different durations.
                 for ms in (number..).map(|count| count % 4) {
                     if is_over.load(Ordering::SeqCst) {
                         break;
@@ -75,7 +75,7 @@ impl Traffic {
         Self { is_over, made, threads }
     }
 
-    /// Some more are made.
+    /// Waits for more calls.
     fn go_on(&self) {
         let before = self.made.load(Ordering::SeqCst);
         until("calls go on", || self.made.load(Ordering::SeqCst) > before + 20);
@@ -90,7 +90,7 @@ impl Traffic {
     }
 }
 
-fn not_one_call_fails_under_reloads_and_scales() {
+fn reload_and_scale_lose_no_call() {
     let place = place();
     let mut client = up(&place, &[process(&place, "a", SERVE, ROUTED)]);
     let mut before = wait_for(&place, "all are ready", |status| are_ready(status, 2));
@@ -99,7 +99,7 @@ fn not_one_call_fails_under_reloads_and_scales() {
         traffic.go_on();
         client.change(Command::Reload(vec!["a".to_owned()])).unwrap();
         let old = before.copies.iter().map(|copy| copy.process_id).collect::<Vec<_>>();
-        before = wait_for(&place, "all are others", |status| {
+        before = wait_for(&place, "all are replaced", |status| {
             are_ready(status, 2)
                 && status.copies.len() == 2
                 && status.copies.iter().all(|copy| !old.contains(&copy.process_id))
@@ -107,7 +107,7 @@ fn not_one_call_fails_under_reloads_and_scales() {
     }
     for count in [4, 2, 3, 2] {
         client.change(Command::Scale(vec![("a".to_owned(), count)])).unwrap();
-        wait_for(&place, "there are so many", |status| {
+        wait_for(&place, "the scale is reached", |status| {
             are_ready(status, count as usize) && status.copies.len() == count as usize
         });
         traffic.go_on();
@@ -116,7 +116,7 @@ fn not_one_call_fails_under_reloads_and_scales() {
     down(&place);
 }
 
-fn whenever_the_supervisor_is_killed_meanwhile(random: &mut Random) {
+fn killed_supervisor_loses_no_call(random: &mut Random) {
     let place = place();
     up(&place, &[process(&place, "a", SERVE, ROUTED)]);
     let mut before = wait_for(&place, "all are ready", |status| are_ready(status, 2));
@@ -125,12 +125,12 @@ fn whenever_the_supervisor_is_killed_meanwhile(random: &mut Random) {
         traffic.go_on();
         let mut client = ControlClient::connect_within(place.directory.path(), PATIENCE).unwrap();
         client.change(Command::Reload(vec!["a".to_owned()])).unwrap();
-        // At once, too: what was answered for is kept.
+        // The first kills follow at once: an answered request is persisted.
         let pause_ms = if round < 2 { 0 } else { random.below(120) };
         std::thread::sleep(Duration::from_millis(pause_ms));
         kill(place.wait_for_role(RoleLock::Supervisor), Signal::KILL);
         let old = before.copies.iter().map(|copy| copy.process_id).collect::<Vec<_>>();
-        before = wait_for(&place, "all are others", |status| {
+        before = wait_for(&place, "all are replaced", |status| {
             are_ready(status, 2)
                 && status.copies.len() == 2
                 && status.copies.iter().all(|copy| !old.contains(&copy.process_id))
@@ -140,13 +140,13 @@ fn whenever_the_supervisor_is_killed_meanwhile(random: &mut Random) {
     down(&place);
 }
 
-fn also_of_copies_whose_file_names_no_route() {
+fn unconfigured_routes_are_drained() {
     let place = place();
     let mut client = up(&place, &[process(&place, "a", SERVE, "copies = { min = 1, max = 3 }\n")]);
     client.change(Command::Scale(vec![("a".to_owned(), 3)])).unwrap();
     let all = wait_for(&place, "they run", |status| are_ready(status, 3));
     let caller = caller(&place);
-    // Each has been heard of.
+    // Wait until the caller knows all instances.
     let mut unseen: Vec<u32> = all.copies.iter().filter_map(|copy| copy.process_id).collect();
     until("each answers", || {
         let calls: Vec<Call<u32>> = (0..3 * WORKERS).map(|_| caller.start_with(5, &once())).collect();
@@ -163,7 +163,7 @@ fn also_of_copies_whose_file_names_no_route() {
     down(&place);
 }
 
-fn one_that_does_not_finish_is_stopped() {
+fn drain_ends_at_half_of_the_grace() {
     let place = place();
     let more = "copies = 1\nready = { route = \"answer\" }\nstop = { grace = \"2 s\" }\n";
     let mut client = up(&place, &[process(&place, "a", SERVE, more)]);
@@ -181,7 +181,7 @@ fn one_that_does_not_finish_is_stopped() {
     down(&place);
 }
 
-fn one_that_hears_nothing_is_killed() {
+fn stopped_process_is_killed_at_last() {
     let place = place();
     let more = "copies = 1\nready = { route = \"answer\" }\nstop = { grace = \"500 ms\" }\n";
     let mut client = up(&place, &[process(&place, "a", SERVE, more)]);

@@ -1,4 +1,4 @@
-//! A supervisor is killed in the middle of something: the next one goes on with that, and does nothing a second time.
+//! A supervisor is killed in the middle of an operation; its successor completes it and repeats nothing.
 
 use super::floor::{are_ready, down, find, lives, place, up, wait_for};
 use super::place::{Place, kill, lines, name};
@@ -13,22 +13,20 @@ use rustix::process::Signal;
 
 pub fn module() -> Module {
     Module::new(module_path!())
-        .scenario("a_copy_that_is_being_stopped_gets_one_signal", a_copy_that_is_being_stopped_gets_one_signal)
-        .scenario("a_restart_that_has_begun_is_finished", a_restart_that_has_begun_is_finished)
-        .scenario("a_task_whose_end_nobody_saw_does_not_run_again", a_task_whose_end_nobody_saw_does_not_run_again)
-        .scenario(
-            "what_a_stopped_copy_leaves_has_the_rest_of_its_grace",
-            what_a_stopped_copy_leaves_has_the_rest_of_its_grace,
-        )
+        .scenario("stop_signal_is_sent_once", stop_signal_is_sent_once)
+        .scenario("pending_restart_is_completed", pending_restart_is_completed)
+        .scenario("task_with_unseen_end_is_held", task_with_unseen_end_is_held)
+        .scenario("descendants_keep_the_grace_period", descendants_keep_the_grace_period)
 }
 
-/// Notes each SIGTERM, and ends well behind one when the file `go` is there. The file `up` is there once it hears them.
+/// Records each SIGTERM, and exits with 0 after one once the file `go` exists. Creates the file `up` once its trap is
+/// set.
 const SLOW: &str = "trap 'echo TERM >> terms; stop=1' TERM; echo up > up; \
                     until [ -e go ] && [ \"$stop\" ]; do sleep 0.02; done; exit 0";
 
-/// A process is ready when it is started, before its shell has set a trap.
+/// Waits for the trap: a process counts as ready at its start, before its shell has set it.
 fn until_it_hears(place: &Place) {
-    until("it hears", || !lines(&place.folder().join("up")).is_empty());
+    until("the trap is set", || !lines(&place.folder().join("up")).is_empty());
 }
 
 fn shell(name: &str, script: &str, more: &str) -> String {
@@ -39,7 +37,7 @@ fn go(place: &Place) {
     std::fs::write(place.folder().join("go"), "").unwrap();
 }
 
-/// Kills the supervisor; the status that the next one gives.
+/// Kills the supervisor. Returns the status of its successor, and a connection to it.
 fn succeed(place: &Place) -> (Status, ControlClient) {
     let supervisor = place.wait_for_role(RoleLock::Supervisor);
     kill(supervisor, Signal::KILL);
@@ -49,7 +47,7 @@ fn succeed(place: &Place) -> (Status, ControlClient) {
     (after, ControlClient::connect_within(place.directory.path(), PATIENCE).unwrap())
 }
 
-fn a_copy_that_is_being_stopped_gets_one_signal() {
+fn stop_signal_is_sent_once() {
     let place = place();
     let mut client = up(&place, &[shell("a", SLOW, "stop = { grace = \"1 min\" }")]);
     wait_for(&place, "it is ready", |status| are_ready(status, 1));
@@ -68,7 +66,7 @@ fn a_copy_that_is_being_stopped_gets_one_signal() {
     down(&place);
 }
 
-fn a_restart_that_has_begun_is_finished() {
+fn pending_restart_is_completed() {
     let place = place();
     let more = "stop = { grace = \"1 min\" }\nrestart = { policy = \"never\" }";
     let mut client = up(&place, &[shell("a", SLOW, more)]);
@@ -85,7 +83,7 @@ fn a_restart_that_has_begun_is_finished() {
     down(&place);
 }
 
-fn a_task_whose_end_nobody_saw_does_not_run_again() {
+fn task_with_unseen_end_is_held() {
     let place = place();
     let script = "echo run >> runs; until [ -e go ]; do sleep 0.02; done";
     up(&place, &[shell("a", script, "once = true\nready = \"started\"")]);
@@ -110,7 +108,7 @@ fn a_task_whose_end_nobody_saw_does_not_run_again() {
     down(&place);
 }
 
-fn what_a_stopped_copy_leaves_has_the_rest_of_its_grace() {
+fn descendants_keep_the_grace_period() {
     let place = place();
     let script = "(until [ -e go ]; do sleep 0.02; done; echo well > finished) & \
                   trap 'exit 0' TERM; echo up > up; while :; do sleep 0.02; done";
@@ -121,10 +119,10 @@ fn what_a_stopped_copy_leaves_has_the_rest_of_its_grace() {
     let leader = find(&before, "a.1").process_id.unwrap();
     until("its first process has ended", || !lives(leader));
     for _ in 0..2 {
-        let status = wait_for(&place, "it is known", |_| true);
+        let status = wait_for(&place, "the supervisor answers", |_| true);
         assert_eq!(find(&status, "a.1").state, CopyCondition::Stopping);
     }
-    // The next supervisor leaves it its time, too.
+    // The next supervisor respects the grace period as well.
     let (after, _) = succeed(&place);
     assert_eq!(find(&after, "a.1").state, CopyCondition::Stopping);
     go(&place);

@@ -1,4 +1,4 @@
-//! The program that the tests have supervised. It notes that it was started, and whether another one of the same copy ran.
+//! Supervised program of the tests. It records its starts, and starts while another process of the same instance runs.
 
 use gapless_testkit::process::started_as;
 use rustix::fs::{FlockOperation, flock};
@@ -8,56 +8,56 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The first argument of the program that is a copy.
+/// First argument that selects this role.
 pub const ROLE: &str = "be-a-copy";
-/// Behind it: folder of the notes, copy, incarnation, and one of these.
+/// Further arguments: directory for records, instance, incarnation, and one of these behaviours. This one stays.
 pub const STAY: &str = "stay";
-/// Ends with that status: `exit:7`.
+/// Exits with this status: `exit:7`.
 pub const EXIT: &str = "exit:";
-/// Closes whatever it has inherited, and stays.
+/// Closes all inherited descriptors, and stays.
 pub const CLOSE: &str = "close";
-/// Has a process stay that has left its session and closed whatever it has inherited, and stays.
+/// Starts a process that leaves the session and closes all inherited descriptors, and stays.
 pub const ESCAPE: &str = "escape";
-/// Leaves a process behind that stays, and ends with 3.
+/// Leaves a running child, and exits with 3.
 pub const LEAVE: &str = "leave";
-/// Leaves as many processes behind that end soon, and stays: `leave:1000`.
+/// Leaves this many children that end soon, and stays: `leave:1000`.
 pub const LEAVE_MANY: &str = "leave:";
-/// For copy and incarnation: what it was started as.
+/// For instance and incarnation: take them from environment and lock.
 pub const OWN: &str = "own";
-/// Says that it is ready when the file `ready` is there, and stays.
+/// Sends `READY=1` once the file `ready` exists, and stays.
 pub const NOTIFY: &str = "notify";
-/// Of a singleton: notes if another copy of its process runs, and stays.
+/// Instance of a singleton: records whether another one is active, and stays.
 pub const SINGLE: &str = "single";
-/// Does not end when it is asked to.
+/// Ignores SIGTERM.
 pub const STUBBORN: &str = "stubborn";
-/// Prints so many megabytes, as lines with their numbers, then `the last line`, and stays: `print:64`.
+/// Prints this many megabytes in numbered lines, then `the last line`, and stays: `print:64`.
 pub const PRINT: &str = "print:";
-/// No copy stays longer.
+/// Limit of `stay`.
 const STAYS_MAX: Duration = Duration::from_secs(300);
 
-/// The file in which starts are noted: copy, incarnation and process.
+/// File with records of starts: instance, incarnation and process.
 pub const STARTS: &str = "starts";
-/// The file for what must not be.
+/// File with records of duplicates, which must not exist.
 pub const DOUBLES: &str = "doubles";
 
-/// In the folder: the process of the test.
+/// File with the process id of the test.
 pub const TEST: &str = "test";
 
-/// Whether the test is over, or was killed.
+/// Whether the test has ended or was killed.
 pub fn is_over(folder: &Path) -> bool {
     let test = std::fs::read_to_string(folder.join(TEST));
     !test.is_ok_and(|pid| Path::new(&format!("/proc/{pid}")).exists())
 }
 
-/// Appends a line, whole.
+/// Appends a line in one write.
 pub fn note(folder: &Path, file: &str, line: &str) {
     let opened = File::options().append(true).create(true).open(folder.join(file));
-    // A test that is over has removed the folder.
+    // The test has ended and removed the directory.
     let Ok(mut opened) = opened else { return };
     opened.write_all(format!("{line}\n").as_bytes()).unwrap();
 }
 
-/// What its lock says that it is.
+/// Instance and incarnation, from environment and lock.
 fn own_name(folder: &Path) -> (String, String) {
     let copy = std::env::var("GAPLESS_COPY").unwrap();
     let record = std::fs::read_to_string(folder.join("state/copies").join(&copy).join("lock")).unwrap();
@@ -65,7 +65,7 @@ fn own_name(folder: &Path) -> (String, String) {
     (copy, record["incarnation"].to_string())
 }
 
-/// Prints so many bytes. A disk that is full is none of its affair.
+/// Prints this many bytes; ignores a full disk.
 fn print(bytes: usize) {
     let (mut number, mut printed) = (0_u64, 0);
     while printed < bytes {
@@ -96,7 +96,7 @@ pub fn be_one_if_asked() {
     if wish == SINGLE {
         let process = copy.split('.').next().unwrap();
         let active = File::create(folder.join(format!("active.{process}"))).unwrap();
-        // Of one that is dying the kernel closes one file after the other.
+        // The kernel closes the files of a dying process one after the other.
         let is_alone = (0..200).any(|_| {
             let is_alone = flock(&active, FlockOperation::NonBlockingLockExclusive).is_ok();
             std::thread::sleep(Duration::from_millis(u64::from(!is_alone)));
@@ -107,22 +107,22 @@ pub fn be_one_if_asked() {
         }
         std::mem::forget(active);
     }
-    // Its log may be full.
+    // The log may be on a full disk.
     let _ = writeln!(std::io::stdout(), "{copy} {incarnation} runs");
     if wish == ESCAPE {
         let mut escaped = Command::new(std::env::current_exe().unwrap());
         escaped.args([ROLE, folder.to_str().unwrap(), "escaped.1", incarnation, CLOSE]).stdin(Stdio::null());
-        // It is waited for by whoever is there then.
+        // Reaped by the guardian.
         drop(escaped.spawn().unwrap());
     }
     if wish == CLOSE {
-        // A launched one leads a session already.
+        // Fails for a launched process, which leads a session already.
         let _leads_already = rustix::process::setsid();
         let listed = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
         let numbers = listed.map(|entry| entry.file_name().to_str().unwrap().parse::<i32>().unwrap());
         let numbers = numbers.filter(|number| *number > 2).collect::<Vec<_>>();
         std::mem::forget(witness);
-        // One was the listing's own.
+        // The listing's own descriptor is closed already.
         for number in numbers {
             let _ = nix::unistd::close(number);
         }
@@ -133,7 +133,7 @@ pub fn be_one_if_asked() {
             std::thread::sleep(Duration::from_millis(1));
         }
         let socket = std::os::unix::net::UnixDatagram::unbound().unwrap();
-        // A supervisor may be killed just now.
+        // Retried, in case a supervisor was just killed.
         let words = std::fs::read(folder.join("words")).unwrap_or_else(|_| b"READY=1\nSTATUS=fine".to_vec());
         while socket.send_to(&words, std::env::var_os("NOTIFY_SOCKET").unwrap()).is_err() {
             std::thread::sleep(Duration::from_millis(1));
@@ -150,7 +150,7 @@ pub fn be_one_if_asked() {
         std::process::exit(status.parse().unwrap());
     }
     if let Some(count) = wish.strip_prefix(LEAVE_MANY) {
-        // Each is left by the shell that made it.
+        // Each child loses its parent shell.
         let script = format!("i=0; while [ $i -lt {count} ]; do (sleep 0.0$((i % 10)) &); i=$((i+1)); done");
         assert!(Command::new("sh").args(["-c", &script]).status().unwrap().success());
         note(folder, "left", "all");

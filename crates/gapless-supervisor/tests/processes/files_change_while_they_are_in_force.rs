@@ -1,5 +1,5 @@
-//! The file in force and the programs of its processes change while they run: what is finished is taken, copy by copy; what
-//! is wrong leaves the old one in force, and says so.
+//! Configuration and program files change at run time. Complete files are applied, instance by instance; invalid ones
+//! are rejected with an event.
 
 use super::copy_program::{OWN, ROLE, STAY};
 use super::floor::{answered_status, are_ready, down, find, pids, place, process, up, wait_for, write};
@@ -18,23 +18,23 @@ use std::process::Command;
 
 pub fn module() -> Module {
     Module::new(module_path!())
-        .scenario("a_changed_file_is_taken_by_itself", a_changed_file_is_taken_by_itself)
-        .scenario("a_file_that_becomes_wrong_leaves_the_old_one", a_file_that_becomes_wrong_leaves_the_old_one)
-        .scenario("what_is_no_file_leaves_the_old_one", what_is_no_file_leaves_the_old_one)
-        .scenario("a_file_that_cannot_be_taken_is_tried_again", a_file_that_cannot_be_taken_is_tried_again)
-        .scenario("a_file_is_read_again_by_hand", a_file_is_read_again_by_hand)
-        .scenario("copies_start_anew_with_a_replaced_program", copies_start_anew_with_a_replaced_program)
-        .scenario("a_program_that_is_written_slowly_is_waited_for", a_program_that_is_written_slowly_is_waited_for)
-        .scenario("copies_start_anew_with_another_input", copies_start_anew_with_another_input)
-        .scenario("one_replaced_without_a_supervisor_is_noticed", one_replaced_without_a_supervisor_is_noticed)
+        .scenario("changed_configuration_is_applied", changed_configuration_is_applied)
+        .scenario("invalid_configuration_is_rejected", invalid_configuration_is_rejected)
+        .scenario("special_files_are_rejected", special_files_are_rejected)
+        .scenario("transient_failure_is_retried", transient_failure_is_retried)
+        .scenario("reload_by_command", reload_by_command)
+        .scenario("replaced_program_causes_a_reload", replaced_program_causes_a_reload)
+        .scenario("slowly_written_program_is_awaited", slowly_written_program_is_awaited)
+        .scenario("replaced_input_causes_a_reload", replaced_input_causes_a_reload)
+        .scenario("change_while_down_is_noticed", change_while_down_is_noticed)
 }
 
-/// How often something stands in the log of events.
+/// Number of lines in the log of events that contain a text.
 fn events(place: &Place, what: &str) -> usize {
     lines(&place.directory.events()).iter().filter(|line| line.contains(what)).count()
 }
 
-fn a_changed_file_is_taken_by_itself() {
+fn changed_configuration_is_applied() {
     let place = place();
     let stays = process(&place, "stays", STAY, "");
     up(&place, &[stays.clone(), process(&place, "changes", STAY, "copies = 2"), process(&place, "goes", STAY, "")]);
@@ -52,31 +52,31 @@ fn a_changed_file_is_taken_by_itself() {
     down(&place);
 }
 
-fn a_file_that_becomes_wrong_leaves_the_old_one() {
+fn invalid_configuration_is_rejected() {
     let place = place();
     let right = [process(&place, "a", STAY, "copies = 2")];
     up(&place, &right);
     let before = wait_for(&place, "all are ready", |status| are_ready(status, 2));
     write(&place, &[process(&place, "a", STAY, "copies = 0")]);
-    let wrong = wait_for(&place, "it says what is wrong", |status| status.supervisor.problem.is_some());
+    let wrong = wait_for(&place, "the error is reported", |status| status.supervisor.problem.is_some());
     let problem = wrong.supervisor.problem.as_ref().unwrap();
     assert!(problem.contains("floor.toml:5: process.a.copies: 0 was found"), "{problem}");
     assert_eq!(pids(&wrong), pids(&before));
-    assert_eq!(events(&place, "floor.toml:5"), 1, "it is told once");
-    // The next supervisor says so, too.
+    assert_eq!(events(&place, "floor.toml:5"), 1, "it is reported once");
+    // The next supervisor reports it as well.
     super::place::kill(wrong.supervisor.supervisor_process_id.unwrap(), Signal::KILL);
-    let again = wait_for(&place, "the next one says it", |status| {
+    let again = wait_for(&place, "the next supervisor reports it", |status| {
         status.supervisor.supervisor_process_id != wrong.supervisor.supervisor_process_id
             && status.supervisor.problem.is_some()
     });
     assert_eq!(pids(&again), pids(&before));
     write(&place, &right);
-    let after = wait_for(&place, "nothing is wrong", |status| status.supervisor.problem.is_none());
+    let after = wait_for(&place, "the problem is over", |status| status.supervisor.problem.is_none());
     assert_eq!(pids(&after), pids(&before));
     down(&place);
 }
 
-fn what_is_no_file_leaves_the_old_one() {
+fn special_files_are_rejected() {
     let place = place();
     let right = [process(&place, "a", STAY, "")];
     up(&place, &right);
@@ -94,45 +94,45 @@ fn what_is_no_file_leaves_the_old_one() {
     ] {
         std::fs::remove_file(&file).unwrap();
         std::os::unix::fs::symlink(other, &file).unwrap();
-        let wrong = wait_for(&place, "it says what is wrong", |status| {
+        let wrong = wait_for(&place, "the error is reported", |status| {
             status.supervisor.problem.as_ref().is_some_and(|problem| problem.contains(expected))
         });
         assert_eq!(wrong.supervisor.supervisor_process_id, before.supervisor.supervisor_process_id, "{expected}");
-        // The next one begins with what is in force, and brings back what dies.
+        // The next supervisor uses the configuration in force, and restarts dead instances.
         super::place::kill(wrong.supervisor.supervisor_process_id.unwrap(), Signal::KILL);
         super::place::kill(find(&wrong, "a.1").process_id.unwrap(), Signal::KILL);
-        before = wait_for(&place, "another one and another copy", |status| {
+        before = wait_for(&place, "supervisor and instance are replaced", |status| {
             pids(status) != pids(&wrong)
                 && are_ready(status, 1)
                 && status.supervisor.supervisor_process_id != wrong.supervisor.supervisor_process_id
         });
         std::fs::remove_file(&file).unwrap();
         std::fs::write(&file, &kept).unwrap();
-        wait_for(&place, "nothing is wrong", |status| status.supervisor.problem.is_none());
+        wait_for(&place, "the problem is over", |status| status.supervisor.problem.is_none());
     }
     down(&place);
 }
 
-fn a_file_that_cannot_be_taken_is_tried_again() {
+fn transient_failure_is_retried() {
     let place = place();
     up(&place, &[process(&place, "a", STAY, "")]);
     let before = wait_for(&place, "it is ready", |status| are_ready(status, 1));
-    // What is put in force is written under this name first.
+    // The temporary name under which the configuration in force is written.
     let supervisor = before.supervisor.supervisor_process_id.unwrap();
     let hindrance = place.directory.path().join(format!("config-in-force.{supervisor}.new"));
     std::fs::create_dir(&hindrance).unwrap();
     write(&place, &[process(&place, "a", STAY, ""), process(&place, "b", STAY, "")]);
-    wait_for(&place, "it says why not", |status| {
+    wait_for(&place, "the error is reported", |status| {
         status.supervisor.problem.as_ref().is_some_and(|problem| problem.contains("Is a directory"))
     });
     std::fs::remove_dir(&hindrance).unwrap();
-    let after = wait_for(&place, "the new one is in force", |status| are_ready(status, 2));
+    let after = wait_for(&place, "the new configuration is in force", |status| are_ready(status, 2));
     assert_eq!((after.supervisor.problem, events(&place, "file_refused"), events(&place, "file_taken")), (None, 1, 1));
     assert_eq!(after.supervisor.supervisor_process_id, Some(supervisor));
     down(&place);
 }
 
-fn a_file_is_read_again_by_hand() {
+fn reload_by_command() {
     let place = place();
     let mut client = up(&place, &[process(&place, "a", STAY, "")]);
     let before = wait_for(&place, "it is ready", |status| are_ready(status, 1));
@@ -148,7 +148,7 @@ fn a_file_is_read_again_by_hand() {
     down(&place);
 }
 
-/// A program that becomes a copy of the tests'.
+/// Script that executes the program of the tests.
 fn script(mark: &str) -> String {
     format!("#!/bin/sh\n# {mark}\nexec \"{}\" \"$@\"\n", std::env::current_exe().unwrap().display())
 }
@@ -160,7 +160,8 @@ fn program_path(place: &Place) -> PathBuf {
 fn put(path: &Path, text: &str) {
     let (text_path, new) = (path.with_extension("text"), path.with_extension("new"));
     std::fs::write(&text_path, text).unwrap();
-    // By another process: one forked by a scenario next to this one would keep it open for writing until it executes.
+    // Copied by another process: a child forked by a concurrent scenario would hold this one's descriptor until it
+    // calls exec.
     assert!(Command::new("cp").args([&text_path, &new]).status().unwrap().success());
     std::fs::set_permissions(&new, PermissionsExt::from_mode(0o755)).unwrap();
     std::fs::rename(new, path).unwrap();
@@ -172,48 +173,48 @@ fn of_program(place: &Place, more: &str) -> String {
     format!("[process.a]\ncommand = {words:?}\ncopies = 2\n{more}\n")
 }
 
-fn copies_start_anew_with_a_replaced_program() {
+fn replaced_program_causes_a_reload() {
     let place = place();
     put(&program_path(&place), &script("first"));
     up(&place, &[of_program(&place, "reload = { program = true }"), process(&place, "b", STAY, "")]);
     let before = wait_for(&place, "all are ready", |status| are_ready(status, 3));
     put(&program_path(&place), &script("second"));
-    let after = wait_for(&place, "both are others", |status| {
+    let after = wait_for(&place, "both are replaced", |status| {
         let is_other = |copy: &str| find(status, copy).process_id != find(&before, copy).process_id;
         are_ready(status, 3) && is_other("a.1") && is_other("a.2")
     });
     assert_eq!(find(&after, "b.1").process_id, find(&before, "b.1").process_id);
     assert_eq!(events(&place, "program_replaced"), 1);
-    assert_eq!(find(&after, "a.1").restarts + find(&after, "a.2").restarts, 0, "nothing has failed");
+    assert_eq!(find(&after, "a.1").restarts + find(&after, "a.2").restarts, 0, "a reload is not a failure");
     down(&place);
 }
 
-fn a_program_that_is_written_slowly_is_waited_for() {
+fn slowly_written_program_is_awaited() {
     let place = place();
     put(&program_path(&place), &script("first"));
     up(&place, &[of_program(&place, "reload = { program = true }")]);
     let before = wait_for(&place, "all are ready", |status| are_ready(status, 2));
-    // A shell that has just started would read what is written now.
+    // A shell that has just started would read the new content.
     until("both run", || place.starts().len() == 2);
     let text = script("second");
     std::fs::remove_file(program_path(&place)).unwrap();
     let mut slow = File::options().write(true).create_new(true).mode(0o755).open(program_path(&place)).unwrap();
     for piece in text.as_bytes().chunks(text.len() / 3 + 1) {
         slow.write_all(piece).unwrap();
-        // Longer than it takes to be taken for finished, were nobody writing.
+        // Longer than an unchanged file without a writer has to wait.
         std::thread::sleep(std::time::Duration::from_millis(1500));
         assert_eq!(pids(&answered_status(&place)), pids(&before), "it is being written");
     }
     drop(slow);
-    let after = wait_for(&place, "both are others", |status| {
+    let after = wait_for(&place, "both are replaced", |status| {
         are_ready(status, 2) && pids(status).iter().all(|pid| !pids(&before).contains(pid))
     });
     assert_eq!(events(&place, "program_replaced"), 1);
-    assert_eq!(find(&after, "a.1").restarts + find(&after, "a.2").restarts, 0, "nothing has failed");
+    assert_eq!(find(&after, "a.1").restarts + find(&after, "a.2").restarts, 0, "a reload is not a failure");
     down(&place);
 }
 
-fn copies_start_anew_with_another_input() {
+fn replaced_input_causes_a_reload() {
     let place = place();
     let input = place.folder().join("in");
     std::fs::write(&input, "first\n").unwrap();
@@ -224,13 +225,13 @@ fn copies_start_anew_with_another_input() {
     let log = find(&before, "reads.1").log.clone().unwrap();
     assert_eq!(lines(&log), ["first", "read"]);
     std::fs::write(&input, "second\n").unwrap();
-    let after = wait_for(&place, "it is another", |status| {
+    let after = wait_for(&place, "it is replaced", |status| {
         find(status, "reads.1").process_id != find(&before, "reads.1").process_id && are_ready(status, 2)
     });
     assert_eq!(lines(&log), ["first", "read", "second", "read"]);
     assert_eq!(find(&after, "b.1").process_id, find(&before, "b.1").process_id);
     assert_eq!((events(&place, "input_replaced"), find(&after, "reads.1").restarts), (1, 0));
-    // Without it nothing starts, and it is told why.
+    // Without the input the instance does not start, and the reason is reported.
     std::fs::remove_file(&input).unwrap();
     super::place::kill(find(&after, "reads.1").process_id.unwrap(), Signal::KILL);
     let without = wait_for(&place, "it does not start", |status| {
@@ -243,7 +244,7 @@ fn copies_start_anew_with_another_input() {
     down(&place);
 }
 
-fn one_replaced_without_a_supervisor_is_noticed() {
+fn change_while_down_is_noticed() {
     let place = place();
     put(&program_path(&place), &script("first"));
     let processes = [of_program(&place, "reload = { program = true }")];
@@ -252,9 +253,9 @@ fn one_replaced_without_a_supervisor_is_noticed() {
     super::floor::kill_both(&place);
     put(&program_path(&place), &script("second"));
     up(&place, &processes);
-    wait_for(&place, "both are others", |status| {
+    wait_for(&place, "both are replaced", |status| {
         are_ready(status, 2) && pids(status).iter().all(|pid| !pids(&before).contains(pid))
     });
-    until("it is told", || events(&place, "program_replaced") == 1);
+    until("the event is recorded", || events(&place, "program_replaced") == 1);
     down(&place);
 }

@@ -1,4 +1,4 @@
-//! A file of processes that the real supervisor looks after, and what tests ask of it.
+//! Configurations for the real supervisor, and helpers of tests.
 
 use super::copy_program::{OWN, ROLE};
 use super::place::{Place, kill_if_there, name, roles};
@@ -12,7 +12,7 @@ use rustix::process::Signal;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// A process of a file.
+/// Section of a process.
 pub fn process(place: &Place, name: &str, wish: &str, more: &str) -> String {
     let program = std::env::current_exe().unwrap();
     let words = [program.to_str().unwrap(), ROLE, place.folder().to_str().unwrap(), OWN, OWN, wish];
@@ -32,25 +32,25 @@ pub fn write(place: &Place, processes: &[String]) -> PathBuf {
     path
 }
 
-/// What `gapless up` does.
+/// Same as `gapless up`.
 pub fn up(place: &Place, processes: &[String]) -> ControlClient {
     let path = write(place, processes);
     let config = SupervisorConfig::load(&path).unwrap();
     take_charge(&path, &config, &roles(), PATIENCE).unwrap()
 }
 
-/// The status that anybody gives who is in charge by then.
+/// Status from the current supervisor, if one answers.
 pub fn status(place: &Place) -> Option<Status> {
     ControlClient::connect(place.directory.path()).ok()??.status().ok()
 }
 
-/// The status as soon as anybody gives it: one that reads a long file may be late with its answer.
+/// Waits for a status: a supervisor that reads a long file may answer late.
 #[track_caller]
 pub fn answered_status(place: &Place) -> Status {
-    wait_for(place, "it answers", |_| true)
+    wait_for(place, "the supervisor answers", |_| true)
 }
 
-/// Whoever waits so long says what there is.
+/// Time of waiting after which the current status is printed.
 const TOLD_AFTER: Duration = Duration::from_secs(20);
 
 #[track_caller]
@@ -77,29 +77,29 @@ pub fn pids(status: &Status) -> Vec<Option<u32>> {
     status.copies.iter().map(|copy| copy.process_id).collect()
 }
 
-/// One that nobody waits for, as its guardian was killed, is dead, too.
+/// Whether a process is alive; zombies without a guardian count as dead.
 pub fn lives(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
     stat.is_ok_and(|stat| stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X'])))
 }
 
-/// Ends everything, and checks that nothing is left.
+/// Shuts everything down, and checks that no process is left.
 #[track_caller]
 pub fn down(place: &Place) {
     let mut client = ControlClient::connect_within(place.directory.path(), PATIENCE).unwrap();
     client.ask(&Request::Down).unwrap();
     let answer = until_some("it has ended", || client.next(PATIENCE).unwrap());
     assert_eq!(answer, Answer::Done);
-    until("nobody runs", || {
+    until("no role runs", || {
         [RoleLock::Guardian, RoleLock::Supervisor].into_iter().all(|role_lock| place.running_as(role_lock).is_none())
     });
     place.check_starts();
     let left: Vec<u32> = place.starts().into_values().filter(|pid| lives(*pid)).collect();
-    assert_eq!(left, [] as [u32; 0], "copies that live");
+    assert_eq!(left, [] as [u32; 0], "live instances");
     assert_eq!(place.directory.read_config_in_force().unwrap(), None);
 }
 
-/// Kills guardian and supervisor, so that neither starts the other.
+/// Kills guardian and supervisor in a way that prevents either from restarting the other.
 pub fn kill_both(place: &Place) {
     until("both are dead", || {
         let both = [RoleLock::Guardian, RoleLock::Supervisor].map(|role_lock| place.running_as(role_lock));

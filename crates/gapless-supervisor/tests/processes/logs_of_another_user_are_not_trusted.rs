@@ -1,5 +1,5 @@
-//! A supervisor of root writes the logs of a copy that runs as another user, in a folder of that user: whatever the user puts there, nothing
-//! but logs is written.
+//! A supervisor of root writes logs of an instance that runs as another user to that user's directory. It writes
+//! nothing but logs, whatever files the user puts there.
 
 use super::floor::{are_ready, down, find, place, up, wait_for};
 use super::place::Place;
@@ -30,7 +30,7 @@ pub fn module() -> Module {
                 symlink(secret.parent().unwrap(), logs).unwrap();
             })
         })
-        .scenario("links_beside_a_log_that_is_rotated", links_beside_a_log_that_is_rotated)
+        .scenario("rotation_does_not_follow_links", rotation_does_not_follow_links)
 }
 
 const NOBODY: u32 = 65_534;
@@ -40,7 +40,7 @@ fn give(path: &Path) {
     chownat(CWD, path, Some(Uid::from_raw(NOBODY)), Some(Gid::from_raw(NOBODY)), AtFlags::SYMLINK_NOFOLLOW).unwrap();
 }
 
-/// The folder of logs of a user, and a file of root; `None` without the rights of root.
+/// Log directory of a user, and a file of root; `None` without root privileges.
 fn logs_of_a_user(place: &Place) -> Option<(PathBuf, PathBuf)> {
     if !rustix::process::geteuid().is_root() {
         println!("SKIPPED: only root runs copies as somebody else");
@@ -71,7 +71,7 @@ fn has_grown(log: &Path, length: u64) -> bool {
     std::fs::metadata(log).is_ok_and(|log| log.len() > length)
 }
 
-/// The copy does not start once the user has put something else in the place of its log, and does when that has gone.
+/// Checks that the instance does not start while the user has replaced its log, and starts after that.
 fn is_refused(expected: &str, put: impl Fn(&Path, &Path)) {
     let place = place();
     let Some((logs, secret)) = logs_of_a_user(&place) else { return };
@@ -87,12 +87,12 @@ fn is_refused(expected: &str, put: impl Fn(&Path, &Path)) {
     client.change(Command::Start(vec!["a".to_owned()])).unwrap();
     let found = wait_for(
         &place,
-        "it says why it does not start",
+        "the reason is reported",
         |status| matches!(&find(status, "a.1").last_end, Some(End::NotStarted(reason)) if reason.contains(expected)),
     );
     assert!(!are_ready(&found, 1));
     assert_eq!(std::fs::read_to_string(&secret).unwrap(), SECRET);
-    assert_eq!(std::fs::read_dir(secret.parent().unwrap()).unwrap().count(), 1, "nothing was made beside it");
+    assert_eq!(std::fs::read_dir(secret.parent().unwrap()).unwrap().count(), 1, "nothing was created next to it");
 
     std::fs::remove_file(if logs.is_symlink() { &logs } else { &log }).unwrap();
     if !logs.exists() {
@@ -105,7 +105,7 @@ fn is_refused(expected: &str, put: impl Fn(&Path, &Path)) {
     down(&place);
 }
 
-fn links_beside_a_log_that_is_rotated() {
+fn rotation_does_not_follow_links() {
     let place = place();
     let Some((logs, secret)) = logs_of_a_user(&place) else { return };
     for name in ["a.1.log.1", "a.1.log.1.new", "a.1.log.2", "a.1.log.begin", "a.1.log.cut"] {
