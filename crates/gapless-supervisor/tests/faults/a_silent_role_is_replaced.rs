@@ -1,7 +1,7 @@
 //! A supervisor or guardian that is alive but silent is killed after a timeout and replaced.
 
 use super::copy_program::STAY;
-use super::floor::{are_ready, down, find, lives, pids, place, process, up, wait_for};
+use super::floor::{are_ready, down, find, is_alive, pids, place, process, up, wait_for};
 use super::place::{kill, kill_if_there, roles};
 use gapless_supervisor::guardian::start_if_missing;
 use gapless_supervisor::state_directory::RoleLock;
@@ -30,7 +30,7 @@ fn a_stopped_role_is_replaced(role_lock: RoleLock) {
     std::thread::sleep(Duration::from_millis(1500));
     kill(victim, Signal::STOP);
     until("another process has taken over the role", || place.running_as(role_lock).is_some_and(|pid| pid != victim));
-    assert!(!lives(victim));
+    assert!(!is_alive(victim));
     let after = wait_for(&place, "the roles are in control", |status| are_ready(status, 2));
     assert_eq!(pids(&after), pids(&before), "the instances are unaffected");
     kill(find(&after, "a.1").process_id.unwrap(), Signal::KILL);
@@ -60,7 +60,7 @@ fn stopped_at_its_start_is_replaced() {
     kill(next, Signal::STOP);
     kill(find(&before, "a.1").process_id.unwrap(), Signal::KILL);
     wait_for(&place, "a.1 is back", |status| find(status, "a.1").restarts == 1 && are_ready(status, 1));
-    assert!(!lives(next));
+    assert!(!is_alive(next));
     down(&place);
 }
 

@@ -31,8 +31,8 @@ use gapless_testkit::random::rounds;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    copy_program::be_one_if_asked();
-    stand_in::be_in_a_role_if_asked();
+    copy_program::run_if_asked();
+    stand_in::run_role_if_asked();
     gapless_testkit::scenarios::run(vec![
         #[cfg(debug_assertions)]
         each_role_dies_at_every_named_point::module(),

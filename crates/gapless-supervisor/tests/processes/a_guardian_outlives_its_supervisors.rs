@@ -1,7 +1,7 @@
 //! A guardian keeps exit statuses until some supervisor acknowledges them, and keeps a supervisor running.
 
 use super::copy_program::{LEAVE, STAY};
-use super::place::{Place, descriptors, ended, kill, lines, name, no_zombies, roles, told};
+use super::place::{Place, descriptors, ended, kill, lines, name, next_message, no_zombies, roles};
 use super::stand_in::WANTED;
 use gapless_supervisor::EndStatus;
 use gapless_supervisor::guardian::Client;
@@ -189,7 +189,7 @@ fn children_survive_the_guardian() {
     let Holder::Recorded { record, pidfd } = copy.holder().unwrap() else { panic!("it lives") };
     assert_eq!((record.process.process_id, record.incarnation), (pid, 1));
     // A launcher for another start is superseded.
-    place.intend(&name("a.1"), 2, STAY);
+    place.write_plan(&name("a.1"), 2, STAY);
     other.ask(&Ask::Start { copy: name("a.1"), incarnation: 2 }).unwrap();
     assert_eq!(ended(&mut other, "a.1", 2), EndStatus::Exited(75));
     assert!(copy.read_launch_failure(2).unwrap().unwrap().already_runs);
@@ -215,7 +215,7 @@ fn forked_descendant_is_found() {
     assert_eq!(ended(&mut client, "a.1", 2), EndStatus::Exited(75));
     rustix::process::pidfd_send_signal(&orphans[0].pidfd, Signal::KILL).unwrap();
     assert_eq!(
-        told(&mut client, |told| matches!(told, Told::OrphanEnded { process_id } if *process_id == left)),
+        next_message(&mut client, |told| matches!(told, Told::OrphanEnded { process_id } if *process_id == left)),
         Told::OrphanEnded { process_id: left }
     );
     assert!(matches!(copy.holder().unwrap(), Holder::Nobody { .. }));
@@ -240,9 +240,9 @@ fn shutdown_waits_for_the_last_child() {
     assert_eq!(ended(&mut client, "b.1", 1), EndStatus::Exited(0));
 
     client.ask(&Ask::End).unwrap();
-    place.intend(&name("b.1"), 2, STAY);
+    place.write_plan(&name("b.1"), 2, STAY);
     client.ask(&Ask::Start { copy: name("b.1"), incarnation: 2 }).unwrap();
-    let refused = told(&mut client, |told| matches!(told, Told::NotStarted { .. }));
+    let refused = next_message(&mut client, |told| matches!(told, Told::NotStarted { .. }));
     assert!(matches!(&refused, Told::NotStarted { reason, .. } if reason.contains("to end")), "{refused:?}");
     kill(pid, Signal::TERM);
     let status = ended(&mut client, "a.1", 1);
@@ -261,7 +261,7 @@ fn sigterm_is_sent_to_each_supervisor() {
     }
     assert_eq!(client.list(PATIENCE).unwrap(), []);
     kill(guardian, Signal::TERM);
-    assert_eq!(told(&mut client, |told| *told == Told::EndWanted), Told::EndWanted);
+    assert_eq!(next_message(&mut client, |told| *told == Told::EndWanted), Told::EndWanted);
     drop(client);
     let mut client = place.connect();
     assert_eq!(client.wait(PATIENCE).unwrap(), Some(Told::EndWanted), "also sent to the next supervisor");

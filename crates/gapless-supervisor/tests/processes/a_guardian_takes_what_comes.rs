@@ -1,7 +1,7 @@
 //! A guardian survives hostile input, failing forks, thousands of orphans and a full disk.
 
 use super::copy_program::{LEAVE_MANY, STAY};
-use super::place::{Place, children, descriptors, ended, kill, lines, name, no_zombies, told};
+use super::place::{Place, children, descriptors, ended, kill, lines, name, next_message, no_zombies};
 use gapless_supervisor::EndStatus;
 use gapless_supervisor::guardian::Client;
 use gapless_supervisor::guardian::protocol::{Ask, Told};
@@ -138,7 +138,7 @@ fn requests_outlive_their_supervisor() {
     let place = Place::without_supervisor();
     for round in 1..=30 {
         let copy = name(&format!("a.{round}"));
-        place.intend(&copy, 1, STAY);
+        place.write_plan(&copy, 1, STAY);
         let mut client = place.connect();
         for _ in 0..20 {
             client.ask(&Ask::List).unwrap();
@@ -170,11 +170,11 @@ fn failed_fork_is_reported() {
         false => (Resource::Nproc, "temporarily unavailable"),
     };
     let before = prlimit(process, resource, none).unwrap();
-    place.intend(&name("b.1"), 1, STAY);
+    place.write_plan(&name("b.1"), 1, STAY);
     let mut reasons = Vec::new();
     for _ in 0..50 {
         client.ask(&Ask::Start { copy: name("b.1"), incarnation: 1 }).unwrap();
-        match told(&mut client, |told| matches!(told, Told::NotStarted { .. } | Told::Started { .. })) {
+        match next_message(&mut client, |told| matches!(told, Told::NotStarted { .. } | Told::Started { .. })) {
             Told::NotStarted { reason, .. } => reasons.push(reason),
             other => panic!("{other:?}"),
         }
@@ -197,9 +197,9 @@ fn missing_descriptors_are_survived() {
     // supervisors.
     let maximum = rustix::process::getrlimit(Resource::Nofile).maximum;
     let before = prlimit(process, Resource::Nofile, Rlimit { current: Some(3), maximum }).unwrap();
-    place.intend(&name("a.1"), 1, STAY);
+    place.write_plan(&name("a.1"), 1, STAY);
     client.ask(&Ask::Start { copy: name("a.1"), incarnation: 1 }).unwrap();
-    let refused = told(&mut client, |told| matches!(told, Told::NotStarted { .. }));
+    let refused = next_message(&mut client, |told| matches!(told, Told::NotStarted { .. }));
     let is_told = |reason: &str| reason.contains("open files");
     assert!(matches!(&refused, Told::NotStarted { reason, is_shortage: true, .. } if is_told(reason)), "{refused:?}");
     drop(client);
@@ -249,7 +249,7 @@ fn full_disk_is_survived() {
     let place = Place::without_supervisor();
     let mut client = place.connect();
     let guardian = client.guardian_process_id();
-    place.intend(&name("a.1"), 1, STAY);
+    place.write_plan(&name("a.1"), 1, STAY);
     let Some(disk) = gapless_testkit::folder::SmallDisk::mount(&place.folder().join("disk"), 64) else { return };
     let mut plan = place.plan(&name("b.1"), 1, STAY);
     plan.log = disk.path.join("log");
@@ -259,7 +259,7 @@ fn full_disk_is_survived() {
     let _full = std::fs::write(disk.path.join("filler"), vec![1; 100_000]);
     for copy in ["a.1", "b.1"] {
         client.ask(&Ask::Start { copy: name(copy), incarnation: 1 }).unwrap();
-        told(&mut client, |told| matches!(told, Told::Started { .. }));
+        next_message(&mut client, |told| matches!(told, Told::Started { .. }));
         place.wait_for_start(copy, 1);
     }
     assert_eq!(client.guardian_process_id(), guardian);

@@ -31,13 +31,13 @@ fn concurrent_launchers_start_once(rounds: u64, random: &mut Random) {
     for _ in 0..rounds {
         incarnation += 1;
         let wish = random.pick(&[STAY, "exit:0"]);
-        place.intend(&copy, incarnation, wish);
+        place.write_plan(&copy, incarnation, wish);
         let mut first = start(&place, "a.1", incarnation);
         std::thread::sleep(Duration::from_micros(random.below(8_000)));
         let replaced = random.happens(500);
         if replaced {
             incarnation += 1;
-            place.intend(&copy, incarnation, wish);
+            place.write_plan(&copy, incarnation, wish);
         }
         let mut second = start(&place, "a.1", incarnation);
         if wish == STAY {
@@ -69,17 +69,17 @@ fn closed_lock_prevents_a_second_start() {
     let place = Place::without_supervisor();
     let copy = name("a.1");
     // Some daemons close all unknown descriptors.
-    place.intend(&copy, 1, CLOSE);
+    place.write_plan(&copy, 1, CLOSE);
     let mut first = start(&place, "a.1", 1);
     until("it has closed everything", || place.folder().join("closed").exists());
     let files = place.directory.copy(&copy);
     let Holder::Recorded { record, .. } = files.holder().unwrap() else { panic!("it lives") };
     assert_eq!(record.process.process_id as i32, first.pid().as_raw_pid());
-    place.intend(&copy, 2, "exit:0");
+    place.write_plan(&copy, 2, "exit:0");
     let status = start(&place, "a.1", 2).wait();
     assert_eq!(status.code(), Some(i32::from(STATUS_ALREADY)));
     assert!(files.read_launch_failure(2).unwrap().unwrap().already_runs);
     first.kill();
-    place.intend(&copy, 3, &format!("{EXIT}5"));
+    place.write_plan(&copy, 3, &format!("{EXIT}5"));
     assert_eq!(start(&place, "a.1", 3).wait().code(), Some(5));
 }

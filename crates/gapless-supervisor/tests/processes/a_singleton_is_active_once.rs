@@ -27,7 +27,7 @@ fn count(status: &Status, process: &str, state: CopyCondition) -> usize {
     status.copies.iter().filter(|copy| copy.copy.process() == process && copy.state == state).count()
 }
 
-fn is_as_it_should_be(status: &Status, standbys: usize) -> bool {
+fn has_one_active(status: &Status, standbys: usize) -> bool {
     count(status, "a", CopyCondition::Ready) == 1 && count(status, "a", CopyCondition::Standby) == standbys
 }
 
@@ -43,7 +43,7 @@ fn standby_takes_over_without_roles() {
         process(&place, "later", "stay", "after = [\"a\"]"),
     ];
     up(&place, &processes);
-    let is_good = |status: &Status| is_as_it_should_be(status, 2) && count(status, "later", CopyCondition::Ready) == 1;
+    let is_good = |status: &Status| has_one_active(status, 2) && count(status, "later", CopyCondition::Ready) == 1;
     let before = wait_for(&place, "one instance is active and the dependent runs", is_good);
     let first = active(&before);
     kill(find(&before, &first.to_string()).process_id.unwrap(), Signal::KILL);
@@ -77,9 +77,9 @@ fn commands_keep_one_active() {
     let file =
         |more: &str| [process(&place, "a", SINGLE, &format!("singleton = true\ncopies = {{ max = 3 }}\n{more}"))];
     let mut client = up(&place, &file(""));
-    wait_for(&place, "the one is active", |status| is_as_it_should_be(status, 0));
+    wait_for(&place, "the one is active", |status| has_one_active(status, 0));
     client.change(Command::Scale(vec![("a".to_owned(), 3)])).unwrap();
-    let before = wait_for(&place, "two are standbys", |status| is_as_it_should_be(status, 2));
+    let before = wait_for(&place, "two are standbys", |status| has_one_active(status, 2));
     assert_eq!(active(&before), name("a.1"));
 
     // Standbys are replaced first, so that the active instance changes only once.
@@ -87,23 +87,22 @@ fn commands_keep_one_active() {
     client.change(Command::Reload(vec!["a".to_owned()])).unwrap();
     let pids = |status: &Status| status.copies.iter().filter_map(|copy| copy.process_id).collect::<Vec<_>>();
     let after = wait_for(&place, "all are replaced", |status| {
-        is_as_it_should_be(status, 2) && pids(status).iter().all(|pid| !pids(&before).contains(pid))
+        has_one_active(status, 2) && pids(status).iter().all(|pid| !pids(&before).contains(pid))
     });
     assert_ne!(active(&after), name("a.1"));
     assert_eq!(place.starts().len(), starts + 1);
 
     client.change(Command::Scale(vec![("a".to_owned(), 1)])).unwrap();
-    let after =
-        wait_for(&place, "the first is active", |status| status.copies.len() == 1 && is_as_it_should_be(status, 0));
+    let after = wait_for(&place, "the first is active", |status| status.copies.len() == 1 && has_one_active(status, 0));
     assert_eq!(active(&after), name("a.1"));
     client.change(Command::Scale(vec![("a".to_owned(), 2)])).unwrap();
-    wait_for(&place, "one is a standby", |status| is_as_it_should_be(status, 1));
+    wait_for(&place, "one is a standby", |status| has_one_active(status, 1));
     client.change(Command::Restart(vec!["a".to_owned()])).unwrap();
-    wait_for(&place, "all have started again", |status| is_as_it_should_be(status, 1) && !are_ready(status, 2));
+    wait_for(&place, "all have started again", |status| has_one_active(status, 1) && !are_ready(status, 2));
     client.change(Command::Stop(vec!["a".to_owned()])).unwrap();
     wait_for(&place, "none runs", |status| count(status, "a", CopyCondition::Stopped) == 2);
     client.change(Command::Start(vec!["a".to_owned()])).unwrap();
-    wait_for(&place, "one is active again", |status| is_as_it_should_be(status, 1));
+    wait_for(&place, "one is active again", |status| has_one_active(status, 1));
     down(&place);
 }
 
@@ -114,7 +113,7 @@ fn random_kills_leave_one_active(rounds: u64, random: &mut Random) {
     let mut incarnation = 0;
     let mut start = |copy: &str| {
         incarnation += 1;
-        place.intend(&name(copy), incarnation, SINGLE);
+        place.write_plan(&name(copy), incarnation, SINGLE);
         let mut command = place.launcher(&name(copy), incarnation);
         (incarnation, Process::start_as(command.stderr(Stdio::null())))
     };

@@ -1,6 +1,6 @@
 //! A supervisor is killed in the middle of an operation; its successor completes it and repeats nothing.
 
-use super::floor::{are_ready, down, find, lives, place, up, wait_for};
+use super::floor::{are_ready, down, find, is_alive, place, up, wait_for};
 use super::place::{Place, kill, lines, name};
 use gapless_supervisor::control::protocol::CopyCondition;
 use gapless_supervisor::control::{ControlClient, Status};
@@ -25,7 +25,7 @@ const SLOW: &str = "trap 'echo TERM >> terms; stop=1' TERM; echo up > up; \
                     until [ -e go ] && [ \"$stop\" ]; do sleep 0.02; done; exit 0";
 
 /// Waits for the trap: a process counts as ready at its start, before its shell has set it.
-fn until_it_hears(place: &Place) {
+fn wait_for_trap(place: &Place) {
     until("the trap is set", || !lines(&place.folder().join("up")).is_empty());
 }
 
@@ -38,7 +38,7 @@ fn go(place: &Place) {
 }
 
 /// Kills the supervisor. Returns the status of its successor, and a connection to it.
-fn succeed(place: &Place) -> (Status, ControlClient) {
+fn replace_supervisor(place: &Place) -> (Status, ControlClient) {
     let supervisor = place.wait_for_role(RoleLock::Supervisor);
     kill(supervisor, Signal::KILL);
     let after = wait_for(place, "another one is in control", |status| {
@@ -51,13 +51,13 @@ fn stop_signal_is_sent_once() {
     let place = place();
     let mut client = up(&place, &[shell("a", SLOW, "stop = { grace = \"1 min\" }")]);
     wait_for(&place, "it is ready", |status| are_ready(status, 1));
-    until_it_hears(&place);
+    wait_for_trap(&place);
     client.change(Command::Stop(Vec::new())).unwrap();
     let terms = || lines(&place.folder().join("terms"));
     until("it has got its signal", || terms().len() == 1);
     wait_for(&place, "it is being stopped", |status| find(status, "a.1").state == CopyCondition::Stopping);
     for _ in 0..2 {
-        let (after, _) = succeed(&place);
+        let (after, _) = replace_supervisor(&place);
         assert_eq!(find(&after, "a.1").state, CopyCondition::Stopping);
     }
     go(&place);
@@ -71,11 +71,11 @@ fn pending_restart_is_completed() {
     let more = "stop = { grace = \"1 min\" }\nrestart = { policy = \"never\" }";
     let mut client = up(&place, &[shell("a", SLOW, more)]);
     let before = wait_for(&place, "it is ready", |status| are_ready(status, 1));
-    until_it_hears(&place);
+    wait_for_trap(&place);
     client.change(Command::Restart(Vec::new())).unwrap();
     until("it has got its signal", || lines(&place.folder().join("terms")).len() == 1);
     wait_for(&place, "it is being stopped", |status| find(status, "a.1").state == CopyCondition::Stopping);
-    succeed(&place);
+    replace_supervisor(&place);
     go(&place);
     let after = wait_for(&place, "it is back", |status| are_ready(status, 1));
     assert_ne!(find(&after, "a.1").process_id, find(&before, "a.1").process_id);
@@ -99,7 +99,7 @@ fn task_with_unseen_end_is_held() {
     let copy = find(&held, "a.1");
     assert_eq!(copy.last_end, Some(End::Unseen));
     assert!(copy.last_reason.as_ref().is_some_and(|reason| reason.contains("not seen")), "{copy:?}");
-    let (after, mut client) = succeed(&place);
+    let (after, mut client) = replace_supervisor(&place);
     assert_eq!(find(&after, "a.1").state, CopyCondition::Held);
     assert_eq!(runs(), ["run"]);
     client.change(Command::Start(vec!["a".to_owned()])).unwrap();
@@ -114,16 +114,16 @@ fn descendants_keep_the_grace_period() {
                   trap 'exit 0' TERM; echo up > up; while :; do sleep 0.02; done";
     let mut client = up(&place, &[shell("a", script, "stop = { grace = \"1 min\" }")]);
     let before = wait_for(&place, "it is ready", |status| are_ready(status, 1));
-    until_it_hears(&place);
+    wait_for_trap(&place);
     client.change(Command::Stop(Vec::new())).unwrap();
     let leader = find(&before, "a.1").process_id.unwrap();
-    until("its first process has ended", || !lives(leader));
+    until("its first process has ended", || !is_alive(leader));
     for _ in 0..2 {
         let status = wait_for(&place, "the supervisor answers", |_| true);
         assert_eq!(find(&status, "a.1").state, CopyCondition::Stopping);
     }
     // The next supervisor respects the grace period as well.
-    let (after, _) = succeed(&place);
+    let (after, _) = replace_supervisor(&place);
     assert_eq!(find(&after, "a.1").state, CopyCondition::Stopping);
     go(&place);
     wait_for(&place, "all has ended", |status| find(status, "a.1").state == CopyCondition::Stopped);

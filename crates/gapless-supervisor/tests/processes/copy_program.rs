@@ -80,7 +80,7 @@ fn print(bytes: usize) {
     let _ = writeln!(std::io::stdout(), "the last line");
 }
 
-pub fn be_one_if_asked() {
+pub fn run_if_asked() {
     let Some(arguments) = started_as(ROLE) else { return };
     let [folder, copy, incarnation, wish] = &arguments[..] else { panic!("{arguments:?}") };
     let folder = Path::new(folder);

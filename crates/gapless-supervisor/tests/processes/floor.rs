@@ -78,7 +78,7 @@ pub fn pids(status: &Status) -> Vec<Option<u32>> {
 }
 
 /// Whether a process is alive; zombies without a guardian count as dead.
-pub fn lives(pid: u32) -> bool {
+pub fn is_alive(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
     stat.is_ok_and(|stat| stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X'])))
 }
@@ -94,7 +94,7 @@ pub fn down(place: &Place) {
         [RoleLock::Guardian, RoleLock::Supervisor].into_iter().all(|role_lock| place.running_as(role_lock).is_none())
     });
     place.check_starts();
-    let left: Vec<u32> = place.starts().into_values().filter(|pid| lives(*pid)).collect();
+    let left: Vec<u32> = place.starts().into_values().filter(|pid| is_alive(*pid)).collect();
     assert_eq!(left, [] as [u32; 0], "live instances");
     assert_eq!(place.directory.read_config_in_force().unwrap(), None);
 }

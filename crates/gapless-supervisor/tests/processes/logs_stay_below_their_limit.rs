@@ -1,4 +1,4 @@
-//! A copy that prints without end fills no disk and holds nobody up; a disk that is full stops nobody.
+//! Endless output of an instance neither fills a disk nor delays other processes, and a full disk stops no process.
 
 use super::copy_program::{PRINT, STAY};
 use super::floor::{are_ready, down, find, place, process, up, wait_for};
@@ -11,16 +11,16 @@ use gapless_testkit::wait::until;
 use rustix::process::Signal;
 use std::path::Path;
 
-/// Of a log in these tests, bytes; a log that is cut is kept in steps of the system's block.
+/// Limit of logs in these tests, bytes. Rotation cuts at multiples of the block size.
 const BYTES_MAX: u64 = 1 << 20;
 
-/// `megabytes` are printed by one copy.
+/// `megabytes`: output of one instance.
 pub fn module(megabytes: u64) -> Module {
     Module::new(module_path!())
-        .scenario("a_copy_that_prints_much_fills_no_disk", move || a_copy_that_prints_much_fills_no_disk(megabytes))
-        .scenario("a_follower_sees_each_line_over_rotations", a_follower_sees_each_line_over_rotations)
-        .scenario("a_full_disk_for_logs_stops_nothing", a_full_disk_for_logs_stops_nothing)
-        .scenario("the_log_of_events_stays_below_its_limit", the_log_of_events_stays_below_its_limit)
+        .scenario("endless_output_fills_no_disk", move || endless_output_fills_no_disk(megabytes))
+        .scenario("follower_misses_no_line", follower_misses_no_line)
+        .scenario("full_log_disk_stops_nothing", full_log_disk_stops_nothing)
+        .scenario("event_log_is_rotated", event_log_is_rotated)
 }
 
 fn length(path: &Path) -> u64 {
@@ -31,16 +31,16 @@ fn limits(bytes_max: u64, kept: u32) -> String {
     format!("log_bytes_max = {bytes_max}\nlogs_kept = {kept}\n")
 }
 
-fn a_copy_that_prints_much_fills_no_disk(megabytes: u64) {
+fn endless_output_fills_no_disk(megabytes: u64) {
     let place = place();
     let talks = process(&place, "talks", &format!("{PRINT}{megabytes}"), "");
     up(&place, &[limits(BYTES_MAX, 2), talks, process(&place, "other", STAY, "")]);
     let log = place.directory.log(&name("talks.1"));
-    // Whoever asks is answered meanwhile, and what dies is back.
+    // Commands are answered and dead instances restarted meanwhile.
     let before = wait_for(&place, "both are ready", |status| are_ready(status, 2));
     kill(find(&before, "other.1").process_id.unwrap(), Signal::KILL);
     wait_for(&place, "the other is back", |status| find(status, "other.1").restarts == 1 && are_ready(status, 2));
-    // A supervisor that is killed while it cuts leaves nothing to be done by hand.
+    // A supervisor that is killed during a rotation leaves nothing to repair.
     kill(place.wait_for_role(RoleLock::Supervisor), Signal::KILL);
     until("it has printed all", || !lines(&place.folder().join("printed")).is_empty());
     until("its log is below its limit", || length(&log) < BYTES_MAX);
@@ -53,7 +53,7 @@ fn a_copy_that_prints_much_fills_no_disk(megabytes: u64) {
     down(&place);
 }
 
-fn a_follower_sees_each_line_over_rotations() {
+fn follower_misses_no_line() {
     let place = place();
     let megabytes = 4;
     up(&place, &[limits(BYTES_MAX, 100), process(&place, "talks", &format!("{PRINT}{megabytes}"), "")]);
@@ -69,33 +69,33 @@ fn a_follower_sees_each_line_over_rotations() {
     let text = String::from_utf8(text).unwrap();
     let numbers = text.lines().filter_map(|line| line.strip_prefix("line ")?.split(' ').next()?.parse::<u64>().ok());
     let numbers: Vec<u64> = numbers.collect();
-    // On a busy machine the first lines lie in a file that was rotated before the follower began.
+    // On a busy machine the first lines may be in a file that was rotated before the follower began.
     let gap = numbers.windows(2).find(|pair| pair[0] + 1 != pair[1]);
     assert!(numbers.len() > 1000 && gap.is_none(), "{} lines from {:?} on, {gap:?}", numbers.len(), numbers.first());
     until("its log is below its limit", || length(&log) < BYTES_MAX);
     down(&place);
 }
 
-fn a_full_disk_for_logs_stops_nothing() {
+fn full_log_disk_stops_nothing() {
     let Some(disk) = SmallDisk::new(256) else { return };
     let place = place();
     let elsewhere = format!("log_folder = {:?}", disk.path);
     up(&place, &[process(&place, "talks", &format!("{PRINT}4"), &elsewhere), process(&place, "b", STAY, &elsewhere)]);
-    let full = wait_for(&place, "it says that the disk is full", |status| status.supervisor.problem.is_some());
+    let full = wait_for(&place, "the full disk is reported", |status| status.supervisor.problem.is_some());
     assert!(full.supervisor.problem.as_ref().unwrap().contains(disk.path.to_str().unwrap()), "{full:?}");
-    // The copy has gone on: what it prints is its own affair.
+    // The instance continues, although its output is lost.
     until("it has printed all", || !lines(&place.folder().join("printed")).is_empty());
     kill(find(&full, "b.1").process_id.unwrap(), Signal::KILL);
-    wait_for(&place, "what dies is back", |status| find(status, "b.1").restarts == 1 && are_ready(status, 2));
+    wait_for(&place, "the dead instance is back", |status| find(status, "b.1").restarts == 1 && are_ready(status, 2));
     disk.remount("size=4m");
-    wait_for(&place, "it says no more that it is full", |status| status.supervisor.problem.is_none());
+    wait_for(&place, "the problem is over", |status| status.supervisor.problem.is_none());
     let events = lines(&place.directory.events());
     let count = |what: &str| events.iter().filter(|line| line.contains(what)).count();
     assert_eq!((count("disk_full"), count("disk_has_room")), (1, 1), "{events:?}");
     down(&place);
 }
 
-fn the_log_of_events_stays_below_its_limit() {
+fn event_log_is_rotated() {
     let place = place();
     let dies = process(
         &place,
@@ -105,7 +105,7 @@ fn the_log_of_events_stays_below_its_limit() {
     );
     up(&place, &[limits(4096, 1), dies]);
     let events = place.directory.events();
-    until("it was cut", || length(Path::new(&format!("{}.1", events.display()))) > 0);
+    until("the log is rotated", || length(Path::new(&format!("{}.1", events.display()))) > 0);
     until("it is below its limit", || length(&events) < 4096 + 4096);
     down(&place);
 }

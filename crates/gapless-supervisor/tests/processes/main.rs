@@ -1,5 +1,5 @@
-//! What guardian, launcher and state directory promise, also when processes die at any moment: one program, without a
-//! harness, see `gapless_testkit::scenarios`.
+//! Guarantees of guardian, launcher, supervisor and state directory, also when processes die at any moment. One program
+//! without a harness, see `gapless_testkit::scenarios`.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test says where it failed")]
 
@@ -30,13 +30,13 @@ mod whoever_is_silent_or_lost_is_replaced;
 use gapless_testkit::random::rounds;
 use std::process::ExitCode;
 
-/// Scenarios that run at one time: they wait for processes nearly all of their time.
+/// Concurrent scenarios; they spend nearly all of their time waiting.
 const AT_A_TIME: usize = 24;
 
 fn main() -> ExitCode {
-    copy_program::be_one_if_asked();
-    stand_in::be_in_a_role_if_asked();
-    // The longest begin first.
+    copy_program::run_if_asked();
+    stand_in::run_role_if_asked();
+    // Longest first.
     let modules = [
         whoever_is_silent_or_lost_is_replaced::module(),
         a_floor_stays_up::module(),

@@ -1,4 +1,4 @@
-//! [`Place`]: a state directory with what tests ask of it; whoever was started there is gone when it is dropped.
+//! [`Place`]: a state directory for a test, with helpers. Dropping it kills all processes that were started there.
 
 use super::copy_program::{DOUBLES, ROLE, STARTS, TEST};
 use gapless_supervisor::control_groups::ControlGroups;
@@ -15,9 +15,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
-/// The argument before a role.
+/// Argument before a role.
 pub const SUPERVISE: &str = "supervise";
-/// In the folder: supervisors end at once, with this there.
+/// File in the test directory: while it exists, supervisors exit at once.
 pub const NO_SUPERVISOR: &str = "no-supervisor";
 
 pub struct Place {
@@ -25,7 +25,7 @@ pub struct Place {
     pub directory: StateDirectory,
 }
 
-/// This program in all roles.
+/// Command line of this program for roles.
 pub fn roles() -> RoleCommand {
     RoleCommand::new(std::env::current_exe().unwrap(), [SUPERVISE])
 }
@@ -34,13 +34,13 @@ pub fn name(text: &str) -> CopyName {
     text.parse().unwrap()
 }
 
-/// A state directory below this folder.
+/// State directory in a test directory.
 pub fn state_of(folder: &Path) -> PathBuf {
     folder.join("state")
 }
 
 impl Place {
-    /// Where supervisors start what `wanted` names; none does while there is nothing.
+    /// Creates a place for the stand-in, which starts the instances in the file `wanted`.
     pub fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let directory = StateDirectory::create(&state_of(folder.path()), None).unwrap();
@@ -48,7 +48,7 @@ impl Place {
         Self { folder, directory }
     }
 
-    /// Where supervisors end at once: the test is the supervisor.
+    /// Creates a place where supervisors exit at once, because the test acts as the supervisor.
     pub fn without_supervisor() -> Self {
         let place = Self::new();
         std::fs::write(place.folder().join(NO_SUPERVISOR), "").unwrap();
@@ -59,12 +59,12 @@ impl Place {
         self.folder.path()
     }
 
-    /// The intent of a copy of the tests' own program.
+    /// Launch plan of an instance that runs the tests' own program.
     pub fn plan(&self, copy: &CopyName, incarnation: u64, wish: &str) -> LaunchPlan {
         plan(self.folder(), &self.directory, copy, incarnation, wish)
     }
 
-    /// A launcher of an intent, not by a guardian.
+    /// Command of a launcher, without a guardian.
     pub fn launcher(&self, copy: &CopyName, incarnation: u64) -> Command {
         let directory = self.directory.path().to_owned();
         let mut command = this_program();
@@ -72,29 +72,29 @@ impl Place {
         command
     }
 
-    /// Writes an intent.
-    pub fn intend(&self, copy: &CopyName, incarnation: u64, wish: &str) {
+    /// Writes a launch plan.
+    pub fn write_plan(&self, copy: &CopyName, incarnation: u64, wish: &str) {
         let files = self.directory.copy(copy);
         files.prepare().unwrap();
         files.write_launch(&self.plan(copy, incarnation, wish)).unwrap();
     }
 
-    /// What `gapless up` does. The guardian may be dead already, where it dies at its start.
+    /// Starts a guardian, as `gapless up` does. It may be dead on return if it dies at its start.
     pub fn start_guardian(&self) {
         guardian::start_if_missing(&self.directory, &roles(), PATIENCE).unwrap();
     }
 
-    /// What a supervisor does. Where there is another one, it is heard when that one is gone.
+    /// Connects to the guardian, as a supervisor does. Waits while another one is connected.
     pub fn connect(&self) -> Client {
         Client::connect_or_start(&self.directory, &roles(), PATIENCE).unwrap()
     }
 
-    /// Writes an intent and has it started; its process.
+    /// Writes a launch plan and has it started. Returns the process id.
     pub fn start(&self, client: &mut Client, copy: &str, incarnation: u64, wish: &str) -> u32 {
         let copy = name(copy);
-        self.intend(&copy, incarnation, wish);
+        self.write_plan(&copy, incarnation, wish);
         client.ask(&Ask::Start { copy: copy.clone(), incarnation }).unwrap();
-        match told(client, |told| !matches!(told, Told::OrphanEnded { .. })) {
+        match next_message(client, |told| !matches!(told, Told::OrphanEnded { .. })) {
             Told::Started { copy: started, incarnation: number, process_id }
                 if started == copy && number == incarnation =>
             {
@@ -104,7 +104,7 @@ impl Place {
         }
     }
 
-    /// Every start that was noted: the process of each copy and incarnation.
+    /// Recorded starts: process id by instance and incarnation. Panics on a duplicate.
     pub fn starts(&self) -> BTreeMap<(CopyName, u64), u32> {
         let mut starts = BTreeMap::new();
         for line in lines(&self.folder().join(STARTS)) {
@@ -116,21 +116,21 @@ impl Place {
         starts
     }
 
-    /// Nothing was started twice.
+    /// Checks that no start or instance was duplicated.
     #[track_caller]
     pub fn check_starts(&self) {
         self.starts();
-        assert_eq!(lines(&self.folder().join(DOUBLES)), [] as [String; 0], "two of the same copy ran");
+        assert_eq!(lines(&self.folder().join(DOUBLES)), [] as [String; 0], "one instance ran twice at the same time");
     }
 
-    /// Waits until this start was noted.
+    /// Waits until a start is recorded.
     #[track_caller]
     pub fn wait_for_start(&self, copy: &str, incarnation: u64) -> u32 {
         let key = (name(copy), incarnation);
         until_some(&format!("{copy} of incarnation {incarnation} runs"), || self.starts().get(&key).copied())
     }
 
-    /// Which process runs in a role, if any.
+    /// Process that holds the lock of a role.
     pub fn running_as(&self, role_lock: RoleLock) -> Option<u32> {
         match self.directory.role_holder(role_lock).unwrap() {
             Holder::Recorded { record, .. } => Some(record.process.process_id),
@@ -159,7 +159,7 @@ pub fn plan(folder: &Path, state: &StateDirectory, copy: &CopyName, incarnation:
         cpus: None,
         limits: Default::default(),
         cgroup: None,
-        // The points of those that stand by are passed, too.
+        // A singleton, so that the crash points of standbys are passed as well.
         singleton: (copy.process() == "b").then(|| state.singleton_lock("b").unwrap()),
         log: state.log(copy),
         notify_socket: None,
@@ -168,7 +168,7 @@ pub fn plan(folder: &Path, state: &StateDirectory, copy: &CopyName, incarnation:
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // What dies may be started again until all who could are dead.
+        // Repeated, because roles restart each other until all are dead.
         let is_quiet = || {
             let mut held = 0;
             let mut kill = |holder: Holder| {
@@ -189,7 +189,7 @@ impl Drop for Place {
             for copy in self.directory.copies().unwrap() {
                 kill(self.directory.copy(&copy).holder().unwrap());
             }
-            // And those that hold nothing yet.
+            // Also processes that hold no lock yet.
             let folder = self.folder().to_str().unwrap();
             let processes = std::fs::read_dir("/proc").unwrap().flatten();
             let others = processes.filter_map(|entry| {
@@ -226,22 +226,22 @@ impl Drop for Place {
     }
 }
 
-/// What the guardian tells next of this kind; what it tells beside it is passed over.
+/// Next message of the guardian that matches; others are ignored.
 #[track_caller]
-pub fn told(client: &mut Client, is_meant: impl Fn(&Told) -> bool) -> Told {
-    until_some("the guardian tells it", || {
-        let told = client.wait(PATIENCE).unwrap().expect("it tells something");
+pub fn next_message(client: &mut Client, is_meant: impl Fn(&Told) -> bool) -> Told {
+    until_some("the expected message arrives", || {
+        let told = client.wait(PATIENCE).unwrap().expect("a message");
         is_meant(&told).then_some(told)
     })
 }
 
-/// How a copy has ended, as the guardian tells it.
+/// End of an instance as reported by the guardian.
 #[track_caller]
 pub fn ended(client: &mut Client, copy: &str, number: u64) -> EndStatus {
     let name = name(copy);
     let is_meant =
         |told: &Told| matches!(told, Told::Ended { copy, incarnation, .. } if *copy == name && *incarnation == number);
-    match told(client, is_meant) {
+    match next_message(client, is_meant) {
         Told::Ended { status, .. } => status,
         _ => unreachable!(),
     }
@@ -251,7 +251,7 @@ pub fn kill(pid: u32, signal: Signal) {
     kill_process(Pid::from_raw(pid as i32).unwrap(), signal).unwrap();
 }
 
-/// As [`kill`], of one that may have died meanwhile.
+/// Same as [`kill`], for a process that may have died meanwhile.
 pub fn kill_if_there(pid: u32, signal: Signal) {
     let _ = kill_process(Pid::from_raw(pid as i32).unwrap(), signal);
 }
@@ -260,12 +260,12 @@ pub fn lines(path: &Path) -> Vec<String> {
     std::fs::read_to_string(path).unwrap_or_default().lines().map(str::to_owned).collect()
 }
 
-/// How many descriptors a process has open.
+/// Number of open descriptors of a process.
 pub fn descriptors(pid: u32) -> usize {
     std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count()
 }
 
-/// The children of a process: number and state.
+/// Children of a process, with their states.
 pub fn children(pid: u32) -> Vec<(u32, char)> {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
@@ -278,8 +278,8 @@ pub fn children(pid: u32) -> Vec<(u32, char)> {
     children.collect()
 }
 
-/// Waits until a process has no dead child that it has not waited for.
+/// Waits until a process has reaped all dead children.
 #[track_caller]
 pub fn no_zombies(pid: u32) {
-    until("the dead are waited for", || children(pid).iter().all(|(_, state)| *state != 'Z'));
+    until("all dead children are reaped", || children(pid).iter().all(|(_, state)| *state != 'Z'));
 }

@@ -1,4 +1,5 @@
-//! Copies that serve routes: they are ready when they do, and one that does not answer is killed, though nobody sees it end.
+//! Instances with routes: readiness by route, and kills of instances that do not answer pings, even if they are never
+//! seen to end.
 
 use super::copy_program::STAY;
 use super::floor::{answered_status, are_ready, down, find, place, process, up, wait_for};
@@ -18,17 +19,17 @@ use std::time::{Duration, Instant};
 
 pub fn module() -> Module {
     Module::new(module_path!())
-        .scenario("a_copy_is_ready_when_it_serves_itself", a_copy_is_ready_when_it_serves_itself)
-        .scenario("a_stopped_copy_is_killed_and_the_others_are_not", a_stopped_copy_is_killed)
-        .scenario("a_copy_whose_handlers_never_end_is_killed", a_copy_whose_handlers_never_end_is_killed)
-        .scenario("one_that_is_busy_and_answers_in_time_stays", one_that_is_busy_stays)
-        .scenario("the_next_supervisor_pings_as_well", the_next_supervisor_pings_as_well)
-        .scenario("what_lies_in_the_domain_harms_no_supervisor", what_lies_in_the_domain_harms_no_supervisor)
-        .scenario("a_replacement_serves_soon", a_replacement_serves_soon)
+        .scenario("own_route_makes_an_instance_ready", own_route_makes_an_instance_ready)
+        .scenario("stopped_instance_is_killed", stopped_instance_is_killed)
+        .scenario("hung_handlers_lead_to_a_kill", hung_handlers_lead_to_a_kill)
+        .scenario("busy_instance_is_not_killed", busy_instance_is_not_killed)
+        .scenario("next_supervisor_continues_pings", next_supervisor_continues_pings)
+        .scenario("hostile_files_in_domain_are_ignored", hostile_files_in_domain_are_ignored)
+        .scenario("replacement_serves_soon", replacement_serves_soon)
 }
 
 const READY: &str = "ready = { route = \"answer\" }\n";
-/// Long enough that a copy answers within it on a machine with much else to do.
+/// Long timeouts, so that a live instance answers on a busy machine.
 const PING: &str = "ping = { every = \"100 ms\", within = \"1 s\", failures_max = 3 }\n";
 
 fn pid(status: &Status, copy: &str) -> u32 {
@@ -51,7 +52,7 @@ fn events(place: &Place) -> String {
     std::fs::read_to_string(place.directory.events()).unwrap()
 }
 
-/// Waits until the copy has been killed because it did not answer, and is back.
+/// Waits until the instance was killed for missing answers, and is ready again.
 #[track_caller]
 fn wait_for_stuck(place: &Place, copy: &str, ready: usize) -> Status {
     let after = wait_for(place, "it was killed, and is back", |status| {
@@ -64,7 +65,7 @@ fn wait_for_stuck(place: &Place, copy: &str, ready: usize) -> Status {
     after
 }
 
-fn a_copy_is_ready_when_it_serves_itself() {
+fn own_route_makes_an_instance_ready() {
     let place = place();
     let processes = [
         process(&place, "early", SERVE, READY),
@@ -79,22 +80,22 @@ fn a_copy_is_ready_when_it_serves_itself() {
     let state = |copy: &str| find(&before, copy).state;
     let states = [state("early.1"), state("late.1"), state("none.1"), state("behind.1")];
     let starting = CopyCondition::Starting;
-    assert_eq!(states, [CopyCondition::Ready, starting, starting, CopyCondition::Waiting], "each serves for itself");
+    assert_eq!(states, [CopyCondition::Ready, starting, starting, CopyCondition::Waiting], "each needs its own route");
     std::fs::write(place.folder().join(SERVE), "").unwrap();
     let begun = Instant::now();
     wait_for(&place, "the others are ready, too", |status| are_ready(status, 3));
     println!("a copy was seen as ready {:?} after it was allowed to serve", begun.elapsed());
-    // Who takes over finds the same, and what is not ready yet.
+    // A new supervisor finds the same states.
     kill(place.wait_for_role(RoleLock::Supervisor), Signal::KILL);
-    wait_for(&place, "as before", |status| are_ready(status, 3) && find(status, "none.1").state == starting);
+    wait_for(&place, "the same states", |status| are_ready(status, 3) && find(status, "none.1").state == starting);
     down(&place);
 }
 
-fn a_stopped_copy_is_killed() {
+fn stopped_instance_is_killed() {
     let place = place();
     up(&place, &[process(&place, "a", SERVE, &format!("copies = 2\n{READY}{PING}"))]);
     let before = wait_for(&place, "all are ready", |status| are_ready(status, 2));
-    // They answer for a while.
+    // Pings are answered for a while.
     std::thread::sleep(Duration::from_millis(500));
     kill(pid(&before, "a.1"), Signal::STOP);
     let after = wait_for_stuck(&place, "a.1", 2);
@@ -102,7 +103,7 @@ fn a_stopped_copy_is_killed() {
     down(&place);
 }
 
-fn a_copy_whose_handlers_never_end_is_killed() {
+fn hung_handlers_lead_to_a_kill() {
     let place = place();
     up(&place, &[process(&place, "a", SERVE, &format!("{READY}{PING}"))]);
     wait_for(&place, "it is ready", |status| are_ready(status, 1));
@@ -113,13 +114,13 @@ fn a_copy_whose_handlers_never_end_is_killed() {
     down(&place);
 }
 
-fn one_that_is_busy_stays() {
+fn busy_instance_is_not_killed() {
     let place = place();
     let ping = "ping = { every = \"100 ms\", within = \"5 s\", failures_max = 1 }\n";
     up(&place, &[process(&place, "a", SERVE, &format!("{READY}{ping}"))]);
     let before = wait_for(&place, "it is ready", |status| are_ready(status, 1));
     let caller = caller(&place);
-    // Many more than workers, in the line before each ping.
+    // Many more calls than workers, queued before each ping.
     let calls: Vec<Call<u32>> = (0..20).map(|_| caller.start_with(50, &patient())).collect();
     for call in calls {
         assert_eq!(call.wait(), Ok(pid(&before, "a.1")));
@@ -128,7 +129,7 @@ fn one_that_is_busy_stays() {
     down(&place);
 }
 
-fn the_next_supervisor_pings_as_well() {
+fn next_supervisor_continues_pings() {
     let place = place();
     up(&place, &[process(&place, "a", SERVE, &format!("copies = 2\n{READY}{PING}"))]);
     let before = wait_for(&place, "all are ready", |status| are_ready(status, 2));
@@ -139,12 +140,12 @@ fn the_next_supervisor_pings_as_well() {
     down(&place);
 }
 
-fn what_lies_in_the_domain_harms_no_supervisor() {
+fn hostile_files_in_domain_are_ignored() {
     let place = place();
     up(&place, &[process(&place, "a", SERVE, &format!("copies = 2\n{READY}{PING}"))]);
     let before = wait_for(&place, "all are ready", |status| are_ready(status, 2));
     let domain = place.directory.path().join("domain");
-    // What is no socket, one that nobody hears, and one behind which somebody says nothing.
+    // Files that are not sockets, and a listener that never answers.
     for number in 0..4_u128 {
         std::fs::write(domain.join(format!("copy-{number:032x}.sock")), "nothing").unwrap();
     }
@@ -161,7 +162,7 @@ fn what_lies_in_the_domain_harms_no_supervisor() {
     down(&place);
 }
 
-fn a_replacement_serves_soon() {
+fn replacement_serves_soon() {
     let place = place();
     let restart = "restart = { healthy_after = \"1 ms\", restarts_max = 100 }\n";
     up(&place, &[process(&place, "a", SERVE_IN_50_MS, &format!("{READY}{restart}"))]);
@@ -171,7 +172,7 @@ fn a_replacement_serves_soon() {
     for _ in 0..5 {
         kill_if_there(serving, Signal::KILL);
         let begun = Instant::now();
-        until("the next one answers", || match caller.call_with(0, &patient()) {
+        until("the replacement answers", || match caller.call_with(0, &patient()) {
             Ok(next) if next != serving => {
                 serving = next;
                 true
@@ -180,7 +181,7 @@ fn a_replacement_serves_soon() {
         });
         silences.push(begun.elapsed());
         wait_for(&place, "it is ready", |status| are_ready(status, 1));
-        // Longer than `healthy_after`: the restart does not wait.
+        // Longer than `healthy_after`, so that the restart does not back off.
         std::thread::sleep(Duration::from_millis(50));
     }
     println!("from the death of a copy to the first reply of the next, which serves after 50 ms: {silences:?}");

@@ -1,22 +1,22 @@
-//! What the program that the tests have supervised serves.
+//! Routes of the supervised program of the tests.
 
 use super::copy_program::is_over;
 use gapless_rpc::{Domain, DomainOptions, ServedRoute};
 use std::path::Path;
 use std::time::Duration;
 
-/// Serves [`ROUTE`] at once: as a wish of `copy_program`.
+/// Behaviour of `copy_program`: serves [`ROUTE`] at once.
 pub const SERVE: &str = "serve";
-/// Serves it when the file `serve` is there.
+/// Serves it once the file `serve` exists.
 pub const SERVE_LATE: &str = "serve-late";
 /// Serves it 50 ms after its start.
 pub const SERVE_IN_50_MS: &str = "serve-in-50-ms";
-/// Asks for a time in milliseconds, and is answered with the process of the copy after it; [`FOR_EVER`] is never answered.
+/// Route whose request is a time in milliseconds, after which the process id is returned. [`FOR_EVER`] gets no reply.
 pub const ROUTE: &str = "answer";
 pub const FOR_EVER: u64 = u64::MAX;
 pub const WORKERS: usize = 2;
 
-/// The route and its domain, if the wish is to serve.
+/// Serves the route, if the behaviour asks for it.
 pub fn served(folder: &Path, wish: &str) -> Option<ServedRoute> {
     match wish {
         SERVE => {}

@@ -1,5 +1,5 @@
-//! The roles of the program, and a supervisor that stands in for the real one: it keeps the copies of the file `wanted`
-//! running, and notes how they end. What it does, it does as that one is to.
+//! Roles of the program, and a stand-in for the supervisor. It keeps the instances in the file `wanted` running and
+//! records their ends, by the same protocol as the real one.
 
 use super::copy_program::{STAY, is_over, note};
 use super::place::{NO_SUPERVISOR, SUPERVISE, lines, name, plan, roles};
@@ -18,25 +18,26 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// In the folder: the copies that are to run, one a line.
+/// File in the test directory: wanted instances, one per line.
 pub const WANTED: &str = "wanted";
-/// In the folder: supervisors ask for a start that comes to nothing, now and then, with this there.
+/// File in the test directory: while it exists, supervisors also request starts that fail.
 pub const CHORES: &str = "chores";
-/// In the folder: supervisors are what the program has, and not the stand-in, with this there.
+/// File in the test directory: while it exists, the real supervisor runs instead of the stand-in.
 pub const REAL: &str = "real";
-/// How copies ended: copy, incarnation, and how or `unknown`.
+/// File with recorded ends: instance, incarnation, and the status or `unknown`.
 pub const ENDS: &str = "ends";
 
 const POINT: &str = "GAPLESS_CRASH_POINT";
-/// The process that is to die at it: what it starts is not.
+/// Process that must die at the crash point; its children must not.
 const POINT_OF: &str = "GAPLESS_TEST_CRASH_POINT_OF";
 
-/// The file in the folder that arms the next process of a role.
+/// File that arms the next process of a role with a crash point.
 pub fn armed_file(role: &str) -> String {
     format!("armed.{role}")
 }
 
-/// Runs this program anew with the crash point that the test has left for its role, or without the one of its parent.
+/// Executes this program again with the crash point that the test has armed for the role, and without that of its
+/// parent.
 fn arm(folder: &Path, role: &str) {
     let this = std::process::id().to_string();
     let is_own = std::env::var(POINT_OF).is_ok_and(|pid| pid == this);
@@ -59,7 +60,7 @@ fn arm(folder: &Path, role: &str) {
     panic!("this program cannot be run: {error}");
 }
 
-pub fn be_in_a_role_if_asked() {
+pub fn run_role_if_asked() {
     let Some(arguments) = started_as(SUPERVISE) else { return };
     let arguments = arguments.iter().map(Into::into).collect::<Vec<_>>();
     let role = Role::from_arguments(&arguments).expect("a role");
@@ -91,7 +92,7 @@ pub fn be_in_a_role_if_asked() {
             launch::run(&directory, &copy, incarnation)
         }
     };
-    // Only its number: destructors are none of a role's.
+    // Only the exit code: a role runs no destructors.
     let code = (0..=255).find(|number| ExitCode::from(*number) == code).unwrap();
     std::process::exit(i32::from(code));
 }
@@ -115,7 +116,7 @@ fn supervise(path: &Path) -> ExitCode {
         match supervisor.serve(&mut client) {
             Ok(()) => return ExitCode::SUCCESS,
             Err(_) if is_over(folder) => return ExitCode::SUCCESS,
-            // Another guardian.
+            // Reconnects to another guardian.
             Err(error) => eprintln!("{error}"),
         }
     }
@@ -126,7 +127,7 @@ type Lost = gapless_supervisor::SupervisorError;
 struct StandIn {
     folder: PathBuf,
     directory: StateDirectory,
-    /// What runs, of which incarnation; with a pidfd of those that are not the guardian's children.
+    /// Running instances with their incarnations, and a pidfd for those that are not children of the guardian.
     running: BTreeMap<CopyName, (u64, Option<OwnedFd>)>,
     chores: u64,
 }
@@ -159,14 +160,14 @@ impl StandIn {
                 client.ask(&Ask::Start { copy: copy.clone(), incarnation: self.chores })?;
             }
             if is_over(&self.folder) {
-                // Copies end by themselves.
+                // Instances end by themselves.
                 client.ask(&Ask::End)?;
                 client.wait(PATIENCE)?;
             }
         }
     }
 
-    /// What is true, whoever has died: what the guardian knows; of all others, what their locks say.
+    /// Determines the running instances: from the guardian, and for all others from their locks.
     fn take_over(&mut self, client: &mut Client) -> Result<(), Lost> {
         self.running.clear();
         let known = client.list(PATIENCE)?;
@@ -188,7 +189,7 @@ impl StandIn {
         Ok(())
     }
 
-    /// Of one that is no child of the guardian's.
+    /// Checks an instance that is not a child of the guardian.
     fn look(&mut self, files: &CopyDirectory, incarnation: u64) -> Result<(), Lost> {
         loop {
             match files.holder()? {
@@ -197,7 +198,7 @@ impl StandIn {
                     return Ok(());
                 }
                 Holder::Nobody { last } => {
-                    // Only what was started can have ended.
+                    // Only an executed start can have ended.
                     if last.is_some_and(|record| record.incarnation == incarnation) {
                         self.end(files.name(), incarnation, None);
                     }
@@ -228,7 +229,7 @@ impl StandIn {
             Told::Ended { copy, incarnation, status, .. } => {
                 let failure = self.directory.copy(&copy).read_launch_failure(incarnation)?;
                 if failure.is_some_and(|failure| failure.already_runs) {
-                    // One of a guardian that is dead was faster.
+                    // A launcher of a dead guardian runs already.
                     self.running.remove(&copy);
                     self.look(&self.directory.copy(&copy), incarnation)?;
                 } else {
@@ -245,13 +246,13 @@ impl StandIn {
         }
     }
 
-    /// Stops everything, and the guardian with it.
+    /// Stops all instances and the guardian.
     fn down(&mut self, client: &mut Client) -> Result<(), Lost> {
         client.ask(&Ask::End)?;
-        // Until the guardian is gone. What ends meanwhile is unknown to the next one.
+        // Until the guardian has closed the connection. Ends in the meantime are unseen by the next one.
         loop {
             for copy in self.running.keys() {
-                // Its launcher may not hold the lock yet: it is looked for again.
+                // A launcher may not hold the lock yet, so this is repeated.
                 if let Holder::Recorded { pidfd, .. } = self.directory.copy(copy).holder()? {
                     // It may have died meanwhile.
                     let _ = pidfd_send_signal(&pidfd, Signal::TERM);
@@ -261,13 +262,13 @@ impl StandIn {
         }
     }
 
-    /// Notes an end once, however often it is told.
+    /// Records an end once, even if it is reported repeatedly.
     fn end(&mut self, copy: &CopyName, incarnation: u64, status: Option<EndStatus>) {
         if self.running.get(copy).is_some_and(|(number, _)| *number == incarnation) {
             self.running.remove(copy);
         }
         let files = self.directory.copy(copy);
-        // It remembers itself what the supervisor would.
+        // Recorded per instance, unlike in the real supervisor.
         let memory = files.path().join("last-end");
         let last = std::fs::read_to_string(&memory).map_or(0, |text| text.parse().unwrap());
         if last >= incarnation {

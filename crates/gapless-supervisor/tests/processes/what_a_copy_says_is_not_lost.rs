@@ -1,4 +1,4 @@
-//! What a copy says of itself reaches a supervisor, also one that comes later; and only a copy's own words count.
+//! Notifications of an instance reach a supervisor, even a later one. Those of other processes are ignored.
 
 use super::copy_program::{NOTIFY, ROLE};
 use super::floor::{answered_status, are_ready, down, find, place, process, up, wait_for};
@@ -13,14 +13,14 @@ use std::os::unix::net::UnixDatagram;
 
 pub fn module() -> Module {
     Module::new(module_path!())
-        .scenario("words_wait_for_the_next_supervisor", words_wait_for_the_next_supervisor)
-        .scenario("words_are_heard_behind_another_guardian", words_are_heard_behind_another_guardian)
-        .scenario("a_strangers_words_count_for_nothing", a_strangers_words_count_for_nothing)
-        .scenario("a_copy_that_says_it_is_stuck_is_killed", a_copy_that_says_it_is_stuck)
-        .scenario("a_copy_of_another_user_is_heard", a_copy_of_another_user_is_heard)
+        .scenario("notification_waits_for_supervisor", notification_waits_for_supervisor)
+        .scenario("notification_survives_the_guardian", notification_survives_the_guardian)
+        .scenario("foreign_notifications_are_ignored", foreign_notifications_are_ignored)
+        .scenario("watchdog_trigger_leads_to_a_kill", watchdog_trigger_leads_to_a_kill)
+        .scenario("other_user_can_notify", other_user_can_notify)
 }
 
-/// One copy that says that it is ready as soon as the test lets it.
+/// Place with one instance that reports readiness once the test allows it.
 fn waiting() -> Place {
     let place = place();
     up(&place, &[process(&place, "a", NOTIFY, "ready = \"notify\"")]);
@@ -28,47 +28,47 @@ fn waiting() -> Place {
     place
 }
 
-fn let_it_speak(place: &Place) {
+fn allow_notification(place: &Place) {
     std::fs::write(place.folder().join("ready"), "").unwrap();
 }
 
-/// The copy notes that it has spoken, once.
-fn wait_until_it_has(place: &Place) {
+/// Waits until the instance has recorded its notification.
+fn wait_for_notification(place: &Place) {
     until("it has spoken", || !lines(&place.folder().join("spoken")).is_empty());
 }
 
-fn words_wait_for_the_next_supervisor() {
+fn notification_waits_for_supervisor() {
     let place = waiting();
     let guardian = place.wait_for_role(RoleLock::Guardian);
     let supervisor = place.wait_for_role(RoleLock::Supervisor);
-    // So that no other one comes.
+    // Prevents the guardian from starting another supervisor.
     kill(guardian, Signal::STOP);
     kill(supervisor, Signal::KILL);
     until("it is dead", || place.running_as(RoleLock::Supervisor).is_none());
-    let_it_speak(&place);
-    wait_until_it_has(&place);
+    allow_notification(&place);
+    wait_for_notification(&place);
     kill(guardian, Signal::CONT);
-    let status = wait_for(&place, "the next one has heard it", |status| are_ready(status, 1));
+    let status = wait_for(&place, "the next supervisor has received it", |status| are_ready(status, 1));
     assert_eq!(find(&status, "a.1").says.as_deref(), Some("fine"));
-    // The one after that knows it by what was written down.
+    // A further supervisor knows it from the persistent state.
     kill(place.wait_for_role(RoleLock::Supervisor), Signal::KILL);
-    let status = wait_for(&place, "it is known", |status| are_ready(status, 1));
+    let status = wait_for(&place, "the state is known", |status| are_ready(status, 1));
     assert_eq!(find(&status, "a.1").says.as_deref(), Some("fine"));
     assert_eq!(lines(&place.folder().join("spoken")).len(), 1);
     down(&place);
 }
 
-fn words_are_heard_behind_another_guardian() {
+fn notification_survives_the_guardian() {
     let place = waiting();
     let guardian = place.wait_for_role(RoleLock::Guardian);
     kill(guardian, Signal::KILL);
-    let_it_speak(&place);
-    wait_until_it_has(&place);
-    wait_for(&place, "it was heard", |status| are_ready(status, 1));
+    allow_notification(&place);
+    wait_for_notification(&place);
+    wait_for(&place, "it was received", |status| are_ready(status, 1));
     down(&place);
 }
 
-fn a_strangers_words_count_for_nothing() {
+fn foreign_notifications_are_ignored() {
     let place = waiting();
     let supervisor = place.wait_for_role(RoleLock::Supervisor);
     let sender = UnixDatagram::unbound().unwrap();
@@ -76,19 +76,19 @@ fn a_strangers_words_count_for_nothing() {
     for words in [&b"READY=1"[..], b"WATCHDOG=trigger\nSTATUS=wrong", b"", &[255; 9000], b"READY=1\0"] {
         sender.send_to(words, &path).unwrap();
     }
-    // Behind them comes the copy's own.
+    // The instance's own notification follows.
     let before = answered_status(&place);
     assert_eq!(find(&before, "a.1").state, CopyCondition::Starting);
-    let_it_speak(&place);
+    allow_notification(&place);
     let after = wait_for(&place, "it is ready", |status| are_ready(status, 1));
     assert_eq!((find(&after, "a.1").says.as_deref(), find(&after, "a.1").restarts), (Some("fine"), 0));
     assert_eq!(place.wait_for_role(RoleLock::Supervisor), supervisor);
     down(&place);
 }
 
-fn a_copy_that_says_it_is_stuck() {
+fn watchdog_trigger_leads_to_a_kill() {
     let place = place();
-    let_it_speak(&place);
+    allow_notification(&place);
     std::fs::write(place.folder().join("words"), "READY=1\nWATCHDOG=trigger").unwrap();
     up(&place, &[process(&place, "a", NOTIFY, "ready = \"notify\"\nrestart = { restarts_max = 1 }")]);
     let status = wait_for(&place, "it is held", |status| find(status, "a.1").state == CopyCondition::Held);
@@ -97,19 +97,19 @@ fn a_copy_that_says_it_is_stuck() {
     down(&place);
 }
 
-fn a_copy_of_another_user_is_heard() {
+fn other_user_can_notify() {
     if !rustix::process::geteuid().is_root() {
         println!("SKIPPED: only root may become another user");
         return;
     }
     let place = place();
     std::fs::set_permissions(place.folder(), PermissionsExt::from_mode(0o777)).unwrap();
-    let_it_speak(&place);
+    allow_notification(&place);
     let program = std::env::current_exe().unwrap();
     let words = [program.to_str().unwrap(), ROLE, place.folder().to_str().unwrap(), "a.1", "1", NOTIFY];
     let text = format!("[process.a]\ncommand = {words:?}\nuser = \"nobody\"\nready = \"notify\"\n");
     up(&place, &[text]);
-    let status = wait_for(&place, "it was heard", |status| are_ready(status, 1));
+    let status = wait_for(&place, "it was received", |status| are_ready(status, 1));
     let pid = find(&status, "a.1").process_id.unwrap();
     let told = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     assert!(told.contains("Uid:\t65534\t65534"), "{told}");

@@ -1,8 +1,8 @@
-//! A launcher that cannot be forked is tried again; a copy that forks itself away is found; a wall clock that was set says
-//! nothing about how long something runs.
+//! A launcher that cannot be forked is retried, a daemonised child is found, and a changed wall clock does not affect
+//! ages.
 
 use super::copy_program::STAY;
-use super::floor::{are_ready, down, find, lives, pids, place, process, up, wait_for};
+use super::floor::{are_ready, down, find, is_alive, pids, place, process, up, wait_for};
 use super::place::{lines, name};
 use gapless_supervisor::EndStatus;
 use gapless_supervisor::control::protocol::CopyCondition;
@@ -16,20 +16,20 @@ use std::os::unix::fs::FileExt;
 
 pub fn module() -> Module {
     Module::new(module_path!())
-        .scenario("a_launcher_that_cannot_be_forked_is_tried_again", a_launcher_that_cannot_be_forked_is_tried_again)
-        .scenario("a_copied_directory_is_its_own", a_copied_directory_is_its_own)
-        .scenario("a_blind_supervisor_blames_no_copy", a_blind_supervisor_blames_no_copy)
-        .scenario("a_copy_that_forks_itself_away_is_found", a_copy_that_forks_itself_away_is_found)
-        .scenario("a_wall_clock_that_was_set_says_nothing", a_wall_clock_that_was_set_says_nothing)
+        .scenario("failed_fork_is_retried", failed_fork_is_retried)
+        .scenario("copied_directory_is_independent", copied_directory_is_independent)
+        .scenario("failed_probe_kills_no_instance", failed_probe_kills_no_instance)
+        .scenario("daemonised_child_is_found", daemonised_child_is_found)
+        .scenario("ages_ignore_the_wall_clock", ages_ignore_the_wall_clock)
 }
 
-fn a_launcher_that_cannot_be_forked_is_tried_again() {
+fn failed_fork_is_retried() {
     let place = place();
-    // What the machine lacks does not count.
+    // A shortage of resources does not count as a failure.
     let restart = "restart = { restarts_max = 1 }";
     let mut client = up(&place, &[process(&place, "a", STAY, restart), process(&place, "b", STAY, "")]);
     let before = wait_for(&place, "both are ready", |status| are_ready(status, 2));
-    // Without a descriptor it forks nothing; RLIMIT_NPROC does not hold for root.
+    // Lowers the limit of descriptors, since RLIMIT_NPROC does not apply to root.
     let guardian = Pid::from_raw(place.wait_for_role(RoleLock::Guardian) as i32);
     let lowered = Rlimit { current: Some(3), ..getrlimit(Resource::Nofile) };
     let old = prlimit(guardian, Resource::Nofile, lowered).unwrap();
@@ -46,7 +46,7 @@ fn a_launcher_that_cannot_be_forked_is_tried_again() {
     down(&place);
 }
 
-fn a_copied_directory_is_its_own() {
+fn copied_directory_is_independent() {
     let (first, second) = (place(), place());
     up(&first, &[process(&first, "a", STAY, "")]);
     let before = wait_for(&first, "it is ready", |status| are_ready(status, 1));
@@ -63,7 +63,7 @@ fn a_copied_directory_is_its_own() {
     down(&first);
 }
 
-fn a_blind_supervisor_blames_no_copy() {
+fn failed_probe_kills_no_instance() {
     let place = place();
     let go = place.folder().join("go");
     let script = format!("until [ -e {} ]; do sleep 0.02; done; echo here; exec sleep 300", go.display());
@@ -73,7 +73,7 @@ fn a_blind_supervisor_blames_no_copy() {
     let mut client = up(&place, &[copy]);
     let before = wait_for(&place, "it is ready", |status| are_ready(status, 1));
     std::fs::remove_file(&go).unwrap();
-    // What is not written yet has its time: the limit is lowered once the copy has begun.
+    // The limit is lowered after the instance has begun, so that the start itself succeeds.
     super::place::kill(find(&before, "a.1").process_id.unwrap(), Signal::KILL);
     let begun = until_some("another begins", || {
         let status = client.status().unwrap();
@@ -86,7 +86,7 @@ fn a_blind_supervisor_blames_no_copy() {
     let supervisor = Pid::from_raw(supervisor as i32);
     let old =
         prlimit(supervisor, Resource::Nofile, Rlimit { current: Some(free), ..getrlimit(Resource::Nofile) }).unwrap();
-    let blind = until_some("it says what it lacks for longer than the copy has", || {
+    let blind = until_some("the problem lasts longer than the readiness timeout", || {
         let status = client.status().unwrap();
         let says = status.supervisor.problem.as_ref().is_some_and(|problem| problem.contains("Too many open files"));
         (says && find(&status, "a.1").since_ms > 1_000).then_some(status)
@@ -94,7 +94,7 @@ fn a_blind_supervisor_blames_no_copy() {
     assert_eq!((find(&blind, "a.1").state, find(&blind, "a.1").process_id), (CopyCondition::Starting, Some(begun)));
     std::fs::write(&go, "").unwrap();
     prlimit(supervisor, Resource::Nofile, old).unwrap();
-    let after = wait_for(&place, "it is ready, and nothing is lacking", |status| {
+    let after = wait_for(&place, "it is ready, and the problem is over", |status| {
         are_ready(status, 1) && status.supervisor.problem.is_none()
     });
     assert_eq!((find(&after, "a.1").process_id, find(&after, "a.1").restarts), (Some(begun), 1));
@@ -106,10 +106,10 @@ fn descriptor_numbers(pid: u32) -> Vec<u64> {
     listed.map(|entry| entry.unwrap().file_name().to_str().unwrap().parse().unwrap()).collect()
 }
 
-fn a_copy_that_forks_itself_away_is_found() {
+fn daemonised_child_is_found() {
     let place = place();
     let away = place.folder().join("away");
-    // As a daemon does: another session, and nobody waits.
+    // Like a daemon: in another session, without a parent that waits.
     let away_path = away.display();
     let script = format!(
         "setsid sh -c 'echo $$ > {away_path}; exec sleep 300' & until [ -s {away_path} ]; do sleep 0.02; done; exit 0"
@@ -118,18 +118,18 @@ fn a_copy_that_forks_itself_away_is_found() {
     let status = wait_for(&place, "it is done", |status| find(status, "a.1").state == CopyCondition::Done);
     assert_eq!(find(&status, "a.1").last_end, Some(End::Status(EndStatus::Exited(0))));
     let pid: u32 = lines(&away)[0].parse().unwrap();
-    until("what went away is dead", || !lives(pid));
+    until("the daemonised child is dead", || !is_alive(pid));
     assert!(matches!(place.directory.copy(&name("a.1")).holder().unwrap(), Holder::Nobody { .. }));
     down(&place);
 }
 
-fn a_wall_clock_that_was_set_says_nothing() {
+fn ages_ignore_the_wall_clock() {
     let place = place();
     let processes = [process(&place, "a", STAY, "")];
     up(&place, &processes);
     wait_for(&place, "it is ready", |status| are_ready(status, 1));
     super::floor::kill_both(&place);
-    // As if the wall clock had been years ahead when it was started, or behind.
+    // Simulates wall clocks that were years ahead or behind at the start.
     let path = place.directory.copy(&name("a.1")).path().join("lock");
     for unix_time_ms in [9_000_000_000_000_u64, 1] {
         let mut record: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();

@@ -1,7 +1,8 @@
-//! What a copy has forked, and what has left its session and its lock, is killed with it where there are control groups.
+//! With control groups, descendants of an instance are killed together with it, even if they have left its session and
+//! closed its lock.
 
 use super::copy_program::ESCAPE;
-use super::floor::{are_ready, down, find, kill_both, lives, place, process, up, wait_for};
+use super::floor::{are_ready, down, find, is_alive, kill_both, place, process, up, wait_for};
 use super::place::{Place, kill, name};
 use gapless_supervisor::control_groups::{self, ControlGroups};
 use gapless_testkit::scenarios::Module;
@@ -10,12 +11,12 @@ use rustix::process::Signal;
 
 pub fn module() -> Module {
     Module::new(module_path!())
-        .scenario("it_ends_before_the_copy_starts_again", it_ends_before_the_copy_starts_again)
-        .scenario("it_is_found_by_whoever_takes_over", it_is_found_by_whoever_takes_over)
+        .scenario("escaped_child_ends_before_restart", escaped_child_ends_before_restart)
+        .scenario("next_supervisor_finds_escaped_child", next_supervisor_finds_escaped_child)
 }
 
-/// Where a copy runs that has had a process escape.
-fn with_an_escaped_one() -> Option<(Place, ControlGroups, Vec<String>)> {
+/// Place with an instance whose child has escaped.
+fn place_with_escaped_child() -> Option<(Place, ControlGroups, Vec<String>)> {
     let place = place();
     let groups = match ControlGroups::make(&place.directory) {
         Ok(groups) => groups,
@@ -30,7 +31,7 @@ fn with_an_escaped_one() -> Option<(Place, ControlGroups, Vec<String>)> {
     Some((place, groups, processes))
 }
 
-/// The process that the copy's start of that place in their order has had escape.
+/// Process that has escaped from the start with this index.
 fn escaped(place: &Place, index: usize) -> u32 {
     let closed = |count: usize| super::place::lines(&place.folder().join("closed")).len() >= count;
     until("it has closed everything", || closed(index + 1));
@@ -40,31 +41,31 @@ fn escaped(place: &Place, index: usize) -> u32 {
     })
 }
 
-fn it_ends_before_the_copy_starts_again() {
-    let Some((place, groups, _)) = with_an_escaped_one() else { return };
+fn escaped_child_ends_before_restart() {
+    let Some((place, groups, _)) = place_with_escaped_child() else { return };
     let first = escaped(&place, 0);
     let group = groups.of_copy(&name("a.1"));
     assert!(control_groups::contains(&group, first));
     let status = wait_for(&place, "it is ready", |status| are_ready(status, 1));
     kill(find(&status, "a.1").process_id.unwrap(), Signal::KILL);
     wait_for(&place, "it is back", |status| find(status, "a.1").restarts == 1 && are_ready(status, 1));
-    assert!(!lives(first), "what the first start has left");
+    assert!(!is_alive(first), "the escaped child of the first start is dead");
     let second = escaped(&place, 1);
-    assert!(lives(second) && control_groups::contains(&group, second));
+    assert!(is_alive(second) && control_groups::contains(&group, second));
     down(&place);
-    assert!(!lives(second));
+    assert!(!is_alive(second));
     assert!(!groups.root().exists(), "no group is left");
 }
 
-fn it_is_found_by_whoever_takes_over() {
-    let Some((place, _, processes)) = with_an_escaped_one() else { return };
+fn next_supervisor_finds_escaped_child() {
+    let Some((place, _, processes)) = place_with_escaped_child() else { return };
     let first = escaped(&place, 0);
     let status = wait_for(&place, "it is ready", |status| are_ready(status, 1));
     kill_both(&place);
     kill(find(&status, "a.1").process_id.unwrap(), Signal::KILL);
-    assert!(lives(first));
+    assert!(is_alive(first));
     up(&place, &processes);
     wait_for(&place, "it is back", |status| find(status, "a.1").restarts == 1 && are_ready(status, 1));
-    assert!(!lives(first));
+    assert!(!is_alive(first));
     down(&place);
 }

@@ -1,5 +1,5 @@
-//! Supervisor, guardian and copies are killed at any moment: nothing is started twice, no child is lost, and of each that
-//! has died it is known how, or that it is not known.
+//! Supervisor, guardian and instances are killed at any moment. No start happens twice, no child is lost, and each end
+//! is known or recorded as unknown.
 
 use super::place::{Place, descriptors, kill_if_there, lines, name, no_zombies};
 use super::stand_in::{ENDS, WANTED};
@@ -14,44 +14,46 @@ use std::time::Duration;
 pub const COPIES: [&str; 3] = ["a.1", "a.2", "b.1"];
 
 pub fn module(kills: u64) -> Module {
-    Module::new(module_path!()).with_choices("killed_at_any_moment", move |random| killed_at_any_moment(kills, random))
+    Module::new(module_path!())
+        .with_choices("random_kills_start_nothing_twice", move |random| random_kills_start_nothing_twice(kills, random))
 }
 
-/// Has everything started.
+/// Starts everything.
 pub fn up(place: &Place) {
     std::fs::write(place.folder().join(WANTED), COPIES.join("\n")).unwrap();
     place.start_guardian();
 }
 
-/// Waits until each copy runs, and both roles are held.
+/// Waits until all instances and both roles run.
 #[track_caller]
 pub fn wait_until_all_run(place: &Place, when: &str) {
     for copy in COPIES {
         until(&format!("{copy} runs {when}"), || {
-            start_if_nobody_is_there(place);
+            start_if_down(place);
             let holder = place.directory.copy(&name(copy)).holder().unwrap();
-            // Noted by the program itself, so no launcher any more.
+            // Recorded by the program itself, so it is no longer the launcher.
             matches!(holder, Holder::Recorded { record, .. }
                 if place.starts().get(&(name(copy), record.incarnation)) == Some(&record.process.process_id))
         });
     }
-    // Who was killed may have died only now.
+    // A victim may still have been dying.
     for role_lock in [RoleLock::Guardian, RoleLock::Supervisor] {
         until(&format!("there is a {role_lock:?} {when}"), || {
-            start_if_nobody_is_there(place);
+            start_if_down(place);
             place.running_as(role_lock).is_some()
         });
     }
 }
 
-/// Where both were killed at once nobody does anything until the next `up`.
-fn start_if_nobody_is_there(place: &Place) {
+/// Starts the guardian if both roles are dead, since neither then restarts the other.
+fn start_if_down(place: &Place) {
     if [RoleLock::Guardian, RoleLock::Supervisor].into_iter().all(|role_lock| place.running_as(role_lock).is_none()) {
         place.start_guardian();
     }
 }
 
-/// Every start but the last of each copy has an end, and what is known of it is true.
+/// Checks that all starts except the last of each instance have ended, with a correct status. Returns the numbers of
+/// known and unknown ends.
 #[track_caller]
 pub fn check_ends(place: &Place, killed: &BTreeMap<u32, Vec<Signal>>) -> (usize, usize) {
     let starts = place.starts();
@@ -59,7 +61,7 @@ pub fn check_ends(place: &Place, killed: &BTreeMap<u32, Vec<Signal>>) -> (usize,
     for line in lines(&place.folder().join(ENDS)) {
         let (copy, rest) = line.split_once(' ').unwrap();
         let (incarnation, how) = rest.split_once(' ').unwrap();
-        // A supervisor that is killed before it remembers notes it again.
+        // A supervisor that is killed before it persists an end records it again.
         let noted: &mut Vec<String> = ends.entry((name(copy), incarnation.parse::<u64>().unwrap())).or_default();
         noted.push(how.to_owned());
     }
@@ -68,14 +70,14 @@ pub fn check_ends(place: &Place, killed: &BTreeMap<u32, Vec<Signal>>) -> (usize,
         let is_last = !starts.contains_key(&(copy.clone(), incarnation + 1))
             && starts.keys().filter(|(other, _)| other == copy).map(|(_, number)| number).max() == Some(incarnation);
         match ends.get(&(copy.clone(), *incarnation)) {
-            None => assert!(is_last, "nobody knows that {copy} of incarnation {incarnation} has ended"),
+            None => assert!(is_last, "the end of {copy}, incarnation {incarnation}, was not recorded"),
             Some(noted) => {
-                // Of two that came before it was dead either may have been the first.
+                // If two signals were sent before the death, either may have caused it.
                 let sent = killed.get(pid).into_iter().flatten();
                 let sent: Vec<_> = sent.map(|signal| format!("killed by signal {}", signal.as_raw())).collect();
                 for how in noted {
                     let is_true = how == "unknown" || sent.contains(how);
-                    assert!(is_true, "{copy} of incarnation {incarnation}: {how}, and sent was {sent:?}");
+                    assert!(is_true, "{copy}, incarnation {incarnation}: {how}, but signals sent were {sent:?}");
                     if how == "unknown" { unknown += 1 } else { known += 1 }
                 }
             }
@@ -84,14 +86,14 @@ pub fn check_ends(place: &Place, killed: &BTreeMap<u32, Vec<Signal>>) -> (usize,
     (known, unknown)
 }
 
-fn killed_at_any_moment(kills: u64, random: &mut Random) {
+fn random_kills_start_nothing_twice(kills: u64, random: &mut Random) {
     let place = Place::new();
     up(&place);
     wait_until_all_run(&place, "at first");
     let mut killed: BTreeMap<u32, Vec<Signal>> = BTreeMap::new();
     let open = descriptors(place.wait_for_role(RoleLock::Guardian));
     for round in 0..kills {
-        // Guardian, supervisor, copies, both: whose guardian dies, of that is not known how it ends.
+        // Guardian, supervisor, instances, or both roles. The ends of children of a dead guardian are unknown.
         let victim: usize = random.pick(&[0, 1, 1, 2, 3, 4, 2, 3, 4, 2, 3, 4, 5]);
         let signal = random.pick(&[Signal::KILL, Signal::TERM, Signal::USR1]);
         if victim == 0 || victim == 5 {
@@ -103,7 +105,7 @@ fn killed_at_any_moment(kills: u64, random: &mut Random) {
         if let Some(copy) = COPIES.get(victim.wrapping_sub(2)) {
             let holder = place.directory.copy(&name(copy)).holder().unwrap();
             if let Holder::Recorded { record, pidfd } = holder {
-                // A launcher would not be noted, nor be killed by each signal.
+                // A launcher is not recorded, and does not die of each signal.
                 let is_noted = place.starts().values().any(|pid| *pid == record.process.process_id);
                 if is_noted && rustix::process::pidfd_send_signal(&pidfd, signal).is_ok() {
                     killed.entry(record.process.process_id).or_default().push(signal);

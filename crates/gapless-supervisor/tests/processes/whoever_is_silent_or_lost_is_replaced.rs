@@ -1,8 +1,8 @@
-//! A silent supervisor or guardian holds up no command, a socket whose file was removed is opened again, and copies whose files were
-//! removed do not run twice. `faults` waits until a silent one is killed.
+//! A silent supervisor or guardian delays no command, a removed socket is reopened, and an instance whose files were
+//! removed does not run twice. `faults` covers the kill of silent roles.
 
 use super::copy_program::{NOTIFY, STAY};
-use super::floor::{are_ready, down, find, lives, pids, place, process, up, wait_for, write};
+use super::floor::{are_ready, down, find, is_alive, pids, place, process, up, wait_for, write};
 use super::place::{Place, kill, kill_if_there, roles};
 use gapless_supervisor::SupervisorConfig;
 use gapless_supervisor::control::protocol::{Answer, Request};
@@ -17,16 +17,16 @@ use std::time::Duration;
 
 pub fn module() -> Module {
     Module::new(module_path!())
-        .scenario("a_pipe_as_log_of_events_holds_up_nobody", a_pipe_as_log_of_events_holds_up_nobody)
-        .scenario("an_end_is_not_awaited_from_the_silent", an_end_is_not_awaited_from_the_silent)
-        .scenario("a_stop_that_is_not_written_down_is_told", a_stop_that_is_not_written_down_is_told)
-        .scenario("a_removed_socket_is_there_again", a_removed_socket_is_there_again)
-        .scenario("a_copy_whose_files_were_removed_does_not_run_twice", a_copy_whose_files_were_removed)
-        .scenario("a_removed_directory_is_not_made_anew_while_copies_run", a_removed_directory)
-        .scenario("up_takes_over_from_those_who_are_just_dying", up_takes_over_from_the_dying)
+        .scenario("pipes_as_logs_do_not_block", pipes_as_logs_do_not_block)
+        .scenario("shutdown_of_silent_roles_times_out", shutdown_of_silent_roles_times_out)
+        .scenario("unrecorded_shutdown_is_an_error", unrecorded_shutdown_is_an_error)
+        .scenario("removed_sockets_are_reopened", removed_sockets_are_reopened)
+        .scenario("instance_without_files_is_replaced", instance_without_files_is_replaced)
+        .scenario("removed_directory_prevents_a_start", removed_directory_prevents_a_start)
+        .scenario("up_takes_over_from_dying_roles", up_takes_over_from_dying_roles)
 }
 
-fn a_pipe_as_log_of_events_holds_up_nobody() {
+fn pipes_as_logs_do_not_block() {
     let place = place();
     up(&place, &[process(&place, "a", STAY, "")]);
     let before = wait_for(&place, "it is ready", |status| are_ready(status, 1));
@@ -43,7 +43,7 @@ fn a_pipe_as_log_of_events_holds_up_nobody() {
     down(&place);
 }
 
-fn an_end_is_not_awaited_from_the_silent() {
+fn shutdown_of_silent_roles_times_out() {
     let place = place();
     up(&place, &[process(&place, "a", STAY, "")]);
     wait_for(&place, "it is ready", |status| are_ready(status, 1));
@@ -55,16 +55,16 @@ fn an_end_is_not_awaited_from_the_silent() {
     assert!(error.contains("does not answer within 0.5 s; what was asked for may still be done"), "{error}");
     assert!(error.ends_with(&ends_with), "{error}");
     both.into_iter().for_each(|pid| kill(pid, Signal::CONT));
-    // It was asked.
-    until("nobody runs", || both.into_iter().all(|pid| !lives(pid)));
+    // The request was received.
+    until("no role runs", || both.into_iter().all(|pid| !is_alive(pid)));
     assert_eq!(place.directory.read_config_in_force().unwrap(), None);
 }
 
-fn a_stop_that_is_not_written_down_is_told() {
+fn unrecorded_shutdown_is_an_error() {
     let place = place();
     up(&place, &[process(&place, "a", STAY, "")]);
     wait_for(&place, "it is ready", |status| are_ready(status, 1));
-    // Neither is replaced nor removed as a file is.
+    // Directories cannot be replaced or removed like files.
     for file in ["config-in-force", "memory"].map(|name| place.directory.path().join(name)) {
         std::fs::remove_file(&file).unwrap();
         std::fs::create_dir_all(file.join("inside")).unwrap();
@@ -72,14 +72,14 @@ fn a_stop_that_is_not_written_down_is_told() {
     let error = end_all(place.directory.path(), &roles(), PATIENCE).unwrap_err().to_string();
     assert!(error.starts_with("all copies have ended, and it cannot be written down (removing "), "{error}");
     assert!(error.contains("config-in-force") && error.ends_with("starts them again"), "{error}");
-    until("nobody runs", || {
+    until("no role runs", || {
         [RoleLock::Guardian, RoleLock::Supervisor].into_iter().all(|role_lock| place.running_as(role_lock).is_none())
     });
-    let left: Vec<u32> = place.starts().into_values().filter(|pid| lives(*pid)).collect();
-    assert_eq!(left, [] as [u32; 0], "copies that live");
+    let left: Vec<u32> = place.starts().into_values().filter(|pid| is_alive(*pid)).collect();
+    assert_eq!(left, [] as [u32; 0], "live instances");
 }
 
-fn a_removed_socket_is_there_again() {
+fn removed_sockets_are_reopened() {
     let place = place();
     std::fs::write(place.folder().join("ready"), "").unwrap();
     up(&place, &[process(&place, "a", NOTIFY, "ready = \"notify\"")]);
@@ -93,28 +93,29 @@ fn a_removed_socket_is_there_again() {
     });
     let supervisor = place.wait_for_role(RoleLock::Supervisor);
     client.change(Command::Restart(vec!["a".to_owned()])).unwrap();
-    wait_for(&place, "it says that it is ready", |status| pids(status) != pids(&before) && are_ready(status, 1));
+    wait_for(&place, "it reports readiness", |status| pids(status) != pids(&before) && are_ready(status, 1));
     kill(supervisor, Signal::KILL);
     until("there is another", || place.running_as(RoleLock::Supervisor).is_some_and(|pid| pid != supervisor));
     wait_for(&place, "it is in control", |status| are_ready(status, 1));
     down(&place);
 }
 
-fn a_copy_whose_files_were_removed() {
+fn instance_without_files_is_replaced() {
     let place = place();
     up(&place, &[process(&place, "a", STAY, "copies = 2")]);
     let before = wait_for(&place, "all are ready", |status| are_ready(status, 2));
     let lost = find(&before, "a.1").process_id.unwrap();
     std::fs::remove_dir_all(place.directory.path().join("copies/a.1")).unwrap();
     kill(place.wait_for_role(RoleLock::Supervisor), Signal::KILL);
-    let after =
-        wait_for(&place, "it runs anew", |status| are_ready(status, 2) && find(status, "a.1").process_id != Some(lost));
-    assert!(!lives(lost));
+    let after = wait_for(&place, "it is replaced", |status| {
+        are_ready(status, 2) && find(status, "a.1").process_id != Some(lost)
+    });
+    assert!(!is_alive(lost));
     assert_eq!(find(&after, "a.2").process_id, find(&before, "a.2").process_id);
     down(&place);
 }
 
-fn a_removed_directory() {
+fn removed_directory_prevents_a_start() {
     let place = place();
     let processes = [process(&place, "a", STAY, "copies = 2")];
     up(&place, &processes);
@@ -129,16 +130,16 @@ fn a_removed_directory() {
     assert!(error.contains(&guardian.to_string()) && error.contains("run twice"), "{error}");
     assert!(!place.directory.path().exists());
     pids(&before).into_iter().flatten().for_each(|pid| kill_if_there(pid, Signal::KILL));
-    until("the guardian has ended with them", || !lives(guardian));
+    until("the guardian has ended with them", || !is_alive(guardian));
     again(&place).unwrap();
     wait_for(&place, "all are ready", |status| are_ready(status, 2));
-    // The place looks into the directory that was removed.
+    // The place still has the removed directory open.
     let mut client = ControlClient::connect_within(place.directory.path(), PATIENCE).unwrap();
     client.ask(&Request::Down).unwrap();
     assert_eq!(until_some("it has ended", || client.next(PATIENCE).unwrap()), Answer::Done);
 }
 
-fn up_takes_over_from_the_dying() {
+fn up_takes_over_from_dying_roles() {
     let place = place();
     let processes = [process(&place, "a", STAY, "copies = 2")];
     up(&place, &processes);
@@ -147,9 +148,9 @@ fn up_takes_over_from_the_dying() {
         let both = [RoleLock::Guardian, RoleLock::Supervisor].map(|role_lock| place.wait_for_role(role_lock));
         both.into_iter().for_each(|pid| kill_if_there(pid, Signal::STOP));
         both.into_iter().for_each(|pid| kill_if_there(pid, Signal::KILL));
-        // At once, while they still hold their locks and their sockets take connections.
+        // Immediately, while their locks are still held and their sockets still accept.
         up(&place, &processes);
-        let after = wait_for(&place, "somebody watches", |status| are_ready(status, 2));
+        let after = wait_for(&place, "a supervisor runs", |status| are_ready(status, 2));
         assert_eq!(pids(&after), pids(&before));
     }
     down(&place);
