@@ -436,7 +436,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bad_types_are_refused_in_place() {
+    fn bad_types_fail_in_place() {
         for (item, place, text) in [
             ("struct A<'a> { a: &'a str }", "'a", "a message owns what it holds"),
             ("union A { a: u8 }", "union", "serde does not know unions"),

@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_functions_are_refused_in_place() {
+    fn bad_functions_fail_in_place() {
         for (item, place, text) in [
             ("fn f(r: A) {}", ")", "`-> Reply` or `-> Result<Reply, Rejection>` is missing"),
             ("fn f() -> B { B }", "()", "takes the request as its first parameter"),
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_options_are_refused_in_place() {
+    fn bad_options_fail_in_place() {
         let long = format!("\"{}\"", "x".repeat(129));
         for (options, place, text) in [
             ("\"a b\"", "\"a b\"", "is no route's name"),

@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn own_group_is_found_below_its_mount() {
+    fn own_group_is_found() {
         let mounts = "24 1 0:22 / /proc rw - proc proc rw\n31 24 0:27 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw\n";
         let of = |cgroup: &str| group_directory(cgroup, mounts);
         assert_eq!(of("1:cpu:/x\n0::/\n").unwrap(), Path::new("/sys/fs/cgroup/"));

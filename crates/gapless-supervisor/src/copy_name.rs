@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_round_trip_and_others_fail() {
+    fn names_round_trip() {
         for text in ["calculator.1", "order-entry_2.12"] {
             assert_eq!(text.parse::<CopyName>().unwrap().to_string(), text);
         }

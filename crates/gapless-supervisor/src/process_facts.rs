@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn missing_processes_have_no_data() {
+    fn missing_process_has_no_data() {
         let this = std::process::id();
         let times = ProcessTimes::of(this).unwrap();
         let threads = std::thread::available_parallelism().unwrap().get() as u64;
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn session_leader_is_in_its_own_session() {
+    fn session_leader_leads_its_session() {
         let mut process = std::process::Command::new("setsid").args(["sleep", "60"]).spawn().unwrap();
         let give_up_at = std::time::Instant::now() + std::time::Duration::from_secs(30);
         while session(process.id()) != Some(process.id()) {

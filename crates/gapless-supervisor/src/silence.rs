@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn own_standstill_does_not_count() {
+    fn own_standstill_is_excluded() {
         let mut now = Instant::now();
         let mut silence = Silence::begin(now);
         let mut look_after = |silence: &mut Silence, seconds: u64| {

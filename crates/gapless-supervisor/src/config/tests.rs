@@ -106,7 +106,7 @@ fn wrong_paths_are_refused() {
 
 /// Pairs of a text and its expected error, with the line of the key.
 #[test]
-fn errors_name_line_and_allowed_values() {
+fn errors_name_the_line() {
     let a = "[process.a]\ncommand = [\"/bin/true\"]\n";
     let own = format!("{a}cpus = {{ own = 1 }}\ncopies = {{ max = 1000 }}");
     let cases: &[(&str, &str)] = &[
@@ -225,7 +225,7 @@ fn errors_name_line_and_allowed_values() {
 }
 
 #[test]
-fn all_errors_are_listed_by_line() {
+fn errors_are_listed_by_line() {
     let text = r#"[supervisor]
 logs_kept = 101
 [process.a]
@@ -314,7 +314,7 @@ fn debug_output_hides_secrets() {
 }
 
 #[test]
-fn dependency_cycle_is_named_whole() {
+fn dependency_cycles_are_named() {
     let process = |name: &str, after: &str| format!("[process.{name}]\ncommand = [\"/bin/true\"]\nafter = [{after}]\n");
     let text = [process("a", ""), process("b", "\"a\", \"d\""), process("c", "\"b\""), process("d", "\"c\"")].concat();
     let error = parse(&text).unwrap_err();
@@ -331,7 +331,7 @@ fn missing_file_is_named() {
 }
 
 #[test]
-fn example_file_shows_all_defaults() {
+fn example_file_has_defaults() {
     let guide = include_str!("../../../../docs/guides/supervisor.toml");
     let of = |text: &str| SupervisorConfig::parse_in_force(text, Path::new("/tmp/supervisor.toml")).unwrap();
     let shortest = of("[process.calculator]\ncommand = [\"/bin/sleep\", \"1000\"]\n");
@@ -347,7 +347,7 @@ fn example_file_shows_all_defaults() {
 }
 
 #[test]
-fn programs_are_found_on_the_path_only() {
+fn path_excludes_current_directory() {
     // The tests run in a directory that contains this file.
     assert!(Path::new("Cargo.toml").is_file());
     let error = parse("[process.a]\ncommand = [\"Cargo.toml\"]").unwrap_err();

@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn unreadable_domain_is_reported() {
+    fn unreadable_domain_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let mut status = status(7, 1, 1);
         status.supervisor.domain = Some(folder.path().join("none"));

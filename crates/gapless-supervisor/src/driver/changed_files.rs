@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn complete_file_is_reported_once() {
+    fn complete_file_is_seen_once() {
         let mut looked = Looked::new("/program".into(), file(10));
         let second = 1_000_000_000;
         let mut look = |at, found| looked.look(at, found, |_| false);
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn rejected_file_is_reported_again() {
+    fn rejected_file_is_seen_again() {
         let path = Path::new("/file");
         let mut files = ChangedFiles { file: Some(Looked::new(path.into(), file(10))), ..ChangedFiles::default() };
         let second = 1_000_000_000;

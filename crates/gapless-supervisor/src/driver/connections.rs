@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn others_cannot_lock_out_owners() {
+    fn owners_are_not_locked_out() {
         let folder = tempfile::tempdir().unwrap();
         let (directory, mut connections) = open(folder.path());
         let owners = std::mem::take(&mut connections.owners);
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn unversioned_supervisor_is_named() {
+    fn old_supervisor_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let (directory, mut connections) = open(folder.path());
         let mut client = connect(&directory);

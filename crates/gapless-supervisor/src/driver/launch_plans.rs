@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn only_launch_changes_cause_restarts() {
+    fn reload_needs_launch_changes() {
         let config = |supervisor: &str, a: &str, b: &str| {
             let text = format!(
                 "[supervisor]\n{supervisor}\n[process.a]\ncommand = [\"/bin/true\"]\n{a}\n[process.b]\n\

@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn starts_are_idempotent_ends_are_kept() {
+    fn starts_are_idempotent() {
         let mut children = Children::default();
         let first = start(&mut children, 1);
         assert_eq!(start(&mut children, 1), first, "it is not forked again");

@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn backoff_resets_after_a_takeover() {
+    fn takeover_resets_the_backoff() {
         let directory = tempfile::tempdir().unwrap();
         let directory = StateDirectory::create(&directory.path().join("state"), None).unwrap();
         let now = Instant::now();

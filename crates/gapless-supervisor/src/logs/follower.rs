@@ -136,7 +136,7 @@ mod tests {
     use std::io::Write;
 
     #[test]
-    fn follower_reads_rotated_and_truncated() {
+    fn follower_survives_log_rotation() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
         let mut follower = LogFollower::at(&path, 0);
@@ -161,7 +161,7 @@ mod tests {
 
     /// The directory may belong to another user, who can put any files there.
     #[test]
-    fn too_many_rotated_files_are_ignored() {
+    fn excess_files_are_ignored() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
         std::fs::write(&path, "end").unwrap();

@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn much_too_long_log_keeps_its_end() {
+    fn oversized_log_keeps_its_end() {
         on_both(|folder| {
             let (path, mut file) = log(folder);
             let all: String = (0..20_000).map(|number| format!("{number}\n")).collect();
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn surplus_goes_without_rotated_files() {
+    fn surplus_is_cut_away() {
         on_both(|folder| {
             let (path, mut file) = log(folder);
             std::fs::write(kept(&path, 1), "of a time in which one was kept").unwrap();

@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn holder_is_none_recorded_or_orphan() {
+    fn holders_are_classified() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lock");
         assert!(matches!(Holder::of(&path, None).unwrap(), Holder::Nobody { last: None }));
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn closed_lock_is_found_by_its_record() {
+    fn closed_lock_has_its_record() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lock");
         let held = HeldLock::take(&path, Inherited::No).unwrap().unwrap();
@@ -260,7 +260,7 @@ mod tests {
 
     /// Instances are taken over after an upgrade.
     #[test]
-    fn record_of_older_version_is_read() {
+    fn older_records_are_read() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("lock");
         let record = LockRecord::of_this(1).unwrap();

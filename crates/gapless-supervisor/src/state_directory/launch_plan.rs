@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn plan_round_trips_without_unknowns() {
+    fn plans_round_trip() {
         let plan = LaunchPlan {
             incarnation: 3,
             program: "./calculator".into(),

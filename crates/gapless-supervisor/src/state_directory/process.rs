@@ -181,7 +181,7 @@ mod tests {
     use std::process::{Command, Stdio};
 
     #[test]
-    fn identity_matches_one_live_process() {
+    fn identity_is_of_one_process() {
         let mut child = Command::new("sleep").arg("1000").stdout(Stdio::null()).spawn().unwrap();
         let identity = ProcessIdentity::of(child.id()).unwrap().unwrap();
         let pidfd = identity.open().unwrap().unwrap();
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn start_is_parsed_after_any_name() {
+    fn start_time_follows_any_name() {
         let rest = "S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 20";
         for name in ["sh", "a b", ") S 1 (", ")))"] {
             assert_eq!(parse_started(&format!("12 ({name}) {rest}")), Some(4711), "{name}");

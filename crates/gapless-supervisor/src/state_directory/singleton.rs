@@ -89,7 +89,7 @@ mod tests {
     use std::process::{Command, Stdio};
 
     #[test]
-    fn lock_passes_on_after_all_heirs() {
+    fn lock_passes_on_after_heirs() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         let first = SingletonLock::open(&path).unwrap();
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn closed_lock_of_live_holder_is_taken() {
+    fn live_holder_keeps_closed_lock() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         let mut process = Process::start_as(Command::new("sleep").arg("1000").stdout(Stdio::null()));

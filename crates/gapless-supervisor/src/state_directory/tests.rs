@@ -56,7 +56,7 @@ fn modes_do_not_depend_on_the_mask() {
 }
 
 #[test]
-fn group_may_read_logs_not_instances() {
+fn group_may_read_logs_only() {
     let parent = tempfile::tempdir().unwrap();
     let path = parent.path().join("state");
     StateDirectory::create(&path, None).unwrap();
@@ -70,7 +70,7 @@ fn group_may_read_logs_not_instances() {
 }
 
 #[test]
-fn directory_writable_by_others_fails() {
+fn foreign_writers_are_refused() {
     let (_parent, directory) = directory();
     std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o770)).unwrap();
     let error = StateDirectory::open(directory.path()).unwrap_err().to_string();
@@ -100,7 +100,7 @@ fn role_lock_has_one_holder() {
 }
 
 #[test]
-fn role_lock_works_on_a_full_disk() {
+fn role_lock_needs_no_disk_space() {
     let Some(disk) = gapless_testkit::folder::SmallDisk::new(64) else { return };
     let directory = StateDirectory::create(&disk.path.join("state"), None).unwrap();
     let _full = std::fs::write(disk.path.join("filler"), vec![1; 100_000]);
@@ -112,7 +112,7 @@ fn role_lock_works_on_a_full_disk() {
 }
 
 #[test]
-fn only_dead_instances_are_removed() {
+fn live_instances_are_not_removed() {
     let (_parent, directory) = directory();
     for name in ["b.1", "a.10", "a.2"] {
         directory.copy(&name.parse().unwrap()).prepare().unwrap();
@@ -188,7 +188,7 @@ fn number(process: &Process) -> u32 {
 
 /// Before locks were inherited read-only, a program of another user could write the record.
 #[test]
-fn recorded_foreign_process_is_spared() {
+fn foreign_process_is_spared() {
     let (_parent, directory) = directory();
     let copy = of_another_user(&directory);
     let victim = sleeper(Stdio::null(), None);
@@ -219,7 +219,7 @@ fn passed_lock_makes_no_heir() {
 }
 
 #[test]
-fn instances_of_other_users_are_found() {
+fn foreign_instances_are_found() {
     if !rustix::process::geteuid().is_root() {
         return println!("SKIPPED: only root starts processes as somebody else");
     }
@@ -291,7 +291,7 @@ fn links_of_other_users_are_refused() {
 }
 
 #[test]
-fn configuration_is_kept_with_its_text() {
+fn configuration_round_trips() {
     let (_parent, directory) = directory();
     assert_eq!(directory.read_config_in_force().unwrap(), None);
     let in_force = ConfigInForce { path: "/etc/in_force.toml".into(), text: "[process.a]\n".to_owned() };

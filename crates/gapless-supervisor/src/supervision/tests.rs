@@ -152,7 +152,7 @@ impl World {
 }
 
 #[test]
-fn dependents_start_last_and_stop_first() {
+fn dependents_start_last_stop_first() {
     let mut world = World::new(&[process("b", "after = [\"a\"]"), process("a", "copies = 2")].concat());
     assert_eq!(world.running(), ["a.1", "a.2"]);
     assert_eq!(world.progress("b.1"), Progress::Waiting);
@@ -177,7 +177,7 @@ fn dependents_start_last_and_stop_first() {
 }
 
 #[test]
-fn initialised_stage_lets_dependents_run() {
+fn initialised_stage_is_sufficient() {
     let text = [
         process("a", "ready = \"notify\""),
         process("b", "after = [{ process = \"a\", is = \"initialised\" }]"),
@@ -193,7 +193,7 @@ fn initialised_stage_lets_dependents_run() {
 }
 
 #[test]
-fn restarts_back_off_and_end_held() {
+fn restarts_back_off_then_hold() {
     let restart =
         "restart = { backoff_first = \"100 ms\", backoff_max = \"300 ms\", restarts_max = 5, within = \"1 min\" }";
     let mut world = World::new(&process("a", restart));
@@ -224,7 +224,7 @@ fn restarts_back_off_and_end_held() {
 
 /// Promise of the guide about the defaults.
 #[test]
-fn default_limits_hold_crash_loops_only() {
+fn default_limits_hold_crash_loops() {
     let held_after = |runs_ms: u64, more: &str| {
         let mut world = World::new(&process("a", more));
         for restarts in 0..50 {
@@ -245,7 +245,7 @@ fn default_limits_hold_crash_loops_only() {
 }
 
 #[test]
-fn healthy_time_resets_the_backoff() {
+fn health_resets_the_backoff() {
     let mut world = World::new(&process("a", "restart = { restarts_max = 100, healthy_after = \"10 s\" }"));
     for _ in 0..20 {
         world.report_ready("a.1");
@@ -302,7 +302,7 @@ fn timeouts_lead_to_kills() {
 }
 
 #[test]
-fn overlapping_reload_starts_new_first() {
+fn overlapping_reload() {
     let mut world = World::new(&process("a", "copies = 2\nready = { route = \"r\" }"));
     world.report_ready("a.1");
     world.report_ready("a.2");
@@ -326,7 +326,7 @@ fn overlapping_reload_starts_new_first() {
 }
 
 #[test]
-fn failed_reload_keeps_old_instances() {
+fn failed_reload_keeps_the_old() {
     for route in ["", "ready = { route = \"r\" }"] {
         let restart = "restart = { restarts_max = 1 }";
         let mut world = World::new(&process("a", &format!("copies = 2\n{restart}\n{route}")));
@@ -369,7 +369,7 @@ fn scale_stays_within_limits() {
 }
 
 #[test]
-fn new_configuration_stops_and_reloads() {
+fn changed_processes_reload() {
     let mut world = World::new(&["a", "b", "c"].map(|name| process(name, "")).concat());
     ["a.1", "b.1", "c.1"].into_iter().for_each(|name| world.report_ready(name));
     let text = [process("d", ""), process("a", "stop = { grace = 1 }"), process("b", "environment = { X = \"1\" }")];
@@ -400,7 +400,7 @@ fn standbys_have_no_deadline() {
 }
 
 #[test]
-fn reload_replaces_active_instance_last() {
+fn reload_replaces_the_active_last() {
     let mut world = World::new(&process("a", "singleton = true\ncopies = 2"));
     world.report_started("a.2");
     world.handle(Event::Standby { copy: copy("a.2"), incarnation: 2 });
@@ -419,7 +419,7 @@ fn reload_replaces_active_instance_last() {
 /// No random sequence of events starts an instance twice; once all processes behave, every instance reaches its wanted
 /// state.
 #[test]
-fn random_events_reach_the_wanted_state() {
+fn random_events_settle_as_wanted() {
     let text = [
         process("a", "copies = { min = 1, max = 3 }\nready = { route = \"r\" }\nrestart = { restarts_max = 1000000 }"),
         process("b", "copies = 2\nafter = [\"a\"]\nrestart = { restarts_max = 1000000 }"),

@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn silent_instance_is_stuck_once() {
+    fn silence_is_reported_once() {
         let (mut pings, _) = pings(3);
         let mut steps = Vec::new();
         for number in 0..6 {
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn closed_routes_and_late_looks_are_ignored() {
+    fn late_looks_are_no_evidence() {
         let (mut pings, begin) = pings(1);
         let now = begin + EVERY;
         assert_eq!(pings.look(now, true), Step::Ask);

@@ -25,7 +25,7 @@ fn up(more: &str, copies: &[&str]) -> World {
 }
 
 #[test]
-fn stopped_instance_is_not_replaced() {
+fn stopped_instance_stays_stopped() {
     let mut world = up("copies = { min = 2, max = 4 }", &["a.1", "a.2"]);
     command(&mut world, Command::Stop, "a.1");
     assert_eq!((world.asked("a.1"), world.asked("a.2")), (Asked::Stop, Asked::Nothing));
@@ -51,7 +51,7 @@ fn stopped_instance_is_not_replaced() {
 }
 
 #[test]
-fn single_instance_of_stopped_starts() {
+fn stopped_process_starts_in_part() {
     let mut world = up("copies = 3", &["a.1", "a.2", "a.3"]);
     command(&mut world, Command::Stop, "a");
     ["a.1", "a.2", "a.3"].iter().for_each(|name| world.report_end(name, ENDED));
@@ -130,7 +130,7 @@ fn reload_skips_stopped_instances() {
 }
 
 #[test]
-fn stopped_active_instance_fails_over() {
+fn stopped_singleton_fails_over() {
     let mut world = up("copies = 2\nsingleton = true", &["a.1"]);
     command(&mut world, Command::Stop, "a.1");
     assert_eq!((world.asked("a.1"), world.asked("a.2")), (Asked::Stop, Asked::Nothing));
@@ -157,7 +157,7 @@ fn unknown_names_change_nothing() {
 }
 
 #[test]
-fn stopped_instance_survives_takeover() {
+fn takeover_keeps_single_stops() {
     let text = process("a", "copies = 2");
     let mut world = World::new(&text);
     world.report_ready("a.1");

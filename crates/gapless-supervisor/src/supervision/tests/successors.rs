@@ -20,7 +20,7 @@ pub(super) fn take_over(world: &mut World, text: &str) -> Vec<Action> {
 }
 
 #[test]
-fn unexecuted_start_is_not_a_failure() {
+fn unmade_start_is_no_failure() {
     let text = process("a", "copies = 2\nrestart = { restarts_max = 2 }");
     let mut world = World::new(&text);
     world.report_ready("a.1");
@@ -37,7 +37,7 @@ fn unexecuted_start_is_not_a_failure() {
 }
 
 #[test]
-fn failure_counters_survive_takeover() {
+fn takeover_keeps_failure_counts() {
     let text = process("a", "copies = 3\nrestart = { restarts_max = 2 }");
     let mut world = World::new(&text);
     world.report_ready("a.1");
@@ -60,7 +60,7 @@ fn failure_counters_survive_takeover() {
 }
 
 #[test]
-fn grace_period_survives_takeover() {
+fn takeover_keeps_grace_period() {
     let text = process("a", "stop = { grace = \"4 s\" }");
     let mut world = World::new(&text);
     world.report_ready("a.1");
@@ -82,7 +82,7 @@ fn grace_period_survives_takeover() {
 }
 
 #[test]
-fn pending_restart_survives_takeover() {
+fn takeover_keeps_restarts() {
     for policy in ["always", "on-failure", "never"] {
         let text = process("a", &format!("restart = {{ policy = \"{policy}\", restarts_max = 0 }}"));
         let mut world = World::new(&text);
@@ -97,7 +97,7 @@ fn pending_restart_survives_takeover() {
 }
 
 #[test]
-fn reload_starts_a_held_instance() {
+fn reload_starts_held_instance() {
     let text = process("a", "restart = { restarts_max = 0 }");
     let mut world = World::new(&text);
     world.report_ready("a.1");
@@ -112,7 +112,7 @@ fn reload_starts_a_held_instance() {
 }
 
 #[test]
-fn reported_stages_survive_takeover() {
+fn takeover_keeps_stages() {
     let text = [
         process("a", "ready = \"notify\""),
         process("b", "after = [{ process = \"a\", is = \"initialised\" }]"),
