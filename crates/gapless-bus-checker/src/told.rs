@@ -30,12 +30,9 @@ pub struct Told {
     commands: BTreeMap<u64, (Outcome, Option<u128>)>,
 }
 
-/// Results of a comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Commands reported as accepted.
     pub accepted: usize,
-    /// Commands reported as refused.
     pub refused: usize,
     /// Commands with unknown outcome that have had an effect.
     pub done_unknown: usize,
@@ -69,7 +66,6 @@ impl Told {
         Ok(())
     }
 
-    /// Number of commands.
     #[must_use]
     pub fn len(&self) -> usize {
         self.commands.len()

@@ -5,15 +5,11 @@
 /// Transaction of one command in the stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transaction {
-    /// Sequence of its first frame.
     pub sequence: u64,
-    /// Sequence of its last frame.
     pub last_sequence: u64,
     /// Timestamp of its first frame, ns since the epoch.
     pub time_ns: u64,
-    /// Session of the command.
     pub session: u64,
-    /// Number of the command in its session.
     pub number: u64,
     pub decision: Decision,
 }
@@ -34,7 +30,6 @@ pub enum Decision {
     Failed {
         /// Refusal code of the engine.
         code: u32,
-        /// Reason.
         text: String,
     },
 }
@@ -48,7 +43,6 @@ pub struct Answer {
     pub sequence: u64,
     /// Version of the aggregate after the transaction.
     pub aggregate_version: u64,
-    /// Number of events.
     pub events: u32,
     /// Encoded reply, refusal or text.
     pub rest: Vec<u8>,
@@ -64,15 +58,11 @@ pub struct Identity {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// Key of its type.
     pub event: u32,
-    /// Version of its type.
     pub version: u16,
     /// Key of its aggregate's type; 0 without an aggregate.
     pub aggregate: u32,
-    /// Identifier of its aggregate.
     pub id: Vec<u8>,
-    /// Names and values.
     pub tags: Vec<(String, Vec<u8>)>,
     /// Payload in the encoding of its type.
     pub payload: Vec<u8>,

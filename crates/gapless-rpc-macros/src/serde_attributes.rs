@@ -4,7 +4,6 @@
 use syn::meta::ParseNestedMeta;
 use syn::{Attribute, LitStr, Token};
 
-/// Target of an attribute.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     Type,
@@ -12,12 +11,10 @@ pub enum Place {
     Field,
 }
 
-/// Attributes of one target.
 #[derive(Default)]
 pub struct SerdeAttributes {
     /// New name or naming rule, as text for the shape.
     pub renamed: String,
-    /// The field is not encoded.
     pub is_skipped: bool,
     pub has_default: bool,
     /// First attribute that replaces the encoding of the type.

@@ -13,7 +13,6 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Control groups of a state directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControlGroups {
     root: PathBuf,
@@ -116,7 +115,7 @@ pub fn kill(group: &Path) {
             tracing::debug!("{}: {error}", group.display());
             // Linux before 5.14 has no `cgroup.kill`.
             for pid in processes_of_group(group).into_iter().filter_map(Pid::from_raw) {
-                // It may have died meanwhile.
+                // Fails if it has died meanwhile.
                 let _ = kill_process(pid, Signal::KILL);
             }
         }
@@ -154,7 +153,6 @@ fn write(group: &Path, file: &str, text: &str) -> std::io::Result<()> {
     File::options().write(true).open(group.join(file))?.write_all(text.as_bytes())
 }
 
-/// Directory of this process's own group.
 fn own_group() -> Result<PathBuf, String> {
     let read = |path: &str| std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
     group_directory(&read("/proc/self/cgroup")?, &read("/proc/self/mountinfo")?)

@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Longest name of a process, bytes.
 const NAME_BYTES_MAX: usize = 64;
 
 /// Name of a process and number of an instance, from 1. Displayed as `calculator.1`, which is also a valid directory

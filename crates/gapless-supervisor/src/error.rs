@@ -7,7 +7,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Error of this crate.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SupervisorError {
@@ -43,12 +42,10 @@ pub enum SupervisorError {
     #[error("the supervisor of {} does not answer within {} s{more}", directory.display(), within.as_secs_f32())]
     Silent {
         directory: PathBuf,
-        /// Timeout.
         within: Duration,
         /// Consequence, and stopped processes, each after a semicolon.
         more: String,
     },
-    /// The request is refused.
     #[error("{0}")]
     Refused(String),
 }
@@ -71,7 +68,6 @@ impl SupervisorError {
         move |source| Self::System { what, source }
     }
 
-    /// Error of an invalid file.
     pub fn damaged(path: &Path, reason: impl Into<String>) -> Self {
         Self::Damaged { path: path.to_owned(), reason: reason.into() }
     }

@@ -10,10 +10,8 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use std::path::Path;
 
-/// Limit of connections that wait to be accepted.
 const BACKLOG: i32 = 64;
 
-/// A socket that is reachable by its file.
 #[derive(Debug)]
 pub struct OpenSocket {
     fd: OwnedFd,
@@ -25,9 +23,6 @@ pub struct OpenSocket {
 impl OpenSocket {
     /// Opens a socket in place of a predecessor's. It is renamed once it listens, so that a refused connection always
     /// means that the listener is dead.
-    ///
-    /// # Errors
-    /// I/O errors.
     pub fn open(
         directory: &StateDirectory,
         socket: Socket,

@@ -15,7 +15,6 @@ use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::time::{Duration, Instant};
 
-/// Limit of a packet in either direction, bytes.
 pub const PACKET_BYTES_MAX: usize = 64 << 10;
 /// Beginning of the error for an invalid packet, also of another version of the protocol.
 pub const CANNOT_BE_READ: &str = "a packet cannot be read";
@@ -24,41 +23,30 @@ const QUEUED_MAX: usize = 16 << 10;
 /// Pause before another attempt to connect if the backlog is full.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// One end of a connection.
 #[derive(Debug)]
 pub struct Packets {
     socket: OwnedFd,
     queue: VecDeque<Waiting>,
     buffer: Vec<u8>,
-    /// Accepts descriptors.
     takes_descriptors: bool,
-    /// Last received descriptor.
     descriptor: Option<OwnedFd>,
 }
 
-/// Queued packet.
 #[derive(Debug)]
 struct Waiting {
     bytes: Vec<u8>,
-    /// Descriptor to send along.
     descriptor: Option<OwnedFd>,
 }
 
-/// Result of a read.
 #[derive(Debug)]
 pub enum Received<T> {
     Packet(T),
-    /// No packet yet.
     Nothing,
-    /// The peer has closed the connection.
     End,
 }
 
 impl Packets {
     /// Connects; `None` if there is no listener. Waits until `deadline` while the backlog is full.
-    ///
-    /// # Errors
-    /// Errors of the system calls.
     pub fn connect(address: &SocketAddrUnix, deadline: Instant) -> Result<Option<Self>, Errno> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
@@ -99,9 +87,6 @@ impl Packets {
     }
 
     /// Same as [`send`](Self::send), with a descriptor.
-    ///
-    /// # Errors
-    /// See [`send`](Self::send).
     pub fn send_with(&mut self, packet: &impl Serialize, descriptor: Option<OwnedFd>) -> Result<(), String> {
         let bytes = serde_json::to_vec(packet).map_err(|error| format!("writing a packet: {error}"))?;
         assert!(bytes.len() <= PACKET_BYTES_MAX, "a packet has {} bytes", bytes.len());
@@ -130,7 +115,6 @@ impl Packets {
         Ok(())
     }
 
-    /// Whether packets are queued.
     pub fn has_queued(&self) -> bool {
         !self.queue.is_empty()
     }
@@ -183,9 +167,6 @@ impl Packets {
     }
 
     /// Waits for the next packet; `None` after the deadline or a signal.
-    ///
-    /// # Errors
-    /// See [`next`](Self::next).
     pub fn next_until<T: DeserializeOwned>(&mut self, deadline: Instant) -> Result<Option<T>, String> {
         loop {
             let packet = self.next()?;

@@ -3,17 +3,14 @@
 use rustix::time::{ClockId, clock_gettime};
 use std::path::Path;
 
-/// CPU time and age of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessTimes {
-    /// CPU time used, ms.
     pub cpu_ms: u64,
     /// Age, ms.
     pub running_ms: u64,
 }
 
 impl ProcessTimes {
-    /// Reads the times of a process; `None` if it does not exist.
     pub fn of(pid: u32) -> Option<Self> {
         let [user, system, started] = status_fields(pid, [14, 15, 22])?;
         let ms = |ticks: u64| ticks.saturating_mul(1000) / rustix::param::clock_ticks_per_second().max(1);

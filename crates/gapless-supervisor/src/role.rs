@@ -19,7 +19,6 @@ pub const OWN_VARIABLES: [&str; 9] = [
     "JOURNAL_STREAM",
 ];
 
-/// Internal role of the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Intermediate process that starts a guardian as a daemon and exits: [`crate::guardian::start_detached`].
@@ -60,7 +59,6 @@ impl Role {
         }
     }
 
-    /// Arguments of the role.
     #[must_use]
     pub fn arguments(&self) -> Vec<OsString> {
         let with = |role: &str, path: &Path| vec![role.into(), path.into()];
@@ -77,7 +75,6 @@ impl Role {
     }
 }
 
-/// End of a guardian or a supervisor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Shut down as requested: no process runs.
@@ -106,7 +103,6 @@ impl RoleCommand {
         Self { program: program.into(), before: before.into_iter().map(Into::into).collect() }
     }
 
-    /// Command that starts a role.
     #[must_use]
     pub fn command(&self, role: &Role) -> Command {
         let mut command = Command::new(&self.program);

@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-/// Interval of liveness probes in both directions.
 pub const ASK_INTERVAL: Duration = Duration::from_secs(1);
 /// Timeout after which a silent peer is killed: unlike its death, its silence may block others.
 pub const SILENCE_MAX: Duration = Duration::from_secs(5);
@@ -24,7 +23,6 @@ impl Silence {
         Self { looked: now, silent: Duration::ZERO }
     }
 
-    /// Records a message of the peer.
     pub const fn heard(&mut self) {
         self.silent = Duration::ZERO;
     }

@@ -38,7 +38,6 @@ impl From<ClientError> for ConfigErrors {
 pub(super) struct Refusals(Vec<ClientError>);
 
 impl Refusals {
-    /// Returns the value, or records the error.
     pub fn keep<T>(&mut self, read: Result<T, ClientError>) -> Option<T> {
         read.map_err(|error| self.0.push(error)).ok()
     }
@@ -56,7 +55,6 @@ impl Refusals {
         self.0.extend(errors);
     }
 
-    /// Number of errors so far.
     pub fn count(&self) -> usize {
         self.0.len()
     }
@@ -79,9 +77,7 @@ fn line(error: &ClientError) -> Option<u64> {
     }
 }
 
-/// A process with errors.
 pub(super) struct Unread {
     pub name: String,
-    /// Readable dependencies.
     pub after: Vec<Dependency>,
 }

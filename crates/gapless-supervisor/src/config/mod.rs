@@ -21,15 +21,12 @@ use gapless_agent::CpuMask;
 use process::ProcessConfig;
 use std::path::PathBuf;
 
-/// Configuration of a supervisor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SupervisorConfig {
-    /// State directory.
     pub directory: PathBuf,
     /// `domain`: directory of the domain of the processes, passed to them as `GAPLESS_DOMAIN`. Created if its parent
     /// exists. By default `domain` in the state directory.
     pub domain: PathBuf,
-    /// Group with access to the supervisor.
     pub group: Option<GroupConfig>,
     /// CPUs for all processes; by default all of the machine.
     pub cpus: Option<CpuMask>,
@@ -47,7 +44,6 @@ pub struct SupervisorConfig {
 /// Group with access to the supervisor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GroupConfig {
-    /// Group id.
     pub id: u32,
     /// `steer`: members may also start, stop and scale.
     pub may_steer: bool,

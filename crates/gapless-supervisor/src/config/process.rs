@@ -21,7 +21,6 @@ pub struct ProcessConfig {
     pub environment: Variables,
     /// Names of variables that must be set, here or in the supervisor's environment.
     pub secrets: BTreeSet<String>,
-    /// Working directory.
     pub folder: PathBuf,
     /// File for standard input; `/dev/null` without one.
     pub input: Option<PathBuf>,
@@ -29,9 +28,7 @@ pub struct ProcessConfig {
     pub user: Option<UserConfig>,
     /// Initial number of instances.
     pub copies_min: u32,
-    /// Highest number of instances for `scale`.
     pub copies_max: u32,
-    /// CPUs of the instances.
     pub cpus: CpusConfig,
     /// Dependencies that must have reached a stage before it starts.
     pub after: Vec<Dependency>,
@@ -39,15 +36,11 @@ pub struct ProcessConfig {
     pub ready: Readiness,
     /// Time after which an instance that is not ready is killed and counts as failed.
     pub ready_within: Duration,
-    /// Policy after its end.
     pub restart: RestartConfig,
-    /// Way of stopping it.
     pub stop: StopConfig,
-    /// Liveness probes.
     pub ping: Option<PingConfig>,
     /// Memory limit of an instance, bytes.
     pub memory_bytes_max: Option<u64>,
-    /// Limit of open files of an instance.
     pub files_max: Option<u64>,
     /// Length limit of a core dump, bytes.
     pub core_bytes_max: Option<u64>,
@@ -61,13 +54,10 @@ pub struct ProcessConfig {
     pub log_folder: PathBuf,
 }
 
-/// User of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UserConfig {
     pub name: String,
-    /// User id.
     pub id: u32,
-    /// Primary group id.
     pub group_id: u32,
 }
 
@@ -83,61 +73,54 @@ pub enum CpusConfig {
     Masks(Vec<CpuMask>),
 }
 
-/// Dependency on another process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dependency {
     pub process: String,
-    /// Stage that it must have reached.
     pub stage: Stage,
 }
 
-/// Stage of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
-    /// Its instances run and, if they report readiness themselves, have sent `INITIALISED=1`.
+    /// Instances run and, if they report readiness themselves, have sent `INITIALISED=1`.
     Initialised,
-    /// Its instances are ready; a task is done.
+    /// Instances are ready; a task is done.
     Ready,
 }
 
 /// Condition for an instance to be ready.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Readiness {
-    /// It runs.
+    /// The process runs.
     #[default]
     Started,
-    /// Its process, or one of its session, serves this route in the supervisor's domain
+    /// The process, or one of its session, serves this route in the supervisor's domain
     /// ([`domain`](super::SupervisorConfig::domain)) and takes calls. Other instances that serve it do not count.
     Route(String),
     /// This address accepts a connection.
     Address(SocketAddr),
     /// This Unix socket accepts a connection.
     Socket(PathBuf),
-    /// Its log has a line that contains this text.
+    /// The log has a line that contains this text.
     Line(String),
-    /// It has sent `READY=1` to the socket in `NOTIFY_SOCKET`.
+    /// The process has sent `READY=1` to the socket in `NOTIFY_SOCKET`.
     Notify,
 }
 
 /// Ends after which an instance is restarted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RestartPolicy {
-    /// All.
     #[default]
     Always,
     /// All except status 0.
     OnFailure,
-    /// None.
     Never,
 }
 
-/// Restart policy of an instance.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RestartConfig {
     pub policy: RestartPolicy,
     /// Pause before the second restart. The first is immediate; each further pause is doubled.
     pub backoff_first: Duration,
-    /// Longest pause.
     pub backoff_max: Duration,
     /// Limit of restarts within `within`. Beyond it, the instance is held.
     pub restarts_max: u32,
@@ -195,9 +178,7 @@ impl StopSignal {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PingConfig {
     pub route: String,
-    /// Interval.
     pub every: Duration,
-    /// Timeout of an answer.
     pub within: Duration,
     /// Consecutive failures after which the instance is killed.
     pub failures_max: u32,

@@ -131,7 +131,6 @@ fn switch(table: &mut Table<'_>, key: &'static str, default: bool, refusals: &mu
     refusals.optional(table.get(key, Value::switch)).unwrap_or(default)
 }
 
-/// Base of relative paths and defaults.
 struct Base<'a> {
     folder: &'a Path,
     log_folder: PathBuf,

@@ -22,7 +22,6 @@ const PAUSE: Duration = Duration::from_millis(2);
 /// Advice for mismatched versions of command and supervisor.
 pub const WHAT_TO_DO: &str = "use the gapless that has started it, or see \"Upgrading\" in docs/guides/supervising.md";
 
-/// Connection of a command to a supervisor.
 #[derive(Debug)]
 pub struct ControlClient {
     directory: PathBuf,
@@ -67,8 +66,7 @@ impl ControlClient {
     pub(super) fn connect_until(directory: &Path, deadline: Instant) -> Result<Option<Self>, SupervisorError> {
         let what = format!("connecting to the supervisor of {}", directory.display());
         let failed = || SupervisorError::system(what.clone());
-        // Not by path, which may exceed the length of an address. The directory may belong to another user who shares
-        // it with this group.
+        // Not by path, which may exceed the length of an address. The directory may be another user's, shared with a group.
         let folder = match Folder::open(directory) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             opened => opened.map_err(|error| SupervisorError::System { what: what.clone(), source: error })?,
@@ -186,25 +184,16 @@ impl ControlClient {
     }
 
     /// Sends a command.
-    ///
-    /// # Errors
-    /// See [`request`](Self::request).
     pub fn change(&mut self, command: Command) -> Result<(), SupervisorError> {
         self.request(&Request::Change { command })
     }
 
     /// Requests the status. Not allowed after a request for events.
-    ///
-    /// # Errors
-    /// See [`request`](Self::request).
     pub fn status(&mut self) -> Result<Status, SupervisorError> {
         self.status_within(ANSWER_WITHIN)?.ok_or_else(|| self.silence(&Request::Status, ANSWER_WITHIN))
     }
 
     /// Same as [`status`](Self::status); `None` if the answer is not complete in time.
-    ///
-    /// # Errors
-    /// See [`next`](Self::next).
     pub fn status_within(&mut self, within: Duration) -> Result<Option<Status>, SupervisorError> {
         let deadline = Instant::now() + within;
         self.ask(&Request::Status)?;

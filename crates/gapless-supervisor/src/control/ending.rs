@@ -14,7 +14,6 @@ use std::time::{Duration, Instant};
 const LOOK: Duration = Duration::from_millis(200);
 /// Interval of liveness probes of the supervisor.
 const ASK_INTERVAL: Duration = Duration::from_secs(1);
-/// Limit of supervisors that may be lost during one shutdown.
 const LOST_MAX: usize = 100;
 /// Poll interval for the end of supervisor and guardian.
 const PAUSE: Duration = Duration::from_millis(2);

@@ -11,7 +11,6 @@ use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
-/// Status of a supervisor with statistics of its instances.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Figures {
     #[serde(flatten)]
@@ -22,7 +21,6 @@ pub struct Figures {
     pub missing: Option<String>,
 }
 
-/// Status and statistics of an instance.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CopyFigures {
     #[serde(flatten)]
@@ -31,7 +29,6 @@ pub struct CopyFigures {
     pub cpu_percent: Option<f64>,
     /// Reason why its process is stopped, if the kernel reports it as stopped.
     pub standstill: Option<&'static str>,
-    /// Served routes, by name.
     pub routes: Vec<RouteFigures>,
 }
 
@@ -54,13 +51,11 @@ pub struct RouteFigures {
     pub p99_ns: u64,
 }
 
-/// Reads statistics; keeps the previous look for rates.
 #[derive(Debug, Default)]
 pub struct FigureReader {
     before: BTreeMap<CopyName, Look>,
 }
 
-/// Resource usage of one instance at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Look {
     process_id: u32,
@@ -69,7 +64,6 @@ struct Look {
 }
 
 impl FigureReader {
-    /// Adds statistics to a status.
     pub fn look(&mut self, status: Status) -> Figures {
         let read = status.supervisor.domain.as_deref().map_or_else(|| Ok(DomainReading::default()), read);
         let (reading, mut missing) = match read {

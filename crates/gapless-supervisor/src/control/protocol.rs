@@ -10,7 +10,6 @@ use std::path::PathBuf;
 /// Protocol version. Other versions are refused with an error that names both.
 pub const VERSION: u32 = 1;
 
-/// Request of a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case")]
 pub enum Request {
@@ -33,7 +32,6 @@ pub enum Request {
     Events,
 }
 
-/// Answer of a supervisor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
 pub enum Answer {
@@ -53,10 +51,8 @@ pub enum Answer {
     },
 }
 
-/// Status of a supervisor.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SupervisorStatus {
-    /// Configuration in force.
     pub file: Option<PathBuf>,
     /// `None` if no supervisor runs.
     pub supervisor_process_id: Option<u32>,
@@ -66,7 +62,6 @@ pub struct SupervisorStatus {
     pub process_namespace: Option<u64>,
     /// Reason for running instances without control groups.
     pub without_control_groups: Option<String>,
-    /// Shutting down.
     pub is_ending: bool,
     /// Directory of the domain; `None` without a configuration.
     pub domain: Option<PathBuf>,
@@ -74,7 +69,6 @@ pub struct SupervisorStatus {
     pub problem: Option<String>,
 }
 
-/// Status of an instance.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CopyStatus {
     pub copy: CopyName,
@@ -96,23 +90,18 @@ pub struct CopyStatus {
     pub last_lines: Vec<String>,
     /// Log file; `None` without a supervisor.
     pub log: Option<PathBuf>,
-    /// CPU time used, ms.
     pub cpu_ms: Option<u64>,
     /// Age of its process, ms.
     pub running_ms: Option<u64>,
-    /// Memory in use, bytes.
     pub memory_bytes: Option<u64>,
 }
 
-/// State of an instance, for operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CopyCondition {
     /// Not wanted, and not running.
     Stopped,
-    /// Waits for a dependency.
     Waiting,
-    /// Not ready yet.
     Starting,
     /// Another instance of the singleton is active.
     Standby,
@@ -166,16 +155,13 @@ impl fmt::Display for CopyCondition {
     }
 }
 
-/// Event as recorded in `events.log`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventRecord {
-    /// Time in milliseconds since 1970.
     pub unix_ms: u64,
     #[serde(flatten)]
     pub happening: Recorded,
 }
 
-/// Subject of an event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Recorded {
@@ -183,7 +169,6 @@ pub enum Recorded {
     Supervisor { event: SupervisorEvent },
 }
 
-/// Event of the supervisor itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SupervisorEvent {

@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Poll interval, ns.
 const LOOK_INTERVAL_NS: u64 = 1_000_000_000;
 /// Poll interval while a change is settling, ns.
 const SOON_NS: u64 = 200_000_000;
@@ -38,7 +37,6 @@ impl FileIdentity {
     }
 }
 
-/// Polled files.
 #[derive(Debug, Default)]
 pub struct ChangedFiles {
     file: Option<Looked>,
@@ -59,11 +57,8 @@ pub struct StartedWith {
 /// A complete new version of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Changed {
-    /// Configuration file.
     File,
-    /// Program of this process.
     Program(String),
-    /// Input of this process.
     Input(String),
 }
 

@@ -3,11 +3,9 @@
 use crate::clock::now_ns;
 use gapless_agent::wait_notices::WaitNotices;
 
-/// A failure that may repeat at each poll.
 #[derive(Debug)]
 pub struct Complaint {
     notices: WaitNotices,
-    /// Reason of the current failure.
     pub reason: Option<String>,
     last_ns: u64,
 }

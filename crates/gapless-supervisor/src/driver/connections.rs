@@ -13,7 +13,6 @@ use rustix::fs::Mode;
 use rustix::io::Errno;
 use rustix::net::{SocketFlags, SocketType};
 
-/// Limit of concurrent connections.
 const CONNECTIONS_MAX: usize = 64;
 /// Connections reserved for owners, so that other users cannot lock them out.
 const OWN_CONNECTIONS: usize = 8;
@@ -24,7 +23,6 @@ const ACCEPT_PAUSE_NS: u64 = 100_000_000;
 /// Limit of an error text, in characters, so that it fits into a packet.
 pub const REASON_CHARACTERS_MAX: usize = 2000;
 
-/// The control socket and its connections.
 #[derive(Debug)]
 pub struct Connections {
     listener: OpenSocket,
@@ -222,7 +220,6 @@ impl Connections {
         self.all.retain_mut(|connection| connection.number != number || connection.packets.send(answer).is_ok());
     }
 
-    /// Refuses a request.
     pub fn refuse(&mut self, number: u64, reason: &str) {
         let reason = reason.chars().take(REASON_CHARACTERS_MAX).collect();
         self.answer(number, &Answer::Refused { reason });

@@ -22,7 +22,6 @@ const LINE_CHARACTERS_MAX: usize = 200;
 /// Format version of [`DriverMemory`]. Other versions are read as far as possible.
 pub const MEMORY_VERSION: u32 = 1;
 
-/// Persistent state of the supervisor.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct DriverMemory {
@@ -30,9 +29,7 @@ pub struct DriverMemory {
     pub version: u32,
     /// Boot identifier. After another boot no process runs and monotonic times are void.
     pub boot: String,
-    /// The supervisor is shutting down.
     pub is_ending: bool,
-    /// State of the rules.
     pub supervision: Memory,
     /// Notes by instance name.
     pub copies: BTreeMap<String, CopyNotes>,
@@ -103,7 +100,6 @@ impl DriverMemory {
     }
 }
 
-/// Log of events, one JSON line each.
 #[derive(Debug)]
 pub struct EventLog {
     path: PathBuf,

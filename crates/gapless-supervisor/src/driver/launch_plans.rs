@@ -57,7 +57,6 @@ pub fn starts_otherwise(old: (&SupervisorConfig, &ProcessConfig), new: (&Supervi
     plan(old) != plan(new) || copies.any(|number| cpus(old.0, old.1, number) != cpus(new.0, new.1, number))
 }
 
-/// Log file of an instance.
 pub fn log(process: &ProcessConfig, copy: &CopyName) -> PathBuf {
     process.log_folder.join(format!("{copy}.log"))
 }

@@ -40,7 +40,7 @@ impl Driver {
         self.guardian_silence.heard();
         if let Ok(Holder::Recorded { record, pidfd }) = self.directory.role_holder(RoleLock::Guardian) {
             tracing::error!("the guardian, process {}, is silent and is killed", record.process.process_id);
-            // It may have died meanwhile.
+            // Fails if it has died meanwhile.
             let _ = pidfd_send_signal(&pidfd, Signal::KILL);
         }
     }

@@ -8,19 +8,15 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::fd::{AsRawFd, OwnedFd};
 use std::io::IoSliceMut;
 
-/// Read limit of a message, bytes.
 const MESSAGE_BYTES_MAX: usize = 4096;
-/// Limit of a status text, characters.
 const STATUS_CHARACTERS_MAX: usize = 200;
 
-/// Notification sockets.
 #[derive(Debug, Default)]
 pub struct Notices {
     /// Socket of the current guardian, and of its predecessor, where messages may still wait.
     sockets: Vec<OwnedFd>,
 }
 
-/// Notification of one process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Notice {
     /// Sender according to the kernel; 0 if it is in a PID namespace that is invisible here.
@@ -40,7 +36,6 @@ pub struct Notice {
 }
 
 impl Notices {
-    /// Adds a socket.
     pub fn listen(&mut self, socket: OwnedFd) {
         self.sockets.push(socket);
         if self.sockets.len() > 2 {

@@ -19,11 +19,9 @@ const CONNECT_WITHIN: Duration = Duration::from_millis(10);
 /// Read limit of a log for each probe, bytes.
 const READ_BYTES_MAX: usize = 1 << 20;
 
-/// Readiness probe of an instance.
 #[derive(Debug)]
 pub struct Probe {
     kind: Kind,
-    /// Time of the next probe.
     pub pause: GrowingPause,
 }
 
@@ -77,9 +75,6 @@ pub fn seen<T>(looked: io::Result<T>) -> io::Result<Option<T>> {
 }
 
 /// Whether the launcher has called exec.
-///
-/// # Errors
-/// See [`Probe::look`].
 pub fn has_become_itself(copy: &CopyName, process_id: u32) -> io::Result<bool> {
     let Some(arguments) = seen(std::fs::read(format!("/proc/{process_id}/cmdline")))? else { return Ok(false) };
     let mut words = arguments.split(|byte| *byte == 0);
@@ -100,7 +95,6 @@ fn takes_connection(path: &Path) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Text that is expected in a log.
 #[derive(Debug)]
 struct LineInLog {
     log: LogFollower,

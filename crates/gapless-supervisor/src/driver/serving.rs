@@ -145,7 +145,6 @@ fn stopped(process: &ProcessState) -> Vec<String> {
     copies.map(|number| format!("{name}.{number}")).collect()
 }
 
-/// Permission that a request requires.
 const fn needed(request: &Request) -> May {
     match request {
         Request::Hello { .. } | Request::Status | Request::Events => May::Look,

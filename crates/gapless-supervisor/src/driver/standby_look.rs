@@ -10,16 +10,12 @@ use std::io;
 /// Longest interval between polls of a standby, ns.
 const PAUSE_MAX_NS: u64 = 500_000_000;
 
-/// Polls whether an instance of a singleton is a standby.
 #[derive(Debug)]
 pub struct StandbyLook {
-    /// Time of the next poll.
     pub pause: GrowingPause,
-    /// Result of the last poll.
     pub is_standby: bool,
 }
 
-/// Change that a poll has found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
     /// Became a standby.
@@ -44,9 +40,6 @@ impl StandbyLook {
     }
 
     /// Polls, if it is time, and returns a change.
-    ///
-    /// # Errors
-    /// See [`Probe::look`](super::readiness::Probe::look).
     pub fn look(&mut self, now_ns: u64, copy: &CopyName, process_id: u32) -> io::Result<Option<Seen>> {
         if !self.pause.is_over(now_ns) {
             return Ok(None);

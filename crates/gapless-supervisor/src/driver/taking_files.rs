@@ -12,7 +12,6 @@ use gapless_agent::regular_file::read_text;
 use std::path::{Path, PathBuf};
 
 impl Driver {
-    /// Checks for replaced files and applies them.
     pub fn look_at_files(&mut self) {
         for changed in self.changed_files.look(now_ns()) {
             if self.is_ending {
@@ -104,7 +103,6 @@ impl Driver {
         Ok(is_other)
     }
 
-    /// Applies a changed group.
     fn take_group(&mut self, config: &SupervisorConfig) -> Result<(), String> {
         let group = config.group.as_ref().map(|group| group.id);
         let taken = StateDirectory::create(self.directory.path(), group);
@@ -113,7 +111,6 @@ impl Driver {
     }
 }
 
-/// Rejection of a configuration.
 struct Refusal {
     reason: String,
     /// Transient: the same file may be accepted later, after an I/O error.

@@ -19,7 +19,6 @@ use std::time::Duration;
 
 /// Attempts to wait for the descendants of a dead instance.
 const LOOKS: u32 = 200;
-/// Pause between attempts.
 const PAUSE: Duration = Duration::from_millis(5);
 
 impl Driver {
@@ -58,7 +57,7 @@ impl Driver {
         for child in known.iter().filter(|child| child.ended.is_none() && !found.contains(&child.process_id)) {
             tracing::error!("{}: process {} is killed, whose files were removed", child.copy, child.process_id);
             if let Some(pidfd) = pidfd_of(child.process_id) {
-                // It may have died meanwhile.
+                // Fails if it has died meanwhile.
                 let _ = pidfd_send_signal(&pidfd, Signal::KILL);
             }
         }
@@ -107,7 +106,7 @@ impl Driver {
                 Holder::Others(_) if self.adopt_rest(name, known, group.as_ref()) => return Ok(()),
                 Holder::Others(orphans) => {
                     for orphan in orphans {
-                        // It may have died meanwhile.
+                        // Fails if it has died meanwhile.
                         let _ = pidfd_send_signal(&orphan.pidfd, Signal::KILL);
                     }
                     std::thread::sleep(PAUSE);

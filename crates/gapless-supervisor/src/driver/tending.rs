@@ -61,7 +61,6 @@ impl Driver {
         wishes
     }
 
-    /// Handles reports.
     pub fn hear_routes(&mut self) {
         if self.woken.has_routes {
             self.routes.iter().for_each(Routes::silence);

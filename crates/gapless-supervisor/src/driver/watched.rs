@@ -38,10 +38,8 @@ pub struct Watched {
     pub kill_rest_at_ns: u64,
 }
 
-/// Drain before a stop.
 #[derive(Clone, Copy, Debug)]
 pub struct Draining {
-    /// Stop signal.
     pub signal: StopSignal,
     /// Deadline, monotonic, ns.
     pub until_ns: u64,
@@ -84,7 +82,7 @@ impl Watched {
     pub fn signal(&mut self, signal: StopSignal) {
         match &self.pidfd {
             Some(pidfd) => {
-                // It may have died meanwhile.
+                // Fails if it has died meanwhile.
                 let _ = pidfd_send_signal(pidfd, signal_of(signal));
                 self.is_signalled = true;
             }
@@ -111,7 +109,6 @@ impl Watched {
         self.group.as_deref().is_some_and(kill_remaining)
     }
 
-    /// Kills all processes in its control group.
     pub fn kill_group(&self) {
         self.group.iter().for_each(|group| control_groups::kill(group));
     }
@@ -132,7 +129,6 @@ pub fn kill_remaining(group: &Path) -> bool {
     is_populated
 }
 
-/// Pidfd of a live process.
 pub fn pidfd_of(process_id: u32) -> Option<OwnedFd> {
     ProcessIdentity::of(process_id).ok().flatten()?.open().ok().flatten()
 }

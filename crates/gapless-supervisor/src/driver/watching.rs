@@ -29,7 +29,6 @@ const HIDDEN_PAUSE_NS: u64 = 1_000_000_000;
 const REASON_CHARACTERS_MAX: usize = 500;
 
 impl Driver {
-    /// Handles reports of the guardian.
     pub fn hear_guardian(&mut self) -> Result<(), SupervisorError> {
         loop {
             let Some(guardian) = &mut self.guardian else { return Ok(()) };
@@ -73,7 +72,6 @@ impl Driver {
         self.happened.push_back(Event::Started { copy: copy.clone(), incarnation, process_id });
     }
 
-    /// Records the end of a child of the guardian.
     pub fn note_end(&mut self, copy: CopyName, incarnation: u64, status: EndStatus) {
         if !self.is_current(&copy, incarnation) {
             return self.to_forget.push((copy, incarnation));
@@ -209,7 +207,7 @@ impl Driver {
             Holder::Others(_) if !is_time => {}
             Holder::Others(orphans) => {
                 for orphan in orphans {
-                    // It may have died meanwhile.
+                    // Fails if it has died meanwhile.
                     let _ = pidfd_send_signal(&orphan.pidfd, Signal::KILL);
                 }
             }

@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 
 /// Timeout of sending to a manager that does not read.
 const SEND_WITHIN: Duration = Duration::from_secs(1);
-/// Limit of a status text, bytes.
 const STATUS_BYTES_MAX: usize = 1000;
 
 /// Service manager that started this command, and gets notifications. Without one nothing is sent.
@@ -70,7 +69,6 @@ impl ServiceManager {
         self.send(&format!("RELOADING=1\nMONOTONIC_USEC={now_us}"));
     }
 
-    /// Reports the shutdown.
     pub fn stopping(&self) {
         self.send("STOPPING=1");
     }

@@ -8,14 +8,12 @@ use gapless_agent::fault::crash_point;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::process::Command;
 
-/// Limit of live instances.
 pub const LIVING_MAX: usize = 4096;
 /// Limit of retained ends; beyond it the oldest are dropped.
 const ENDED_MAX: usize = 16 << 10;
 
 type Key = (CopyName, u64);
 
-/// Table of forked instances.
 #[derive(Debug, Default)]
 pub struct Children {
     known: BTreeMap<Key, Child>,
@@ -86,7 +84,6 @@ impl Children {
         Some(told)
     }
 
-    /// Removes an ended child.
     pub fn forget(&mut self, copy: CopyName, incarnation: u64) {
         let key = (copy, incarnation);
         if self.known.get(&key).is_some_and(|child| child.ended.is_some()) {
@@ -94,12 +91,10 @@ impl Children {
         }
     }
 
-    /// All known children.
     pub fn report(&self) -> Vec<ChildReport> {
         self.known.iter().map(|(key, child)| report(key, *child)).collect()
     }
 
-    /// Number of live children.
     pub fn living(&self) -> usize {
         self.living.len()
     }

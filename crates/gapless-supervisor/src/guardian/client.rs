@@ -95,17 +95,11 @@ impl Client {
     }
 
     /// Sends a request. The answer comes by [`try_next`](Self::try_next).
-    ///
-    /// # Errors
-    /// The connection is closed.
     pub fn ask(&mut self, ask: &Ask) -> Result<(), SupervisorError> {
         self.packets.send(ask).map_err(|reason| self.error(reason))
     }
 
     /// Next message of the guardian, if there is one. Also flushes queued requests.
-    ///
-    /// # Errors
-    /// The connection is closed.
     pub fn try_next(&mut self) -> Result<Option<Told>, SupervisorError> {
         if let Some(told) = self.early.pop_front() {
             return Ok(Some(told));
@@ -122,9 +116,6 @@ impl Client {
     }
 
     /// Waits for the next message; `None` after a timeout.
-    ///
-    /// # Errors
-    /// The connection is closed.
     pub fn wait(&mut self, within: Duration) -> Result<Option<Told>, SupervisorError> {
         match self.early.pop_front() {
             Some(told) => Ok(Some(told)),
@@ -184,7 +175,6 @@ impl Client {
 }
 
 impl AsFd for Client {
-    /// For polling.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.packets.as_fd()
     }

@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 /// Timeout of the handshake, during which no other supervisor can be served.
 const HELLO_WITHIN: Duration = Duration::from_secs(2);
 
-/// Connection of a supervisor.
 #[derive(Debug)]
 pub struct Conversation {
     packets: Packets,
@@ -22,7 +21,6 @@ pub struct Conversation {
     hello_until: Option<Instant>,
 }
 
-/// Next input of a connection.
 #[derive(Debug)]
 pub enum Next {
     Ask(Ask),
@@ -104,7 +102,6 @@ impl Conversation {
         }
     }
 
-    /// Sends the table of children.
     pub fn tell_children(&mut self, children: &[ChildReport]) {
         let mut pieces = children.chunks(CHILDREN_A_PACKET).peekable();
         if pieces.peek().is_none() {
@@ -123,7 +120,6 @@ impl Conversation {
         let _ = self.packets.send(&Told::Refused { reason });
     }
 
-    /// Whether messages are queued, so that the connection must be polled for writing.
     pub fn has_queued(&self) -> bool {
         self.packets.has_queued()
     }

@@ -120,7 +120,6 @@ pub(super) fn late(directory: &StateDirectory, within: Duration) -> SupervisorEr
     SupervisorError::Guardian { directory: directory.path().to_owned(), reason }
 }
 
-/// Waits for a guardian and retries its start at intervals.
 pub(super) struct Starter {
     start_at: Instant,
 }

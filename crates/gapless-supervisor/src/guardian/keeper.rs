@@ -15,7 +15,6 @@ const HEALTHY_AFTER: Duration = Duration::from_secs(1);
 const BACKOFF_FIRST: Duration = Duration::from_millis(50);
 const BACKOFF_MAX: Duration = Duration::from_secs(5);
 
-/// Keeps a supervisor running.
 #[derive(Debug)]
 pub struct Keeper {
     directory: StateDirectory,
@@ -103,12 +102,11 @@ impl Keeper {
     /// Kills the watched supervisor; another one follows. Returns whether one was watched.
     pub fn kill(&self) -> bool {
         let Some(pidfd) = self.watched() else { return false };
-        // It may have died meanwhile.
+        // Fails if it has died meanwhile.
         let _ = pidfd_send_signal(pidfd, Signal::KILL);
         true
     }
 
-    /// Pidfd of the watched supervisor.
     pub const fn watched(&self) -> Option<&OwnedFd> {
         match &self.state {
             State::Watching(pidfd, _) => Some(pidfd),

@@ -10,18 +10,24 @@ pub const VERSION: u32 = 4;
 /// Limit of children in one packet; each has a name of up to 75 bytes and a few numbers.
 pub const CHILDREN_A_PACKET: usize = 200;
 
-/// Request of a supervisor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case")]
 pub enum Ask {
     /// First packet of a connection.
-    Hello { version: u32 },
+    Hello {
+        version: u32,
+    },
     /// Fork a launcher for the launch plan of this incarnation. Idempotent: a repeated request gets the same answer.
-    Start { copy: CopyName, incarnation: u64 },
-    /// List all known children.
+    Start {
+        copy: CopyName,
+        incarnation: u64,
+    },
     List,
     /// Acknowledge the end of a child.
-    Forget { copy: CopyName, incarnation: u64 },
+    Forget {
+        copy: CopyName,
+        incarnation: u64,
+    },
     /// Liveness probe. A supervisor that has sent one is expected to send one every second.
     Hears,
     /// Exit once no instance is alive, and start no instances or supervisors until then. Void if the supervisor
@@ -29,17 +35,23 @@ pub enum Ask {
     End,
 }
 
-/// Message of the guardian.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "told", rename_all = "snake_case")]
 pub enum Told {
     /// Answer to the first packet, with a duplicate of the notification socket.
-    Welcome { version: u32, process_id: u32 },
+    Welcome {
+        version: u32,
+        process_id: u32,
+    },
     /// Answer to an invalid packet, after which the connection is closed.
-    Refused { reason: String },
-    /// A launcher was forked.
-    Started { copy: CopyName, incarnation: u64, process_id: u32 },
-    /// No launcher was forked.
+    Refused {
+        reason: String,
+    },
+    Started {
+        copy: CopyName,
+        incarnation: u64,
+        process_id: u32,
+    },
     NotStarted {
         copy: CopyName,
         incarnation: u64,
@@ -56,16 +68,21 @@ pub enum Told {
         more: bool,
     },
     /// A child has ended. Sent once to the connected supervisor, and listed to later ones until it is acknowledged.
-    Ended { copy: CopyName, incarnation: u64, process_id: u32, status: EndStatus },
+    Ended {
+        copy: CopyName,
+        incarnation: u64,
+        process_id: u32,
+        status: EndStatus,
+    },
     /// A descendant of a child has ended that the guardian had inherited.
-    OrphanEnded { process_id: u32 },
-    /// Answer to a liveness probe.
+    OrphanEnded {
+        process_id: u32,
+    },
     Hears,
     /// The guardian has received SIGTERM and requests a shutdown. Repeated to each supervisor.
     EndWanted,
 }
 
-/// Child of the guardian.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChildReport {
     pub copy: CopyName,

@@ -94,7 +94,6 @@ struct Guardian {
     keeper: Keeper,
     children: Children,
     conversation: Option<Conversation>,
-    /// Liveness of the watched supervisor.
     silence: Silence,
     /// The supervisor has taken over and sends liveness probes.
     has_taken_over: bool,
@@ -102,7 +101,6 @@ struct Guardian {
     look_at: Instant,
     /// Accepting has failed, so the listener is not polled.
     is_deaf: bool,
-    /// SIGTERM was received.
     end_wanted: bool,
     /// Shutdown was requested by the supervisor.
     ending: bool,
@@ -136,7 +134,6 @@ impl Guardian {
         }
     }
 
-    /// Reaps all ended children.
     fn reap(&mut self) {
         loop {
             match wait(WaitOptions::NOHANG) {
@@ -160,7 +157,6 @@ impl Guardian {
         }
     }
 
-    /// Sends a message to the supervisor, if one is connected.
     fn tell(&mut self, told: &Told) {
         if let Some(conversation) = &mut self.conversation {
             conversation.tell(told);
@@ -194,7 +190,6 @@ impl Guardian {
         true
     }
 
-    /// Accepts the next waiting connection.
     fn accept(&mut self) -> bool {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         self.is_deaf = false;
@@ -312,7 +307,6 @@ impl Guardian {
         self.tell(&Told::NotStarted { copy, incarnation, reason, is_shortage });
     }
 
-    /// Sleeps until there is input or a deadline, at most for `most`.
     fn sleep(&self, most: Duration) {
         let now = Instant::now();
         let keeper = self.keeper.deadline().filter(|_| !self.ending);

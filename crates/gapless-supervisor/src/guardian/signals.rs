@@ -10,7 +10,6 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Signals of the guardian.
 #[derive(Debug)]
 pub struct Signals {
     woken: UnixStream,
@@ -18,8 +17,8 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Installs handlers for SIGCHLD and SIGTERM, ignores SIGHUP and SIGINT, and unblocks all signals. In process 1, as
-    /// of a container at a terminal, SIGINT acts as SIGTERM.
+    /// Installs handlers for SIGCHLD and SIGTERM, installs handlers without effect for SIGHUP and SIGINT, and unblocks
+    /// all signals. In process 1, as of a container at a terminal, SIGINT acts as SIGTERM.
     pub fn install() -> Result<Self, SupervisorError> {
         let failed = || SupervisorError::io("taking over signals");
         let (woken, waker) = UnixStream::pair().map_err(failed())?;

@@ -16,7 +16,6 @@ pub fn join_group(plan: &LaunchPlan) -> Result<bool, SupervisorError> {
     plan.cgroup.as_deref().map_or(Ok(false), |group| control_groups::join(group, plan.limits.memory_bytes_max))
 }
 
-/// Logs the failure to join a control group.
 pub fn note_group(joined: &Result<bool, SupervisorError>, name: &CopyName, mut log: &File) {
     if let Err(error) = joined {
         // A log that cannot be written is left for the instance to notice.

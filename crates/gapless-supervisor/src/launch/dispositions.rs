@@ -5,7 +5,6 @@ use nix::sys::signal::SigSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Highest signal number.
 const SIGNAL_MAX: i32 = 64;
 /// Signals that the C library reserves for its threads.
 const OF_THREADS: [i32; 2] = [32, 33];

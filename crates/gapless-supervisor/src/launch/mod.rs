@@ -78,7 +78,6 @@ pub fn run(directory: &Path, name: &CopyName, incarnation: u64) -> ExitCode {
     ExitCode::from(if already_runs { STATUS_ALREADY } else { STATUS_FAILED })
 }
 
-/// Writes to the guardian's log, best effort.
 fn say(line: &str) {
     let _ = std::io::stderr().write_all(line.as_bytes());
 }

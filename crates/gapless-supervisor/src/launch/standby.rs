@@ -7,7 +7,6 @@ use std::ffi::CStr;
 
 /// Name of a launcher that is a standby; the supervisor recognises it by that, and `ps` shows it.
 pub const STANDBY_NAME: &CStr = c"gapless-standby";
-/// Name of a launcher otherwise.
 const LAUNCHER_NAME: &CStr = c"gapless-launch";
 
 /// Opens the lock; before the change of user.

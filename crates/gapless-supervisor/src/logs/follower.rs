@@ -24,7 +24,6 @@ pub struct Piece {
 }
 
 impl LogFollower {
-    /// Begins at a position.
     #[must_use]
     pub fn at(log: &Path, position: u64) -> Self {
         Self { log: log.to_owned(), at: position }
@@ -50,15 +49,11 @@ impl LogFollower {
         self.at
     }
 
-    /// Sets the position of the next piece.
     pub const fn go_to(&mut self, position: u64) {
         self.at = position;
     }
 
     /// Next piece, at most `bytes_max` bytes.
-    ///
-    /// # Errors
-    /// I/O errors.
     pub fn read(&mut self, bytes_max: usize) -> io::Result<Piece> {
         let Some(files) = LogFiles::of(&self.log)? else { return Ok(Piece::default()) };
         let Some(locked) = LockedLog::shared(&files)? else { return Ok(Piece::default()) };
@@ -120,7 +115,6 @@ fn ends(log: &LogFiles) -> (u64, u64) {
     (begin, begin + locked.length().unwrap_or(0))
 }
 
-/// Rotated files with their lengths, newest first.
 fn parts(log: &LogFiles) -> impl Iterator<Item = (File, u64)> {
     let part = |number| {
         let file = log.folder.open_file(kept(&log.name, number), OFlags::RDONLY).ok()??;

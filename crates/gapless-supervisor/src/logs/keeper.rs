@@ -20,7 +20,6 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(if cfg!(test) { 100 } else
 /// Free blocks at which a full disk counts as having space again; more than one, to limit the number of events.
 const ROOM_BLOCKS: u64 = 16;
 
-/// Keeps logs below their limit until it is dropped.
 #[derive(Debug)]
 pub struct LogKeeper {
     shared: Arc<Shared>,
@@ -31,7 +30,6 @@ pub struct LogKeeper {
 pub enum LogFound {
     /// The disk of this log directory is full, so that output is lost.
     DiskFull(PathBuf),
-    /// The disk has space again.
     DiskHasRoom(PathBuf),
     /// A log exceeds the limit and cannot be rotated, for this reason.
     NotRotated(PathBuf, String),
@@ -73,12 +71,10 @@ impl LogKeeper {
         }
     }
 
-    /// Changes the limits.
     pub fn set_limits(&self, bytes_max: u64, kept: u32) {
         self.change(|wanted| (wanted.bytes_max, wanted.kept) = (bytes_max, kept));
     }
 
-    /// Findings since the last call.
     #[must_use]
     pub fn take_found(&self) -> Vec<LogFound> {
         std::mem::take(&mut *lock(&self.shared.found))
@@ -141,7 +137,6 @@ impl Worker {
         }
     }
 
-    /// Watches the directories of all logs.
     fn watch(&mut self, wanted: &Wanted) {
         for folder in wanted.logs.iter().filter_map(|log| log.parent()) {
             if self.watched.contains_key(folder) {

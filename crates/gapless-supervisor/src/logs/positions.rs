@@ -13,7 +13,6 @@ use std::time::Duration;
 pub const LOGS_KEPT_MAX: u32 = 100;
 /// Attempts to take the lock, which is held for some microseconds except by a malicious process.
 const TRIES: u32 = 100;
-/// Pause between attempts.
 const PAUSE: Duration = Duration::from_millis(1);
 /// Highest valid beginning: the maximum length of a file.
 const POSITION_MAX: u64 = i64::MAX as u64;
@@ -32,7 +31,7 @@ pub(super) fn behind(log: &Path, what: &str) -> PathBuf {
     name.into()
 }
 
-/// Files of one log. The directory may belong to the user of the instance, who is not trusted.
+/// Files of one log. The directory may belong to the untrusted user of the instance.
 #[derive(Debug)]
 pub(super) struct LogFiles {
     pub folder: Folder,

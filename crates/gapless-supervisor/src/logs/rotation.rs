@@ -17,7 +17,6 @@ use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
-/// Size of one copy operation, bytes.
 const PIECE_BYTES: usize = 256 << 10;
 
 /// Rotates a log whose length has reached `bytes_max`. Returns whether anything was done.
@@ -144,7 +143,6 @@ fn cut_beginning(log: &LogFiles, cut: u64, beside: impl FnOnce() -> io::Result<(
     // Written before the cut: a crash in between repeats lines instead of skipping them.
     unless_full(log.write_begin(begin + cut))?;
     fallocate(&locked.file, FallocateFlags::COLLAPSE_RANGE, 0, cut).map_err(|errno| {
-        // The cut failed, so restore the position.
         let _ = log.write_begin(begin);
         errno.into()
     })

@@ -39,9 +39,6 @@ impl CopyDirectory {
     }
 
     /// Creates the directory, or removes the temporary files of killed writers from it.
-    ///
-    /// # Errors
-    /// I/O errors.
     pub fn prepare(&self) -> Result<(), SupervisorError> {
         make_directory(&self.path, Mode::RWXU, None)?;
         let failed = || SupervisorError::io(format!("listing {}", self.path.display()));
@@ -62,26 +59,16 @@ impl CopyDirectory {
         files::write_json(&self.path.join(LAUNCH), plan)
     }
 
-    /// Reads the launch plan.
-    ///
-    /// # Errors
-    /// It cannot be read.
     pub fn read_launch(&self) -> Result<Option<LaunchPlan>, SupervisorError> {
         files::read_json(&self.path.join(LAUNCH))
     }
 
     /// Records why a launcher has failed.
-    ///
-    /// # Errors
-    /// I/O errors.
     pub fn write_launch_failure(&self, failure: &LaunchFailure) -> Result<(), SupervisorError> {
         files::write_json(&self.path.join(LAUNCH_ERROR), failure)
     }
 
     /// Opens that file early, for a launcher that may lack the permission once it fails.
-    ///
-    /// # Errors
-    /// I/O errors.
     pub fn open_launch_failure(&self) -> Result<LaunchFailureFile, SupervisorError> {
         let path = self.path.join(LAUNCH_ERROR);
         let file = files::open_to_write(&path, OFlags::empty(), PRIVATE_FILE)?;
@@ -114,9 +101,6 @@ impl CopyDirectory {
 
     /// Takes the lock, which lasts as long as this process, its exec'd program or any descendant. `None` if the
     /// instance runs.
-    ///
-    /// # Errors
-    /// I/O errors.
     pub fn lock(&self) -> Result<Option<HeldLock>, SupervisorError> {
         self.lock_as(Inherited::Yes)
     }
@@ -156,9 +140,6 @@ pub struct LaunchFailureFile {
 
 impl LaunchFailureFile {
     /// Writes the failure. Need not be atomic, since it is read after the launcher has ended.
-    ///
-    /// # Errors
-    /// I/O errors.
     pub fn write(self, failure: &LaunchFailure) -> Result<(), SupervisorError> {
         let text = serde_json::to_vec(failure).expect("a reason has nothing that JSON has not");
         let written = self.file.write_all_at(&text, 0).and_then(|()| self.file.set_len(text.len() as u64));

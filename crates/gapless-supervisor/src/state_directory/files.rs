@@ -14,11 +14,9 @@ use std::io::{self, ErrorKind, Write};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-/// Mode of files for the owner only.
 pub const PRIVATE_FILE: Mode = Mode::from_raw_mode(0o600);
 /// Length limit of all files here, bytes. An environment may have 2 MiB, and twice that as JSON.
 const LENGTH_MAX: u64 = 8 << 20;
-/// Suffix of temporary files.
 pub const NEW: &str = ".new";
 
 /// Opens a file for reading. Refuses links and files that could block the reader. `None` if it does not exist.
@@ -117,7 +115,6 @@ fn new_name(name: &OsStr) -> OsString {
     new
 }
 
-/// Directory of a file, and its name there.
 fn folder_of(path: &Path) -> io::Result<(Folder, &OsStr)> {
     let name = path.file_name().ok_or(ErrorKind::InvalidFilename)?;
     Ok((Folder::open(path.parent().unwrap_or(Path::new("")))?, name))

@@ -23,10 +23,8 @@ use std::time::Duration;
 /// Attempts while a lock is held and its record names a dead process: the new holder may not have written its record
 /// yet.
 const LOOKS: u32 = 10;
-/// Pause between attempts.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// Holder of a lock.
 #[derive(Debug)]
 pub enum Holder {
     /// No live process.
@@ -157,7 +155,7 @@ fn find(
         // Older than the recorded process, so not one of its descendants.
         let is_older = record.is_some_and(|record| record.process.is_younger_than(process_id));
         let is_heir = heirs.is_none_or(|heirs| !is_older && heirs.include(process_id));
-        // Checked again: a live process that still holds the lock is the one behind the pidfd.
+        // Checked again: a live process that still holds the lock must be the one of the pidfd.
         if holds(&entry.path(), &wanted, name) && !is_dead(&pidfd) {
             match is_heir {
                 true => found.push(Orphan { process_id, pidfd }),
@@ -233,7 +231,7 @@ mod tests {
         dead.wait().unwrap();
         held.record(&LockRecord { process, ..record.clone() }).unwrap();
         drop(held);
-        // Has the file open, but not the lock.
+        // The file is open here, without the lock.
         let _onlooker = File::open(&path).unwrap();
         let Holder::Others(orphans) = Holder::of(&path, None).unwrap() else { panic!("an orphan holds it") };
         let heir_id = heir.pid().as_raw_pid() as u32;

@@ -41,9 +41,7 @@ pub struct LaunchPlan {
     /// Lock of a singleton: the program starts only once the launcher holds it.
     #[serde(default)]
     pub singleton: Option<PathBuf>,
-    /// Log file, absolute; opened for appending.
     pub log: PathBuf,
-    /// Socket for `sd_notify`, absolute.
     #[serde(default)]
     pub notify_socket: Option<PathBuf>,
 }
@@ -51,9 +49,7 @@ pub struct LaunchPlan {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Identity {
-    /// User id.
     pub user: u32,
-    /// Primary group id.
     pub group: u32,
     /// Supplementary group ids.
     #[serde(default)]
@@ -75,7 +71,6 @@ pub struct Limits {
     pub memory_bytes_max: Option<u64>,
 }
 
-/// Reason why a launcher has not called exec.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaunchFailure {
     pub incarnation: u64,
@@ -85,7 +80,6 @@ pub struct LaunchFailure {
     /// The machine lacks space, memory or descriptors.
     #[serde(default)]
     pub is_shortage: bool,
-    /// One line of text.
     pub reason: String,
 }
 

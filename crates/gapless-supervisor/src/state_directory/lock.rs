@@ -24,7 +24,6 @@ use std::time::Duration;
 const RECORD_BYTES: usize = 512;
 /// Attempts to take a lock that another process may only be checking.
 const TRIES: u32 = 20;
-/// Pause between attempts.
 const PAUSE: Duration = Duration::from_millis(1);
 
 /// Content of a lock file: the process that has taken the lock.
@@ -34,7 +33,6 @@ pub struct LockRecord {
     pub incarnation: u64,
     #[serde(flatten)]
     pub process: ProcessIdentity,
-    /// Time in milliseconds since 1970.
     pub unix_time_ms: u64,
 }
 
@@ -58,7 +56,6 @@ impl LockRecord {
         Ok(Self { incarnation, process: ProcessIdentity::of_this()?, unix_time_ms: unix_ms() })
     }
 
-    /// Replaces the record in the file.
     pub(super) fn write(&self, file: &File) -> Result<(), SupervisorError> {
         let written = Written { record: self.clone(), file: identity(file) };
         let mut bytes = serde_json::to_vec(&written).expect("a record has nothing that JSON has not");
@@ -141,7 +138,6 @@ impl HeldLock {
         Ok(None)
     }
 
-    /// Record of the previous holder.
     pub fn previous(&self) -> Option<LockRecord> {
         LockRecord::read(&self.file.lock)
     }

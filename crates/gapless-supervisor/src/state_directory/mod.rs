@@ -70,7 +70,6 @@ const SINGLETONS: &str = "singletons";
 const NOTIFY: &str = "notify";
 const MEMORY: &str = "memory";
 
-/// Roles with one process for each state directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RoleLock {
     Supervisor,
@@ -86,7 +85,6 @@ impl RoleLock {
     }
 }
 
-/// Sockets of the state directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Socket {
     /// The guardian listens for packets.
@@ -114,7 +112,6 @@ impl Socket {
 pub struct ConfigInForce {
     /// Path of the file, absolute.
     pub path: PathBuf,
-    /// Content of the file.
     pub text: String,
 }
 
@@ -124,7 +121,6 @@ impl std::fmt::Debug for ConfigInForce {
     }
 }
 
-/// State directory of a supervisor.
 #[derive(Clone, Debug)]
 pub struct StateDirectory {
     path: PathBuf,
@@ -169,9 +165,6 @@ impl StateDirectory {
     }
 
     /// Whether the directory at this path is, or was, a state directory.
-    ///
-    /// # Errors
-    /// I/O errors.
     pub fn is_one(path: &Path) -> std::io::Result<bool> {
         for name in OWN_FILES {
             match path.join(name).symlink_metadata() {
@@ -210,7 +203,6 @@ impl StateDirectory {
         Ok(Self::look_with_stat(path)?.0)
     }
 
-    /// Whether it belongs to this user.
     #[must_use]
     pub fn is_own(&self) -> bool {
         rustix::fs::fstat(&self.fd).is_ok_and(|stat| stat.st_uid == rustix::process::geteuid().as_raw())
@@ -231,19 +223,16 @@ impl StateDirectory {
         &self.path
     }
 
-    /// Log of guardian, supervisor and launchers.
     #[must_use]
     pub fn guardian_log(&self) -> PathBuf {
         self.path.join("guardian.log")
     }
 
-    /// Log of events, one per line.
     #[must_use]
     pub fn events(&self) -> PathBuf {
         self.path.join(EVENTS)
     }
 
-    /// Default log of an instance.
     #[must_use]
     pub fn log(&self, copy: &CopyName) -> PathBuf {
         self.path.join(LOGS).join(format!("{copy}.log"))
@@ -263,7 +252,6 @@ impl StateDirectory {
         SocketAddrUnix::new(format!("/proc/self/fd/{}/{name}", self.fd.as_raw_fd()))
     }
 
-    /// Descriptor of the directory, for `*at` calls.
     #[must_use]
     pub fn fd(&self) -> &OwnedFd {
         &self.fd
@@ -291,10 +279,6 @@ impl StateDirectory {
         lock.is_in(self.fd().as_fd(), role_lock.lock())
     }
 
-    /// Holder of the lock of a role.
-    ///
-    /// # Errors
-    /// See [`CopyDirectory::holder`].
     pub fn role_holder(&self, role_lock: RoleLock) -> Result<Holder, SupervisorError> {
         Holder::of(&self.path.join(role_lock.lock()), None)
     }
@@ -324,9 +308,6 @@ impl StateDirectory {
     }
 
     /// Path of a singleton's lock; creates its directory.
-    ///
-    /// # Errors
-    /// I/O errors.
     pub fn singleton_lock(&self, process: &str) -> Result<PathBuf, SupervisorError> {
         let folder = self.path.join(SINGLETONS);
         files::make_directory(&folder, Mode::RWXU, None)?;
@@ -335,17 +316,11 @@ impl StateDirectory {
 
     /// Creates the directory of the notification socket. Instances of other users receive it by itself, since they may
     /// not enter the state directory.
-    ///
-    /// # Errors
-    /// I/O errors.
     pub fn make_notify_folder(&self) -> Result<(), SupervisorError> {
         files::make_directory(&self.path.join(NOTIFY), Mode::from_raw_mode(0o711), None)
     }
 
     /// Removes the locks of all singletons; none may be running.
-    ///
-    /// # Errors
-    /// I/O errors.
     pub fn remove_singleton_locks(&self) -> Result<(), SupervisorError> {
         let folder = self.path.join(SINGLETONS);
         for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
@@ -362,18 +337,11 @@ impl StateDirectory {
         files::write_json(&self.path.join(CONFIG_IN_FORCE), in_force)
     }
 
-    /// Configuration in force.
-    ///
-    /// # Errors
-    /// It cannot be read.
     pub fn read_config_in_force(&self) -> Result<Option<ConfigInForce>, SupervisorError> {
         files::read_json(&self.path.join(CONFIG_IN_FORCE))
     }
 
     /// Removes the configuration in force: no process is wanted after that.
-    ///
-    /// # Errors
-    /// I/O errors.
     pub fn remove_config_in_force(&self) -> Result<(), SupervisorError> {
         files::remove(&self.path.join(CONFIG_IN_FORCE))
     }
@@ -387,17 +355,10 @@ impl StateDirectory {
     }
 
     /// Removes the state for the next supervisor.
-    ///
-    /// # Errors
-    /// I/O errors.
     pub fn remove_memory(&self) -> Result<(), SupervisorError> {
         files::remove(&self.path.join(MEMORY))
     }
 
-    /// Reads the state of the previous supervisor.
-    ///
-    /// # Errors
-    /// It cannot be read.
     pub fn read_memory<T: DeserializeOwned>(&self) -> Result<Option<T>, SupervisorError> {
         files::read_json(&self.path.join(MEMORY))
     }

@@ -59,7 +59,6 @@ impl ProcessIdentity {
         }))
     }
 
-    /// Whether its process id is valid in this PID namespace.
     #[must_use]
     pub fn is_of_this_namespace(&self) -> bool {
         [0, process_namespace()].contains(&self.namespace)
@@ -79,7 +78,6 @@ impl ProcessIdentity {
         Ok(found.map(|process_id| Self { process_id, namespace: process_namespace(), ..self.clone() }))
     }
 
-    /// Whether the process with this id started before this one.
     pub(super) fn is_younger_than(&self, process_id: u32) -> bool {
         let ticks = started_ticks(process_id).ok().flatten();
         self.boot == boot_id() && ticks.is_some_and(|ticks| ticks.saturating_add(ROUNDING_TICKS) < self.started_ticks)
@@ -122,7 +120,6 @@ impl ProcessIdentity {
     }
 }
 
-/// Whether the process is dead.
 pub fn is_dead(pidfd: impl AsFd) -> bool {
     let mut fds = [PollFd::new(&pidfd, PollFlags::IN)];
     // With a timeout of zero the call is not interrupted.

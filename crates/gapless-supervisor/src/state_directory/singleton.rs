@@ -19,17 +19,11 @@ pub struct SingletonLock {
 
 impl SingletonLock {
     /// Opens the file, and creates it if necessary. Children and exec'd programs inherit it.
-    ///
-    /// # Errors
-    /// I/O errors.
     pub fn open(path: &Path) -> Result<Self, SupervisorError> {
         Ok(Self { file: LockFile::open(path, Inherited::Yes)? })
     }
 
     /// Takes the lock if it is free. Returns whether it was taken.
-    ///
-    /// # Errors
-    /// I/O errors.
     pub fn try_take(&self) -> Result<bool, SupervisorError> {
         loop {
             match flock(&self.file.lock, FlockOperation::NonBlockingLockExclusive) {
@@ -73,10 +67,6 @@ impl SingletonLock {
         Ok(())
     }
 
-    /// Writes the record.
-    ///
-    /// # Errors
-    /// See [`HeldLock::record`](super::HeldLock::record).
     pub fn record(&self, record: &LockRecord) -> Result<(), SupervisorError> {
         self.file.write(record)
     }

@@ -149,7 +149,6 @@ fn live_instances_are_not_removed() {
 /// A user other than the current one.
 const OTHER: u32 = 65_534;
 
-/// Creates an instance of another user.
 fn of_another_user(directory: &StateDirectory) -> CopyDirectory {
     let copy = directory.copy(&"a.1".parse().unwrap());
     copy.prepare().unwrap();
@@ -176,7 +175,6 @@ fn record_of(process: u32) -> LockRecord {
     LockRecord { process, ..LockRecord::of_this(1).unwrap() }
 }
 
-/// Record of a dead process.
 fn record_of_the_dead() -> LockRecord {
     let process = sleeper(Stdio::null(), None);
     record_of(process.pid().as_raw_pid() as u32)
@@ -244,7 +242,7 @@ fn foreign_instances_are_found() {
     });
 }
 
-/// It started before the instance, so it is not a descendant.
+/// Such a process started before the instance, so it is not a descendant.
 #[test]
 fn older_processes_are_no_heirs() {
     let (_parent, directory) = directory();

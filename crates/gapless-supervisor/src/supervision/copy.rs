@@ -24,7 +24,6 @@ pub enum Progress {
         until_ns: u64,
     },
     Ready {
-        /// Monotonic, ns.
         since_ns: u64,
     },
     /// Asked to end, or killed.
@@ -35,7 +34,6 @@ pub enum Progress {
     },
     /// Starts again after a pause.
     BackingOff {
-        /// Monotonic, ns.
         until_ns: u64,
     },
     /// Failed too often; only an operator starts it again.
@@ -106,7 +104,6 @@ pub struct CopyMemory {
     pub failures: u32,
     /// Times of the restarts that count towards `restarts_max`.
     pub recent_ns: VecDeque<u64>,
-    /// Time of the last change of `progress`.
     pub changed_ns: u64,
     pub last_end: Option<End>,
     /// Reason for which the supervisor ends the running instance.
@@ -115,7 +112,6 @@ pub struct CopyMemory {
     pub last_reason: Option<String>,
 }
 
-/// One instance of a process.
 #[derive(Clone, Debug, Default)]
 pub struct CopyState {
     pub memory: CopyMemory,
@@ -133,7 +129,6 @@ impl CopyState {
         self.memory.progress
     }
 
-    /// Whether a process exists or may exist.
     #[must_use]
     pub const fn is_running(&self) -> bool {
         self.memory.progress.is_running()
@@ -184,7 +179,6 @@ impl CopyState {
         !waits
     }
 
-    /// Resets the failure counters, on an operator's command.
     pub(super) fn reset_failures(&mut self) {
         self.memory.failures = 0;
         self.memory.restarts = 0;
@@ -237,7 +231,6 @@ impl CopyState {
 
 /// Pause before the next attempt after a shortage of resources.
 const LACKING_PAUSE: Duration = Duration::from_secs(1);
-/// Reason for holding a task whose end was not observed.
 const UNSEEN_TASK: &str = "its end was not seen: whether it is done is not known";
 
 /// Pause before a restart: zero after the first failure, then `backoff_first`, doubled for each further failure.

@@ -113,21 +113,17 @@ pub struct Happening {
     pub what: What,
 }
 
-/// Kind of a [`Happening`].
+/// Kind of a [`Happening`]; most are the same as in [`Event`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum What {
     /// Requested from the guardian.
     Starting,
-    /// The launcher runs.
     Started {
         process_id: u32,
     },
-    /// Waits for the active instance of its singleton to end.
     Standby,
-    /// Became the active instance of its singleton.
     Active,
-    /// Dependents that need only this stage may start.
     Initialised,
     Ready,
     /// Status text of the instance itself, from `STATUS=` or its own form.
@@ -163,22 +159,12 @@ pub enum Command {
     Scale(Vec<(String, u32)>),
 }
 
-/// Reason for refusing a command.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CommandError {
     #[error("{name:?} is no process of the file; {known} are")]
-    Unknown {
-        name: String,
-        /// Configured processes.
-        known: String,
-    },
+    Unknown { name: String, known: String },
     #[error("{name} is no copy that is asked for; {process} has {copies} now, numbered from 1")]
-    NoCopy {
-        name: String,
-        process: String,
-        /// Current number of instances.
-        copies: u32,
-    },
+    NoCopy { name: String, process: String, copies: u32 },
     #[error("{copies} copies of {name} are not allowed; the file allows {min} to {max}")]
     Copies { name: String, copies: u32, min: u32, max: u32 },
 }

@@ -46,7 +46,6 @@ pub struct Supervision {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Memory {
-    /// Number of the last start of any instance.
     pub last_incarnation: u64,
     /// By process name.
     pub processes: BTreeMap<String, ProcessMemory>,
@@ -133,7 +132,6 @@ impl Supervision {
         self.settle(now_ns, actions);
     }
 
-    /// State to persist.
     #[must_use]
     pub fn memory(&self) -> Memory {
         let processes = self.processes.iter().map(|process| (process.config.name.clone(), process.remember()));

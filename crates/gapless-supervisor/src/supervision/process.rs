@@ -26,7 +26,6 @@ impl Default for ProcessMemory {
     }
 }
 
-/// One configured process with its instances.
 #[derive(Clone, Debug)]
 pub struct ProcessState {
     pub config: ProcessConfig,
@@ -99,13 +98,11 @@ impl ProcessState {
         self.memory.is_wanted = true;
     }
 
-    /// Selects one instance, or all of them.
     pub(super) fn meant(&mut self, number: Option<u32>) -> impl Iterator<Item = &mut CopyState> {
         let all = self.copies.iter_mut();
         all.filter(move |(other, _)| number.is_none_or(|number| number == **other)).map(|(_, copy)| copy)
     }
 
-    /// Whether an instance runs or may run.
     #[must_use]
     pub fn is_running(&self) -> bool {
         self.copies.values().any(CopyState::is_running)

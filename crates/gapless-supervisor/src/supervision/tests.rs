@@ -35,9 +35,7 @@ struct World {
     now_ns: u64,
     /// Running instances: incarnation, and the strongest request to end.
     running: BTreeMap<CopyName, (u64, Asked)>,
-    /// All starts so far.
     started: Vec<CopyName>,
-    /// All requests to stop so far.
     stopped: Vec<CopyName>,
     last_incarnation: u64,
 }

@@ -38,7 +38,6 @@ fn a_stopped_role_is_replaced(role_lock: RoleLock) {
     down(&place);
 }
 
-/// Process ids of the children of a process.
 fn children(pid: u32) -> BTreeSet<u32> {
     let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
     let of_task = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("children")).unwrap_or_default();

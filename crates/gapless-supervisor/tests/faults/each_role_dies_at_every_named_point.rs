@@ -92,7 +92,6 @@ fn has_died_at_its_point(place: &Place) -> bool {
     })
 }
 
-/// Makes each role pass its crash points.
 fn disturb(place: &Place, random: &mut Random, point: &str, killed: &mut BTreeMap<u32, Vec<Signal>>) {
     std::thread::sleep(Duration::from_millis(1 + random.below(30)));
     match random.below(4) {
@@ -121,7 +120,6 @@ fn running(place: &Place, copy: &str) -> Option<u32> {
     place.starts().values().any(|pid| *pid == record.process.process_id).then_some(record.process.process_id)
 }
 
-/// Kills the process of an instance, unless it is a launcher.
 fn kill_copy(place: &Place, copy: &str, killed: &mut BTreeMap<u32, Vec<Signal>>) -> Option<u32> {
     let Holder::Recorded { record, pidfd } = place.directory.copy(&name(copy)).holder().unwrap() else { return None };
     let pid = record.process.process_id;

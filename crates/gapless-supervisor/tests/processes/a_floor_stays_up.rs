@@ -339,7 +339,7 @@ fn random_kills_start_nothing_twice(random: &mut Random) {
                 if let gapless_supervisor::state_directory::Holder::Recorded { pidfd, .. } =
                     place.directory.copy(&name(copy)).holder().unwrap()
                 {
-                    // It may have died meanwhile.
+                    // Fails if it has died meanwhile.
                     let _ = rustix::process::pidfd_send_signal(&pidfd, Signal::KILL);
                 }
             }

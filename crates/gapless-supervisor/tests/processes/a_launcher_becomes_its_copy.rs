@@ -11,7 +11,6 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 
-/// An unprivileged user that exists on every machine.
 const NOBODY: u32 = 65534;
 
 pub fn module() -> Module {

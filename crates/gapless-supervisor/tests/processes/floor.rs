@@ -50,7 +50,6 @@ pub fn answered_status(place: &Place) -> Status {
     wait_for(place, "the supervisor answers", |_| true)
 }
 
-/// Time of waiting after which the current status is printed.
 const TOLD_AFTER: Duration = Duration::from_secs(20);
 
 #[track_caller]

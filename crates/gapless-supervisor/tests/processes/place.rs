@@ -25,7 +25,6 @@ pub struct Place {
     pub directory: StateDirectory,
 }
 
-/// Command line of this program for roles.
 pub fn roles() -> RoleCommand {
     RoleCommand::new(std::env::current_exe().unwrap(), [SUPERVISE])
 }
@@ -34,7 +33,6 @@ pub fn name(text: &str) -> CopyName {
     text.parse().unwrap()
 }
 
-/// State directory in a test directory.
 pub fn state_of(folder: &Path) -> PathBuf {
     folder.join("state")
 }
@@ -72,7 +70,6 @@ impl Place {
         command
     }
 
-    /// Writes a launch plan.
     pub fn write_plan(&self, copy: &CopyName, incarnation: u64, wish: &str) {
         let files = self.directory.copy(copy);
         files.prepare().unwrap();
@@ -123,7 +120,6 @@ impl Place {
         assert_eq!(lines(&self.folder().join(DOUBLES)), [] as [String; 0], "one instance ran twice at the same time");
     }
 
-    /// Waits until a start is recorded.
     #[track_caller]
     pub fn wait_for_start(&self, copy: &str, incarnation: u64) -> u32 {
         let key = (name(copy), incarnation);
@@ -179,7 +175,7 @@ impl Drop for Place {
                 };
                 held += pidfds.len();
                 for pidfd in &pidfds {
-                    // It may have died meanwhile.
+                    // Fails if it has died meanwhile.
                     let _ = pidfd_send_signal(pidfd, Signal::KILL);
                 }
             };
@@ -235,7 +231,6 @@ pub fn next_message(client: &mut Client, is_meant: impl Fn(&Told) -> bool) -> To
     })
 }
 
-/// End of an instance as reported by the guardian.
 #[track_caller]
 pub fn ended(client: &mut Client, copy: &str, number: u64) -> EndStatus {
     let name = name(copy);
@@ -260,7 +255,6 @@ pub fn lines(path: &Path) -> Vec<String> {
     std::fs::read_to_string(path).unwrap_or_default().lines().map(str::to_owned).collect()
 }
 
-/// Number of open descriptors of a process.
 pub fn descriptors(pid: u32) -> usize {
     std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count()
 }

@@ -207,7 +207,7 @@ impl StandIn {
                 Holder::Foreign { .. } | Holder::Hidden { .. } => {}
                 Holder::Others(orphans) => {
                     for orphan in &orphans {
-                        // It may have died meanwhile.
+                        // Fails if it has died meanwhile.
                         let _ = pidfd_send_signal(&orphan.pidfd, Signal::KILL);
                     }
                 }
@@ -246,7 +246,6 @@ impl StandIn {
         }
     }
 
-    /// Stops all instances and the guardian.
     fn down(&mut self, client: &mut Client) -> Result<(), Lost> {
         client.ask(&Ask::End)?;
         // Until the guardian has closed the connection. Ends in the meantime are unseen by the next one.
@@ -254,7 +253,7 @@ impl StandIn {
             for copy in self.running.keys() {
                 // A launcher may not hold the lock yet, so this is repeated.
                 if let Holder::Recorded { pidfd, .. } = self.directory.copy(copy).holder()? {
-                    // It may have died meanwhile.
+                    // Fails if it has died meanwhile.
                     let _ = pidfd_send_signal(&pidfd, Signal::TERM);
                 }
             }

@@ -18,13 +18,11 @@ pub fn module(kills: u64) -> Module {
         .with_choices("random_kills_start_nothing_twice", move |random| random_kills_start_nothing_twice(kills, random))
 }
 
-/// Starts everything.
 pub fn up(place: &Place) {
     std::fs::write(place.folder().join(WANTED), COPIES.join("\n")).unwrap();
     place.start_guardian();
 }
 
-/// Waits until all instances and both roles run.
 #[track_caller]
 pub fn wait_until_all_run(place: &Place, when: &str) {
     for copy in COPIES {

@@ -51,7 +51,6 @@ impl Routes {
         Ok(Self { domain: domain.to_owned(), orders, reports, bell, wishes: Wishes::new(), problem: None })
     }
 
-    /// Directory of the domain.
     pub fn domain(&self) -> &Path {
         &self.domain
     }

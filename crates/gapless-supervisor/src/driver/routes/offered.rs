@@ -4,18 +4,15 @@ use crate::process_facts::session;
 use gapless_rpc::domain::{KnownRoute, KnownRouteState};
 use std::collections::HashMap;
 
-/// Served routes of the domain.
 #[derive(Debug, Default)]
 pub struct Offered {
     all: Vec<Offer>,
 }
 
-/// One route of one process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Offer {
     pub route: String,
     pub process_id: u32,
-    /// Takes calls now.
     pub is_open: bool,
     /// Session leader: an instance leads a session, to which its children belong.
     leader: u32,

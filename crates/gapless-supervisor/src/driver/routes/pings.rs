@@ -5,7 +5,6 @@ use super::protocol::Answer;
 use crate::config::process::PingConfig;
 use std::time::{Duration, Instant};
 
-/// Liveness of one instance.
 #[derive(Debug)]
 pub struct Pings {
     config: PingConfig,
@@ -16,7 +15,6 @@ pub struct Pings {
     is_over: bool,
 }
 
-/// Ping in progress.
 #[derive(Clone, Copy, Debug)]
 struct Asking {
     until: Instant,
@@ -24,7 +22,6 @@ struct Asking {
     question: Option<u64>,
 }
 
-/// Next step of the caller.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Step {
     /// Wait until [`Pings::next`] or an event.

@@ -5,30 +5,29 @@ use crate::copy_name::CopyName;
 use crate::supervision::event::Event;
 use std::collections::BTreeMap;
 
-/// What to observe of one instance.
+/// Observations wanted of one instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wish {
     pub incarnation: u64,
     pub process_id: u32,
     /// Report readiness once it serves this route.
     pub ready: Option<String>,
-    /// Ping it.
     pub ping: Option<PingConfig>,
-    /// Drain it.
     pub is_to_drain: bool,
 }
 
 pub type Wishes = BTreeMap<CopyName, Wish>;
 
-/// Message to the watcher.
 #[derive(Debug)]
 pub enum Order {
     /// Replaces the set of watched instances.
     Watch(Wishes),
     /// The served routes may have changed.
     Changed,
-    /// A ping has ended.
-    Answered { question: u64, answer: Answer },
+    Answered {
+        question: u64,
+        answer: Answer,
+    },
     /// End the thread.
     End,
 }
@@ -44,7 +43,6 @@ pub enum Answer {
     NotAsked,
 }
 
-/// Message from the watcher.
 #[derive(Debug)]
 pub enum Report {
     Happened(Event),

@@ -45,7 +45,6 @@ pub struct Watcher {
     last_question: u64,
 }
 
-/// Open domain.
 struct Open {
     /// By route. Kept while instances are pinged, because instances stay connected to a caller.
     callers: BTreeMap<String, Caller<Vec<u8>, Vec<u8>>>,
@@ -236,7 +235,6 @@ impl Watcher {
         wake_fd::ring(&self.bell);
     }
 
-    /// Next deadline.
     fn next(&self) -> Option<Instant> {
         let again = self.domain.is_none().then_some(self.open_at);
         let pings = self.pings.values().filter_map(Pings::next);
