@@ -7,8 +7,8 @@
 //! | `route` | `#[route]` |
 //! | `serde_attributes` | attributes of serde that change the encoding |
 //!
-//! Each macro exists once for each crate that exports it, because the generated code contains paths and an application
-//! may depend on any of these crates. `Message` and `route` use `::gapless_rpc`, `CommandMessage` uses
+//! Each macro exists once for each crate that exports it: the generated code contains paths, and an application may
+//! depend on any of these crates. `Message` and `route` use `::gapless_rpc`, `CommandMessage` uses
 //! `::gapless_cqrs`. `FaceMessage`, `face_route` and `FaceCommandMessage`, which the face exports under the names of
 //! the others, use `::gapless::rpc` and `::gapless::cqrs`. For a renamed crate there is the option `crate = path`.
 

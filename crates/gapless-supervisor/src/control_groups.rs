@@ -1,5 +1,5 @@
 //! Control groups (version 2) for instances, where the machine allows them. All descendants of an instance stay in its
-//! group, even those that leave its session and close its lock, so they can be found and killed.
+//! group, even those that leave its session and close its lock. So they can be found and killed.
 //!
 //! Control groups are optional: without them descendants are found by the lock.
 

@@ -41,8 +41,8 @@ impl SupervisorConfig {
     /// Parses and checks `text`. `name` is the name of the file in messages, `path` its absolute path.
     ///
     /// # Errors
-    /// A [`ClientError::Config`] with file, line, key, the found and the allowed value for each unknown key, each value
-    /// of a wrong type or out of range, and each inconsistency. A single one if the text is not TOML.
+    /// A [`ClientError::Config`] for each unknown key, each value of a wrong type or out of range, and each
+    /// inconsistency. It has the file, line, key, the found and the allowed value. A single one if the text is not TOML.
     pub fn parse(text: &str, name: &str, path: &Path) -> Result<Self, ConfigErrors> {
         let document = Document::new(name, text);
         let mut refusals = Refusals::default();

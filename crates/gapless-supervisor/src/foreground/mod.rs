@@ -1,5 +1,5 @@
-//! Support for a command that stays in the foreground while a configuration is in force, as a service of systemd or as
-//! process 1 of a container. It supervises nothing; killing it stops nothing.
+//! Support for a command that stays in the foreground, as a service of systemd or as process 1 of a container. It stays
+//! while a configuration is in force. It supervises nothing; killing it stops nothing.
 //!
 //! | module | what lives there |
 //! |---|---|
