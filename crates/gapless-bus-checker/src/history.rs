@@ -13,6 +13,7 @@ const ACCEPTED: u8 = 0;
 /// Key of the type and identifier of an aggregate.
 pub type Aggregate = (u32, Vec<u8>);
 
+/// Transactions of a journal, in order.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     transactions: Vec<Transaction>,

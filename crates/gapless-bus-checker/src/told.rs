@@ -30,6 +30,7 @@ pub struct Told {
     commands: BTreeMap<u64, (Outcome, Option<u128>)>,
 }
 
+/// Results of a comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     pub accepted: usize,

@@ -13,6 +13,7 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+/// Control groups of a state directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ControlGroups {
     root: PathBuf,

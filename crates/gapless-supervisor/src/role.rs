@@ -19,6 +19,7 @@ pub const OWN_VARIABLES: [&str; 9] = [
     "JOURNAL_STREAM",
 ];
 
+/// Internal role of the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Intermediate process that starts a guardian as a daemon and exits: [`crate::guardian::start_detached`].
@@ -75,6 +76,7 @@ impl Role {
     }
 }
 
+/// End of a guardian or a supervisor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Shut down as requested: no process runs.

@@ -21,6 +21,7 @@ use gapless_agent::CpuMask;
 use process::ProcessConfig;
 use std::path::PathBuf;
 
+/// Configuration of a supervisor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SupervisorConfig {
     pub directory: PathBuf,

@@ -54,6 +54,7 @@ pub struct ProcessConfig {
     pub log_folder: PathBuf,
 }
 
+/// User of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UserConfig {
     pub name: String,
@@ -73,12 +74,14 @@ pub enum CpusConfig {
     Masks(Vec<CpuMask>),
 }
 
+/// Dependency on another process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dependency {
     pub process: String,
     pub stage: Stage,
 }
 
+/// Stage of a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
     /// Instances run and, if they report readiness themselves, have sent `INITIALISED=1`.
@@ -116,6 +119,7 @@ pub enum RestartPolicy {
     Never,
 }
 
+/// Restart policy of an instance.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RestartConfig {
     pub policy: RestartPolicy,

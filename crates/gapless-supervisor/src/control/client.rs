@@ -22,6 +22,7 @@ const PAUSE: Duration = Duration::from_millis(2);
 /// Advice for mismatched versions of command and supervisor.
 pub const WHAT_TO_DO: &str = "use the gapless that has started it, or see \"Upgrading\" in docs/guides/supervising.md";
 
+/// Connection of a command to a supervisor.
 #[derive(Debug)]
 pub struct ControlClient {
     directory: PathBuf,

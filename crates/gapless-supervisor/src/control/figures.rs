@@ -11,6 +11,7 @@ use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
+/// Status of a supervisor with statistics of its instances.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Figures {
     #[serde(flatten)]
@@ -21,6 +22,7 @@ pub struct Figures {
     pub missing: Option<String>,
 }
 
+/// Status and statistics of an instance.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CopyFigures {
     #[serde(flatten)]
@@ -51,6 +53,7 @@ pub struct RouteFigures {
     pub p99_ns: u64,
 }
 
+/// Reads statistics; keeps the previous look for rates.
 #[derive(Debug, Default)]
 pub struct FigureReader {
     before: BTreeMap<CopyName, Look>,

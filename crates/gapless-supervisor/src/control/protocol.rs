@@ -10,6 +10,7 @@ use std::path::PathBuf;
 /// Protocol version. Other versions are refused with an error that names both.
 pub const VERSION: u32 = 1;
 
+/// Request of a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case")]
 pub enum Request {
@@ -32,6 +33,7 @@ pub enum Request {
     Events,
 }
 
+/// Answer of a supervisor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
 pub enum Answer {
@@ -51,6 +53,7 @@ pub enum Answer {
     },
 }
 
+/// Status of a supervisor.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SupervisorStatus {
     pub file: Option<PathBuf>,
@@ -69,6 +72,7 @@ pub struct SupervisorStatus {
     pub problem: Option<String>,
 }
 
+/// Status of an instance.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CopyStatus {
     pub copy: CopyName,
@@ -96,6 +100,7 @@ pub struct CopyStatus {
     pub memory_bytes: Option<u64>,
 }
 
+/// State of an instance, for operators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CopyCondition {
@@ -155,6 +160,7 @@ impl fmt::Display for CopyCondition {
     }
 }
 
+/// Event as recorded in `events.log`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EventRecord {
     pub unix_ms: u64,
@@ -162,6 +168,7 @@ pub struct EventRecord {
     pub happening: Recorded,
 }
 
+/// Subject of an event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Recorded {
@@ -169,6 +176,7 @@ pub enum Recorded {
     Supervisor { event: SupervisorEvent },
 }
 
+/// Event of the supervisor itself.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SupervisorEvent {

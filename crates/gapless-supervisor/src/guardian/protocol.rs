@@ -10,6 +10,7 @@ pub const VERSION: u32 = 4;
 /// Limit of children in one packet; each has a name of up to 75 bytes and a few numbers.
 pub const CHILDREN_A_PACKET: usize = 200;
 
+/// Request of a supervisor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case")]
 pub enum Ask {
@@ -35,6 +36,7 @@ pub enum Ask {
     End,
 }
 
+/// Message of the guardian.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "told", rename_all = "snake_case")]
 pub enum Told {
@@ -83,6 +85,7 @@ pub enum Told {
     EndWanted,
 }
 
+/// Child of the guardian.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChildReport {
     pub copy: CopyName,

@@ -20,6 +20,7 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(if cfg!(test) { 100 } else
 /// Free blocks at which a full disk counts as having space again; more than one, to limit the number of events.
 const ROOM_BLOCKS: u64 = 16;
 
+/// Keeps logs below their limit until it is dropped.
 #[derive(Debug)]
 pub struct LogKeeper {
     shared: Arc<Shared>,

@@ -25,6 +25,7 @@ use std::time::Duration;
 const LOOKS: u32 = 10;
 const PAUSE: Duration = Duration::from_millis(2);
 
+/// Holder of a lock.
 #[derive(Debug)]
 pub enum Holder {
     /// No live process.

@@ -71,6 +71,7 @@ pub struct Limits {
     pub memory_bytes_max: Option<u64>,
 }
 
+/// Reason why a launcher has not called exec.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaunchFailure {
     pub incarnation: u64,

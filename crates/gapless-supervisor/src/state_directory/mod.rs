@@ -70,6 +70,7 @@ const SINGLETONS: &str = "singletons";
 const NOTIFY: &str = "notify";
 const MEMORY: &str = "memory";
 
+/// Roles with one process for each state directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RoleLock {
     Supervisor,
@@ -85,6 +86,7 @@ impl RoleLock {
     }
 }
 
+/// Sockets of the state directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Socket {
     /// The guardian listens for packets.
@@ -121,6 +123,7 @@ impl std::fmt::Debug for ConfigInForce {
     }
 }
 
+/// State directory of a supervisor.
 #[derive(Clone, Debug)]
 pub struct StateDirectory {
     path: PathBuf,

@@ -112,6 +112,7 @@ pub struct CopyMemory {
     pub last_reason: Option<String>,
 }
 
+/// One instance of a process.
 #[derive(Clone, Debug, Default)]
 pub struct CopyState {
     pub memory: CopyMemory,

@@ -159,6 +159,7 @@ pub enum Command {
     Scale(Vec<(String, u32)>),
 }
 
+/// Reason for refusing a command.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CommandError {
     #[error("{name:?} is no process of the file; {known} are")]

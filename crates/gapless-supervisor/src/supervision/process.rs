@@ -26,6 +26,7 @@ impl Default for ProcessMemory {
     }
 }
 
+/// One configured process with its instances.
 #[derive(Clone, Debug)]
 pub struct ProcessState {
     pub config: ProcessConfig,
