@@ -1,4 +1,4 @@
-//! [`Decision`]: what *decide* may know of its command, and where it puts its events.
+//! [`Decision`]: input of *decide* besides state and command, and the receiver of its events.
 
 use super::Entity;
 use crate::identity::Position;
@@ -8,42 +8,41 @@ use gapless_message::headers::Headers;
 use std::borrow::Cow;
 use std::cell::Cell;
 
-/// What a decision may know beside state and command. It is the same for all events of a transaction.
+/// Input of a decision besides state and command. It is the same for all events of a transaction.
 #[derive(Clone, Copy, Debug)]
 pub struct Circumstances<'a> {
-    /// The time that the stream has given the command, ns since the epoch.
+    /// Time that the stream gave the command, ns since the epoch.
     pub time_ns: u64,
-    /// The sequence number of the transaction.
+    /// Sequence of the transaction.
     pub sequence: u64,
-    /// Who sent it: the session, and the number of the command in it, which together are the command's identifier.
+    /// Session of the sender. Together with `number` it is the command's identity.
     pub session: u64,
-    /// The number of the command in its session.
+    /// Number of the command in its session.
     pub number: u64,
     /// Encoded headers.
     pub(crate) metadata: &'a [u8],
-    /// Random numbers so far, of the whole transaction.
+    /// Random numbers drawn so far in the whole transaction.
     pub(crate) drawn: &'a Cell<u64>,
 }
 
 impl<'a> Circumstances<'a> {
-    /// What the caller has sent along: metadata, which goes on with the events.
+    /// Headers of the command: the caller's metadata, which the events carry on.
     ///
     /// # Panics
-    /// Never: what is none does not get as far as here.
+    /// Never: undecodable headers are refused before the decision.
     #[must_use]
     pub fn headers(&self) -> Headers {
         Headers::decode(self.metadata).expect("they were looked at before")
     }
 
-    /// The first header of that name.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&'a [u8]> {
         Headers::find_encoded(self.metadata, name)
     }
 
-    /// The next random number of the transaction, any of the 2⁶⁴: made of the command's sequence and time, by an algorithm that stays
-    /// ([`gapless_engine::random`]). Handlers and all aggregates that decide in one transaction draw one after the other. Whoever knows
-    /// sequence and time can tell it: no secret is made of it.
+    /// The next random number of the transaction, any of the 2⁶⁴, derived from the command's sequence and time by a
+    /// stable algorithm ([`gapless_engine::random`]). Handlers and aggregates of one transaction draw from the same
+    /// series. Not for secrets: sequence and time are enough to compute it.
     #[must_use]
     pub fn random(&self) -> u64 {
         let drawn = self.drawn.get();
@@ -51,8 +50,6 @@ impl<'a> Circumstances<'a> {
         random::number(self.sequence, self.time_ns, drawn)
     }
 
-    /// The next random number of the transaction, below `limit`.
-    ///
     /// # Panics
     /// If `limit` is 0.
     #[must_use]
@@ -60,13 +57,14 @@ impl<'a> Circumstances<'a> {
         random::below(self.random(), limit)
     }
 
-    /// What the command belongs to: its header [`CORRELATION`](crate::origin::CORRELATION), or its own identity if it is the first of what follows.
+    /// Correlation of the command: its header [`CORRELATION`](crate::origin::CORRELATION), or its own identity if it is
+    /// the first of its chain.
     #[must_use]
     pub fn correlation(&self) -> Cow<'a, [u8]> {
         self.origin().correlation()
     }
 
-    /// What it was sent for, if that is an event or a command of the stream.
+    /// The event or command of the stream that caused this command, if any.
     #[must_use]
     pub fn cause(&self) -> Option<Cause> {
         self.origin().cause()
@@ -77,28 +75,28 @@ impl<'a> Circumstances<'a> {
     }
 }
 
-/// What *decide* may know of its command, and where it puts its events.
+/// Input and output of one call of *decide*.
 pub struct Decision<'a, Event> {
     circumstances: Circumstances<'a>,
-    /// Events that the transaction has before the first one from here.
+    /// Version of the aggregate before the first event of this decision.
     version: u64,
     events: &'a mut dyn Events<Event>,
 }
 
-/// Where events are put.
+/// Receiver of events.
 pub(super) trait Events<Event> {
     fn put(&mut self, event: Event);
 
-    /// Gives the last one that was put a tag.
+    /// Tags the last event.
     fn tag(&mut self, name: &str, value: &[u8]);
 }
 
-/// Tags of the event that was emitted last.
+/// Tags the event that was emitted last.
 pub struct Tags<'a, Event>(&'a mut dyn Events<Event>);
 
 impl<Event> Tags<'_, Event> {
-    /// Says what the event is about beside its aggregate, so that it is found by that: readers and decisions look events up by tags. Name
-    /// and value have at most 255 bytes each; what is longer is cut there.
+    /// Adds a tag, by which readers and decisions find the event besides by its aggregate. Name and value have at most
+    /// 255 bytes each; longer ones are cut.
     pub fn tag(self, name: &str, value: impl AsRef<[u8]>) -> Self {
         self.0.tag(name, value.as_ref());
         self
@@ -110,20 +108,20 @@ impl<'a, Event> Decision<'a, Event> {
         Self { circumstances, version, events }
     }
 
-    /// Decides that this happens.
+    /// Emits an event.
     #[inline]
     pub fn emit(&mut self, event: Event) -> Tags<'_, Event> {
         self.events.put(event);
         Tags(&mut *self.events)
     }
 
-    /// How many events the aggregate has had before this command; 0 of one that is being created.
+    /// Version of the aggregate before this command, in events; 0 for one that is being created.
     #[must_use]
     pub const fn version(&self) -> u64 {
         self.version
     }
 
-    /// The time that the stream has given the command, ns since the epoch. There is no other clock in a decision.
+    /// Time that the stream gave the command, ns since the epoch. A decision must use no other clock.
     #[must_use]
     pub const fn time_ns(&self) -> u64 {
         self.circumstances.time_ns
@@ -144,20 +142,19 @@ impl<'a, Event> Decision<'a, Event> {
         self.circumstances.random_below(limit)
     }
 
-    /// The position of the transaction's first event: a number that no other transaction of the stream has, good for identifiers of what the
-    /// decision creates.
+    /// Position of the transaction's first event. Unique in the stream, so it can serve as an identifier of an object
+    /// that the decision creates.
     #[must_use]
     pub const fn position(&self) -> Position {
         Position { sequence: self.circumstances.sequence, ordinal: 0 }
     }
 
-    /// What else it may know.
     #[must_use]
     pub const fn circumstances(&self) -> &Circumstances<'a> {
         &self.circumstances
     }
 
-    /// Lets a part of the aggregate decide; `wrap` makes an event of the aggregate of each of the part's.
+    /// Lets a part of the aggregate decide; `wrap` turns each event of the part into one of the aggregate.
     ///
     /// # Errors
     /// The entity's refusal.
@@ -172,7 +169,7 @@ impl<'a, Event> Decision<'a, Event> {
     }
 }
 
-/// Events of a part on their way into the whole.
+/// Wraps the events of a part into those of the whole.
 struct Wrapped<'a, Event, Wrap> {
     wrap: Wrap,
     events: &'a mut dyn Events<Event>,

@@ -1,5 +1,6 @@
-//! [`ErasedAggregate`]: an aggregate's type without its type, so that the writer is compiled once and not for each. What a decision emits lies
-//! here until the transaction ends: encoded, for the stream, and as it is, to be applied. What is more than a transaction holds is not kept.
+//! [`ErasedAggregate`]: an aggregate's type erased, so that the writer is compiled once. Events of a decision stay here
+//! until the transaction ends: encoded for the stream, and as values to be applied. Events beyond the limit of a
+//! transaction are not kept.
 
 use super::decision::{Circumstances, Decision, Events};
 use super::old_event::{self, OldEvent};
@@ -12,10 +13,9 @@ use gapless_message::{Message, MessageError};
 use std::any::Any;
 use std::ops::Range;
 
-/// The state of an aggregate of any type.
 pub(crate) type State = Box<dyn Any + Send>;
 
-/// What is written into the stream of a message's type.
+/// Identity of a message's type in the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct MessageType {
     pub name: &'static str,
@@ -35,15 +35,15 @@ impl MessageType {
 pub(crate) struct StateFiles {
     pub policy: SnapshotPolicy,
     pub version: u32,
-    /// A hash of their layout; 0 where that is not known.
+    /// Hash of the state's layout; 0 if unknown.
     pub layout: u32,
     pub encode: fn(&State, &mut Vec<u8>) -> Result<(), MessageError>,
-    /// From the bytes of this version of the state's type.
+    /// Decodes a state of the given version of its type.
     pub decode: fn(u32, &[u8]) -> Result<State, MessageError>,
 }
 
 impl StateFiles {
-    /// What says whether a file is one of these.
+    /// Identity by which a state file is checked.
     pub const fn of_aggregate<'a>(&self, aggregate: TypeKey, id: &'a [u8]) -> Of<'a> {
         Of { aggregate, id, state_version: self.version, state_layout: self.layout }
     }
@@ -64,52 +64,51 @@ impl StateFiles {
 pub(crate) enum NotDecided {
     NotFound,
     AlreadyExists,
-    /// The command's bytes are none, or of a version that is not known here.
+    /// The command does not decode, or its version is unknown here.
     NoCommand(MessageError),
-    /// By the aggregate: its refusal, of this type.
+    /// Refused by the aggregate: type and bytes of the refusal.
     Refused(MessageType, Vec<u8>),
-    /// What it gives cannot be kept, and why: it cannot be encoded, or is more than a transaction holds.
+    /// The events cannot be kept, for this reason: they do not encode, or exceed the limit of a transaction.
     Impossible(String),
 }
 
-/// Events of a transaction.
+/// Most events of a transaction.
 const EVENTS_MAX: usize = u16::MAX as usize;
 
-/// A command as it came.
+/// A command to decide on.
 pub(crate) enum Commanded<'a> {
-    /// From the stream: version and bytes.
+    /// Version and bytes of a command from the stream.
     Bytes(u32, &'a [u8]),
-    /// From a handler in the same process: an `Option` of the aggregate's command.
+    /// A handler's command in the same process: an `Option` of the aggregate's command.
     Value(&'a mut dyn Any),
 }
 
-/// See the head of the file.
+/// An aggregate's type, erased, with the events of the current transaction.
 pub(crate) trait ErasedAggregate: Send {
     fn name(&self) -> &'static str;
     fn key(&self) -> TypeKey;
     fn command(&self) -> MessageType;
-    /// With the version in which events are written now.
+    /// The event's type, with the version in which events are written now.
     fn event(&self) -> MessageType;
 
-    /// The stream's service acts as this version from now on.
+    /// Sets the version as which the stream's service acts from now on.
     fn become_version(&mut self, version: u32);
 
-    /// The same type once more, for another thread.
+    /// A fresh instance of the same type, for another thread.
     fn another(&self) -> Box<dyn ErasedAggregate>;
 
-    /// How its states are kept in files, if they are.
+    /// How states are kept in files; `None` if they are not.
     fn state_files(&self) -> Option<&StateFiles>;
 
-    /// One without events; `None` if the bytes are no identifier of its.
+    /// A state without events; `None` if the identifier does not decode.
     fn create(&self, id: &[u8]) -> Option<State>;
 
-    /// A copy of a state.
     fn copy(&self, state: &State) -> State;
 
-    /// A transaction begins in which events and tags have so many bytes at most.
+    /// Begins a transaction whose events and tags have at most `length_max` bytes.
     fn limit(&mut self, length_max: usize);
 
-    /// Decides on a command for a state that has had `version` events; which events that gives, by their places in here.
+    /// Decides on a command for a state at `version`. Returns the indexes of the emitted events.
     fn decide(
         &mut self,
         state: &State,
@@ -118,10 +117,11 @@ pub(crate) trait ErasedAggregate: Send {
         circumstances: Circumstances<'_>,
     ) -> Result<Range<usize>, NotDecided>;
 
-    /// Puts an event here that nobody has decided on by `decide`: an `Option` of the aggregate's event. Or says why it cannot be kept.
+    /// Adds an event that was emitted without `decide`, as an `Option` of the aggregate's event. An error says why it
+    /// cannot be kept.
     fn put(&mut self, event: &mut dyn Any) -> Result<Range<usize>, String>;
 
-    /// Gives the last event that was put here a tag.
+    /// Tags the last event.
     fn tag(&mut self, name: &str, value: &[u8]);
 
     /// Appends an event's bytes.
@@ -130,17 +130,17 @@ pub(crate) trait ErasedAggregate: Send {
     /// An event's tags: each as u8 length, name, u8 length, value.
     fn tags(&self, event: usize) -> &[u8];
 
-    /// Changes a state by events that lie here.
+    /// Applies events of this transaction to a state.
     fn apply(&self, state: &mut State, events: Range<usize>);
 
-    /// Changes a state by an event of the stream.
+    /// Applies a stored event to a state.
     fn fold(&self, state: &mut State, event: &OldEvent<'_>) -> Result<(), MessageError>;
 
-    /// The transaction has ended.
+    /// Ends the transaction.
     fn clear(&mut self);
 }
 
-/// An aggregate's type, and what its decisions have emitted in this transaction.
+/// An aggregate's type, and the events of the current transaction.
 pub(crate) struct TypedAggregate<A: Aggregate> {
     emitted: Emitted<A::Event>,
     state_files: Option<StateFiles>,
@@ -150,22 +150,22 @@ struct Emitted<Event> {
     events: Vec<Emission<Event>>,
     tags: Vec<u8>,
     payloads: Vec<u8>,
-    /// The version in which events are written.
+    /// Version in which events are written.
     version: u32,
-    /// Of all events together.
+    /// Limit of all events together, bytes.
     length_max: usize,
-    /// Why it is no transaction: from then on nothing is kept.
+    /// Why the transaction is impossible; set, no further event is kept.
     wrong: Option<String>,
 }
 
-/// So many events of a transaction are encoded where they will stand, without a copy; what follows is encoded as it comes, so that no decision keeps
-/// more than these and what a transaction holds.
+/// Number of events that are encoded without a copy, when the transaction is written. Later ones are encoded at once,
+/// so that a decision keeps at most these and the bytes of a transaction.
 const ENCODED_LATER: usize = 4;
 
 struct Emission<Event> {
     event: Event,
     tags: Range<usize>,
-    /// `None` where it is encoded later.
+    /// `None` for an event that is encoded later.
     payload: Option<Range<usize>>,
 }
 
@@ -182,7 +182,7 @@ impl<Event> Emitted<Event> {
         self.wrong.is_none()
     }
 
-    /// Forgets all behind so many events.
+    /// Drops the events after the first `events`.
     #[cold]
     fn truncate(&mut self, events: usize) {
         self.events.truncate(events);
@@ -190,7 +190,7 @@ impl<Event> Emitted<Event> {
         let payloads = self.events.last().and_then(|last| last.payload.as_ref()).map_or(0, |payload| payload.end);
         self.tags.truncate(tags);
         self.payloads.truncate(payloads);
-        // One event may have been larger than all else ever is.
+        // One event may have been far larger than the limit.
         self.payloads.shrink_to(self.length_max);
     }
 }
@@ -235,7 +235,7 @@ fn encode<Event: Message>(event: &Event, version: u32, out: &mut Vec<u8>) -> Res
     if version == Event::VERSION { event.encode(out) } else { event.encode_as(version, out) }
 }
 
-/// Appends a tag as it stands in the stream.
+/// Appends a tag in the format of the stream.
 pub(crate) fn write_tag(tags: &mut Vec<u8>, name: &str, value: &[u8]) {
     let (name, value) = cut_tag(name, value);
     for part in [name.as_bytes(), value] {

@@ -1,10 +1,10 @@
-//! [`Aggregate`]: what decides on its commands and changes by its events, and by nothing else.
+//! [`Aggregate`]: decides on its commands and changes only by its events.
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | `erased` | an aggregate's type without its type: from bytes to decisions, from events to bytes |
-//! | `old_event` | [`OldEvent`]: what an older program has written |
-//! | `decision` | [`Decision`]: what *decide* may know, and where it puts its events |
+//! | `erased` | an aggregate with its type erased: from bytes to decisions, from events to bytes |
+//! | `old_event` | [`OldEvent`]: an event in an older version |
+//! | `decision` | [`Decision`]: input of *decide* besides the command, and receiver of its events |
 
 mod decision;
 mod erased;
@@ -21,9 +21,10 @@ use crate::event_filter::EventFilter;
 use crate::identity::{AggregateId, ID_LENGTH_MAX, TypeKey};
 use gapless_message::{Message, MessageError};
 
-/// Something whose state is made of its events. A command is decided on by [`decide`](Self::decide), which changes nothing and says which
-/// events follow; [`apply`](Self::apply) changes the state by one of them. The same events give the same state, here, after a restart, and
-/// on every member of a cluster: neither function looks at clocks, random numbers or anything outside.
+/// An object whose state is built from its events. [`decide`](Self::decide) takes a command, changes nothing and emits
+/// events; [`apply`](Self::apply) changes the state by one of them. The same events must give the same state, here,
+/// after a restart and on every member of a cluster: neither function may use clocks, random numbers or anything
+/// outside.
 ///
 /// ```
 /// use gapless_cqrs::{Aggregate, Creation, Decision, Message};
@@ -76,102 +77,102 @@ use gapless_message::{Message, MessageError};
 /// }
 /// ```
 ///
-/// A command that is one transaction over several aggregates may look at what it has decided before, and then be refused: for that a state can
-/// be copied.
+/// `Clone` is needed because a transaction over several aggregates may be refused after some of them have applied their
+/// events.
 pub trait Aggregate: Clone + Send + 'static {
-    /// The name of the type in the stream: it stays when the Rust type is renamed.
+    /// Name of the type in the stream. Keep it when the Rust type is renamed.
     const NAME: &'static str;
-    /// What tells one from another.
+    /// Identifier of an aggregate of this type.
     type Id: AggregateId;
-    /// What it decides on; an enum, if there are several.
+    /// Commands; an enum, if there are several.
     type Command: Message;
-    /// What it decides, and is made of.
+    /// Events; an enum, if there are several.
     type Event: Message;
-    /// Why it refuses. The caller gets it as it is.
+    /// Refusals, passed on to the caller unchanged.
     type Refusal: Message;
 
-    /// One of which there is no event yet.
+    /// The state without events.
     fn new(id: &Self::Id) -> Self;
 
-    /// Whether the command is for one that exists. Without this function, all are.
+    /// Whether the command needs an existing aggregate. By default every command does.
     fn creation(_command: &Self::Command) -> Creation {
         Creation::MustExist
     }
 
-    /// Decides on a command: puts events into `decision`, none or as many as 65,535, or refuses, and then what it has put there is
+    /// Decides on a command: emits up to 65,535 events into `decision`, or refuses. The events of a refused command are
     /// dropped.
     ///
     /// # Errors
-    /// The aggregate's own refusal, which changes nothing.
+    /// The aggregate's refusal. The state does not change.
     fn decide(&self, command: Self::Command, decision: &mut Decision<'_, Self::Event>) -> Result<(), Self::Refusal>;
 
-    /// Changes the state by an event that has happened. There is no refusing it any more.
+    /// Changes the state by a committed event. It cannot be refused any more.
     fn apply(&mut self, event: &Self::Event);
 
-    /// What an event is today that was not written in today's type and version: today's event, or `None` if it means nothing any more. It still
-    /// counts in the aggregate's version. Without this function, what [`Message::decode_as`] makes of it: fields and variants that were added
-    /// need nothing else.
+    /// Converts an event of another type or version to today's event. `None` means that it has no meaning any more; it
+    /// still counts in the aggregate's version. By default uses [`Message::decode_as`], which copes with added fields
+    /// and variants.
     ///
     /// # Errors
-    /// It is nothing that this program knows: the aggregate is quarantined, and it alone.
+    /// The program does not know the event. Only this aggregate is quarantined.
     fn upcast(old: &OldEvent<'_>) -> Result<Option<Self::Event>, MessageError> {
         old.decode().map(Some)
     }
 
-    /// In which version of its type an event is written while the stream's service acts as `version`, one of
-    /// [`CommandModel::versions`](crate::CommandModel::versions); 1 to 65,535. Without this function, in the newest.
+    /// Version in which events are written while the stream's service acts as `version`, one of
+    /// [`CommandModel::versions`](crate::CommandModel::versions); 1 to 65,535. By default the newest.
     #[must_use]
     fn event_version(_version: u32) -> u32 {
         Self::Event::VERSION
     }
 
-    /// A command for the aggregate with that identifier, for a bus to send.
+    /// A command for the aggregate with that identifier, ready to be sent on a bus.
     fn command<'a>(id: &Self::Id, command: &'a Self::Command) -> Draft<'a, Self::Command, (), Self::Refusal> {
         Draft::new(const { TypeKey::of(Self::NAME) }, Some(id), command)
     }
 }
 
 impl EventFilter {
-    /// Those of an aggregate.
+    /// The events of one aggregate.
     #[must_use]
     pub fn aggregate<A: Aggregate>(id: &A::Id) -> Self {
         let mut bytes = [0; ID_LENGTH_MAX];
         match id.write(&mut bytes) {
             Ok(length) => Self::of_aggregate(TypeKey::of(A::NAME), &bytes[..length]),
-            // One that is too long has no events: no command for it can be sent.
+            // An identifier that is too long has no events: no command for it can be sent.
             Err(_) => Self::of_nothing(),
         }
     }
 }
 
-/// Which aggregates a command is for: one exists as soon as it has an event.
+/// Which aggregates a command is for. An aggregate exists once it has an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Creation {
-    /// One that exists; else the command ends as [`CommandError::NotFound`](crate::CommandError::NotFound).
+    /// An existing one; else the command ends as [`CommandError::NotFound`](crate::CommandError::NotFound).
     #[default]
     MustExist,
-    /// One that does not; else it ends as [`CommandError::AlreadyExists`](crate::CommandError::AlreadyExists).
+    /// A new one; else it ends as [`CommandError::AlreadyExists`](crate::CommandError::AlreadyExists).
     Creates,
     /// Either.
     CreatesIfMissing,
 }
 
-/// A part of an aggregate that decides for itself: an order's line, a game's player. It has no life of its own in the stream: its
-/// aggregate keeps it, wraps its events into its own by [`Decision::entity`], and hands them to [`apply`](Self::apply).
+/// A part of an aggregate that decides for itself: an order's line, a game's player. Its aggregate stores it, wraps its
+/// events by [`Decision::entity`], and passes them to [`apply`](Self::apply).
 pub trait Entity {
-    /// What it decides on.
+    /// Commands of the part.
     type Command;
-    /// What it decides.
+    /// Events of the part.
     type Event;
-    /// Why it refuses.
+    /// Refusals of the part.
     type Refusal;
 
-    /// As [`Aggregate::decide`].
+    /// Decides like [`Aggregate::decide`].
     ///
     /// # Errors
     /// The entity's own refusal.
     fn decide(&self, command: Self::Command, decision: &mut Decision<'_, Self::Event>) -> Result<(), Self::Refusal>;
 
-    /// As [`Aggregate::apply`].
+    /// Changes the state like [`Aggregate::apply`].
     fn apply(&mut self, event: &Self::Event);
 }

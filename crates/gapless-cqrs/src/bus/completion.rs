@@ -1,4 +1,4 @@
-//! [`Completion`]: where one command's outcome arrives, for whoever waits for it: a thread, a task, a function, or nobody.
+//! [`Completion`]: receives the outcome of one command, for a waiting thread, a task, a callback or no one.
 
 use crate::envelope::{Answer, Answered};
 use crate::error::BusError;
@@ -9,33 +9,33 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-/// What the writer has said, or why there is nothing.
+/// Answer of the writer, or the reason why there is no answer.
 pub(crate) type Outcome = Result<Arrived, BusError>;
 
-/// What the writer has said.
+/// Answer of the writer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Arrived {
-    /// Accepted, without a reply, as most are; small, because it goes through many hands.
+    /// Accepted without a reply, the usual case. Kept small, because it is copied often.
     Accepted {
-        /// Of its first event; where it has none, where that would stand.
+        /// Sequence of the first event; without events, the sequence that it would have.
         sequence: u64,
         version: u64,
         events: u32,
     },
     /// Any other answer.
     Answer(Box<Answer<Vec<u8>>>),
-    /// It has failed, and why.
+    /// The command failed, for this reason.
     Failed(String),
 }
 
 impl Arrived {
-    /// Of an answer's bytes.
+    /// Decodes an answer.
     #[inline]
     pub fn read(bytes: &[u8]) -> Outcome {
         Self::accepted(bytes).map_or_else(|| Self::read_other(bytes), Ok)
     }
 
-    /// Of an answer's bytes, if it is accepted without a reply.
+    /// Decodes an answer that accepts the command without a reply; `None` for any other.
     #[inline]
     pub fn accepted(bytes: &[u8]) -> Option<Self> {
         let answer = Answer::read(bytes).ok()?;
@@ -53,22 +53,22 @@ impl Arrived {
     }
 }
 
-/// A function that waits for an outcome.
 pub(crate) type Callback = Box<dyn FnOnce(Outcome) + Send>;
 
-/// What takes an outcome before the one that waits for it.
+/// Receives an outcome before the waiter does.
 pub(crate) trait Observer: Send + Sync {
-    /// An outcome has arrived: hands it on by [`Completion::settle`], or has the command sent again. No lock is held.
+    /// Called with an outcome, with no lock held. Passes it on by [`Completion::settle`], or has the command sent
+    /// again.
     fn arrived(&self, completion: &Arc<Completion>, outcome: Outcome);
 
-    /// The command's bytes and headers are these now; it is not sent yet.
+    /// Called when bytes and headers of a command have changed before it is sent.
     fn changed(&self, bytes: &[u8], headers: Headers);
 }
 
-/// See the head of the file.
+/// One command's outcome.
 ///
-/// Most outcomes are [`Arrived::Accepted`], and come before anybody asks: those go through `progress` and `accepted` alone. Whoever waits locks
-/// `state` and says so in `progress`; from then on everything goes through `state`.
+/// Most outcomes are [`Arrived::Accepted`] and arrive before anyone waits: those use `progress` and `accepted` alone. A
+/// waiter locks `state` and sets `progress` to [`IN_STATE`]; from then on everything uses `state`.
 #[derive(Default)]
 pub(crate) struct Completion {
     observer: Option<Box<dyn Observer>>,
@@ -76,23 +76,23 @@ pub(crate) struct Completion {
     progress: AtomicU8,
     accepted: PlainAnswer,
     state: Mutex<State>,
-    /// Whoever waits is to look for answers itself. Set and taken with `state` locked.
+    /// Tells the waiter to poll for answers itself. Set and cleared with `state` locked.
     is_nudged: AtomicBool,
     arrived: Condvar,
 }
 
-/// Nothing has arrived, and nobody has asked.
+/// No outcome and no waiter yet.
 const WAITING: u8 = 0;
-/// One thread writes `accepted`.
+/// A thread is writing `accepted`.
 const ARRIVING: u8 = 1;
-/// It is there.
+/// `accepted` is complete.
 const ACCEPTED: u8 = 2;
-/// That was taken.
+/// `accepted` was taken.
 const TAKEN: u8 = 3;
-/// `state` says how far it is.
+/// Progress is in `state`.
 const IN_STATE: u8 = 4;
 
-/// What [`Arrived::Accepted`] says.
+/// Fields of [`Arrived::Accepted`].
 #[derive(Default)]
 struct PlainAnswer {
     sequence: AtomicU64,
@@ -104,34 +104,33 @@ struct PlainAnswer {
 enum State {
     #[default]
     Waiting,
-    /// A thread sleeps until it is there.
+    /// A thread sleeps until the outcome arrives.
     Asleep,
     Woken(Waker),
     Called(Callback),
     Done(Outcome),
-    /// It was taken, or nobody wants it.
+    /// Taken, or the waiter has given up.
     Taken,
 }
 
 impl Completion {
-    /// One whose outcomes go to an observer first.
+    /// A completion whose outcomes go to an observer first.
     pub fn observed(observer: Box<dyn Observer>) -> Self {
         Self { observer: Some(observer), ..Self::default() }
     }
 
-    /// Who takes its outcomes first.
     pub fn observer(&self) -> Option<&dyn Observer> {
         self.observer.as_deref()
     }
 
-    /// An outcome has arrived. What is returned is to be called with it where no lock is held.
+    /// Delivers an outcome. The caller must call the returned callback with it, with no lock held.
     #[must_use]
     #[inline]
     pub fn arrive(self: &Arc<Self>, outcome: Outcome) -> Option<(Callback, Outcome)> {
         if self.observer.is_some() { Some((self.to_observer(), outcome)) } else { self.settle(outcome) }
     }
 
-    /// As [`Completion::arrive`], where no lock is held.
+    /// Like [`Completion::arrive`], for callers that hold no lock.
     pub fn arrive_now(self: &Arc<Self>, outcome: Outcome) {
         if let Some((callback, outcome)) = self.arrive(outcome) {
             callback(outcome);
@@ -148,7 +147,7 @@ impl Completion {
         })
     }
 
-    /// It is there for whoever waits for it. A function that does is returned, to be called where no lock is held.
+    /// Delivers the outcome to the waiter. A callback is returned, to be called with no lock held.
     #[must_use]
     #[inline]
     pub fn settle(&self, outcome: Outcome) -> Option<(Callback, Outcome)> {
@@ -158,14 +157,14 @@ impl Completion {
             self.accepted.sequence.store(sequence, Ordering::Relaxed);
             self.accepted.version.store(version, Ordering::Relaxed);
             self.accepted.events.store(events, Ordering::Relaxed);
-            // Release: pairs with the Acquire of who takes it.
+            // Release: pairs with the Acquire loads in `take` and `enter_state`.
             self.progress.store(ACCEPTED, Ordering::Release);
             return None;
         }
         self.settle_in_state(outcome)
     }
 
-    /// From [`WAITING`] to another progress; `false` if it was another one already.
+    /// Moves on from [`WAITING`]; `false` if the progress was another one.
     #[inline]
     fn go_on_to(&self, progress: u8) -> bool {
         self.progress.compare_exchange(WAITING, progress, Ordering::Relaxed, Ordering::Relaxed).is_ok()
@@ -174,7 +173,6 @@ impl Completion {
     fn settle_in_state(&self, outcome: Outcome) -> Option<(Callback, Outcome)> {
         let mut state = self.lock();
         if !self.enter_state() {
-            // Only the first one counts.
             return None;
         }
         match std::mem::replace(&mut *state, State::Taken) {
@@ -195,19 +193,19 @@ impl Completion {
         None
     }
 
-    /// With `state` locked: has it say how far this is from now on. `false`: it has arrived before.
+    /// Moves progress to [`IN_STATE`]. Call with `state` locked. `false`: an outcome arrived before.
     fn enter_state(&self) -> bool {
         loop {
             match self.progress.load(Ordering::Acquire) {
                 WAITING => _ = self.go_on_to(IN_STATE),
-                // Three stores, of a thread that may have lost its core.
+                // Another thread is between three stores, and may have lost its core.
                 ARRIVING => std::thread::yield_now(),
                 progress => return progress == IN_STATE,
             }
         }
     }
 
-    /// What has arrived, once.
+    /// Takes the outcome, once.
     #[inline]
     pub fn take(&self) -> Option<Outcome> {
         match self.progress.load(Ordering::Acquire) {
@@ -219,7 +217,7 @@ impl Completion {
 
     #[inline]
     fn take_accepted(&self) -> Option<Outcome> {
-        // It stays where it is: a second one who looked at the same time gets the same.
+        // The values stay: a second taker at the same time gets the same ones.
         self.progress.store(TAKEN, Ordering::Relaxed);
         Some(Ok(Arrived::Accepted {
             sequence: self.accepted.sequence.load(Ordering::Relaxed),
@@ -239,7 +237,7 @@ impl Completion {
         }
     }
 
-    /// As a future does.
+    /// Polls like a future.
     pub fn poll(&self, context: &mut Context<'_>) -> Poll<Outcome> {
         let mut state = self.lock();
         if !self.enter_state() {
@@ -259,7 +257,7 @@ impl Completion {
         }
     }
 
-    /// Has a function called when it arrives; returned with the outcome if it is there already.
+    /// Registers a callback. It is returned with the outcome if that has arrived already.
     #[must_use]
     pub fn call(&self, callback: Callback) -> Option<(Callback, Outcome)> {
         let mut state = self.lock();
@@ -276,12 +274,11 @@ impl Completion {
         }
     }
 
-    /// Sleeps until it is there, or it is nudged, or for so long.
+    /// Sleeps until the outcome arrives, a nudge, or the timeout.
     pub fn sleep_for(&self, most: Duration) {
         let mut state = self.lock();
         if self.enter_state() && !self.is_nudged.swap(false, Ordering::Relaxed) && matches!(*state, State::Waiting) {
             *state = State::Asleep;
-            // Whatever ends it, the caller looks again.
             let (mut state, _) = self.arrived.wait_timeout(state, most).unwrap_or_else(PoisonError::into_inner);
             if matches!(*state, State::Asleep) {
                 *state = State::Waiting;
@@ -290,7 +287,7 @@ impl Completion {
         }
     }
 
-    /// Wakes the thread that waits. `false` if it has what it waits for.
+    /// Wakes the waiting thread. `false` if it has its outcome.
     pub fn nudge(&self) -> bool {
         let state = self.lock();
         if !self.enter_state() || !matches!(*state, State::Waiting | State::Asleep) {
@@ -330,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn it_arrives_once_whoever_waits() {
+    fn outcome_arrives_once() {
         for answer in [answer, accepted] {
             arrives_once(answer);
         }
@@ -373,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_that_arrive_at_once_one_counts() {
+    fn first_of_two_outcomes_counts() {
         for round in 0..2_000 {
             let (completion, others) = (Arc::new(Completion::default()), [answer(), accepted()]);
             let threads = others.clone().map(|outcome| {
@@ -407,7 +404,7 @@ mod tests {
     }
 
     #[test]
-    fn a_thread_sleeps_until_it_is_there() {
+    fn sleeping_thread_is_woken() {
         for round in 0..2_000 {
             let completion = Arc::new(Completion::default());
             let other = Arc::clone(&completion);

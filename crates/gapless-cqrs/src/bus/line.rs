@@ -1,5 +1,5 @@
-//! [`Line`]: the connection to the writer. Any thread sends on it; whoever waits looks for answers, for all that wait; for tasks and functions
-//! a thread of the line does.
+//! [`Line`]: the connection to the writer. Any thread sends on it. One waiting thread polls for the answers of all; for
+//! tasks and callbacks the attendant thread of the line does.
 
 use super::completion::{Arrived, Callback, Completion, Outcome};
 use crate::error::BusError;
@@ -17,47 +17,48 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError, Wea
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-/// How a handle of the bus is set up.
+/// Options of a handle of the bus.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BusOptions {
-    /// Commands in flight at most, of all clones together; the next one waits. 1 to 65,536, rounded up: by handles to a multiple of 64, for each of
-    /// which the stream has a session, by a direct bus to a power of two. However many sessions, the commands that one thread sends for one aggregate
-    /// are decided in their order, over the loss of a leader, too.
+    /// Most commands in flight, of all clones together; further ones wait. From 1 to 65,536. Handles round up to a
+    /// multiple of 64, because the stream has one session for each 64; a direct bus rounds up to a power of two.
+    ///
+    /// The commands that one thread sends for one aggregate are decided in order, whatever the number of sessions and
+    /// across the loss of a leader.
     pub in_flight_max: usize,
 }
 
 impl Default for BusOptions {
-    /// 4,096 in flight.
     fn default() -> Self {
         Self { in_flight_max: 4096 }
     }
 }
 
-/// The stream keeps as many answers of a session.
+/// Number of answers that the stream keeps for a session.
 const SESSION_COMMANDS_MAX: u32 = 64;
-/// Answers that are taken at once.
+/// Most answers taken by one poll.
 const ANSWERS_MAX: usize = 256;
-/// The longest sleep of whoever looks for answers; it is woken before.
+/// Longest sleep of a thread that polls for answers; a wake-up ends it earlier.
 const SLEEP_MAX: Duration = Duration::from_millis(100);
-/// Between two looks whether the connection has been made again, of whoever does not make it.
+/// Pause of a thread that waits until another one has reconnected.
 const RECONNECTING_PAUSE: Duration = Duration::from_millis(5);
 
-/// See the head of the file.
+/// The connection of a handle and its clones to the writer.
 pub(crate) struct Line {
     inner: Mutex<Inner>,
-    /// Threads that want `inner` while its owner may sleep.
+    /// Number of threads that want `inner` while its owner may sleep.
     wanted: AtomicU32,
-    /// The owner of `inner` looks for a service, which may take seconds.
+    /// Set while the owner of `inner` looks for a service, which may take seconds.
     is_reconnecting: AtomicBool,
     waker: Arc<Mutex<ClientWaker>>,
-    /// Threads that wait for an outcome while another one looks for answers. When that one leaves, one of them does.
+    /// Threads that wait for an outcome while another one polls. When that one leaves, one of these takes over.
     waiters: Mutex<VecDeque<Arc<Completion>>>,
-    /// How many those are, about.
+    /// Approximate length of `waiters`.
     waiting: AtomicUsize,
-    /// The thread that looks for answers for tasks and functions.
+    /// Thread that polls for answers on behalf of tasks and callbacks.
     attendant: OnceLock<Thread>,
     is_attended: AtomicBool,
-    /// Commands that handlers have sent; the thread of the line sends them on.
+    /// Commands sent by handlers; the attendant passes them on.
     behind: Mutex<VecDeque<SentBehind>>,
     this: Weak<Self>,
 }
@@ -67,25 +68,25 @@ type SentBehind = (TypeKey, Vec<u8>, Arc<Completion>);
 struct Inner {
     client: Client,
     sessions: Vec<LineSession>,
-    /// The one that sends.
+    /// Index of the session that sends.
     current: usize,
     sessions_max: usize,
     bytes: Vec<u8>,
     is_gone: bool,
-    /// The connection is lost, and another one is to be made by a thread that may sleep.
+    /// The connection is lost, and a thread that may sleep has to reconnect.
     is_lost: bool,
     waits: WaitNotices,
-    /// The line's.
+    /// Shared with the line.
     waker: Arc<Mutex<ClientWaker>>,
 }
 
 struct LineSession {
     key: SessionKey,
-    /// By number, in the order in which they were sent.
+    /// Commands by number, in the order in which they were sent.
     in_flight: VecDeque<(u64, Arc<Completion>)>,
 }
 
-/// Functions to be called when no lock is held.
+/// Callbacks to be called once no lock is held.
 type Called = Vec<(Callback, Outcome)>;
 
 impl Line {
@@ -117,7 +118,7 @@ impl Line {
         }))
     }
 
-    /// Sends the command of that type that `write` writes, and waits for room if there is none.
+    /// Sends a command encoded by `write`. Blocks while there is no room.
     pub fn send(
         &self,
         command: TypeKey,
@@ -145,7 +146,7 @@ impl Line {
                 Ok(false) => {
                     let mut called = Called::new();
                     self.look(&mut inner, SLEEP_MAX, &mut called);
-                    // One that is still lost is left to those who want the lock.
+                    // A line that is still lost is left to the threads that want the lock.
                     if inner.is_lost || !called.is_empty() {
                         self.leave(inner, called);
                         inner = self.lock();
@@ -159,7 +160,7 @@ impl Line {
         }
     }
 
-    /// As [`Line::send`], if there is room; else it takes what has come, which may make some.
+    /// Like [`Line::send`], but never blocks: `false` without room. Takes arrived answers, which may make room.
     pub fn try_send(
         &self,
         command: TypeKey,
@@ -185,7 +186,7 @@ impl Line {
         })
     }
 
-    /// Whether a command has room. Takes what has come, and asks for another session if there is none.
+    /// Whether a command has room. Takes arrived answers, and opens another session if there is no room.
     pub fn has_room(&self) -> bool {
         let (Some(mut inner), mut called) = (self.lock_now(), Called::new()) else { return false };
         let has_room = inner.find_room().is_some() || {
@@ -196,7 +197,7 @@ impl Line {
         has_room
     }
 
-    /// Takes what has come, and sleeps for it, but not for longer.
+    /// Takes answers, sleeping for them until `until` at the latest.
     pub fn wait_for_room(&self, until: Instant) {
         let left = until.saturating_duration_since(Instant::now());
         let mut called = Called::new();
@@ -211,7 +212,7 @@ impl Line {
         std::thread::sleep(left.min(RECONNECTING_PAUSE));
     }
 
-    /// Takes what has come, if nobody else does.
+    /// Takes arrived answers, unless another thread does.
     pub fn take_arrived(&self) {
         if let Some(mut inner) = self.try_lock() {
             let mut called = Called::new();
@@ -220,7 +221,7 @@ impl Line {
         }
     }
 
-    /// The outcome; without one until then, that it did not come in time.
+    /// Waits for the outcome; a timeout error if there is none until then.
     pub fn wait(&self, completion: &Arc<Completion>, until: Option<Instant>) -> Outcome {
         loop {
             if let Some(outcome) = completion.take() {
@@ -241,7 +242,7 @@ impl Line {
                 let is_gone = inner.is_gone;
                 self.leave(inner, called);
                 if is_gone {
-                    // Only a command that is to be sent again is still without an outcome.
+                    // Only a command that is going to be retried is still without an outcome.
                     completion.sleep_for(left);
                 }
                 continue;
@@ -251,7 +252,7 @@ impl Line {
             self.waiting.fetch_add(1, Ordering::Relaxed);
             drop(waiters);
             fence(Ordering::SeqCst);
-            // Whoever had it may have left before it could see this one.
+            // The owner of the lock may have left before this waiter was visible to it.
             if let Some(inner) = self.try_lock() {
                 self.leave(inner, Called::new());
                 continue;
@@ -260,7 +261,7 @@ impl Line {
         }
     }
 
-    /// How many sessions of the stream are open for it.
+    /// Number of open sessions.
     pub fn sessions(&self) -> usize {
         let inner = self.lock();
         let count = inner.sessions.len();
@@ -268,7 +269,7 @@ impl Line {
         count
     }
 
-    /// Has the thread of the line look for answers until none is awaited.
+    /// Has the attendant poll for answers until no one awaits any.
     pub fn attend(&self) {
         if self.is_attended.swap(true, Ordering::SeqCst) {
             return;
@@ -281,7 +282,7 @@ impl Line {
         thread.unpark();
     }
 
-    /// Tries to go on where everything was given up, for a command that is sent again.
+    /// Reconnects a line that was given up, for a retry.
     #[cold]
     pub fn revive(&self) {
         loop {
@@ -294,11 +295,13 @@ impl Line {
         }
     }
 
-    /// Goes to who serves now: a member that leads. What has no answer is sent again there, and is recognised. That may take seconds, so
-    /// those who want the lock get it before, and those who never sleep do without it meanwhile. Whether it was tried.
+    /// Connects to the current leader and sends unanswered commands again; the writer recognises duplicates.
+    ///
+    /// It may take seconds. So threads that want the lock get it first, and callers that never sleep do without it
+    /// meanwhile. Returns whether it was tried.
     #[cold]
     fn reconnect(&self, inner: &mut Inner, called: &mut Called) -> bool {
-        // SeqCst: pairs with `lock_now`, where the one who wants it says so before it looks here.
+        // SeqCst: pairs with `lock_now`, which counts itself in `wanted` before it reads `is_reconnecting`.
         self.is_reconnecting.store(true, Ordering::SeqCst);
         let is_free = self.wanted.load(Ordering::SeqCst) == 0;
         if is_free {
@@ -308,16 +311,16 @@ impl Line {
         is_free
     }
 
-    /// Sends a command without waiting for room, which may be that of the thread that calls this.
+    /// Queues a command for the attendant: the calling thread may be the one that makes room.
     #[cold]
     pub fn send_soon(&self, command: TypeKey, bytes: Vec<u8>, completion: Arc<Completion>) {
         lock(&self.behind).push_back((command, bytes, completion));
-        // It may sleep for answers.
+        // The owner of `inner` may sleep for answers.
         lock(&self.waker).wake();
         self.attend();
     }
 
-    /// Sends what handlers have sent, in their order.
+    /// Sends the commands of handlers, in order.
     fn send_behind(&self) {
         loop {
             let next = lock(&self.behind).pop_front();
@@ -330,7 +333,7 @@ impl Line {
         }
     }
 
-    /// Takes what has come; sleeps for something if nothing has, and as long as nobody else wants to send.
+    /// Takes arrived answers. Without any, sleeps for some unless another thread wants the lock.
     fn look(&self, inner: &mut Inner, most: Duration, called: &mut Called) {
         if inner.is_lost {
             self.reconnect(inner, called);
@@ -343,7 +346,7 @@ impl Line {
         }
     }
 
-    /// Waits for the lock; its owner wakes up, should it sleep.
+    /// Waits for the lock, and wakes its owner should that sleep.
     fn lock(&self) -> MutexGuard<'_, Inner> {
         if let Some(inner) = self.try_lock() {
             return inner;
@@ -355,7 +358,7 @@ impl Line {
         inner
     }
 
-    /// As [`Line::lock`], for those who never sleep: `None` while its owner looks for a service.
+    /// Like [`Line::lock`], for callers that never sleep: `None` while its owner looks for a service.
     fn lock_now(&self) -> Option<MutexGuard<'_, Inner>> {
         self.try_lock().or_else(|| self.lock_unless_reconnecting())
     }
@@ -363,7 +366,7 @@ impl Line {
     #[cold]
     fn lock_unless_reconnecting(&self) -> Option<MutexGuard<'_, Inner>> {
         self.wanted.fetch_add(1, Ordering::SeqCst);
-        // SeqCst: pairs with `reconnect`, which lets go of the lock where it sees that somebody wants it.
+        // SeqCst: pairs with `reconnect`, which gives up the lock if another thread wants it.
         let inner = (!self.is_reconnecting.load(Ordering::SeqCst)).then(|| {
             lock(&self.waker).wake();
             self.inner.lock().unwrap_or_else(PoisonError::into_inner)
@@ -380,20 +383,20 @@ impl Line {
         }
     }
 
-    /// Has one of those that wait look for answers.
+    /// Has one of the waiters poll for answers.
     #[cold]
     fn nudge_next(&self) {
         let mut waiters = lock(&self.waiters);
         while let Some(next) = waiters.pop_front() {
             self.waiting.fetch_sub(1, Ordering::Relaxed);
-            // Others have their outcomes already.
+            // A waiter that is not nudged has its outcome already.
             if next.nudge() {
                 return;
             }
         }
     }
 
-    /// As [`Line::leave`], of one who does not sleep: where the connection is lost, the thread of the line makes another.
+    /// Like [`Line::leave`], for callers that never sleep: the attendant reconnects a lost connection.
     fn leave_at_once(&self, inner: MutexGuard<'_, Inner>, called: Called) {
         let is_lost = inner.is_lost;
         self.leave(inner, called);
@@ -402,11 +405,11 @@ impl Line {
         }
     }
 
-    /// Gives the lock back. One of those that wait looks for answers from now on.
+    /// Releases the lock. One of the waiters polls for answers from now on.
     fn leave(&self, inner: MutexGuard<'_, Inner>, called: Called) {
         drop(inner);
         called.into_iter().for_each(|(callback, outcome)| callback(outcome));
-        // Whoever waits has said so before it has tried to get the lock once more.
+        // SeqCst: pairs with the fence in `wait`. A waiter counts itself before it tries the lock once more.
         fence(Ordering::SeqCst);
         if self.waiting.load(Ordering::Relaxed) > 0 {
             self.nudge_next();
@@ -414,7 +417,7 @@ impl Line {
     }
 }
 
-/// Looks for answers as long as the line is there and some are awaited.
+/// Polls for answers while the line exists and some are awaited.
 fn attend(line: &Weak<Line>) {
     while let Some(line) = line.upgrade() {
         line.send_behind();
@@ -427,14 +430,14 @@ fn attend(line: &Weak<Line>) {
             continue;
         }
         line.is_attended.store(false, Ordering::SeqCst);
-        // Whoever came meanwhile took it for attended.
+        // A new waiter may have seen the line as attended meanwhile.
         let is_awaited = line.lock().is_awaited();
         if is_awaited || !lock(&line.behind).is_empty() {
             line.is_attended.store(true, Ordering::SeqCst);
             continue;
         }
         drop(line);
-        // Also wakes by itself, to see whether the line is gone.
+        // The timeout serves to notice the end of the line.
         std::thread::park_timeout(SLEEP_MAX);
     }
 }
@@ -444,7 +447,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Inner {
-    /// Sends it, if there is room. An error says why it can never be sent.
+    /// Sends a command if there is room. An error means that it can never be sent.
     fn try_send(&mut self, command: TypeKey, bytes: &[u8], completion: &Arc<Completion>) -> Result<bool, String> {
         if self.is_lost {
             return Ok(false);
@@ -469,7 +472,7 @@ impl Inner {
         }
     }
 
-    /// A session that takes another command now. Another one is opened where all are full and there may be more.
+    /// A session with room. Opens another one if all are full and the limit allows it.
     fn find_room(&mut self) -> Option<usize> {
         let count = self.sessions.len();
         let found = (self.current..count).chain(0..self.current.min(count)).find(|index| {
@@ -482,7 +485,7 @@ impl Inner {
         }
         let is_opening = self.sessions.iter().any(|session| self.client.next_session_seq(session.key).is_none());
         if count < self.sessions_max && !is_opening {
-            // What cannot be begun now is tried again by the next one.
+            // A session that cannot be begun now is tried again by the next call.
             if let Ok(key) = self.client.begin_session(random_token(), SESSION_COMMANDS_MAX) {
                 self.sessions.push(LineSession { key, in_flight: VecDeque::new() });
             }
@@ -490,14 +493,14 @@ impl Inner {
         None
     }
 
-    /// Takes what has come, and says how much it was.
+    /// Takes arrived answers, and returns their number.
     fn poll(&mut self, called: &mut Called) -> usize {
         if self.is_gone || self.is_lost {
             return 0;
         }
         let Self { client, sessions, .. } = self;
         let mut lost = false;
-        // Replies of one session come together.
+        // Replies of one session arrive together.
         let mut last = 0;
         let polled = client.poll(ANSWERS_MAX, |incoming| match incoming {
             Incoming::Reply { session, reply, first: true } => {
@@ -540,7 +543,7 @@ impl Inner {
         }
     }
 
-    /// Says in the log for whom commands wait, while nothing comes although something should.
+    /// Logs for which service commands wait, while expected answers do not come.
     #[cold]
     fn tell_wait(&mut self) {
         let in_flight: usize = self.sessions.iter().map(|session| session.in_flight.len()).sum();
@@ -590,17 +593,17 @@ impl Inner {
         Ok(())
     }
 
-    /// Whether the thread of the line has something to do.
+    /// Whether the attendant has work.
     fn is_awaited(&self) -> bool {
         self.is_lost || self.sessions.iter().any(|session| !session.in_flight.is_empty())
     }
 
     fn sleep(&mut self, most: Duration) {
-        // What is wrong is seen by the poll behind it.
+        // The next poll reports errors.
         let _ = self.client.wait(most);
     }
 
-    /// Nothing comes any more.
+    /// Ends every command: there will be no more answers.
     #[cold]
     fn end(&mut self, error: &ClientError, called: &mut Called) {
         tracing::warn!("the bus is gone: {error}");

@@ -1,13 +1,13 @@
-//! [`CommandBus`]: how commands are sent, and how their outcomes come back.
+//! [`CommandBus`]: sends commands and returns their outcomes.
 //!
 //! | module | what lives there |
 //! |---|---|
 //! | this | [`CommandBus`], [`Pending`] of an outcome |
-//! | `send_policy` | what a handle does around each command: interceptors, and sending again |
-//! | `timer` | what is done later |
-//! | `line` | the connection to the writer: sessions, what is in flight, who looks for answers |
-//! | `queue` | the way to a bus that its one owner polls |
-//! | `completion` | where one outcome arrives |
+//! | `send_policy` | interceptors and retries of a handle |
+//! | `timer` | delayed work |
+//! | `line` | the connection to the writer: sessions, commands in flight, polling for answers |
+//! | `queue` | commands for a bus that its owner polls |
+//! | `completion` | receives one outcome |
 
 mod completion;
 mod line;
@@ -39,7 +39,7 @@ pub(crate) use queue::{Queue, Queued};
 pub use send_policy::RetryPolicy;
 pub(crate) use send_policy::{Attempts, SendPolicy, ending_of};
 
-/// The longest wait for room with a limit.
+/// Upper bound of the limit in [`CommandBus::send_within`].
 const WITHIN_MAX: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// A handle of the bus. Clones are handles of the same bus, for any thread.
@@ -49,7 +49,7 @@ pub struct CommandBus {
     policy: Option<Arc<SendPolicy>>,
 }
 
-/// The way to the writer.
+/// How commands reach the writer.
 #[derive(Clone)]
 enum Way {
     Line(Arc<Line>),
@@ -62,16 +62,15 @@ impl std::fmt::Debug for CommandBus {
     }
 }
 
-/// What a command that was accepted has become.
+/// The outcome of an accepted command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Accepted<Reply = ()> {
-    /// Of its first event; where it has none, where that would stand.
+    /// Position of the first event; without events, the position that it would have.
     pub position: Position,
-    /// Its events.
+    /// Number of events.
     pub events: u32,
-    /// The aggregate's version behind it; 0 of a handler's command.
+    /// Version of the aggregate after the command; 0 for a handler's command.
     pub version: u64,
-    /// The handler's reply.
     pub reply: Reply,
 }
 
@@ -80,28 +79,28 @@ impl CommandBus {
         Ok(Self { way: Way::Line(Line::new(client, options)?), policy: None })
     }
 
-    /// To a bus that its owner polls.
+    /// A handle of a bus that its owner polls.
     pub(crate) const fn queued(queue: Arc<Queue>) -> Self {
         Self { way: Way::Queue(queue), policy: None }
     }
 
-    /// The same bus with an interceptor of all that this handle and its clones send, behind those that were added before.
+    /// The same bus with an interceptor of all commands that this handle and its clones send, after those added before.
     #[must_use]
     pub fn with_interceptor(mut self, interceptor: impl DispatchInterceptor) -> Self {
         Arc::make_mut(self.policy.get_or_insert_default()).add(Arc::new(interceptor));
         self
     }
 
-    /// The same bus, which sends again what this handle and its clones have sent, as the policy says. A command without an identifier gets one, so
-    /// that a repeat is the same command.
+    /// The same bus, which retries commands of this handle and its clones as the policy says. A command without an
+    /// identifier gets one, so that a retry is the same command.
     #[must_use]
     pub fn with_retry(mut self, retry: RetryPolicy) -> Self {
         Arc::make_mut(self.policy.get_or_insert_default()).set_retry(retry);
         self
     }
 
-    /// How many sessions of the stream are open for this handle and its clones: one for each 64 commands in flight, opened when they are needed.
-    /// None where the bus is polled by its owner.
+    /// Number of the stream's sessions that are open for this handle and its clones: one for each 64 commands in
+    /// flight, opened when needed. 0 for a bus that its owner polls.
     #[must_use]
     pub fn sessions(&self) -> usize {
         match &self.way {
@@ -110,15 +109,17 @@ impl CommandBus {
         }
     }
 
-    /// Sends a command if there is room for it now: for who has to do something before there is any, as one who turns a member by hand. `None`, and
-    /// nothing is sent, while the bus has as many commands in flight as it may, a session is being opened for more, or the connection is being made
-    /// again. In a handler it is as [`CommandBus::send`].
+    /// Sends a command if there is room for it now. Made for threads that must not sleep, such as one that polls a
+    /// member.
+    ///
+    /// `None`, and the command is not sent, while the limit of commands in flight is reached, a session is being opened
+    /// or the connection is being made again. In a handler it does as [`CommandBus::send`].
     pub fn try_send<Command: Message, Reply: Message, Refusal: Message>(
         &self,
         draft: &Draft<'_, Command, Reply, Refusal>,
     ) -> Option<Pending<Reply, Refusal>> {
         let completion = match (&self.policy, &self.way) {
-            // It waits for no room there anyway.
+            // A handler never waits for room.
             _ if handling::is_handling() => self.send_now(draft),
             (None, Way::Line(line)) => {
                 let completion = Arc::new(Completion::default());
@@ -135,8 +136,7 @@ impl CommandBus {
         Some(self.pending(draft, completion))
     }
 
-    /// As [`CommandBus::send`], which waits for room as long as there is none, but not for longer: `None`, and nothing is sent, where there is
-    /// none until then.
+    /// Like [`CommandBus::send`], but waits for room for `within` at most: then `None`, and the command is not sent.
     pub fn send_within<Command: Message, Reply: Message, Refusal: Message>(
         &self,
         draft: &Draft<'_, Command, Reply, Refusal>,
@@ -153,10 +153,11 @@ impl CommandBus {
         }
     }
 
-    /// Sends a command. Its outcome can be awaited, waited for, or left to a function; who does none of it has still sent it. Waits while the
-    /// bus has as many commands in flight as it may.
+    /// Sends a command. Waits while the limit of commands in flight is reached. The outcome can be awaited, waited for,
+    /// left to a callback, or ignored.
     ///
-    /// In a handler it does not wait: the command is sent when the handler's own is accepted, and else ends as [`BusError::NotSent`].
+    /// In a handler it does not wait: the command is sent once the handler's own is accepted, and else ends as
+    /// [`BusError::NotSent`].
     pub fn send<Command: Message, Reply: Message, Refusal: Message>(
         &self,
         draft: Draft<'_, Command, Reply, Refusal>,
@@ -202,7 +203,7 @@ impl CommandBus {
         }
     }
 
-    /// With interceptors and a policy of sending again.
+    /// Sends with interceptors and retries.
     fn send_by<Command: Message, Reply, Refusal>(
         &self,
         policy: &Arc<SendPolicy>,
@@ -239,7 +240,7 @@ impl CommandBus {
             self.way.send_queued_behind(queued);
         } else {
             send(&self.way, queued);
-            // Interceptors are told also of what nobody waits for.
+            // Interceptors get every outcome, also one that no caller awaits.
             self.way.attend();
         }
         completion
@@ -248,7 +249,7 @@ impl CommandBus {
     /// Sends a command, and waits for its outcome.
     ///
     /// # Errors
-    /// How it ended that was not accepted; [`BusError::CalledInHandler`] in a handler, and then it was not sent.
+    /// Any outcome but an accepted one. [`BusError::CalledInHandler`] in a handler, and then the command was not sent.
     pub fn call<Command: Message, Reply: Message, Refusal: Message>(
         &self,
         draft: Draft<'_, Command, Reply, Refusal>,
@@ -279,7 +280,7 @@ impl Way {
         }
     }
 
-    /// False where it makes no sense.
+    /// `false` where waiting makes no sense.
     fn wait_for_room(&self, until: Instant) -> bool {
         match self {
             Self::Line(line) => {
@@ -303,7 +304,7 @@ impl Way {
         }
     }
 
-    /// Also where the bus was given up, if there is one again.
+    /// Retries a command, also on a bus that was given up, if there is one again.
     fn send_again(&self, queued: Queued) {
         if let Self::Line(line) = self {
             line.revive();
@@ -311,7 +312,7 @@ impl Way {
         self.send_soon(queued);
     }
 
-    /// Waits for no room.
+    /// Queues a command without waiting for room.
     fn send_soon(&self, queued: Queued) {
         match self {
             Self::Line(line) => line.send_soon(queued.command, queued.bytes, queued.completion),
@@ -319,7 +320,7 @@ impl Way {
         }
     }
 
-    /// The command follows the one that this thread handles, if that counts.
+    /// Sends the command once the one that this thread handles is accepted.
     #[cold]
     fn send_behind<Command: Message, Reply, Refusal>(
         &self,
@@ -373,7 +374,6 @@ impl Way {
     }
 
     fn take_arrived(&self) {
-        // The owner of a queue takes it.
         if let Self::Line(line) = self {
             line.take_arrived();
         }
@@ -386,7 +386,6 @@ impl Way {
     }
 }
 
-/// A way that holds up no end.
 enum WeakWay {
     Line(Weak<Line>),
     Queue(Weak<Queue>),
@@ -401,7 +400,7 @@ impl WeakWay {
     }
 }
 
-/// The command says from now on what it was sent for.
+/// Adds cause and correlation to the headers of a command.
 fn caused_by(origin: &Origin<'_>, queued: &mut Queued) -> Result<(), String> {
     let envelope = Envelope::read(&queued.bytes).map_err(|error| error.to_string())?;
     let mut headers = Headers::decode(envelope.metadata).unwrap_or_default();
@@ -433,27 +432,28 @@ pub struct Pending<Reply, Refusal> {
 }
 
 impl<Reply: Message, Refusal: Message> Pending<Reply, Refusal> {
-    /// Waits for it.
+    /// Waits for the outcome.
     ///
     /// # Errors
-    /// How it ended that was not accepted; [`BusError::CalledInHandler`] in a handler, whose command it is behind.
+    /// Any outcome but an accepted one. [`BusError::CalledInHandler`] in a handler, because the awaited command is sent
+    /// after the handler's.
     pub fn wait(self) -> Result<Accepted<Reply>, CommandError<Refusal>> {
         read(self.way.wait(&self.completion, None), self.expected)
     }
 
-    /// Waits for it, but not for longer. The command goes on.
+    /// Waits for the outcome for `within` at most. The command goes on.
     ///
     /// # Errors
-    /// How it ended that was not accepted; [`BusError::TimedOut`].
+    /// Any outcome but an accepted one; [`BusError::TimedOut`].
     pub fn wait_within(self, within: Duration) -> Result<Accepted<Reply>, CommandError<Refusal>> {
         read(self.way.wait(&self.completion, Instant::now().checked_add(within)), self.expected)
     }
 
-    /// Its outcome, if there is one now; the thread that asks takes what has come, and never sleeps. For who does something else meanwhile, as one who
-    /// turns a member by hand.
+    /// Takes the outcome if there is one now. The calling thread polls for answers but never sleeps. Made for threads
+    /// with other work, such as one that polls a member.
     ///
     /// # Errors
-    /// Itself, while there is none.
+    /// `self`, while there is no outcome.
     pub fn try_wait(self) -> Result<Result<Accepted<Reply>, CommandError<Refusal>>, Self> {
         let found = self.completion.take().or_else(|| {
             self.way.take_arrived();
@@ -462,7 +462,7 @@ impl<Reply: Message, Refusal: Message> Pending<Reply, Refusal> {
         found.map(|outcome| read(outcome, self.expected)).ok_or(self)
     }
 
-    /// Has a function called with it, on a thread of the bus: it must not sleep, nor wait for another command.
+    /// Calls a function with the outcome, on a thread of the bus: it must not sleep, nor wait for another command.
     pub fn then(self, function: impl FnOnce(Result<Accepted<Reply>, CommandError<Refusal>>) + Send + 'static) {
         let expected = self.expected;
         let callback = Box::new(move |outcome| function(read(outcome, expected)));
@@ -486,7 +486,7 @@ impl<Reply: Message, Refusal: Message> Future for Pending<Reply, Refusal> {
     }
 }
 
-/// What the bytes of an answer say.
+/// Decodes an answer.
 pub(crate) fn read<Reply: Message, Refusal: Message>(
     outcome: Outcome,
     expected: u64,
@@ -494,7 +494,7 @@ pub(crate) fn read<Reply: Message, Refusal: Message>(
     let unreadable = |error: &dyn std::fmt::Display| CommandError::Bus(BusError::Unreadable(error.to_string()));
     let answer = match outcome? {
         Arrived::Accepted { sequence, version, events } => {
-            // What stands for no reply is made of no bytes.
+            // The unit reply is decoded from no bytes.
             let reply = Reply::decode(&[]).map_err(|error| unreadable(&error))?;
             return Ok(Accepted { position: Position { sequence, ordinal: 0 }, events, version, reply });
         }

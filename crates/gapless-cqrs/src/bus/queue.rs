@@ -1,4 +1,4 @@
-//! [`Queue`]: the way of commands to a bus that its one owner polls, from handlers and from other threads.
+//! [`Queue`]: passes commands of handlers and other threads to the one owner that polls a bus.
 
 use super::completion::{Completion, Outcome};
 use crate::error::BusError;
@@ -10,7 +10,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
-/// The longest sleep of who waits; it is woken before.
+/// Longest sleep of a waiter; a wake-up ends it earlier.
 const SLEEP_MAX: Duration = Duration::from_millis(100);
 
 /// A command that waits for the owner.
@@ -20,10 +20,10 @@ pub(crate) struct Queued {
     pub completion: Arc<Completion>,
 }
 
-/// See the head of the file.
+/// Bounded queue of commands for the owner of a bus.
 pub(crate) struct Queue {
     inner: Mutex<Inner>,
-    /// How many wait; written with `inner` locked.
+    /// Length of `commands`; written with `inner` locked.
     length: AtomicUsize,
     length_max: usize,
     room: Condvar,
@@ -44,7 +44,7 @@ impl Queue {
         Arc::new(Self { inner, length, length_max, room: Condvar::new(), owner })
     }
 
-    /// Leaves a command to the owner; waits while as many wait as may, but for who would wait for itself.
+    /// Queues a command. Waits while the queue is full, except on the polling thread, which would wait for itself.
     pub fn send(&self, queued: Queued, may_wait: bool) {
         let mut inner = self.lock();
         let this = std::thread::current().id();
@@ -61,7 +61,8 @@ impl Queue {
         self.owner.wake();
     }
 
-    /// Waits until there may be room, but not for longer; false for who would wait for itself.
+    /// Waits until there may be room, until `until` at most; `false` on the polling thread, which would wait for
+    /// itself.
     pub fn wait_for_room(&self, until: Instant) -> bool {
         let mut inner = self.lock();
         while !inner.is_gone && inner.commands.len() >= self.length_max {
@@ -72,17 +73,16 @@ impl Queue {
             inner = self.room.wait_timeout(inner, left).unwrap_or_else(PoisonError::into_inner).0;
         }
         drop(inner);
-        // It may have been woken in the place of another one, and another may take this room before it.
+        // This wake-up may have been meant for another waiter.
         self.room.notify_one();
         true
     }
 
-    /// Whether fewer wait than may.
     pub fn has_room(&self) -> bool {
         self.length() < self.length_max
     }
 
-    /// The outcome. A thread that would wait for itself is told so.
+    /// Waits for the outcome. Fails on the polling thread, which would wait for itself.
     pub fn wait(&self, completion: &Completion, until: Option<Instant>) -> Outcome {
         loop {
             if let Some(outcome) = completion.take() {
@@ -99,14 +99,13 @@ impl Queue {
         }
     }
 
-    /// How many commands wait; a command that this thread has left is counted.
+    /// Number of waiting commands, including those queued by this thread.
     #[inline]
     pub fn length(&self) -> usize {
-        // Relaxed: of what others leave meanwhile they wake the owner, who looks again.
+        // Relaxed: other threads wake the owner after queueing, and it reads again.
         self.length.load(Ordering::Relaxed)
     }
 
-    /// The next one.
     pub fn take(&self) -> Option<Queued> {
         let mut inner = self.lock();
         let queued = inner.commands.pop_front();
@@ -116,13 +115,13 @@ impl Queue {
         queued
     }
 
-    /// This thread polls from now on.
+    /// Declares the calling thread the poller.
     #[cold]
     pub fn polled_by(&self, thread: ThreadId) {
         self.lock().polled_by = Some(thread);
     }
 
-    /// Nobody polls any more. Returns what nobody has run.
+    /// Ends polling. Returns the commands that were not run.
     pub fn end(&self) -> VecDeque<Queued> {
         let mut inner = self.lock();
         inner.is_gone = true;

@@ -1,4 +1,4 @@
-//! [`SendPolicy`]: what a handle does around each command: interceptors, and sending again as a [`RetryPolicy`] says.
+//! [`SendPolicy`]: interceptors of a handle, and retries as a [`RetryPolicy`] says.
 
 use super::completion::{Arrived, Completion, Observer, Outcome};
 use super::timer::Timer;
@@ -16,29 +16,32 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Which commands are sent again, how often and when.
+/// Which commands are retried, how often and when.
 ///
-/// What has no decision, as a handler that has panicked or an outcome that was lost, is sent again under the same identifier: it has its effect
-/// once, however often it is sent. What was decided, as a refusal, is the same each time under one identifier; so it is sent again as another command,
-/// under a new identifier, where the bus has given it the first; where the caller has, it is not.
+/// A command without a decision (its handler panicked, or its outcome was lost) is retried under the same identifier:
+/// it has its effect once, however often it is sent. A decision, such as a refusal, is the same each time under one
+/// identifier. So the retry is another command under a new identifier if the bus chose the first one. If the caller
+/// chose it, there is no retry.
 ///
-/// A handle whose bus is gone stays so; a command that is sent again looks whether there is one again, and the handle goes on with that.
+/// A handle whose bus is gone stays so until a retry finds a bus again; then the handle goes on with it.
 #[derive(Clone, Copy, Debug)]
 pub struct RetryPolicy {
-    /// A command is sent so often at most, the first time counted.
+    /// Most attempts, the first one included.
     pub attempts_max: u32,
-    /// So long behind the first failure; each time twice as long.
+    /// Delay after the first failure; doubles with each further one.
     pub delay_first: Duration,
-    /// But not longer.
+    /// Upper bound of the delay.
     pub delay_max: Duration,
-    /// Up to so much of the delay is left out, at random: 0 to 100. With 0 those that have failed together come back together.
+    /// Largest random part by which the delay is shortened, 0 to 100. With 0, commands that failed together are retried
+    /// together.
     pub jitter_percent: u8,
-    /// Whether a command that has ended so is sent again.
+    /// Whether a command with this ending is retried.
     pub retries: fn(&Ending<'_>) -> bool,
 }
 
 impl Default for RetryPolicy {
-    /// Five times, behind 10 ms, 20 ms and so on up to 1 s, each shortened by half at most; what has no outcome: the bus has lost it, or it is gone.
+    /// Five attempts, with delays of 10 ms, 20 ms and so on up to 1 s, each shortened by half at most. Retries only
+    /// commands without an outcome: the bus has lost it, or is gone.
     fn default() -> Self {
         Self {
             attempts_max: 5,
@@ -53,7 +56,7 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// Whether what has ended so at the attempt with this number, from 1, is sent again, and in how long. `random` is any number.
+    /// Delay before the next attempt; `None` if there is none. `attempt` counts from 1; `random` is any number.
     fn delay(&self, ending: &Ending<'_>, attempt: u32, random: u64) -> Option<Duration> {
         if attempt >= self.attempts_max || !(self.retries)(ending) {
             return None;
@@ -65,29 +68,29 @@ impl RetryPolicy {
     }
 }
 
-/// How often a command was sent, and whether it is again.
+/// Attempts of one command.
 pub(crate) struct Attempts {
     policy: RetryPolicy,
-    /// So often it was sent.
+    /// Number of attempts so far.
     sent: u32,
-    /// The bus has given the identifier.
+    /// The identifier was chosen by the bus.
     is_identifier_own: bool,
     identifier: Option<u128>,
 }
 
 impl Attempts {
-    /// Of a command that has this identifier of its caller; one without is to get that of [`Attempts::identifier`].
+    /// For a command with the caller's identifier; without one, [`Attempts::identifier`] is a new one.
     pub fn new(policy: RetryPolicy, identifier: Option<u128>) -> Self {
         let is_identifier_own = identifier.is_none();
         Self { policy, sent: 1, is_identifier_own, identifier: identifier.or_else(|| Some(time_ordered_identifier())) }
     }
 
-    /// Under which it is sent.
+    /// Identifier of the current attempt.
     pub const fn identifier(&self) -> Option<u128> {
         self.identifier
     }
 
-    /// It has ended so: whether it is sent again, in how long, with the identifier that stands here then.
+    /// Delay before the next attempt; `None` if there is none. Changes the identifier after a decision.
     pub fn again(&mut self, ending: &Ending<'_>) -> Option<Duration> {
         let identifier = self.identifier.unwrap_or_default() as u64;
         let delay = self.policy.delay(ending, self.sent, split_mix::finish(identifier ^ u64::from(self.sent)))?;
@@ -102,7 +105,7 @@ impl Attempts {
     }
 }
 
-/// See the head of the file.
+/// Interceptors and retry policy of a handle.
 #[derive(Clone, Default)]
 pub(crate) struct SendPolicy {
     interceptors: Vec<Arc<dyn DispatchInterceptor>>,
@@ -110,7 +113,7 @@ pub(crate) struct SendPolicy {
     timer: Arc<Timer>,
 }
 
-/// Sends a command's bytes; `false` if there is no bus any more.
+/// Sends a command's bytes; `false` if the bus is gone.
 type SendAgain = Arc<dyn Fn(Vec<u8>, &Arc<Completion>) -> bool + Send + Sync>;
 
 impl SendPolicy {
@@ -126,7 +129,7 @@ impl SendPolicy {
         self.retry
     }
 
-    /// Asks the interceptors about a command, as they change it; what its sender is told if one refuses.
+    /// Runs the interceptors, which may change the command. An error is the outcome for the sender if one refuses.
     pub fn before<Command: Message, Reply, Refusal>(
         &self,
         draft: &Draft<'_, Command, Reply, Refusal>,
@@ -144,18 +147,18 @@ impl SendPolicy {
         (dispatched, asked.map_err(|reason| Ok(Arrived::Answer(Box::new(intercepted(reason))))))
     }
 
-    /// Tells them how it has ended.
+    /// Tells the interceptors the outcome.
     pub fn after(&self, dispatched: &Dispatched, outcome: &Outcome) {
         let ending = ending_of(outcome);
         for interceptor in self.interceptors.iter().rev() {
-            // The thread may be any that looks for answers.
+            // A panic must not end the thread, which may be any that polls for answers.
             if catch_unwind(AssertUnwindSafe(|| interceptor.after(dispatched, &ending))).is_err() {
                 tracing::error!("an interceptor panicked behind the command {}", dispatched.command_name);
             }
         }
     }
 
-    /// Where the outcomes of a command arrive. Its bytes are `bytes`; `send_again` sends them.
+    /// Completion of a command encoded as `bytes`; `send_again` retries it.
     pub fn completion(
         self: &Arc<Self>,
         dispatched: Dispatched,
@@ -179,7 +182,6 @@ fn intercepted(reason: String) -> Answer<Vec<u8>> {
     }
 }
 
-/// How a command has ended.
 pub(crate) fn ending_of(outcome: &Outcome) -> Ending<'_> {
     match outcome {
         Ok(Arrived::Accepted { sequence, version, events }) => {
@@ -192,7 +194,7 @@ pub(crate) fn ending_of(outcome: &Outcome) -> Ending<'_> {
     }
 }
 
-/// A command that was sent by a policy.
+/// Observer of a command sent with a policy.
 struct Observed {
     policy: Arc<SendPolicy>,
     sending: Mutex<Sending>,
@@ -247,7 +249,7 @@ impl Observer for Observed {
     }
 }
 
-/// The outcome is the last one.
+/// Delivers the last outcome.
 fn end(policy: &SendPolicy, dispatched: &Dispatched, completion: &Arc<Completion>, outcome: Outcome) {
     policy.after(dispatched, &outcome);
     if let Some((callback, outcome)) = completion.settle(outcome) {
@@ -260,7 +262,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_delay_doubles_up_to_its_limit_and_is_shortened_at_random() {
+    fn delay_doubles_with_jitter() {
         let policy = RetryPolicy {
             attempts_max: 40,
             delay_max: Duration::from_millis(100),
@@ -281,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_decided_is_another_command_and_never_one_of_the_caller_s() {
+    fn decided_retry_gets_new_identifier() {
         let policy = RetryPolicy { retries: |_| true, ..RetryPolicy::default() };
         let mut own = Attempts::new(policy, None);
         let first = own.identifier();

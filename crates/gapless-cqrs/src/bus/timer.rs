@@ -1,13 +1,12 @@
-//! [`Timer`]: does things later, on a thread that is there as long as there are any.
+//! [`Timer`]: runs delayed work on a thread that lives while there is any.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// What is done later.
 pub(super) type Work = Box<dyn FnOnce() + Send>;
 
-/// See the head of the file.
+/// Queue of delayed work.
 #[derive(Default)]
 pub(super) struct Timer {
     state: Mutex<State>,
@@ -16,14 +15,14 @@ pub(super) struct Timer {
 
 #[derive(Default)]
 struct State {
-    /// By their time, and in their order.
+    /// Work by due time, then in order of insertion.
     due: BTreeMap<(Instant, u64), Work>,
     next: u64,
     is_running: bool,
 }
 
 impl Timer {
-    /// Has it done in so long. Without a thread it is done now.
+    /// Runs `work` after the delay; at once if no thread can be started.
     pub fn after(self: &Arc<Self>, delay: Duration, work: Work) {
         let mut state = self.lock();
         let number = state.next;
@@ -74,7 +73,7 @@ mod tests {
     use std::sync::mpsc::channel;
 
     #[test]
-    fn each_is_done_in_its_time_also_after_a_pause() {
+    fn work_runs_at_its_time() {
         let timer = Arc::new(Timer::default());
         let (done, dones) = channel();
         for round in 0..3 {
