@@ -1,4 +1,4 @@
-//! [`Cache`]: the aggregates that are in memory.
+//! [`Cache`]: the aggregates in memory.
 //!
 //! ```text
 //!  not there ──no events──▶ made ──────────────┐
@@ -19,99 +19,98 @@ use rustc_hash::FxHashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
-/// Why an aggregate is not there.
+/// Why an aggregate has no state in memory.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Cold {
-    /// It is being made of its events, or others have waited for that and come first.
+    /// It is being loaded, or commands that have waited for that come first.
     Loading,
-    /// The bytes are no identifier of its type.
+    /// The identifier does not decode for its type.
     NoIdentifier,
-    /// It cannot be made of its events, and why.
+    /// It cannot be loaded, for this reason.
     Quarantined(String),
 }
 
-/// An aggregate that is to be made of its events.
+/// Request to load an aggregate from its events.
 #[derive(Debug)]
 pub(crate) struct Load {
     pub key: IndexKey,
-    /// Of its type.
+    /// Index of its type.
     pub index: usize,
     pub id: Box<[u8]>,
-    /// All events up to here count.
+    /// Sequence of the last event to fold.
     pub through: u64,
-    /// Answers to what was asked before the cache was cleared are of no use.
+    /// Round of the cache. Results of an earlier round are ignored.
     round: u64,
 }
 
-/// One that was made: its state, how many events it has had, and the sequence of the last; or why it cannot be.
+/// A loaded aggregate: its state, its version and the sequence of its last event; or why it cannot be loaded.
 pub(crate) struct Loaded {
     pub load: Load,
     pub content: Result<(State, u64, u64), NotLoaded>,
 }
 
-/// Why something cannot be made of its events.
+/// Reason of a failed load.
 #[derive(Clone, Debug)]
 pub(crate) struct NotLoaded {
     pub reason: String,
-    /// It is the disk: the next one who asks may have more luck.
+    /// The disk has failed: a later attempt may succeed.
     pub may_pass: bool,
 }
 
-/// A state that is to be kept in a file when its last event is released.
+/// A state that is to be written to a file once its last event is released.
 pub(crate) struct DueSnapshot {
-    /// Of its type.
+    /// Index of its type.
     pub index: usize,
     pub id: Box<[u8]>,
     pub state: State,
     pub version: u64,
     pub last_sequence: u64,
-    /// Of that frame.
+    /// Time of the frame at `last_sequence`.
     pub last_time_ns: u64,
 }
 
-/// An aggregate's place in the cache, until the next command.
+/// Index of an aggregate in the cache, valid until the next command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place(u32);
 
-/// Behind the last one of a chain.
+/// End of a chain of entries.
 const NONE: u32 = u32::MAX;
-/// States that wait to be kept in files, at most.
+/// Most states that wait to be written to files.
 const SNAPSHOTS_MAX: usize = 256;
-/// Aggregates that are looked at for one that may go.
+/// Entries examined for eviction by one call.
 const LOOKED_AT: usize = 64;
 
-/// The aggregates in memory.
+/// The aggregates in memory, by key, with clock eviction.
 pub(crate) struct Cache {
     entries: Vec<Entry>,
     free: Vec<u32>,
-    /// The first entry of each key.
+    /// First entry of each key.
     first: FxHashMap<IndexKey, u32>,
-    /// Which aggregates have events; without it, those that are not here have none.
+    /// Tells which aggregates have events. Without it, an aggregate that is not in memory has none.
     filters: Option<Filters>,
-    /// More than so many are let go.
+    /// Limit above which entries are evicted.
     aggregates_max: usize,
-    /// The next to be looked at for that.
+    /// Next entry to be examined for eviction.
     hand: usize,
-    /// Events up to here may be of aggregates that are not here.
+    /// Events up to this sequence may be of aggregates that are not in memory.
     cold_through: u64,
-    /// What is to be asked for.
+    /// Loads that were not requested yet.
     loads: Vec<Load>,
-    /// Found by the command that is decided, and not to be made by the disk's fault.
+    /// Entries that the current command found and that failed to load because of the disk.
     passing: Vec<Place>,
-    /// States that are to be kept in files.
     snapshots: Vec<DueSnapshot>,
-    /// The aggregate that was missed last.
+    /// The last aggregate that was found cold.
     missed: Option<Place>,
-    /// How many are asked for.
+    /// Number of loads in flight.
     loading: usize,
     lines: Lines,
-    /// Whose command is decided, and which.
+    /// Session and number of the command being decided.
     session: u64,
     number: u64,
     round: u64,
 }
 
-/// A short identifier, as most are, lies in the entry itself: it is compared for each command.
+/// Identifiers are compared for each command; short ones, the usual case, are stored in the entry itself.
 type EntryId = ShortBytes<22>;
 
 struct Entry {
@@ -119,26 +118,25 @@ struct Entry {
     aggregate: TypeKey,
     id: EntryId,
     content: Content,
-    /// Its events so far.
     version: u64,
-    /// The sequence of the last.
+    /// Sequence of the last event.
     last_sequence: u64,
-    /// It was used since it was looked at.
+    /// Used since the eviction hand passed last.
     is_used: bool,
-    /// The next one of the same key.
+    /// Next entry of the same key.
     next: u32,
 }
 
 enum Content {
     State(State),
     Quarantined(NotLoaded),
-    /// It is asked for; these wait for it.
+    /// Being loaded; these commands wait for it.
     Loading(Line),
     Vacant,
 }
 
 impl Cache {
-    /// An empty one, for so many aggregates; without `filters` nothing is ever let go.
+    /// An empty cache for that many aggregates. Without `filters` nothing is ever evicted.
     pub fn new(filters: Option<Filters>, aggregates_max: usize) -> Self {
         Self {
             entries: Vec::new(),
@@ -160,13 +158,13 @@ impl Cache {
         }
     }
 
-    /// The command of that session with that number is the next to be decided.
+    /// Begins a command.
     #[inline]
     pub fn begin(&mut self, session: u64, number: u64) {
         (self.session, self.number) = (session, number);
     }
 
-    /// It is decided.
+    /// Ends the command: it is decided.
     #[inline]
     pub fn end(&mut self) {
         if !self.lines.is_empty() {
@@ -177,14 +175,15 @@ impl Cache {
         }
     }
 
-    /// What could not be made of its events by the disk's fault is tried again for the next one who asks, if nobody else waits for it.
+    /// Evicts entries whose load failed because of the disk, so that the next command tries again. Keeps those that
+    /// commands wait for.
     #[cold]
     fn try_again(&mut self) {
         for Place(place) in std::mem::take(&mut self.passing) {
             let is_passing =
                 matches!(self.entries[place as usize].content, Content::Quarantined(NotLoaded { may_pass: true, .. }));
             if is_passing && !self.lines.has(place) {
-                // It is asked for where it may have events.
+                // Its events are loaded again, even where the filter does not have them yet.
                 let entry = &mut self.entries[place as usize];
                 self.cold_through = self.cold_through.max(entry.last_sequence);
                 self.remove(place);
@@ -192,19 +191,19 @@ impl Cache {
         }
     }
 
-    /// Sessions whose aggregates have been made and whose turn it is, since the last call.
+    /// Sessions whose turn has begun since the last call, their aggregates being loaded.
     #[inline]
     pub const fn ready(&mut self) -> &mut Vec<u64> {
         self.lines.ready()
     }
 
-    /// Whether sessions have waited, and may have to be passed over.
+    /// Whether any commands wait, so that [`Cache::expire_lines`] is needed.
     #[inline]
     pub fn has_lines(&self) -> bool {
         !self.lines.is_empty()
     }
 
-    /// Passes over sessions that do not come though it is their turn. `awaits_model` says which of them cannot, because of a decision model.
+    /// Ends the turns of sessions that do not come. `awaits_model`: whether a session waits for a decision model.
     #[cold]
     pub fn expire_lines(&mut self, now: Instant, awaits_model: impl Fn(u64) -> bool) {
         let loading = |place: u32| match self.entries.get(place as usize).map(|entry| &entry.content) {
@@ -214,19 +213,19 @@ impl Cache {
         self.lines.expire(now, loading, awaits_model);
     }
 
-    /// How many are being made of their events.
+    /// Number of loads in flight.
     #[inline]
     pub const fn loading(&self) -> usize {
         self.loading
     }
 
-    /// How many are in memory, or are being made.
+    /// Number of aggregates in memory or being loaded.
     #[inline]
     pub const fn len(&self) -> usize {
         self.entries.len() - self.free.len()
     }
 
-    /// The aggregate of that type and identifier; one without events is made.
+    /// Finds an aggregate; creates one that has no events.
     #[inline]
     pub fn find(&mut self, aggregates: &Aggregates, index: usize, id: &[u8]) -> Result<Place, Cold> {
         let aggregate = aggregates.all[index].key();
@@ -295,7 +294,7 @@ impl Cache {
         Place(place)
     }
 
-    /// The command waits for the aggregate that was missed last.
+    /// Has the command wait for the aggregate that was found cold last.
     #[cold]
     pub fn wait(&mut self) {
         if let Some(place) = self.missed.take() {
@@ -310,18 +309,19 @@ impl Cache {
         }
     }
 
-    /// A command of this aggregate is not decided now, because another one of its session waits: it keeps its place before those that come later.
+    /// Has a command keep its place in the aggregate's line although another one of its session waits.
     #[cold]
     pub fn stand_in_line(&mut self, aggregates: &Aggregates, index: usize, id: &[u8]) {
         match self.find(aggregates, index, id) {
             Ok(place) => self.wait_for(place),
             Err(Cold::Loading) => self.wait(),
-            // It will be told, unless the aggregate is let go before: then it waits, in the place that it has.
+            // The error is returned to the command once it is run. If the aggregate is evicted before, the command
+            // keeps its place.
             Err(Cold::NoIdentifier | Cold::Quarantined(_)) => {}
         }
     }
 
-    /// The command is not decided now, whatever it waits for: in each line that it joins later it stands where it would have from now on.
+    /// Notes the arrival of a command that is not decided now. Lines that it joins later place it by this arrival.
     #[cold]
     pub fn arrive(&mut self) {
         if mutant("forget_session_order") {
@@ -330,19 +330,19 @@ impl Cache {
         self.lines.arrive(self.session, self.number);
     }
 
-    /// A session does not come any more.
+    /// Removes a session.
     #[cold]
     pub fn gone(&mut self, session: u64) {
         self.lines.gone(session);
     }
 
-    /// What is to be asked for since the last call.
+    /// Loads that were added since the last call.
     #[inline]
     pub const fn loads(&mut self) -> &mut Vec<Load> {
         &mut self.loads
     }
 
-    /// Takes in an aggregate that was asked for.
+    /// Stores a loaded aggregate.
     #[cold]
     pub fn loaded(&mut self, Loaded { load, content }: Loaded, aggregates: &Aggregates) {
         if load.round != self.round {
@@ -368,8 +368,8 @@ impl Cache {
         }
     }
 
-    /// Lets aggregates go that were not used for long, if there are more than have room. Those with events behind `indexed`, which nobody would
-    /// find, stay. To be called between two commands.
+    /// Evicts aggregates that were not used lately, if there are too many. Those with events after `indexed` stay,
+    /// because the index would not find them. Call between two commands.
     #[inline]
     pub fn make_room(&mut self, indexed: u64) {
         if self.len() > self.aggregates_max {
@@ -396,12 +396,12 @@ impl Cache {
         }
     }
 
-    /// From now on aggregates may have events up to that sequence that are not here.
+    /// Notes that aggregates may have events up to `sequence` that are not in memory.
     pub fn lead_behind(&mut self, sequence: u64) {
         self.cold_through = self.cold_through.max(sequence);
     }
 
-    /// Lets go what is asked for, and what has got an event behind that sequence.
+    /// Drops all loads, and aggregates with events after `sequence`.
     #[cold]
     pub fn drop_behind(&mut self, sequence: u64) {
         self.round += 1;
@@ -418,14 +418,14 @@ impl Cache {
         }
     }
 
-    /// Lets go what has this key.
+    /// Drops the aggregates with this key.
     pub fn drop_key(&mut self, key: IndexKey) {
         while let Some(place) = self.first.get(&key).copied() {
             self.remove(place);
         }
     }
 
-    /// Lets everything go. It comes back, for who has time to drop it.
+    /// Drops everything. The content is returned, so that the caller can drop it on another thread.
     #[cold]
     pub fn clear(&mut self) -> impl Send + use<> {
         self.round += 1;
@@ -436,7 +436,7 @@ impl Cache {
         (std::mem::take(&mut self.entries), std::mem::take(&mut self.first), std::mem::take(&mut self.free))
     }
 
-    /// An aggregate's state, which is there.
+    /// State of an aggregate. Panics without a state.
     #[inline]
     pub fn state(&self, place: Place) -> &State {
         match &self.entries[place.0 as usize].content {
@@ -458,14 +458,13 @@ impl Cache {
         self.entries[place.0 as usize].version
     }
 
-    /// Its type and identifier.
     #[inline]
     pub fn name(&self, place: Place) -> (TypeKey, &[u8]) {
         let entry = &self.entries[place.0 as usize];
         (entry.aggregate, &entry.id)
     }
 
-    /// It has got events at that sequence, which are applied. How many it has had.
+    /// Adds events, already applied, at `sequence`. Returns the new version.
     #[inline]
     pub fn note(&mut self, place: Place, events: u64, sequence: u64) -> u64 {
         let entry = &mut self.entries[place.0 as usize];
@@ -474,7 +473,7 @@ impl Cache {
         entry.version
     }
 
-    /// Its state is to be kept in a file.
+    /// Queues a copy of the state to be written to a file.
     #[cold]
     pub fn snapshot(&mut self, Place(place): Place, index: usize, aggregates: &Aggregates, time_ns: u64) {
         let entry = &self.entries[place as usize];
@@ -487,13 +486,13 @@ impl Cache {
         }
     }
 
-    /// What is to be kept in files since the last call.
+    /// States that are to be written to files since the last call.
     #[inline]
     pub const fn snapshots(&mut self) -> &mut Vec<DueSnapshot> {
         &mut self.snapshots
     }
 
-    /// Its state is none any more: it is made anew before it is used again.
+    /// Discards an aggregate's state, which a panic has left undefined. It is loaded again before its next use.
     #[cold]
     pub fn spoil(&mut self, place: Place, aggregates: &Aggregates) {
         let entry = &mut self.entries[place.0 as usize];
@@ -506,7 +505,7 @@ impl Cache {
         }
     }
 
-    /// Removes one that has no events.
+    /// Removes an aggregate without events.
     #[cold]
     pub fn drop_if_empty(&mut self, place: Place) {
         let entry = &self.entries[place.0 as usize];

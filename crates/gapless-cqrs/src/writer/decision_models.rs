@@ -1,4 +1,5 @@
-//! [`DecisionModels`]: the states of decision models that are in memory, each of all events of its filter up to the writer's tail.
+//! [`DecisionModels`]: states of decision models in memory, each folded from all events of its filter up to the
+//! writer's tail.
 //!
 //! ```text
 //!  not there ──no events──▶ made ────────────────────────────┐
@@ -6,7 +7,7 @@
 //!      └──may have events──▶ Loading, with what is decided ──▶ State, changed by each event that is decided; or Quarantined
 //!                            meanwhile
 //! ```
-//! All of it can be let go at any time: what is loaded is loaded up to the tail.
+//! Any state can be evicted at any time: a load goes up to the tail.
 
 use super::cache::{Cold, NotLoaded};
 use super::unindexed::Unindexed;
@@ -21,64 +22,64 @@ use rustc_hash::FxHashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// The types of decision models.
+/// Types of decision models.
 pub(crate) type Types = [Arc<dyn ErasedDecisionModel>];
 
-/// A state that is to be made of its events.
+/// Request to load a state from its events.
 pub(crate) struct ModelLoad {
-    /// Of its type.
+    /// Index of its type.
     pub model: usize,
     pub id: Box<[u8]>,
-    /// Events from here on count.
+    /// Position of the first event to fold.
     pub from: Position,
-    /// All events up to here count, and none behind.
+    /// Sequence of the last event to fold.
     pub through: u64,
-    /// Another one is asked for where this is not the entry's.
+    /// Ticket of the entry. A result with another ticket is outdated.
     ticket: u64,
 }
 
-/// One that was made, or why it cannot be.
+/// A loaded state, or why it cannot be loaded.
 pub(crate) struct LoadedModel {
     pub load: ModelLoad,
     pub content: Result<State, NotLoaded>,
 }
 
-/// What is decided while others are loaded, bytes; where there is more, they are asked for anew.
+/// Most bytes of transactions kept for states that are being loaded. Beyond, the loads start again.
 const BEHIND_MAX: usize = 16 << 20;
-/// States that are looked at for one that may go.
+/// Entries examined for eviction by one call.
 const LOOKED_AT: usize = 64;
 
-/// See the head of the file.
+/// The states of decision models in memory.
 pub(crate) struct DecisionModels {
     entries: Vec<Entry>,
     free: Vec<usize>,
-    /// By type and identifier.
+    /// Entries by type and identifier.
     by_id: FxHashMap<usize, FxHashMap<Box<[u8]>, usize>>,
-    /// Whom an event with this key may change.
+    /// Entries that an event with this key may change.
     interested: FxHashMap<IndexKey, Vec<usize>>,
-    /// What the index has.
+    /// Keys in the index.
     filters: Option<Filters>,
-    /// What it does not have yet.
+    /// Keys that the index may not have yet.
     unindexed: Unindexed,
-    /// More than so many are let go.
+    /// Limit above which entries are evicted.
     states_max: usize,
-    /// The next to be looked at for that.
+    /// Next entry to be examined for eviction.
     hand: usize,
     loads: Vec<ModelLoad>,
     loading: usize,
     next_ticket: u64,
-    /// Transactions that change what is being loaded, and how long they are together.
+    /// Transactions that change states being loaded, with their sequences, and their length together.
     behind: Vec<(u64, Box<[u8]>)>,
     behind_length: usize,
-    /// The state that was missed last.
+    /// The last state that was found cold.
     missed: Option<usize>,
-    /// Sessions whose states have been made.
+    /// Sessions whose states have been loaded.
     ready: Vec<u64>,
-    /// What the handler has read that runs now, with its own events.
+    /// States read by the running handler, with its own events applied.
     shown: Vec<Shown>,
-    /// What the command has looked for that is decided now.
+    /// States looked up by the current command.
     looked: Vec<usize>,
-    /// What sessions have looked for whose commands wait: it stays until these are decided, however much they need.
+    /// States looked up by waiting commands, by session. They stay until the commands are decided, whatever the limit.
     held: FxHashMap<u64, Vec<usize>>,
 }
 
@@ -87,18 +88,18 @@ struct Entry {
     id: Box<[u8]>,
     filter: EventFilter,
     keys: Vec<IndexKey>,
-    /// Events before it do not count.
+    /// Position of the first event that counts.
     from: Position,
     content: Content,
     is_used: bool,
-    /// By so many sessions that wait.
+    /// Number of waiting sessions that hold it.
     holds: u32,
 }
 
 enum Content {
     State(State),
     Quarantined(NotLoaded),
-    /// These sessions wait for it.
+    /// Being loaded; these sessions wait for it.
     Loading {
         ticket: u64,
         sessions: Vec<u64>,
@@ -106,16 +107,17 @@ enum Content {
     Vacant,
 }
 
-/// A state that the handler has read, behind so many of its own events.
+/// A state that the handler has read, with that many of its own events applied.
 struct Shown {
     entry: usize,
     events: usize,
-    /// From before the first of these.
+    /// Copy from before the first of these events.
     before: Option<State>,
 }
 
 impl DecisionModels {
-    /// None; at most `states_max`, but for those that commands need that wait. Without `filters` nothing is ever let go.
+    /// No states yet. At most `states_max`, besides those that waiting commands hold. Without `filters` nothing is ever
+    /// evicted.
     pub fn new(filters: Option<Filters>, states_max: usize) -> Self {
         Self {
             entries: Vec::new(),
@@ -139,30 +141,30 @@ impl DecisionModels {
         }
     }
 
-    /// Events before that sequence are deleted, or may be at any time; 0 if none are.
+    /// Events before this sequence are deleted, or may be at any time; 0 if none are.
     pub fn deleted_before(&self) -> u64 {
         self.filters.as_ref().map_or(0, Filters::deleted_before)
     }
 
-    /// Whether events have to be told.
+    /// Whether decided events have to be reported by [`DecisionModels::decided`].
     #[inline]
     pub const fn is_active(&self) -> bool {
         self.unindexed.is_active()
     }
 
-    /// All events behind that sequence will be told. What is there is let go.
+    /// Drops all states. All events after `sequence` will be reported.
     pub fn begin_behind(&mut self, sequence: u64) {
         self.clear();
         self.unindexed.begin_behind(sequence);
     }
 
-    /// Lets everything go.
+    /// Drops all states.
     pub fn clear(&mut self) {
         let (filters, states_max, next_ticket) = (self.filters.take(), self.states_max, self.next_ticket);
         *self = Self { states_max, next_ticket, ..Self::new(filters, states_max) };
     }
 
-    /// The state of that type and identifier, of all events from `from` up to `tail`.
+    /// Finds a state, folded from all events from `from` up to `tail`.
     pub fn find(
         &mut self,
         types: &Types,
@@ -183,7 +185,7 @@ impl DecisionModels {
                     Content::Quarantined(NotLoaded { reason, may_pass }) => {
                         let (cold, may_pass) = (Cold::Quarantined(reason.clone()), *may_pass);
                         if may_pass {
-                            // The next one who asks may have more luck.
+                            // The next command tries again.
                             self.remove(entry);
                         }
                         Err(cold)
@@ -194,7 +196,7 @@ impl DecisionModels {
                     }
                 };
             }
-            // Of fewer events than are asked for now.
+            // The entry has fewer events than are asked for now.
             if let Content::Loading { sessions, .. } = &mut found.content {
                 self.ready.append(sessions);
             }
@@ -245,7 +247,7 @@ impl DecisionModels {
         }
     }
 
-    /// Asks for a state.
+    /// Requests a load.
     fn load(&mut self, model: usize, id: &[u8], from: Position, through: u64) -> Content {
         let ticket = self.next_ticket;
         (self.next_ticket, self.loading) = (ticket + 1, self.loading + 1);
@@ -253,7 +255,6 @@ impl DecisionModels {
         Content::Loading { ticket, sessions: Vec::new() }
     }
 
-    /// A state that was found.
     pub fn state(&self, entry: usize) -> &State {
         match &self.entries[entry].content {
             Content::State(state) => state,
@@ -261,10 +262,10 @@ impl DecisionModels {
         }
     }
 
-    /// Has a state that the handler reads see the events that the handler has decided before, which are those of `transaction`.
+    /// Applies the handler's events so far, those of `transaction`, to a state that the handler reads.
     ///
     /// # Errors
-    /// It cannot be changed by one of them.
+    /// An event cannot be applied.
     pub fn show(
         &mut self,
         types: &Types,
@@ -291,7 +292,7 @@ impl DecisionModels {
         Ok(())
     }
 
-    /// What the handler has decided does not count.
+    /// Drops the handler's events from all states.
     pub fn undo(&mut self) {
         for Shown { entry, before, .. } in self.shown.drain(..) {
             if let Some(before) = before {
@@ -300,10 +301,10 @@ impl DecisionModels {
         }
     }
 
-    /// These events are decided.
+    /// Applies the events of a decided transaction.
     ///
     /// # Panics
-    /// Where the writer's own bytes are none.
+    /// If the writer's own bytes do not decode.
     #[cold]
     pub fn decided(&mut self, types: &Types, sequence: u64, changes: &[u8]) {
         let mut events = RecordedEvents::read(sequence, changes).expect("the writer has written them");
@@ -342,7 +343,7 @@ impl DecisionModels {
         }
     }
 
-    /// Too much was decided meanwhile: what is being loaded is asked for up to here.
+    /// Starts all loads again, up to `through`, because too many events were decided meanwhile.
     fn load_anew(&mut self, through: u64) {
         self.behind.clear();
         (self.behind_length, self.loading) = (0, 0);
@@ -360,7 +361,7 @@ impl DecisionModels {
         }
     }
 
-    /// The command of a session waits: what it has looked for stays.
+    /// Holds the states that a waiting command has looked up.
     #[cold]
     pub fn hold(&mut self, session: u64) {
         self.release(session);
@@ -374,7 +375,7 @@ impl DecisionModels {
         }
     }
 
-    /// The command of a session does not wait any more.
+    /// Releases the states of a command that waits no more.
     #[inline]
     pub fn end(&mut self, session: u64) {
         if !self.held.is_empty() {
@@ -389,7 +390,7 @@ impl DecisionModels {
         }
     }
 
-    /// A session waits for the state that was missed last, if one was.
+    /// Has a session wait for the state that was found cold last; `false` without one.
     pub fn wait(&mut self, session: u64) -> bool {
         let Some(entry) = self.missed.take() else { return false };
         if let Content::Loading { sessions, .. } = &mut self.entries[entry].content
@@ -400,7 +401,6 @@ impl DecisionModels {
         true
     }
 
-    /// Whether the command of a session waits for a state.
     #[cold]
     pub fn awaits(&self, session: u64) -> bool {
         let held = self.held.get(&session).into_iter().flatten();
@@ -408,17 +408,17 @@ impl DecisionModels {
             .any(|content| matches!(content, Content::Loading { sessions, .. } if sessions.contains(&session)))
     }
 
-    /// What is to be asked for since the last call.
+    /// Loads that were added since the last call.
     pub const fn loads(&mut self) -> &mut Vec<ModelLoad> {
         &mut self.loads
     }
 
-    /// Sessions whose states have been made since the last call.
+    /// Sessions whose states have been loaded since the last call.
     pub const fn ready(&mut self) -> &mut Vec<u64> {
         &mut self.ready
     }
 
-    /// Takes in a state that was asked for.
+    /// Stores a loaded state.
     pub fn loaded(&mut self, types: &Types, LoadedModel { load, content }: LoadedModel) {
         let Some(at) = self.by_id.get(&load.model).and_then(|by_id| by_id.get(&load.id)).copied() else { return };
         let entry = &mut self.entries[at];
@@ -452,7 +452,7 @@ impl DecisionModels {
         }
     }
 
-    /// Lets states go that were not used for long, if there are more than have room. To be called between two commands.
+    /// Evicts states that were not used lately, if there are too many. Call between two commands.
     #[inline]
     pub fn make_room(&mut self, indexed: u64) {
         if self.is_active() {
@@ -506,7 +506,7 @@ impl DecisionModels {
     }
 }
 
-/// Changes a state by an event, or says why it is none any more.
+/// Applies an event to a state. An error says why the state is unusable from now on.
 fn applied(model: &dyn ErasedDecisionModel, state: &mut State, event: &RecordedEvent<'_>) -> Result<(), String> {
     let applied = catch_unwind(AssertUnwindSafe(|| model.apply(state, event)));
     let reason = match applied {

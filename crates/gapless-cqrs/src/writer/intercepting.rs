@@ -1,4 +1,4 @@
-//! The interceptors around a decision: what panics in one of them ends here.
+//! Runs the interceptors around a decision, and catches their panics.
 
 use crate::ending::Ending;
 use crate::interceptor::{HandlerInterceptor, Intercepted};
@@ -7,13 +7,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 type Interceptors = [Box<dyn HandlerInterceptor>];
 
-/// Asks all of them, up to the first that refuses: its reason. An error is what one that has panicked said.
+/// Runs all of them, up to the first refusal, whose reason is returned. An error is the message of a panic.
 pub(super) fn before(interceptors: &mut Interceptors, command: &Intercepted<'_>) -> Result<Result<(), String>, String> {
     let asked = catch_unwind(AssertUnwindSafe(|| interceptors.iter_mut().try_for_each(|each| each.before(command))));
     asked.map_err(|panic| said(&*panic))
 }
 
-/// Tells all of them.
+/// Reports the outcome to all of them.
 pub(super) fn after(interceptors: &mut Interceptors, command: &Intercepted<'_>, ending: &Ending<'_>) {
     for interceptor in interceptors.iter_mut().rev() {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| interceptor.after(command, ending))) {
@@ -22,7 +22,7 @@ pub(super) fn after(interceptors: &mut Interceptors, command: &Intercepted<'_>, 
     }
 }
 
-/// What a panic has said.
+/// Message of a panic.
 pub(super) fn said(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())

@@ -1,7 +1,9 @@
-//! [`Lines`]: commands that wait for an aggregate, and whose turn it is. They are sent again, and are decided in the order in which they came first,
-//! before any other of that aggregate. A command that waits for several aggregates, one after the other, has the same place in all of their lines,
-//! and the commands of a session have theirs in the order of their numbers, whether they wait for an aggregate or for one before them: the one that
-//! came first of all waits for nobody, so no two wait for each other.
+//! [`Lines`]: queues of commands that wait for an aggregate.
+//!
+//! Waiting commands are sent again and are decided in the order of their first arrival, before any other of that
+//! aggregate. A command that waits for several aggregates has the same place in all of their lines. Commands of a
+//! session are ordered by their numbers, whether they wait for an aggregate or for an earlier command. The first
+//! arrival of all waits for no other, so there is no deadlock.
 
 use gapless_agent::fault::mutant;
 use rustc_hash::FxHashMap;
@@ -9,27 +11,27 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
-/// It is looked for those who do not come so often.
+/// Interval of the search for sessions that do not come.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
-/// A session whose turn it is, that could come and does not, loses its place after so many looks: its publisher may stand still. Counted, because
-/// it could not come while the writer itself stood still.
+/// Looks after which a session loses its turn if it could come and does not: its publisher may have stopped. Looks are
+/// counted, not time: while the writer itself stood still, no session could come.
 const TURN_LOOKS: u32 = 50;
 
-/// A command of a session.
+/// A command in a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Waiting {
     session: u64,
     number: u64,
-    /// Earlier ones come first; of a session's commands several may have come together.
+    /// Order of first arrival. Commands of one session may share it.
     arrived: u64,
 }
 
-/// Who waits for an aggregate, the first first.
+/// Commands that wait for an aggregate, in order.
 #[derive(Debug, Default)]
 pub(super) struct Line(VecDeque<Waiting>);
 
 impl Line {
-    /// A command waits at its place, if it does not yet.
+    /// Inserts a command at its place, unless it is there.
     fn join(&mut self, waiting: Waiting) {
         let at = self.0.partition_point(|other| (other.arrived, other.number) < (waiting.arrived, waiting.number));
         if self.0.get(at) != Some(&waiting) {
@@ -42,35 +44,36 @@ impl Line {
     }
 }
 
-/// A command that waits somewhere.
+/// A command that waits in some lines.
 struct Arrival {
     arrived: u64,
-    /// Whose lines it is in.
+    /// Places of the aggregates in whose lines it is.
     places: Vec<u32>,
 }
 
-/// Those who wait for aggregates that are there, by the aggregate's place in the cache.
+/// Lines of loaded aggregates, by the aggregate's place in the cache.
 #[derive(Default)]
 pub(super) struct Lines {
-    /// With the looks that the first one has let pass though it could have come.
+    /// Each with the number of looks at which its first command could have come and did not.
     lines: FxHashMap<u32, (Line, u32)>,
-    /// By session and number, none of them empty. In a session an earlier command never comes behind a later one.
+    /// By session and number; no inner map is empty. Within a session, an earlier number never arrives after a later
+    /// one.
     arrivals: FxHashMap<u64, BTreeMap<u64, Arrival>>,
-    /// How many have come.
+    /// Number of arrivals so far.
     arrived: u64,
-    /// Whose turn has begun.
+    /// Sessions whose turn has begun.
     ready: Vec<u64>,
     looked_at: Option<Instant>,
 }
 
 impl Lines {
-    /// Whether nobody waits.
+    /// Whether no command waits.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.arrivals.is_empty()
     }
 
-    /// A command has come that waits, it is not known for what.
+    /// Notes the arrival of a command that waits, before it is known for what.
     pub fn arrive(&mut self, session: u64, number: u64) {
         self.arrival(session, number);
     }
@@ -78,7 +81,7 @@ impl Lines {
     fn arrival(&mut self, session: u64, number: u64) -> &mut Arrival {
         let of_session = self.arrivals.entry(session).or_default();
         if !of_session.contains_key(&number) {
-            // One that was passed over, or its own session's later one was seen first: it comes with that.
+            // The command expired, or a later one of its session was seen first: it shares the arrival of that one.
             let later = of_session.range(number..).next().filter(|_| !mutant("forget_session_order"));
             let later = later.map(|(_, later)| later.arrived);
             let arrived = later.unwrap_or_else(|| {
@@ -99,7 +102,7 @@ impl Lines {
         removed
     }
 
-    /// The place of a command in the lines: that of its first arrival.
+    /// The command's entry in a line, placed by its first arrival.
     fn waiting(&mut self, place: u32, session: u64, number: u64) -> Waiting {
         let arrival = self.arrival(session, number);
         if !arrival.places.contains(&place) {
@@ -108,15 +111,15 @@ impl Lines {
         Waiting { session, number, arrived: arrival.arrived }
     }
 
-    /// A command waits for an aggregate that is being made, in the line that stands there.
+    /// Has a command wait for an aggregate that is being loaded, in its `line`.
     pub fn await_load(&mut self, place: u32, line: &mut Line, session: u64, number: u64) {
         line.join(self.waiting(place, session, number));
     }
 
-    /// These have waited for an aggregate, which is there now.
+    /// Begins the turns of an aggregate that has been loaded.
     pub fn begin(&mut self, place: u32, line: Line) {
         let (waiting, looks) = self.lines.entry(place).or_default();
-        // Of some it has turned out that they need not wait.
+        // Commands that were decided meanwhile need not wait.
         let arrivals = &self.arrivals;
         let waits = |waiting: &Waiting| {
             arrivals.get(&waiting.session).is_some_and(|of_session| of_session.contains_key(&waiting.number))
@@ -129,7 +132,6 @@ impl Lines {
         }
     }
 
-    /// Whether somebody waits for the aggregate.
     pub fn has(&self, place: u32) -> bool {
         self.lines.contains_key(&place)
     }
@@ -137,20 +139,20 @@ impl Lines {
     /// Whether others come before this command.
     pub fn has_before(&self, place: u32, session: u64, number: u64) -> bool {
         let Some(first) = self.lines.get(&place).and_then(|(line, _)| line.0.front()) else { return false };
-        // Its own, or that with which it would come.
+        // The arrival of the command itself, or the one that it would share.
         let of_session = self.arrivals.get(&session);
         let until = if mutant("forget_session_order") { number } else { u64::MAX };
         let arrival = of_session.and_then(|of_session| of_session.range(number..=until).next());
         arrival.is_none_or(|(_, arrival)| first.arrived < arrival.arrived)
     }
 
-    /// A command waits behind those that came before.
+    /// Has a command wait after earlier arrivals.
     pub fn join(&mut self, place: u32, session: u64, number: u64) {
         let waiting = self.waiting(place, session, number);
         self.lines.entry(place).or_default().0.join(waiting);
     }
 
-    /// A command was decided: where it was its turn, it is the next one's.
+    /// Removes a decided command. If it was its turn, the next one's begins.
     #[cold]
     pub fn decided(&mut self, session: u64, number: u64) {
         let Some(arrival) = self.remove(session, number) else { return };
@@ -158,7 +160,7 @@ impl Lines {
         for place in arrival.places {
             if let Entry::Occupied(mut entry) = self.lines.entry(place) {
                 let (line, _) = entry.get_mut();
-                // Before others that it has overtaken.
+                // The decided command may have overtaken others, and then is not the first.
                 let mut is_first = true;
                 line.0.retain(|waiting| {
                     std::mem::take(&mut is_first) || (waiting.session, waiting.number) != (session, number)
@@ -170,9 +172,11 @@ impl Lines {
         }
     }
 
-    /// Ends the turns of those who have not come though they could: whose first command waits for no aggregate that `loading` has a line for, for no
-    /// decision model (`awaits_model`), and for nobody who came before. As that is so of the one that came first of all, each of those that never
-    /// come holds up the others for five seconds at most, and for as long as what it needs itself is being made, whatever else is.
+    /// Ends the turns of sessions that could have come and have not.
+    ///
+    /// A session can come if its first command waits for none of these: an aggregate with a line in `loading`, a
+    /// decision model (`awaits_model`), an earlier arrival. The first arrival of all waits for no other. So a dead
+    /// session holds up the others for five seconds at most, plus the time of its own loads.
     #[cold]
     pub fn expire<'a>(
         &mut self,
@@ -187,7 +191,7 @@ impl Lines {
         let fronts: FxHashMap<u32, Waiting> =
             self.lines.iter().filter_map(|(place, (line, _))| Some((*place, *line.0.front()?))).collect();
         let could_come = |session: u64| {
-            // Of each session the command that comes first.
+            // First waiting command of each session.
             let Some((number, arrival)) = self.arrivals.get(&session).and_then(BTreeMap::first_key_value) else {
                 return true;
             };
@@ -205,16 +209,16 @@ impl Lines {
                 passed.push((first.session, first.number));
             }
         }
-        // They come as others do, if they come.
+        // Should they still come, they are ordered like new ones.
         passed.into_iter().for_each(|(session, number)| self.decided(session, number));
     }
 
-    /// A session does not come any more.
+    /// Removes a session.
     #[cold]
     pub fn gone(&mut self, session: u64) {
         self.arrivals.remove(&session);
         for (line, _) in self.lines.values_mut() {
-            // The first one goes below, so that it is another's turn.
+            // The first command is removed below, so that the next one's turn begins.
             let mut is_first = true;
             line.0.retain(|waiting| std::mem::take(&mut is_first) || waiting.session != session);
         }
@@ -222,7 +226,7 @@ impl Lines {
         self.lines.retain(|_, line| pass(line, ready, |first| first.session == session));
     }
 
-    /// Whose turn has begun since the last call.
+    /// Sessions whose turn has begun since the last call.
     #[inline]
     pub const fn ready(&mut self) -> &mut Vec<u64> {
         &mut self.ready
@@ -235,7 +239,7 @@ impl Lines {
     }
 }
 
-/// Passes over the first ones whose turn is over. Whether others wait.
+/// Removes first commands whose turn is over. Returns whether any are left.
 fn pass((line, looks): &mut (Line, u32), ready: &mut Vec<u64>, is_over: impl Fn(&Waiting) -> bool) -> bool {
     while line.0.front().is_some_and(&is_over) {
         line.0.pop_front();
@@ -249,7 +253,7 @@ fn pass((line, looks): &mut (Line, u32), ready: &mut Vec<u64>, is_over: impl Fn(
 mod tests {
     use super::*;
 
-    /// Lines with one at the place 7, of an aggregate that was made for these.
+    /// Lines with one at place 7, of an aggregate that was loaded for these commands.
     fn begun(waiting: &[(u64, u64)]) -> Lines {
         let (mut lines, mut line) = (Lines::default(), Line::default());
         waiting.iter().for_each(|(session, number)| lines.await_load(7, &mut line, *session, *number));
@@ -258,18 +262,18 @@ mod tests {
     }
 
     #[test]
-    fn one_comes_after_the_other() {
+    fn line_passes_from_one_to_the_next() {
         let mut lines = begun(&[(1, 10), (1, 12), (2, 5), (1, 12), (1, 13)]);
         assert!(lines.has(7) && !lines.has_before(8, 2, 5));
         assert!(lines.has_before(7, 2, 5) && !lines.has_before(7, 1, 10));
-        assert!(lines.has_before(7, 1, 13), "it was sent behind that of 2");
+        assert!(lines.has_before(7, 1, 13), "it was sent after the command of 2");
         assert_eq!(std::mem::take(lines.ready()), [1]);
         lines.decided(1, 10);
-        assert_eq!(std::mem::take(lines.ready()), [1], "there is one more of 1");
+        assert_eq!(std::mem::take(lines.ready()), [1], "session 1 has one more");
         lines.decided(1, 12);
         assert_eq!(std::mem::take(lines.ready()), [2]);
         lines.join(7, 3, 1);
-        assert!(lines.has_before(7, 4, 1), "one that comes now is behind all");
+        assert!(lines.has_before(7, 4, 1), "a new command comes after all others");
         lines.decided(2, 5);
         assert_eq!(std::mem::take(lines.ready()), [1]);
         lines.decided(1, 13);
@@ -281,9 +285,9 @@ mod tests {
     }
 
     #[test]
-    fn who_came_first_is_first_in_each_line() {
+    fn arrival_orders_every_line() {
         let mut lines = begun(&[(1, 10), (2, 5)]);
-        // Of an aggregate that is there 2 has the next command, and 1 needs it, too.
+        // Session 2 has the next command of a loaded aggregate, and session 1 needs it, too.
         lines.join(8, 2, 6);
         assert!(!lines.has_before(8, 1, 10), "1 came before 2");
         let mut line = Line::default();
@@ -300,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn who_need_not_wait_any_more_holds_up_nobody() {
+    fn decided_waiter_is_skipped() {
         let mut lines = begun(&[(1, 10)]);
         let mut line = Line::default();
         lines.await_load(8, &mut line, 1, 10);
@@ -309,7 +313,7 @@ mod tests {
         lines.ready().clear();
         lines.begin(8, line);
         assert_eq!(std::mem::take(lines.ready()), [2]);
-        // The same aggregate is made anew while others wait for it.
+        // The same aggregate is loaded again while others wait for it.
         let mut line = Line::default();
         lines.await_load(8, &mut line, 3, 1);
         lines.begin(8, line);
@@ -319,13 +323,13 @@ mod tests {
     }
 
     #[test]
-    fn an_earlier_command_never_stands_behind_a_later_one() {
+    fn session_order_holds_in_lines() {
         let mut lines = begun(&[(1, 12), (2, 6)]);
         lines.join(8, 2, 7);
-        // 1 was let go and waits again: 2 has come before, and waits for 12 of 1.
+        // Session 1 was expired and waits again. Session 2 arrived before, and waits for command 12 of session 1.
         lines.join(8, 1, 10);
         assert!(lines.has_before(8, 2, 7) && !lines.has_before(8, 1, 10));
-        assert!(!lines.has_before(7, 1, 11), "it would come with 12");
+        assert!(!lines.has_before(7, 1, 11), "it would share the arrival of 12");
         lines.join(8, 1, 10);
         lines.ready().clear();
         for (decided, ready) in [((1, 10), &[2][..]), ((1, 12), &[2]), ((2, 6), &[]), ((2, 7), &[])] {
@@ -335,7 +339,7 @@ mod tests {
         assert!(lines.is_empty() && !lines.has(7) && !lines.has(8));
     }
 
-    /// Looks so often, with lines of aggregates that are being made.
+    /// Looks `looks` times, with lines of aggregates that are being loaded.
     fn look(lines: &mut Lines, looks: u32, loading: &[(u32, &Line)], awaits_model: &[u64]) {
         let begun_at = lines.looked_at.unwrap_or_else(Instant::now);
         for look in 1..=looks {
@@ -345,13 +349,13 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_come_loses_its_turn() {
+    fn absent_session_loses_turn() {
         let mut lines = begun(&[(1, 10), (2, 5), (3, 1), (2, 6)]);
         lines.ready().clear();
         for expected in [&[2][..], &[3], &[2], &[]] {
             look(&mut lines, TURN_LOOKS, &[], &[]);
             assert!(lines.ready().is_empty());
-            // However long the writer has stood still meanwhile.
+            // The time that the writer stood still does not count.
             let later = lines.looked_at.unwrap() + Duration::from_secs(100);
             lines.expire(later, |_| None, |_| false);
             assert_eq!(std::mem::take(lines.ready()), expected);
@@ -367,15 +371,15 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_is_longer_only_for_what_its_own_session_waits_for() {
-        // The first one is dead, and another aggregate is being made all the time, for others.
+    fn turn_extends_for_own_loads_only() {
+        // The first session is dead, and another aggregate is being loaded all the time, for others.
         let mut lines = begun(&[(1, 10), (2, 5)]);
         let mut others = Line::default();
         lines.await_load(8, &mut others, 9, 1);
         lines.ready().clear();
         look(&mut lines, TURN_LOOKS + 1, &[(8, &others)], &[]);
         assert_eq!(std::mem::take(lines.ready()), [2]);
-        // The first one cannot come: its session has a command before that waits for an aggregate, or for a decision model.
+        // The first session cannot come: an earlier command of it waits for an aggregate or for a decision model.
         let mut lines = begun(&[(1, 10), (2, 5)]);
         let mut own = Line::default();
         lines.await_load(8, &mut own, 1, 9);
@@ -389,7 +393,7 @@ mod tests {
         lines.decided(1, 9);
         look(&mut lines, TURN_LOOKS + 1, &[], &[]);
         assert_eq!(std::mem::take(lines.ready()), [2]);
-        // Or that waits behind another one, who is dead: one turn for each.
+        // An earlier command waits for another dead session: one turn for each.
         let mut lines = begun(&[(1, 10), (2, 5)]);
         lines.join(8, 2, 6);
         lines.join(8, 3, 1);
@@ -397,7 +401,7 @@ mod tests {
         look(&mut lines, TURN_LOOKS + 1, &[], &[]);
         assert_eq!(std::mem::take(lines.ready()), [2]);
         look(&mut lines, TURN_LOOKS, &[], &[]);
-        assert!(lines.ready().is_empty(), "it could not come before");
+        assert!(lines.ready().is_empty(), "its turn had not begun before");
         look(&mut lines, 1, &[], &[]);
         assert_eq!((lines.has(7), std::mem::take(lines.ready())), (false, vec![3]));
     }

@@ -1,14 +1,14 @@
-//! [`Writer`]: takes a command to its transaction. One thread, no clock, no disk.
+//! [`Writer`]: turns a command into its transaction. One thread, no clock, no disk.
 //!
 //! | module | what lives there |
 //! |---|---|
 //! | this | [`Writer`]: one command after the other |
 //! | `intercepting` | the interceptors around a decision |
-//! | `undertaking` | what one command does to the cache, until it is known whether it counts |
-//! | `decision_models` | the states of decision models that are in memory |
-//! | `unindexed` | what the writer has decided and the index may not have yet |
-//! | `cache` | the aggregates that are in memory |
-//! | `lines` | who has waited for one of them, and whose turn it is |
+//! | `undertaking` | changes of one command to the cache, until they are kept or undone |
+//! | `decision_models` | states of decision models in memory |
+//! | `unindexed` | events that the index may not have yet |
+//! | `cache` | the aggregates in memory |
+//! | `lines` | queues of commands that wait for an aggregate |
 
 mod cache;
 mod decision_models;
@@ -40,7 +40,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 use undertaking::{Undertaking, UndertakingWorkspace};
 
-/// What the stream says of a command.
+/// Fields that the stream gives a command.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stamp {
     pub sequence: u64,
@@ -49,12 +49,12 @@ pub(crate) struct Stamp {
     pub number: u64,
 }
 
-/// The command that the writer is at.
+/// Context of the command being run.
 #[derive(Clone, Copy)]
 struct Here<'a> {
     stamp: &'a Stamp,
     length_max: usize,
-    /// Under which its answer is to be remembered.
+    /// Identity under which its answer is remembered.
     identity: Option<CommandIdentity>,
 }
 
@@ -64,28 +64,28 @@ impl Here<'_> {
     }
 }
 
-/// What has become of a command.
+/// Result of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ran {
     /// Answer and changes are those of the writer.
     Answered,
-    /// Nothing of it counts, and its caller is told why: the writer's text.
+    /// The command has no effect, and its caller gets the writer's text.
     Failed(Failure),
-    /// An aggregate is to be made of its events first. Nothing of it counts.
+    /// The command has no effect yet: an aggregate has to be loaded first.
     Later,
 }
 
-/// Why a command failed beyond any refusal.
+/// Why a command failed other than by a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
     Unknown,
     Malformed,
     Panicked,
-    /// It cannot be kept.
+    /// Its events or its answer are too large, or do not encode.
     Inadmissible,
 }
 
-/// See the head of the file.
+/// Runs commands, one after the other, and keeps answer and events of the last one.
 pub(crate) struct Writer {
     model: Model,
     cache: Cache,
@@ -93,7 +93,8 @@ pub(crate) struct Writer {
     identifiers: Identifiers,
     undertaking: Undertaking,
     answer: Vec<u8>,
-    /// What the answer to the last command says, and how many events it has; `None` if the command had come before, and has got the answer of then.
+    /// Outcome of the last command, with its number of events; `None` for a duplicate, which got the first answer
+    /// again.
     answered: Option<(Answered, u32)>,
     text: String,
 }
@@ -104,23 +105,22 @@ impl Writer {
         Self { model, cache, decision_models, identifiers, undertaking, answer, answered: None, text }
     }
 
-    /// The answer to the last command.
     pub fn answer(&self) -> &[u8] {
         &self.answer
     }
 
-    /// Whether that says that it was accepted.
+    /// Whether the last command was accepted.
     pub fn has_accepted(&self) -> bool {
         matches!(self.answered, Some((Answered::Accepted, _)))
     }
 
-    /// What that says, and how many events there are; `None`: the command had come before.
+    /// Outcome of the last command, with its number of events; `None` for a duplicate.
     #[inline]
     pub const fn answered_as(&self) -> Option<(Answered, u32)> {
         self.answered
     }
 
-    /// What has become of the last command, for people.
+    /// Outcome of the last command, for logs.
     #[cold]
     pub fn outcome(&self, ran: Ran) -> String {
         match ran {
@@ -133,17 +133,17 @@ impl Writer {
         }
     }
 
-    /// The bytes of its events.
+    /// Encoded events of the last command.
     pub fn changes(&self) -> &[u8] {
         self.undertaking.changes()
     }
 
-    /// Why it failed.
+    /// Reason of the last failure.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The stream's service acts as this version from the next command on.
+    /// Sets the version as which the stream's service acts from the next command on.
     #[cold]
     pub fn become_version(&mut self, version: u32) {
         self.model.aggregates.become_version(version);
@@ -157,7 +157,7 @@ impl Writer {
         (&mut self.cache, &self.model)
     }
 
-    /// Passes over sessions that do not come though it is their turn to have commands decided; whether any have waited.
+    /// Ends the turns of sessions that do not come. Returns whether any commands wait.
     #[inline]
     pub fn pass_over_the_dead(&mut self, now: impl FnOnce() -> Instant) -> bool {
         let Self { cache, decision_models, .. } = self;
@@ -172,7 +172,7 @@ impl Writer {
         (&mut self.decision_models, &self.model.decision_models)
     }
 
-    /// Decides on a command. Answer and events have at most `length_max` bytes together.
+    /// Runs a command. Answer and events have at most `length_max` bytes together.
     #[inline]
     pub fn run(&mut self, stamp: &Stamp, bytes: &[u8], length_max: usize) -> Ran {
         self.answer.clear();
@@ -192,7 +192,7 @@ impl Writer {
                     return self.without_events(&Here { identity: None, ..here });
                 }
                 Remembered::Other => {
-                    // It is the first one that is remembered.
+                    // The first command with this identifier stays the remembered one.
                     here.identity = None;
                     return self.answered(&here, Answered::IdentifierReused, 0);
                 }
@@ -230,7 +230,7 @@ impl Writer {
         }
     }
 
-    /// With interceptors around it.
+    /// Runs interceptors around the decision.
     fn intercept(&mut self, here: &Here<'_>, envelope: &Envelope<'_>, circumstances: Circumstances<'_>) -> Ran {
         let command = Intercepted::new(envelope, circumstances);
         let ran = match intercepting::before(&mut self.model.interceptors, &command) {
@@ -253,7 +253,7 @@ impl Writer {
         ran
     }
 
-    /// What becomes of a command whose condition does not hold; `None` if it does.
+    /// Result of a command whose condition fails; `None` if it holds.
     #[cold]
     fn fails_condition(&mut self, here: &Here<'_>, Condition { behind, filter }: Condition<'_>) -> Option<Ran> {
         if let Err(error) = LastOfFilter::check(filter) {
@@ -276,10 +276,10 @@ impl Writer {
         Some(self.answered(&found, Answered::ConditionFailed, last.ordinal.into()))
     }
 
-    /// A command is not decided now, because another one of its session waits. `bytes` are its first ones at least.
+    /// Keeps a command's place although another one of its session waits. `bytes` may be a prefix of the command.
     #[cold]
     pub fn stand_in_line(&mut self, bytes: &[u8]) {
-        // Which aggregates it needs may not be known, or it may need none now; it comes before whatever comes later all the same.
+        // The arrival counts even if the needed aggregates are unknown or already loaded.
         self.cache.arrive();
         if let Ok(envelope) = Envelope::read(bytes)
             && let Some(index) = self.model.aggregates.find(envelope.aggregate)
@@ -288,7 +288,7 @@ impl Writer {
         }
     }
 
-    /// A command of an aggregate.
+    /// Runs a command of an aggregate.
     #[inline]
     fn decide(&mut self, here: &Here<'_>, envelope: &Envelope<'_>, circumstances: Circumstances<'_>) -> Ran {
         let Self { model, cache, undertaking, .. } = self;
@@ -346,7 +346,7 @@ impl Writer {
         }
     }
 
-    /// What it needs cannot be made of its events.
+    /// Answers that a needed aggregate or model cannot be loaded.
     fn quarantined(&mut self, here: &Here<'_>, reason: String) -> Ran {
         self.text = reason;
         self.answered(here, Answered::Quarantined, 0)
@@ -376,7 +376,7 @@ impl Writer {
         }
     }
 
-    /// A command of a handler.
+    /// Runs a command of a handler.
     fn handle(&mut self, here: &Here<'_>, envelope: &Envelope<'_>, circumstances: Circumstances<'_>) -> Ran {
         let Self { model, cache, decision_models, undertaking, .. } = self;
         let Model { aggregates, handlers, events, decision_models: types, names, .. } = model;
@@ -399,7 +399,7 @@ impl Writer {
         }));
         let interrupted = workspace.interrupted.take();
         let handled = match (handled, interrupted) {
-            // Whatever the handler has made of it.
+            // An interruption counts, whatever the handler returned.
             (Ok(_), Some(interrupted)) => Handled::Interrupted(interrupted),
             (Ok(handled), None) => handled,
             (Err(panic), _) => {
@@ -425,7 +425,7 @@ impl Writer {
         }
     }
 
-    /// Encodes what was decided, applies it, and answers.
+    /// Encodes the decided events, applies them, and answers.
     #[inline]
     fn finish(&mut self, here: &Here<'_>, aggregate_version: u64, reply: Option<(MessageType, Vec<u8>)>) -> Ran {
         let Self { model, cache, undertaking, .. } = self;
@@ -458,7 +458,7 @@ impl Writer {
         }
         let applied = catch_unwind(AssertUnwindSafe(|| undertaking.apply(cache, &model.aggregates)));
         if let Err(panic) = applied {
-            // What the panic has left is no state.
+            // A panic leaves the state undefined.
             self.undo();
             return self.failed(Failure::Panicked, format!("apply panicked: {}", said(&*panic)));
         }
@@ -473,14 +473,14 @@ impl Writer {
         Ran::Answered
     }
 
-    /// Nothing that was decided counts.
+    /// Undoes all changes of the command.
     #[cold]
     fn undo(&mut self) {
         self.undertaking.undo(&mut self.cache, &self.model.aggregates);
         self.decision_models.undo();
     }
 
-    /// An answer without events.
+    /// Answers without events.
     #[cold]
     fn answered(&mut self, here: &Here<'_>, answered: Answered, aggregate_version: u64) -> Ran {
         let mut identity = here.identity;
@@ -489,7 +489,8 @@ impl Writer {
             _ => &[],
         };
         if matches!(answered, Answered::Conflict | Answered::ConditionFailed | Answered::Quarantined) {
-            // It may be sent again with another expectation, or when what it needs can be made: nothing of it is remembered.
+            // The caller may send it again with another expectation, or once the aggregate can be loaded. So it is not
+            // remembered.
             identity = None;
             self.undertaking.forget_identifier();
         }
@@ -507,7 +508,7 @@ impl Writer {
         self.without_events(&Here { identity, ..*here })
     }
 
-    /// The answer stands, and there are no events.
+    /// Completes an answer without events.
     #[cold]
     fn without_events(&mut self, here: &Here<'_>) -> Ran {
         self.undertaking.seal();
@@ -524,7 +525,7 @@ impl Writer {
     #[cold]
     fn too_long(&mut self, here: &Here<'_>, length: usize) -> Ran {
         let most = here.length_max;
-        // Its memory is as large, too.
+        // Frees the memory of the large answer.
         self.answer = Vec::new();
         self.failed(Failure::Inadmissible, format!("its events and answer have {length} bytes, and {most} have room"))
     }
@@ -536,7 +537,7 @@ impl Writer {
     }
 }
 
-/// Of what a command asks of whom: not of its metadata, nor of what it expects.
+/// Hash of a command's target and content, without its metadata and expectations.
 fn hash_of(envelope: &Envelope<'_>) -> u64 {
     let parts = [envelope.id, envelope.payload];
     let head = [u64::from(envelope.aggregate.0) << 32 | u64::from(envelope.command.0), u64::from(envelope.version)];

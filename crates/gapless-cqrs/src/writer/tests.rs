@@ -1,4 +1,4 @@
-//! One command after the other, without a stream around.
+//! Runs one command after the other, without a stream.
 
 use super::*;
 use crate::model::CommandModel;
@@ -110,7 +110,7 @@ impl Bench {
 }
 
 #[test]
-fn what_is_decided_is_answered_encoded_and_applied() {
+fn decision_is_encoded_and_applied() {
     let mut bench = Bench::new();
     assert_eq!(bench.account(7, &AccountCommand::Deposit(1), |_| {}), Ran::Answered);
     assert_eq!(bench.answer(), (Answered::NotFound, 0, 0, vec![]));
@@ -124,7 +124,7 @@ fn what_is_decided_is_answered_encoded_and_applied() {
     let (answered, _, _, refusal) = bench.answer();
     assert_eq!(answered, Answered::Refused);
     assert_eq!(AccountRefusal::decode(&refusal).unwrap(), AccountRefusal::Overdrawn { balance: 50 });
-    // What was emitted before the refusal is not there.
+    // Events from before the refusal are dropped.
     assert_eq!((bench.balance(7), bench.writer.changes()), (Some(50), &[][..]));
     bench.account(7, &AccountCommand::Withdraw(20), |_| {});
     assert_eq!(bench.events(), [(7, AccountEvent::Withdrawn(20))]);
@@ -133,7 +133,7 @@ fn what_is_decided_is_answered_encoded_and_applied() {
 }
 
 #[test]
-fn an_expected_version_detects_a_conflict() {
+fn expected_version_detects_conflict() {
     let mut bench = Bench::opened(&[7], 10);
     bench.account(7, &AccountCommand::Deposit(1), |envelope| envelope.expected_version = Some(1));
     assert_eq!((bench.answer(), bench.balance(7)), ((Answered::Conflict, 2, 0, vec![]), Some(10)));
@@ -142,7 +142,7 @@ fn an_expected_version_detects_a_conflict() {
 }
 
 #[test]
-fn the_same_identifier_gets_the_same_answer() {
+fn duplicate_gets_first_answer() {
     let mut bench = Bench::opened(&[7], 10);
     let identified = |envelope: &mut Envelope<'_>| envelope.identifier = Some(99);
     bench.account(7, &AccountCommand::Deposit(1), identified);
@@ -154,7 +154,7 @@ fn the_same_identifier_gets_the_same_answer() {
     assert_eq!((bench.answer().0, bench.balance(7)), (Answered::IdentifierReused, Some(11)));
     bench.account(7, &AccountCommand::Deposit(1), identified);
     assert_eq!(bench.writer.answer(), first);
-    // A refusal is an answer, too.
+    // A refusal is remembered, too.
     let identified = |envelope: &mut Envelope<'_>| envelope.identifier = Some(100);
     bench.account(7, &AccountCommand::Withdraw(500), identified);
     let (first, changes) = (bench.writer.answer().to_vec(), bench.writer.changes().to_vec());
@@ -166,7 +166,7 @@ fn the_same_identifier_gets_the_same_answer() {
 }
 
 #[test]
-fn several_aggregates_are_one_transaction_or_none() {
+fn transfer_is_all_or_nothing() {
     let mut bench = Bench::opened(&[1, 2], 100);
     assert_eq!(bench.transfer(1, 2, 30), Ran::Answered);
     let (answered, _, events, reply) = bench.answer();
@@ -180,7 +180,7 @@ fn several_aggregates_are_one_transaction_or_none() {
     bench.transfer(1, 3, 10);
     assert_eq!(refused(&bench), TransferRefusal::Target(None));
     assert_eq!((bench.balance(1), bench.balance(2), bench.balance(3)), (Some(70), Some(130), None));
-    // What a handler has looked at is put back, too.
+    // The aggregates that a handler has looked at are put back, too.
     let mut looked = Bench::opened(&[1, 2], 100);
     looked.account(2, &AccountCommand::Close, |_| {});
     looked.transfer(1, 2, 30);
@@ -191,21 +191,21 @@ fn several_aggregates_are_one_transaction_or_none() {
 }
 
 #[test]
-fn what_panics_changes_nothing_and_is_folded_anew() {
+fn panic_is_undone_and_state_reloaded() {
     let mut bench = Bench::opened(&[1, 2], 100);
     assert_eq!(bench.account(1, &AccountCommand::Panic, |_| {}), Ran::Failed(Failure::Panicked));
     assert_eq!((bench.balance(1), bench.writer.text()), (Some(100), "decide panicked: nobody decides on that"));
     assert_eq!(bench.account(1, &AccountCommand::Poison, |_| {}), Ran::Failed(Failure::Panicked));
     assert_eq!(bench.writer.text(), "apply panicked: nobody applies that");
     assert_eq!(bench.account(1, &AccountCommand::Deposit(1), |_| {}), Ran::Later);
-    // Others go on.
+    // Other aggregates go on.
     assert_eq!(bench.account(2, &AccountCommand::Deposit(1), |_| {}), Ran::Answered);
     assert_eq!(bench.transfer(2, 1, 5), Ran::Later);
     assert_eq!(bench.balance(2), Some(101));
 }
 
 #[test]
-fn what_is_no_command_fails_with_words() {
+fn malformed_command_fails_with_reason() {
     let mut bench = Bench::opened(&[1], 100);
     let mut failed = |command: &AccountCommand, failure, text: &str, change: &dyn Fn(&mut Envelope<'_>)| {
         assert_eq!(bench.account(1, command, change), Ran::Failed(failure));
@@ -252,11 +252,11 @@ impl Message for Blob {
     }
 }
 
-/// Has as many events as a command says, each with that blob.
+/// Emits as many events as a command says, each with the same blob.
 #[derive(Clone)]
 struct Flood;
 
-/// Events that were kept at once, at most.
+/// Largest number of events that were kept at once.
 static KEPT: AtomicUsize = AtomicUsize::new(0);
 
 impl Aggregate for Flood {
@@ -288,7 +288,7 @@ impl Aggregate for Flood {
 }
 
 #[test]
-fn more_than_a_transaction_holds_is_refused_while_it_is_decided_and_not_kept() {
+fn oversized_transaction_is_refused() {
     let model = CommandModel::new().aggregate::<Account>().aggregate::<Flood>().finish().unwrap();
     let identifiers = Identifiers::new(crate::identifiers::IdentifierLimits::default());
     let writer = Writer::new(model, identifiers, Cache::new(None, 0), DecisionModels::new(None, 0));
@@ -300,7 +300,8 @@ fn more_than_a_transaction_holds_is_refused_while_it_is_decided_and_not_kept() {
             (envelope.aggregate, envelope.command, envelope.payload) = (aggregate, command, payload.leak());
         })
     };
-    // Of a mebibyte at most: many events, a GiB of a few, and one that is larger by itself. The first four of a decision wait to be encoded.
+    // At most a mebibyte: many events, a GiB of a few, and one that is too large by itself. The first four events of a
+    // decision are encoded later.
     for (count, length, kept_max) in
         [(u32::MAX >> rounds(6, 10), 0, 50_000), (u32::MAX >> rounds(8, 12), 6, 16_500), (1 << 10, 20, 6), (1, 28, 6)]
     {
@@ -308,7 +309,7 @@ fn more_than_a_transaction_holds_is_refused_while_it_is_decided_and_not_kept() {
         assert_eq!(flood(&mut bench, count, length), Ran::Failed(Failure::Inadmissible));
         let (text, kept) = (bench.writer.text(), KEPT.load(Ordering::Relaxed));
         assert!(text.contains("more than 1048576 bytes") && kept <= kept_max, "{kept} events: {text}");
-        // Nobody else has noticed.
+        // Other aggregates are not affected.
         assert_eq!(bench.account(2, &AccountCommand::Open, |_| {}), Ran::Answered);
         assert_eq!(flood(&mut bench, 1000, 8), Ran::Answered);
         assert_eq!(bench.answer().2, 1000);

@@ -1,5 +1,7 @@
-//! [`Undertaking`]: what one command does to the cache, until it is known whether it counts. Events change nothing before all of them are
-//! decided and encoded, but for those that the same handler looks at: of these aggregates a copy is kept from before.
+//! [`Undertaking`]: the unit of work of one command on the cache.
+//!
+//! Events change no state before all of them are decided and encoded, except for aggregates that the same handler looks
+//! at: of these a copy from before is kept.
 
 use super::cache::{Cache, Cold, Place};
 use super::decision_models::DecisionModels;
@@ -13,23 +15,23 @@ use rustc_hash::FxHashSet;
 use std::any::{Any, TypeId};
 use std::ops::Range;
 
-/// See the head of the file.
+/// The unit of work of one command.
 #[derive(Default)]
 pub(super) struct Undertaking {
     changes: Vec<u8>,
-    /// Events and answer have so many bytes at most.
+    /// Most bytes of events and answer together.
     length_max: usize,
-    /// Of the events of no aggregate.
+    /// Length of the events without an aggregate, bytes.
     recorded_length: usize,
-    /// Before the first event.
+    /// Bytes of `changes` before the first event.
     head_length: usize,
     has_identity: bool,
     steps: Vec<Step>,
-    /// Events of no aggregate.
+    /// Events without an aggregate.
     records: Vec<Record>,
-    /// Types in which events may lie.
+    /// Types that may hold events of this command.
     touched: Vec<usize>,
-    /// Aggregates that have changed, as they were.
+    /// Copies of changed aggregates from before.
     before: Vec<(Place, State)>,
 }
 
@@ -37,24 +39,24 @@ pub(super) struct Undertaking {
 struct Step {
     place: Place,
     aggregate: usize,
-    /// Where they lie in the aggregate's type.
+    /// Their indexes in the aggregate's type.
     events: Range<usize>,
     is_applied: bool,
-    /// A copy from before it was applied was kept.
+    /// A copy from before is in [`Undertaking::before`].
     is_kept: bool,
 }
 
-/// An event of no aggregate.
+/// An event without an aggregate.
 struct Record {
     event: MessageType,
     tags: Vec<u8>,
     payload: Vec<u8>,
-    /// So many steps stand before it.
+    /// Number of steps before it.
     steps_before: usize,
 }
 
 impl Undertaking {
-    /// The bytes of the events, or nothing.
+    /// Encoded events; empty without any.
     pub fn changes(&self) -> &[u8] {
         &self.changes
     }
@@ -70,7 +72,7 @@ impl Undertaking {
         self.recorded_length = 0;
     }
 
-    /// A transaction begins that has at most `length_max` bytes.
+    /// Begins a transaction of at most `length_max` bytes.
     #[inline]
     pub fn begin(&mut self, identity: Option<CommandIdentity>, metadata: &[u8], length_max: usize) {
         self.has_identity = identity.is_some();
@@ -79,7 +81,7 @@ impl Undertaking {
         self.head_length = self.changes.len();
     }
 
-    /// A decision of that type follows, which may panic.
+    /// Registers the type of the next decision, which may panic.
     #[inline]
     pub fn touch(&mut self, aggregate: usize, aggregates: &mut Aggregates) {
         if !self.touched.contains(&aggregate) {
@@ -93,14 +95,14 @@ impl Undertaking {
         self.steps.push(Step { place, aggregate, events, is_applied: false, is_kept: false });
     }
 
-    /// There are no events: nothing is left of it but its identifier.
+    /// Ends a transaction without events: only the identifier, if there is one, stays.
     pub fn seal(&mut self) {
         if !self.has_identity {
             self.changes.clear();
         }
     }
 
-    /// Appends all events, and says how many there are.
+    /// Encodes all events, and returns their number.
     #[inline]
     pub fn encode(&mut self, cache: &Cache, aggregates: &Aggregates) -> Result<u16, String> {
         self.changes.truncate(self.head_length);
@@ -130,17 +132,17 @@ impl Undertaking {
         Ok(count)
     }
 
-    /// Applies what is not applied yet.
+    /// Applies the events that are not applied yet.
     #[inline]
     pub fn apply(&mut self, cache: &mut Cache, aggregates: &Aggregates) {
         for step in self.steps.iter_mut().filter(|step| !step.is_applied) {
-            // Before: a panic leaves what is no state.
+            // Set first, because a panic leaves the state undefined.
             step.is_applied = true;
             aggregates.all[step.aggregate].apply(cache.state_mut(step.place), step.events.clone());
         }
     }
 
-    /// It counts.
+    /// Keeps the changes.
     #[inline]
     pub fn keep(&self, cache: &mut Cache, aggregates: &Aggregates, (sequence, time_ns): (u64, u64)) {
         let (mut has_empty, mut is_due) = (false, false);
@@ -158,12 +160,12 @@ impl Undertaking {
             self.snapshot(cache, aggregates, time_ns);
         }
         if has_empty {
-            // What was looked at, and has no events now either.
+            // Aggregates that were only looked at, and still have no events.
             self.steps.iter().for_each(|step| cache.drop_if_empty(step.place));
         }
     }
 
-    /// Has the states of those aggregates kept of which that is due.
+    /// Queues the states whose snapshot is due.
     #[cold]
     fn snapshot(&self, cache: &mut Cache, aggregates: &Aggregates, time_ns: u64) {
         for (index, step) in self.steps.iter().enumerate() {
@@ -179,7 +181,7 @@ impl Undertaking {
         }
     }
 
-    /// It does not count: everything is as it was before; what has changed and cannot be put back is to be folded anew.
+    /// Undoes the changes. Changed aggregates without a copy are loaded again.
     #[cold]
     pub fn undo(&mut self, cache: &mut Cache, aggregates: &Aggregates) {
         for step in &self.steps {
@@ -190,18 +192,17 @@ impl Undertaking {
             }
         }
         self.steps.iter().for_each(|step| cache.drop_if_empty(step.place));
-        // The identifier of a command that is refused stands in the stream, too.
+        // The identifier of a refused command is written to the stream, too.
         self.changes.truncate(self.head_length);
         write_count(&mut self.changes, 0);
     }
 
-    /// Nothing of the command stands in the stream, its identifier neither.
+    /// Leaves no trace of the command in the stream, not even its identifier.
     pub fn forget_identifier(&mut self) {
         self.has_identity = false;
         self.changes.clear();
     }
 
-    /// Whether there are events.
     fn has_events(&self) -> bool {
         !self.records.is_empty() || self.steps.iter().any(|step| !step.events.is_empty())
     }
@@ -220,7 +221,7 @@ impl Record {
 #[cold]
 fn too_long(changes: &mut Vec<u8>, head_length: usize, length_max: usize) -> String {
     changes.truncate(head_length);
-    // One event may have been larger than all else ever is.
+    // One event may have been far larger than the limit.
     changes.shrink_to(length_max);
     format!("its events have more than {length_max} bytes, and no more have room in a transaction")
 }
@@ -234,22 +235,22 @@ fn write_encoded(out: &mut Vec<u8>, head: &EventHead<'_>, payload: &[u8]) {
     written.unwrap_or_else(|never| match never {});
 }
 
-/// What a handler works with.
+/// Workspace of a handler.
 pub(super) struct UndertakingWorkspace<'a> {
     pub undertaking: &'a mut Undertaking,
     pub cache: &'a mut Cache,
     pub aggregates: &'a mut Aggregates,
     pub decision_models: &'a mut DecisionModels,
     pub types: &'a DecisionModelTypes,
-    /// Of no aggregate.
+    /// Types of events without an aggregate.
     pub events: &'a FxHashSet<TypeKey>,
     pub circumstances: Circumstances<'a>,
-    /// The first reason why it cannot go on.
+    /// First reason why the handler cannot go on.
     pub interrupted: Option<Interrupted>,
 }
 
 impl UndertakingWorkspace<'_> {
-    /// Finds an aggregate behind all that was decided before, with its index and version.
+    /// Finds an aggregate with all earlier events of this command applied, its index and its version.
     fn find(&mut self, (aggregate, name): Named, id: &[u8]) -> Result<(Place, usize, u64), Interrupted> {
         let index = self.aggregates.find(aggregate).ok_or_else(|| {
             Interrupted::Impossible(format!("the model does not have the aggregate {name}: add it to the model"))
@@ -272,7 +273,7 @@ impl UndertakingWorkspace<'_> {
             }
         }
         if self.undertaking.steps.iter().all(|step| step.place != place) {
-            // Whatever comes of it, it is looked at in the end.
+            // Registered in any case, so that it is cleaned up in the end.
             self.undertaking.add(place, index, 0..0);
         }
         Ok((place, index, version))
@@ -291,7 +292,7 @@ impl UndertakingWorkspace<'_> {
 }
 
 impl UndertakingWorkspace<'_> {
-    /// Finds the state of a decision model, and has it see what was decided before.
+    /// Finds the state of a decision model, with all earlier events of this command applied.
     fn find_model(&mut self, (model, name): (TypeId, &str), id: &[u8]) -> Result<usize, Interrupted> {
         let index = self.types.find(model).ok_or_else(|| {
             Interrupted::Impossible(format!("the model does not have the decision model {name}: add it to the model"))
