@@ -22,11 +22,11 @@ use std::time::Instant;
 /// Why an aggregate has no state in memory.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Cold {
-    /// It is being loaded, or commands that have waited for that come first.
+    /// Being loaded, or commands that have waited for that come first.
     Loading,
     /// The identifier does not decode for its type.
     NoIdentifier,
-    /// It cannot be loaded, for this reason.
+    /// The load failed, for this reason.
     Quarantined(String),
 }
 
@@ -183,7 +183,7 @@ impl Cache {
             let is_passing =
                 matches!(self.entries[place as usize].content, Content::Quarantined(NotLoaded { may_pass: true, .. }));
             if is_passing && !self.lines.has(place) {
-                // Its events are loaded again, even where the filter does not have them yet.
+                // Makes sure that its events are loaded again, even where the filter does not have them yet.
                 let entry = &mut self.entries[place as usize];
                 self.cold_through = self.cold_through.max(entry.last_sequence);
                 self.remove(place);
@@ -294,7 +294,7 @@ impl Cache {
         Place(place)
     }
 
-    /// Has the command wait for the aggregate that was found cold last.
+    /// Makes the command wait for the aggregate that was found cold last.
     #[cold]
     pub fn wait(&mut self) {
         if let Some(place) = self.missed.take() {
@@ -309,7 +309,7 @@ impl Cache {
         }
     }
 
-    /// Has a command keep its place in the aggregate's line although another one of its session waits.
+    /// Keeps a command's place in the aggregate's line although another one of its session waits.
     #[cold]
     pub fn stand_in_line(&mut self, aggregates: &Aggregates, index: usize, id: &[u8]) {
         match self.find(aggregates, index, id) {

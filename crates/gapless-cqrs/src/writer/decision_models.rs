@@ -4,7 +4,7 @@
 //! ```text
 //!  not there ──no events──▶ made ────────────────────────────┐
 //!      │                                                     ▼
-//!      └──may have events──▶ Loading, with what is decided ──▶ State, changed by each event that is decided; or Quarantined
+//!      └──may have events──▶ Loading, with events decided ───▶ State, changed by each event that is decided; or Quarantined
 //!                            meanwhile
 //! ```
 //! Any state can be evicted at any time: a load goes up to the tail.
@@ -390,7 +390,7 @@ impl DecisionModels {
         }
     }
 
-    /// Has a session wait for the state that was found cold last; `false` without one.
+    /// Makes a session wait for the state that was found cold last; `false` without one.
     pub fn wait(&mut self, session: u64) -> bool {
         let Some(entry) = self.missed.take() else { return false };
         if let Content::Loading { sessions, .. } = &mut self.entries[entry].content

@@ -111,7 +111,7 @@ impl Lines {
         Waiting { session, number, arrived: arrival.arrived }
     }
 
-    /// Has a command wait for an aggregate that is being loaded, in its `line`.
+    /// Makes a command wait for an aggregate that is being loaded, in its `line`.
     pub fn await_load(&mut self, place: u32, line: &mut Line, session: u64, number: u64) {
         line.join(self.waiting(place, session, number));
     }
@@ -146,7 +146,7 @@ impl Lines {
         arrival.is_none_or(|(_, arrival)| first.arrived < arrival.arrived)
     }
 
-    /// Has a command wait after earlier arrivals.
+    /// Makes a command wait after earlier arrivals.
     pub fn join(&mut self, place: u32, session: u64, number: u64) {
         let waiting = self.waiting(place, session, number);
         self.lines.entry(place).or_default().0.join(waiting);

@@ -81,7 +81,7 @@ pub(crate) enum Failure {
     Unknown,
     Malformed,
     Panicked,
-    /// Its events or its answer are too large, or do not encode.
+    /// Events or answer are too large, or do not encode.
     Inadmissible,
 }
 

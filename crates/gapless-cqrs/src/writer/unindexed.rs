@@ -84,10 +84,7 @@ mod tests {
             unindexed.forget(sequence.saturating_sub(10), true);
             assert!((sequence.saturating_sub(9).max(6)..=sequence).all(|key| unindexed.has(IndexKey(key))));
         }
-        assert!(
-            !unindexed.has(IndexKey(7000)) && !unindexed.covers(6999),
-            "forgotten keys are still covered"
-        );
+        assert!(!unindexed.has(IndexKey(7000)) && !unindexed.covers(6999), "forgotten keys are still covered");
         unindexed.begin_behind(0);
         for sequence in 1..10_000 {
             unindexed.add(IndexKey(sequence), sequence);
