@@ -1,4 +1,5 @@
-//! Archived segments: aggregates are loaded and events found over them, while they go and afterwards; one that is not there costs who needs it.
+//! Archived segments: aggregates are loaded and events found while segments are archived and afterwards. A missing
+//! archive affects only aggregates that need it.
 
 use super::*;
 use crate::directory::{EventDirectory, EventDirectoryError};
@@ -32,7 +33,7 @@ fn archived(directory: &Path, form: ArchiveForm, before_sequence: Option<u64>) -
     EventDirectory::open(directory)?.archive(options, |_| ()).map(|(report, _)| report.archived.len())
 }
 
-/// What is said of an account that has so much.
+/// Checks the balance of an account.
 fn has(bus: &CommandBus, id: u64, balance: u64) {
     let refused = bus.call(Account::command(&id, &AccountCommand::Withdraw(u64::MAX)));
     assert_eq!(refused, Err(CommandError::Refused(AccountRefusal::Overdrawn { balance })), "{id}");
@@ -44,7 +45,7 @@ fn found(host: &CommandHost, id: u64) -> usize {
 }
 
 #[test]
-fn aggregates_are_loaded_from_an_archive_and_one_that_is_missing_costs_its_aggregates_alone() {
+fn aggregates_load_from_archive() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let (host, bus) = start(path);
@@ -59,7 +60,7 @@ fn aggregates_are_loaded_from_an_archive_and_one_that_is_missing_costs_its_aggre
     }
     let middle = host.service().released_sequence() / 2;
     host.stop().unwrap();
-    // Beside a running host, while it loads aggregates.
+    // Next to a running host, while it loads aggregates.
     let (host, bus) = start(path);
     has(&bus, 7, balance);
     let mut went = archived(path, ArchiveForm::Plain, Some(middle)).unwrap();
@@ -87,7 +88,7 @@ fn aggregates_are_loaded_from_an_archive_and_one_that_is_missing_costs_its_aggre
     let mut events = host.found_events(EventFilter::aggregate::<Account>(&2), Position::default());
     let error = events.next_event().unwrap_err().to_string();
     assert!(error.contains("mount the archive"), "{error}");
-    // The others go on, new ones and those whose events are here.
+    // Other aggregates go on: new ones, and those whose events are not archived.
     bus.call(Account::command(&(ACCOUNTS + 1), &AccountCommand::Open)).unwrap();
     bus.call(Account::command(&(ACCOUNTS + 1), &AccountCommand::Deposit(5))).unwrap();
     drop(events);
@@ -102,7 +103,7 @@ fn aggregates_are_loaded_from_an_archive_and_one_that_is_missing_costs_its_aggre
 }
 
 #[test]
-fn a_stream_that_lets_its_events_go_is_refused() {
+fn retention_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let retention = Retention { bytes_max: Some(1), age_max_ns: None };

@@ -1,4 +1,5 @@
-//! Aggregates that are not in memory: decided on as if they were, by few in memory, over restarts, and with an index that is gone or damaged.
+//! Aggregates that are not in memory: commands have the same outcomes with few aggregates in memory, across restarts,
+//! and with a lost or damaged index.
 
 use super::*;
 use crate::aggregate::StateFiles;
@@ -14,7 +15,7 @@ use std::time::{Duration, Instant};
 const ACCOUNTS: u64 = 100;
 
 fn start(directory: &Path, aggregates_max: usize) -> (CommandHost, CommandBus) {
-    // Some have so many events that their states are kept.
+    // Low enough that some aggregates have snapshots.
     let policy = SnapshotPolicy { events: 8, load_time: Duration::from_secs(60) };
     let model = CommandModel::new().aggregate_with_snapshots::<Account>(policy).handler(TransferHandler);
     let options = CommandHostOptions { aggregates_max, ..CommandHostOptions::default() };
@@ -23,12 +24,12 @@ fn start(directory: &Path, aggregates_max: usize) -> (CommandHost, CommandBus) {
     (host, bus)
 }
 
-/// What the accounts that are open have, and how many events they have had.
+/// Balance and version of each open account.
 #[derive(Default)]
 struct Expected(BTreeMap<u64, (u64, u64)>);
 
 impl Expected {
-    /// One command by chance, whose outcome must be the expected one.
+    /// Sends one random command, and checks its outcome.
     fn decide(&mut self, bus: &CommandBus, random: &mut Random) {
         let id = random.below(ACCOUNTS);
         let amount = 1 + random.below(50);
@@ -73,7 +74,7 @@ impl Expected {
         }
     }
 
-    /// All are as they should be.
+    /// Checks all accounts.
     fn check(&self, bus: &CommandBus) {
         for (id, (balance, _)) in &self.0 {
             let refused = bus.call(Account::command(id, &AccountCommand::Withdraw(u64::MAX)));
@@ -83,7 +84,7 @@ impl Expected {
 }
 
 #[test]
-fn few_in_memory_decide_as_all_would_over_restarts() {
+fn small_cache_decides_like_a_full_one() {
     let mut random = Random::seeded();
     let directory = tempfile::tempdir().unwrap();
     let index = directory.path().join("index");
@@ -106,7 +107,7 @@ fn few_in_memory_decide_as_all_would_over_restarts() {
 }
 
 #[test]
-fn commands_of_one_aggregate_keep_their_order_while_it_is_made() {
+fn order_holds_while_aggregate_loads() {
     let directory = tempfile::tempdir().unwrap();
     let (host, bus) = start(directory.path(), 10);
     for id in 0..20_u64 {
@@ -115,7 +116,7 @@ fn commands_of_one_aggregate_keep_their_order_while_it_is_made() {
     host.stop().unwrap();
     for round in 0..5 {
         let (host, bus) = start(directory.path(), 10);
-        // More than one session takes; the sessions come one after the other.
+        // More than one session takes, so that several sessions are used in turn.
         let pending: Vec<_> = (0..300_u64)
             .flat_map(|_| [1, 2, 3])
             .map(|id| (id, bus.send(Account::command(&id, &AccountCommand::Deposit(1)))))
@@ -131,8 +132,8 @@ fn commands_of_one_aggregate_keep_their_order_while_it_is_made() {
 }
 
 #[test]
-fn cold_aggregates_wait_for_descriptors() {
-    if !is_alone("host::cold_tests::cold_aggregates_wait_for_descriptors") {
+fn cold_loads_wait_for_descriptors() {
+    if !is_alone("host::cold_tests::cold_loads_wait_for_descriptors") {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
@@ -142,13 +143,13 @@ fn cold_aggregates_wait_for_descriptors() {
     }
     host.stop().unwrap();
     let (host, bus) = start(directory.path(), 10);
-    // The window is empty: what is before the start is read from the journal.
+    // The window is empty: events from before the start are read from the journal.
     let few = leave_files(0);
     let mut pending: Vec<_> =
         (0..20_u64).map(|id| bus.send(Account::command(&id, &AccountCommand::Deposit(1)))).collect();
     let until = Instant::now() + Duration::from_millis(300);
     while Instant::now() < until {
-        let waiting = pending.into_iter().map(|pending| pending.try_wait().expect_err("it has no descriptor"));
+        let waiting = pending.into_iter().map(|pending| pending.try_wait().expect_err("no descriptor is free"));
         pending = waiting.collect();
         std::thread::yield_now();
     }
@@ -160,7 +161,7 @@ fn cold_aggregates_wait_for_descriptors() {
 }
 
 #[test]
-fn many_threads_wait_for_aggregates_and_each_gets_its_own_outcomes() {
+fn concurrent_waiters_get_own_outcomes() {
     let directory = tempfile::tempdir().unwrap();
     let (host, bus) = start(directory.path(), 10);
     let threads: Vec<_> = (0..6_u64)
@@ -183,7 +184,7 @@ fn many_threads_wait_for_aggregates_and_each_gets_its_own_outcomes() {
 }
 
 #[test]
-fn events_are_found_by_aggregate_tag_and_type_live() {
+fn live_events_are_found_by_key() {
     let mut random = Random::seeded();
     let directory = tempfile::tempdir().unwrap();
     let (host, bus) = start(directory.path(), 10);
@@ -226,7 +227,7 @@ fn events_are_found_by_aggregate_tag_and_type_live() {
     assert!(matches!(none.next_event(), Err(crate::ReadError::NoIndex)));
 }
 
-/// What is kept of an account.
+/// Snapshots of a directory, and a reader of those of one account.
 fn kept(directory: &Path, id: u64) -> (Snapshots, impl Fn(&Snapshots) -> Option<Snapshot>) {
     let stream = ServiceHostOptions::in_directory(directory);
     let host = CommandHost::start(CommandModel::new(), CommandHostOptions::default(), stream).unwrap();
@@ -240,7 +241,7 @@ fn of(id: &[u8]) -> Of<'_> {
 }
 
 #[test]
-fn one_with_many_events_is_made_of_its_snapshot_and_of_what_came_behind_it() {
+fn load_uses_snapshot_and_later_events() {
     let directory = tempfile::tempdir().unwrap();
     let balance = |expected: u64| {
         let (host, bus) = start(directory.path(), 10);
@@ -254,7 +255,7 @@ fn one_with_many_events_is_made_of_its_snapshot_and_of_what_came_behind_it() {
     pending.into_iter().for_each(|pending| assert!(pending.wait().is_ok()));
     let folder = directory.path().join("aggregates");
     let paths = || std::fs::read_dir(&folder).into_iter().flatten().map(|entry| entry.unwrap().path());
-    // It may just be written, under another name.
+    // A file with an extension is still being written.
     let file = || paths().find(|path| path.extension().is_none());
     let file = gapless_testkit::wait::until_some("a snapshot", file);
     host.stop().unwrap();
@@ -262,7 +263,7 @@ fn one_with_many_events_is_made_of_its_snapshot_and_of_what_came_behind_it() {
     let found = read(&snapshots).unwrap();
     assert!(found.version == 8 || found.version == 16, "{found:?}");
     balance(20);
-    // It is what the state is made of: this one is changed, and so is the state.
+    // The state is loaded from the snapshot: a change to it shows.
     let mut state = Account::decode(&found.state).unwrap();
     state.balance += 1000;
     let mut changed = Snapshot { state: Vec::new(), ..found.clone() };
@@ -270,7 +271,8 @@ fn one_with_many_events_is_made_of_its_snapshot_and_of_what_came_behind_it() {
     let rewrite = |snapshot: &Snapshot| snapshots.write(of(&7_u64.to_be_bytes()), snapshot).unwrap();
     rewrite(&changed);
     balance(1020);
-    // Of another history, of a later version, with a state that is none, damaged: it is made of its events.
+    // Unusable snapshots: of another history, of a later version, with a state that does not decode, damaged. The state
+    // is folded from its events.
     rewrite(&Snapshot { last_time_ns: found.last_time_ns + 1, ..changed.clone() });
     balance(20);
     rewrite(&Snapshot { last_sequence: 1 << 40, ..changed.clone() });
@@ -281,13 +283,13 @@ fn one_with_many_events_is_made_of_its_snapshot_and_of_what_came_behind_it() {
     balance(20);
     std::fs::write(&file, b"no snapshot").unwrap();
     balance(20);
-    assert_ne!(std::fs::read(&file).unwrap(), b"no snapshot", "it was made anew by the way");
+    assert_ne!(std::fs::read(&file).unwrap(), b"no snapshot", "the snapshot was not written again");
     std::fs::remove_dir_all(&folder).unwrap();
     balance(20);
 }
 
 #[test]
-fn transfers_between_aggregates_that_are_not_in_memory_do_not_wait_for_each_other() {
+fn cold_transfers_do_not_deadlock() {
     const EACH: u64 = 600;
     let directory = tempfile::tempdir().unwrap();
     let (host, bus) = start(directory.path(), 4);

@@ -1,33 +1,34 @@
-//! [`CommandCounters`]: what the writer has counted, as the program reads it; in the counters of the stream others see the same.
+//! [`CommandCounters`]: counters of the writer, for the program itself. Other processes see the same in the counters of
+//! the stream.
 
 use crate::envelope::Answered;
 use crate::writer::{Failure, Ran};
 use gapless_agent::{Counter, CounterView, Counters};
 
-/// The counters, as fields beside the labels that users see.
+/// Defines the counters, each as a field and the label that users see.
 macro_rules! counters {
     ($($(#[$of_field:meta])* $field:ident: $label:literal,)+) => {
-        /// What a command bus has counted since its host was started; of a member, what it has decided as the one that leads. `gapless counters`
-        /// shows the same, as `commands.accepted` and so on.
+        /// Counters of a command bus since the start of its host; on a member, of commands that it decided as leader.
+        /// `gapless counters` shows the same, as `commands.accepted` and so on.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         #[non_exhaustive]
         pub struct CommandCounters {
             $($(#[$of_field])* pub $field: u64,)+
         }
 
-        /// The writer's end of them.
+        /// The writer's end of the counters.
         pub(super) struct CountersOfWriter {
             $($field: Counter,)+
         }
 
-        /// Reads them from any thread.
+        /// Reads the counters from any thread.
         #[derive(Clone)]
         pub(crate) struct CountersReader {
             $($field: CounterView,)+
         }
 
         impl CountersOfWriter {
-            /// Adds them to the stream's.
+            /// Adds the counters to those of the stream.
             pub fn add_to(counters: &Counters) -> Result<Self, gapless_agent::Error> {
                 Ok(Self { $($field: counters.add($label)?,)+ })
             }
@@ -46,46 +47,46 @@ macro_rules! counters {
 }
 
 counters! {
-    /// Commands whose events are in the stream, or are on their way there.
+    /// Accepted commands, whose events are in the stream or on their way there.
     accepted: "commands.accepted",
-    /// The events of these.
+    /// Events of accepted commands.
     events: "commands.events",
-    /// Commands that an aggregate or a handler has refused.
+    /// Commands refused by an aggregate or a handler.
     refused: "commands.refused",
-    /// Commands that were refused by an interceptor.
+    /// Commands refused by an interceptor.
     intercepted: "commands.intercepted",
     /// Commands whose aggregate did not exist.
     not_found: "commands.not_found",
     /// Commands whose aggregate existed already.
     already_exists: "commands.already_exists",
-    /// Commands whose aggregate had another version than the expected one.
+    /// Commands whose aggregate had another version than expected.
     conflicts: "commands.conflicts",
-    /// Commands whose condition excluded an event that there was.
+    /// Commands whose condition excluded an existing event.
     conditions_failed: "commands.conditions_failed",
-    /// Commands that had come before, by their identifiers: answered as then, and not counted as anything else.
+    /// Duplicates, by their identifiers. They get the first answer, and are not counted as anything else.
     repeated: "commands.repeated",
-    /// Commands under the identifier of another one.
+    /// Commands with the identifier of another command.
     identifiers_reused: "commands.identifiers_reused",
-    /// Commands for aggregates that are set apart.
+    /// Commands for quarantined aggregates.
     quarantined: "commands.quarantined",
-    /// Commands whose bytes were none, or that nobody takes.
+    /// Commands that did not decode, or that the model does not know.
     malformed: "commands.malformed",
     /// Commands whose handler has panicked, or whose events could not be kept.
     failed: "commands.failed",
-    /// How often a command was put off, because its aggregate had to be made of its events first.
+    /// Commands put off because their aggregate had to be loaded first, each time counted.
     put_off: "commands.put_off",
     /// Aggregates in memory now.
     aggregates: "commands.aggregates",
-    /// Aggregates that are being made of their events now.
+    /// Aggregates being loaded now.
     loading: "commands.aggregates_loading",
-    /// Aggregates that were made of their events.
+    /// Aggregates loaded from their events.
     loaded: "commands.aggregates_loaded",
-    /// Aggregates that were set apart, since they could not be made.
+    /// Aggregates that could not be loaded, and were quarantined.
     set_apart: "commands.aggregates_set_apart",
 }
 
 impl CountersOfWriter {
-    /// What has become of a command; if it was answered, what the answer says, and how many events there are, unless it had come before.
+    /// Counts a run: by its answer, if it has one. `answered` is `None` for a duplicate.
     #[inline]
     pub fn count(&self, ran: Ran, answered: Option<(Answered, u32)>) {
         let counter = match (ran, answered) {
@@ -125,12 +126,11 @@ impl CountersOfWriter {
         }
     }
 
-    /// An aggregate was made, or cannot be.
+    /// Counts a load.
     pub fn count_loaded(&self, is_made: bool) {
         if is_made { &self.loaded } else { &self.set_apart }.add(1);
     }
 
-    /// So many aggregates are in memory, and so many are being made.
     #[inline]
     pub fn note_aggregates(&self, in_memory: usize, loading: usize) {
         self.aggregates.set((in_memory - loading) as u64);

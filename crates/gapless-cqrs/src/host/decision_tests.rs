@@ -1,4 +1,4 @@
-//! Decisions by what is no aggregate's state: courses with so many seats, and students with so many courses.
+//! Decision models: courses with a limited number of seats, and students with a limited number of courses.
 
 use super::*;
 use crate::{Accepted, CommandError, CommandHandler, DecisionModel, Message, MessageError, RecordedEvent, Stop, Work};
@@ -16,7 +16,7 @@ const COURSES_OF_A_STUDENT: u32 = 3;
 struct Subscribe {
     course: u64,
     student: u64,
-    /// So often.
+    /// Number of subscriptions.
     times: u32,
 }
 
@@ -40,12 +40,12 @@ fn changed(count: &mut u32, event: &RecordedEvent<'_>) -> Result<(), MessageErro
         *count += 1;
     }
     if event.read::<Cancelled>()?.is_some() {
-        *count = count.checked_sub(1).expect("what is cancelled was subscribed");
+        *count = count.checked_sub(1).expect("a cancelled seat was subscribed");
     }
     Ok(())
 }
 
-/// How many have subscribed to a course.
+/// Taken seats of a course.
 #[derive(Clone)]
 struct Taken(u32);
 
@@ -66,7 +66,7 @@ impl DecisionModel for Taken {
     }
 }
 
-/// How many courses a student has.
+/// Courses of a student.
 #[derive(Clone)]
 struct Courses(u32);
 
@@ -90,7 +90,7 @@ struct SubscribeHandler;
 
 impl CommandHandler for SubscribeHandler {
     type Command = Subscribe;
-    /// The seats that are taken.
+    /// Number of taken seats.
     type Reply = u32;
     type Refusal = SubscribeRefusal;
 
@@ -159,7 +159,7 @@ fn subscribe(
     bus.call(SubscribeHandler::command(&Subscribe { course, student, times }))
 }
 
-/// What has come of commands: subscriptions, by course and student.
+/// Accepted subscriptions, by course and student.
 #[derive(Default)]
 struct Expected(BTreeMap<(u64, u64), u32>);
 
@@ -172,7 +172,7 @@ impl Expected {
         self.0.iter().filter(|((_, of), _)| *of == student).map(|(_, count)| count).sum()
     }
 
-    /// One command by chance, whose outcome must be the expected one.
+    /// Sends one random command, and checks its outcome.
     fn decide(&mut self, bus: &CommandBus, random: &mut Random) {
         let (course, student) = (random.below(COURSES), random.below(30));
         let count = self.0.get(&(course, student)).copied().unwrap_or(0);
@@ -200,7 +200,7 @@ impl Expected {
 }
 
 #[test]
-fn decisions_see_everything_before_them_over_restarts_and_with_few_states_in_memory() {
+fn decisions_see_all_earlier_events() {
     let random = &mut Random::seeded();
     let directory = tempfile::tempdir().unwrap();
     let mut expected = Expected::default();
@@ -219,7 +219,7 @@ fn decisions_see_everything_before_them_over_restarts_and_with_few_states_in_mem
 }
 
 #[test]
-fn many_decide_at_once_and_nobody_is_too_much() {
+fn concurrent_decisions_keep_the_limit() {
     let directory = tempfile::tempdir().unwrap();
     let (host, _) = start(Some(directory.path()), 4);
     let accepted: u32 = std::thread::scope(|scope| {
@@ -256,7 +256,7 @@ fn many_decide_at_once_and_nobody_is_too_much() {
 }
 
 #[test]
-fn a_decision_made_outside_counts_if_nobody_was_faster() {
+fn outside_decision_needs_no_new_event() {
     let directory = tempfile::tempdir().unwrap();
     for _ in 0..2 {
         let (host, _) = start(Some(directory.path()), 1);
@@ -300,7 +300,7 @@ fn a_decision_made_outside_counts_if_nobody_was_faster() {
             count += 1;
         }
         assert_eq!(count, 20, "one for each course");
-        // An old position, of which nobody knows anything in memory.
+        // An old position, for which nothing is in memory.
         let filter = EventFilter::tag("course", "100");
         let bus = host.bus(&BusOptions::default()).unwrap();
         let command = Subscribe { course: 100, student: 9, times: 1 };
@@ -311,7 +311,7 @@ fn a_decision_made_outside_counts_if_nobody_was_faster() {
 }
 
 #[test]
-fn a_handler_sees_only_what_its_model_has() {
+fn unknown_types_fail_the_handler() {
     let directory = tempfile::tempdir().unwrap();
     let incomplete = [
         (
@@ -336,12 +336,12 @@ fn a_handler_sees_only_what_its_model_has() {
 }
 
 #[test]
-fn a_state_that_cannot_be_made_stops_its_own_decisions_alone() {
+fn unloadable_state_stops_its_decisions() {
     let directory = tempfile::tempdir().unwrap();
     for _ in 0..2 {
         let (host, bus) = start(Some(directory.path()), 100);
         let course = 1;
-        // What was never subscribed makes it panic.
+        // A cancellation without a subscription makes the model panic.
         if subscribe(&bus, course, 1, 1).is_ok() {
             for _ in 0..2 {
                 bus.call(CancelHandler::command(&Cancel { course, student: 2 })).unwrap();
@@ -355,13 +355,13 @@ fn a_state_that_cannot_be_made_stops_its_own_decisions_alone() {
 }
 
 #[test]
-fn what_is_refused_behind_its_own_events_leaves_none_and_keeps_its_identifier() {
+fn refused_handler_leaves_no_events() {
     let directory = tempfile::tempdir().unwrap();
     let (host, bus) = start(Some(directory.path()), 100);
     for student in 0..u64::from(SEATS) - 1 {
         subscribe(&bus, 1, student, 1).unwrap();
     }
-    // The first has a seat, the second has none, so neither has.
+    // The first subscription has a seat and the second has none, so both are refused.
     let two = Subscribe { course: 1, student: 9, times: 2 };
     let refused = Err(CommandError::Refused(SubscribeRefusal::CourseIsFull));
     assert_eq!(bus.call(SubscribeHandler::command(&two).identified_by(7)), refused);
@@ -375,7 +375,7 @@ fn what_is_refused_behind_its_own_events_leaves_none_and_keeps_its_identifier() 
     host.stop().unwrap();
     let (host, bus) = start(Some(directory.path()), 100);
     assert_eq!(bus.call(SubscribeHandler::command(&two).identified_by(7)), refused);
-    // Its condition is no part of a command: what has failed by it is not remembered, and what was decided is.
+    // The condition is no part of a command's identity. A failed condition is not remembered; a decision is.
     let condition = EventFilter::tag("course", "1");
     let command = Subscribe { course: 4, student: 4, times: 1 };
     let draft = || SubscribeHandler::command(&command).identified_by(8);
@@ -388,7 +388,7 @@ fn what_is_refused_behind_its_own_events_leaves_none_and_keeps_its_identifier() 
     host.stop().unwrap();
 }
 
-/// Behind all that may have failed a condition.
+/// A position after any event that may have failed the condition.
 fn failed_at<T, F>(outcome: &Result<T, CommandError<F>>) -> Position {
     match outcome {
         Err(CommandError::ConditionFailed(at)) => Position { sequence: at.sequence + 1000, ordinal: 0 },
@@ -417,7 +417,7 @@ impl CommandHandler for CountAllHandler {
 }
 
 #[test]
-fn a_handler_may_need_more_states_than_stay_in_memory() {
+fn handler_may_exceed_states_in_memory() {
     let directory = tempfile::tempdir().unwrap();
     let (host, bus) = start(Some(directory.path()), 100);
     (0..COURSES).for_each(|course| _ = subscribe(&bus, course, course, 1).unwrap());
@@ -439,7 +439,7 @@ fn a_handler_may_need_more_states_than_stay_in_memory() {
 }
 
 #[test]
-fn what_cannot_be_the_folder_of_the_index_is_told_at_the_start() {
+fn unusable_index_folder_fails_start() {
     let directory = tempfile::tempdir().unwrap();
     start(Some(directory.path()), 1).0.stop().unwrap();
     std::fs::remove_dir_all(directory.path().join("index")).unwrap();
@@ -450,7 +450,7 @@ fn what_cannot_be_the_folder_of_the_index_is_told_at_the_start() {
 }
 
 #[test]
-fn events_of_very_large_transactions_are_found_one_by_one() {
+fn large_transactions_are_searchable() {
     let directory = tempfile::tempdir().unwrap();
     let (host, bus) = start(Some(directory.path()), 1);
     for count in [1, 20_000, 2] {

@@ -1,10 +1,10 @@
-//! [`Deleting`]: events are deleted for good. What their aggregates have become is written down before, in a [`Base`](crate::store::Base), and then the
-//! journal lets its segments go.
+//! [`Deleting`]: deletes events for good. States of their aggregates are written to a [`Base`](crate::store::Base)
+//! first; then the journal deletes its segments.
 //!
 //! ```text
-//! snapshot of the service ─▶ base, on the device, read back ─▶ aggregates are made of it ─▶ segments go, one after the other
+//! snapshot of the service ─▶ base, synced and read back ─▶ aggregates load from it ─▶ segments are deleted
 //! ```
-//! Killed before the base is there, nothing has happened; behind that, the next start goes on.
+//! If the host is killed before the base exists, nothing has happened; later, the next start goes on.
 
 use super::deletion_error::DeletionError;
 use super::loading::IndexReader;
@@ -24,22 +24,23 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-/// What a deletion has done.
+/// Report of a deletion.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeletionReport {
-    /// Events before this sequence are deleted: what was asked for, or a little less, since whole segments go.
+    /// Events before this sequence are deleted: the requested one, or a little less, because only whole segments are
+    /// deleted.
     pub before: u64,
-    /// So many aggregates have had some of them.
+    /// Number of aggregates that had some of them.
     pub aggregates: u64,
-    /// The file that stands for the events.
+    /// File with the aggregates' states from before that sequence.
     pub file: PathBuf,
-    /// Its length, bytes.
+    /// Length of the file, bytes.
     pub file_bytes: u64,
 }
 
-/// What deletes events of a bus.
+/// Deletes events of a bus.
 pub(super) struct Deleting {
-    /// One deletion at a time.
+    /// The lock admits one deletion at a time.
     aggregates: Mutex<Vec<Box<dyn ErasedAggregate>>>,
     decision_model: Option<&'static str>,
     aggregates_max: usize,
@@ -62,12 +63,12 @@ impl Deleting {
         }
     }
 
-    /// Events before that sequence may go from now on; 0 for none.
+    /// Sequence before which events may be deleted; 0 for none.
     pub fn deleted_before(&self) -> u64 {
         self.index.deleted_before()
     }
 
-    /// Writes down what stands for the events before a sequence. `snapshot` has the service take a snapshot.
+    /// Writes the base for the events before a sequence. `snapshot` makes the service take a snapshot.
     pub fn write_base(
         &self,
         before: u64,
@@ -80,7 +81,7 @@ impl Deleting {
             return Err(DeletionError::DecisionModel { name });
         }
         let aggregates = self.aggregates.lock().unwrap_or_else(PoisonError::into_inner);
-        // What is not in the index yet would be missed in it.
+        // The base must not have events that the index lacks.
         let through = index_reader.through()?;
         let old = self.index.base();
         let journal_reader = JournalReader::open(journal)?;
@@ -89,7 +90,8 @@ impl Deleting {
         let boundary = boundary.filter(|boundary| *boundary > first);
         let boundary = boundary.ok_or(DeletionError::NothingBefore { before, first })?;
         self.look_for_readers(boundary)?;
-        // It must stand behind what goes. And it puts the journal on the device, which must not end before the base.
+        // The snapshot must be later than the deleted events. It also syncs the journal, which must not end before the
+        // base.
         snapshot()?;
         let synced = JournalReader::open(journal)?.synced_sequence();
         if synced + 1 < boundary {
@@ -105,7 +107,7 @@ impl Deleting {
         let base = making.write(&journal.with_file_name(BASE_FOLDER), self.stream_id)?;
         crash_point("deletion_after_base");
         if let Err(error) = self.look_for_readers(boundary) {
-            // One has come meanwhile: the base is not in use yet.
+            // A reader was opened meanwhile. The base is not in use yet.
             let folder = journal.with_file_name(BASE_FOLDER);
             let removed =
                 checked_file::remove(&base.path).and_then(|()| gapless_journal::durable_file::sync_directory(&folder));
@@ -131,17 +133,18 @@ impl Deleting {
     }
 }
 
-/// The name of the first decision model of the application.
 fn decision_model_of(model: &Model) -> Option<&'static str> {
     let types = &model.decision_models;
-    // The first is of conditions.
+    // The first one serves conditions.
     types.has_any().then(|| types.all[1].name())
 }
 
-/// What stands for deleted events of the stream, if some are. It is checked as far as a start can wait for; all of it where segments are still to go.
+/// The base of the stream, if events are deleted. Fully checked while segments remain to be deleted; else only as far
+/// as a start can wait for.
 ///
 /// # Errors
-/// It is missing, damaged, or of another stream or history; the model has decision models, which need all events.
+/// The base is missing, damaged, or of another stream or history; or the model has decision models, which need all
+/// events.
 pub(super) fn base_of(model: &Model, parts: &WriterParts<'_>) -> io::Result<Option<Base>> {
     let Some(journal) = parts.journal() else { return Ok(None) };
     let stream_id = parts.window().identity().stream_id;
@@ -159,7 +162,7 @@ pub(super) fn base_of(model: &Model, parts: &WriterParts<'_>) -> io::Result<Opti
     Ok(Some(base))
 }
 
-/// Removes what the base has taken over. What stays does no harm.
+/// Removes older bases. Leftovers do no harm.
 fn remove_others(base: &Base) {
     if let Err(error) = base.remove_others() {
         tracing::warn!("{} is of no use any more, and is still there: {}", error.path.display(), error.reason);

@@ -1,4 +1,5 @@
-//! Deletions that are disturbed: by an index that is made anew, by a stream that goes on without events, by what lies beside the journal.
+//! Disturbed deletions: a rebuilt index, a stream that goes on without events, foreign or damaged files next to the
+//! journal.
 
 use super::deletion_tests::{Expected, first_held, model, segments_go, start, stream, try_start};
 use super::*;
@@ -11,7 +12,7 @@ use gapless_transport::Tier;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Sends these commands, each to its account, and waits for all.
+/// Sends commands to all accounts in turn, and waits for their outcomes.
 fn deposit(bus: &mut DirectBus, balances: &mut BTreeMap<u64, u64>, commands: u64) {
     for number in 0..commands {
         let account = number % 50;
@@ -21,7 +22,7 @@ fn deposit(bus: &mut DirectBus, balances: &mut BTreeMap<u64, u64>, commands: u64
 }
 
 #[test]
-fn the_owner_of_a_direct_bus_deletes_events_and_its_accounts_are_as_before() {
+fn direct_bus_deletes_events() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let options = CommandHostOptions { aggregates_max: 20, index_entries_max: 2_000, ..CommandHostOptions::default() };
@@ -31,7 +32,7 @@ fn the_owner_of_a_direct_bus_deletes_events_and_its_accounts_are_as_before() {
     let middle = bus.service().released_sequence() / 2;
     let reader = bus.events(Position::default());
     let delete = |bus: &mut DirectBus, before: u64| loop {
-        // The index may be behind.
+        // The index may lag.
         match bus.delete_events_before(before) {
             Err(DeletionError::Read(ReadError::IndexBehind { .. })) => _ = bus.turn_or_sleep(Duration::from_millis(1)),
             other => break other,
@@ -39,7 +40,7 @@ fn the_owner_of_a_direct_bus_deletes_events_and_its_accounts_are_as_before() {
     };
     assert!(matches!(delete(&mut bus, middle), Err(DeletionError::Reader { .. })));
     drop(reader);
-    // What is not waited for comes all the same.
+    // Commands go on during a deletion.
     let tickets: Vec<_> =
         (0..50).map(|account| bus.send(Account::command(&account, &AccountCommand::Deposit(1)))).collect();
     let report = delete(&mut bus, middle).unwrap();
@@ -51,7 +52,7 @@ fn the_owner_of_a_direct_bus_deletes_events_and_its_accounts_are_as_before() {
     segments_go(path, &report);
     deposit(&mut bus, &mut balances, 100);
     bus.stop().unwrap();
-    // The next one, and a host, have all accounts.
+    // The next bus and a host have all accounts.
     let overdrawn = |balance: &u64| Err(CommandError::Refused(AccountRefusal::Overdrawn { balance: *balance }));
     let mut bus = begin();
     for (account, balance) in &balances {
@@ -67,7 +68,7 @@ fn the_owner_of_a_direct_bus_deletes_events_and_its_accounts_are_as_before() {
 }
 
 #[test]
-fn an_index_that_is_made_anew_while_segments_go_is_made_of_what_stays() {
+fn index_is_rebuilt_from_rest() {
     let (directory, before) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let path = directory.path();
     let (host, bus) = start(path, 8);
@@ -91,7 +92,7 @@ fn an_index_that_is_made_anew_while_segments_go_is_made_of_what_stays() {
 }
 
 #[test]
-fn a_stream_that_has_gone_on_without_events_can_be_deleted() {
+fn eventless_tail_allows_deletion() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let (host, bus) = start(path, 8);
@@ -116,7 +117,7 @@ fn a_stream_that_has_gone_on_without_events_can_be_deleted() {
 }
 
 #[test]
-fn at_tier_journal_what_goes_is_on_the_device_too() {
+fn tier_journal_syncs_before_deletion() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let mut stream = stream(path);
@@ -130,21 +131,21 @@ fn at_tier_journal_what_goes_is_on_the_device_too() {
     segments_go(path, &report);
     expected.check(&bus);
     host.stop().unwrap();
-    // A bus of its own, too.
+    // A direct bus, too.
     let mut bus = DirectBus::start(model(), options, stream, &BusOptions::default()).unwrap();
     for (id, (balance, version)) in &expected.0 {
         let refused = bus.call(Account::command(id, &AccountCommand::Withdraw(u64::MAX)).expecting_version(*version));
         assert_eq!(refused, Err(CommandError::Refused(AccountRefusal::Overdrawn { balance: *balance })));
     }
     bus.stop().unwrap();
-    // The identifiers of commands are in a snapshot of the service, without which nothing starts either.
+    // Identifiers of commands are kept in a snapshot of the service, which a start needs, too.
     std::fs::rename(path.join("snapshots"), path.join("away")).unwrap();
     let refused = try_start(path, model(), 8).err().unwrap().to_string();
     assert!(refused.contains("no snapshot covers that"), "{refused}");
 }
 
 #[test]
-fn what_is_looked_at_from_outside_is_what_a_host_would_start_with() {
+fn outside_check_agrees_with_start() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let (host, bus) = start(path, 8);
@@ -185,13 +186,13 @@ fn what_is_looked_at_from_outside_is_what_a_host_would_start_with() {
 }
 
 #[test]
-fn transactions_of_many_frames_stay_whole_wherever_a_deletion_is_asked_for() {
+fn long_transactions_stay_whole() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let mut random = Random::seeded();
     let mut expected = std::collections::BTreeMap::<u64, u64>::new();
     let mut lives = 0;
-    // Until something was deleted: the first deletions may be asked for within the first segment.
+    // The first requests may be for sequences within the first segment, and then delete nothing.
     while lives < rounds(4, 2) || first_held(path) == 1 {
         lives += 1;
         assert!(lives < 20, "nothing is deleted");
@@ -226,7 +227,7 @@ fn transactions_of_many_frames_stay_whole_wherever_a_deletion_is_asked_for() {
 }
 
 #[test]
-fn an_index_whose_files_are_damaged_during_deletions_costs_no_account_an_event() {
+fn damaged_index_loses_no_event() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let (host, bus) = start(path, 4);
@@ -264,17 +265,17 @@ fn an_index_whose_files_are_damaged_during_deletions_costs_no_account_an_event()
 }
 
 #[test]
-fn who_reads_by_an_index_that_is_made_anew_meanwhile_misses_nothing() {
+fn reader_survives_index_rebuild() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let (host, bus) = start(path, 8);
     let sent: Vec<_> = (0..600).map(|id| bus.send(Account::command(&id, &AccountCommand::Many(40)))).collect();
     sent.into_iter().for_each(|pending| assert!(pending.wait().is_ok()));
     host.stop().unwrap();
-    // All of it in files now.
+    // All of the index is in files now.
     let (host, _) = start(path, 8);
     let mut found = host.found_events(EventFilter::event::<AccountEvent>(), Position::default());
-    // Of more than there are in a page it knows now that all are indexed.
+    // More events than a page has: the reader knows now that all are indexed.
     assert!(found.next_event().unwrap().is_some());
     for run in std::fs::read_dir(path.join("index")).unwrap() {
         let run = run.unwrap().path();
@@ -339,7 +340,7 @@ mod named {
     }
 
     #[test]
-    fn identifiers_of_any_length_and_large_states_are_in_what_stands_for_deleted_events() {
+    fn base_has_long_ids_and_large_states() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path();
         let start = || {

@@ -1,4 +1,5 @@
-//! Events that are deleted: their aggregates are as before, whoever needs the events is told so, and what cannot be deleted stays.
+//! Deletion of events: aggregates stay as they were, readers of deleted events get an error, and events that are still
+//! needed stay.
 
 use super::*;
 use crate::samples::{Account, AccountCommand, AccountEvent, AccountRefusal, Transfer, TransferHandler};
@@ -61,12 +62,12 @@ pub(super) fn segments_go(directory: &Path, report: &DeletionReport) {
     wait::until("the segments are deleted", || first_held(directory) == report.before);
 }
 
-/// The balance of each account, and how many events it has had.
+/// Balance and version of each account.
 #[derive(Default)]
 pub(super) struct Expected(pub BTreeMap<u64, (u64, u64)>);
 
 impl Expected {
-    /// Some commands, each of which has an effect.
+    /// Sends commands, each of which has an effect.
     pub fn decide(&mut self, bus: &CommandBus, count: u64, random: &mut Random) {
         let mut sent = Vec::new();
         for _ in 0..count {
@@ -92,7 +93,7 @@ impl Expected {
         }
     }
 
-    /// All are as they should be, and there are no others.
+    /// Checks all accounts, and that there are no others.
     pub fn check(&mut self, bus: &CommandBus) {
         for id in 0..ACCOUNTS {
             let outcome = bus.call(Account::command(&id, &AccountCommand::Withdraw(u64::MAX)));
@@ -113,16 +114,16 @@ impl Expected {
 }
 
 #[test]
-fn accounts_whose_events_are_deleted_are_as_before_over_deletions_restarts_and_lost_indexes() {
+fn deletions_keep_all_accounts() {
     let mut random = Random::seeded();
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let (mut expected, mut deleted) = (Expected::default(), 0);
-    // By chance a run may have asked for nothing but what has no state before it.
+    // A random run may have asked only for sequences before the first state.
     let mut round = 0;
     while round < rounds(8, 3) || deleted <= 1 {
         assert!(round < 100, "nothing is deleted");
-        // Of few in memory the stream is read several times for one base.
+        // With few aggregates in memory, the stream is read several times for one base.
         let (host, bus) = start(path, 8);
         for _ in 0..2 {
             expected.decide(&bus, 150, &mut random);
@@ -157,7 +158,7 @@ fn accounts_whose_events_are_deleted_are_as_before_over_deletions_restarts_and_l
 }
 
 #[test]
-fn one_all_of_whose_events_are_deleted_is_there_with_its_version_and_no_other_comes_to_be() {
+fn fully_deleted_aggregate_stays() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let (host, bus) = start(path, 4);
@@ -166,13 +167,13 @@ fn one_all_of_whose_events_are_deleted_is_there_with_its_version_and_no_other_co
     bus.call(Account::command(&8, &AccountCommand::Close)).unwrap();
     let identified = |bus: &CommandBus| bus.call(Account::command(&9, &AccountCommand::Many(3)).identified_by(99));
     let first = identified(&bus).unwrap();
-    // As many events in each run.
+    // The same number of events in each run.
     for id in 100..rounds(1_600, 400) {
         bus.send(Account::command(&id, &AccountCommand::Many(rounds(10, 50) as u32))).wait().unwrap();
     }
     let report = host.delete_events_before(u64::MAX).unwrap();
     segments_go(path, &report);
-    // The identifier of a command whose events are deleted has the same answer.
+    // A duplicate whose events are deleted gets the first answer.
     assert_eq!(identified(&bus).unwrap(), first);
     host.stop().unwrap();
     for lost in ["", "index", "aggregates"] {
@@ -193,7 +194,7 @@ fn one_all_of_whose_events_are_deleted_is_there_with_its_version_and_no_other_co
     }
 }
 
-/// A host with a deletion behind it.
+/// A host that has deleted events.
 fn deleted(directory: &Path) -> (CommandHost, CommandBus, DeletionReport) {
     let (host, bus) = start(directory, 8);
     Expected::default().decide(&bus, 800, &mut Random::seeded());
@@ -207,13 +208,13 @@ fn is_deleted(error: &ReadError, before: u64) -> bool {
 }
 
 #[test]
-fn who_reads_from_before_what_is_deleted_is_told_where_there_is_something() {
+fn reading_deleted_events_is_an_error() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let (host, _, report) = deleted(path);
     let before = report.before;
     host.stop().unwrap();
-    // Without what the window still had.
+    // With an empty window.
     let (host, bus) = start(path, 8);
     let at = |sequence| Position { sequence, ordinal: 0 };
     let filter = || EventFilter::event::<AccountEvent>();
@@ -256,7 +257,7 @@ fn who_reads_from_before_what_is_deleted_is_told_where_there_is_something() {
 }
 
 #[test]
-fn nothing_is_deleted_that_a_reader_has_before_it() {
+fn open_reader_blocks_deletion() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let (host, bus) = start(path, 8);
@@ -268,7 +269,7 @@ fn nothing_is_deleted_that_a_reader_has_before_it() {
     while events.next_transaction().unwrap().is_some() {}
     let refused = host.delete_events_before(u64::MAX).unwrap_err();
     assert!(matches!(refused, DeletionError::Reader { position: 0, .. }), "{refused}");
-    // It has none of its own, and has read all.
+    // The reader has read all events, and holds none of its own.
     assert!(found.next_event().unwrap().is_none());
     let report = host.delete_events_before(u64::MAX).unwrap();
     segments_go(path, &report);
@@ -299,7 +300,7 @@ impl DecisionModel for Everything {
 }
 
 #[test]
-fn a_type_without_states_and_a_decision_model_keep_all_events() {
+fn stateless_types_refuse_deletion() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let without = || CommandModel::new().aggregate::<Account>().handler(TransferHandler);
@@ -312,7 +313,7 @@ fn a_type_without_states_and_a_decision_model_keep_all_events() {
     assert_eq!(*types, [("account".to_owned(), expected.0.len() as u64)]);
     assert!(refused.to_string().contains(&format!(" {} of type account", expected.0.len())), "{refused}");
     host.stop().unwrap();
-    // A type that the model does not have is none that could be written down.
+    // Aggregates of a type that the model does not have cannot be written to a base.
     let host = try_start(path, CommandModel::new(), 8).unwrap();
     let refused = host.delete_events_before(u64::MAX).unwrap_err().to_string();
     assert!(refused.contains("which the model does not have"), "{refused}");
@@ -329,7 +330,8 @@ fn a_type_without_states_and_a_decision_model_keep_all_events() {
     host.stop().unwrap();
     let refused = try_start(path, model().decision_model::<Everything>(), 8).err().unwrap().to_string();
     assert!(refused.contains("decision model") && refused.contains("are deleted"), "{refused}");
-    // States that are there, and a model that does not read them: each of these aggregates is set apart, and others are made.
+    // The base has states, but the model does not read them: each of these aggregates is quarantined, and others can be
+    // created.
     let host = try_start(path, without(), 8).unwrap();
     let bus = host.bus(&BusOptions::default()).unwrap();
     let id = *expected.0.keys().next().unwrap();
@@ -340,7 +342,7 @@ fn a_type_without_states_and_a_decision_model_keep_all_events() {
 }
 
 #[test]
-fn no_host_starts_without_the_whole_file_that_stands_for_deleted_events() {
+fn start_needs_an_intact_base() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let (host, _, report) = deleted(path);
@@ -353,7 +355,7 @@ fn no_host_starts_without_the_whole_file_that_stands_for_deleted_events() {
     std::fs::rename(&report.file, path.join("away")).unwrap();
     let error = refused();
     assert!(error.path == path.join("base") && error.reason.contains("the events before it were deleted"), "{error}");
-    // What a start looks at is at the end: the summary, the filter and the table.
+    // A start reads the end of the file: the summary, the filter and the table.
     for at in (whole.len() - 270..whole.len()).step_by(61) {
         let mut damaged = whole.clone();
         damaged[at] ^= 1;
@@ -362,13 +364,13 @@ fn no_host_starts_without_the_whole_file_that_stands_for_deleted_events() {
         assert!(error.path == report.file && error.to_string().contains("put it back"), "{error}");
         assert!(DeletedEvents::check(path).is_err());
     }
-    // Of another stream.
+    // A base of another stream.
     let other = tempfile::tempdir().unwrap();
     let (host, _, foreign) = deleted(other.path());
     host.stop().unwrap();
     std::fs::write(&report.file, std::fs::read(&foreign.file).unwrap()).unwrap();
     assert!(refused().reason.contains("of another stream"));
-    // Damage in what a start does not read costs the aggregates that are there.
+    // Damage in the part that a start does not read affects only aggregates in that part.
     let mut damaged = whole.clone();
     damaged[20] ^= 1;
     std::fs::write(&report.file, damaged).unwrap();
@@ -397,7 +399,7 @@ fn no_host_starts_without_the_whole_file_that_stands_for_deleted_events() {
 }
 
 #[test]
-fn archived_segments_are_deleted_where_they_lie_once_their_archive_can_be_read() {
+fn archived_segments_are_deleted() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let (host, bus) = start(path, 8);
@@ -429,7 +431,7 @@ fn archived_segments_are_deleted_where_they_lie_once_their_archive_can_be_read()
     host.stop().unwrap();
 }
 
-/// Writes the base of a directory anew, with another time stamp and with changed entries.
+/// Writes the base of a directory again, with another time stamp and with changed entries.
 fn rewrite(directory: &Path, last_time_ns: impl Fn(u64) -> u64, change: impl Fn(&mut BaseEntry)) {
     let folder = directory.join(BASE_FOLDER);
     let old = Base::newest(&folder, None).unwrap().unwrap();
@@ -444,7 +446,7 @@ fn rewrite(directory: &Path, last_time_ns: impl Fn(u64) -> u64, change: impl Fn(
 }
 
 #[test]
-fn a_state_of_a_version_that_is_not_known_sets_its_aggregate_apart_and_another_history_is_refused() {
+fn foreign_base_states_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let (host, bus) = start(path, 8);
@@ -453,7 +455,7 @@ fn a_state_of_a_version_that_is_not_known_sets_its_aggregate_apart_and_another_h
     let report = host.delete_events_before(u64::MAX).unwrap();
     segments_go(path, &report);
     host.stop().unwrap();
-    // Some have a state of their own behind what is deleted.
+    // Some aggregates have a later state of their own.
     without_other_states(path);
     let ids: Vec<u64> = expected.0.keys().copied().take(2).collect();
     rewrite(
@@ -480,7 +482,7 @@ fn a_state_of_a_version_that_is_not_known_sets_its_aggregate_apart_and_another_h
     let refused = try_start(path, model(), 8).err().unwrap().to_string();
     assert!(refused.contains("base-") && refused.contains("of another history"), "{refused}");
     rewrite(path, |time_ns| time_ns - 1, |_| {});
-    // A copy that was put back is another incarnation, with the same events.
+    // A restored copy is another incarnation, with the same events.
     let copied = tempfile::tempdir().unwrap();
     copy(path, copied.path());
     directory_consistency::restore(&StreamLayout::new(copied.path())).unwrap();
@@ -489,7 +491,7 @@ fn a_state_of_a_version_that_is_not_known_sets_its_aggregate_apart_and_another_h
 }
 
 #[test]
-fn a_disk_without_room_for_the_states_is_an_error_and_nothing_is_deleted() {
+fn full_disk_deletes_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let (host, bus) = start(path, 1_000);
@@ -510,7 +512,7 @@ fn a_disk_without_room_for_the_states_is_an_error_and_nothing_is_deleted() {
 }
 
 #[test]
-fn a_start_goes_on_with_a_deletion_by_a_file_that_is_whole() {
+fn start_resumes_deletion() {
     let (directory, before) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let path = directory.path();
     let (host, bus) = start(path, 8);
@@ -521,7 +523,7 @@ fn a_start_goes_on_with_a_deletion_by_a_file_that_is_whole() {
     let (host, _) = start(path, 8);
     let report = host.delete_events_before(u64::MAX).unwrap();
     host.stop().unwrap();
-    // As after a death before the first segment has gone.
+    // The same as after a crash before the first segment was deleted.
     let file = before.path().join(BASE_FOLDER).join(report.file.file_name().unwrap());
     std::fs::create_dir(before.path().join(BASE_FOLDER)).unwrap();
     let whole = std::fs::read(&report.file).unwrap();
@@ -539,7 +541,7 @@ fn a_start_goes_on_with_a_deletion_by_a_file_that_is_whole() {
 }
 
 #[test]
-fn commands_to_accounts_that_are_not_in_memory_go_on_while_events_are_deleted() {
+fn cold_loads_go_on_during_deletion() {
     const EACH: u64 = 25;
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();

@@ -1,4 +1,4 @@
-//! [`Folding`]: makes aggregates and decision models of their events.
+//! [`Folding`]: builds aggregates and decision models from their events.
 
 use crate::aggregate::{ErasedAggregate, OldEvent, State, StateFiles};
 use crate::decision_model::ErasedDecisionModel;
@@ -16,9 +16,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// What it is done with.
+/// Inputs of a fold.
 pub(super) struct Folding<'a> {
-    /// `None` of a stream without a journal: all of it is read.
+    /// `None` for a stream without a journal: all of it is read.
     pub index: Option<&'a Index>,
     pub reader: &'a mut EventReader,
     pub aggregates: &'a [Box<dyn ErasedAggregate>],
@@ -27,25 +27,25 @@ pub(super) struct Folding<'a> {
     pub snapshots: Option<&'a Snapshots>,
 }
 
-/// Why something is not made now.
+/// Reason of a failed load.
 pub(super) enum LoadError {
-    /// An index file: all are made anew, and then it is tried again.
+    /// An index file is damaged: the index is rebuilt, and then the load is tried again.
     Index(IndexFileError),
-    /// The stream cannot be read now, and why.
+    /// The stream cannot be read now.
     Stream(String),
-    /// This process or its machine lacks something that reading takes.
+    /// This process or its machine lacks resources for reading.
     Shortage(String),
-    /// It never can be, and why.
+    /// The load can never succeed.
     Never(String),
 }
 
 impl Folding<'_> {
-    /// An aggregate's state, how many events it has had, and the sequence of the last.
+    /// An aggregate's state, its version and the sequence of its last event.
     pub fn aggregate(&mut self, load: &Load) -> Result<(State, u64, u64), LoadError> {
         loop {
             let before = self.deleted_before();
             match self.made_of_events(load) {
-                // They were deleted meanwhile.
+                // The events were deleted meanwhile.
                 Err(LoadError::Stream(_)) if self.deleted_before() > before => {}
                 made => return made,
             }
@@ -88,7 +88,7 @@ impl Folding<'_> {
         Ok((state, made.version, made.last_sequence))
     }
 
-    /// The state that a file has, if the stream has its last event, which is not before `first`.
+    /// State of a snapshot file, if the stream has its last event and that is at or after `first`.
     fn kept(&mut self, aggregate: &dyn ErasedAggregate, id: &[u8], first: u64) -> Option<(State, Snapshot)> {
         let (snapshots, files) = (self.snapshots?, aggregate.state_files()?);
         let of = files.of_aggregate(aggregate.key(), id);
@@ -113,10 +113,10 @@ impl Folding<'_> {
         })
     }
 
-    /// Keeps a state in a file whose last event is released.
+    /// Writes a snapshot file of a state whose last event is released.
     pub fn keep(&mut self, due: &DueSnapshot) {
         let &DueSnapshot { version, last_sequence, last_time_ns, .. } = due;
-        // What was decided by a leader that was deposed may have been cut.
+        // Events of a deposed leader may have been truncated.
         if self.reader.time_of(last_sequence).is_ok_and(|time_ns| time_ns == Some(last_time_ns)) {
             let snapshot = Snapshot { version, last_sequence, last_time_ns, state: Vec::new() };
             self.write(&*self.aggregates[due.index], &due.id, &due.state, snapshot);
@@ -137,14 +137,14 @@ impl Folding<'_> {
         }
     }
 
-    /// A decision model's state.
+    /// State of a decision model.
     pub fn decision_model(&mut self, load: &ModelLoad) -> Result<State, LoadError> {
         let model = &*self.decision_models[load.model];
         let first = self.deleted_before();
         if load.from.sequence < first {
             let from = load.from.sequence;
             let name = model.name();
-            // Deleted since it was asked for. Who asks for less may get it.
+            // Deleted since the request. A request for later events may succeed.
             return Err(LoadError::Stream(format!(
                 "{name} needs events from {from} on, and those before {first} are deleted"
             )));
@@ -158,7 +158,7 @@ impl Folding<'_> {
         Ok(state)
     }
 
-    /// Hands on all events of a filter from a position on, and none behind `through`.
+    /// Calls `fold` with all events of a filter from a position on, up to `through`.
     fn each(
         &mut self,
         filter: &EventFilter,
@@ -189,7 +189,7 @@ impl Folding<'_> {
             if sequence > through {
                 return Ok(());
             }
-            // Of one transaction all are folded at once.
+            // All events of one transaction are folded at once.
             while let Some(event) = transaction.next_event().map_err(unreadable)? {
                 if event.position >= from && filter.has(&event) {
                     fold(&event, time_ns).map_err(|reason| {
@@ -203,7 +203,7 @@ impl Folding<'_> {
     }
 }
 
-/// The state behind the aggregate's last event that is deleted; `None` if none of its are.
+/// The aggregate's state after its last deleted event; `None` if none of its events are deleted.
 pub(super) fn of_base(
     base: &Base,
     aggregate: &dyn ErasedAggregate,

@@ -1,5 +1,5 @@
-//! [`Loader`]: the thread that follows what is released with the index, and makes aggregates and decision models that are not in memory of their
-//! events. The writer asks it and is woken; it never waits for it.
+//! [`Loader`]: the thread that keeps the index up to date with released events, and loads aggregates and decision
+//! models that are not in memory. The writer sends it requests and is woken by results; it never waits for the loader.
 
 use super::Threading;
 use super::folding::{Folding, LoadError};
@@ -25,49 +25,48 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// The index may be so far behind what is released, unless an aggregate is asked for.
+/// Longest lag of the index, unless an aggregate is requested.
 const PAUSE: Duration = Duration::from_millis(20);
-/// The same while something is asked for that is not released yet.
+/// Longest lag of the index while a request needs it.
 const PAUSE_AWAITED: Duration = Duration::from_micros(200);
-/// There is nothing to follow.
+/// Pause without an index.
 const PAUSE_WITHOUT_INDEX: Duration = Duration::from_millis(200);
-/// Nothing was made for so long: the segments of the journal are let go, which would take room when they are deleted.
+/// Idle time after which the loader closes journal segments. Open ones would take room after their deletion.
 const IDLE: Duration = Duration::from_secs(1);
-/// At the end the index follows so long what is released and not in it.
+/// Longest time for which the index catches up at the end.
 const FOLLOWED_AT_END: Duration = Duration::from_millis(200);
-/// Progress is logged this often.
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
-/// States that wait to be kept in files, at most.
+/// Most states that wait to be written to files.
 const STATES_MAX: usize = 1024;
-/// Aggregates that others have changed are noted up to so many.
+/// Most changed keys that are noted while another member leads.
 const CHANGED_MAX: usize = 1 << 20;
 
-/// What the loader reads with.
+/// Inputs of the loader.
 pub(super) struct LoaderParts {
-    /// Of the stream.
+    /// Identity of the stream.
     pub identity: StreamIdentity,
-    /// Where the index is; `None` of a stream without a journal, which has none.
+    /// Directory of the index; `None` for a stream without a journal, which has none.
     pub directory: Option<PathBuf>,
     /// See [`CommandHostOptions`](super::CommandHostOptions).
     pub index_entries_max: usize,
-    /// Where states of aggregates are kept; `None` of a stream without a journal.
+    /// Directory of snapshot files; `None` for a stream without a journal.
     pub snapshots: Option<PathBuf>,
-    /// Two readers of the stream.
+    /// Two readers of the stream: one for the index, one for loads.
     pub readers: [EventReader; 2],
-    /// As the writer has them, in their order.
+    /// In the order of the writer.
     pub aggregates: Vec<Box<dyn ErasedAggregate>>,
     pub decision_models: Vec<Arc<dyn ErasedDecisionModel>>,
-    /// For what is told of an event.
+    /// For error texts.
     pub names: TypeNames,
     /// Wakes the writer.
     pub waker: Waker,
 }
 
-/// The writer's end of it. The thread ends when this is dropped.
+/// The writer's end of the loader. Dropping it ends the thread.
 pub(super) struct Loader {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
-    /// Without a thread of its own.
+    /// Set if the loader has no thread of its own.
     in_turns: Option<Box<Loading>>,
 }
 
@@ -75,16 +74,16 @@ struct Shared {
     index: Index,
     state: Mutex<Exchange>,
     wanted: Condvar,
-    /// A turn has ended that somebody has waited for.
+    /// Signals the end of a turn that a reader has waited for.
     turned: Condvar,
     has_made: AtomicBool,
-    /// The writer has something to do in a moment, and may be asleep.
+    /// The writer has work soon, and may be asleep.
     is_to_wake: AtomicBool,
-    /// Aggregates that have got events, since the writer follows.
+    /// Aggregates that got events while another member leads.
     changed: Mutex<Noted>,
 }
 
-/// What is to be made of its events.
+/// Request for a load.
 pub(super) enum Asked {
     Aggregate(Load),
     Model(ModelLoad),
@@ -99,7 +98,7 @@ impl Asked {
     }
 }
 
-/// What was made, or cannot be.
+/// Result of a load.
 pub(super) enum Made {
     Aggregate(Loaded),
     Model(LoadedModel),
@@ -109,18 +108,18 @@ pub(super) enum Made {
 struct Exchange {
     asked: Vec<Asked>,
     made: Vec<Made>,
-    /// States that are to be kept in files.
+    /// States to be written to files.
     states: Vec<DueSnapshot>,
-    /// What was decided may be cut: no state of it is kept.
+    /// Decided events may be truncated, so states are dropped.
     is_deposed: bool,
-    /// Somebody waits for the index.
+    /// A reader waits for the index.
     is_hurried: bool,
-    /// Somebody has found a file of the index that cannot be used.
+    /// A reader has found a damaged file of the index.
     is_damaged: bool,
     is_over: bool,
 }
 
-/// Finds events for any thread, as far as they are released.
+/// Finds released events, on any thread.
 #[derive(Clone)]
 pub(super) struct IndexReader {
     shared: Arc<Shared>,
@@ -128,7 +127,7 @@ pub(super) struct IndexReader {
     has_index: bool,
 }
 
-/// Whoever reads by the index waits so long until it has what is released.
+/// Longest time for which a reader waits until the index has all released events.
 const INDEX_AWAITED: Duration = Duration::from_secs(5);
 
 impl Positions for IndexReader {
@@ -168,30 +167,30 @@ impl Positions for IndexReader {
     }
 }
 
-/// What has changed while another leads, up to a sequence number.
+/// Changes while another member leads, up to a sequence.
 #[derive(Default)]
 struct Noted {
     changed: Changed,
     through: u64,
 }
 
-/// What has changed while another leads.
+/// Keys changed while another member leads.
 #[derive(Default)]
 pub(super) enum Changed {
-    /// Nobody wants to know.
+    /// Not noted.
     #[default]
     Unnoted,
-    /// Keys of all that have.
+    /// Keys of all changes.
     Keys(FxHashSet<IndexKey>),
-    /// More than are noted.
+    /// Too many changes were made to note them.
     All,
 }
 
 impl Loader {
-    /// Starts the thread, if it is to have one.
+    /// Starts the thread, unless loads happen in the turns of the writer.
     ///
     /// # Errors
-    /// There is none to be had.
+    /// The thread cannot be started.
     pub fn start(index: Index, parts: LoaderParts, threading: Threading) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             index,
@@ -211,7 +210,7 @@ impl Loader {
         Ok(Self { shared, thread: Some(thread), in_turns: None })
     }
 
-    /// Does what is to be done, if it has no thread of its own.
+    /// Does the pending work, if the loader has no thread of its own.
     #[inline]
     pub fn turn(&mut self) {
         if let Some(loading) = &mut self.in_turns {
@@ -219,32 +218,32 @@ impl Loader {
         }
     }
 
-    /// Finds events.
     pub fn index_reader(&self, window: Window, has_index: bool) -> IndexReader {
         IndexReader { shared: Arc::clone(&self.shared), window, has_index }
     }
 
-    /// Asks for these.
+    /// Requests loads.
     #[cold]
     pub fn load(&self, asked: impl Iterator<Item = Asked>) {
         self.shared.lock().asked.extend(asked);
         self.shared.wanted.notify_one();
     }
 
-    /// Keeps these in files when they are released, or some of them; nothing is left in `states`.
+    /// Writes states to files once they are released. Drains `states`; those beyond the limit are dropped.
     #[cold]
     pub fn keep_states(&self, states: &mut Vec<DueSnapshot>) {
         let mut state = self.shared.lock();
         let room = STATES_MAX.saturating_sub(state.states.len()).min(states.len());
         state.states.extend(states.drain(..room));
-        // Of these there will be another.
+        // Later snapshots will replace dropped ones.
         states.clear();
     }
 
-    /// Those that have been made since.
+    /// Results since the last call.
     #[inline]
     pub fn made(&self) -> Vec<Made> {
-        // Relaxed: what is there is behind the lock, and one that is missed is seen in the next turn, for which the loader wakes.
+        // Relaxed: the data is behind the lock. A missed flag is seen in the next turn, for which the loader wakes the
+        // writer.
         match self.shared.has_made.load(Ordering::Relaxed) {
             true => self.take_made(),
             false => Vec::new(),
@@ -258,12 +257,12 @@ impl Loader {
         std::mem::take(&mut state.made)
     }
 
-    /// Wakes the writer in a moment.
+    /// Wakes the writer soon.
     pub fn wake_in_a_moment(&self) {
         self.shared.is_to_wake.store(true, Ordering::Relaxed);
     }
 
-    /// Another leads from now on: what changes is noted, from behind the sequence that this returns.
+    /// Begins to note changes, because another member leads. Returns the sequence after which they are noted.
     pub fn note_changes(&self) -> u64 {
         {
             let mut state = self.shared.lock();
@@ -275,7 +274,7 @@ impl Loader {
         noted.through
     }
 
-    /// What has changed since then, if everything up to that sequence is noted.
+    /// Takes the changes noted since, if they are complete up to `sequence`.
     pub fn changes_through(&self, sequence: u64) -> Option<Changed> {
         let mut noted = self.shared.changed.lock().unwrap_or_else(PoisonError::into_inner);
         if noted.through < sequence {
@@ -299,8 +298,8 @@ impl Drop for Loader {
 }
 
 impl Shared {
-    /// Everything up to that sequence is indexed, these keys among it, of which nothing is left. The lock is held for a moment only: a writer that
-    /// begins to lead, or ends, waits for it.
+    /// Notes that everything up to `through` is indexed, with these keys, and empties `keys`. Holds the lock only
+    /// briefly: a writer that begins to lead, or ends, waits for it.
     fn note(&self, keys: &mut Vec<IndexKey>, through: u64) {
         let mut noted = self.changed.lock().unwrap_or_else(PoisonError::into_inner);
         noted.through = through;
@@ -319,25 +318,25 @@ impl Shared {
     }
 }
 
-/// What the thread owns.
+/// State of the loader's thread.
 struct Loading {
     shared: Arc<Shared>,
     parts: LoaderParts,
     threading: Threading,
     builder: Option<IndexBuilder>,
-    /// Asked for, and not made yet.
+    /// Requests in progress.
     asked: Vec<Asked>,
-    /// Of the events of the last part that was indexed.
+    /// Keys of the events in the last part that was indexed.
     followed_keys: Vec<IndexKey>,
-    /// To be kept in files.
+    /// States to be written to files.
     states: Vec<DueSnapshot>,
     snapshots: Option<Snapshots>,
     progress_at: Instant,
-    /// When something was made last, if the journal may still be open for it.
+    /// Time of the last load, while the journal may still be open for it.
     made_at: Option<Instant>,
-    /// An index file cannot be used: all of the index is to be made anew.
+    /// An index file is damaged: the index has to be rebuilt.
     is_damaged: bool,
-    /// What is asked for was not made in this turn, because this process or its machine lacks something.
+    /// Loads failed in this turn because this process or its machine lacks resources.
     shortage: Option<String>,
     failure: LoadingFailure,
 }
@@ -365,7 +364,7 @@ impl Loading {
         }
     }
 
-    /// Everything that is to be done now.
+    /// Does all pending work.
     #[cold]
     fn turns(&mut self) {
         let has_news = self.take_asked();
@@ -374,7 +373,7 @@ impl Loading {
         }
     }
 
-    /// A turn. Whether there is more to be done now; `None` if it has failed.
+    /// Runs a turn. Returns whether there is more to do; `None` if it failed.
     fn attempt(&mut self) -> Option<bool> {
         match self.turn() {
             Ok(is_more) => {
@@ -388,7 +387,7 @@ impl Loading {
         }
     }
 
-    /// Takes what the writer has asked for since. Whether that is something.
+    /// Takes the writer's requests. Returns whether there are any.
     fn take_asked(&mut self) -> bool {
         let mut state = self.shared.lock();
         let has_asked = !state.asked.is_empty();
@@ -430,7 +429,8 @@ impl Loading {
         }
     }
 
-    /// Indexes a part of what is released, and makes what can be made. Whether there is more to be done.
+    /// Indexes a part of the released events, and does the loads that are possible. Returns whether there is more to
+    /// do.
     fn turn(&mut self) -> Result<bool, Box<dyn std::error::Error>> {
         let Some(directory) = self.parts.directory.clone() else {
             let released = self.parts.readers[0].released_sequence();
@@ -459,11 +459,11 @@ impl Loading {
         let last_sequence = self.shared.index.last_sequence();
         self.shared.note(&mut followed_keys, last_sequence);
         self.followed_keys = followed_keys;
-        // What is indexed can be made, also where something behind it cannot be read.
+        // Indexed events can be loaded, even if later ones cannot be read.
         self.make_due(last_sequence);
         self.keep_due(last_sequence);
         let is_more = match followed {
-            // What is deleted has gone while all was made anew: what stays is enough.
+            // Events were deleted during the rebuild: the remaining ones are enough.
             Err(ReadError::Deleted { .. }) => {
                 self.is_damaged = true;
                 true
@@ -483,7 +483,7 @@ impl Loading {
         Ok(is_more)
     }
 
-    /// The index has what is released, if that is not far away, and all of it is on disk.
+    /// Catches up with the released events if they are not far, and writes all of the index to disk.
     #[cold]
     fn close_index(&mut self) {
         let Some(mut builder) = self.builder.take() else { return };
@@ -493,7 +493,7 @@ impl Loading {
         builder.close();
     }
 
-    /// Makes what is asked for up to there.
+    /// Does the requested loads up to `through`.
     fn make_due(&mut self, through: u64) {
         self.shortage = None;
         let due: Vec<_> = self.asked.extract_if(.., |asked| asked.through() <= through).collect();
@@ -504,7 +504,7 @@ impl Loading {
             reader.let_journal_go();
         }
         for asked in due {
-            // One before it may have found that the index is to be made anew, or that something is lacking.
+            // An earlier load may have found a damaged index, or a shortage.
             let can_make = !self.is_damaged && self.shortage.is_none();
             match if can_make { self.make(asked) } else { Err(asked) } {
                 Err(asked) => self.asked.push(asked),
@@ -519,7 +519,7 @@ impl Loading {
         }
     }
 
-    /// Keeps states in files whose events are all released.
+    /// Writes states to files once all their events are released.
     fn keep_due(&mut self, through: u64) {
         if self.states.is_empty() {
             return;
@@ -534,7 +534,7 @@ impl Loading {
         Folding { index, reader, aggregates, decision_models, names, snapshots: self.snapshots.as_ref() }
     }
 
-    /// Makes one; it is asked for further while the index is made anew, and while something is lacking.
+    /// Does one load. Returns the request if it has to wait for a rebuild or for resources.
     fn make(&mut self, asked: Asked) -> Result<Made, Asked> {
         crash_point("aggregate_loading");
         match asked {
@@ -549,7 +549,7 @@ impl Loading {
         }
     }
 
-    /// What is made of events, or why it cannot be; `None` while the index is made anew, and while something is lacking.
+    /// Result of a fold; `None` if it has to wait for a rebuild or for resources.
     fn folded<T>(
         &mut self,
         fold: impl FnOnce(&mut Folding<'_>) -> Result<T, LoadError>,

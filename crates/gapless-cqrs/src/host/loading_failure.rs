@@ -1,14 +1,14 @@
-//! [`LoadingFailure`]: the failure for which aggregates wait that are not in memory: when the next attempt is due, and when it is logged.
+//! [`LoadingFailure`]: a failure that loads wait for. Says when the next attempt is due, and when to log.
 
 use gapless_agent::monotonic::monotonic_ns;
 use gapless_agent::wait_notices::WaitNotices;
 use std::fmt::Display;
 use std::time::Duration;
 
-/// Until the next attempt, unless something else is asked for.
+/// Pause until the next attempt, unless something else is requested.
 pub(super) const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(1);
 
-/// See the head of the file.
+/// State of repeated failures of the loader.
 pub(super) struct LoadingFailure {
     notices: WaitNotices,
     retry_at_ns: Option<u64>,
@@ -19,7 +19,7 @@ impl LoadingFailure {
         Self { notices: WaitNotices::at_once(), retry_at_ns: None }
     }
 
-    /// An attempt has failed.
+    /// Notes a failed attempt.
     #[cold]
     pub fn begin(&mut self, error: &dyn Display) {
         let now_ns = monotonic_ns();
@@ -34,7 +34,7 @@ impl LoadingFailure {
         self.retry_at_ns.is_some_and(|at_ns| monotonic_ns() < at_ns)
     }
 
-    /// An attempt has not failed.
+    /// Notes a successful attempt.
     pub fn end(&mut self) {
         if self.retry_at_ns.take().is_some() {
             self.notices.end();

@@ -1,8 +1,8 @@
-//! [`MakingBase`]: the states of all aggregates that have events before a sequence, written into one file: those of the base before that, and what
-//! has happened since.
+//! [`MakingBase`]: writes the states of all aggregates with events before a sequence into one file, from the previous
+//! base and later events.
 //!
-//! The stream is read once for so many aggregates as may be in memory, by ranges of their keys, which are hashes: each reading makes those of the next
-//! range, and leaves out the upper half of it where there are too many.
+//! The stream is read once for each batch of aggregates that fits in memory, by ranges of their keys, which are hashes.
+//! Each pass folds the next range, and leaves out its upper half while there are too many.
 
 use super::deletion_error::DeletionError;
 use super::folding::{LoadError, of_base};
@@ -16,32 +16,32 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-/// See the head of the file.
+/// Inputs of a base.
 pub(super) struct MakingBase<'a> {
     pub aggregates: &'a [Box<dyn ErasedAggregate>],
     pub old: Option<&'a Base>,
     pub reader: &'a mut EventReader,
-    /// All events before this sequence count.
+    /// Sequence after the last event to fold.
     pub before: u64,
-    /// States in memory at most, about.
+    /// Approximate limit of states in memory.
     pub aggregates_max: usize,
 }
 
-/// An aggregate that has events behind the old base.
+/// An aggregate with events after the old base.
 struct Folded {
     aggregate: TypeKey,
     id: Box<[u8]>,
-    /// Of its type.
+    /// Index of its type.
     index: usize,
     state: State,
     version: u64,
     last_sequence: u64,
 }
 
-/// The aggregates of a range of keys.
+/// Aggregates of a range of keys.
 type Range = FxHashMap<IndexKey, Vec<Folded>>;
 
-/// The entries of the old base, and the one that is next.
+/// Entries of the old base, with one entry of look-ahead.
 struct Old<'a> {
     entries: Option<BaseEntries<'a>>,
     next: Option<BaseEntry>,
@@ -55,10 +55,10 @@ impl Old<'_> {
 }
 
 impl MakingBase<'_> {
-    /// Writes it in that folder, on the device, in the place of none.
+    /// Writes the base into a folder, synced, replacing no other file.
     ///
     /// # Errors
-    /// An aggregate without a state, or whose events cannot be read; the disk. Nothing of it is there then.
+    /// An aggregate without a state, or whose events cannot be read; an error of the disk. No file is left then.
     pub fn write(mut self, folder: &Path, stream_id: u128) -> Result<Base, DeletionError> {
         let last_sequence = self.before - 1;
         let time_ns =
@@ -70,7 +70,7 @@ impl MakingBase<'_> {
         let mut from = IndexKey(0);
         loop {
             let (range, until) = self.range(from, writer.is_none())?;
-            // Only now it is known that every type keeps states.
+            // Every type is known to keep states only after the first range.
             let writer = match &mut writer {
                 Some(writer) => writer,
                 none => none.insert(BaseWriter::begin(folder, stream_id, self.before, time_ns).map_err(written)?),
@@ -94,7 +94,8 @@ impl MakingBase<'_> {
         writer.finish().map_err(written)
     }
 
-    /// Makes the aggregates from that key on, and says where the next range begins, if there is one. The first look is at all types, too.
+    /// Folds the aggregates from key `from` on, and returns the start of the next range, if there is one. The first
+    /// pass checks all types, too.
     fn range(&mut self, from: IndexKey, is_first: bool) -> Result<(Range, Option<IndexKey>), DeletionError> {
         let by_type: FxHashMap<_, _> =
             self.aggregates.iter().enumerate().map(|(index, aggregate)| (aggregate.key(), index)).collect();
@@ -105,7 +106,7 @@ impl MakingBase<'_> {
             match self.reader.advance(usize::MAX)? {
                 Advanced::Transaction => {}
                 Advanced::Frames => continue,
-                // Behind the last event there may be frames without any.
+                // Frames without events may follow the last event.
                 Advanced::End if self.reader.next_sequence() >= self.before => break,
                 Advanced::End => return Err(DeletionError::NotReleased { sequence: self.reader.next_sequence() }),
             }
@@ -123,7 +124,7 @@ impl MakingBase<'_> {
                     without.entry(event.aggregate).or_default().insert(key);
                     continue;
                 };
-                // There will be a refusal, and the others need not be made.
+                // The deletion will be refused, so the other aggregates need no fold.
                 if !without.is_empty() || key < from || until.is_some_and(|until| key >= until) {
                     continue;
                 }
@@ -149,7 +150,7 @@ impl MakingBase<'_> {
         DeletionError::WithoutStates { types: types.collect() }
     }
 
-    /// The entries of a range, in their order.
+    /// Entries of a range, in the order of the file.
     fn entries_of(&self, range: Range) -> Result<Vec<BaseEntry>, DeletionError> {
         let mut entries = Vec::new();
         for (key, folded) in range {
@@ -187,7 +188,7 @@ fn put(writer: &mut BaseWriter, entry: Option<&BaseEntry>, folder: &Path) -> Res
     put.map_err(|error| DeletionError::Write { path: folder.to_owned(), error })
 }
 
-/// Changes an aggregate of the range by an event. Whether it was not there before.
+/// Applies an event to an aggregate of the range. Returns whether the aggregate is new to it.
 fn fold(
     erased: &dyn ErasedAggregate,
     index: usize,
@@ -234,14 +235,14 @@ fn not_made(erased: &dyn ErasedAggregate, id: &[u8], reason: String) -> Deletion
     DeletionError::Aggregate { name: erased.name(), id: id.to_vec(), reason }
 }
 
-/// Leaves out the upper half of a range: how many there are left, and where the next range begins.
+/// Leaves out the upper half of a range. Returns the number of remaining aggregates, and the start of the next range.
 #[cold]
 fn leave_out(range: &mut Range, until: Option<IndexKey>) -> (usize, Option<IndexKey>) {
     let mut keys: Vec<_> = range.keys().copied().collect();
     let middle = keys.len() / 2;
     let (_, middle, _) = keys.select_nth_unstable(middle);
     let middle = *middle;
-    // Aggregates with one hash are not parted.
+    // Aggregates with the same hash stay together.
     if keys.iter().all(|key| *key >= middle) {
         return (0, until);
     }

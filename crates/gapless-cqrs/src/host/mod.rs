@@ -4,20 +4,20 @@
 //! |---|---|
 //! | `archive_tests` | tests of archived segments |
 //! | `cold_tests` | tests of aggregates that are not in memory |
-//! | `decision_tests` | tests of decisions by what is no aggregate's state |
-//! | `deletion_edge_tests` | tests of deletions that are disturbed |
-//! | `deletion_tests` | tests of events that are deleted |
-//! | `version_tests` | tests of events over versions |
+//! | `decision_tests` | tests of decision models |
+//! | `deletion_edge_tests` | tests of disturbed deletions |
+//! | `deletion_tests` | tests of deletions |
+//! | `version_tests` | tests of event versions |
 //! | `waiting_tests` | tests of readers that wait for events |
 //! | this | [`CommandHost`] and its options |
-//! | `counters` | [`CommandCounters`]: what the writer has counted |
-//! | `deleting` | events are deleted |
-//! | `making_base` | what stands for them is made |
-//! | `deletion_error` | why none are deleted |
-//! | `transactions` | the writer as the sequencer's thread calls it |
-//! | `loading` | the thread that makes aggregates and decision models of their events, and the index |
-//! | `loading_failure` | when it tries again, and when a failure is logged |
-//! | `folding` | how these are made |
+//! | `counters` | [`CommandCounters`]: counters of the writer |
+//! | `deleting` | deletion of events |
+//! | `making_base` | writes the states that replace deleted events |
+//! | `deletion_error` | reasons why no events are deleted |
+//! | `transactions` | the writer, called by the sequencer's thread |
+//! | `loading` | the thread that loads aggregates and decision models, and maintains the index |
+//! | `loading_failure` | retries and log messages of failed loads |
+//! | `folding` | builds states from events |
 
 #[cfg(test)]
 mod archive_tests;
@@ -75,17 +75,19 @@ use std::ops::RangeInclusive;
 use std::sync::{Arc, OnceLock};
 use transactions::BusTransactions;
 
-/// How a command bus is set up, beside its stream.
+/// Options of a command bus, besides those of its stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandHostOptions {
-    /// How long the identifiers of commands are remembered.
+    /// Limits of the remembered identifiers of commands.
     pub identifiers: IdentifierLimits,
-    /// Aggregates in memory at most, about: those with events that are not indexed yet stay. At tier `memory` all stay.
+    /// Approximate limit of aggregates in memory: those with events that are not indexed yet stay. At tier `memory` all
+    /// stay.
     pub aggregates_max: usize,
-    /// States of decision models in memory at most, about; also of conditions. At tier `memory` all stay.
+    /// Approximate limit of states of decision models in memory, including those of conditions. At tier `memory` all
+    /// stay.
     pub decision_models_max: usize,
-    /// Entries of the index in memory before they become a file: each event has one for its aggregate, its type and each of its tags, of about
-    /// 40 bytes.
+    /// Entries of the index in memory before they become a file. Each event has one for its aggregate, one for its type
+    /// and one for each of its tags, of about 40 bytes.
     pub index_entries_max: usize,
 }
 
@@ -101,10 +103,11 @@ impl Default for CommandHostOptions {
     }
 }
 
-/// What is traced of each command, at level trace: the span `command` while it is decided on, with its outcome, and the event `released`.
+/// Target of the traces of each command, at level trace: the span `command` during the decision, with its outcome, and
+/// the event `released`.
 pub(crate) const TRACED: &str = "gapless::commands";
 
-/// Whether anybody may want to see that.
+/// Whether commands are traced.
 #[inline]
 fn is_traced() -> bool {
     tracing::level_filters::LevelFilter::current() >= tracing::level_filters::LevelFilter::TRACE
@@ -115,19 +118,19 @@ fn trace_released(sequence: u64, session: u64, number: u64) {
     tracing::trace!(target: TRACED, sequence, session, number, "released");
 }
 
-/// Why a command bus does not start, or has stopped.
+/// The reason why a command bus does not start, or has stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
-    /// The model is none.
+    /// The model is invalid.
     #[error(transparent)]
     Model(#[from] ModelError),
     /// The stream does not start, or has stopped.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// A handle cannot be made.
+    /// A handle cannot be created.
     #[error(transparent)]
     Client(#[from] ClientError),
-    /// Events are deleted, and what stands for them cannot be used.
+    /// Events are deleted, and the base that replaces them cannot be used.
     #[error(transparent)]
     Base(BaseFileError),
 }
@@ -150,12 +153,13 @@ pub struct CommandHost {
 }
 
 impl CommandHost {
-    /// Recovers what `stream.directory` holds, and starts: when this returns, commands can be sent.
+    /// Recovers the content of `stream.directory`, and starts. Commands can be sent once this returns.
     ///
     /// # Errors
-    /// A model that is none, options that make no sense (one is retention: an event store keeps its events), a directory in use, damage, a journal
-    /// whose beginning is gone without a whole file that stands for it ([`HostError::Base`]), events that have another layout than in the stream and
-    /// the same version ([`TypesError`] is the source), no threads or memory.
+    /// An invalid model; options that make no sense, such as retention (an event store keeps its events); a directory
+    /// in use; damage; a journal that has lost its beginning and has no intact base ([`HostError::Base`]); events whose
+    /// layout differs from the one in the stream at the same version ([`TypesError`] is the source); too few threads or
+    /// too little memory.
     pub fn start(
         model: CommandModel,
         options: CommandHostOptions,
@@ -169,32 +173,36 @@ impl CommandHost {
         Ok(Self { service, reading })
     }
 
-    /// A handle of the bus.
+    /// Creates a handle of the bus.
     ///
     /// # Errors
-    /// No memory or descriptors for it.
+    /// Too little memory, or too few descriptors.
     pub fn bus(&self, options: &BusOptions) -> Result<CommandBus, HostError> {
         let client = self.service.connect(ClientOptions::default())?;
         Ok(CommandBus::over(client, options)?)
     }
 
-    /// A reader of the events, from a position on.
+    /// A reader of all events from a position on.
     #[must_use]
     pub fn events(&self, from: Position) -> EventReader {
         self.reading.events(self.service.reader(from.sequence), from, self.service.progress())
     }
 
-    /// Deletes the events before a sequence number for good, while commands go on: the whole segments of the journal before it, and what of them is
-    /// archived. What their aggregates have become is written into one file before, on the device: an aggregate all of whose events are deleted is
-    /// there as before, with its version. Who reads from before it is told so by [`ReadError::Deleted`](crate::ReadError::Deleted). Blocks until
-    /// that file is there, which takes as long as reading the events once for each million of their aggregates
-    /// ([`CommandHostOptions::aggregates_max`]); the segments go by and by, and when the host is killed behind its next start.
+    /// Deletes the events before a sequence for good, while commands go on: whole segments of the journal before it,
+    /// with their archived parts.
     ///
-    /// Aggregates are read from these states for good: the versions of their types must stay readable.
+    /// The states of their aggregates are written to one file first, and synced. So an aggregate stays as it was, with
+    /// its version, even if all its events are deleted. Reading from before the sequence fails with
+    /// [`ReadError::Deleted`](crate::ReadError::Deleted). Blocks until that file is written: one pass over the events
+    /// for each million of their aggregates ([`CommandHostOptions::aggregates_max`]). The segments are deleted
+    /// gradually, if the host is killed after its next start.
+    ///
+    /// From then on aggregates are loaded from these states: the versions of their types must stay readable.
     ///
     /// # Errors
-    /// Nothing is deleted where a type of aggregates with such events keeps no snapshots, an aggregate cannot be made of its events, the model has
-    /// decision models, a reader of this host stands before it, or the disk refuses; see [`DeletionError`].
+    /// Nothing is deleted if a type of affected aggregates keeps no snapshots, an aggregate cannot be loaded from its
+    /// events, the model has decision models, a reader of this host is at an earlier position, or the disk fails; see
+    /// [`DeletionError`].
     pub fn delete_events_before(&self, sequence: u64) -> Result<DeletionReport, DeletionError> {
         let reader = EventReader::over(self.service.reader(1), Position::default());
         let report = self.reading.write_base(sequence, reader, || self.service.snapshot())?;
@@ -202,25 +210,24 @@ impl CommandHost {
         Ok(report)
     }
 
-    /// A reader of the events that a filter has, from a position on. It sees all that is released: what a command was answered for is there.
+    /// A reader of the events of a filter, from a position on. It sees all released events, including those of every
+    /// command that was answered.
     #[must_use]
     pub fn found_events(&self, filter: EventFilter, from: Position) -> FoundEvents {
         self.reading.found_events(filter, from, self.service.reader(1), self.service.progress())
     }
 
-    /// What it has counted.
     #[must_use]
     pub fn counters(&self) -> CommandCounters {
         self.reading.counters()
     }
 
-    /// The stream below it.
     #[must_use]
     pub const fn service(&self) -> &ServiceHost {
         &self.service
     }
 
-    /// Stops cleanly: what was taken is finished. Returns the last sequence.
+    /// Stops cleanly: commands that were taken are finished. Returns the last sequence.
     ///
     /// # Errors
     /// The error that made it stop by itself, before or now.
@@ -229,7 +236,7 @@ impl CommandHost {
     }
 }
 
-/// What reads a bus and deletes its events. Its writer brings it when it is made.
+/// Reads a bus and deletes its events. The writer fills it in when it is created.
 pub(crate) struct Reading(Arc<OnceLock<ReadingParts>>);
 
 struct ReadingParts {
@@ -243,12 +250,12 @@ impl Reading {
         self.0.get().expect(WRITER_IS_MADE)
     }
 
-    /// All events, from a position on, of a host that is so far.
+    /// All events from a position on; the reader waits by `progress`.
     pub fn events(&self, frames: ReplayMerge, from: Position, progress: Arc<Progress>) -> EventReader {
         EventReader::over(frames, from).waiting_by(progress).open_among(&self.parts().deleting.readers)
     }
 
-    /// Events that are found by the index.
+    /// Events found by the index.
     pub fn found_events(
         &self,
         filter: EventFilter,
@@ -261,12 +268,11 @@ impl Reading {
         FoundEvents::new(filter, from, Box::new(index.clone()), reader, &deleting.readers)
     }
 
-    /// What the writer has counted.
     pub fn counters(&self) -> CommandCounters {
         self.parts().counters.read()
     }
 
-    /// Has the segments deleted for which a base stands already.
+    /// Continues the deletion of segments that the base replaces.
     pub fn go_on_deleting(&self, service: &ServiceHost) {
         match self.parts().deleting.deleted_before() {
             0 => {}
@@ -274,7 +280,7 @@ impl Reading {
         }
     }
 
-    /// What stands for the events before a sequence is written down; see [`CommandHost::delete_events_before`].
+    /// Writes the base for the events before a sequence; see [`CommandHost::delete_events_before`].
     pub fn write_base(
         &self,
         before: u64,
@@ -290,15 +296,15 @@ const WRITER_IS_MADE: &str = "a bus that has started has made its writer";
 
 type MakeWriter = Box<dyn FnOnce(WriterParts<'_>) -> io::Result<Box<dyn Transactions>> + Send>;
 
-/// What a bus is made of.
+/// Parts of a bus.
 pub(crate) struct BusParts {
-    /// What is made of released transactions.
+    /// Consumer of released transactions.
     pub released: ReleasedSide,
     pub make_writer: MakeWriter,
     pub reading: Reading,
 }
 
-/// Whether a stream keeps all of its journal: aggregates are made of their events.
+/// Refuses retention: aggregates are loaded from their events.
 pub(crate) fn keeps_everything(stream: &ServiceHostOptions) -> Result<(), HostError> {
     if stream.persistence.retention == Retention::default() {
         return Ok(());
@@ -311,12 +317,11 @@ pub(crate) fn parts(model: CommandModel, options: CommandHostOptions) -> Result<
     parts_on(Threading::OfItsOwn, model, options)
 }
 
-/// Where aggregates are made of their events, and the index.
+/// Thread that loads aggregates and maintains the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Threading {
-    /// On a thread of its own.
     OfItsOwn,
-    /// In the turns of the writer, for simulations.
+    /// The writer's thread, in its turns; for simulations.
     InTurns,
 }
 
@@ -351,14 +356,14 @@ pub(crate) fn parts_on(
         let (options, handover) = ((&options, threading), (handover, sent_behind));
         let writer = BusTransactions::new(model, identifiers, options, handover, index, parts)?;
         let (index, counters) = writer.readers();
-        // It is made once.
+        // The writer is created once.
         let _ = made.set(ReadingParts { index, counters, deleting });
         Ok(Box::new(writer) as Box<dyn Transactions>)
     };
     Ok(BusParts { released, make_writer: Box::new(make_writer), reading })
 }
 
-/// What is released, as the engine calls it.
+/// Consumer of released transactions, as the engine calls it.
 pub(crate) struct ReleasedSide {
     released: Released,
     versions: RangeInclusive<u32>,

@@ -1,4 +1,4 @@
-//! [`BusTransactions`]: the writer as the sequencer's thread calls it.
+//! [`BusTransactions`]: the writer, called by the sequencer's thread.
 
 use super::counters::{CountersOfWriter, CountersReader};
 use super::loading::{Asked, Changed, IndexReader, Loader, LoaderParts, Made};
@@ -28,36 +28,37 @@ use std::sync::Arc;
 use std::time::Instant;
 use tracing::field::Empty;
 
-/// The schema of an answer.
+/// Schema of an answer.
 const ANSWER_SCHEMA: u32 = TypeKey::of("gapless.cqrs.answer").0;
 
-/// See the head of the file.
+/// Adapts the writer to the engine.
 pub(super) struct BusTransactions {
     writer: Writer,
     handover: Arc<Handover>,
     sent_behind: Arc<SentBehind>,
     released_waker: Waker,
     leading: Leading,
-    /// The stream has got this one since this writer leads.
+    /// Version that the stream has begun since this writer leads.
     new_version: Option<u32>,
     loader: Loader,
     index: Index,
     index_reader: IndexReader,
     counters: CountersOfWriter,
-    /// How many aggregates are counted, and how many of them are being made.
+    /// Reported numbers: aggregates, and those of them being loaded.
     aggregates: (usize, usize),
 }
 
-/// How far the writer is towards deciding.
+/// Progress towards leading.
 enum Leading {
     No,
-    /// The identifiers are waited for, as they are there; and if it has followed since it led, what others have changed.
+    /// Waits until the identifiers are complete up to this sequence, and after following also for the changes of other
+    /// leaders.
     From(u64),
     Yes,
 }
 
 impl BusTransactions {
-    /// # Errors
+    /// The thread of the loader cannot be started.
     /// There is no thread for the loader.
     pub fn new(
         model: Model,
@@ -107,7 +108,6 @@ impl BusTransactions {
         })
     }
 
-    /// Finds events, and reads the counters.
     pub fn readers(&self) -> (IndexReader, CountersReader) {
         (self.index_reader.clone(), self.counters.reader())
     }
@@ -126,7 +126,7 @@ impl BusTransactions {
                 Changed::All => drop_elsewhere(cache.clear()),
             }
         } else {
-            // Nothing is here that could have changed.
+            // The empty cache needs no changes.
             let _ = self.loader.changes_through(0);
         }
         let Some((bytes, version)) = self.handover.take() else {
@@ -141,7 +141,7 @@ impl BusTransactions {
         Ok(true)
     }
 
-    /// Takes in what the loader has made.
+    /// Passes results of the loader to the writer.
     #[inline]
     fn take_made(&mut self) {
         for made in self.loader.made() {
@@ -159,7 +159,7 @@ impl BusTransactions {
         }
     }
 
-    /// Who has waited for an aggregate and does not come holds up the others for a moment only.
+    /// Ends the turns of sessions that do not come.
     #[inline]
     fn pass_over_the_dead(&mut self) {
         if self.writer.pass_over_the_dead(Instant::now) {
@@ -167,7 +167,7 @@ impl BusTransactions {
         }
     }
 
-    /// Runs a command where somebody may want to see it.
+    /// Runs a command in a span.
     #[cold]
     fn run_traced(&mut self, stamp: &Stamp, payload: &[u8], length_max: usize) -> Ran {
         let Stamp { sequence, session, number, .. } = *stamp;
@@ -192,7 +192,7 @@ impl BusTransactions {
     }
 }
 
-/// What cannot be a folder is told at the start: commands to aggregates that are not in memory would wait for it.
+/// Reports an unusable folder at the start: commands to cold aggregates would wait for it.
 fn make_folder(folder: &Path) -> io::Result<()> {
     let made = private_folder::create(folder);
     made.map_err(|error| {
@@ -200,7 +200,7 @@ fn make_folder(folder: &Path) -> io::Result<()> {
     })
 }
 
-/// Millions of aggregates take longer to drop than a leader may be silent.
+/// Drops aggregates on another thread: millions take longer than a leader may be silent.
 fn drop_elsewhere(aggregates: impl Send + 'static) {
     let dropping = std::thread::Builder::new().name("gapless-drop".to_owned()).spawn(move || drop(aggregates));
     if let Err(error) = dropping {
@@ -268,7 +268,7 @@ impl Transactions for BusTransactions {
             session: header.session,
             number: header.session_seq,
         };
-        // What else stands in a transaction.
+        // Room for the other parts of a transaction.
         let length_max = length_max.saturating_sub(64);
         let indexed = self.index.last_sequence();
         self.writer.decision_models_mut().0.make_room(indexed);
@@ -296,11 +296,11 @@ impl Transactions for BusTransactions {
                     Failure::Inadmissible => RefusalCode::Rejected,
                 };
                 write_refusal(out, code, self.writer.text(), true);
-                // An aggregate whose *apply* has panicked is made anew.
+                // An aggregate whose *apply* has panicked is loaded again.
                 self.ask_for_loads();
             }
             Ran::Later => {
-                // Before the later ones of its session, also where it waits for a decision model alone.
+                // Ahead of later commands of its session, even if it waits only for a decision model.
                 self.writer.cache_mut().0.arrive();
                 let (decision_models, _) = self.writer.decision_models_mut();
                 decision_models.hold(header.session);

@@ -1,4 +1,5 @@
-//! Events over versions: what older programs have written is read, a new version begins at its mark, and what nobody knows concerns its aggregate alone.
+//! Event versions: events of older programs are read, a new version begins at its mark, and an unknown event affects
+//! only its aggregate.
 
 use super::*;
 use crate::aggregate::{Aggregate, Creation, Decision, OldEvent};
@@ -14,16 +15,16 @@ use std::path::Path;
 pub(crate) enum LampCommand {
     Switch(bool),
     Dim(u8),
-    /// How bright it is.
+    /// Asks for the brightness.
     Ask,
 }
 
-/// How bright it is, or that it cannot be that.
+/// The brightness, or the refusal of another one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
 #[message(crate = crate)]
 pub(crate) struct Shines(u8);
 
-/// As the first program had it.
+/// Events of the first program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
 #[message(crate = crate, name = "lamp")]
 pub(crate) enum FirstEvent {
@@ -31,7 +32,7 @@ pub(crate) enum FirstEvent {
     Off,
 }
 
-/// As the second one has it.
+/// Events of the second program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
 #[message(crate = crate, name = "lamp", version = 2)]
 pub(crate) enum SecondEvent {
@@ -41,12 +42,12 @@ pub(crate) enum SecondEvent {
     Dimmed(u8),
 }
 
-/// As the third one has it, under another name: nothing of it is as before.
+/// Events of the third program, under another name, with nothing in common.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
 #[message(crate = crate, name = "brightness")]
 pub(crate) struct ThirdEvent(u8);
 
-/// A lamp of each program.
+/// A lamp as one of the programs has it.
 macro_rules! lamp {
     ($lamp:ident, $event:ident, $decided:expr, $shines:expr, { $($more:tt)* }) => {
         #[derive(Clone)]
@@ -128,7 +129,7 @@ lamp!(
         fn upcast(old: &OldEvent<'_>) -> Result<Option<ThirdEvent>, MessageError> {
             Ok(match old.decode::<SecondEvent>()? {
                 SecondEvent::On => Some(ThirdEvent(100)),
-                // Lamps of today are never off.
+                // Today's lamps are never off.
                 SecondEvent::Off => None,
                 SecondEvent::Dimmed(percent) => Some(ThirdEvent(percent)),
             })
@@ -136,7 +137,7 @@ lamp!(
     }
 );
 
-/// As a program has it whose author has forgotten to raise the version.
+/// Events of a program whose author forgot to raise the version.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
 #[message(crate = crate, name = "lamp")]
 pub(crate) struct CarelessEvent(u64, u64);
@@ -160,12 +161,12 @@ fn start<A: Aggregate>(directory: &Path, newest: u32) -> Result<(CommandHost, Co
     Ok((host, bus))
 }
 
-/// A command for a lamp, in whichever program.
+/// A command for a lamp, the same in all programs.
 pub(crate) fn lamp(id: u64, command: &LampCommand) -> Draft<'_, LampCommand, (), Shines> {
     FirstLamp::command(&id, command)
 }
 
-/// How bright a lamp is.
+/// Brightness of a lamp.
 fn shines(bus: &CommandBus, id: u64) -> u8 {
     match bus.call(lamp(id, &LampCommand::Ask)) {
         Err(CommandError::Refused(Shines(percent))) => percent,
@@ -173,7 +174,7 @@ fn shines(bus: &CommandBus, id: u64) -> u8 {
     }
 }
 
-/// The versions in which the events stand in the stream.
+/// Versions of the events in the stream.
 fn versions(host: &CommandHost) -> Vec<u32> {
     let (mut reader, mut versions) = (host.events(Position::default()), Vec::new());
     while let Some(mut transaction) = reader.next_transaction().unwrap() {
@@ -184,7 +185,7 @@ fn versions(host: &CommandHost) -> Vec<u32> {
     versions
 }
 
-/// What the system has said that made a start fail.
+/// System error of a failed start.
 fn source_of(started: Result<(CommandHost, CommandBus), HostError>) -> std::io::Error {
     match started.map(drop) {
         Err(HostError::Engine(EngineError::System { source, .. })) => source,
@@ -193,7 +194,7 @@ fn source_of(started: Result<(CommandHost, CommandBus), HostError>) -> std::io::
 }
 
 #[test]
-fn what_a_newer_program_has_written_is_left_alone_or_made_anew_and_a_second_process_is_told_of_the_first() {
+fn newer_files_are_refused_or_rebuilt() {
     let directory = tempfile::tempdir().unwrap();
     let (host, bus) = start::<FirstLamp>(directory.path(), 1).unwrap();
     bus.call(lamp(1, &LampCommand::Switch(true))).unwrap();
@@ -202,7 +203,7 @@ fn what_a_newer_program_has_written_is_left_alone_or_made_anew_and_a_second_proc
     assert_eq!(shines(&bus, 1), 100);
     host.stop().unwrap();
 
-    // Names and layouts are nothing that another program may take away.
+    // Names and layouts must not be overwritten by another program.
     let types = directory.path().join(TypeNames::FILE_NAME);
     let known = std::fs::read_to_string(&types).unwrap();
     std::fs::write(&types, known.replacen("\"format\": 1", "\"format\": 2", 1)).unwrap();
@@ -211,7 +212,7 @@ fn what_a_newer_program_has_written_is_left_alone_or_made_anew_and_a_second_proc
     assert!(error.to_string().contains("Start that one; or move the file away"), "{error}");
     std::fs::write(&types, known).unwrap();
 
-    // The index is made of the journal, by each program as it knows it.
+    // Each program builds the index from the journal, in its own format.
     let index = directory.path().join("index");
     let file = std::fs::read_dir(&index).unwrap().next().unwrap().unwrap().path();
     let mut bytes = std::fs::read(&file).unwrap();
@@ -225,7 +226,7 @@ fn what_a_newer_program_has_written_is_left_alone_or_made_anew_and_a_second_proc
     assert_eq!(shines(&bus, 1), 100);
     host.stop().unwrap();
 
-    // Everything else is the journal's, which says what reads it.
+    // The journal itself says which programs can read it.
     let journal = std::fs::read_dir(directory.path().join("journal")).unwrap();
     let segment = journal
         .map(|entry| entry.unwrap().path())
@@ -239,13 +240,13 @@ fn what_a_newer_program_has_written_is_left_alone_or_made_anew_and_a_second_proc
 }
 
 #[test]
-fn a_new_version_of_an_event_begins_at_its_mark() {
+fn event_version_begins_at_its_mark() {
     let directory = tempfile::tempdir().unwrap();
     let (host, bus) = start::<FirstLamp>(directory.path(), 1).unwrap();
     bus.call(lamp(1, &LampCommand::Switch(true))).unwrap();
     host.stop().unwrap();
 
-    // Another program goes on as the one before would.
+    // A newer program goes on like the older one.
     let (host, bus) = start::<SecondLamp>(directory.path(), 2).unwrap();
     assert_eq!(shines(&bus, 1), 100);
     bus.call(lamp(2, &LampCommand::Switch(true))).unwrap();
@@ -262,7 +263,7 @@ fn a_new_version_of_an_event_begins_at_its_mark() {
 
     let old = start::<FirstLamp>(directory.path(), 1).map(drop);
     assert!(matches!(old, Err(HostError::Engine(EngineError::Version { version: 2, last: 1, .. }))), "{old:?}");
-    // A restart acts as it at once.
+    // A restarted host uses the begun version at once.
     let (host, bus) = start::<SecondLamp>(directory.path(), 2).unwrap();
     bus.call(lamp(3, &LampCommand::Dim(7))).unwrap();
     assert_eq!([1, 2, 3].map(|id| shines(&bus, id)), [0, 30, 7]);
@@ -270,7 +271,7 @@ fn a_new_version_of_an_event_begins_at_its_mark() {
 }
 
 #[test]
-fn what_older_programs_have_written_is_upcast_and_what_nobody_knows_concerns_its_aggregate_alone() {
+fn old_events_are_upcast() {
     let directory = tempfile::tempdir().unwrap();
     let (host, bus) = start::<SecondLamp>(directory.path(), 2).unwrap();
     bus.call(lamp(1, &LampCommand::Switch(true))).unwrap();
@@ -279,7 +280,7 @@ fn what_older_programs_have_written_is_upcast_and_what_nobody_knows_concerns_its
     gapless_testkit::wait::until("the new version has begun", || bus.call(lamp(2, &LampCommand::Dim(30))).is_ok());
     host.stop().unwrap();
 
-    // A program that says that it has the version, and does not know its events.
+    // A program that claims the version but does not know its events.
     let (host, bus) = start::<FirstLamp>(directory.path(), 2).unwrap();
     let quarantined = bus.call(lamp(2, &LampCommand::Switch(true)));
     let is_told = |reason: &str| reason.contains("version 2") && reason.contains("event ");
@@ -288,7 +289,7 @@ fn what_older_programs_have_written_is_upcast_and_what_nobody_knows_concerns_its
     assert_eq!((host.counters().quarantined, host.counters().set_apart), (1, 1));
     host.stop().unwrap();
 
-    // And one that cannot read what it says that it knows: it starts only where nobody knows that.
+    // A program that cannot read a version that it claims does not start, unless the layout was never recorded.
     let types = directory.path().join(TypeNames::FILE_NAME);
     let error = source_of(start::<CarelessLamp>(directory.path(), 2));
     let Some(TypesError::LayoutChanged { name: "lamp", version: 1, before, now, .. }) = TypesError::of(&error) else {
@@ -309,7 +310,7 @@ fn what_older_programs_have_written_is_upcast_and_what_nobody_knows_concerns_its
     std::fs::write(types, known).unwrap();
 
     let (host, bus) = start::<ThirdLamp>(directory.path(), 2).unwrap();
-    // What became nothing is an event all the same.
+    // A dropped event still counts in the version.
     let dimmed = bus.call(lamp(1, &LampCommand::Dim(5)).expecting_version(2)).unwrap();
     assert_eq!((dimmed.version, shines(&bus, 2), shines(&bus, 3)), (3, 30, 100));
     let (mut reader, mut read) = (host.events(Position::default()), Vec::new());
@@ -322,7 +323,7 @@ fn what_older_programs_have_written_is_upcast_and_what_nobody_knows_concerns_its
     host.stop().unwrap();
 }
 
-/// Two names that have the same key: FNV-1a of 32 bits is the same for both.
+/// Two names with the same key: their FNV-1a hashes of 32 bits are equal.
 #[derive(Serialize, Deserialize, Message)]
 #[message(crate = crate, name = "costarring")]
 struct Costarring;
@@ -353,7 +354,7 @@ impl Aggregate for Collides {
 }
 
 #[test]
-fn a_model_that_the_stream_cannot_tell_apart_does_not_start() {
+fn colliding_names_do_not_start() {
     assert_eq!(TypeKey::of("costarring"), TypeKey::of("liquid"));
     let refused = |model: CommandModel| match parts(model, CommandHostOptions::default()) {
         Err(error) => error,
@@ -372,11 +373,11 @@ fn a_model_that_the_stream_cannot_tell_apart_does_not_start() {
     assert_eq!(refused(beyond), ModelError::Version { name: "lamp", version: 3 });
 }
 
-/// Lamps, and how many of them are set apart.
+/// Number of lamps, and of those that are quarantined.
 const LAMPS: u64 = 60;
 const APART: u64 = 40;
 
-/// Gives some lamps events that the first program cannot read. `begin_second` begins the version of the second one.
+/// Gives some lamps events that the first program cannot read. `begin_second` begins the second version.
 pub(crate) fn write_what_sets_apart(bus: &CommandBus, begin_second: impl FnOnce()) {
     for id in 0..LAMPS {
         bus.call(lamp(id, &LampCommand::Switch(true))).unwrap();
@@ -388,12 +389,13 @@ pub(crate) fn write_what_sets_apart(bus: &CommandBus, begin_second: impl FnOnce(
     }
 }
 
-/// A program that says that it has the second version, and does not know its events.
+/// A program that claims the second version but does not know its events.
 pub(crate) fn model_that_sets_apart() -> CommandModel {
     CommandModel::new().aggregate::<FirstLamp>().versions(1..=2)
 }
 
-/// Sends so many commands by one handle, so many of them in flight: each command has its outcome, and those of a lamp are decided in their order.
+/// Sends commands by one handle, with a limit in flight. Each must have its outcome, and those of a lamp must be
+/// decided in order.
 pub(crate) fn each_has_its_outcome(
     bus: &CommandBus,
     (commands, in_flight_max): (u64, usize),
@@ -411,7 +413,7 @@ pub(crate) fn each_has_its_outcome(
             Err(error) => panic!("lamp {id}, behind {sent} others, {case}: {error}"),
         };
     for sent in 0..commands {
-        // Some are asked for more often than others.
+        // Some lamps are used more often than others.
         let most = 1 + random.below(LAMPS);
         let id = random.below(most);
         let is_on = random.below(2) == 0;
@@ -423,9 +425,9 @@ pub(crate) fn each_has_its_outcome(
     pending.into_iter().for_each(|one| take(one, u64::MAX));
 }
 
-/// Aggregates set apart × cache × sessions × handles: whatever waits for what, each command has its outcome.
+/// Quarantined aggregates × cache × sessions × handles: each command has its outcome, whatever it waits for.
 #[test]
-fn aggregates_set_apart_hold_up_nobody() {
+fn quarantine_holds_up_no_host() {
     let seed = printed_seed();
     let directory = tempfile::tempdir().unwrap();
     let (host, bus) = start::<SecondLamp>(directory.path(), 2).unwrap();

@@ -1,4 +1,4 @@
-//! Readers sleep until there is more, until their time is over, or until nothing more can come.
+//! Readers sleep until there are more events, a timeout, or the end of the stream.
 
 use super::{CommandHost, CommandHostOptions};
 use crate::Aggregate as _;
@@ -33,7 +33,7 @@ fn a_reader_is_woken_by_events() {
                         if let Some(transaction) = reader.next_transaction().unwrap() {
                             break transaction.sequence;
                         }
-                        assert!(reader.wait(PATIENCE).unwrap(), "nothing came behind {version}");
+                        assert!(reader.wait(PATIENCE).unwrap(), "no event came after {version}");
                     };
                     while is_stored && found.next_event().unwrap().is_none_or(|(of, _)| of.sequence < read) {
                         assert!(found.wait(PATIENCE).unwrap());
@@ -56,7 +56,7 @@ fn a_reader_is_woken_by_events() {
         std::thread::scope(|scope| {
             let waiting = scope.spawn(|| reader.wait(PATIENCE));
             host.stop().unwrap();
-            // What ends the sessions of the bus may come before.
+            // The end of the bus's sessions may come before.
             assert!(matches!(waiting.join().unwrap(), Ok(true) | Err(ReadError::Stream(ClientError::Closed))));
         });
         while reader.next_transaction().unwrap().is_some() {}
