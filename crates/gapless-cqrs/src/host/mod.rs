@@ -195,7 +195,7 @@ impl CommandHost {
     /// its version, even if all its events are deleted. Reading from before the sequence fails with
     /// [`ReadError::Deleted`](crate::ReadError::Deleted). Blocks until that file is written: one pass over the events
     /// for each million of their aggregates ([`CommandHostOptions::aggregates_max`]). The segments are deleted
-    /// gradually, if the host is killed after its next start.
+    /// gradually; if the host is killed, after its next start.
     ///
     /// From then on aggregates are loaded from these states: the versions of their types must stay readable.
     ///

@@ -1,11 +1,11 @@
-//! [`Base`]: the file with the states of all aggregates that have events before a sequence, where what is before that is deleted. It stands for
-//! these events: unlike an index it cannot be made anew.
+//! [`Base`]: the file with the states of all aggregates that had events before a sequence. It replaces these events
+//! once they are deleted: unlike an index it cannot be rebuilt.
 //!
 //! ```text
 //! blocks: u32 length, u32 checksum, entries
 //!   entry: u64 key (see `key`), u32 key of the aggregate's type, u32 version of the state's type, u32 hash of its layout, u64 events so far,
 //!          u64 sequence of the last, u8 length of the identifier, u32 length of the state, then both
-//! the blocks' table: of each, u64 its first key, u64 where it stands
+//! table of blocks: for each, u64 first key, u64 offset
 //! the filter's words
 //! the last 128 bytes:
 //!    0  magic "GAPBASE\x01"
@@ -15,8 +15,9 @@
 //!   72  u32 checksum of the table, 76 u32 of the filter
 //!   80  zeros, 124 u32 checksum of the bytes before
 //! ```
-//! Numbers are little-endian, checksums CRC-32C. Entries are sorted by key, type and identifier. Its name says the sequence. It names the stream and a
-//! frame, and no incarnation: a copy of the journal that was put back has another one, and the same events.
+//! Numbers are little-endian, checksums CRC-32C. Entries are sorted by key, type and identifier. The file name contains
+//! the sequence. The file names the stream and a frame but no incarnation: a restored copy of the journal has another
+//! incarnation and the same events.
 
 use super::filter::Filter;
 use super::key::IndexKey;
@@ -33,35 +34,35 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The folder of the file, beside the journal.
+/// Folder of the file, next to the journal.
 pub(crate) const BASE_FOLDER: &str = "base";
 const MAGIC: [u8; 8] = *b"GAPBASE\x01";
 const SUMMARY_LENGTH: usize = 128;
 const SUMMARY_SUM_AT: usize = 124;
-/// A block is ended when it has so many bytes.
+/// Size at which a block is ended.
 const BLOCK_BYTES: usize = 4096;
-/// Of the table, for each block.
+/// Length of one block's entry in the table.
 const TABLE_ENTRY_LENGTH: usize = 16;
 
-/// An aggregate behind its last event that is deleted.
+/// State of an aggregate after its last deleted event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BaseEntry {
     pub key: IndexKey,
     pub aggregate: TypeKey,
     pub id: Box<[u8]>,
-    /// The version of the type of its state.
+    /// Version of the state's type.
     pub state_version: u32,
-    /// A hash of its layout; 0 where that is not known.
+    /// Hash of the state's layout; 0 if unknown.
     pub state_layout: u32,
-    /// Its events so far.
+    /// Number of events so far.
     pub version: u64,
-    /// Of the last of them.
+    /// Sequence of the last event.
     pub last_sequence: u64,
     pub state: Vec<u8>,
 }
 
 impl BaseEntry {
-    /// What entries are sorted by.
+    /// Sort order of entries.
     pub fn order(&self) -> (IndexKey, TypeKey, &[u8]) {
         (self.key, self.aggregate, &self.id)
     }
@@ -94,19 +95,19 @@ impl BaseEntry {
     }
 }
 
-/// See the head of the file.
+/// An open base file.
 pub(crate) struct Base {
     file: File,
     pub path: PathBuf,
-    /// All events before this sequence are in it.
+    /// Events before this sequence are folded into the states.
     pub before: u64,
-    /// Of the last frame before that, ns since the epoch.
+    /// Time of the last frame before that, ns since the epoch.
     pub last_time_ns: u64,
-    /// How many aggregates are in it.
+    /// Number of aggregates.
     pub entries: u64,
-    /// The file's length, bytes.
+    /// Length of the file, bytes.
     pub length: u64,
-    /// The first key of each block, and where the block stands; behind the last, where they end.
+    /// First key and offset of each block.
     table: Vec<(IndexKey, u64)>,
     blocks_end: u64,
     pub filter: Arc<Filter>,
@@ -116,12 +117,12 @@ fn name_of(before: u64) -> String {
     format!("base-{before:020}")
 }
 
-/// The files of a folder.
+/// Base files of a folder.
 #[derive(Default)]
 struct Files {
-    /// By the sequences that their names say, rising.
+    /// Paths by the sequences in their names, ascending.
     named: Vec<(u64, PathBuf)>,
-    /// What a death has left.
+    /// Temporary files left by a crash.
     unfinished: Vec<PathBuf>,
 }
 
@@ -129,7 +130,7 @@ fn list(folder: &Path) -> Result<Files, BaseFileError> {
     let failed = |error: io::Error| BaseFileError { path: folder.to_owned(), reason: error.to_string() };
     let Files { mut named, mut unfinished } = Files::default();
     let entries = match std::fs::read_dir(folder) {
-        // A member of a cluster that has fetched a state has a file of this name.
+        // A cluster member that has fetched a state has a file of this name.
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             return Ok(Files::default());
         }
@@ -150,8 +151,8 @@ fn list(folder: &Path) -> Result<Files, BaseFileError> {
 }
 
 impl Base {
-    /// The newest one in a folder, of that stream where it is known: its summary, its table and its filter are checked now, its blocks when they are read. `None` if
-    /// there is none.
+    /// Opens the newest base of a folder; `None` without any. Checks summary, table and filter now, and blocks when
+    /// they are read. `stream_id`: expected stream, if known.
     ///
     /// # Errors
     /// The newest file is damaged, or of another stream.
@@ -165,11 +166,12 @@ impl Base {
         Ok(Some(base))
     }
 
-    /// The newest one beside a journal, and with which sequence that begins; `None` where none is needed. It is of that stream, which is the journal's if it is
-    /// not told, and of its history. Its blocks are not read.
+    /// Opens the newest base next to a journal, and returns the first sequence of the journal; `None` if no base is
+    /// needed. Checks the base's stream (that of the journal by default) and history, but not its blocks.
     ///
     /// # Errors
-    /// It is missing, damaged, or of another stream or history ([`BaseFileError`]); the journal cannot be read.
+    /// The base is missing, damaged, or of another stream or history ([`BaseFileError`]); or the journal cannot be
+    /// read.
     pub fn beside(journal: &Path, stream_id: Option<u128>) -> io::Result<Option<(Self, u64)>> {
         let folder = journal.with_file_name(BASE_FOLDER);
         let (stream_id, first) = match JournalReader::open(journal) {
@@ -191,12 +193,12 @@ impl Base {
         Ok(Some((base, first)))
     }
 
-    /// Whether the journal has the last frame that it stands for, as far as it can be read.
+    /// Checks that the journal has the last frame that the base replaces, if it can be read.
     fn look_at_history(&self, journal: &Path) -> io::Result<()> {
         let (sequence, timestamp_ns) = (self.before - 1, Some(self.last_time_ns));
         let point = FilePoint { path: self.path.clone(), identity: None, sequence, timestamp_ns };
         match JournalReader::open(journal).and_then(|reader| reader.check_point(&point)) {
-            // It is in an archive that is not there, and is going to be deleted.
+            // The frame is in a missing archive, and is going to be deleted.
             Ok(()) | Err(JournalError::ArchiveUnusable { .. }) => Ok(()),
             Err(JournalError::OtherHistory { fault, .. }) => {
                 let reason = format!("it is of another history than the journal, by the frame {sequence}: {fault}");
@@ -206,10 +208,10 @@ impl Base {
         }
     }
 
-    /// Removes the others in its folder.
+    /// Removes older bases and unfinished files.
     ///
     /// # Errors
-    /// One cannot be removed.
+    /// A file cannot be removed.
     pub fn remove_others(&self) -> Result<(), BaseFileError> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
         let Files { named, unfinished } = list(folder)?;
@@ -282,10 +284,10 @@ impl Base {
         Ok(bytes)
     }
 
-    /// The entry of an aggregate; `None` if it has no events before [`Base::before`].
+    /// Entry of an aggregate; `None` if it has no events before [`Base::before`].
     ///
     /// # Errors
-    /// The block in which it would be cannot be read or is damaged.
+    /// The block that would contain it is damaged or cannot be read.
     pub fn find(&self, aggregate: TypeKey, id: &[u8]) -> Result<Option<BaseEntry>, BaseFileError> {
         let key = IndexKey::of_aggregate(aggregate, id);
         if !self.filter.may_have(key) {
@@ -301,7 +303,7 @@ impl Base {
         Ok(None)
     }
 
-    /// Reads all entries in their order.
+    /// Reads all entries in order.
     pub const fn entries(&self) -> BaseEntries<'_> {
         self.entries_from(0)
     }
@@ -310,10 +312,10 @@ impl Base {
         BaseEntries { base: self, next_block, block: Vec::new(), at: 0 }
     }
 
-    /// Reads all of it.
+    /// Reads and checks the whole file.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The first fault found.
     pub fn check(&self) -> Result<(), BaseFileError> {
         let (mut entries, mut count) = (self.entries(), 0);
         let mut before: Option<BaseEntry> = None;
@@ -332,7 +334,7 @@ impl Base {
     }
 }
 
-/// The entries of a base.
+/// Entries of a base, in order.
 pub(crate) struct BaseEntries<'a> {
     base: &'a Base,
     next_block: usize,
@@ -341,7 +343,7 @@ pub(crate) struct BaseEntries<'a> {
 }
 
 impl BaseEntries<'_> {
-    /// The next one; `None` behind the last.
+    /// Next entry; `None` after the last.
     pub fn next(&mut self) -> Result<Option<BaseEntry>, BaseFileError> {
         while self.at == self.block.len() {
             if self.next_block == self.base.table.len() {
@@ -357,27 +359,26 @@ impl BaseEntries<'_> {
     }
 }
 
-/// Writes a base.
 pub(crate) struct BaseWriter {
     out: BufWriter<FileReplacement>,
     path: PathBuf,
     stream_id: u128,
     before: u64,
     last_time_ns: u64,
-    /// Where the block will stand that is being filled.
+    /// Offset of the block being filled.
     at: u64,
     block: Vec<u8>,
     block_key: IndexKey,
     table: Vec<u8>,
-    /// Of all entries, for the filter.
+    /// Keys of all entries, for the filter.
     keys: Vec<IndexKey>,
 }
 
 impl BaseWriter {
-    /// Begins the one of all events before a sequence; the last frame before it has that time stamp.
+    /// Begins a base for the events before a sequence. `last_time_ns`: time of the last of these frames.
     pub fn begin(folder: &Path, stream_id: u128, before: u64, last_time_ns: u64) -> io::Result<Self> {
         private_folder::create(folder)?;
-        // The folder's own name is on the device before anything depends on what is in it.
+        // Sync the folder's own name before anything depends on its files.
         gapless_journal::durable_file::sync_directory(folder.parent().unwrap_or(Path::new(".")))?;
         let name = name_of(before);
         let path = folder.join(&name);
@@ -396,7 +397,7 @@ impl BaseWriter {
         })
     }
 
-    /// The next entry in the order.
+    /// Appends the next entry in the order.
     pub fn put(&mut self, entry: &BaseEntry) -> io::Result<()> {
         debug_assert!(self.keys.last().is_none_or(|last| *last <= entry.key));
         if self.block.is_empty() {
@@ -426,11 +427,11 @@ impl BaseWriter {
         Ok(())
     }
 
-    /// Puts it in place, on the device, and reads all of it back. Where that fails there is none.
+    /// Moves the base into place, syncs it, and reads all of it back. On an error there is no base.
     pub fn finish(self) -> io::Result<Base> {
         let path = self.path.clone();
         self.put_in_place().inspect_err(|_| {
-            // A start would go by it. It may not be there.
+            // A start would use the file. It may not exist.
             let _removed = checked_file::remove(path);
         })
     }
@@ -479,7 +480,7 @@ mod tests {
             state_layout: 5,
             version: number + 1,
             last_sequence: 2 * number,
-            // One is longer than a block.
+            // One state is longer than a block.
             state: vec![number as u8; if number == 7 { 10_000 } else { number as usize % 50 }],
         }
     }
@@ -493,7 +494,7 @@ mod tests {
     }
 
     #[test]
-    fn every_aggregate_is_found_and_no_other() {
+    fn base_finds_each_aggregate() {
         let directory = tempfile::tempdir().unwrap();
         let folder = directory.path().join("base");
         assert!(Base::newest(&folder, Some(7)).unwrap().is_none());
@@ -516,7 +517,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_an_error_and_never_another_state() {
+    fn base_damage_is_an_error() {
         let directory = tempfile::tempdir().unwrap();
         let base = write(directory.path(), 100);
         let whole = std::fs::read(&base.path).unwrap();

@@ -1,5 +1,5 @@
-//! Which files of an index are believed: those that follow each other without a gap from the first frame that the stream holds on, and say the
-//! time stamp of their last frame as the stream does.
+//! Validates the files of an index: valid ones follow each other without a gap from the first frame of the stream, and
+//! name the time of their last frame as the stream has it.
 
 use super::run::{Extent, Run, extent_of_name};
 use crate::events::{EventReader, ReadError};
@@ -11,18 +11,18 @@ use gapless_log::StreamIdentity;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The files of an index's folder.
+/// Files of an index folder.
 pub(super) struct Found {
-    /// Those that are believed, in the order of the stream.
+    /// Valid files, in the order of the stream.
     pub runs: Vec<Run>,
-    /// The others, and why; none of what was merged into another or never finished.
+    /// Other files, each with the reason; no reason for files that were merged into another or never finished.
     pub others: Vec<(PathBuf, Option<String>)>,
 }
 
-/// Why it is not known which files are believed; said of no file, so that none is removed for it.
+/// Reason why the files could not be validated. It is no fault of a file, so none is removed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LookError {
-    /// The folder or a file of it cannot be read.
+    /// The folder or a file cannot be read.
     #[error(transparent)]
     System(#[from] io::Error),
     /// The stream cannot be read.
@@ -30,11 +30,11 @@ pub(crate) enum LookError {
     Stream(#[from] ReadError),
 }
 
-/// Looks at the files in `directory`; `identity` is that of the stream, where it is known, and `first_held` is where it begins. `reader` reads the
-/// stream, and is elsewhere afterwards.
+/// Validates the files in `directory`. `identity` is that of the stream, if known; the stream begins at `first_held`.
+/// Moves `reader`.
 ///
 /// # Errors
-/// A directory, a file or a stream that cannot be read, as for want of a descriptor.
+/// A directory, a file or a stream that cannot be read, for instance for want of a descriptor.
 pub(super) fn look(
     directory: &Path,
     identity: Option<StreamIdentity>,
@@ -47,20 +47,20 @@ pub(super) fn look(
         let name = entry.file_name();
         match name.to_str().and_then(extent_of_name) {
             Some(extent) => named.push((extent, entry.path())),
-            // What a death has left unfinished.
+            // Left unfinished by a crash.
             None if entry.path().extension().is_some_and(|extension| extension == "new") => {
                 others.push((entry.path(), None));
             }
             None => {}
         }
     }
-    // Of those that begin alike the longest comes first: it was merged of the others.
+    // Of files with the same beginning the longest comes first: it was merged from the others.
     named.sort_unstable_by_key(|((first, last), _)| (*first, u64::MAX - last));
     let mut runs: Vec<Run> = Vec::new();
     for ((first, last), path) in named {
         let next = runs.last().map(|run| run.extent.last_sequence + 1);
         let reason = match next {
-            // Of what is deleted nothing is looked for.
+            // Files of deleted events are ignored.
             _ if last < first_held => None,
             Some(next) if last < next => None,
             Some(next) if first != next => Some(format!("what is before it is missing, from {next} on")),
@@ -84,7 +84,7 @@ pub(super) fn look(
     Ok(Found { runs, others })
 }
 
-/// Whether the stream has the last frame of a run as the run says, or cannot say: it is in an archive that is not there.
+/// Whether the stream has the last frame of a run. Also true if that frame is in a missing archive.
 fn is_of_history(run: &Run, reader: &mut EventReader) -> Result<bool, ReadError> {
     let Extent { last_sequence, last_time_ns, .. } = run.extent;
     if mutant("believe_stale_index") {
@@ -93,7 +93,7 @@ fn is_of_history(run: &Run, reader: &mut EventReader) -> Result<bool, ReadError>
     match reader.time_of(last_sequence) {
         Ok(time_ns) => Ok(time_ns == Some(last_time_ns)),
         Err(ReadError::Stream(ClientError::Journal(JournalError::ArchiveUnusable { .. }))) => Ok(true),
-        // The system's refusal says nothing about the stream.
+        // An error of the system says nothing about the stream.
         Err(error) if errno_of(&error).is_some() => Err(error),
         Err(_) => Ok(false),
     }

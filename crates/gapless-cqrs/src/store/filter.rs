@@ -1,7 +1,8 @@
-//! [`Filter`]: which keys there may be, in little memory: none is missed, and of the others about one in 150 is said to be there.
+//! [`Filter`]: a set of keys in little memory, without false negatives and with about one false positive in 150.
 //!
-//! A split block Bloom filter (Felix Putze, Peter Sanders, Johannes Singler: "Cache-, Hash- and Space-Efficient Bloom Filters", 2007; with one bit
-//! for each word of a block, as Apache Parquet has it): a lookup touches one line of cache. One thread inserts while others look.
+//! A split block Bloom filter (Felix Putze, Peter Sanders, Johannes Singler: "Cache-, Hash- and Space-Efficient Bloom
+//! Filters", 2007; with one bit for each word of a block, like Apache Parquet): a lookup touches one cache line. One
+//! thread inserts while others look up.
 
 use super::key::IndexKey;
 use gapless_wire::split_mix::finish;
@@ -15,11 +16,11 @@ const BLOCK_BYTES: usize = WORDS * 8;
 
 type Block = [AtomicU64; WORDS];
 
-/// See the head of the file.
+/// A Bloom filter of index keys.
 pub(crate) struct Filter(Box<[Block]>);
 
 impl Filter {
-    /// An empty one, for so many keys.
+    /// An empty filter for `count` keys.
     pub fn for_keys(count: usize) -> Self {
         let blocks = (count * BITS_A_KEY).div_ceil(BLOCK_BYTES * 8).max(1);
         Self((0..blocks).map(|_| Block::default()).collect())
@@ -31,17 +32,16 @@ impl Filter {
         (&self.0[block as usize], finish(key.0))
     }
 
-    /// A key is there from now on.
     #[inline]
     pub fn insert(&self, key: IndexKey) {
         let (block, hash) = self.place(key);
         for (index, word) in block.iter().enumerate() {
-            // Relaxed: who must see it has seen something that was released behind it.
+            // Relaxed: a thread that must see the key has read `last_sequence`, which is released after the insertion.
             word.fetch_or(1 << (hash >> (6 * index) & 63), Ordering::Relaxed);
         }
     }
 
-    /// Whether a key may be there.
+    /// Whether a key may be in the set.
     #[inline]
     pub fn may_have(&self, key: IndexKey) -> bool {
         let (block, hash) = self.place(key);
@@ -50,7 +50,7 @@ impl Filter {
         block.iter().enumerate().all(has)
     }
 
-    /// Its bytes: words, little-endian.
+    /// Encodes the words, little-endian.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(self.0.len() * BLOCK_BYTES);
         for word in self.0.iter().flatten() {
@@ -59,7 +59,7 @@ impl Filter {
         bytes
     }
 
-    /// The one of these bytes; `None` if they are none.
+    /// Decodes a filter; `None` if the length is wrong.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         if bytes.is_empty() || !bytes.len().is_multiple_of(BLOCK_BYTES) {
             return None;
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_in_it_is_found_and_little_else() {
+    fn false_positives_are_few() {
         let filter = Filter::for_keys(10_000);
         let key = |number: u64| IndexKey(finish(number));
         (0..10_000).for_each(|number| filter.insert(key(number)));

@@ -1,32 +1,29 @@
-//! [`IndexKey`]: what events are found by, as a number. Two keys may have the same one: who finds an event looks whether it is meant.
+//! [`IndexKey`]: the hash by which events are found. Keys may collide, so readers check each event found.
 
 use crate::identity::TypeKey;
 use gapless_wire::split_mix::finish;
 
-/// An aggregate, a tag or a type of events, hashed. The hash stands in files: it is for ever.
+/// Hash of an aggregate, a tag or an event type. It is stored in files, so the algorithm must not change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct IndexKey(pub u64);
 
 impl IndexKey {
-    /// Of an aggregate's type and identifier.
     #[inline]
     pub fn of_aggregate(aggregate: TypeKey, id: &[u8]) -> Self {
         Self(hashed(1 << 62 | u64::from(aggregate.0) << 8, id))
     }
 
-    /// Of a tag's name and value.
     pub fn of_tag(name: &str, value: &[u8]) -> Self {
         Self(hashed(hashed(2 << 62, name.as_bytes()), value))
     }
 
-    /// Of a type of events.
     #[inline]
     pub fn of_type(event: TypeKey) -> Self {
         Self(hashed(3 << 62 | u64::from(event.0), &[]))
     }
 }
 
-/// Words of 8 bytes, little-endian, the last one filled with zeros.
+/// Words of 8 bytes, little-endian, the last one padded with zeros.
 #[inline]
 pub(crate) fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
     let (whole, rest) = bytes.as_chunks::<8>();
@@ -35,7 +32,7 @@ pub(crate) fn words(bytes: &[u8]) -> impl Iterator<Item = u64> {
     whole.iter().map(|word| u64::from_le_bytes(*word)).chain(last)
 }
 
-/// A hash of the words of `bytes`; their number of bytes goes in first.
+/// Hashes the number of bytes, then their words.
 #[inline]
 fn hashed(begin: u64, bytes: &[u8]) -> u64 {
     words(bytes).fold(finish(begin ^ bytes.len() as u64), |hash, word| finish(hash ^ word))
@@ -46,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn they_are_as_files_have_them_and_differ() {
+    fn keys_are_stable_and_distinct() {
         let keys = [
             IndexKey::of_aggregate(TypeKey(1), b"id"),
             IndexKey::of_aggregate(TypeKey(2), b"id"),

@@ -1,4 +1,4 @@
-//! Several runs that follow each other become one.
+//! Merges consecutive runs into one.
 
 use super::filter::Filter;
 use super::key::IndexKey;
@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Why runs were not merged; they stay.
+/// Reason of a failed merge. The runs stay.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum MergeError {
     #[error(transparent)]
@@ -23,7 +23,7 @@ pub(super) enum MergeError {
     Closed,
 }
 
-/// A run that is read, and the entry that is its next.
+/// A run being merged, with its next entry.
 struct Source<'a> {
     entries: Entries<'a>,
     key: Option<IndexKey>,
@@ -37,7 +37,8 @@ impl Source<'_> {
     }
 }
 
-/// Writes one run in the place of `runs`, which follow each other. Theirs are still there. It ends early when `is_closed` is set.
+/// Writes one run that replaces `runs`, which are consecutive and are not removed here. Ends early when `is_closed` is
+/// set.
 pub(super) fn merge(
     directory: &Path,
     identity: StreamIdentity,
@@ -47,7 +48,7 @@ pub(super) fn merge(
     crash_point("index_merge_begun");
     let (first, last) = (runs[0].extent, runs[runs.len() - 1].extent);
     let extent = Extent { first_sequence: first.first_sequence, ..last };
-    // Keys that several have are counted several times: the filter is a little larger than it needs to be.
+    // Keys in several runs are counted several times: the filter is a little larger than needed.
     let keys: u64 = runs.iter().map(|run| run.keys).sum();
     let filter = Filter::for_keys(keys as usize);
     let mut writer = RunWriter::begin(directory, identity, extent)?;
@@ -57,9 +58,9 @@ pub(super) fn merge(
         source.advance()?;
         sources.push(source);
     }
-    // They are few. Of the same key the earlier run comes first, and the positions rise.
+    // A linear search, because sources are few. For the same key the earlier run comes first, so positions ascend.
     while let Some(key) = sources.iter().filter_map(|source| source.key).min() {
-        // Relaxed: it guards nothing.
+        // Relaxed: the flag guards no data.
         if is_closed.load(Ordering::Relaxed) {
             return Err(MergeError::Closed);
         }

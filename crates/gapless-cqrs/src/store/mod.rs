@@ -1,27 +1,27 @@
-//! [`Index`]: where the events of an aggregate, with a tag or of a type are, for those of the stream that are released. It is made of the stream
-//! alone and may be deleted at any time.
+//! [`Index`]: finds the released events of an aggregate, of a tag or of a type. It is derived from the stream alone and
+//! may be deleted at any time.
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | this | [`Index`]: what is found; [`IndexBuilder`]: the one thread that makes it |
-//! | `stored` | [`StoredIndex`]: what is found in the files alone, for others than the one that makes them |
-//! | `believing` | which files are believed |
-//! | `base` | the states that stand for deleted events |
-//! | `search` | the positions of what a filter may have |
-//! | `merging` | several runs become one |
+//! | this | [`Index`]: lookups; [`IndexBuilder`]: the one thread that builds the index |
+//! | `stored` | [`StoredIndex`]: lookups in the files alone, for other processes |
+//! | `believing` | validates files |
+//! | `base` | the states that replace deleted events |
+//! | `search` | positions that a filter may match |
+//! | `merging` | merges runs |
 //! | `run` | an immutable file of a part of the stream |
-//! | `recent` | what is behind the last run, in memory |
-//! | `postings` | the bytes of positions |
-//! | `filter` | which keys there may be |
-//! | `key` | what events are found by |
+//! | `recent` | the events after the last run, in memory |
+//! | `postings` | encoding of positions |
+//! | `filter` | a Bloom filter of keys |
+//! | `key` | hashes by which events are found |
 //!
 //! ```text
 //! released frames ──▶ recent (memory) ──full──▶ run ──four of a size──▶ merged run
 //! a lookup:  runs in the order of the stream, then recent
 //! ```
-//! Runs follow each other without a gap, from the first frame on. Their names say which frames they are made of; no other file says so. One that a
-//! merge has left beside its successor is removed at the next start, and what is damaged, of another stream or not of this history is made anew
-//! with all behind it.
+//! Runs follow each other without a gap, from the first frame on. Only their names tell which frames they cover. The
+//! next start removes a run that a merge has left next to its successor. A run that is damaged, of another stream or of
+//! another history is rebuilt with all later ones.
 
 mod base;
 mod believing;
@@ -59,13 +59,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::JoinHandle;
 
-/// The index's folder, beside the journal.
+/// Folder of the index, next to the journal.
 pub(crate) const INDEX_FOLDER: &str = "index";
-/// So many runs of about one size become one.
+/// Number of runs of similar size that are merged.
 const MERGED_AT: usize = 4;
-/// More postings in memory than so many have no numbers.
+/// Most postings in memory, because they are numbered by `u32`.
 const POSTINGS_MAX: usize = 1 << 31;
-/// Frames that are indexed before others may look again, and the rest of the last one's transaction.
+/// Frames that are indexed under one write lock, plus the rest of the last transaction.
 const FRAMES_A_TURN: usize = 256;
 
 /// Finds events; cheap to clone, for any thread.
@@ -76,20 +76,20 @@ struct Shared {
     recent: RwLock<Recent>,
     /// Changed only while `recent` is locked for writing.
     runs: Mutex<Arc<[Arc<Run>]>>,
-    /// Grows by one whenever the filters are others.
+    /// Incremented whenever filters change.
     filters_changed: AtomicU64,
-    /// Everything up to here is in it.
+    /// Everything up to this sequence is indexed.
     last_sequence: AtomicU64,
-    /// Grows by one whenever all is made anew, while `recent` is locked for writing.
+    /// Incremented with each rebuild, while `recent` is locked for writing.
     times_made: AtomicU64,
-    /// What stands for events that are deleted. Changed only while `recent` is locked for writing.
+    /// Replaces deleted events. Changed only while `recent` is locked for writing.
     base: Mutex<Option<Arc<Base>>>,
-    /// Events before it are deleted, or may be at any time.
+    /// Events before this sequence are deleted, or may be at any time.
     deleted_before: AtomicU64,
 }
 
 impl Index {
-    /// One that has nothing yet: until it is made, there may be anything.
+    /// An empty index. Until it is built, every key may have events.
     pub fn empty() -> Self {
         Self(Arc::new(Shared {
             recent: RwLock::new(Recent::new(1, 0)),
@@ -102,7 +102,7 @@ impl Index {
         }))
     }
 
-    /// From now on this stands for the events before it.
+    /// Sets the base that replaces the events before its sequence.
     pub fn set_base(&self, base: Base) {
         let recent = self.0.recent.write().unwrap_or_else(PoisonError::into_inner);
         let before = base.before;
@@ -113,52 +113,52 @@ impl Index {
         drop(recent);
     }
 
-    /// What stands for events that are deleted.
     pub fn base(&self) -> Option<Arc<Base>> {
         self.0.base.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Events before that sequence are deleted, or may be at any time; 0 if none are.
+    /// Events before this sequence are deleted, or may be at any time; 0 if none are.
     pub fn deleted_before(&self) -> u64 {
         // Acquire: pairs with `Index::set_base`.
         self.0.deleted_before.load(Ordering::Acquire)
     }
 
-    /// Where the stream begins for it: what is deleted may be gone while it is read.
+    /// Sequence at which indexing begins: deleted events may disappear while they are read.
     fn first_sequence(&self, reader: &EventReader) -> Result<u64, ReadError> {
         Ok(reader.first_held()?.max(self.deleted_before()))
     }
 
-    /// Puts these in the place of all that is in it.
+    /// Replaces the whole content.
     fn reset(&self, runs: Vec<Arc<Run>>, first_sequence: u64, postings_max: usize) {
         let mut recent = self.0.recent.write().unwrap_or_else(PoisonError::into_inner);
-        // First, so that nobody believes the old filters any more, nor the new ones before they are whole.
+        // First, so that no thread trusts the old filters any more, nor the new ones before they are complete.
         self.0.last_sequence.store(0, Ordering::Release);
         self.0.times_made.fetch_add(1, Ordering::Release);
         *self.0.runs.lock().unwrap_or_else(PoisonError::into_inner) = runs.into();
         *recent = Recent::new(first_sequence, postings_max);
         self.0.filters_changed.fetch_add(1, Ordering::Release);
-        // Last: it may be more than before, as at a start, and whoever finds it finds the filters of all up to there.
+        // Last. It may grow, for instance at a start, and a thread that reads it finds the filters of everything up to
+        // it.
         self.0.last_sequence.store(first_sequence - 1, Ordering::Release);
     }
 
-    /// How often all was made anew.
+    /// Number of rebuilds.
     pub fn times_made(&self) -> u64 {
-        // Acquire: who has found less than there was sees it.
+        // Acquire: a lookup that missed events because of a rebuild sees the new number.
         self.0.times_made.load(Ordering::Acquire)
     }
 
-    /// The last sequence that is in it.
+    /// Last indexed sequence.
     #[inline]
     pub fn last_sequence(&self) -> u64 {
-        // Acquire: pairs with `IndexBuilder::follow`; what is in it is found, and its keys are in the filters.
+        // Acquire: pairs with `IndexBuilder::follow`. Everything up to it is found, and its keys are in the filters.
         self.0.last_sequence.load(Ordering::Acquire)
     }
 
-    /// The positions of a key's events, and of a few others: at most `limit`, from one on.
+    /// Positions of a key's events, and of a few others: at most `limit`, from `from` on.
     ///
     /// # Errors
-    /// An index file that cannot be read or is damaged.
+    /// An index file that is damaged or cannot be read.
     pub fn find(&self, key: IndexKey, from: Position, limit: usize) -> Result<Vec<Position>, IndexFileError> {
         let (mut found, mut recently) = (Vec::new(), Vec::new());
         let runs = {
@@ -177,7 +177,7 @@ impl Index {
         Ok(found)
     }
 
-    /// How many runs there are, how many postings are in them, and how many bytes they take.
+    /// Number of runs, of postings in them, and of their bytes.
     #[cfg(test)]
     pub fn size(&self) -> (usize, u64, u64) {
         let runs = Arc::clone(&self.0.runs.lock().unwrap_or_else(PoisonError::into_inner));
@@ -185,13 +185,12 @@ impl Index {
         (runs.len(), runs.iter().map(|run| run.postings).sum(), bytes)
     }
 
-    /// Filters for one thread.
     pub fn filters(&self) -> Filters {
         Filters { index: self.clone(), seen: u64::MAX, all: Vec::new() }
     }
 }
 
-/// Which keys an index may have, for one thread that asks often: no lock unless a run has come.
+/// Tells which keys an index may have, for one thread that asks often: no lock unless a run was added.
 pub(crate) struct Filters {
     index: Index,
     seen: u64,
@@ -199,23 +198,21 @@ pub(crate) struct Filters {
 }
 
 impl Filters {
-    /// The last sequence that is in the index.
     pub fn last_sequence(&self) -> u64 {
         self.index.last_sequence()
     }
 
-    /// As [`Index::deleted_before`].
     pub fn deleted_before(&self) -> u64 {
         self.index.deleted_before()
     }
 
-    /// Whether there may be events of that key, up to `through`.
+    /// Whether there may be events of a key, up to `through`.
     #[inline]
     pub fn may_have(&mut self, key: IndexKey, through: u64) -> bool {
-        // Before the filters: those that are found behind it have all keys up to there. And behind them once more: where all are made anew, the
-        // builder takes the sequence back before it changes the filters.
+        // Read before the filters, which then have all keys up to here; and again after them: a rebuild resets the
+        // sequence before it changes the filters.
         let before = self.index.last_sequence();
-        // Acquire: pairs with the builder, which changes them before it puts the first key in the new ones.
+        // Acquire: pairs with the builder, which changes the filters before it inserts a key into the new ones.
         let changed = self.index.0.filters_changed.load(Ordering::Acquire);
         if changed != self.seen {
             let recent = self.index.0.recent.read().unwrap_or_else(PoisonError::into_inner);
@@ -229,33 +226,34 @@ impl Filters {
     }
 }
 
-/// Makes the index, on one thread.
+/// Builds the index, on one thread.
 pub(crate) struct IndexBuilder {
     index: Index,
     directory: PathBuf,
     identity: StreamIdentity,
     postings_max: usize,
-    /// Postings in memory that are due to become a run: more after a run could not be written.
+    /// Number of postings in memory that become a run; raised when a run could not be written.
     sealed_at: usize,
     merging: Option<JoinHandle<Result<Run, MergeError>>>,
-    /// Merges are done at once, and not on another thread.
+    /// Merges run on the calling thread.
     merges_in_turns: bool,
-    /// A merge or a run that failed is tried again when the next run is due.
+    /// A merge or a run has failed. It is tried again when the next run is due.
     has_failed: bool,
-    /// A transaction of the stream that is none, and why.
+    /// A transaction that does not decode, and the reason.
     unreadable: Option<(u64, String)>,
     /// Ends a merge early.
     is_closed: Arc<AtomicBool>,
-    /// Sequence and time of the last frame that is in it, ns since the epoch, where this has read it and no transaction is open behind it.
+    /// Sequence and time (ns since the epoch) of the last indexed frame, if this builder has read it and no transaction
+    /// is open after it.
     last: Option<(u64, u64)>,
 }
 
 impl IndexBuilder {
-    /// Opens what there is of `index` in `directory`, which is made if it is not there. `reader` reads the stream: what follows the runs that are
-    /// believed is indexed by [`IndexBuilder::follow`], from where this has put it. So many postings in memory become a run.
+    /// Opens the index in `directory`, which is created if missing. Moves `reader` to the end of the valid runs, where
+    /// [`IndexBuilder::follow`] continues. `postings_max` postings in memory become a run.
     ///
     /// # Errors
-    /// A directory or a file of it, or a stream, that cannot be read now; none is removed for that.
+    /// A directory, a file or a stream that cannot be read now. No file is removed for that.
     pub fn open(
         index: Index,
         directory: PathBuf,
@@ -285,15 +283,15 @@ impl IndexBuilder {
         })
     }
 
-    /// From now on it does without another thread.
+    /// Runs merges on the calling thread from now on.
     pub const fn merge_in_turns(&mut self) {
         self.merges_in_turns = true;
     }
 
-    /// Makes all of it anew, because a file of it cannot be used any more.
+    /// Rebuilds the whole index, because a file is damaged.
     ///
     /// # Errors
-    /// The stream cannot be read now, and nothing has changed.
+    /// The stream cannot be read now. The index has not changed.
     #[cold]
     pub fn make_anew(&mut self, reader: &mut EventReader) -> Result<(), ReadError> {
         let first_sequence = self.index.first_sequence(reader)?;
@@ -313,16 +311,17 @@ impl IndexBuilder {
         Ok(())
     }
 
-    /// What finds events in it.
     #[cfg(test)]
     pub fn index(&self) -> Index {
         self.index.clone()
     }
 
-    /// Indexes what is released, one part of it. Whether there is more. `note` is told of each transaction's events before anybody finds them.
+    /// Indexes a part of the released events. Returns whether there is more. Calls `note` with the keys of each
+    /// transaction's events before lookups can find them.
     ///
     /// # Errors
-    /// The stream cannot be read. Behind a transaction that is none nothing is indexed any more: what is of it would be missing without a word.
+    /// The stream cannot be read. After a transaction that does not decode nothing is indexed any more: its events
+    /// would be missing without an error.
     pub fn follow(&mut self, reader: &mut EventReader, note: impl FnMut(IndexKey)) -> Result<bool, ReadError> {
         if let Some((sequence, reason)) = self.unreadable.clone() {
             return Err(ReadError::Transaction { sequence, reason });
@@ -345,7 +344,7 @@ impl IndexBuilder {
             });
         };
         let mut is_more = reader.visit(FRAMES_A_TURN, &mut add)?;
-        // Only behind a whole transaction it is known how far everything is indexed; turns might end in the middle of one each time.
+        // Completeness is known only after a whole transaction. Every turn could end in the middle of one.
         while is_more && !reader.is_between_transactions() {
             is_more = reader.visit(1, &mut add)?;
         }
@@ -363,7 +362,7 @@ impl IndexBuilder {
         Ok(is_more)
     }
 
-    /// What is in memory becomes a run.
+    /// Writes the postings in memory to a run.
     fn seal(&mut self, recent: &mut Recent, last_sequence: u64, last_time_ns: u64) {
         let extent = Extent { first_sequence: recent.first_sequence, last_sequence, last_time_ns };
         let write = || {
@@ -379,7 +378,7 @@ impl IndexBuilder {
                 self.index.0.filters_changed.fetch_add(1, Ordering::Release);
                 (self.sealed_at, self.has_failed) = (self.postings_max, false);
             }
-            // It stays in memory, and is tried again with the next that would be one.
+            // They stay in memory, and are written with the next run.
             Err(error) => {
                 self.sealed_at = recent.len() + self.postings_max;
                 if !std::mem::replace(&mut self.has_failed, true) {
@@ -389,7 +388,7 @@ impl IndexBuilder {
         }
     }
 
-    /// Has runs of about one size merged by another thread, and puts what that has made in their place.
+    /// Merges runs of similar size on another thread, and takes the results.
     fn merge(&mut self) {
         if let Some(merging) = self.merging.take_if(|merging| merging.is_finished()) {
             match merging.join() {
@@ -433,7 +432,7 @@ impl IndexBuilder {
         }
     }
 
-    /// Puts a run in the place of those that it is made of.
+    /// Replaces runs by the one that was merged from them.
     fn replace(&self, merged: Run) {
         let extent = merged.extent;
         let is_in = |run: &Run| (extent.first_sequence..=extent.last_sequence).contains(&run.extent.first_sequence);
@@ -447,7 +446,7 @@ impl IndexBuilder {
         self.index.0.filters_changed.fetch_add(1, Ordering::Release);
         drop((runs, recent));
         crash_point("index_merge_placed");
-        // Who reads them has them open.
+        // Readers have the files open.
         for run in gone.iter().filter(|run| run.path != merged.path) {
             if let Err(error) = checked_file::remove(&run.path) {
                 tracing::warn!("the index file {}, which was merged, is still there: {error}", run.path.display());
@@ -458,7 +457,7 @@ impl IndexBuilder {
 }
 
 impl IndexBuilder {
-    /// The last step of an orderly end: what is in memory becomes a run, so that the next start does not read it again.
+    /// Ends the builder: postings in memory become a run, so that the next start need not read the events again.
     pub fn close(mut self) {
         self.end_merge();
         let shared = Arc::clone(&self.index.0);
@@ -473,7 +472,7 @@ impl IndexBuilder {
     fn end_merge(&mut self) {
         if let Some(merging) = self.merging.take() {
             self.is_closed.store(true, Ordering::Relaxed);
-            // A finished merge is taken: left beside the runs it was made of, its file would outlive them.
+            // The result must be taken: its file, left next to its sources, would outlive them.
             if let Ok(Ok(merged)) = merging.join() {
                 self.replace(merged);
             }
@@ -488,7 +487,7 @@ impl Drop for IndexBuilder {
     }
 }
 
-/// The runs in `directory` that can be believed; the others are removed.
+/// Valid runs in `directory`; the others are removed.
 fn believed(
     directory: &Path,
     identity: StreamIdentity,

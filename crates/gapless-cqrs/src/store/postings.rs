@@ -1,17 +1,19 @@
-//! The bytes of a key's positions in a run, and the keys of what an event is found by.
+//! Encoding of a key's positions in a run, and the keys of an event.
 //!
 //! ```text
 //! entry: u64 key, varint number of positions, each position:
-//!   varint (sequence − the one before) × 2 + (1 if an ordinal follows); before the first stands the run's first sequence
+//! varint (sequence − the previous one) × 2 + (1 if an ordinal follows); the first is relative to the run's first
+//! sequence
 //!   varint ordinal
 //! ```
-//! Numbers are little-endian; a varint has 7 bits a byte, the lowest first, and the highest bit of all bytes but the last is set.
+//! Numbers are little-endian; a varint has 7 bits a byte, lowest first, and the highest bit is set in all bytes but the
+//! last.
 
 use super::key::IndexKey;
 use crate::identity::Position;
 use crate::transaction::RecordedEvent;
 
-/// All keys under which an event is found.
+/// All keys of an event.
 pub(crate) fn keys_of<'a>(event: &RecordedEvent<'a>) -> impl Iterator<Item = IndexKey> + use<'a> {
     let aggregate = (event.aggregate.0 != 0).then(|| IndexKey::of_aggregate(event.aggregate, event.id));
     let tags = event.tags().map(|(name, value)| IndexKey::of_tag(name, value));
@@ -39,7 +41,7 @@ fn take_varint(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// Appends an entry. The positions rise, and none is before `first_sequence`.
+/// Appends an entry. The positions ascend, and start at `first_sequence` or later.
 pub(super) fn put_entry(out: &mut Vec<u8>, key: IndexKey, first_sequence: u64, positions: &[Position]) {
     out.extend_from_slice(&key.0.to_le_bytes());
     put_varint(out, positions.len() as u64);
@@ -53,7 +55,7 @@ pub(super) fn put_entry(out: &mut Vec<u8>, key: IndexKey, first_sequence: u64, p
     }
 }
 
-/// Takes an entry; its positions are appended to `positions`. `None`: the bytes are none.
+/// Takes an entry, and appends its positions to `positions`. `None` if the bytes do not decode.
 pub(super) fn take_entry(bytes: &mut &[u8], first_sequence: u64, positions: &mut Vec<Position>) -> Option<IndexKey> {
     let (key, rest) = bytes.split_first_chunk()?;
     *bytes = rest;
@@ -73,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_entry_is_read_as_it_was_written_and_a_cut_one_is_none() {
+    fn entry_round_trips() {
         let position = |sequence, ordinal| Position { sequence, ordinal };
         let positions = [position(7, 0), position(7, 1), position(200, u16::MAX), position(1 << 50, 0)];
         let mut bytes = Vec::new();

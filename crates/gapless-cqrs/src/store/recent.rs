@@ -1,4 +1,4 @@
-//! [`Recent`]: the events behind the last run, indexed in memory.
+//! [`Recent`]: the in-memory index of the events after the last run.
 
 use super::filter::Filter;
 use super::key::IndexKey;
@@ -6,15 +6,15 @@ use crate::identity::Position;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// Before the first posting of a key.
+/// End of a key's chain of postings.
 const NONE: u32 = u32::MAX;
 
-/// See the head of the file.
+/// Index of recent events.
 pub(super) struct Recent {
-    /// Everything from here on is in it.
+    /// Sequence of the first indexed frame.
     pub first_sequence: u64,
     postings: Vec<Posting>,
-    /// The newest posting of each key.
+    /// Newest posting of each key.
     newest: FxHashMap<IndexKey, u32>,
     pub filter: Arc<Filter>,
 }
@@ -22,12 +22,12 @@ pub(super) struct Recent {
 struct Posting {
     sequence: u64,
     ordinal: u16,
-    /// The one before of the same key.
+    /// Previous posting of the same key.
     before: u32,
 }
 
 impl Recent {
-    /// Nothing yet, from that sequence on, with room for so many postings.
+    /// An empty index from a sequence on, for `postings_max` postings.
     pub fn new(first_sequence: u64, postings_max: usize) -> Self {
         let filter = Arc::new(Filter::for_keys(postings_max));
         Self { first_sequence, postings: Vec::new(), newest: FxHashMap::default(), filter }
@@ -47,7 +47,7 @@ impl Recent {
         self.postings.push(Posting { sequence: position.sequence, ordinal: position.ordinal, before });
     }
 
-    /// Appends the first `limit` positions of a key, from one on.
+    /// Appends the first `limit` positions of a key, from `from` on.
     pub fn find(&self, key: IndexKey, from: Position, limit: usize, found: &mut Vec<Position>) {
         let begin = found.len();
         let mut at = self.newest.get(&key).copied().unwrap_or(NONE);
@@ -63,15 +63,15 @@ impl Recent {
         found.truncate(begin + limit);
     }
 
-    /// Shows each key with all of its positions, in the order of the keys.
+    /// Calls `show` for each key with all its positions, in the order of the keys.
     ///
     /// # Errors
-    /// The first one of `show`.
+    /// The first error of `show`.
     pub fn try_for_each<E>(&self, mut show: impl FnMut(IndexKey, &[Position]) -> Result<(), E>) -> Result<(), E> {
         let mut keys: Vec<_> = self.newest.iter().map(|(key, newest)| (*key, *newest as usize)).collect();
         keys.sort_unstable();
-        // The postings of a key lie anywhere. So they are not followed one by one, which would wait for memory at each: passed over in the order
-        // of memory, from the newest on, each says whose the one before is; and in the other direction each goes to its place.
+        // Following each key's chain would miss the cache at every posting. So a pass from the newest posting to the
+        // oldest finds the key of each, and a pass in the other direction puts each in its place.
         let (mut numbers, mut ends) = (vec![0; self.postings.len()], vec![0; keys.len()]);
         keys.iter().zip(0_u32..).for_each(|((_, newest), number)| numbers[*newest] = number);
         for (at, posting) in self.postings.iter().enumerate().rev() {
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn positions_come_in_their_order_from_one_on() {
+    fn positions_ascend() {
         let mut recent = Recent::new(5, 100);
         let position = |sequence| Position { sequence, ordinal: 0 };
         for sequence in 5..25 {

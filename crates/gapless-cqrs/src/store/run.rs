@@ -1,8 +1,8 @@
-//! [`Run`]: an immutable file with the keys of all events of a part of the stream, sorted; and how one is written.
+//! [`Run`]: an immutable file with the sorted keys of all events of a part of the stream, and its writer.
 //!
 //! ```text
-//! blocks: u32 length, u32 checksum, entries (see `postings`); the positions of one key may be in several entries, one behind the other
-//! the blocks' table: of each, u64 its first key, u64 where it stands
+//! blocks: u32 length, u32 checksum, entries (see `postings`); a key may have several consecutive entries
+//! table of blocks: for each, u64 first key, u64 offset
 //! the filter's words
 //! the last 128 bytes:
 //!    0  magic "GAPINDX\x01"
@@ -14,7 +14,7 @@
 //!   96  u32 checksum of the table, 100 u32 of the filter
 //!  104  zeros, 124 u32 checksum of the bytes before
 //! ```
-//! Numbers are little-endian, checksums CRC-32C. Its name says which frames it is made of.
+//! Numbers are little-endian, checksums CRC-32C. The file name tells which frames it covers.
 
 use super::filter::Filter;
 use super::key::IndexKey;
@@ -34,56 +34,55 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 const MAGIC: [u8; 7] = *b"GAPINDX";
-/// Behind the magic.
+/// Format version, after the magic.
 const FORMAT: u8 = 1;
 const SUMMARY_LENGTH: usize = 128;
 const SUMMARY_SUM_AT: usize = 124;
-/// A block is ended when it has so many bytes.
+/// Size at which a block is ended.
 const BLOCK_BYTES: usize = 4096;
-/// Positions of an entry at most.
+/// Most positions of an entry.
 const ENTRY_POSITIONS_MAX: usize = 1024;
-/// Of the table, for each block.
+/// Length of one block's entry in the table.
 const TABLE_ENTRY_LENGTH: usize = 16;
-/// The longest block that is believed: an entry more than a whole block.
+/// Longest valid block: an entry more than a full block.
 const BLOCK_BYTES_MAX: usize = 64 << 10;
 
-/// Which frames a run is made of.
+/// Frames covered by a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Extent {
     pub first_sequence: u64,
     pub last_sequence: u64,
-    /// Of the last frame.
+    /// Time of the last frame.
     pub last_time_ns: u64,
 }
 
-/// See the head of the file.
+/// An open run.
 pub(super) struct Run {
     file: File,
     pub path: PathBuf,
     pub extent: Extent,
     pub postings: u64,
     pub keys: u64,
-    /// The first key of each block, and where the block stands; behind the last, where they end.
+    /// First key and offset of each block.
     table: Vec<(IndexKey, u64)>,
     blocks_end: u64,
     pub filter: Arc<Filter>,
 }
 
-/// The name of the run of these frames.
 pub(super) fn name_of(first_sequence: u64, last_sequence: u64) -> String {
     format!("run-{first_sequence:020}-{last_sequence:020}")
 }
 
-/// The first and the last sequence that a file's name says; `None` of a file that is no run.
+/// First and last sequence in a file's name; `None` for other files.
 pub(super) fn extent_of_name(name: &str) -> Option<(u64, u64)> {
     let (first, last) = name.strip_prefix("run-")?.split_once('-')?;
     let (first, last) = (first.parse().ok()?, last.parse().ok()?);
     (name_of(first, last) == name && first <= last).then_some((first, last))
 }
 
-/// Why a file is not opened as a run.
+/// Reason why a file is not opened as a run.
 enum NotOpened {
-    /// It is none, or damaged, or gone.
+    /// Another kind of file, damaged, or gone.
     Unusable(String),
     System(io::Error),
 }
@@ -91,7 +90,7 @@ enum NotOpened {
 impl NotOpened {
     fn of(error: io::Error) -> Self {
         match error.raw_os_error() {
-            // What stands there is no file, or ends too soon.
+            // Another kind of file, or too short.
             None => Self::Unusable(error.to_string()),
             Some(_) => Self::System(error),
         }
@@ -99,11 +98,11 @@ impl NotOpened {
 }
 
 impl Run {
-    /// Opens a run of that stream, where it is known: its summary, its table and its filter are checked now, its blocks when they are read. The
-    /// inner error is of a file that is another than it should be.
+    /// Opens a run. Checks summary, table and filter now, and blocks when they are read. `identity`: expected stream,
+    /// if known. The inner error means that the file is not as it should be.
     ///
     /// # Errors
-    /// The system has refused, which says nothing about the file.
+    /// An error of the system, which says nothing about the file.
     pub fn open(path: &Path, identity: Option<StreamIdentity>) -> io::Result<Result<Self, IndexFileError>> {
         match Self::opened(path, identity) {
             Ok(run) => Ok(Ok(run)),
@@ -169,7 +168,6 @@ impl Run {
         IndexFileError { path: self.path.clone(), reason: reason.to_string() }
     }
 
-    /// The entries of a block.
     fn block(&self, number: usize) -> Result<Vec<u8>, IndexFileError> {
         let at = self.table[number].1;
         let end = self.table.get(number + 1).map_or(self.blocks_end, |(_, at)| *at);
@@ -185,7 +183,7 @@ impl Run {
         Ok(bytes)
     }
 
-    /// Appends the first `limit` positions of a key, from one on.
+    /// Appends the first `limit` positions of a key, from `from` on.
     pub fn find(
         &self,
         key: IndexKey,
@@ -197,7 +195,7 @@ impl Run {
             return Ok(());
         }
         let begin = found.len();
-        // The key may begin in the block before the first that begins with it.
+        // The key may begin in the block before the first one that begins with it.
         let first = self.table.partition_point(|(block_key, _)| *block_key < key).saturating_sub(1);
         let mut entry = Vec::new();
         for number in first..self.table.len() {
@@ -231,7 +229,7 @@ impl Run {
     }
 }
 
-/// The entries of a run.
+/// Entries of a run, in order.
 pub(super) struct Entries<'a> {
     run: &'a Run,
     next_block: usize,
@@ -240,7 +238,7 @@ pub(super) struct Entries<'a> {
 }
 
 impl Entries<'_> {
-    /// The next one: its key, and its positions in the place of those in `positions`. `None` behind the last.
+    /// Next entry: returns its key, and replaces the content of `positions` by its positions. `None` after the last.
     pub fn next(&mut self, positions: &mut Vec<Position>) -> Result<Option<IndexKey>, IndexFileError> {
         positions.clear();
         while self.at == self.block.len() {
@@ -257,13 +255,12 @@ impl Entries<'_> {
     }
 }
 
-/// Writes a run.
 pub(super) struct RunWriter {
     out: BufWriter<FileReplacement>,
     path: PathBuf,
     identity: StreamIdentity,
     extent: Extent,
-    /// Where the block will stand that is being filled.
+    /// Offset of the block being filled.
     at: u64,
     block: Vec<u8>,
     block_key: IndexKey,
@@ -274,7 +271,7 @@ pub(super) struct RunWriter {
 }
 
 impl RunWriter {
-    /// Begins the run of these frames, in that directory.
+    /// Begins a run of the frames of `extent`.
     pub fn begin(directory: &Path, identity: StreamIdentity, extent: Extent) -> io::Result<Self> {
         crash_point("index_run_begun");
         let name = name_of(extent.first_sequence, extent.last_sequence);
@@ -295,7 +292,7 @@ impl RunWriter {
         })
     }
 
-    /// The next key, not below the one before, with positions that rise.
+    /// Appends positions, ascending, of a key that is not below the previous one.
     pub fn put(&mut self, key: IndexKey, positions: &[Position]) -> io::Result<()> {
         debug_assert!(self.last_key.is_none_or(|last| last <= key));
         self.keys += u64::from(self.last_key != Some(key));
@@ -327,7 +324,7 @@ impl RunWriter {
         Ok(())
     }
 
-    /// Puts the run in place, with a filter that has all of its keys, and opens it.
+    /// Moves the run into place, with a filter of all its keys, and opens it.
     pub fn finish(mut self, filter: &Filter) -> io::Result<Run> {
         self.end_block()?;
         let filter = filter.to_bytes();
@@ -378,7 +375,7 @@ mod tests {
         Position { sequence, ordinal: 0 }
     }
 
-    /// 300 keys with one position each, and one in the midst of them with many.
+    /// 300 keys with one position each, and one between them with many.
     fn write(directory: &Path) -> Run {
         let filter = Filter::for_keys(301);
         let mut writer = RunWriter::begin(directory, IDENTITY, EXTENT).unwrap();
@@ -391,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn every_key_is_found_from_any_position_on() {
+    fn run_finds_each_key() {
         let directory = tempfile::tempdir().unwrap();
         let run = write(directory.path());
         assert_eq!((run.extent, run.keys, run.postings), (EXTENT, 301, 300 + 8_990));
@@ -414,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_anywhere_is_an_error_and_never_another_answer() {
+    fn run_damage_is_an_error() {
         let directory = tempfile::tempdir().unwrap();
         let run = write(directory.path());
         let whole = std::fs::read(&run.path).unwrap();
@@ -447,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_runs_name_says_of_which_frames_it_is() {
+    fn extent_is_parsed_from_file_name() {
         assert_eq!(extent_of_name(&name_of(3, 17)), Some((3, 17)));
         for name in
             ["run-3-17", "run-00000000000000000017-00000000000000000003", &format!("{}.new", name_of(3, 17)), "x"]

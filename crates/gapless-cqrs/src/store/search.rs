@@ -1,4 +1,4 @@
-//! [`Search`]: the positions of what a filter may have, in the order of the stream.
+//! [`Search`]: positions that a filter may match, in the order of the stream.
 
 use super::key::IndexKey;
 use crate::event_filter::{EventFilter, Part};
@@ -6,29 +6,29 @@ use crate::identity::Position;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// Positions that are looked up at a time.
+/// Positions looked up at once.
 const POSITIONS: usize = 4096;
 
-/// The keys of a filter. Of each alternative all tags or aggregates are looked up, and only where there are none of these, its types: of
-/// most types there are too many events.
+/// Keys of a filter. Each alternative is looked up by its tags and aggregates, and by its types only if it has none of
+/// these: most types have too many events.
 pub(crate) struct Search {
     alternatives: Vec<Vec<Looked>>,
-    /// The first position of each alternative that has one, and which that is.
+    /// First position of each alternative that has one, with the index of the alternative.
     found: BinaryHeap<Reverse<(Position, usize)>>,
-    /// Alternatives that are to be looked up.
+    /// Alternatives to be looked up.
     due: Vec<usize>,
-    /// Alternatives that have none up to `through`.
+    /// Alternatives without a position up to `through`.
     others: Vec<usize>,
     through: u64,
 }
 
-/// What was found of a key, and is not passed yet.
+/// Positions found for a key and not passed yet.
 struct Looked {
     key: IndexKey,
     page: VecDeque<Position>,
 }
 
-/// The keys of an alternative.
+/// Keys of an alternative.
 fn keys_of(parts: &[Part]) -> Vec<IndexKey> {
     let keys = |takes_types: bool| {
         parts.iter().filter_map(move |part| match part {
@@ -42,7 +42,7 @@ fn keys_of(parts: &[Part]) -> Vec<IndexKey> {
     if found.is_empty() { keys(true).collect() } else { found }
 }
 
-/// One key of each alternative: who has none of them has nothing of the filter.
+/// One key of each alternative. An event without any of them does not match the filter.
 pub(crate) fn first_keys_of(filter: &EventFilter) -> impl Iterator<Item = IndexKey> {
     filter.alternatives().iter().filter_map(|parts| keys_of(parts).first().copied())
 }
@@ -56,11 +56,11 @@ impl Search {
         Self { alternatives, found: BinaryHeap::new(), due, others: Vec::new(), through: 0 }
     }
 
-    /// The first position that the filter may have, from one on, and not behind `through`. `from` never goes back, and everything up to `through`
-    /// can be found. `find` gives the first positions of a key, as many as it is told at most.
+    /// First position that the filter may match, in `from..=through`. `from` must never decrease, and everything up to
+    /// `through` must be indexed. `find` returns the first positions of a key, up to a limit.
     ///
     /// # Errors
-    /// Those of `find`.
+    /// Errors of `find`.
     pub fn next<Error>(
         &mut self,
         from: Position,
@@ -75,7 +75,7 @@ impl Search {
             self.due.push(*passed);
             self.found.pop();
         }
-        // Behind an error the rest is still due.
+        // After an error the rest is still due.
         while let Some(index) = self.due.last().copied() {
             match joined(&mut self.alternatives[index], from, through, &mut find)? {
                 Some(position) => self.found.push(Reverse((position, index))),
@@ -87,7 +87,7 @@ impl Search {
     }
 }
 
-/// The first position that all keys have.
+/// First position that all keys have.
 fn joined<Error>(
     alternative: &mut [Looked],
     from: Position,
@@ -125,7 +125,7 @@ mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
     #[test]
-    fn it_finds_what_looking_at_everything_finds() {
+    fn search_agrees_with_full_scan() {
         let random = &mut Random::seeded();
         for _ in 0..200 {
             let mut positions: BTreeMap<IndexKey, BTreeSet<Position>> = BTreeMap::new();
@@ -160,9 +160,9 @@ mod tests {
         }
     }
 
-    /// A look at each alternative for each position would take a minute.
+    /// Looking at each alternative for each position would take a minute.
     #[test]
-    fn many_alternatives_take_no_minute() {
+    fn many_alternatives_are_fast() {
         const TAGS: u64 = 20_000;
         let tag = |number: u64| EventFilter::tag("seat", number.to_string());
         let filter = (0..TAGS).map(tag).reduce(EventFilter::or).unwrap();

@@ -1,4 +1,4 @@
-//! [`StoredIndex`]: the files of an index, read beside the process that makes it or where none does. Nothing is written or removed.
+//! [`StoredIndex`]: read-only access to the files of an index, while another process builds it or none does.
 
 use super::believing::{self, LookError};
 use super::key::IndexKey;
@@ -9,18 +9,18 @@ use crate::identity::Position;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A look is repeated so often while files are merged and removed meanwhile.
+/// Most attempts while files are merged and removed meanwhile.
 const LOOKS_MAX: usize = 10;
 
-/// See the head of the file.
+/// Files of an index.
 pub(crate) struct StoredIndex {
     runs: Vec<Run>,
-    /// Files that are not believed, and why.
+    /// Invalid files, each with the reason.
     pub unusable: Vec<(PathBuf, String)>,
 }
 
 impl StoredIndex {
-    /// Opens what there is in `directory`; nothing if there is no such directory. `reader` reads the stream, and is elsewhere afterwards.
+    /// Opens the index in `directory`; empty if there is no such directory. Moves `reader`.
     ///
     /// # Errors
     /// A directory, a file or a stream that cannot be read.
@@ -36,7 +36,7 @@ impl StoredIndex {
             };
             let unusable: Vec<_> =
                 found.others.into_iter().filter_map(|(path, reason)| Some((path, reason?))).collect();
-            // What is gone by now was merged.
+            // A missing file was merged meanwhile.
             if looks == LOOKS_MAX || unusable.iter().all(|(path, _)| path.exists()) {
                 return Ok(Self { runs: found.runs, unusable });
             }
@@ -44,15 +44,15 @@ impl StoredIndex {
         }
     }
 
-    /// Everything from the first frame of the stream up to here is in it; 0 of an empty one.
+    /// Everything from the first frame up to this sequence is indexed; 0 for an empty index.
     pub fn last_sequence(&self) -> u64 {
         self.runs.last().map_or(0, |run| run.extent.last_sequence)
     }
 
-    /// As [`Index::find`](super::Index::find).
+    /// Like [`Index::find`](super::Index::find).
     ///
     /// # Errors
-    /// A file that cannot be read or is damaged.
+    /// A file that is damaged or cannot be read.
     pub fn find(&self, key: IndexKey, from: Position, limit: usize) -> Result<Vec<Position>, IndexFileError> {
         let mut found = Vec::new();
         for run in &self.runs {
@@ -64,7 +64,7 @@ impl StoredIndex {
         Ok(found)
     }
 
-    /// Reads all of it. A file that is damaged is none of it any more, nor is what is behind it: the next host makes it anew, from there on.
+    /// Reads all files. Drops a damaged one and all later ones, which the next host rebuilds.
     pub fn check(&mut self) {
         let damage = |run: &Run| {
             let (mut entries, mut positions) = (run.entries(), Vec::new());
@@ -86,7 +86,7 @@ impl StoredIndex {
         }
     }
 
-    /// How many files there are, how many positions are in them, and how many bytes they take.
+    /// Number of files, of positions in them, and of their bytes.
     pub fn size(&self) -> (usize, u64, u64) {
         let bytes = self.runs.iter().map(|run| run.path.metadata().map_or(0, |metadata| metadata.len())).sum();
         (self.runs.len(), self.runs.iter().map(|run| run.postings).sum(), bytes)

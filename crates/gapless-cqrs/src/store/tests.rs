@@ -1,4 +1,4 @@
-//! The index of a stream of accounts, against a reading of the whole stream.
+//! The index of a stream of accounts, compared with a scan of the whole stream.
 
 use super::run::extent_of_name;
 use super::*;
@@ -31,11 +31,11 @@ fn start(directory: &Path) -> (CommandHost, CommandBus) {
     (host, bus)
 }
 
-/// Commands by chance, some of which are refused.
+/// Sends random commands, some of which are refused.
 fn decide(bus: &CommandBus, count: u64, random: &mut Random) {
     for _ in 0..count {
         let id = random.below(ACCOUNTS);
-        // Whatever comes of it.
+        // Any outcome is fine.
         let _ = match random.below(5) {
             0 => bus.call(Account::command(&id, &AccountCommand::Open)).map(drop),
             1 => bus.call(Account::command(&id, &AccountCommand::Many(random.below(20) as u32))).map(drop),
@@ -57,7 +57,7 @@ fn account(id: u64) -> IndexKey {
     IndexKey::of_aggregate(TypeKey::of(Account::NAME), &bytes[..length])
 }
 
-/// All positions of each key, by reading all events.
+/// All positions of each key, from a scan of all events.
 fn read_all(host: &CommandHost) -> BTreeMap<IndexKey, Vec<Position>> {
     let mut all = BTreeMap::<_, Vec<_>>::new();
     let mut reader = host.events(Position::default());
@@ -69,7 +69,8 @@ fn read_all(host: &CommandHost) -> BTreeMap<IndexKey, Vec<Position>> {
     all
 }
 
-/// An index with small runs, of all that is released. Beside the host's own, whose thread merges its runs at the same time.
+/// Builds a second index with small runs of all released events, next to the host's own, which merges its runs at the
+/// same time.
 fn build(directory: &Path, host: &CommandHost) -> (IndexBuilder, u64) {
     let mut reader = host.events(Position::default());
     let identity = host.service().identity();
@@ -104,13 +105,14 @@ fn files(directory: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn transactions_of_several_frames_are_indexed_turn_by_turn() {
+fn long_transactions_are_indexed_whole() {
     let directory = tempfile::tempdir().unwrap();
     let stream = ServiceHostOptions { frame_length_max: 1 << 10, ..ServiceHostOptions::in_directory(directory.path()) };
     let model = CommandModel::new().aggregate::<Account>();
     let host = CommandHost::start(model, CommandHostOptions::default(), stream).unwrap();
     let bus = host.bus(&BusOptions::default()).unwrap();
-    // Behind the one frame that opens the session each has two, so that 256 frames end in the middle of one.
+    // One frame opens the session, and each transaction has two frames, so that the 256th frame is in the middle of
+    // one.
     for _ in 0..400 {
         bus.call(Account::command(&1, &AccountCommand::Many(40))).unwrap();
     }
@@ -127,8 +129,8 @@ fn transactions_of_several_frames_are_indexed_turn_by_turn() {
 }
 
 #[test]
-fn files_stay_where_none_can_be_opened() {
-    if !is_alone("store::tests::files_stay_where_none_can_be_opened") {
+fn descriptor_shortage_removes_no_file() {
+    if !is_alone("store::tests::descriptor_shortage_removes_no_file") {
         return;
     }
     let mut random = Random::seeded();
@@ -137,7 +139,7 @@ fn files_stay_where_none_can_be_opened() {
     let (host, bus) = start(path);
     decide(&bus, 1_000, &mut random);
     build(path, &host).0.close();
-    // A merge may have left one file of all of them: this is one more.
+    // Merges may have left a single file: this adds one more.
     bus.call(Account::command(&ACCOUNTS, &AccountCommand::Open)).unwrap();
     build(path, &host).0.close();
     host.stop().unwrap();
@@ -161,7 +163,7 @@ fn files_stay_where_none_can_be_opened() {
         refused > 0 && end == before.iter().filter_map(|path| last_of(path)).max().unwrap(),
         "{refused} refused, up to {end}"
     );
-    // As little as a look beside a host says so.
+    // A reader next to a host fails with the same error.
     let mut reader = host.events(Position::default());
     let few = leave_files(0);
     let looked = StoredIndex::open(&path.join("other-index"), &mut reader);
@@ -175,7 +177,7 @@ fn last_of(path: &Path) -> Option<u64> {
 }
 
 #[test]
-fn every_event_is_found_over_runs_merges_and_restarts() {
+fn index_survives_merges_and_restarts() {
     let mut random = Random::seeded();
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
@@ -185,7 +187,7 @@ fn every_event_is_found_over_runs_merges_and_restarts() {
         decide(&bus, 1_000, &mut random);
         let all = read_all(&host);
         let (builder, begun_at) = build(path, &host);
-        assert!(begun_at > begun_before || round == 0, "a restart reads what is behind the last run alone");
+        assert!(begun_at > begun_before || round == 0, "a restart reads only what follows the last run");
         begun_before = begun_at;
         assert_complete(&builder.index(), &all, &mut random);
         let (runs, postings, bytes) = builder.index().size();
@@ -195,7 +197,7 @@ fn every_event_is_found_over_runs_merges_and_restarts() {
     let (host, bus) = start(path);
     decide(&bus, 10, &mut random);
     let (mut builder, _) = build(path, &host);
-    // Everything that can be merged is.
+    // Until no more runs can be merged.
     let mut reader = host.events(Position::default());
     gapless_testkit::wait::until("the runs are merged", || {
         reader.seek(Position { sequence: builder.index().last_sequence() + 1, ordinal: 0 });
@@ -203,7 +205,7 @@ fn every_event_is_found_over_runs_merges_and_restarts() {
         builder.merging.is_none()
     });
     assert_complete(&builder.index(), &read_all(&host), &mut random);
-    assert_eq!(builder.index().size().0, files(path).len(), "what was merged is gone");
+    assert_eq!(builder.index().size().0, files(path).len(), "merged runs are removed");
     for private in files(path).iter().chain([&path.join("other-index")]) {
         assert_eq!(private.metadata().unwrap().permissions().mode() & 0o077, 0, "{}", private.display());
     }
@@ -211,7 +213,7 @@ fn every_event_is_found_over_runs_merges_and_restarts() {
 }
 
 #[test]
-fn what_cannot_be_believed_is_made_anew() {
+fn invalid_runs_are_rebuilt() {
     let mut random = Random::seeded();
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
@@ -231,7 +233,7 @@ fn what_cannot_be_believed_is_made_anew() {
             std::fs::write(file, bytes).unwrap();
         },
         &|file| std::fs::write(file.with_extension("new"), b"unfinished").unwrap(),
-        // One that a merge has left.
+        // A run that a merge has left.
         &|file| {
             let (first, last) = extent_of_name(file.file_name().unwrap().to_str().unwrap()).unwrap();
             let inner = file.with_file_name(run::name_of(first, last.saturating_sub(1).max(first)));
@@ -239,7 +241,7 @@ fn what_cannot_be_believed_is_made_anew() {
         },
     ];
     for spoil in spoil {
-        // Each of the files if `GAPLESS_FULL` is set, else any.
+        // Each file if `GAPLESS_FULL` is set, else a random one.
         let tried = rounds(whole.len() as u64, 1) as usize;
         let first = random.below((whole.len() - tried + 1) as u64) as usize;
         for (_, file) in &whole[first..first + tried] {
@@ -252,7 +254,7 @@ fn what_cannot_be_believed_is_made_anew() {
             assert!(files(path).iter().all(|file| file.extension().is_none()));
         }
     }
-    // Of a stream that had another frame there.
+    // A run of a stream with another last frame.
     files(path).iter().for_each(|file| std::fs::remove_file(file).unwrap());
     let mut reader = host.events(Position::default());
     let identity = host.service().identity();
@@ -269,7 +271,7 @@ fn what_cannot_be_believed_is_made_anew() {
 }
 
 #[test]
-fn there_may_be_anything_until_all_is_made_anew() {
+fn filters_admit_all_during_rebuild() {
     let mut random = Random::seeded();
     let directory = tempfile::tempdir().unwrap();
     let (host, bus) = start(directory.path());
@@ -279,7 +281,7 @@ fn there_may_be_anything_until_all_is_made_anew() {
         decide(&bus, 100, &mut random);
         builder.follow(&mut reader, |_| ()).unwrap();
     }
-    // Nobody has taken the merged file yet.
+    // The merged file is not taken yet.
     while builder.merging.as_ref().is_some_and(|merging| !merging.is_finished()) {
         std::thread::yield_now();
     }
@@ -298,7 +300,7 @@ fn there_may_be_anything_until_all_is_made_anew() {
 }
 
 #[test]
-fn a_disk_that_takes_no_file_keeps_the_index_in_memory() {
+fn full_disk_keeps_index_in_memory() {
     let mut random = Random::seeded();
     let directory = tempfile::tempdir().unwrap();
     let (host, bus) = start(directory.path());
@@ -317,7 +319,7 @@ fn a_disk_that_takes_no_file_keeps_the_index_in_memory() {
     host.stop().unwrap();
 }
 
-/// A writer whose second transaction has bytes that are no events.
+/// A writer whose second transaction does not decode.
 struct Spoiling(u64);
 
 impl Transactions for Spoiling {
@@ -370,7 +372,7 @@ impl ReleasedTransactions for Nothing {
 }
 
 #[test]
-fn behind_a_transaction_that_is_none_nothing_is_believed() {
+fn index_stops_at_bad_transaction() {
     let directory = tempfile::tempdir().unwrap();
     let stream = ServiceHostOptions::in_directory(directory.path());
     let host = ServiceHost::start_transactions(Nothing, |_| Ok(Box::new(Spoiling(0)) as Box<_>), stream).unwrap();
@@ -387,6 +389,6 @@ fn behind_a_transaction_that_is_none_nothing_is_believed() {
         assert!(builder.index().last_sequence() < 3);
     }
     let mut filters = builder.index().filters();
-    assert!(filters.may_have(account(9), 4), "there may be anything");
+    assert!(filters.may_have(account(9), 4), "every key may have events");
     host.stop().unwrap();
 }
