@@ -1,39 +1,39 @@
-//! [`BareWriter`]: the writer by itself, without a stream: for whoever feeds it hostile bytes.
+//! [`BareWriter`]: the writer alone, without a stream, for the fuzz targets.
 
 use crate::error::ModelError;
 use crate::identifiers::{IdentifierLimits, Identifiers};
 use crate::model::CommandModel;
 use crate::writer::{Cache, DecisionModels, Ran, Stamp, Writer};
 
-/// See the head of the file.
+/// Runs commands on a writer without a stream.
 pub struct BareWriter {
     writer: Writer,
     sequence: u64,
 }
 
-/// What has become of a command, without a stream.
+/// The outcome of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bare<'a> {
-    /// The bytes of its answer, and those of its events.
+    /// Encoded answer and events.
     Answered(&'a [u8], &'a [u8]),
-    /// Why it has failed.
+    /// Reason of a failure.
     Failed(&'a str),
-    /// Its aggregate is to be made anew, which nobody does here.
+    /// The aggregate would have to be loaded, which cannot be done here.
     Later,
 }
 
 impl BareWriter {
-    /// Of that model.
+    /// A writer of that model.
     ///
     /// # Errors
-    /// It is none.
+    /// The model is invalid.
     pub fn new(model: CommandModel) -> Result<Self, ModelError> {
         let identifiers = Identifiers::new(IdentifierLimits::default());
         let (cache, decision_models) = (Cache::new(None, 0), DecisionModels::new(None, 0));
         Ok(Self { writer: Writer::new(model.finish()?, identifiers, cache, decision_models), sequence: 0 })
     }
 
-    /// Decides on a command, whatever its bytes are. Its events have at most `length_max` bytes, with its answer.
+    /// Runs a command given as any bytes. Answer and events have at most `length_max` bytes together.
     pub fn decide(&mut self, bytes: &[u8], length_max: usize) -> Bare<'_> {
         self.sequence += 1;
         let sequence = self.sequence;

@@ -1,4 +1,4 @@
-//! [`DecisionModel`]: what a handler decides by that is no aggregate's state.
+//! [`DecisionModel`]: a state for decisions that span aggregates.
 
 use crate::aggregate::State;
 use crate::event_filter::EventFilter;
@@ -9,12 +9,12 @@ use gapless_wire::fields::FieldError;
 use std::any::TypeId;
 use std::marker::PhantomData;
 
-/// A state made of the events that a filter has, whichever aggregates they are of, or none: the boundary of a decision that is not one
-/// aggregate's. A handler reads it by [`Work::read`](crate::Work::read) and sees all events behind which its command stands: nobody is
-/// faster, and nothing has to be tried again.
+/// A state folded from the events of a filter, with or without aggregates: the consistency boundary of a decision that
+/// is not one aggregate's. A handler reads it by [`Work::read`](crate::Work::read), and sees all events before its
+/// command. No concurrent change is possible, so there is nothing to retry.
 ///
-/// The writer keeps it while there is room, and changes it by each event that it decides; else it is made of the events anew. As with an
-/// aggregate, the same events give the same state.
+/// The writer keeps the state while there is room, and applies each new event; else it folds the events again. As with
+/// an aggregate, the same events must give the same state.
 ///
 /// ```
 /// use gapless_cqrs::{DecisionModel, EventFilter, Message, MessageError, RecordedEvent};
@@ -47,34 +47,32 @@ use std::marker::PhantomData;
 /// }
 /// ```
 pub trait DecisionModel: Clone + Send + 'static {
-    /// What tells one from another.
+    /// Identifier of a state of this type.
     type Id: AggregateId;
 
-    /// One without events.
+    /// The state without events.
     fn new(id: &Self::Id) -> Self;
 
-    /// Which events change it.
+    /// Filter of the events that change the state.
     fn events(id: &Self::Id) -> EventFilter;
 
-    /// Changes it by an event that its filter has.
+    /// Changes the state by an event of its filter.
     ///
     /// # Errors
-    /// The event cannot be read. Then there is no such state any more, and commands that need it end as
+    /// The event cannot be read. The state is unusable from then on, and commands that need it end as
     /// [`CommandError::Quarantined`](crate::CommandError::Quarantined).
     fn apply(&mut self, event: &RecordedEvent<'_>) -> Result<(), MessageError>;
 }
 
-/// A decision model without its type.
+/// A decision model with its type erased.
 pub(crate) trait ErasedDecisionModel: Send + Sync {
     fn name(&self) -> &'static str;
 
-    /// One without events, and which change it; `None` if the bytes are no identifier of its.
+    /// The state without events, and its filter; `None` if the identifier does not decode.
     fn create(&self, id: &[u8]) -> Option<(State, EventFilter)>;
 
-    /// A copy of a state.
     fn copy(&self, state: &State) -> State;
 
-    /// Changes a state by an event.
     fn apply(&self, state: &mut State, event: &RecordedEvent<'_>) -> Result<(), MessageError>;
 }
 
@@ -111,7 +109,7 @@ impl<M: DecisionModel> ErasedDecisionModel for TypedDecisionModel<M> {
     }
 }
 
-/// Where the last event of a filter stands, whose bytes are the identifier: for decisions that were made outside.
+/// Position of the last event of a filter. The identifier is the encoded filter. Checks conditions of commands.
 pub(crate) struct LastOfFilter;
 
 impl LastOfFilter {
@@ -120,7 +118,7 @@ impl LastOfFilter {
         *state.downcast_ref::<Option<Position>>().expect(OWN_STATE)
     }
 
-    /// What is wrong with bytes that are no identifier.
+    /// Checks that an identifier decodes.
     pub fn check(id: &[u8]) -> Result<(), FieldError> {
         EventFilter::decode(id).map(drop)
     }

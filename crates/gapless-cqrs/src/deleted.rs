@@ -1,4 +1,4 @@
-//! [`DeletedEvents`]: what stands for the events of a directory that are deleted, looked at from outside.
+//! [`DeletedEvents`]: the file that replaces deleted events of a directory, read from outside.
 
 use crate::error::BaseFileError;
 use crate::names::TypeNames;
@@ -7,32 +7,32 @@ use gapless_client::stream_layout::StreamLayout;
 use gapless_engine::directory_consistency::is_member;
 use std::path::{Path, PathBuf};
 
-/// The file that stands for events that are deleted. It cannot be made anew.
+/// The base file that replaces deleted events. It cannot be rebuilt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeletedEvents {
-    /// Events before this sequence are deleted; the journal's segments go by and by.
+    /// Events before this sequence are deleted. Segments of the journal are deleted gradually.
     pub before: u64,
-    /// So many aggregates have had some of them.
+    /// Number of aggregates that had some of them.
     pub aggregates: u64,
-    /// The file.
     pub file: PathBuf,
-    /// Its length, bytes.
+    /// Length of the file, bytes.
     pub file_bytes: u64,
 }
 
 impl DeletedEvents {
-    /// Looks into the directory of a stream; `None` if no events are deleted.
+    /// Reads the base of a stream's directory; `None` if no events are deleted.
     ///
     /// # Errors
-    /// The file is damaged, or of another stream or history; it is missing, and the journal of a bus begins late.
+    /// The file is damaged, or of another stream or history; or it is missing although the journal of a bus begins
+    /// later than at 1.
     pub fn look(directory: &Path) -> Result<Option<Self>, BaseFileError> {
         Ok(base_in(directory)?.as_ref().map(Self::of))
     }
 
-    /// As [`DeletedEvents::look`], and reads all of the file.
+    /// Like [`DeletedEvents::look`], but checks the whole file.
     ///
     /// # Errors
-    /// As for [`DeletedEvents::look`].
+    /// The same as for [`DeletedEvents::look`].
     pub fn check(directory: &Path) -> Result<Option<Self>, BaseFileError> {
         let Some(base) = base_in(directory)? else { return Ok(None) };
         base.check()?;
@@ -45,11 +45,12 @@ impl DeletedEvents {
     }
 }
 
-/// The file, compared with the journal as far as that can be read.
+/// The base file, compared with the journal if that can be read.
 fn base_in(directory: &Path) -> Result<Option<Base>, BaseFileError> {
     let layout = StreamLayout::new(directory);
     let newest = Base::newest(&directory.join(BASE_FOLDER), None)?;
-    // The journal of what is no bus may begin anywhere, and a member's where the state begins that it has fetched.
+    // The journal of another kind of service may begin anywhere, and that of a member after the state that it has
+    // fetched.
     let is_of_bus = || directory.join(TypeNames::FILE_NAME).exists() && !is_member(&layout);
     if (newest.is_some() || is_of_bus())
         && let Err(error) = Base::beside(&layout.journal(), None)
@@ -65,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_members_file_stands_for_no_events() {
+    fn member_file_is_no_base() {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join(BASE_FOLDER), "sealed 0011 12 3\n").unwrap();
         assert_eq!(DeletedEvents::look(directory.path()).unwrap(), None);

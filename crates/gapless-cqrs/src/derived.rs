@@ -1,5 +1,5 @@
-//! [`DerivedFiles`]: what lies beside the journal of a command bus and is made of it alone, the index and the states of aggregates: looked at, and
-//! removed. The next host makes it anew.
+//! [`DerivedFiles`]: files next to the journal of a command bus that are derived from it, the index and the snapshots
+//! of aggregates. Checks and removes them; the next host rebuilds them.
 
 use crate::directory::{EventDirectory, EventDirectoryError};
 use crate::snapshots::SNAPSHOTS_FOLDER;
@@ -8,21 +8,21 @@ use gapless_agent::folder::Folder;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Beside the journal.
+/// Folders next to the journal.
 const FOLDERS: [&str; 2] = [INDEX_FOLDER, SNAPSHOTS_FOLDER];
 
-/// The findings of a look.
+/// Result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DerivedFiles {
-    /// Files of the index that are whole, as all before them, and of the journal's history.
+    /// Valid files of the index: intact up to there, and of the journal's history.
     pub index_files: usize,
-    /// The positions in them.
+    /// Number of positions in them.
     pub positions: u64,
-    /// Everything up to here is in them; 0 of none.
+    /// Everything up to this sequence is indexed; 0 without files.
     pub last_sequence: u64,
-    /// Files of the index that cannot be used, and why.
+    /// Invalid files of the index, each with the reason.
     pub unusable: Vec<(PathBuf, String)>,
-    /// Files with states of aggregates. They are looked at when they are used.
+    /// Number of snapshot files. They are checked when they are used.
     pub states: usize,
 }
 
@@ -33,10 +33,10 @@ impl DerivedFiles {
         !folders(directory).is_empty()
     }
 
-    /// Looks at them, and reads all of the index; `None` if there are none.
+    /// Checks the files, reading all of the index; `None` if there are none.
     ///
     /// # Errors
-    /// A folder that cannot be read.
+    /// A folder cannot be read.
     pub fn look(directory: &EventDirectory) -> Result<Option<Self>, EventDirectoryError> {
         let folders = folders(directory.path());
         if folders.is_empty() {
@@ -56,13 +56,13 @@ impl DerivedFiles {
         Ok(Some(found))
     }
 
-    /// Removes them from the directory of a stream, where no host runs; which folders there were.
+    /// Removes the files from the directory of a stream without a running host. Returns the removed folders.
     ///
     /// # Errors
-    /// A folder that cannot be removed.
+    /// A folder cannot be removed.
     pub fn remove(directory: &Path) -> Result<Vec<PathBuf>, EventDirectoryError> {
         let mut removed = Vec::new();
-        // By one handle: what another user puts into the place of the directory meanwhile stays.
+        // All by one handle, so that a directory put in its place by another user meanwhile is not touched.
         let failed = |path: PathBuf| move |error| EventDirectoryError::System { path, error };
         let folder = Folder::open(directory).map_err(failed(directory.to_owned()))?;
         for name in FOLDERS {
@@ -85,7 +85,7 @@ mod tests {
     use std::os::unix::fs::{chown, lchown, symlink};
 
     #[test]
-    fn nothing_behind_a_users_link_is_removed() {
+    fn links_are_not_followed_to_remove() {
         let root = tempfile::tempdir().unwrap();
         let at = |name: &str| root.path().join(name);
         for folder in ["home/bank/index", "home/bank/aggregates", "private/bank/index"] {

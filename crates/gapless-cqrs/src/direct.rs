@@ -1,4 +1,5 @@
-//! [`DirectBus`]: a command bus without threads of its own, for the one that owns it. It decides where it is called, and polls its stream.
+//! [`DirectBus`]: a command bus without threads, for its one owner. Commands are decided in the call, and the owner
+//! polls the stream.
 
 use crate::bus::{
     Accepted, Arrived, Attempts, BusOptions, CommandBus, Completion, Outcome, Queue, Queued, RetryPolicy, SendPolicy,
@@ -24,36 +25,38 @@ use std::sync::Arc;
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
-/// The longest sleep of a call that waits; it is woken before.
+/// Longest sleep of a waiting call; a wake-up ends it earlier.
 const SLEEP_MAX: Duration = Duration::from_millis(100);
 
-/// A command bus and its stream on one node, without threads for its agents: its owner sends commands by `&mut`, each decided when the call
-/// returns, and polls. Everything else is as on a [`CommandHost`](crate::CommandHost): the same model, options, directory and outcomes.
+/// A command bus and its stream on one node, without threads for its agents. Its owner sends commands by `&mut`, each
+/// decided when the call returns, and polls. Everything else is the same as on a [`CommandHost`](crate::CommandHost):
+/// model, options, directory and outcomes.
 ///
-/// Its outcomes come when they are as durable as the tier promises: in memory with the next turn, at the other tiers when the journal is
-/// written or synced. A turn is part of each call that waits; whoever never waits calls [`DirectBus::turn`].
+/// Outcomes arrive once they are as durable as the tier promises: in memory with the next turn, at the other tiers once
+/// the journal is written or synced. Each waiting call includes turns; an owner that never waits has to call
+/// [`DirectBus::turn`].
 pub struct DirectBus {
     host: EmbeddedHost,
     reading: Reading,
     queue: Arc<Queue>,
     bytes: Vec<u8>,
-    /// The outcomes of the last commands, by their numbers.
+    /// Outcomes of the last commands, by number.
     slots: Vec<Slot>,
     next: u64,
-    /// What others wait for: until the stream is released up to there.
+    /// Outcomes for others, each held back until the stream is released up to its sequence.
     completing: VecDeque<(u64, Outcome, To)>,
     polled_by: Option<ThreadId>,
     is_gone: bool,
     policy: Option<Arc<SendPolicy>>,
 }
 
-/// Where an outcome goes.
+/// Receiver of an outcome.
 enum To {
     Completion(Arc<Completion>),
     Function(Box<dyn FnOnce(Outcome) + Send>),
 }
 
-/// The outcome of a command, which counts when the stream is released up to `sequence`.
+/// Outcome of a command, final once the stream is released up to `sequence`.
 #[derive(Default)]
 struct Slot {
     number: u64,
@@ -71,11 +74,12 @@ pub struct Ticket<Reply, Refusal> {
 }
 
 impl DirectBus {
-    /// Recovers what `stream.directory` holds, and starts. Of `stream` the threads and the socket mean nothing here. The threads that help it, as the one
-    /// that indexes events, may run where the calling thread may: who is pinned to one core is pinned behind this, or shares that core with them.
+    /// Recovers the content of `stream.directory`, and starts. Options of `stream` about threads and the socket are
+    /// ignored. Helper threads, such as the one of the index, inherit the CPU affinity of the calling thread: a thread
+    /// to be pinned to one core should be pinned after this call.
     ///
     /// # Errors
-    /// A model that is none, options that make no sense, a directory in use, damage, no memory.
+    /// An invalid model, options that make no sense, a directory in use, damage, too little memory.
     pub fn start(
         model: CommandModel,
         options: CommandHostOptions,
@@ -94,16 +98,16 @@ impl DirectBus {
         Ok(Self { host, reading, queue, bytes, slots, next: 1, completing, polled_by, is_gone: false, policy })
     }
 
-    /// The same bus with an interceptor of all that its owner sends, behind those that were added before. It is told of an end by a turn behind
-    /// it. Handles have their own.
+    /// The same bus with an interceptor of all commands of its owner, after those added before. A later turn reports
+    /// outcomes to it. Handles have interceptors of their own.
     #[must_use]
     pub fn with_interceptor(mut self, interceptor: impl DispatchInterceptor) -> Self {
         Arc::make_mut(self.policy.get_or_insert_default()).add(Arc::new(interceptor));
         self
     }
 
-    /// Sends a command: it is decided when this returns. Waits for the disk where the outcome of the command that was sent
-    /// [`BusOptions::in_flight_max`] before is not there yet.
+    /// Sends a command, which is decided when this returns. Waits for the disk while the outcome of the command sent
+    /// [`BusOptions::in_flight_max`] before is missing.
     #[inline]
     pub fn send<Command: Message, Reply: Message, Refusal: Message>(
         &mut self,
@@ -125,7 +129,8 @@ impl DirectBus {
         Ticket { number, expected: draft.expected_version(), types: PhantomData }
     }
 
-    /// Sends a command, and has a function called with its outcome by a later turn. The function can send nothing itself, but through a handle.
+    /// Sends a command. A later turn calls the function with its outcome. The function can send commands only through a
+    /// handle.
     pub fn send_then<Command: Message, Reply: Message, Refusal: Message>(
         &mut self,
         draft: Draft<'_, Command, Reply, Refusal>,
@@ -140,7 +145,7 @@ impl DirectBus {
     /// Sends a command, and waits for its outcome.
     ///
     /// # Errors
-    /// How it ended that was not accepted.
+    /// Any outcome but an accepted one.
     pub fn call<Command: Message, Reply: Message, Refusal: Message>(
         &mut self,
         draft: Draft<'_, Command, Reply, Refusal>,
@@ -149,11 +154,11 @@ impl DirectBus {
         self.wait(ticket)
     }
 
-    /// Sends a command, waits for its outcome, and sends it again as the policy says; the bus goes on meanwhile. A command without an
-    /// identifier gets one, so that a repeat is the same command.
+    /// Sends a command, waits for its outcome, and retries it as the policy says; the bus goes on meanwhile. A command
+    /// without an identifier gets one, so that a retry is the same command.
     ///
     /// # Errors
-    /// How it ended the last time that was not accepted.
+    /// The last outcome, if it is not an accepted one.
     pub fn call_with_retry<Command: Message, Reply: Message, Refusal: Message>(
         &mut self,
         draft: &Draft<'_, Command, Reply, Refusal>,
@@ -181,7 +186,7 @@ impl DirectBus {
         }
     }
 
-    /// The outcome of a command, if it is there; once.
+    /// Takes the outcome of a command, once, if it is there.
     #[inline]
     pub fn take<Reply: Message, Refusal: Message>(
         &mut self,
@@ -206,7 +211,7 @@ impl DirectBus {
     /// Waits for the outcome of a command.
     ///
     /// # Errors
-    /// How it ended that was not accepted.
+    /// Any outcome but an accepted one.
     #[inline]
     pub fn wait<Reply: Message, Refusal: Message>(
         &mut self,
@@ -220,42 +225,44 @@ impl DirectBus {
         }
     }
 
-    /// Does what there is to do: commands of handles, the journal, releases, outcomes. Returns the work done: with 0 there was none.
+    /// Does all pending work: commands of handles, the journal, releases, outcomes. Returns the amount of work done; 0
+    /// if there was none.
     pub fn turn(&mut self) -> usize {
         self.turn_by(EmbeddedHost::turn)
     }
 
-    /// As [`DirectBus::turn`]; sleeps where there was nothing to do, until there is or for `most`.
+    /// Like [`DirectBus::turn`]; without work, sleeps until there is some, for `most` at most.
     pub fn turn_or_sleep(&mut self, most: Duration) -> usize {
         let queue = Arc::clone(&self.queue);
         self.turn_by(|host| host.turn_or_sleep_unless(most, || queue.length() > 0))
     }
 
-    /// A handle, for handlers and other threads: what it sends is run by the owner's turns. The thread that polls cannot wait there.
+    /// A handle for handlers and other threads. The owner's turns run its commands, so the polling thread cannot wait
+    /// there.
     #[must_use]
     pub fn handle(&self) -> CommandBus {
         CommandBus::queued(Arc::clone(&self.queue))
     }
 
-    /// A reader of the events, from a position on.
+    /// A reader of all events from a position on.
     #[must_use]
     pub fn events(&self, from: Position) -> EventReader {
         let service = self.host.service();
         self.reading.events(service.reader(from.sequence), from, service.progress())
     }
 
-    /// As [`CommandHost::found_events`](crate::CommandHost::found_events).
+    /// Like [`CommandHost::found_events`](crate::CommandHost::found_events).
     #[must_use]
     pub fn found_events(&self, filter: EventFilter, from: Position) -> FoundEvents {
         let service = self.host.service();
         self.reading.found_events(filter, from, service.reader(1), service.progress())
     }
 
-    /// As [`CommandHost::delete_events_before`](crate::CommandHost::delete_events_before); while the file is written that stands for the events, the owner
-    /// does nothing else.
+    /// Like [`CommandHost::delete_events_before`](crate::CommandHost::delete_events_before). Blocks the owner while the
+    /// base file is written.
     ///
     /// # Errors
-    /// As for that; of what the owner has sent and not waited for nothing is lost.
+    /// The same; commands that the owner has sent and not waited for are not lost.
     pub fn delete_events_before(&mut self, sequence: u64) -> Result<DeletionReport, DeletionError> {
         let Self { host, reading, .. } = self;
         let reader = EventReader::over(host.service().reader(1), Position::default());
@@ -264,19 +271,17 @@ impl DirectBus {
         Ok(report)
     }
 
-    /// What it has counted.
     #[must_use]
     pub fn counters(&self) -> CommandCounters {
         self.reading.counters()
     }
 
-    /// The stream below it.
     #[must_use]
     pub const fn service(&self) -> &ServiceHost {
         self.host.service()
     }
 
-    /// Stops cleanly: what was sent is finished. Returns the last sequence.
+    /// Stops cleanly: commands that were sent are finished. Returns the last sequence.
     ///
     /// # Errors
     /// The error that made it stop by itself, before or now.
@@ -313,7 +318,7 @@ impl DirectBus {
         if self.policy.is_some() { self.decide_intercepted(draft) } else { self.decide_written(draft) }
     }
 
-    /// With interceptors around it.
+    /// Decides a command with interceptors around.
     #[cold]
     fn decide_intercepted<Command: Message, Reply, Refusal>(
         &mut self,
@@ -342,7 +347,7 @@ impl DirectBus {
         })
     }
 
-    /// Its outcome lies in that slot.
+    /// Decides a command, and stores its outcome in that slot.
     #[inline]
     fn decide_into_slot<Command: Message, Reply, Refusal>(
         &mut self,
@@ -358,7 +363,7 @@ impl DirectBus {
         });
     }
 
-    /// Has a command's bytes decided on, and then what was queued meanwhile.
+    /// Encodes a command and runs `decide`, then the commands that were queued meanwhile.
     #[inline]
     fn with_written<Command: Message, Reply, Refusal, T>(
         &mut self,
@@ -379,7 +384,8 @@ impl DirectBus {
     fn decide_bytes_into_slot(&mut self, index: usize, command: TypeKey, bytes: &[u8]) {
         let Self { host, slots, .. } = self;
         let slot = &mut slots[index];
-        // Written where it stays: a wide load of what was just stored in parts waits until these have reached the cache.
+        // Written in place: a wide load of a value just stored in parts would stall until the stores have reached the
+        // cache.
         let (sequence, outcome) = match host.command(command.0, bytes) {
             Ok(Some(Decided { last_sequence, reply })) => {
                 slot.sequence = last_sequence;
@@ -397,7 +403,7 @@ impl DirectBus {
         (slot.sequence, slot.outcome) = (sequence, Some(outcome));
     }
 
-    /// The outcome of a command, and up to where the stream is to be released for it to count.
+    /// Decides a command. Returns its outcome, and the sequence up to which the stream has to be released for it.
     fn decide(&mut self, command: TypeKey, bytes: &[u8]) -> (u64, Outcome) {
         loop {
             let error = match self.host.command(command.0, bytes) {
@@ -421,7 +427,7 @@ impl DirectBus {
         BusError::Disconnected
     }
 
-    /// Runs what waits now; what handlers send meanwhile waits for the next time.
+    /// Runs the commands waiting now; those that handlers send meanwhile wait for the next turn.
     fn run_queued(&mut self) -> usize {
         let waiting = self.queue.length();
         for _ in 0..waiting {
@@ -432,7 +438,7 @@ impl DirectBus {
         waiting
     }
 
-    /// Hands out what counts now.
+    /// Delivers the outcomes that are final now.
     fn complete(&mut self) -> usize {
         let released = self.host.released_sequence();
         let mut count = 0;
@@ -451,7 +457,7 @@ impl DirectBus {
         }
     }
 
-    /// Nothing goes on any more. What is not known to count has no outcome.
+    /// Ends all commands. Those not known to be released get no outcome.
     fn end(&mut self) {
         self.is_gone = true;
         self.complete();

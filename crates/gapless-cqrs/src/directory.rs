@@ -1,5 +1,5 @@
-//! [`EventDirectory`]: the events of a directory, read from outside: of a command bus that runs, as far as it has released them, or of one that has
-//! stopped. Nothing is written.
+//! [`EventDirectory`]: the events of a directory, read by another process: all released ones of a running command bus,
+//! or those of a stopped one. Read-only.
 
 use crate::event_filter::EventFilter;
 use crate::events::{Advanced, EventReader, ReadError, RecordedTransaction};
@@ -19,90 +19,78 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// A host that is starting has so long to say how far its stream is released.
+/// Longest wait for a starting host to report how far its stream is released.
 const START_AWAITED: Duration = Duration::from_secs(5);
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Why a directory's events cannot be read.
+/// The reason why a directory's events cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum EventDirectoryError {
     /// There is no journal, or it is damaged.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// Another process holds it, and does not say which of its frames are released.
+    /// Another process holds the directory, and has not reported its released frames yet.
     #[error("{}: {holder} holds the journal, and does not say how far it is released; try again when it has started", directory.display())]
     NotStarted {
-        /// The directory.
         directory: PathBuf,
-        /// Who holds it.
+        /// The process that holds the directory.
         holder: String,
     },
-    /// It is not the directory of a command bus, or of another format.
+    /// The directory belongs to another service than a command bus, or has another format.
     #[error("{}: {reason}", directory.display())]
     NotOfBus {
-        /// The directory.
         directory: PathBuf,
-        /// The kind that it has, and the next step.
+        /// Kind of the directory, and the next step.
         reason: String,
     },
-    /// Nothing may be archived yet.
+    /// No segment may be archived yet.
     #[error(
         "{}: nothing may be archived yet: it must be in the index on disk, which a host writes when it has two million entries, and in a snapshot, \
          which it takes after ten million frames; and both when it stops",
         directory.display()
     )]
-    NothingMayGo {
-        /// The directory.
-        directory: PathBuf,
-    },
+    NothingMayGo { directory: PathBuf },
     /// The folder of the index, the lock or the counters cannot be read.
     #[error("{}: {error}", path.display())]
-    System {
-        /// What was looked at.
-        path: PathBuf,
-        /// What the system says.
-        error: io::Error,
-    },
-    /// What it holds cannot be read.
+    System { path: PathBuf, error: io::Error },
+    /// The events cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
 }
 
-/// A text names nothing in a directory.
+/// A text that names nothing in a directory.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?}: {reason}")]
 pub struct NoSuchName {
-    /// The text.
     pub text: String,
-    /// What was expected.
+    /// The expected names.
     pub reason: String,
 }
 
-/// The directory of a command bus, or of a member of a cluster that runs one.
+/// The directory of a command bus, or of a cluster member that runs one.
 ///
-/// Of a member that has stopped all is read that its journal holds: its last frames may be such as no quorum has.
+/// For a stopped member, all frames of its journal are read: the last ones may lack a quorum.
 #[derive(Debug)]
 pub struct EventDirectory {
     layout: StreamLayout,
-    /// What its types are called, as the hosts that have run here have written it down.
+    /// Names of its types, as the hosts have recorded them.
     pub names: TypeNames,
-    /// Why there are no names, if there are none.
+    /// Reason why there are no names.
     pub names_error: Option<String>,
 }
 
-/// Which events are meant: those that every filter has, in a part of the stream.
+/// Selects events that match every filter, in a part of the stream.
 #[derive(Clone, Debug, Default)]
 pub struct Selection {
-    /// All of them; without one, every event.
+    /// Filters that all have to match; without any, every event does.
     pub filters: Vec<EventFilter>,
-    /// From here on.
+    /// First position.
     pub from: Position,
-    /// Up to here, this one included.
+    /// Last position, inclusive.
     pub until: Option<Position>,
 }
 
 impl Selection {
-    /// Whether it has this event.
     #[must_use]
     pub fn has(&self, event: &RecordedEvent<'_>) -> bool {
         event.position >= self.from
@@ -112,11 +100,11 @@ impl Selection {
 }
 
 impl EventDirectory {
-    /// Looks at a directory, or at the folder `journal` in it. Waits a few seconds for a host that is starting there.
+    /// Opens a directory, or the folder `journal` in it. Waits a few seconds for a starting host.
     ///
     /// # Errors
-    /// There is no journal; parts of it are missing or damaged; it is of another kind or format; the process that writes it does not say
-    /// how far it is released.
+    /// There is no journal; parts of it are missing or damaged; it is of another kind or format; the writing process
+    /// does not report how far it is released.
     pub fn open(directory: &Path) -> Result<Self, EventDirectoryError> {
         let is_journal = inspect::holds_journal(directory);
         let canonical = if is_journal { directory.canonicalize().ok() } else { None };
@@ -133,7 +121,7 @@ impl EventDirectory {
             let writing = Writing::look(&layout);
             match writing.map_err(|error| EventDirectoryError::System { path: layout.journal(), error })? {
                 Writing::Nobody | Writing::Released(1..) => break,
-                // Nothing is released yet, or what was released before is just being read.
+                // An empty stream, or a host that is still reading its earlier frames.
                 Writing::Released(0) if is_empty || Instant::now() >= until => break,
                 Writing::Silent(holder) if Instant::now() >= until => {
                     return Err(not_of_bus(format!("{holder} runs there, and has no command bus")));
@@ -151,10 +139,10 @@ impl EventDirectory {
         Ok(Self { layout, names, names_error })
     }
 
-    /// The filter of an aggregate as people write it, `TYPE/ID`. Where there are no names, an identifier of digits is taken for a `u64`.
+    /// Parses `TYPE/ID` as the filter of an aggregate. Without names, an identifier of digits is taken for a `u64`.
     ///
     /// # Errors
-    /// There is no such type; no such identifier of it.
+    /// There is no such type, or no such identifier.
     pub fn aggregate_filter(&self, text: &str) -> Result<EventFilter, NoSuchName> {
         let no = |reason: String| NoSuchName { text: text.to_owned(), reason };
         let (name, id) = text.split_once('/').ok_or_else(|| no("TYPE/ID is expected, as account/7".to_owned()))?;
@@ -166,19 +154,19 @@ impl EventDirectory {
         Ok(EventFilter::of_aggregate(aggregate, bytes))
     }
 
-    /// The number of a type of aggregates; `0x` and its digits are it, too.
+    /// Key of a type of aggregates, by its name or by `0x` and the digits of the key.
     ///
     /// # Errors
-    /// There are names, and it is none of them.
+    /// Names are known, and this is not one of them.
     pub fn aggregate_type(&self, name: &str) -> Result<TypeKey, NoSuchName> {
         let names = self.names.aggregates.values().map(|named| &*named.name);
         self.key_of(name, names, "aggregates")
     }
 
-    /// The filter of a type of events by its name, or `0x` and the digits of its number.
+    /// Filter of a type of events, by its name or by `0x` and the digits of its key.
     ///
     /// # Errors
-    /// There are names, and it is none of them.
+    /// Names are known, and this is not one of them.
     pub fn type_filter(&self, name: &str) -> Result<EventFilter, NoSuchName> {
         let events = self.names.messages.values().filter(|named| named.role == MessageRole::Event);
         Ok(EventFilter::of_type(self.key_of(name, events.map(|named| &*named.name), "events")?))
@@ -202,15 +190,17 @@ impl EventDirectory {
         self.layout.root()
     }
 
-    /// Moves the oldest segments of its journal to another place, where they stay readable; see [`gapless_journal::archive`]. Beside a running
-    /// host, too. Only those go whose events are in the files of the index and which the newest snapshot of the host covers: one that starts without
-    /// the archive then needs none of it but for the aggregates whose events are there. (Members of a cluster have no snapshots, and need it.)
-    /// `each` is told of each that has gone.
+    /// Moves the oldest segments of the journal to another place, where they stay readable, also next to a running
+    /// host; see [`gapless_journal::archive`].
     ///
-    /// Returns the last sequence that may go by index and snapshot, too.
+    /// Only segments are moved that are in the files of the index and covered by the host's newest snapshot. So a host
+    /// that starts without the archive needs it only for aggregates with events in it. (Members of a cluster have no
+    /// snapshots, and need it.) Calls `each` for each moved segment.
+    ///
+    /// Returns the last sequence that could be archived by index and snapshot, too.
     ///
     /// # Errors
-    /// [`EventDirectoryError::NothingMayGo`]; as [`gapless_journal::archive`].
+    /// [`EventDirectoryError::NothingMayGo`]; the errors of [`gapless_journal::archive`].
     pub fn archive(
         &self,
         options: ArchiveOptions,
@@ -227,7 +217,7 @@ impl EventDirectory {
         Ok((gapless_journal::archive(&self.layout.journal(), &options, each)?, last_sequence))
     }
 
-    /// The sequence of the newest snapshot of a host; 0 without one.
+    /// Sequence of the newest snapshot of a host; 0 without any.
     fn newest_snapshot(&self) -> Result<u64, EventDirectoryError> {
         let path = self.layout.snapshots();
         let snapshots = snapshot::list(&path);
@@ -235,7 +225,7 @@ impl EventDirectory {
         Ok(snapshots.map_err(failed)?.iter().map(|(sequence, _)| *sequence).max().unwrap_or(0))
     }
 
-    /// A reader of all its events from a position on, as far as they are released.
+    /// A reader of all released events from a position on.
     #[must_use]
     pub fn events(&self, from: Position) -> EventReader {
         let mut reader = self.reader();
@@ -247,7 +237,7 @@ impl EventDirectory {
         EventReader::stored(StoredFrames::new(self.layout.clone()))
     }
 
-    /// The index as it is on the disk.
+    /// The index files on disk.
     pub(crate) fn index(&self, reader: &mut EventReader) -> Result<StoredIndex, EventDirectoryError> {
         let path = self.layout.root().join(INDEX_FOLDER);
         StoredIndex::open(&path, reader).map_err(|error| match error {
@@ -256,7 +246,7 @@ impl EventDirectory {
         })
     }
 
-    /// The first sequence that can be read, where events before it are deleted; `None` where none are.
+    /// The first readable sequence, if earlier events are deleted; else `None`.
     ///
     /// # Errors
     /// The journal cannot be read.
@@ -265,8 +255,9 @@ impl EventDirectory {
         Ok((first > 1).then_some(first))
     }
 
-    /// Reads the transactions that may have selected events: by the index where there is one and a filter, behind it and without one by reading
-    /// all. Without a beginning it begins at the first frame that the journal still holds.
+    /// Reads the transactions that may have selected events: by the index if there is one and a filter, else by a scan,
+    /// also after the end of the index. Without a first position it starts at the first frame that the journal still
+    /// holds.
     ///
     /// # Errors
     /// [`ReadError::Deleted`]; the folder of the index cannot be read; the journal is gone.
@@ -289,11 +280,11 @@ impl EventDirectory {
         Ok(SelectedTransactions { selection, reader, found_by, next: begin, is_over: false })
     }
 
-    /// The aggregates with selected events, of one type or of all, in the order of the first of these; the first `limit`, and how many more
-    /// there are.
+    /// Lists the aggregates with selected events, of one type or of all, in the order of their first selected events:
+    /// the first `limit`, and the number of further ones.
     ///
     /// # Errors
-    /// As [`SelectedTransactions::next_transaction`].
+    /// Errors of [`SelectedTransactions::next_transaction`].
     pub fn aggregates(
         &self,
         selection: Selection,
@@ -336,10 +327,10 @@ impl EventDirectory {
         Ok((listed, others.len() as u64))
     }
 
-    /// Counts everything, by reading all of it.
+    /// Counts everything by a scan.
     ///
     /// # Errors
-    /// As [`SelectedTransactions::next_transaction`].
+    /// Errors of [`SelectedTransactions::next_transaction`].
     pub fn statistics(&self) -> Result<EventStatistics, EventDirectoryError> {
         let mut statistics = EventStatistics::default();
         let mut reader = self.reader();
@@ -383,98 +374,98 @@ impl EventDirectory {
     }
 }
 
-/// An aggregate of a list.
+/// A listed aggregate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedAggregate {
-    /// The number of its type.
+    /// Key of its type.
     pub aggregate: TypeKey,
-    /// The bytes of its identifier.
+    /// Encoded identifier.
     pub id: Vec<u8>,
-    /// How many selected events it has.
+    /// Number of selected events.
     pub events: u64,
-    /// The first of them.
+    /// Position of the first of them.
     pub first: Position,
-    /// The last of them.
+    /// Position of the last of them.
     pub last: Position,
-    /// When the last one happened, ns since the epoch.
+    /// Time of the last of them, ns since the epoch.
     pub last_time_ns: u64,
 }
 
-/// What a directory holds.
+/// Statistics of a directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EventStatistics {
-    /// Transactions with events.
+    /// Number of transactions with events.
     pub transactions: u64,
-    /// All of their events.
+    /// Number of events.
     pub events: u64,
-    /// The bytes of these, without anything around them.
+    /// Bytes of the events' payloads alone.
     pub payload_bytes: u64,
-    /// The first event, and its time, ns since the epoch.
+    /// Position of the first event, and its time, ns since the epoch.
     pub first: Option<(Position, u64)>,
-    /// The last event, and its time, ns since the epoch.
+    /// Position of the last event, and its time, ns since the epoch.
     pub last: Option<(Position, u64)>,
-    /// By the numbers of the aggregates' types.
+    /// Statistics by the key of the aggregates' type.
     pub aggregates: BTreeMap<TypeKey, AggregateStatistics>,
-    /// Events by the number and the version of their type.
+    /// Number of events by key and version of their type.
     pub types: BTreeMap<(TypeKey, u32), u64>,
-    /// The journal's segments.
+    /// Number of the journal's segments.
     pub segments: usize,
-    /// What they use, bytes.
+    /// Disk usage of the segments, bytes.
     pub segment_bytes: u64,
-    /// How many of them are archived.
+    /// Number of archived segments.
     pub archived_segments: usize,
-    /// The first sequence that the journal holds.
+    /// First sequence that the journal holds.
     pub first_sequence: u64,
-    /// The last one.
+    /// Last sequence of the journal.
     pub last_sequence: u64,
-    /// The index beside it.
+    /// Statistics of the index.
     pub index: IndexStatistics,
 }
 
-/// The aggregates of a type.
+/// Statistics of the aggregates of a type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AggregateStatistics {
-    /// How many have events.
+    /// Number of aggregates with events.
     pub aggregates: u64,
-    /// Their events.
+    /// Number of events.
     pub events: u64,
 }
 
-/// The files of the index.
+/// Statistics of the index files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IndexStatistics {
-    /// How many there are; each is a run of the stream.
+    /// Number of files; each is a run of the stream.
     pub runs: usize,
-    /// How many positions are in them, under all keys of each event.
+    /// Number of positions in them; each event has one under each of its keys.
     pub postings: u64,
-    /// What they take, bytes.
+    /// Size of the files, bytes.
     pub bytes: u64,
-    /// How many events they are made of.
+    /// Number of events in them.
     pub events: u64,
-    /// Everything up to here is in them.
+    /// Everything up to this sequence is indexed.
     pub last_sequence: u64,
-    /// Those that cannot be used, and why: the next host makes them anew.
+    /// Invalid files, each with the reason. The next host rebuilds them.
     pub unusable: Vec<(PathBuf, String)>,
 }
 
-/// Reads transactions that may have selected events, in the order of the stream.
+/// Reads the transactions that may have selected events, in the order of the stream.
 pub struct SelectedTransactions {
     selection: Selection,
     reader: EventReader,
-    /// The index, as long as it has more.
+    /// The index, until all its positions are read.
     found_by: Option<(Search, StoredIndex)>,
-    /// Everything before it was found.
+    /// Position after the last one found.
     next: Position,
     is_over: bool,
 }
 
 impl SelectedTransactions {
-    /// The next one; `None` where nothing more is released yet, or behind the selection's end. Which of its events are selected says
-    /// [`Selection::has`].
+    /// Next transaction; `None` at the end of the released frames or of the selection. [`Selection::has`] tells which
+    /// of its events are selected.
     ///
     /// # Errors
-    /// A file of the index that is damaged: its folder may be removed while no host runs; the journal does not hold what comes next any more, or is
-    /// damaged; bytes that are no transaction.
+    /// A damaged file of the index, whose folder may be removed while no host runs; a journal that does not hold the
+    /// next transaction any more, or is damaged; a transaction that does not decode.
     pub fn next_transaction(&mut self) -> Result<Option<RecordedTransaction<'_>>, ReadError> {
         if self.is_over {
             return Ok(None);
@@ -491,13 +482,13 @@ impl SelectedTransactions {
         Ok(Some(transaction))
     }
 
-    /// Whether there is nothing more in the selection, whatever is released.
+    /// Whether the selection is complete, whatever is released later.
     #[must_use]
     pub const fn is_over(&self) -> bool {
         self.is_over
     }
 
-    /// Goes to what is read next, where the index has it.
+    /// Seeks to the next position that the index has.
     fn find(&mut self) -> Result<(), ReadError> {
         let Some((search, index)) = &mut self.found_by else { return Ok(()) };
         let indexed = index.last_sequence();
@@ -505,7 +496,7 @@ impl SelectedTransactions {
         let begin = match found {
             Some(position) => Position { sequence: position.sequence, ordinal: 0 },
             None => {
-                // The rest is behind the index.
+                // The rest follows the end of the index.
                 self.found_by = None;
                 Position { sequence: self.next.sequence.max(indexed + 1), ordinal: 0 }
             }

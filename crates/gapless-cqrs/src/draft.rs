@@ -1,4 +1,4 @@
-//! [`Draft`]: a command that is not sent yet.
+//! [`Draft`]: a command to be sent.
 
 use crate::envelope::{Condition, Envelope};
 use crate::event_filter::EventFilter;
@@ -8,8 +8,8 @@ use gapless_message::Message;
 use gapless_message::headers::Headers;
 use std::marker::PhantomData;
 
-/// A command that is not sent yet: [`Aggregate::command`](crate::Aggregate::command) and
-/// [`CommandHandler::command`](crate::CommandHandler::command) make it, a bus sends it.
+/// A command to be sent on a bus. Created by [`Aggregate::command`](crate::Aggregate::command) and
+/// [`CommandHandler::command`](crate::CommandHandler::command).
 #[must_use = "a bus sends it"]
 pub struct Draft<'a, Command, Reply, Refusal> {
     aggregate: TypeKey,
@@ -22,7 +22,7 @@ pub struct Draft<'a, Command, Reply, Refusal> {
     types: PhantomData<fn() -> (Reply, Refusal)>,
 }
 
-/// The bytes of an aggregate's identifier; none where there are more than have room.
+/// Encoded identifier of an aggregate, with its length even if it is too long to be stored.
 #[derive(Clone, Copy)]
 struct Id {
     bytes: [u8; ID_LENGTH_MAX],
@@ -30,7 +30,7 @@ struct Id {
 }
 
 impl Id {
-    /// `None`: it is too long.
+    /// `None` if it is too long.
     #[inline]
     fn get(&self) -> Option<&[u8]> {
         self.bytes.get(..self.length)
@@ -50,46 +50,47 @@ impl<'a, Command: Message, Reply, Refusal> Draft<'a, Command, Reply, Refusal> {
             types: PhantomData,
         };
         if let Some(id) = id {
-            // Whatever length an error says: what was not written whole is none.
+            // A failed write leaves no valid identifier, whatever length it reports.
             draft.id.length = id.write(&mut draft.id.bytes).unwrap_or_else(|length| length.max(ID_LENGTH_MAX + 1));
         }
         draft
     }
 
-    /// With an identifier: for as long as it is remembered, a second command under it gets the first one's answer and has no effect. Another
-    /// command under it ends as [`CommandError::IdentifierReused`](crate::CommandError::IdentifierReused).
+    /// Sets an identifier. While it is remembered, a duplicate of the command gets the first answer and has no effect;
+    /// another command with it ends as [`CommandError::IdentifierReused`](crate::CommandError::IdentifierReused).
     pub const fn identified_by(mut self, identifier: u128) -> Self {
         self.identifier = Some(identifier);
         self
     }
 
-    /// With a new identifier of its own, time-ordered: [`time_ordered_identifier`]. It makes the command safe to send again, and is the same each
-    /// time that this draft is sent.
+    /// Sets a new, time-ordered identifier: [`time_ordered_identifier`]. It makes the command safe to retry, and stays
+    /// the same each time that this draft is sent.
     pub fn identified(self) -> Self {
         self.identified_by(time_ordered_identifier())
     }
 
-    /// Only if the aggregate has had so many events; of a handler's command, which has no version, it is not sent; else it ends as [`CommandError::Conflict`](crate::CommandError::Conflict).
+    /// Expects that many events of the aggregate; else the command ends as
+    /// [`CommandError::Conflict`](crate::CommandError::Conflict). A handler's command has no version, and is not sent.
     pub const fn expecting_version(mut self, version: u64) -> Self {
         self.expected_version = Some(version);
         self
     }
 
-    /// Only if the stream has no event of a filter behind a position: for a decision that was made outside, by what was read up to there
-    /// ([`FoundEvents::read_through`](crate::FoundEvents::read_through)). Else it ends as
-    /// [`CommandError::ConditionFailed`](crate::CommandError::ConditionFailed).
+    /// Expects no event of a filter after a position; else the command ends as
+    /// [`CommandError::ConditionFailed`](crate::CommandError::ConditionFailed). Made for decisions outside of the bus,
+    /// by events read up to [`FoundEvents::read_through`](crate::FoundEvents::read_through).
     pub const fn only_if_none(mut self, filter: &'a EventFilter, behind: Position) -> Self {
         self.condition = Some((filter, behind));
         self
     }
 
-    /// With metadata, at most 16 KiB, which stand beside its events for good.
+    /// Adds metadata, at most 16 KiB, which are stored with the events for good.
     pub const fn with(mut self, headers: &'a Headers) -> Self {
         self.headers = Some(headers);
         self
     }
 
-    /// The same with another identifier and other headers.
+    /// The same draft with another identifier and other headers.
     pub(crate) const fn changed<'b>(
         &self,
         identifier: Option<u128>,
@@ -103,27 +104,26 @@ impl<'a, Command: Message, Reply, Refusal> Draft<'a, Command, Reply, Refusal> {
         Draft { aggregate, id, command, identifier, expected_version, condition, headers, types: PhantomData }
     }
 
-    /// Type and identifier of its aggregate, its own identifier, the version that it expects, its headers.
+    /// Type and identifier of the aggregate, identifier of the command, expected version, headers.
     pub(crate) fn parts(&self) -> (TypeKey, &[u8], Option<u128>, Option<u64>, Option<&'a Headers>) {
-        // What is no identifier is said when it is written.
+        // An invalid identifier is reported by `write`.
         let id = self.id.get().unwrap_or_default();
         (self.aggregate, id, self.identifier, self.expected_version, self.headers)
     }
 
-    /// The version that it expects; 0 without.
+    /// Expected version; 0 without any.
     pub(crate) fn expected_version(&self) -> u64 {
         self.expected_version.unwrap_or(0)
     }
 
-    /// The key of the command's type.
     pub(crate) const fn command_key(&self) -> TypeKey {
         const { TypeKey::of(Command::TYPE_NAME) }
     }
 
-    /// Appends its bytes.
+    /// Appends the encoded command.
     ///
     /// # Errors
-    /// Why it cannot be sent.
+    /// The reason why it cannot be sent.
     #[inline]
     pub(crate) fn write(&self, into: &mut Vec<u8>) -> Result<(), String> {
         let id = self.id.get().ok_or_else(|| {
@@ -151,7 +151,6 @@ impl<'a, Command: Message, Reply, Refusal> Draft<'a, Command, Reply, Refusal> {
     }
 }
 
-/// The bytes of a filter.
 #[cold]
 fn encoded(filter: &EventFilter) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
@@ -166,7 +165,7 @@ fn encoded(filter: &EventFilter) -> Result<Vec<u8>, String> {
 mod tests {
     use super::*;
 
-    /// Written by halves, and says of the half that had no room how long it is.
+    /// Fails to write an identifier, and reports the length of its second half alone.
     #[derive(Clone)]
     struct Halves;
 
@@ -181,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn an_identifier_that_was_not_written_whole_is_not_sent() {
+    fn half_written_identifier_is_not_sent() {
         let draft = Draft::<_, (), ()>::new(TypeKey::of("a"), Some(&Halves), &());
         assert!(draft.write(&mut Vec::new()).unwrap_err().contains("at most 64 bytes"));
         assert_eq!(draft.parts().1, b"");

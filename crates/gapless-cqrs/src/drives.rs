@@ -1,4 +1,4 @@
-//! What is promised of a bus, of each of its drives: one promise, one function, which runs over all of them.
+//! Promises of a bus, tested on each of its drives: one function for each promise.
 
 use crate::identity::ID_LENGTH_MAX;
 use crate::samples::{Account, AccountCommand, AccountRefusal, Transfer, TransferHandler, TransferRefusal};
@@ -18,7 +18,7 @@ use std::task::{Context, Poll, Waker};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Makes the tests of promises: each over each drive.
+/// Defines a test for each promise and drive.
 macro_rules! over {
     ($($drive:ident as $module:ident: $($promise:ident),+;)+) => {$(
         mod $module {
@@ -37,27 +37,27 @@ mod counting;
 
 over! {
     Pipelined as pipelined:
-        a_command_is_answered_when_it_is_in_the_stream,
-        events_are_read_from_any_position_and_live,
-        what_apply_has_left_is_folded_anew,
-        a_restart_has_every_aggregate_and_every_identifier,
-        many_commands_are_on_their_way_at_once,
-        many_threads_send_and_each_gets_its_own_outcomes,
-        an_outcome_is_awaited_or_left_to_a_function,
-        a_handler_s_commands_follow_its_own;
+        answered_commands_are_in_the_stream,
+        events_are_read_live,
+        panicked_apply_is_reloaded,
+        restart_keeps_aggregates_and_ids,
+        many_commands_are_in_flight,
+        threads_get_their_own_outcomes,
+        outcome_is_awaited_or_called_back,
+        handler_commands_follow_its_own;
     Direct as direct:
-        a_command_is_answered_when_it_is_in_the_stream,
-        events_are_read_from_any_position_and_live,
-        what_apply_has_left_is_folded_anew,
-        a_restart_has_every_aggregate_and_every_identifier,
-        many_commands_are_on_their_way_at_once;
+        answered_commands_are_in_the_stream,
+        events_are_read_live,
+        panicked_apply_is_reloaded,
+        restart_keeps_aggregates_and_ids,
+        many_commands_are_in_flight;
     DirectPolled as handles_of_a_direct_bus:
-        many_threads_send_and_each_gets_its_own_outcomes,
-        an_outcome_is_awaited_or_left_to_a_function,
-        a_handler_s_commands_follow_its_own;
+        threads_get_their_own_outcomes,
+        outcome_is_awaited_or_called_back,
+        handler_commands_follow_its_own;
 }
 
-/// A bus that a test sends to.
+/// A bus on which a test sends.
 trait Drive: Sized {
     fn start_with(stream: ServiceHostOptions) -> Self;
 
@@ -70,7 +70,7 @@ trait Drive: Sized {
         draft: Draft<'_, C, R, F>,
     ) -> Result<Accepted<R>, CommandError<F>>;
 
-    /// All of them before the first one is waited for.
+    /// Sends all of them before waiting for the first.
     fn call_all<C: Message, R: Message, F: Message>(
         &mut self,
         drafts: Vec<Draft<'_, C, R, F>>,
@@ -83,11 +83,11 @@ trait Drive: Sized {
     fn stop(self);
 }
 
-/// A bus whose handles a test has.
+/// A bus whose handles a test uses.
 trait Handles: Sized {
     fn start(model: CommandModel) -> (Self, CommandBus);
 
-    /// A reader of all events; once.
+    /// A reader of all events. May be called once.
     fn events(&mut self) -> EventReader;
 
     fn stop(self);
@@ -153,7 +153,7 @@ impl Handles for Pipelined {
     }
 }
 
-/// A bus without threads, whose owner is the test.
+/// A bus without threads, owned by the test.
 struct Direct(DirectBus);
 
 impl Drive for Direct {
@@ -192,7 +192,7 @@ impl Drive for Direct {
     }
 }
 
-/// The same, whose owner is a thread that only polls.
+/// A bus without threads, owned by a thread that only polls.
 struct DirectPolled {
     is_over: Arc<AtomicBool>,
     owner: JoinHandle<()>,
@@ -222,7 +222,7 @@ impl Handles for DirectPolled {
 
     fn stop(self) {
         self.is_over.store(true, Ordering::Release);
-        // It wakes up by this.
+        // This command wakes it up.
         let last = self.bus.call(Account::command(&u64::MAX, &AccountCommand::Note));
         assert!(matches!(last, Err(CommandError::NotFound | CommandError::Bus(BusError::Disconnected))), "{last:?}");
         self.owner.join().unwrap();
@@ -233,7 +233,7 @@ fn model() -> CommandModel {
     CommandModel::new().aggregate::<Account>().handler(TransferHandler)
 }
 
-fn a_command_is_answered_when_it_is_in_the_stream<D: Drive>() {
+fn answered_commands_are_in_the_stream<D: Drive>() {
     let mut bus = D::start(None);
     let opened = bus.call(Account::command(&7, &AccountCommand::Open)).unwrap();
     assert_eq!((opened.events, opened.version, opened.reply), (1, 1, ()));
@@ -255,7 +255,7 @@ fn a_command_is_answered_when_it_is_in_the_stream<D: Drive>() {
     bus.stop();
 }
 
-fn events_are_read_from_any_position_and_live<D: Drive>() {
+fn events_are_read_live<D: Drive>() {
     let directory = tempfile::tempdir().unwrap();
     for path in [Some(directory.path().join("bank")), None] {
         let mut bus = D::start(path.as_deref());
@@ -274,7 +274,7 @@ fn events_are_read_from_any_position_and_live<D: Drive>() {
             std::iter::from_fn(|| second.next_event().unwrap()).map(|event| event.position).collect();
         let sequence = second.sequence;
         assert_eq!(positions, [0, 1, 2].map(|ordinal| Position { sequence, ordinal }));
-        // The refused command has none. It goes on live.
+        // The refused command has no events. The reader goes on live.
         assert!(reader.next_transaction().unwrap().is_none());
         let accepted = bus.call(Account::command(&1, &AccountCommand::Deposit(7))).unwrap();
         assert_eq!(reader.next_transaction().unwrap().unwrap().sequence, accepted.position.sequence);
@@ -285,7 +285,7 @@ fn events_are_read_from_any_position_and_live<D: Drive>() {
     }
 }
 
-fn what_apply_has_left_is_folded_anew<D: Drive>() {
+fn panicked_apply_is_reloaded<D: Drive>() {
     let directory = tempfile::tempdir().unwrap();
     for path in [Some(directory.path().join("bank")), None] {
         let mut bus = D::start(path.as_deref());
@@ -302,7 +302,7 @@ fn what_apply_has_left_is_folded_anew<D: Drive>() {
     }
 }
 
-fn a_restart_has_every_aggregate_and_every_identifier<D: Drive>() {
+fn restart_keeps_aggregates_and_ids<D: Drive>() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("bank");
     let mut balance = 0;
@@ -317,7 +317,7 @@ fn a_restart_has_every_aggregate_and_every_identifier<D: Drive>() {
         let other = bus.call(Account::command(&1, &AccountCommand::Deposit(11)).identified_by(5));
         assert_eq!(other, Err(CommandError::IdentifierReused));
         balance = 10 + round;
-        // What a handler refuses is remembered, too, whatever becomes of its aggregates.
+        // The refusal of a handler is remembered, too, whatever happens to its aggregates.
         let transfer = Transfer { from: 1, to: 2, amount: 11 };
         let refused = bus.call(TransferHandler::command(&transfer).identified_by(6));
         let overdrawn = TransferRefusal::Source(Some(AccountRefusal::Overdrawn { balance: 10 }));
@@ -327,14 +327,14 @@ fn a_restart_has_every_aggregate_and_every_identifier<D: Drive>() {
         bus.call(Account::command(&1, &AccountCommand::Deposit(1))).unwrap();
         match round {
             0 => bus.stop(),
-            // As a crash would be, but for what the operating system has.
+            // Like a crash, except for data in the operating system.
             _ => drop(bus),
         }
     }
     assert_eq!(balance, 12);
 }
 
-fn many_threads_send_and_each_gets_its_own_outcomes<H: Handles>() {
+fn threads_get_their_own_outcomes<H: Handles>() {
     let (host, bus) = H::start(model());
     let threads: Vec<_> = (0..8_u64)
         .map(|id| {
@@ -356,7 +356,7 @@ fn many_threads_send_and_each_gets_its_own_outcomes<H: Handles>() {
     host.stop();
 }
 
-fn an_outcome_is_awaited_or_left_to_a_function<H: Handles>() {
+fn outcome_is_awaited_or_called_back<H: Handles>() {
     let (host, bus) = H::start(model());
     gapless_agent::block_on::block_on(async {
         assert_eq!(bus.send(Account::command(&1, &AccountCommand::Open)).await.unwrap().version, 1);
@@ -372,14 +372,14 @@ fn an_outcome_is_awaited_or_left_to_a_function<H: Handles>() {
     }
     let versions: Vec<u64> = (0..100).map(|_| tells.recv().unwrap().unwrap().version).collect();
     assert_eq!(versions, (202..302).collect::<Vec<_>>());
-    // Whoever gives up waiting has still sent it.
+    // A command is sent even if no caller waits for it.
     let mut pending = pin!(bus.send(Account::command(&1, &AccountCommand::Deposit(1))));
     let _ = matches!(pending.as_mut().poll(&mut Context::from_waker(Waker::noop())), Poll::Pending);
     assert_eq!(bus.call(Account::command(&1, &AccountCommand::Deposit(1))).unwrap().version, 303);
     drop(bus.send(Account::command(&1, &AccountCommand::Deposit(1))));
     let outcome = bus.send(Account::command(&1, &AccountCommand::Deposit(1))).wait_within(Duration::from_secs(60));
     assert_eq!(outcome.unwrap().version, 305);
-    // Or it is asked for now and then.
+    // Polled from time to time.
     let mut pending = bus.send(Account::command(&1, &AccountCommand::Deposit(1)));
     let outcome = loop {
         match pending.try_wait() {
@@ -389,7 +389,7 @@ fn an_outcome_is_awaited_or_left_to_a_function<H: Handles>() {
         std::thread::yield_now();
     };
     assert_eq!(outcome.unwrap().version, 306);
-    // Or sent where there is room, in their order with the others.
+    // Sent only where there is room, in order with the others.
     let deposit = AccountCommand::Deposit(1);
     let mut versions = Vec::new();
     let mut sent = std::collections::VecDeque::new();
@@ -420,7 +420,7 @@ fn an_outcome_is_awaited_or_left_to_a_function<H: Handles>() {
     assert_eq!(outcome.unwrap_err().to_string(), BusError::Disconnected.to_string());
 }
 
-fn many_commands_are_on_their_way_at_once<D: Drive>() {
+fn many_commands_are_in_flight<D: Drive>() {
     let directory = tempfile::tempdir().unwrap();
     let mut last_balance = 0;
     // More than the window holds, and more than may be in flight.
@@ -447,11 +447,11 @@ fn many_commands_are_on_their_way_at_once<D: Drive>() {
     }
 }
 
-/// Deposits, and has the bus deposit somewhere else.
+/// Deposits, and has the bus deposit to another account.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
 #[message(crate = crate)]
 struct DepositTwice {
-    /// Refuses behind all that.
+    /// Refuses after all that.
     refuses: bool,
 }
 
@@ -473,7 +473,7 @@ impl CommandHandler for DepositTwiceHandler {
         let outcomes = Arc::clone(&self.outcomes);
         let sent = bus.send(Account::command(&2, &AccountCommand::Deposit(1)));
         sent.then(move |outcome| outcomes.lock().unwrap().push(outcome.map(|accepted| accepted.version)));
-        // To wait here would be to wait for oneself.
+        // Waiting here would be a deadlock.
         let called = bus.call(Account::command(&2, &AccountCommand::Deposit(100)));
         assert_eq!(called, Err(CommandError::Bus(BusError::CalledInHandler)));
         let waited = bus.send(Account::command(&2, &AccountCommand::Deposit(0))).wait();
@@ -482,7 +482,7 @@ impl CommandHandler for DepositTwiceHandler {
     }
 }
 
-fn a_handler_s_commands_follow_its_own<H: Handles>() {
+fn handler_commands_follow_its_own<H: Handles>() {
     let (bus_of_handler, outcomes) = (Arc::new(OnceLock::new()), Outcomes::default());
     let handler = DepositTwiceHandler { bus: Arc::clone(&bus_of_handler), outcomes: Arc::clone(&outcomes) };
     let (host, bus) = H::start(CommandModel::new().aggregate::<Account>().handler(handler));
@@ -511,7 +511,7 @@ fn a_handler_s_commands_follow_its_own<H: Handles>() {
 }
 
 #[test]
-fn both_drives_go_on_where_the_other_has_stopped() {
+fn drives_resume_each_other() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("bank");
     let mut version = 1;
@@ -533,12 +533,12 @@ fn both_drives_go_on_where_the_other_has_stopped() {
 }
 
 #[test]
-fn a_direct_bus_outlives_its_session_and_keeps_the_outcomes_that_it_says() {
+fn direct_bus_keeps_last_outcomes() {
     let stream = ServiceHostOptions { session_expiry: Duration::from_millis(1), ..ServiceHostOptions::in_memory() };
     let options = CommandHostOptions::default();
     let mut bus = DirectBus::start(model(), options, stream, &BusOptions { in_flight_max: 4 }).unwrap();
     bus.call(Account::command(&1, &AccountCommand::Open)).unwrap();
-    // Behind its open and the command.
+    // Sequences 1 and 2 are the session's opening and the command.
     gapless_testkit::wait::until("the session is closed", || {
         bus.turn();
         bus.service().released_sequence() >= 3
@@ -553,7 +553,7 @@ fn a_direct_bus_outlives_its_session_and_keeps_the_outcomes_that_it_says() {
     }
     let (told, tells) = std::sync::mpsc::channel();
     bus.send_then(Account::command(&1, &AccountCommand::Withdraw(100)), move |outcome| told.send(outcome).unwrap());
-    // A handle does not wait where its owner would have to work.
+    // A handle does not wait on the thread of the owner.
     let handle = bus.handle();
     let pending = handle.send(Account::command(&1, &AccountCommand::Deposit(1)));
     assert_eq!(pending.wait(), Err(CommandError::Bus(BusError::CalledInHandler)));
@@ -564,7 +564,7 @@ fn a_direct_bus_outlives_its_session_and_keeps_the_outcomes_that_it_says() {
 }
 
 #[test]
-fn send_within_ends_while_there_is_no_room() {
+fn send_within_times_out() {
     let (options, stream) = (CommandHostOptions::default(), ServiceHostOptions::in_memory());
     let mut bus = DirectBus::start(model(), options, stream, &BusOptions { in_flight_max: 4 }).unwrap();
     bus.call(Account::command(&1, &AccountCommand::Open)).unwrap();
@@ -572,12 +572,12 @@ fn send_within_ends_while_there_is_no_room() {
     let send = move |within| handle.send_within(&Account::command(&1, &AccountCommand::Deposit(1)), within);
     let (send, sent) = std::thread::spawn(move || {
         let sent: Vec<_> = (0..4).map(|_| send(Duration::ZERO).unwrap()).collect();
-        assert!(send(Duration::from_millis(10)).is_none(), "its owner does not turn");
+        assert!(send(Duration::from_millis(10)).is_none(), "the owner does not poll");
         (send, sent)
     })
     .join()
     .unwrap();
-    assert!(send(Duration::from_secs(600)).is_none(), "its owner would wait for itself");
+    assert!(send(Duration::from_secs(600)).is_none(), "the owner would wait for itself");
     let waiting = std::thread::spawn(move || send(Duration::from_secs(600)).unwrap());
     gapless_testkit::wait::until("there is room", || {
         bus.turn();

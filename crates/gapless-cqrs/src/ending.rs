@@ -1,42 +1,42 @@
-//! [`Ending`]: how a command has ended, without its types: for interceptors and policies of retrying.
+//! [`Ending`]: the outcome of a command without its types, for interceptors and retry policies.
 
 use crate::envelope::{Answer, Answered};
 use crate::error::BusError;
 use crate::identity::Position;
 
-/// How a command has ended, for those that do not know its types: [`CommandError`](crate::CommandError) says what each of them means.
+/// The outcome of a command without its types. [`CommandError`](crate::CommandError) explains each case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Ending<'a> {
-    /// Its events are in the stream.
+    /// The events are in the stream.
     Accepted {
-        /// Of its first event; where it has none, where that would stand.
+        /// Position of the first event; without events, the position that it would have.
         position: Position,
-        /// Its events.
+        /// Number of events.
         events: u32,
-        /// The aggregate's version behind it; 0 of a handler's command.
+        /// Version of the aggregate after the command; 0 for a handler's command.
         version: u64,
     },
-    /// By the aggregate or the handler.
+    /// Refused by the aggregate or the handler.
     Refused,
     /// The aggregate does not exist.
     NotFound,
     /// The aggregate exists already.
     AlreadyExists,
-    /// The aggregate has this version, and another was expected.
+    /// The aggregate has another version than expected.
     Conflict {
-        /// What it is.
+        /// Version of the aggregate.
         found: u64,
     },
-    /// There is an event that the command's condition excludes, here.
+    /// The stream has an event, at this position, that the command's condition excludes.
     ConditionFailed(Position),
     /// Another command had the same identifier.
     IdentifierReused,
-    /// The aggregate cannot be made of its events, and why.
+    /// The aggregate cannot be loaded from its events, for this reason.
     Quarantined(&'a str),
-    /// An interceptor has refused it, and why.
+    /// Refused by an interceptor, for this reason.
     Intercepted(&'a str),
-    /// It has failed, and why.
+    /// Failed, for this reason.
     Failed(&'a str),
     /// There is no outcome.
     Bus(&'a BusError),
@@ -63,7 +63,8 @@ impl<'a> Ending<'a> {
         }
     }
 
-    /// Whether it is an answer of the writer's, which stays the same for the same command: it is remembered under the command's identifier.
+    /// Whether the writer has decided. A decision is remembered under the command's identifier, and stays the same for
+    /// the same command.
     #[must_use]
     pub const fn is_decided(&self) -> bool {
         !matches!(self, Self::Failed(_) | Self::Bus(_))

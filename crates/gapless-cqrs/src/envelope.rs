@@ -1,4 +1,4 @@
-//! The bytes of a command on its way to the writer, and of the writer's answer.
+//! Encoding of a command on its way to the writer, and of the writer's answer.
 //!
 //! ```text
 //! command                                             answer
@@ -16,7 +16,7 @@
 //!      condition, if any: u64 sequence, u16 ordinal, u16 length of a filter, filter
 //!      metadata, the aggregate's identifier, payload
 //! ```
-//! Numbers are little-endian. Of a condition that failed, 8 is the sequence of the event that it excludes, and 16 its ordinal.
+//! Numbers are little-endian. After a failed condition, 8 is the sequence of the excluded event, and 16 its ordinal.
 
 use crate::identity::{Position, TypeKey};
 use gapless_message::headers::Headers;
@@ -27,31 +27,29 @@ const HAS_IDENTIFIER: u8 = 1;
 const HAS_EXPECTED_VERSION: u8 = 2;
 const HAS_CONDITION: u8 = 4;
 const COMMAND_HEAD_LENGTH: usize = 16;
-/// In the head of a command.
+/// Offset in the head of a command.
 const METADATA_LENGTH_AT: usize = 12;
 const ANSWER_HEAD_LENGTH: usize = 32;
 
-/// There is no event of a filter behind a position.
+/// Condition that the stream has no event of a filter after a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Condition<'a> {
     pub behind: Position,
-    /// An encoded filter.
     pub filter: &'a [u8],
 }
 
-/// A command, where its bytes lie.
+/// A decoded command that borrows its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Envelope<'a> {
-    /// [`TypeKey::NONE`]: it is for a handler.
+    /// [`TypeKey::NONE`] for a handler's command.
     pub aggregate: TypeKey,
     pub command: TypeKey,
     pub version: u32,
     pub identifier: Option<u128>,
     pub expected_version: Option<u64>,
     pub condition: Option<Condition<'a>>,
-    /// Encoded headers.
     pub metadata: &'a [u8],
-    /// Of the aggregate.
+    /// Identifier of the aggregate.
     pub id: &'a [u8],
     pub payload: &'a [u8],
 }
@@ -76,10 +74,10 @@ impl<'a> Condition<'a> {
 }
 
 impl<'a> Envelope<'a> {
-    /// The same command with other headers.
+    /// Encodes the command with other headers.
     ///
     /// # Errors
-    /// They are too long.
+    /// The headers are too long.
     #[cold]
     pub fn with_headers(&self, headers: &Headers) -> Result<Vec<u8>, String> {
         let mut bytes = Vec::new();
@@ -88,10 +86,11 @@ impl<'a> Envelope<'a> {
         Ok(bytes)
     }
 
-    /// Appends everything but the payload, which is to follow. `write_metadata` appends the metadata, in the place of those that stand here.
+    /// Appends everything but the payload, which must follow. `write_metadata` appends the metadata, in place of those
+    /// of the envelope.
     ///
     /// # Errors
-    /// Those of `write_metadata`.
+    /// Errors of `write_metadata`.
     #[inline]
     pub fn write_head(
         &self,
@@ -119,10 +118,10 @@ impl<'a> Envelope<'a> {
         Ok(())
     }
 
-    /// Reads one.
+    /// Decodes a command.
     ///
     /// # Errors
-    /// What is wrong with the bytes.
+    /// The first fault found.
     #[inline]
     pub fn read(bytes: &'a [u8]) -> Result<Self, FieldError> {
         let mut fields = FieldReader::new(bytes);
@@ -151,7 +150,7 @@ impl<'a> Envelope<'a> {
     }
 }
 
-/// Gives a command another identifier, where it has one.
+/// Replaces the identifier of an encoded command, if it has one.
 #[cold]
 pub(crate) fn change_identifier(command: &mut [u8], identifier: u128) {
     if command[1] & HAS_IDENTIFIER != 0 {
@@ -159,36 +158,36 @@ pub(crate) fn change_identifier(command: &mut [u8], identifier: u128) {
     }
 }
 
-/// What has become of a command.
+/// Kind of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Answered {
-    /// Its events are in the stream; what follows is the handler's reply.
+    /// The events are in the stream; the handler's reply follows.
     Accepted = 0,
-    /// By the application; what follows is its refusal.
+    /// Refused by the application; its refusal follows.
     Refused = 1,
     NotFound = 2,
     AlreadyExists = 3,
-    /// The aggregate has another version than the expected one: that of the answer.
+    /// The aggregate has another version than expected, which is in the answer.
     Conflict = 4,
     /// Another command had the same identifier.
     IdentifierReused = 5,
-    /// The aggregate cannot be made of its events; what follows is why.
+    /// The aggregate cannot be loaded from its events; the reason follows.
     Quarantined = 6,
-    /// There is an event that the command's condition excludes.
+    /// The stream has an event that the command's condition excludes.
     ConditionFailed = 7,
-    /// By an interceptor, before it was decided on; what follows is why.
+    /// Refused by an interceptor, before the decision; the reason follows.
     Intercepted = 8,
 }
 
-/// An answer, where its bytes lie, or with bytes of its own.
+/// A decoded answer, which borrows or owns its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Answer<Bytes> {
     pub answered: Answered,
-    /// Of what follows; [`TypeKey::NONE`] if it is no message.
+    /// Type of the message in `rest`; [`TypeKey::NONE`] if that is no message.
     pub message: TypeKey,
     pub message_version: u32,
-    /// The first event's, if there are any.
+    /// Position of the first event, if there are any.
     pub position: Position,
     pub aggregate_version: u64,
     pub events: u32,
@@ -197,7 +196,7 @@ pub(crate) struct Answer<Bytes> {
 }
 
 impl<'a> Answer<&'a [u8]> {
-    /// The same with bytes of its own: none, for most.
+    /// A copy that owns its bytes, usually none.
     #[inline]
     pub fn owned(&self) -> Answer<Vec<u8>> {
         let Self { answered, message, message_version, position, aggregate_version, events, rest } = *self;
@@ -217,10 +216,10 @@ impl<'a> Answer<&'a [u8]> {
         into.extend_from_slice(self.rest);
     }
 
-    /// Reads one.
+    /// Decodes an answer.
     ///
     /// # Errors
-    /// What is wrong with the bytes.
+    /// The first fault found.
     #[inline]
     pub fn read(bytes: &'a [u8]) -> Result<Self, FieldError> {
         let mut fields = FieldReader::new(bytes);
@@ -252,7 +251,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_is_read_as_it_was_written() {
+    fn command_round_trips() {
         let behind = Position { sequence: 1 << 40, ordinal: 3 };
         let condition = Some(Condition { behind, filter: b"filter" });
         let identifiers = [(None, None), (Some(u128::MAX), None), (Some(1), Some(2))];
@@ -294,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_is_read_as_it_was_written() {
+    fn answer_round_trips() {
         for code in 0..=9 {
             let mut bytes = vec![1, code];
             bytes.resize(ANSWER_HEAD_LENGTH, 7);

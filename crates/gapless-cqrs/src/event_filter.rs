@@ -1,4 +1,4 @@
-//! [`EventFilter`]: which events are meant.
+//! [`EventFilter`]: selects events.
 //!
 //! ```text
 //! u8 alternatives, each: u8 parts, each:
@@ -15,12 +15,12 @@ use gapless_wire::fields::{FieldError, FieldReader};
 use std::collections::BTreeSet;
 use std::ops::Bound;
 
-/// Alternatives of a filter at most, and parts of an alternative.
+/// Most alternatives of a filter, and most parts of an alternative.
 const PARTS_MAX: usize = u8::MAX as usize;
-/// So many alternatives are compared one after the other.
+/// Up to that many alternatives are compared one by one.
 const COMPARED_MAX: usize = 8;
 
-/// Which events are meant: those of an aggregate, with a tag, of a type; and what [`and`](Self::and) and [`or`](Self::or) make of these.
+/// Selects events of an aggregate, with a tag, or of a type; [`and`](Self::and) and [`or`](Self::or) combine filters.
 ///
 /// ```
 /// use gapless_cqrs::{EventFilter, Message};
@@ -35,7 +35,7 @@ const COMPARED_MAX: usize = 8;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventFilter {
-    /// Of one of these all parts, which stand in their order.
+    /// An event matches if it has all parts of one alternative. Parts are sorted.
     alternatives: BTreeSet<Vec<Part>>,
 }
 
@@ -51,20 +51,20 @@ impl EventFilter {
         Self { alternatives: BTreeSet::from([vec![part]]) }
     }
 
-    /// Those with a tag. As where an event gets it, what is longer than 255 bytes is cut there.
+    /// Events with a tag. Name and value are cut after 255 bytes, like those of events.
     #[must_use]
     pub fn tag(name: impl AsRef<str>, value: impl AsRef<[u8]>) -> Self {
         let (name, value) = cut_tag(name.as_ref(), value.as_ref());
         Self::of(Part::Tag(name.to_owned(), value.to_vec()))
     }
 
-    /// Those of a type.
+    /// Events of a type.
     #[must_use]
     pub fn event<E: Message>() -> Self {
         Self::of_type(TypeKey::of(E::TYPE_NAME))
     }
 
-    /// Those of the aggregate whose type and identifier are these numbers and bytes; none, if these are more than an identifier has.
+    /// Events of the aggregate with that type and encoded identifier; no events if the identifier is too long.
     #[must_use]
     pub fn of_aggregate(aggregate: TypeKey, id: impl Into<Vec<u8>>) -> Self {
         let id = id.into();
@@ -79,13 +79,13 @@ impl EventFilter {
         Self { alternatives: BTreeSet::new() }
     }
 
-    /// Those of the type with this number.
+    /// Events of the type with this key.
     #[must_use]
     pub fn of_type(event: TypeKey) -> Self {
         Self::of(Part::Type(event))
     }
 
-    /// Those that either has.
+    /// Events that match either filter.
     #[must_use]
     pub fn or(mut self, mut other: Self) -> Self {
         if self.alternatives.len() < other.alternatives.len() {
@@ -95,7 +95,7 @@ impl EventFilter {
         self
     }
 
-    /// Those that both have.
+    /// Events that match both filters.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         let both = self.alternatives.iter().flat_map(|mine| {
@@ -105,7 +105,7 @@ impl EventFilter {
         Self { alternatives: both.collect() }
     }
 
-    /// Whether it has this event: others may have the same key in the index.
+    /// Whether an event matches. Events found by the index must be checked, because keys may collide.
     #[must_use]
     pub fn has(&self, event: &RecordedEvent<'_>) -> bool {
         if self.alternatives.len() <= COMPARED_MAX {
@@ -116,7 +116,8 @@ impl EventFilter {
         self.has_behind(&mut Vec::new(), &in_order(tags.chain(others).collect()))
     }
 
-    /// Whether there is an alternative of `first` and some of these parts. Alternatives with the same first parts stand side by side.
+    /// Whether there is an alternative of `first` and some of these parts. Alternatives with the same first parts are
+    /// adjacent.
     fn has_behind(&self, first: &mut Vec<Part>, parts: &[Part]) -> bool {
         let mut nearest = self.alternatives.range::<[Part], _>((Bound::Included(&first[..]), Bound::Unbounded));
         match nearest.next() {
@@ -131,15 +132,14 @@ impl EventFilter {
         }
     }
 
-    /// Of one of these all parts.
     pub(crate) const fn alternatives(&self) -> &BTreeSet<Vec<Part>> {
         &self.alternatives
     }
 
-    /// Appends its bytes.
+    /// Appends the encoded filter.
     ///
     /// # Errors
-    /// It has too many parts.
+    /// The filter has too many parts.
     pub(crate) fn encode(&self, into: &mut Vec<u8>) -> Result<(), String> {
         let most = self.alternatives.iter().map(Vec::len).max().unwrap_or(0).max(self.alternatives.len());
         if most > PARTS_MAX {
@@ -153,10 +153,10 @@ impl EventFilter {
         Ok(())
     }
 
-    /// Reads one from all of the bytes.
+    /// Decodes a filter from all of the bytes.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// The first fault found.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, FieldError> {
         let mut fields = FieldReader::new(bytes);
         let mut alternatives = BTreeSet::new();
@@ -174,14 +174,14 @@ impl EventFilter {
     }
 }
 
-/// Each part once.
+/// Sorts parts, and drops duplicates.
 fn in_order(mut parts: Vec<Part>) -> Vec<Part> {
     parts.sort_unstable();
     parts.dedup();
     parts
 }
 
-/// As much of a tag's name and value as has room.
+/// Cuts a tag's name and value to their limits.
 pub(crate) fn cut_tag<'a>(name: &'a str, value: &'a [u8]) -> (&'a str, &'a [u8]) {
     let most = usize::from(u8::MAX);
     (&name[..name.floor_char_boundary(most)], &value[..value.len().min(most)])
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn it_has_what_all_parts_of_one_alternative_have() {
+    fn any_alternative_matches() {
         let mut bytes = Vec::new();
         write_head(&mut bytes, None, b"");
         let tags = b"\x04seat\x0217\x03row\x012";
@@ -268,7 +268,7 @@ mod tests {
         let event = RecordedEvents::read(1, &bytes).unwrap().next_event().unwrap().unwrap();
         let expected = [true, true, true, true, false];
         assert_eq!(filters().map(|filter| filter.has(&event)), expected);
-        // The same among others that it has not.
+        // The same with 2,000 alternatives that do not match.
         let with_others =
             |filter| (0..2_000).map(|seat| EventFilter::tag("other", seat.to_string())).fold(filter, EventFilter::or);
         assert_eq!(filters().map(|filter| with_others(filter).has(&event)), expected);
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_read_as_it_was_written_and_other_bytes_are_errors() {
+    fn filter_round_trips() {
         for filter in filters() {
             let mut bytes = Vec::new();
             filter.encode(&mut bytes).unwrap();

@@ -1,4 +1,4 @@
-//! [`EventReader`]: the events of the stream, one transaction after the other, also live behind its end.
+//! [`EventReader`]: reads the events of the stream, one transaction after the other, and follows it live.
 
 use crate::error::IndexFileError;
 use crate::identity::Position;
@@ -18,7 +18,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Why events cannot be read.
+/// The reason why events cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The stream does not have them any more, or is damaged, or gone.
@@ -27,23 +27,23 @@ pub enum ReadError {
     /// A file of the index cannot be read, or is damaged.
     #[error(transparent)]
     Index(#[from] IndexFileError),
-    /// A stream without a journal has no index: it is read as one, by [`EventReader`].
+    /// A stream without a journal has no index; use [`EventReader`].
     #[error("a stream at tier memory has no index; read all of its events")]
     NoIndex,
-    /// The index is being made: read later, or all events.
+    /// The index is being built: try again later, or read all events.
     #[error("the index is being made, and is at {indexed} of {released}")]
     IndexBehind {
-        /// The last sequence that is in it.
+        /// Last indexed sequence.
         indexed: u64,
-        /// The last one that is released.
+        /// Last released sequence.
         released: u64,
     },
-    /// Events from there on were asked for, and those before another position are deleted.
+    /// The requested events are deleted.
     #[error("the events before {first} are deleted, and what was asked for begins at {sequence}; read from {first} on")]
     Deleted {
-        /// What was asked for, a sequence number.
+        /// First requested sequence.
         sequence: u64,
-        /// The first one from which on events can be read.
+        /// First readable sequence.
         first: u64,
     },
     /// The index has an event where the stream has none.
@@ -51,42 +51,43 @@ pub enum ReadError {
         "the index has an event at {0}, and the stream has none there; its folder may be removed while no host runs"
     )]
     NotThere(Position),
-    /// A transaction is none.
+    /// A transaction does not decode.
     #[error("the transaction {sequence} cannot be read: {reason}")]
     Transaction {
-        /// Of its first frame.
+        /// Sequence of its first frame.
         sequence: u64,
-        /// What is wrong.
+        /// The fault.
         reason: String,
     },
 }
 
-/// Reads the events of a stream from a position on, as far as they are released: what is read here is never taken back. It holds nobody up; at
-/// the end it says so, and goes on when there is more, for which [`EventReader::wait`] waits.
+/// Reads the released events of a stream from a position on. Released events are never taken back. A reader slows no
+/// one down. At the end it returns `None`, and continues once there are more events, for which [`EventReader::wait`]
+/// waits.
 pub struct EventReader {
     frames: Frames,
-    /// The transaction that is read.
+    /// Current transaction.
     bytes: Vec<u8>,
-    /// How much of it at its end are its events.
+    /// Length of the encoded events, at the end of `bytes`.
     changes_length: usize,
-    /// Of its first frame.
+    /// Header of its first frame.
     first: First,
-    /// Events before it are not handed out.
+    /// Events before this position are skipped.
     from: Position,
-    /// Of the last frame that was read.
+    /// Time of the last frame read.
     last_time_ns: u64,
-    /// Whether the last frame that was read ends what it belongs to.
+    /// Whether the last frame read ends a transaction, or is none of one.
     is_between_transactions: bool,
-    /// Where it is, for who deletes events.
+    /// Shared with deletions, which stop at it.
     position: Option<ReaderPosition>,
-    /// How far the host of the stream has come, for waiting.
+    /// Progress of the host's stream, to wait for.
     progress: Option<Arc<Progress>>,
 }
 
-/// The journal of another process is looked at this often: that wakes nobody here.
+/// Polling interval for the journal of another process, which wakes no one here.
 const STORED_LOOK: Duration = Duration::from_millis(10);
 
-/// Where frames come from.
+/// Source of frames.
 enum Frames {
     /// A stream of this process.
     Live(Box<ReplayMerge>),
@@ -127,48 +128,48 @@ struct First {
     number: u64,
 }
 
-/// A transaction that was released: the events of one command.
+/// A released transaction: the events of one command.
 #[derive(Clone, Debug)]
 pub struct RecordedTransaction<'a> {
-    /// Its sequence number, of which its events have their positions.
+    /// Sequence of the transaction, part of its events' positions.
     pub sequence: u64,
-    /// The time that the stream has given it, ns since the epoch.
+    /// Time that the stream gave it, ns since the epoch.
     pub time_ns: u64,
-    /// Whose command it was.
+    /// Session of the command.
     pub session: u64,
-    /// The number of the command in its session.
+    /// Number of the command in its session.
     pub number: u64,
     from: Position,
     events: RecordedEvents<'a>,
 }
 
 impl<'a> RecordedTransaction<'a> {
-    /// The identifier that the caller has given the command, if it has given one.
+    /// Identifier of the command, if the caller gave one.
     #[must_use]
     pub const fn identity(&self) -> Option<CommandIdentity> {
         self.events.identity()
     }
 
-    /// What the caller has sent along.
+    /// Headers of the command.
     #[must_use]
     pub fn headers(&self) -> Headers {
         self.events.headers().unwrap_or_default()
     }
 
-    /// What its command belongs to: the header [`CORRELATION`](crate::origin::CORRELATION), or the command's own identity if it is the first of what
-    /// has followed.
+    /// Correlation of the command: its header [`CORRELATION`](crate::origin::CORRELATION), or its own identity if it is
+    /// the first of its chain.
     #[must_use]
     pub fn correlation(&self) -> Cow<'a, [u8]> {
         self.origin().correlation()
     }
 
-    /// What its command was sent for, if that is an event or a command of the stream.
+    /// The event or command of the stream that caused the command, if any.
     #[must_use]
     pub fn cause(&self) -> Option<Cause> {
         self.origin().cause()
     }
 
-    /// The headers of a command that is sent because of one of its events: they say which, and what both belong to.
+    /// Headers for a command that is caused by one of these events: they name the event and carry the correlation on.
     #[must_use]
     pub fn headers_of_consequence(&self, event: Position) -> Headers {
         let mut headers = Headers::default();
@@ -180,10 +181,10 @@ impl<'a> RecordedTransaction<'a> {
         Origin { session: self.session, number: self.number, metadata: self.events.encoded_headers() }
     }
 
-    /// The next of its events; `None` behind the last.
+    /// Next event; `None` after the last.
     ///
     /// # Errors
-    /// Bytes that are none.
+    /// An event that does not decode.
     pub fn next_event(&mut self) -> Result<Option<RecordedEvent<'a>>, ReadError> {
         loop {
             let event = self.events.next_event().map_err(|error| unreadable(self.sequence, &error))?;
@@ -204,7 +205,7 @@ impl EventReader {
         Self::of(Frames::Live(Box::new(frames)), from)
     }
 
-    /// Of the journal of a directory, from its first frame on.
+    /// Reads the journal of a directory, from its first frame on.
     pub(crate) fn stored(frames: StoredFrames) -> Self {
         Self::of(Frames::Stored(Box::new(frames)), Position::default())
     }
@@ -223,18 +224,18 @@ impl EventReader {
         }
     }
 
-    /// It waits by that, from now on.
+    /// Sets the progress by which the reader waits.
     pub(crate) fn waiting_by(self, progress: Arc<Progress>) -> Self {
         Self { progress: Some(progress), ..self }
     }
 
-    /// From now on what it has not read is not deleted.
+    /// Blocks the deletion of events that the reader has not read.
     pub(crate) fn open_among(mut self, readers: &OpenReaders) -> Self {
         self.position = Some(readers.open(self.next_sequence()));
         self
     }
 
-    /// The first sequence that the stream still holds.
+    /// First sequence that the stream still holds.
     pub(crate) fn first_held(&self) -> Result<u64, ReadError> {
         Ok(match &self.frames {
             Frames::Live(frames) => frames.first_held()?,
@@ -242,7 +243,7 @@ impl EventReader {
         })
     }
 
-    /// The last sequence that can be read now.
+    /// Last sequence that can be read now.
     pub(crate) fn released_sequence(&self) -> u64 {
         match &self.frames {
             Frames::Live(frames) => frames.released_sequence(),
@@ -250,17 +251,17 @@ impl EventReader {
         }
     }
 
-    /// The time that the stream has given the frame that was read last, ns since the epoch.
+    /// Time of the last frame read, ns since the epoch.
     pub(crate) const fn last_time_ns(&self) -> u64 {
         self.last_time_ns
     }
 
-    /// Whether no transaction was begun and not ended.
+    /// Whether no transaction is open.
     pub(crate) const fn is_between_transactions(&self) -> bool {
         self.is_between_transactions
     }
 
-    /// The time of one frame, to which this goes; `None` if it is not released.
+    /// Time of one frame, to which the reader seeks; `None` if it is not released.
     pub(crate) fn time_of(&mut self, sequence: u64) -> Result<Option<u64>, ReadError> {
         self.seek(Position { sequence, ordinal: 0 });
         Ok(match self.frames.read()? {
@@ -269,30 +270,31 @@ impl EventReader {
         })
     }
 
-    /// Everything before this sequence number is read.
+    /// Sequence of the next frame to be read.
     #[must_use]
     pub fn next_sequence(&self) -> u64 {
         self.frames.sequence()
     }
 
-    /// Lets the files of the journal go, until something is read of them.
+    /// Closes the files of the journal until the next read.
     pub(crate) fn let_journal_go(&mut self) {
         if let Frames::Live(frames) = &mut self.frames {
             frames.let_journal_go();
         }
     }
 
-    /// Begins anew from a position on.
+    /// Seeks to a position.
     pub fn seek(&mut self, from: Position) {
         self.from = from;
         self.is_between_transactions = true;
         self.frames.seek(from.sequence);
     }
 
-    /// The next transaction with events; `None` where nothing more is released yet. Commands that were refused have none.
+    /// Next transaction with events; `None` at the end of the released ones. Refused commands have no events.
     ///
     /// # Errors
-    /// [`ReadError::Deleted`]; the stream is damaged or gone; bytes that are no transaction, which the next call passes over.
+    /// [`ReadError::Deleted`]; the stream is damaged or gone; a transaction that does not decode, which the next call
+    /// skips.
     pub fn next_transaction(&mut self) -> Result<Option<RecordedTransaction<'_>>, ReadError> {
         match self.advance(usize::MAX)? {
             Advanced::Transaction => self.transaction().map(Some),
@@ -300,18 +302,19 @@ impl EventReader {
         }
     }
 
-    /// Sleeps until something is released that was not read, at most for `timeout`: whether there is something. It is woken by the stream;
-    /// what was released may be a command without events, so that [`EventReader::next_transaction`] still has none. The journal of a
-    /// directory, which another process writes, is looked at every 10 ms instead. On the thread that polls a
-    /// [`DirectBus`](crate::DirectBus) nothing comes meanwhile.
+    /// Sleeps until a further frame is released, for `timeout` at most. Returns whether there is one. It may belong to
+    /// a command without events, so [`EventReader::next_transaction`] may still return `None`.
+    ///
+    /// The stream wakes the reader. Only the journal of a directory, which another process writes, is polled every 10
+    /// ms. The thread that polls a [`DirectBus`](crate::DirectBus) waits in vain, because it does the work itself.
     ///
     /// # Errors
-    /// [`ClientError::Closed`]: the host has stopped, and everything is read. A journal that cannot be looked at.
+    /// [`ClientError::Closed`]: the host has stopped, and everything is read. A journal that cannot be read.
     pub fn wait(&mut self, timeout: Duration) -> Result<bool, ReadError> {
         self.wait_for(self.next_sequence(), timeout)
     }
 
-    /// As [`EventReader::wait`], for that sequence number.
+    /// Like [`EventReader::wait`], for a sequence.
     pub(crate) fn wait_for(&mut self, sequence: u64, timeout: Duration) -> Result<bool, ReadError> {
         let frames = match &mut self.frames {
             Frames::Live(frames) if sequence <= frames.released_sequence() => return Ok(true),
@@ -339,14 +342,14 @@ impl EventReader {
         }
     }
 
-    /// Goes on to the next transaction with events, over so many frames at most.
+    /// Advances to the next transaction with events, over `frames_max` frames at most.
     pub(crate) fn advance(&mut self, frames_max: usize) -> Result<Advanced, ReadError> {
         let mut changes_length = 0;
         let advanced = self.go_on(frames_max, |bytes, first, whole| {
             bytes.extend_from_slice(whole.unwrap_or_default());
             let changes = changes_of(bytes).map_err(|reason| first.unreadable(reason))?;
             changes_length = changes.map_or(0, <[u8]>::len);
-            // Of a command that was refused its identifier alone may stand there.
+            // A refused command may have only its identifier there.
             Ok(if changes.is_some_and(has_events) { Found::Transaction } else { Found::Nothing })
         });
         self.changes_length = changes_length;
@@ -359,7 +362,7 @@ impl EventReader {
         advanced
     }
 
-    /// Reads on over so many frames at most, and shows each event, where it lies. Whether there may be more.
+    /// Reads `frames_max` frames at most, and calls `visit` for each event. Returns whether there may be more.
     pub(crate) fn visit(
         &mut self,
         frames_max: usize,
@@ -385,7 +388,7 @@ impl EventReader {
         Ok(!matches!(advanced?, Advanced::End))
     }
 
-    /// What has become of a frame that cannot be read.
+    /// Error for a frame that cannot be read.
     #[cold]
     fn unread(&self, error: ClientError) -> ReadError {
         let sequence = self.frames.sequence();
@@ -395,8 +398,8 @@ impl EventReader {
         }
     }
 
-    /// Goes on over so many frames at most, to a transaction that `take` finds. It is handed the bytes of each: where they lie if they are in one
-    /// frame, else they are collected in the vector, which is empty otherwise.
+    /// Reads frames until `take` accepts a transaction, `frames_max` at most. `take` gets the transaction's bytes:
+    /// borrowed if it is one frame, else collected in the vector, which is empty otherwise.
     #[inline(always)]
     fn go_on(
         &mut self,
@@ -440,12 +443,13 @@ impl EventReader {
         Ok(Advanced::Frames)
     }
 
-    /// The sequence number of the transaction that was found.
+    /// Sequence of the current transaction.
     pub(crate) const fn found_sequence(&self) -> u64 {
         self.first.sequence
     }
 
-    /// The event of the transaction that was found at that position, which is not before the cursor; and how far everything before it is read.
+    /// Event of the current transaction at `position`, which must not be before the cursor. Also returns the cursor of
+    /// that event.
     pub(crate) fn event_at(
         &self,
         position: Position,
@@ -465,7 +469,7 @@ impl EventReader {
         }
     }
 
-    /// The transaction that was found.
+    /// The current transaction.
     pub(crate) fn transaction(&self) -> Result<RecordedTransaction<'_>, ReadError> {
         let First { sequence, time_ns, session, number } = self.first;
         let changes = &self.bytes[self.bytes.len() - self.changes_length..];
@@ -481,18 +485,18 @@ impl First {
     }
 }
 
-/// What a transaction is for who goes on.
+/// Content of a transaction.
 enum Found {
     Transaction,
     Nothing,
 }
 
-/// How far a reader came.
+/// Result of an advance.
 pub(crate) enum Advanced {
-    /// To a transaction.
+    /// A transaction was found.
     Transaction,
-    /// So many frames have passed.
+    /// The limit of frames was reached.
     Frames,
-    /// Nothing more is released yet.
+    /// All released frames are read.
     End,
 }

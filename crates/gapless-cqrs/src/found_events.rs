@@ -1,4 +1,4 @@
-//! [`FoundEvents`]: the events that a filter has, found by the index.
+//! [`FoundEvents`]: reads the events of a filter by the index.
 
 use crate::event_filter::EventFilter;
 use crate::events::{Advanced, EventReader, ReadError, RecordedTransaction};
@@ -8,43 +8,44 @@ use crate::store::{IndexKey, Search};
 use crate::transaction::{EventCursor, RecordedEvent};
 use std::time::Duration;
 
-/// Where positions are found.
+/// Source of positions.
 pub(crate) trait Positions: Send {
-    /// The last sequence up to which all is found, which is all that is released by now.
+    /// Last sequence up to which the index is complete: all frames released by now.
     ///
     /// # Errors
-    /// There is no index, or it is not whole yet.
+    /// There is no index, or it is not complete yet.
     fn through(&self) -> Result<u64, ReadError>;
 
-    /// The first `limit` positions of a key from one on.
+    /// First `limit` positions of a key from `from` on.
     ///
     /// # Errors
     /// A file of the index cannot be read.
     fn find(&self, key: IndexKey, from: Position, limit: usize) -> Result<Vec<Position>, ReadError>;
 
-    /// Events before that sequence are deleted, or may be at any time; 0 if none are.
+    /// Events before this sequence are deleted, or may be at any time; 0 if none are.
     fn deleted_before(&self) -> u64;
 
-    /// How often all was made anew: meanwhile not all is found up to where it was.
+    /// Number of rebuilds. During a rebuild positions may be missing.
     fn times_made(&self) -> u64;
 }
 
-/// Reads the events that a filter has, in the order of the stream, from a position on. At the end it says so, and goes on when there is more.
+/// Reads the events of a filter in the order of the stream, from a position on. At the end it returns `None`, and
+/// continues once there are more.
 pub struct FoundEvents {
     filter: EventFilter,
     search: Search,
     positions: Box<dyn Positions>,
     reader: EventReader,
-    /// What is behind it is looked for later.
+    /// Later positions are not looked up yet.
     through: u64,
-    /// [`Positions::times_made`], of before that.
+    /// [`Positions::times_made`] from before `through` was read.
     times_made: u64,
-    /// Everything before it is read.
+    /// Position of the next event to be read.
     next: Position,
-    /// The transaction that the reader has read, and how far.
+    /// Sequence of the reader's transaction, and a cursor in it.
     read_sequence: Option<u64>,
     cursor: EventCursor,
-    /// Where it is, for who deletes events.
+    /// Shared with deletions, which stop at it.
     position: ReaderPosition,
 }
 
@@ -72,28 +73,28 @@ impl FoundEvents {
         }
     }
 
-    /// Where a decision stands that is made by what was read, once [`next_event`](Self::next_event) has said that there is nothing more: all
-    /// events of the filter up to here were read. See [`Draft::only_if_none`](crate::Draft::only_if_none).
+    /// Position of a decision made by these events, valid after [`next_event`](Self::next_event) has returned `None`:
+    /// all events of the filter up to here were read. See [`Draft::only_if_none`](crate::Draft::only_if_none).
     #[must_use]
     pub const fn read_through(&self) -> Position {
         Position { sequence: self.through, ordinal: u16::MAX }
     }
 
-    /// Sleeps until something is released behind what was read, at most for `timeout`: whether there is something, of which the filter may
-    /// have nothing. As [`EventReader::wait`].
+    /// Sleeps until a further frame is released, for `timeout` at most. Returns whether there is one, which need not
+    /// match the filter. See [`EventReader::wait`].
     ///
     /// # Errors
-    /// As for [`EventReader::wait`].
+    /// The same as for [`EventReader::wait`].
     pub fn wait(&mut self, timeout: Duration) -> Result<bool, ReadError> {
         self.reader.wait_for(self.next.sequence.max(self.through + 1), timeout)
     }
 
-    /// The position of the next event that the filter may have.
+    /// Next position that the filter may match.
     fn next_position(&mut self) -> Result<Option<Position>, ReadError> {
         loop {
             let find = |key, from, limit| self.positions.find(key, from, limit);
             let found = self.search.next(self.next, self.through, find);
-            // Behind it: what is deleted or made anew meanwhile is not found.
+            // After the lookup, because it misses events deleted meanwhile or during a rebuild.
             let first = self.positions.deleted_before();
             if self.next.sequence < first {
                 return Err(ReadError::Deleted { sequence: self.next.sequence, first });
@@ -117,11 +118,12 @@ impl FoundEvents {
         }
     }
 
-    /// The next event, with the transaction that it is of; `None` where nothing more is released yet.
+    /// Next event, with its transaction; `None` at the end of the released ones.
     ///
     /// # Errors
-    /// [`ReadError::Deleted`] where it is to begin, or is, before what is deleted; [`ReadError::NoIndex`] at tier `memory`; [`ReadError::IndexBehind`] while an index is made anew; an index file that is damaged, which is
-    /// made anew by and by; and as [`EventReader::next_transaction`].
+    /// [`ReadError::Deleted`] if the reader is at deleted events; [`ReadError::NoIndex`] at tier `memory`;
+    /// [`ReadError::IndexBehind`] while the index is rebuilt; a damaged index file, which is going to be rebuilt; the
+    /// errors of [`EventReader::next_transaction`].
     pub fn next_event(&mut self) -> Result<Option<(RecordedTransaction<'_>, RecordedEvent<'_>)>, ReadError> {
         loop {
             let Some(position) = self.next_position()? else { return Ok(None) };
@@ -133,14 +135,14 @@ impl FoundEvents {
                 (self.read_sequence, self.cursor) = (None, EventCursor::default());
                 match self.reader.advance(usize::MAX)? {
                     Advanced::Transaction if self.reader.found_sequence() == position.sequence => {}
-                    // It is released, or the index would not have it.
+                    // Indexed frames are released, so the event must be there.
                     _ => return Err(ReadError::NotThere(position)),
                 }
                 self.read_sequence = Some(position.sequence);
             }
             let found =
                 self.reader.event_at(position, self.cursor)?.map(|(event, cursor)| (self.filter.has(&event), cursor));
-            // Nothing is passed over before it is read: behind an error this one is next.
+            // Set only after the read, so that an error skips no event.
             self.next = Position { ordinal: position.ordinal.saturating_add(1), ..position };
             self.position.set(self.next.sequence);
             if let Some((has, cursor)) = found {

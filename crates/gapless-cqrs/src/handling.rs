@@ -1,4 +1,5 @@
-//! Whether this thread runs a handler of commands now, and the commands that it has sent meanwhile: they follow when its own is released.
+//! Tells whether the current thread runs a command handler, and keeps the commands that it has sent until its own is
+//! released.
 
 use crate::origin::Origin;
 use std::cell::{Cell, RefCell};
@@ -11,10 +12,10 @@ thread_local! {
     static SENT: RefCell<Vec<Sent>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A command that a handler has sent; called with the handler's own command if that counts.
+/// A command sent by a handler; called with the handler's own command if that was accepted.
 pub(crate) type Sent = Box<dyn FnOnce(Option<&Origin<'_>>) + Send>;
 
-/// What a command's handler has sent, which was accepted.
+/// Commands sent by the handler of an accepted command.
 struct Behind {
     sequence: u64,
     session: u64,
@@ -23,21 +24,19 @@ struct Behind {
     sent: Vec<Sent>,
 }
 
-/// What is sent when the commands are released whose handlers have sent it: before that they may be cut.
+/// Commands to be sent once those of their handlers are released: before that they may be truncated.
 #[derive(Default)]
 pub(crate) struct SentBehind {
-    /// Whether there are any, about.
+    /// Approximate: whether there are any.
     has_any: AtomicBool,
     waiting: Mutex<VecDeque<Behind>>,
 }
 
-/// Whether this thread runs a handler.
 #[inline]
 pub(crate) fn is_handling() -> bool {
     IS_HANDLING.get()
 }
 
-/// Runs a handler.
 #[inline]
 pub(crate) fn within<T>(handler: impl FnOnce() -> T) -> T {
     struct Ends;
@@ -51,12 +50,13 @@ pub(crate) fn within<T>(handler: impl FnOnce() -> T) -> T {
     handler()
 }
 
-/// A command follows the one that is handled.
+/// Queues a command to follow the one being handled.
 pub(crate) fn send_behind(sent: Sent) {
     SENT.with_borrow_mut(|all| all.push(sent));
 }
 
-/// It is known whether the command that was handled counts: if it does, `accepted` says which transaction it is, and what it was.
+/// Settles the queued commands, once it is known whether the handled one is accepted. `accepted` returns its sequence
+/// and origin.
 #[inline]
 pub(crate) fn settle<'a>(behind: &SentBehind, accepted: impl FnOnce() -> Option<(u64, Origin<'a>)>) {
     if !SENT.with_borrow(Vec::is_empty) {
@@ -73,11 +73,11 @@ impl SentBehind {
         };
         let metadata = metadata.into();
         self.lock().push_back(Behind { sequence, session, number, metadata, sent });
-        // Release: pairs with `released`, which the release of the command follows.
+        // Release: pairs with `released`, which runs after the release of the command.
         self.has_any.store(true, Ordering::Release);
     }
 
-    /// Everything up to that sequence is released.
+    /// Sends the commands that follow transactions up to `sequence`.
     #[inline]
     pub fn released(&self, sequence: u64) {
         if self.has_any.load(Ordering::Acquire) {
@@ -101,7 +101,7 @@ impl SentBehind {
         }
     }
 
-    /// What is not released may be cut: nothing follows it.
+    /// Drops commands that follow unreleased ones, which may be truncated.
     #[cold]
     pub fn withdraw(&self) {
         let waiting = std::mem::take(&mut *self.lock());

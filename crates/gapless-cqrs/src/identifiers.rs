@@ -1,4 +1,4 @@
-//! `Identifiers`: the identifiers that callers have given their commands, remembered for a time and up to a number.
+//! `Identifiers`: remembers the identifiers of commands, limited by age and number.
 
 use crate::short_bytes::ShortBytes;
 use crate::transaction::CommandIdentity;
@@ -9,12 +9,12 @@ use hashbrown::HashTable;
 use std::collections::VecDeque;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// How many are remembered, and how long.
+/// Limits of the remembered identifiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IdentifierLimits {
-    /// So many at most; the oldest is forgotten first.
+    /// Largest number; the oldest is forgotten first.
     pub count_max: usize,
-    /// For so long of the stream's time, ns.
+    /// Largest age, in time of the stream, ns.
     pub age_max_ns: u64,
 }
 
@@ -25,8 +25,8 @@ impl Default for IdentifierLimits {
     }
 }
 
-/// A new identifier for a command, which nobody else has: a UUID of version 7 (RFC 9562), as its number. Its first 48 bits are the milliseconds since
-/// the epoch by the clock of this machine, so that those of later milliseconds are larger; 74 bits are random.
+/// A new, unique identifier for a command: a UUID of version 7 (RFC 9562), as a number. The first 48 bits are the
+/// milliseconds since the epoch by this machine's clock, so that later identifiers are larger; 74 bits are random.
 ///
 /// ```
 /// let identifier = gapless_cqrs::time_ordered_identifier();
@@ -39,31 +39,31 @@ pub fn time_ordered_identifier() -> u128 {
     bits & !(0xf << 76 | 0b11 << 62) | 7 << 76 | 0b10 << 62
 }
 
-/// Whether there was a command with an identifier.
+/// Result of a lookup.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Remembered<'a> {
     No,
-    /// The same one, with this answer.
+    /// The same command, with its answer.
     Same(&'a [u8]),
     Other,
 }
 
-/// Those that are remembered, in the order in which they came: all that a member needs who does not decide.
+/// Remembered identifiers in order of arrival: all that a follower needs.
 pub(crate) struct IdentifierLog {
     limits: IdentifierLimits,
     kept: VecDeque<Kept>,
-    /// So many were forgotten.
+    /// Number of forgotten identifiers.
     forgotten: u64,
 }
 
 struct Kept {
     identity: CommandIdentity,
-    /// Of the stream.
+    /// Time of the stream.
     at_ns: u64,
     answer: KeptAnswer,
 }
 
-/// Most answers are a head alone, of so many bytes.
+/// Most answers consist of a head alone, which fits.
 type KeptAnswer = ShortBytes<32>;
 
 impl IdentifierLog {
@@ -71,7 +71,7 @@ impl IdentifierLog {
         Self { limits, kept: VecDeque::new(), forgotten: 0 }
     }
 
-    /// Remembers one that is not known.
+    /// Remembers an unknown identifier.
     #[inline]
     pub fn remember(&mut self, identity: CommandIdentity, now_ns: u64, answer: &[u8]) {
         if self.limits.count_max > 0 {
@@ -80,7 +80,7 @@ impl IdentifierLog {
         }
     }
 
-    /// Forgets the oldest if it is too old, or if there are more than so many.
+    /// Forgets the oldest identifier if it is too old, or if there are more than `count_max`.
     #[inline]
     fn forget_one(&mut self, now_ns: u64, count_max: usize) -> Option<CommandIdentity> {
         let (length, age_max_ns) = (self.kept.len(), self.limits.age_max_ns);
@@ -90,7 +90,8 @@ impl IdentifierLog {
         Some(oldest.identity)
     }
 
-    /// Appends all of them: u64 number; each: u64 time, u128 identifier, u64 hash, u32 length, answer; in the order in which they came.
+    /// Appends all identifiers in order of arrival: u64 number; each: u64 time, u128 identifier, u64 hash, u32 length,
+    /// answer.
     pub fn write(&self, out: &mut Vec<u8>) {
         let mut out = FieldWriter::new(out);
         out.u64(self.kept.len() as u64);
@@ -99,10 +100,10 @@ impl IdentifierLog {
         }
     }
 
-    /// Puts those in the place of its own that [`IdentifierLog::write`] has written at the beginning of the bytes.
+    /// Replaces the content by the output of [`IdentifierLog::write`] at the beginning of the bytes.
     ///
     /// # Errors
-    /// What is wrong with the bytes; it is then empty.
+    /// The first fault found. The log is empty then.
     pub fn read(&mut self, fields: &mut FieldReader<'_>) -> Result<(), FieldError> {
         *self = Self::new(self.limits);
         let mut read = Self::new(self.limits);
@@ -119,10 +120,10 @@ impl IdentifierLog {
     }
 }
 
-/// Those that are remembered, to be found by who decides.
+/// Remembered identifiers with lookup, for the writer.
 pub(crate) struct Identifiers {
     log: IdentifierLog,
-    /// By identifier, how many came before it, modulo 2^32: no more are kept.
+    /// Arrival numbers by identifier, modulo 2^32, which is enough for those that are kept.
     numbers: HashTable<u32>,
 }
 
@@ -136,7 +137,7 @@ impl Identifiers {
         Self { log: IdentifierLog::new(limits), numbers: HashTable::new() }
     }
 
-    /// What is known of an identifier at this time of the stream.
+    /// Looks an identifier up at a time of the stream.
     pub fn find(&mut self, identity: CommandIdentity, now_ns: u64) -> Remembered<'_> {
         self.forget(now_ns, self.log.limits.count_max);
         let log = &self.log;
@@ -153,7 +154,7 @@ impl Identifiers {
         }
     }
 
-    /// Remembers one that is not known.
+    /// Remembers an unknown identifier.
     pub fn remember(&mut self, identity: CommandIdentity, now_ns: u64, answer: &[u8]) {
         let Some(left) = self.log.limits.count_max.checked_sub(1) else { return };
         self.forget(now_ns, left);
@@ -163,10 +164,10 @@ impl Identifiers {
         self.numbers.insert_unique(hash_of(identity.identifier), number, rehash);
     }
 
-    /// Puts those in the place of its own that [`IdentifierLog::write`] has written at the beginning of the bytes.
+    /// Replaces the content by the output of [`IdentifierLog::write`] at the beginning of the bytes.
     ///
     /// # Errors
-    /// What is wrong with the bytes; it is then empty.
+    /// The first fault found. No identifier is remembered then.
     pub fn read(&mut self, fields: &mut FieldReader<'_>) -> Result<(), FieldError> {
         self.numbers.clear();
         self.log.read(fields)?;
@@ -196,7 +197,7 @@ impl Identifiers {
 }
 
 impl IdentifierLog {
-    /// Of the next one that comes, modulo 2^32.
+    /// Number of the next identifier, modulo 2^32.
     #[inline]
     fn next_number(&self) -> u32 {
         (self.forgotten as u32).wrapping_add(self.kept.len() as u32)
@@ -213,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn they_are_read_as_they_were_written() {
+    fn identifiers_round_trip() {
         let mut identifiers = IdentifierLog::new(IdentifierLimits::default());
         (0..60_u8).for_each(|number| {
             let identity = CommandIdentity { identifier: u128::from(number) << 70, hash: number.into() };
@@ -234,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_comes_twice_is_an_error() {
+    fn duplicate_identifier_is_an_error() {
         let mut log = IdentifierLog::new(IdentifierLimits::default());
         (0..2).for_each(|hash| log.remember(CommandIdentity { identifier: 7, hash }, 1, b""));
         let (mut bytes, mut read) = (Vec::new(), Identifiers::new(IdentifierLimits::default()));
@@ -243,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_ones_are_found_among_very_many() {
+    fn latest_identifiers_are_found() {
         let mut identifiers = Identifiers::new(IdentifierLimits { count_max: 1000, age_max_ns: u64::MAX });
         let identity = |number: u64| CommandIdentity {
             identifier: u128::from(number % 7) << 64 | u128::from(number),
@@ -262,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn they_are_remembered_for_a_time_and_up_to_a_number() {
+    fn identifiers_expire_by_age_and_count() {
         let mut identifiers = Identifiers::new(IdentifierLimits { count_max: 2, age_max_ns: 100 });
         let identity = |identifier, hash| CommandIdentity { identifier, hash };
         identifiers.remember(identity(1, 10), 0, b"one");
