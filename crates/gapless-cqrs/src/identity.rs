@@ -1,13 +1,13 @@
-//! What things are called: [`Position`] of an event, [`AggregateId`] and how people write one ([`IdForm`]), [`TypeKey`] of a type's name.
+//! Identifiers: [`Position`] of an event, [`AggregateId`] and its text form ([`IdForm`]), [`TypeKey`] of a type's name.
 
 use std::fmt::{self, Display, Formatter};
 use std::str::FromStr;
 
-/// The longest identifier of an aggregate, bytes.
+/// Longest identifier of an aggregate, bytes.
 pub const ID_LENGTH_MAX: usize = 64;
 
-/// Where an event stands in its stream, which is also its identifier: no other event of the stream ever has it. Positions grow with the
-/// stream, and have holes: what is no event has a sequence number, too.
+/// Position of an event in its stream, and its identifier: no other event of the stream ever has it. Positions grow
+/// with the stream, and have gaps, because frames without events have sequences, too.
 ///
 /// ```
 /// use gapless_cqrs::Position;
@@ -19,14 +19,14 @@ pub const ID_LENGTH_MAX: usize = 64;
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position {
-    /// The sequence number of the transaction's first frame.
+    /// Sequence of the transaction's first frame.
     pub sequence: u64,
-    /// Which event of the transaction it is, from 0.
+    /// Index of the event in its transaction, from 0.
     pub ordinal: u16,
 }
 
 impl Position {
-    /// The first one behind it: from there on a reader goes on that has read up to here.
+    /// The position after this one, at which a reader continues.
     #[must_use]
     pub const fn following(self) -> Self {
         match self.ordinal.checked_add(1) {
@@ -42,7 +42,7 @@ impl Display for Position {
     }
 }
 
-/// A text is no position.
+/// Error for a text that is no position.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no position: a sequence number, a dot and an ordinal up to 65535 are one, as in 17.0")]
 pub struct NoPosition(String);
@@ -59,21 +59,21 @@ impl FromStr for Position {
     }
 }
 
-/// The identifier of an aggregate: what tells it from others of its type, as at most [`ID_LENGTH_MAX`] bytes. Equal identifiers have equal
-/// bytes, others have others.
+/// Identifier of an aggregate, unique within its type, encoded in at most [`ID_LENGTH_MAX`] bytes. Equal identifiers
+/// must have equal encodings, and different ones different encodings.
 ///
-/// Numbers are written with their highest byte first, so that they sort as bytes as they do as numbers; text is UTF-8.
+/// Numbers are big-endian, so that their encodings sort like numbers; text is UTF-8.
 pub trait AggregateId: Clone + Send + 'static {
-    /// How people write one.
+    /// Text form of the identifiers.
     const FORM: IdForm = IdForm::Bytes;
 
-    /// Writes its bytes to the beginning of `into`, and says how many there are.
+    /// Encodes the identifier at the beginning of `into`, and returns the number of bytes.
     ///
     /// # Errors
-    /// The number, if there are more than have room.
+    /// The number of bytes, if there is not enough room.
     fn write(&self, into: &mut [u8; ID_LENGTH_MAX]) -> Result<usize, usize>;
 
-    /// Reads it from all of the bytes; `None` if they are none.
+    /// Decodes an identifier from all of the bytes; `None` if they are invalid.
     fn read(bytes: &[u8]) -> Option<Self>;
 }
 
@@ -125,23 +125,23 @@ impl<const LENGTH: usize> AggregateId for [u8; LENGTH] {
     }
 }
 
-/// How people write an aggregate's identifier: what `gapless events` shows and takes.
+/// Text form of an aggregate's identifier, shown and accepted by `gapless events`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IdForm {
-    /// UTF-8.
+    /// UTF-8 text.
     Text,
-    /// A number in decimal digits, of so many bytes, the highest first; 1 to 16.
+    /// A decimal number that is encoded big-endian in `length` bytes, 1 to 16.
     Number {
-        /// Bytes.
+        /// Length of the encoding, bytes.
         length: usize,
     },
-    /// Anything: what is text is written so, the rest as `0x` and hexadecimal digits.
+    /// Any bytes: shown as text if they are text, else as `0x` and hexadecimal digits.
     #[default]
     Bytes,
 }
 
 impl IdForm {
-    /// What people write, in words.
+    /// Describes the form for error messages.
     #[must_use]
     pub fn words(self) -> String {
         match self {
@@ -151,7 +151,7 @@ impl IdForm {
         }
     }
 
-    /// The identifier of these bytes as people write it. What has another form than this is written as [`IdForm::Bytes`].
+    /// Formats an encoded identifier. One that does not match the form is written as [`IdForm::Bytes`].
     #[must_use]
     pub fn text(self, id: &[u8]) -> String {
         let number = |id: &[u8]| id.iter().fold(0_u128, |number, byte| number << 8 | u128::from(*byte));
@@ -163,7 +163,7 @@ impl IdForm {
         }
     }
 
-    /// The bytes of an identifier that people have written; `None` if it has no such form, or is too long.
+    /// Parses and encodes an identifier; `None` if the text does not match the form, or is too long.
     ///
     /// ```
     /// use gapless_cqrs::{AggregateId, IdForm};
@@ -194,15 +194,15 @@ impl IdForm {
     }
 }
 
-/// Whether bytes that may be anything are shown as this text: it is seen, and is read back as these bytes.
+/// Whether any bytes are shown as this text: the text must be visible, and be parsed back to the same bytes.
 fn is_written_as_text(text: &str) -> bool {
     !text.is_empty()
         && !text.starts_with("0x")
         && !text.chars().any(|letter| letter.is_control() || letter == '\u{fffd}')
 }
 
-/// A number for a type's name, as it stands in the stream: FNV-1a of 32 bits, with the highest bit set; 0 is no type. Two names of one model
-/// that have the same number are refused when the model is made.
+/// Key of a type's name in the stream: FNV-1a of 32 bits, with the highest bit set; 0 is no type. A model with two
+/// names of one key is refused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TypeKey(pub u32);
 
@@ -210,7 +210,7 @@ impl TypeKey {
     /// No type.
     pub const NONE: Self = Self(0);
 
-    /// The number of a name.
+    /// Key of a name.
     #[must_use]
     pub const fn of(name: &str) -> Self {
         let bytes = name.as_bytes();
@@ -228,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_position_is_read_as_it_is_shown() {
+    fn position_text_round_trips() {
         for position in [Position::default(), Position { sequence: u64::MAX, ordinal: u16::MAX }] {
             assert_eq!(position.to_string().parse(), Ok(position));
         }
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn an_identifier_is_read_as_it_was_written_and_nothing_else_is() {
+    fn identifier_round_trips() {
         fn kept<Id: AggregateId + PartialEq>(id: Id) -> bool {
             let mut bytes = [0; ID_LENGTH_MAX];
             let length = id.write(&mut bytes).unwrap();
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn an_identifier_is_read_as_people_see_it() {
+    fn identifier_text_round_trips() {
         let seen = |form: IdForm, id: &[u8]| {
             let text = form.text(id);
             assert_eq!(form.bytes(&text).as_deref(), Some(id), "{text}");
@@ -258,10 +258,10 @@ mod tests {
         };
         assert_eq!(seen(u64::FORM, &7_u64.to_be_bytes()), "7");
         assert_eq!(seen(u128::FORM, &[0xff; 16]), u128::MAX.to_string());
-        assert_eq!(seen(u32::FORM, &[0, 1]), "0x0001", "of another length");
+        assert_eq!(seen(u32::FORM, &[0, 1]), "0x0001", "wrong length for u32");
         assert_eq!(seen(String::FORM, "0x1 \u{e9}".as_bytes()), "0x1 \u{e9}");
         assert_eq!(seen(IdForm::Bytes, b"A-17"), "A-17");
-        assert_eq!(seen(IdForm::Bytes, b"0x17"), "0x30783137", "it would be read as something else");
+        assert_eq!(seen(IdForm::Bytes, b"0x17"), "0x30783137", "text with 0x would be parsed as hexadecimal");
         assert_eq!(seen(<[u8; 2]>::FORM, &[1, 0xff]), "0x01ff");
         for (form, text) in [(u32::FORM, "4294967296"), (u32::FORM, "-1"), (u64::FORM, "0x1"), (IdForm::Bytes, "0xg0")]
         {
@@ -271,8 +271,8 @@ mod tests {
     }
 
     #[test]
-    fn a_key_is_the_published_hash() {
-        // FNV-1a of "foobar" is bf9cf968, of "" 811c9dc5.
+    fn type_key_is_fnv_1a() {
+        // Published hashes: FNV-1a of "foobar" is bf9cf968, of "" 811c9dc5.
         assert_eq!((TypeKey::of("foobar").0, TypeKey::of("").0), (0xbf9c_f968, 0x811c_9dc5));
         assert_ne!(TypeKey::of("a"), TypeKey::of("b"));
     }

@@ -1,5 +1,5 @@
-//! [`DispatchInterceptor`]: what looks at every command of a handle, before it is sent and when it has ended; [`HandlerInterceptor`]: the same in
-//! the writer, around *decide*.
+//! [`DispatchInterceptor`]: runs in a handle, before each command is sent and after its outcome;
+//! [`HandlerInterceptor`]: runs in the writer, around *decide*.
 
 use crate::aggregate::Circumstances;
 use crate::ending::Ending;
@@ -8,7 +8,8 @@ use crate::identity::TypeKey;
 use gapless_message::headers::Headers;
 use gapless_message::{Message, MessageError};
 
-/// Looks at every command that a handle sends. Several are asked in the order in which they were added, and told in the opposite order.
+/// Intercepts the commands that a handle sends. `before` runs in the order in which interceptors were added, `after` in
+/// the opposite order.
 ///
 /// ```
 /// use gapless_cqrs::{DispatchInterceptor, Dispatched, Ending};
@@ -31,77 +32,80 @@ use gapless_message::{Message, MessageError};
 /// }
 /// ```
 pub trait DispatchInterceptor: Send + Sync + 'static {
-    /// A command is about to be sent; its headers and identifier may be changed. This runs on the thread that sends, and what it changes is
-    /// part of the command: a repeat has it, too.
+    /// Called before a command is sent. May change headers and identifier. Runs on the sending thread; changes are part
+    /// of the command, and of each retry.
     ///
     /// # Errors
-    /// Why it is not sent: its sender gets [`CommandError::Intercepted`](crate::CommandError::Intercepted).
+    /// The reason why the command is not sent. The sender gets
+    /// [`CommandError::Intercepted`](crate::CommandError::Intercepted).
     fn before(&self, command: &mut Dispatched) -> Result<(), String> {
         let _ = command;
         Ok(())
     }
 
-    /// A command has ended, after all repeats. This runs on whichever thread has got the outcome: it must not wait for another command.
+    /// Called with the last outcome, after all retries. Runs on the thread that has received the outcome: it must not
+    /// wait for another command.
     fn after(&self, command: &Dispatched, ending: &Ending<'_>) {
         let _ = (command, ending);
     }
 }
 
-/// A command on its way to be sent, as interceptors see it.
+/// A command to be sent, as seen by interceptors.
 #[derive(Clone, Debug)]
 pub struct Dispatched {
-    /// The key of its aggregate's type; [`TypeKey::NONE`]: it is for a handler.
+    /// Key of the aggregate's type; [`TypeKey::NONE`] for a handler's command.
     pub aggregate: TypeKey,
-    /// The bytes of its aggregate's identifier.
+    /// Encoded identifier of the aggregate.
     pub id: Vec<u8>,
-    /// The name of the command's type.
+    /// Name of the command's type.
     pub command_name: &'static str,
-    /// The version that the aggregate is expected to have.
+    /// Expected version of the aggregate.
     pub expected_version: Option<u64>,
-    /// Its identifier; may be changed.
+    /// Identifier of the command; may be changed.
     pub identifier: Option<u128>,
-    /// Its metadata; may be changed.
+    /// Metadata; may be changed.
     pub headers: Headers,
 }
 
-/// Looks at every command in the writer, before an aggregate or a handler decides on it and when that has ended. It runs on the writer's thread, on
-/// a lone node as on the member that leads, by either drive: it must not block, since all others wait meanwhile. One that panics has the command
-/// fail, and nothing else.
+/// Intercepts every command in the writer, around the decision of an aggregate or a handler. Runs on the writer's
+/// thread (on a member, only while it leads) and must not block, because all other commands wait. A panic fails the
+/// command, and nothing else.
 ///
-/// A command that was decided on before, which its identifier says, gets its answer without being asked about; one whose aggregate has to be
-/// read first is asked about again when it is there. What a handler has aggregates decide is part of the handler's command.
+/// A duplicate gets the first answer without being intercepted. A command whose aggregate has to be loaded first is
+/// intercepted again after the load. Commands that a handler executes on aggregates are part of the handler's command.
 pub trait HandlerInterceptor: Send + 'static {
-    /// A command is about to be decided on.
+    /// Called before the decision.
     ///
     /// # Errors
-    /// Why it is not: its sender gets [`CommandError::Intercepted`](crate::CommandError::Intercepted), and a repeat of it, too.
+    /// The reason why there is no decision. The sender gets
+    /// [`CommandError::Intercepted`](crate::CommandError::Intercepted), and so does a duplicate.
     fn before(&mut self, command: &Intercepted<'_>) -> Result<(), String> {
         let _ = command;
         Ok(())
     }
 
-    /// It was decided on, or has failed. Its events are not released yet, so nobody has been told.
+    /// Called after the decision or a failure. Events are not released yet, and no caller has an answer.
     fn after(&mut self, command: &Intercepted<'_>, ending: &Ending<'_>) {
         let _ = (command, ending);
     }
 }
 
-/// A command in the writer, as interceptors see it.
+/// A command in the writer, as seen by interceptors.
 #[derive(Clone, Copy, Debug)]
 pub struct Intercepted<'a> {
-    /// The key of its aggregate's type; [`TypeKey::NONE`]: it is for a handler.
+    /// Key of the aggregate's type; [`TypeKey::NONE`] for a handler's command.
     pub aggregate: TypeKey,
-    /// The bytes of its aggregate's identifier.
+    /// Encoded identifier of the aggregate.
     pub id: &'a [u8],
-    /// The key of the command's type.
+    /// Key of the command's type.
     pub command: TypeKey,
-    /// Its version.
+    /// Version of the command's type.
     pub version: u32,
-    /// The bytes of the command.
+    /// Encoded command.
     pub payload: &'a [u8],
-    /// The identifier that it was given.
+    /// Identifier of the command.
     pub identifier: Option<u128>,
-    /// The version that the aggregate is expected to have.
+    /// Expected version of the aggregate.
     pub expected_version: Option<u64>,
     /// Time, session and number, headers.
     pub circumstances: Circumstances<'a>,
@@ -113,10 +117,10 @@ impl<'a> Intercepted<'a> {
         Self { aggregate, id, command, version, payload, identifier, expected_version, circumstances }
     }
 
-    /// The command, if it is of that type.
+    /// Decodes the command, if it is of that type.
     ///
     /// # Errors
-    /// It is of that type, and its bytes are none.
+    /// The command is of that type, but does not decode.
     pub fn decode<Command: Message>(&self) -> Result<Option<Command>, MessageError> {
         let is_of_type = self.command == const { TypeKey::of(Command::TYPE_NAME) };
         is_of_type.then(|| Command::decode_as(self.version, self.payload)).transpose()

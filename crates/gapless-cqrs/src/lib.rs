@@ -2,45 +2,46 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`deleted`] | [`DeletedEvents`]: what stands for deleted events, looked at from outside |
-//! | [`derived`] | [`DerivedFiles`]: what is made of a journal and lies beside it |
+//! | [`deleted`] | [`DeletedEvents`]: the file that replaces deleted events, read from outside |
+//! | [`derived`] | [`DerivedFiles`]: files next to a journal that are derived from it |
 //! | [`directory`] | [`EventDirectory`]: the events of a directory, read from outside |
-//! | `drives` | tests of the promises of a bus, over each of its drives |
+//! | `drives` | tests of the promises of a bus, on each of its drives |
 //! | `simulated` | for the simulator: a command bus on a member that is polled, with the feature `cluster` |
 //! | `member` | `CommandMember`: a command bus on a member of a cluster, with the feature `cluster` |
-//! | [`direct`] | [`DirectBus`]: the same without threads, polled by its one owner |
+//! | [`direct`] | [`DirectBus`]: a command bus without threads, polled by its one owner |
 //! | [`host`] | [`CommandHost`]: a command bus and its stream, on one node |
-//! | `bare_writer` | the writer without a stream, for hostile bytes |
-//! | [`fixture`] | given, when, then: tests of aggregates and models, without anything around them |
-//! | [`bus`] | [`CommandBus`]: how commands are sent, and outcomes come back |
-//! | `released` | what every member makes of released transactions |
-//! | `writer` | from a command to its transaction |
-//! | [`found_events`] | [`FoundEvents`]: the events that a filter has |
-//! | `store` | where the events of an aggregate, with a tag or of a type are |
+//! | `bare_writer` | the writer without a stream, for fuzzing |
+//! | [`fixture`] | given, when, then: tests of aggregates and models alone |
+//! | [`bus`] | [`CommandBus`]: sends commands and returns outcomes |
+//! | `released` | state that every member derives from released transactions |
+//! | `writer` | turns commands into transactions |
+//! | [`found_events`] | [`FoundEvents`]: the events of a filter |
+//! | `store` | index of the events of an aggregate, of a tag or of a type |
 //! | [`events`] | [`EventReader`]: the events of the stream |
 //! | `stored_frames` | the frames of a directory's journal, read from outside |
-//! | `open_readers` | where readers are, for who deletes events |
-//! | [`model`] | [`CommandModel`]: which aggregates and handlers there are |
-//! | [`names`] | [`TypeNames`]: what types are called, in a file beside the journal |
-//! | [`interceptor`] | [`DispatchInterceptor`], [`HandlerInterceptor`]: what looks at every command |
-//! | [`handler`] | [`CommandHandler`]: commands that are no single aggregate's |
-//! | [`decision_model`] | [`DecisionModel`]: what is decided by that is no aggregate's state |
-//! | [`aggregate`] | [`Aggregate`]: what decides on commands and changes by events |
-//! | [`draft`] | [`Draft`]: a command that is not sent yet |
-//! | `handling` | whether a thread runs a handler, and what that has sent |
-//! | [`ending`] | [`Ending`]: how a command has ended, without its types |
-//! | `envelope` | the bytes of a command and of its answer |
-//! | [`event_filter`] | [`EventFilter`]: which events are meant |
+//! | `open_readers` | positions of readers, which deletions respect |
+//! | [`model`] | [`CommandModel`]: the types of aggregates and handlers |
+//! | [`names`] | [`TypeNames`]: names of types, in a file next to the journal |
+//! | [`interceptor`] | [`DispatchInterceptor`], [`HandlerInterceptor`]: hooks around every command |
+//! | [`handler`] | [`CommandHandler`]: commands that span aggregates |
+//! | [`decision_model`] | [`DecisionModel`]: states for decisions that span aggregates |
+//! | [`aggregate`] | [`Aggregate`]: decides on commands and changes by events |
+//! | [`draft`] | [`Draft`]: a command to be sent |
+//! | `handling` | commands sent from within a handler |
+//! | [`ending`] | [`Ending`]: the outcome of a command without its types |
+//! | `envelope` | encoding of commands and answers |
+//! | [`event_filter`] | [`EventFilter`]: selects events |
 //! | [`snapshots`] | states of aggregates in files; [`SnapshotPolicy`] |
-//! | [`identifiers`] | the identifiers of commands that are remembered |
-//! | `short_bytes` | bytes of which most are few |
-//! | `samples` | what tests decide on |
-//! | [`transaction`] | the bytes of events in the stream |
-//! | [`origin`] | [`Cause`] and correlation: what a command was sent for, and what it belongs to |
+//! | [`identifiers`] | remembered identifiers of commands |
+//! | `short_bytes` | byte strings that are usually short |
+//! | `samples` | sample aggregates for tests |
+//! | [`transaction`] | encoding of events in the stream |
+//! | [`origin`] | [`Cause`] and correlation of commands |
 //! | [`error`] | [`CommandError`] and [`ModelError`] |
-//! | [`identity`] | what things are called: [`Position`], [`AggregateId`], [`TypeKey`] |
+//! | [`identity`] | [`Position`], [`AggregateId`], [`TypeKey`] |
 //!
-//! What commands, events and refusals are, [`message::Message`], is in the crate `gapless-message`, which is here as [`message`].
+//! Commands, events and refusals are [`message::Message`]s, from the crate `gapless-message`, which is re-exported as
+//! [`message`].
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test fails by panicking"))]
 
@@ -105,7 +106,8 @@ pub use found_events::FoundEvents;
 pub use gapless_message as message;
 pub use gapless_message::headers::Headers;
 pub use gapless_message::{Message, MessageError};
-/// Makes a message of a struct or an enum: a command, an event, a reply or a refusal.
+/// Derives `Message` for a struct or an enum: a command, an event, a reply or a
+/// refusal.
 ///
 /// ```
 /// use gapless_cqrs::Message;

@@ -1,5 +1,5 @@
-//! [`CommandMember`]: a command bus on a member of a cluster. The one that leads decides; what it has decided is answered when a quorum has it.
-//! A member that leads no more forgets the aggregates that may have been decided upon in vain.
+//! [`CommandMember`]: a command bus on a member of a cluster. The leader decides, and answers once a quorum has the
+//! events. A deposed leader forgets the aggregates whose last events may be lost.
 
 use crate::bus::{BusOptions, CommandBus};
 use crate::event_filter::EventFilter;
@@ -24,21 +24,21 @@ pub struct CommandMember {
 }
 
 impl CommandMember {
-    /// Recovers what the member's directory holds, and starts. Each member has the same model and options.
+    /// Recovers the content of the member's directory, and starts. All members must have the same model and options.
     ///
     /// # Errors
-    /// A model that is none, options that make no sense (snapshots are refused: they would let go of what the writer reads), a directory in use, damage, no
-    /// threads, no port.
+    /// An invalid model; options that make no sense (snapshots are refused, because they would let events be deleted
+    /// that the writer needs); a directory in use; damage; no threads; no port.
     pub fn start(model: CommandModel, options: CommandHostOptions, config: &ClusterConfig) -> Result<Self, HostError> {
         let BusParts { released, make_writer, reading } = parts(model, options)?;
         Ok(Self { replica: Replica::start_transactions(released, make_writer, config)?, reading })
     }
 
-    /// As [`CommandMember::start`], without threads for its agents: nothing happens but in [`CommandMember::turn`]. For a thread that has more to
-    /// do, as where there is one core for a member and for what sends to it.
+    /// Like [`CommandMember::start`], but without threads: all work is done by [`CommandMember::turn`]. For a thread
+    /// with other work, for instance where a member and its clients share one core.
     ///
     /// # Errors
-    /// As for [`CommandMember::start`].
+    /// The same as for [`CommandMember::start`].
     pub fn start_by_hand(
         model: CommandModel,
         options: CommandHostOptions,
@@ -48,40 +48,41 @@ impl CommandMember {
         Ok(Self { replica: Replica::start_transactions_by_hand(released, make_writer, config)?, reading })
     }
 
-    /// Polls every agent once, in a member that was started by hand. Returns the work done.
+    /// Polls every agent of a member without threads once. Returns the amount of work done.
     ///
     /// # Errors
-    /// What an agent cannot go on after.
+    /// A fatal error of an agent.
     pub fn turn(&mut self, now: Now) -> Result<usize, HostError> {
         Ok(self.replica.turn(now)?)
     }
 
-    /// A handle of the bus as long as this member leads. Where it was started by hand, who waits for an outcome turns it meanwhile.
+    /// A handle of the bus, valid while this member leads. Without threads, the waiting caller has to call `turn`
+    /// meanwhile.
     ///
     /// # Errors
-    /// No memory for it.
+    /// Too little memory.
     pub fn bus(&self, options: &BusOptions) -> Result<CommandBus, HostError> {
         Ok(CommandBus::over(self.replica.connect(ClientOptions::default())?, options)?)
     }
 
-    /// A handle of the bus. It goes to the member that leads, among those whose sockets are at `paths`.
+    /// A handle of the bus, connected to the leader among the members whose sockets are at `paths`.
     ///
     /// # Errors
-    /// Nobody there lets it in; no memory or descriptors for it.
+    /// No member there accepts the connection; too little memory or too few descriptors.
     ///
     /// # Panics
-    /// If there is no path.
+    /// If `paths` is empty.
     pub fn bus_of(paths: &[impl AsRef<Path>], options: &BusOptions) -> Result<CommandBus, HostError> {
         Ok(CommandBus::over(Client::connect_any(paths, ClientOptions::default())?, options)?)
     }
 
-    /// A reader of the events, from a position on, as far as they are released here.
+    /// A reader of all events released here, from a position on.
     #[must_use]
     pub fn events(&self, from: Position) -> EventReader {
         self.reading.events(self.replica.member().stream().reader(from.sequence), from, self.progress())
     }
 
-    /// As [`CommandHost::found_events`](crate::CommandHost::found_events), as far as they are released here.
+    /// Like [`CommandHost::found_events`](crate::CommandHost::found_events), for events released here.
     #[must_use]
     pub fn found_events(&self, filter: EventFilter, from: Position) -> FoundEvents {
         self.reading.found_events(filter, from, self.replica.member().stream().reader(1), self.progress())
@@ -91,22 +92,21 @@ impl CommandMember {
         self.replica.progress().expect("a member with a bus has a service")
     }
 
-    /// The member that it runs on.
     #[must_use]
     pub const fn replica(&self) -> &Replica {
         &self.replica
     }
 
-    /// What it has counted while it has led.
+    /// Counters of the commands that it decided as leader.
     #[must_use]
     pub fn counters(&self) -> CommandCounters {
         self.reading.counters()
     }
 
-    /// Stops it: a leader hands over first. Returns the last sequence that was released here.
+    /// Stops the member; a leader hands over first. Returns the last sequence released here.
     ///
     /// # Errors
-    /// What made it stop by itself, before or now.
+    /// The error that made it stop by itself, before or now.
     pub fn stop(self) -> Result<u64, HostError> {
         Ok(self.replica.stop()?)
     }
@@ -136,7 +136,7 @@ mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::time::{Duration, Instant};
 
-    /// Lets nobody withdraw a million.
+    /// Refuses a withdrawal of a million.
     struct Guards;
 
     impl HandlerInterceptor for Guards {
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_leader_has_every_accepted_command_and_one_that_leads_again_has_those_between() {
+    fn new_leader_has_accepted_commands() {
         let model = || CommandModel::new().aggregate::<Account>().handler(TransferHandler).interceptor(Guards);
         let mut cluster = Cluster::start(model);
         let bus = cluster.bus();
@@ -232,14 +232,14 @@ mod tests {
         let paid = || Account::command(&2, &AccountCommand::Deposit(5));
         let first = bus.call(paid().identified_by(7)).unwrap();
         let mut left = 100;
-        // Each member leads once at least.
+        // Each member leads at least once.
         for _ in 0..4 {
             let leader = cluster.leader();
             let transferred = bus.call(TransferHandler::command(&Transfer { from: 1, to: 2, amount: 10 })).unwrap();
             left -= 10;
             assert_eq!(transferred.reply.left, left);
             cluster.members[leader].take().unwrap().stop().unwrap();
-            // The same command gets the same answer of the next one.
+            // A duplicate gets the first answer from the next leader.
             let again: Accepted = bus.call(paid().identified_by(7)).unwrap();
             assert_eq!(again, first);
             let refused = bus.call(Account::command(&1, &AccountCommand::Withdraw(1000)));
@@ -249,7 +249,7 @@ mod tests {
             cluster.start_member(leader);
         }
         for (member, number) in cluster.members.iter().zip(1..) {
-            // From outside, each member shows what it has released.
+            // Each member shows its released events from outside.
             let mut reader = member.as_ref().unwrap().events(Position::default());
             let transactions = || {
                 let outside = EventDirectory::open(&cluster.root.path().join(format!("member-{number}"))).unwrap();
@@ -266,8 +266,8 @@ mod tests {
         cluster.members.into_iter().flatten().for_each(|member| _ = member.stop().unwrap());
     }
 
-    /// Sends to three accounts, thousands in flight in dozens of sessions, while `lose` has the bus lose whom it sends to, and find somebody; some
-    /// were accepted and some not. Each is decided at its place.
+    /// Sends to three accounts, thousands in flight in dozens of sessions, while `lose` disconnects the bus and lets it
+    /// reconnect. Some commands were accepted and some not; each is decided in order.
     fn keeps_order(bus: &CommandBus, mut lose: impl FnMut()) {
         let ids = [1, 2, 3];
         ids.iter().for_each(|id| assert_eq!(bus.call(Account::command(id, &AccountCommand::Open)).unwrap().version, 1));
@@ -309,20 +309,20 @@ mod tests {
     }
 
     #[test]
-    fn commands_of_one_handle_for_one_aggregate_keep_their_order_over_every_loss_of_a_leader() {
+    fn order_holds_across_lost_leaders() {
         let mut cluster = Cluster::start(|| CommandModel::new().aggregate::<Account>());
         keeps_order(&cluster.bus(), || {
             let leader = cluster.leader();
             cluster.members[leader].take().unwrap().stop().unwrap();
             cluster.start_member(leader);
-            // Until the next one has answered.
+            // Waits until the next leader has answered.
             cluster.bus().call(Account::command(&4, &AccountCommand::Note)).unwrap_err();
         });
         cluster.members.into_iter().flatten().for_each(|member| _ = member.stop().unwrap());
     }
 
     #[test]
-    fn commands_of_one_handle_keep_their_order_over_every_restart_of_a_lone_host() {
+    fn order_holds_across_host_restarts() {
         let directory = tempfile::tempdir().unwrap();
         let start = || {
             let (model, stream) =
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_host_holds_up_no_look() {
+    fn lost_host_does_not_block_try_wait() {
         let directory = tempfile::tempdir().unwrap();
         let (model, stream) =
             (CommandModel::new().aggregate::<Account>(), ServiceHostOptions::in_directory(directory.path()));
@@ -354,7 +354,7 @@ mod tests {
         let mut pending = send().unwrap();
         let short = send().unwrap().wait_within(Duration::from_millis(1));
         assert_eq!(short, Err(CommandError::Bus(BusError::TimedOut)));
-        // Each would take the client's time if it looked for a host.
+        // A search for a host would take the client's time in each call.
         let mut looks = 0;
         let outcome = loop {
             match pending.try_wait() {
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_is_sent_again_outlives_the_whole_cluster() {
+    fn retry_survives_cluster_restart() {
         let mut cluster = Cluster::start(|| CommandModel::new().aggregate::<Account>());
         let options = ClientOptions { timeout: Duration::from_millis(200), ..ClientOptions::default() };
         let client =
@@ -387,14 +387,14 @@ mod tests {
         let pending = retrying.send(Account::command(&1, &deposit));
         (0..3).for_each(|member| cluster.start_member(member));
         let version = pending.wait().unwrap().version;
-        // What was given up may have had its effect, and this one has it once.
+        // An attempt that was given up may have had its effect; the last one has it once.
         assert!(version >= 2);
         assert_eq!(bus.call(Account::command(&1, &deposit)).unwrap().version, version + 1);
         cluster.members.into_iter().flatten().for_each(|member| _ = member.stop().unwrap());
     }
 
     #[test]
-    fn a_new_version_of_an_event_begins_at_its_mark_and_the_next_leader_goes_on_with_it() {
+    fn next_leader_keeps_event_version() {
         let model = || CommandModel::new().aggregate::<SecondLamp>().versions(1..=2);
         let mut cluster = Cluster::start(model);
         let bus = cluster.bus();
@@ -413,9 +413,9 @@ mod tests {
         cluster.members.into_iter().flatten().for_each(|member| _ = member.stop().unwrap());
     }
 
-    /// As on one host, and another member leads in the middle of it.
+    /// The same as on one host, with a change of leader in the middle.
     #[test]
-    fn aggregates_set_apart_hold_up_no_member() {
+    fn quarantine_holds_up_no_member() {
         let seed = printed_seed();
         let mut cluster = Cluster::start(|| CommandModel::new().aggregate::<SecondLamp>().versions(1..=2));
         write_what_sets_apart(&cluster.bus(), || cluster.begin_version(2));
@@ -443,13 +443,13 @@ mod tests {
     }
 
     impl Cluster {
-        /// Asks the leader to let another member lead.
+        /// Asks the leader to hand over.
         fn transfer(&self, to: usize) {
             let leader = self.members[self.leader()].as_ref().unwrap().replica().member();
             leader.shared().post(AdminCommand::Transfer(MemberId::new(to as u64 + 1).unwrap())).unwrap();
         }
 
-        /// Lets another member lead. How long nobody was answered meanwhile.
+        /// Hands over. Returns the longest time without an answer.
         fn hand_over(&self, bus: &CommandBus, to: usize) -> Duration {
             let (begun, mut silence) = (Instant::now(), Duration::ZERO);
             self.transfer(to);
@@ -458,19 +458,19 @@ mod tests {
                 bus.call(Account::command(&1, &AccountCommand::Deposit(1))).unwrap();
                 silence = silence.max(asked.elapsed());
                 if self.leader() == to {
-                    // One that is decided there for sure.
+                    // This one is certainly decided by the new leader.
                     let asked = Instant::now();
                     bus.call(Account::command(&1, &AccountCommand::Deposit(1))).unwrap();
                     return silence.max(asked.elapsed());
                 }
-                assert!(begun.elapsed() < wait::PATIENCE, "member {to} does not lead");
+                assert!(begun.elapsed() < wait::PATIENCE, "member {to} has not become the leader");
             }
         }
     }
 
     #[test]
     #[ignore = "a measurement that takes minutes: cargo test --release -p gapless-cqrs --lib -- --ignored --nocapture deposed"]
-    fn a_deposed_leader_of_millions_of_aggregates_serves_again_within_200_ms() {
+    fn large_cache_fails_over_in_200_ms() {
         let variable = std::env::var("GAPLESS_AGGREGATES").ok();
         let aggregates: u64 = variable.map_or(5_000_000, |count| count.parse().unwrap());
         for aggregates_max in [10_000, usize::MAX] {
@@ -487,10 +487,10 @@ mod tests {
                 }
             }
             pending.drain(..).for_each(|opened| _ = opened.wait().unwrap());
-            assert_eq!(cluster.leader(), home, "no other has led");
+            assert_eq!(cluster.leader(), home, "the home member still leads");
             let mut silences = Vec::new();
             for round in 0..5 {
-                // The newest events are not indexed yet.
+                // Makes sure that the newest events are not indexed yet.
                 let deposits = (0..500).map(|id| bus.send(Account::command(&id, &AccountCommand::Deposit(round + 1))));
                 deposits.collect::<Vec<_>>().into_iter().for_each(|deposit| _ = deposit.wait().unwrap());
                 let away = cluster.hand_over(&bus, (home + 1) % 3);

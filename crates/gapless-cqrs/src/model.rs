@@ -1,4 +1,4 @@
-//! [`CommandModel`]: which aggregates and handlers there are.
+//! [`CommandModel`]: the types of aggregates and handlers of a bus.
 
 use crate::aggregate::{Aggregate, Circumstances, ErasedAggregate, MessageType, StateFiles, TypedAggregate};
 use crate::decision_model::{DecisionModel, ErasedDecisionModel, LastOfFilter, TypedDecisionModel};
@@ -15,22 +15,22 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-/// Which aggregates and handlers there are: what the writer decides with.
+/// The types of aggregates, handlers, events and decision models that the writer uses.
 #[derive(Default)]
 #[must_use = "a model does nothing by itself"]
 pub struct CommandModel {
     aggregates: Vec<Box<dyn ErasedAggregate>>,
     handlers: Vec<(MessageType, Box<dyn ErasedHandler>)>,
     decision_models: Vec<(TypeId, Arc<dyn ErasedDecisionModel>)>,
-    /// Of no aggregate.
+    /// Types of events without an aggregate.
     events: Vec<MessageType>,
     messages: Vec<MessageType>,
     names: TypeNames,
     event_layouts: Vec<EventLayout>,
-    /// Names that several types of different layouts have.
+    /// Names shared by types of different layouts.
     ambiguous: FxHashSet<TypeKey>,
     interceptors: Vec<Box<dyn HandlerInterceptor>>,
-    /// Without any, version 1 alone.
+    /// `None`: only version 1.
     versions: Option<RangeInclusive<u32>>,
 }
 
@@ -43,19 +43,18 @@ impl std::fmt::Debug for CommandModel {
 }
 
 impl CommandModel {
-    /// A model of nothing.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// With a type of aggregates.
+    /// Adds a type of aggregates.
     pub fn aggregate<A: Aggregate>(self) -> Self {
         self.with::<A>(None)
     }
 
-    /// With a type of aggregates whose states are kept in files by the way: one with many events is not made of all of them. The state is a
-    /// message. Files are read by a program with the same layout and version of it: the version grows whenever *apply* makes something else of the
-    /// same events.
+    /// Adds a type of aggregates with snapshot files, so that an aggregate with many events is not loaded from all of
+    /// them. The state is a message. A program reads files of the same layout and version of it: raise the version
+    /// whenever *apply* yields another state for the same events.
     pub fn aggregate_with_snapshots<A: Aggregate + Message>(self, policy: SnapshotPolicy) -> Self {
         self.with::<A>(Some(StateFiles::of::<A>(policy)))
     }
@@ -81,7 +80,7 @@ impl CommandModel {
         }
     }
 
-    /// With a handler of commands that are no single aggregate's.
+    /// Adds a handler of commands that span aggregates.
     pub fn handler<H: CommandHandler>(mut self, handler: H) -> Self {
         self.handlers.push((MessageType::of::<H::Command>(), Box::new(handler)));
         self.messages.extend([
@@ -95,7 +94,7 @@ impl CommandModel {
         self
     }
 
-    /// With events of a type that are no aggregate's, for [`Work::record`].
+    /// Adds a type of events without an aggregate, for [`Work::record`].
     pub fn event<E: Message>(mut self) -> Self {
         self.events.push(MessageType::of::<E>());
         self.messages.push(MessageType::of::<E>());
@@ -104,26 +103,27 @@ impl CommandModel {
         self
     }
 
-    /// With a type of decision models, for [`Work::read`].
+    /// Adds a type of decision models, for [`Work::read`].
     pub fn decision_model<M: DecisionModel>(mut self) -> Self {
         self.decision_models.push((TypedDecisionModel::<M>::id(), Arc::new(TypedDecisionModel::<M>::new())));
         self
     }
 
-    /// With an interceptor of all its commands, behind those that were added before.
+    /// Adds an interceptor of all commands, after those added before.
     pub fn interceptor(mut self, interceptor: impl HandlerInterceptor) -> Self {
         self.interceptors.push(Box::new(interceptor));
         self
     }
 
-    /// With these versions of the model, instead of 1 alone. Which of them the stream's service acts as, a mark in the stream says, which an operator
-    /// has the one that leads append when every member has the version; [`Aggregate::event_version`] says what that changes. A program without it stops there.
+    /// Sets the versions of the model, by default 1 alone. A mark in the stream tells as which version the service
+    /// acts; an operator has the leader append it once every member has the version. [`Aggregate::event_version`]
+    /// depends on it. A program without the version stops at the mark.
     pub fn versions(mut self, versions: RangeInclusive<u32>) -> Self {
         self.versions = Some(versions);
         self
     }
 
-    /// Looks whether the stream can tell everything apart.
+    /// Checks that all names have distinct keys.
     pub(crate) fn finish(mut self) -> Result<Model, ModelError> {
         let versions = self.versions.take().unwrap_or(1..=1);
         if versions.is_empty() || *versions.start() == 0 || *versions.end() > u16::MAX.into() {
@@ -174,7 +174,7 @@ impl CommandModel {
     }
 }
 
-/// The same name may come twice: two aggregates may share a message.
+/// A name may appear twice, because two aggregates may share a message.
 fn distinct(names: &mut BTreeMap<TypeKey, &'static str>, key: TypeKey, name: &'static str) -> Result<(), ModelError> {
     match names.insert(key, name) {
         Some(other) if other != name => Err(ModelError::SameKey(other, name)),
@@ -182,28 +182,28 @@ fn distinct(names: &mut BTreeMap<TypeKey, &'static str>, key: TypeKey, name: &'s
     }
 }
 
-/// A model that was looked at.
+/// A checked model.
 pub(crate) struct Model {
     pub aggregates: Aggregates,
     pub handlers: FxHashMap<TypeKey, Box<dyn ErasedHandler>>,
     pub interceptors: Vec<Box<dyn HandlerInterceptor>>,
     pub versions: RangeInclusive<u32>,
-    /// Of no aggregate.
+    /// Types of events without an aggregate.
     pub events: FxHashSet<TypeKey>,
     pub decision_models: DecisionModelTypes,
-    /// What types are called, here and in the stream.
+    /// Names of types, both of the model and of the stream.
     pub names: TypeNames,
     pub event_layouts: Vec<EventLayout>,
 }
 
-/// The types of decision models.
+/// Types of decision models.
 pub(crate) struct DecisionModelTypes {
     pub all: Vec<Arc<dyn ErasedDecisionModel>>,
     by_id: FxHashMap<TypeId, usize>,
 }
 
 impl DecisionModelTypes {
-    /// The index of [`LastOfFilter`].
+    /// Index of [`LastOfFilter`].
     pub const LAST_OF_FILTER: usize = 0;
 
     fn new(types: Vec<(TypeId, Arc<dyn ErasedDecisionModel>)>) -> Result<Self, ModelError> {
@@ -223,27 +223,25 @@ impl DecisionModelTypes {
         !self.by_id.is_empty()
     }
 
-    /// The index of a type.
     pub fn find(&self, id: TypeId) -> Option<usize> {
         self.by_id.get(&id).copied()
     }
 }
 
-/// The types of aggregates.
+/// Types of aggregates.
 pub(crate) struct Aggregates {
     pub all: Vec<Box<dyn ErasedAggregate>>,
     by_key: FxHashMap<TypeKey, usize>,
-    /// A snapshot is due when so many events have come; a power of two, or 0.
+    /// Interval of snapshots in events; a power of two, or 0.
     pub snapshots_every: Vec<u64>,
 }
 
 impl Aggregates {
-    /// The stream's service acts as this version from now on.
+    /// Sets the version as which the stream's service acts from now on.
     pub fn become_version(&mut self, version: u32) {
         self.all.iter_mut().for_each(|aggregate| aggregate.become_version(version));
     }
 
-    /// The index of a type.
     #[inline]
     pub fn find(&self, key: TypeKey) -> Option<usize> {
         match &self.all[..] {
@@ -253,17 +251,17 @@ impl Aggregates {
     }
 }
 
-/// What a handler's call gives.
+/// Result of a handler.
 #[derive(Debug)]
 pub(crate) enum Handled {
-    /// Its reply.
+    /// Reply of the handler.
     Done(MessageType, Vec<u8>),
     Refused(MessageType, Vec<u8>),
     Interrupted(Interrupted),
     NoCommand(MessageError),
 }
 
-/// A handler without its types.
+/// A handler with its types erased.
 pub(crate) trait ErasedHandler: Send {
     fn handle(
         &self,

@@ -1,5 +1,5 @@
-//! [`TypeNames`]: what the numbers of types in a stream are called and how they are laid out, in a file beside the journal, for people and tools. A
-//! host compares it with its own events when it starts; a file that is missing or damaged costs that and the names.
+//! [`TypeNames`]: names and layouts of the types in a stream, in a file next to the journal, for people and tools. A
+//! starting host compares it with its own events; without a valid file the check and the names are missing.
 //!
 //! ```text
 //! { "format": 1,
@@ -7,7 +7,7 @@
 //!   "messages": [ { "name": "AccountEvent", "key": …, "role": "event", "encoding": "postcard",
 //!                   "versions": [ { "version": 1, "shape": "AccountEvent v1 enum {Opened, Deposited(u64)}" }, … ] }, … ] }
 //! ```
-//! What a host's model no longer has stays in it: its events stay in the stream, too.
+//! Types that a host's model no longer has stay in the file, because their events stay in the stream.
 
 use crate::error::TypesError;
 use crate::identity::{IdForm, TypeKey};
@@ -23,46 +23,44 @@ use std::io;
 use std::path::Path;
 
 const FORMAT: u64 = 1;
-/// What is longer is no such file.
+/// Longest valid file, bytes.
 const LENGTH_MAX: u64 = 16 << 20;
 
-/// What a message is for.
+/// Role of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessageRole {
-    /// It asks for something.
+    /// A request to change something.
     Command,
-    /// It has happened.
+    /// An event that has happened.
     Event,
-    /// An aggregate or a handler refuses with it.
+    /// A refusal of an aggregate or a handler.
     Refusal,
-    /// A handler answers with it.
+    /// A reply of a handler.
     Reply,
 }
 
 /// A type of aggregates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedAggregate {
-    /// Its name.
     pub name: String,
-    /// How its identifiers are written.
+    /// Text form of its identifiers.
     pub id: IdForm,
 }
 
 /// A type of messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedMessage {
-    /// Its name.
     pub name: String,
-    /// What it is for.
+    /// Role of the messages.
     pub role: MessageRole,
-    /// How its bytes are written.
+    /// Encoding of the messages.
     pub encoding: Encoding,
-    /// The shapes of its versions, as far as programs that have run here knew them.
+    /// Shapes of its versions, as far as programs that have run here knew them.
     pub shapes: BTreeMap<u32, String>,
 }
 
 impl NamedMessage {
-    /// Of a type, as this program knows it.
+    /// Describes a type of this program.
     #[must_use]
     pub fn of<M: Message>(role: MessageRole) -> Self {
         let shapes = BTreeMap::from([(M::VERSION, M::shape())]);
@@ -70,12 +68,12 @@ impl NamedMessage {
     }
 }
 
-/// The layout of an event's type, in each version that a program reads.
+/// Layout of an event's type, in each version that a program reads.
 pub(crate) struct EventLayout {
     name: &'static str,
-    /// Of the newest version.
+    /// Shape of the newest version.
     shape: String,
-    /// The newest first. A fingerprint of 0 is not compared.
+    /// Versions, newest first. A fingerprint of 0 is not compared.
     versions: Vec<OlderVersion>,
 }
 
@@ -89,7 +87,7 @@ impl EventLayout {
         Self { name: M::TYPE_NAME, shape: M::shape(), versions: std::iter::once(newest).chain(M::older()).collect() }
     }
 
-    /// Looks whether the file at `path`, which says `before`, has no other layout of the same version.
+    /// Checks that `before`, from the file at `path`, has no other layout for the same version.
     fn check(&self, path: &Path, before: &TypeNames) -> Result<(), TypesError> {
         let Some(named) = before.messages.get(&self.key()) else { return Ok(()) };
         for OlderVersion { version, fingerprint: own } in &self.versions {
@@ -111,43 +109,43 @@ impl EventLayout {
     }
 }
 
-/// See the head of the file.
+/// Names and layouts of the types in a stream.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TypeNames {
-    /// Types of aggregates by the numbers of their names.
+    /// Types of aggregates by key.
     pub aggregates: BTreeMap<TypeKey, NamedAggregate>,
-    /// Types of messages by the numbers of their names.
+    /// Types of messages by key.
     pub messages: BTreeMap<TypeKey, NamedMessage>,
 }
 
 impl TypeNames {
-    /// The name of the file, in the directory of the stream.
+    /// Name of the file, in the directory of the stream.
     pub const FILE_NAME: &str = "types.json";
 
     pub(crate) fn add_aggregate(&mut self, name: &str, id: IdForm) {
         self.aggregates.insert(TypeKey::of(name), NamedAggregate { name: name.to_owned(), id });
     }
 
-    /// Whether no other type has the same name.
+    /// Adds a message. Returns `false` if a different type has the same name.
     pub(crate) fn add_message<M: Message>(&mut self, role: MessageRole) -> bool {
         let message = NamedMessage::of::<M>(role);
         let known = self.messages.entry(TypeKey::of(M::TYPE_NAME)).or_insert_with(|| message.clone());
         (known.encoding, &known.shapes) == (message.encoding, &message.shapes)
     }
 
-    /// What a type of aggregates is called; the digits of its number, where that is not known.
+    /// Name of a type of aggregates; the digits of its key if unknown.
     #[must_use]
     pub fn aggregate_name(&self, key: TypeKey) -> String {
         self.aggregates.get(&key).map_or_else(|| digits_of(key), |named| named.name.clone())
     }
 
-    /// What a type of messages is called; the digits of its number, where that is not known.
+    /// Name of a type of messages; the digits of its key if unknown.
     #[must_use]
     pub fn message_name(&self, key: TypeKey) -> String {
         self.messages.get(&key).map_or_else(|| digits_of(key), |named| named.name.clone())
     }
 
-    /// What an event says, as JSON; `None` where its version's shape is not known, or its bytes are not as that says.
+    /// Formats an event as JSON; `None` if the shape of its version is unknown, or the bytes do not match it.
     #[must_use]
     pub fn json_of(&self, event: &RecordedEvent<'_>) -> Option<String> {
         let named = self.messages.get(&event.event)?;
@@ -158,7 +156,7 @@ impl TypeNames {
         }
     }
 
-    /// Takes in what these do not have.
+    /// Adds the types of `others` that are missing here.
     fn complete(&mut self, others: Self) {
         for (key, aggregate) in others.aggregates {
             self.aggregates.entry(key).or_insert(aggregate);
@@ -171,10 +169,11 @@ impl TypeNames {
         }
     }
 
-    /// Puts them into the file at `path`, with what it has beside; nothing is written where it has them all. Returns what it has then.
+    /// Merges the names into the file at `path`, and writes it only if something is new. Returns the merged names.
     ///
     /// # Errors
-    /// [`TypesError`], where the file has another layout of one of the `events`, or is a newer program's. The file cannot be written.
+    /// [`TypesError`] if the file has another layout of one of the `events`, or a newer format; the file cannot be
+    /// written.
     pub(crate) fn put(&self, path: &Path, events: &[EventLayout]) -> io::Result<Self> {
         let before = match Self::read(path) {
             Ok(before) => Some(before),
@@ -201,10 +200,10 @@ impl TypeNames {
         Ok(all)
     }
 
-    /// What the file at `path` says.
+    /// Reads the file at `path`.
     ///
     /// # Errors
-    /// There is none; it cannot be read; it is damaged; [`TypesError::Newer`].
+    /// There is no file; it cannot be read; it is damaged; [`TypesError::Newer`].
     pub fn read(path: &Path) -> io::Result<Self> {
         let damaged = |what: String| io::Error::new(io::ErrorKind::InvalidData, format!("{}: {what}", path.display()));
         let failed = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
@@ -266,7 +265,7 @@ fn digits_of(key: TypeKey) -> String {
     format!("{:#010x}", key.0)
 }
 
-/// A name, which must be that of its number.
+/// Reads a key and its name, which must match.
 fn key_and_name(entry: &Map<String, Value>) -> Option<(TypeKey, String)> {
     let name = entry.get("name")?.as_str()?;
     let key = TypeKey::of(name);
@@ -327,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_read_as_they_were_put_and_those_of_before_stay() {
+    fn names_are_merged_into_the_file() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join(TypeNames::FILE_NAME);
         let mut older = TypeNames::default();
@@ -346,11 +345,11 @@ mod tests {
         assert!(event.shapes[&1].starts_with("AccountEvent v1 enum {Opened, ") && event.shapes.contains_key(&7));
         let written = std::fs::metadata(&path).unwrap().modified().unwrap();
         names().put(&path, &[]).unwrap();
-        assert_eq!(std::fs::metadata(&path).unwrap().modified().unwrap(), written, "nothing is new");
+        assert_eq!(std::fs::metadata(&path).unwrap().modified().unwrap(), written, "without news nothing is written");
     }
 
     #[test]
-    fn a_damaged_file_is_an_error_and_the_next_host_writes_it_anew() {
+    fn damaged_file_is_written_again() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join(TypeNames::FILE_NAME);
         for damaged in [
@@ -371,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_a_newer_program_is_not_touched() {
+    fn newer_file_is_not_touched() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join(TypeNames::FILE_NAME);
         let newer = r#"{"format": 2, "types": []}"#;
@@ -424,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn types_of_one_name_are_not_compared_with_each_other() {
+    fn types_of_one_name_are_not_compared() {
         let model = CommandModel::new().event::<before::Moved>().event::<before::Moved>().finish().unwrap();
         assert_eq!(model.event_layouts.len(), 2);
         let model = CommandModel::new().event::<before::Moved>().event::<swapped::Moved>().finish().unwrap();
@@ -432,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn a_layout_that_has_changed_without_its_version_is_refused_with_both() {
+    fn changed_layout_needs_new_version() {
         fn put<M: Message>(path: &Path) -> io::Result<TypeNames> {
             let mut names = TypeNames::default();
             assert!(names.add_message::<M>(MessageRole::Event));
@@ -447,7 +446,7 @@ mod tests {
         let said = error.to_string();
         assert!(said.contains("the event Moved") && said.contains("version 1") && said.contains(expected), "{said}");
         assert!(said.contains("`Moved v1 {to: u64, from: u64}` in this program (a part of Moved is"), "{said}");
-        // Also where the version of before is not the newest one.
+        // The older version is also checked if it is not the newest one.
         let error = put::<grown_and_swapped::Moved>(&path).unwrap_err();
         let Some(TypesError::LayoutChanged { version: 1, before, .. }) = TypesError::of(&error) else {
             panic!("{error}")
@@ -456,9 +455,9 @@ mod tests {
         assert_eq!(std::fs::read(&path).unwrap(), written);
         let both = put::<grown::Moved>(&path).unwrap();
         assert_eq!(both.messages[&TypeKey::of("Moved")].shapes.len(), 2);
-        // A program that is replaced later than others, and still has the older version.
+        // A program that is upgraded later than others, and still has the older version.
         put::<before::Moved>(&path).unwrap();
-        // A shape that is none, however deep, is another one.
+        // A shape that does not parse, however deep, counts as another layout.
         let deep = "[".repeat(100_000);
         let text = std::fs::read_to_string(&path).unwrap().replace("Moved v1 {from: u64, to: u64}", &deep);
         std::fs::write(&path, text).unwrap();

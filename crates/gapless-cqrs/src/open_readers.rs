@@ -1,17 +1,17 @@
-//! [`OpenReaders`]: where the readers of a host's events are, so that none of what they have before them is deleted.
+//! [`OpenReaders`]: positions of a host's readers, so that no events are deleted that one of them still has to read.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// See the head of the file. Cheap to clone.
+/// Positions of open readers. Cheap to clone.
 #[derive(Clone, Default)]
 pub(crate) struct OpenReaders(Arc<Mutex<Vec<Weak<AtomicU64>>>>);
 
-/// Where one reader is. It is open until this is dropped.
+/// Position of one reader, registered until it is dropped.
 pub(crate) struct ReaderPosition(Arc<AtomicU64>);
 
 impl OpenReaders {
-    /// Adds one that reads from a sequence on.
+    /// Registers a reader at a sequence.
     pub fn open(&self, sequence: u64) -> ReaderPosition {
         let position = Arc::new(AtomicU64::new(sequence));
         let mut open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -20,19 +20,19 @@ impl OpenReaders {
         ReaderPosition(position)
     }
 
-    /// What the one that is furthest behind reads next.
+    /// Lowest position of all readers.
     pub fn lowest(&self) -> Option<u64> {
         let open = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Relaxed: they may go on meanwhile.
+        // Relaxed: readers may move on at any time.
         open.iter().filter_map(Weak::upgrade).map(|position| position.load(Ordering::Relaxed)).min()
     }
 }
 
 impl ReaderPosition {
-    /// Everything before that sequence is read.
+    /// Sets the sequence of the next frame to be read.
     #[inline]
     pub fn set(&self, sequence: u64) {
-        // Relaxed: it guards nothing.
+        // Relaxed: the position guards no data.
         self.0.store(sequence, Ordering::Relaxed);
     }
 }
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_lowest_of_those_that_are_open_counts() {
+    fn lowest_open_reader_counts() {
         let readers = OpenReaders::default();
         assert_eq!(readers.lowest(), None);
         let (first, second) = (readers.open(1), readers.open(7));

@@ -1,20 +1,20 @@
-//! [`Cause`]: what a command was sent for; [`CORRELATION`] and [`CAUSATION`], the headers that say it.
+//! [`Cause`] of a command; [`CORRELATION`] and [`CAUSATION`], the headers for it.
 //!
-//! A command without such headers has begun what follows from it: its own identity, which stands in the stream with every command, is the
-//! correlation of all of that. So neither header costs a byte where nothing was caused.
+//! A command without these headers starts a chain: its own identity, which every command has in the stream, is the
+//! correlation of the chain. So the headers take no space without a cause.
 
 use crate::identity::Position;
 use gapless_message::headers::Headers;
 use std::borrow::Cow;
 use std::fmt::{self, Display, Formatter};
 
-/// The header that says what a command belongs to: the same for all that has followed from one command. What the caller sets goes on as it is;
-/// else it is the identity of the first command, [`Cause::to_bytes`].
+/// Header with the correlation: the same for all commands of a chain. A value set by the caller is carried on; else it
+/// is the identity of the first command, [`Cause::to_bytes`].
 pub const CORRELATION: &str = "correlation";
-/// The header that says what a command was sent for: [`Cause::to_bytes`], or what the caller has set.
+/// Header with the cause: [`Cause::to_bytes`], or a value set by the caller.
 pub const CAUSATION: &str = "causation";
 
-/// What a command was sent for.
+/// The event or command that caused a command.
 ///
 /// ```
 /// use gapless_cqrs::{Cause, Position};
@@ -27,11 +27,11 @@ pub const CAUSATION: &str = "causation";
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cause {
-    /// Another command, whose handler has sent it.
+    /// Another command, whose handler has sent this one.
     Command {
-        /// Who sent that one.
+        /// Session of the other command.
         session: u64,
-        /// Its number in the session.
+        /// Number of the other command in its session.
         number: u64,
     },
     /// An event of this stream.
@@ -39,8 +39,8 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// As it stands in a header: of a command session and number, u64 each, 16 bytes; of an event sequence and ordinal, u64 and u16, 10 bytes;
-    /// the highest byte first.
+    /// Encodes the cause for a header, big-endian: for a command session and number, u64 each, 16 bytes; for an event
+    /// sequence and ordinal, u64 and u16, 10 bytes.
     #[must_use]
     pub fn to_bytes(self) -> Vec<u8> {
         match self {
@@ -51,7 +51,7 @@ impl Cause {
         }
     }
 
-    /// Reads what [`Cause::to_bytes`] has written; `None` of other bytes, which a caller may have set.
+    /// Decodes the output of [`Cause::to_bytes`]; `None` for other bytes, which a caller may have set.
     #[must_use]
     pub fn read(bytes: &[u8]) -> Option<Self> {
         let (first, rest) = bytes.split_first_chunk::<8>()?;
@@ -73,7 +73,7 @@ impl Display for Cause {
     }
 }
 
-/// A command as what others may follow from: who sent it, and its encoded headers.
+/// Fields of a command that its consequences need.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Origin<'a> {
     pub session: u64,
@@ -82,7 +82,7 @@ pub(crate) struct Origin<'a> {
 }
 
 impl<'a> Origin<'a> {
-    /// What the command belongs to.
+    /// Correlation of the command.
     pub fn correlation(&self) -> Cow<'a, [u8]> {
         match Headers::find_encoded(self.metadata, CORRELATION) {
             Some(correlation) => Cow::Borrowed(correlation),
@@ -90,7 +90,7 @@ impl<'a> Origin<'a> {
         }
     }
 
-    /// What it was sent for, if that is an event or a command of the stream.
+    /// The event or command of the stream that caused it, if any.
     pub fn cause(&self) -> Option<Cause> {
         Cause::read(Headers::find_encoded(self.metadata, CAUSATION)?)
     }
@@ -100,7 +100,7 @@ impl<'a> Origin<'a> {
         Cause::Command { session: self.session, number: self.number }
     }
 
-    /// Adds to a command's headers that it was sent for `cause`, which is this command or one of its events. What they say already stays.
+    /// Adds correlation and cause to the headers of a consequence. Existing headers stay.
     pub fn carry_on(&self, cause: Cause, headers: &mut Headers) {
         if headers.get(CORRELATION).is_none() {
             headers.set(CORRELATION, self.correlation());
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cause_is_read_as_it_was_written_and_nothing_else_is() {
+    fn cause_round_trips() {
         let causes =
             [Cause::Command { session: 1, number: u64::MAX }, Cause::Event(Position { sequence: 9, ordinal: 3 })];
         for cause in causes {
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_caller_has_said_goes_on_and_else_the_first_command() {
+    fn correlation_is_carried_on() {
         let mut first = Headers::default();
         let origin = Origin { session: 3, number: 4, metadata: &[] };
         origin.carry_on(origin.command(), &mut first);

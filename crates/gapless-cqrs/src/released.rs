@@ -1,5 +1,5 @@
-//! [`Released`]: what is made of the stream's released transactions on every member alike: the identifiers of commands. Never aggregates: these
-//! are folded from the stream, by the writer alone.
+//! [`Released`]: state that every member derives from released transactions: the identifiers of commands. Aggregates
+//! are not part of it; only the writer folds them.
 
 use crate::identifiers::{IdentifierLimits, IdentifierLog};
 use crate::transaction::RecordedEvents;
@@ -8,24 +8,24 @@ use gapless_wire::fields::FieldReader;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The first bytes of its snapshot.
+/// Magic of the snapshot.
 const MAGIC: [u8; 8] = *b"GAPCQRS\x01";
 
-/// See the head of the file.
+/// State derived from released transactions.
 pub(crate) struct Released {
     identifiers: IdentifierLog,
-    /// What the service acts as.
+    /// Version as which the service acts.
     version: u32,
     handover: Arc<Handover>,
-    /// The bytes of a handover, kept for the next one.
+    /// Buffer for the next handover.
     bytes: Vec<u8>,
 }
 
-/// How the writer gets the identifiers when it begins to lead.
+/// Passes the identifiers to the writer when it begins to lead.
 #[derive(Default)]
 pub(crate) struct Handover {
     state: Mutex<HandoverState>,
-    /// Whether something is wanted. Written with `state` locked.
+    /// Whether a handover is wanted. Written with `state` locked.
     is_wanted: AtomicBool,
 }
 
@@ -33,24 +33,24 @@ pub(crate) struct Handover {
 enum HandoverState {
     #[default]
     Nothing,
-    /// The writer wants them as they are behind this sequence number.
+    /// The writer wants the identifiers of everything up to this sequence.
     Wanted(u64),
-    /// As [`IdentifierLog::write`] has written them, and the version that the service acts as.
+    /// Output of [`IdentifierLog::write`], and the version as which the service acts.
     Given(Vec<u8>, u32),
 }
 
 impl Handover {
-    /// The writer leads from behind that sequence number on.
+    /// Requests a handover, because the writer leads after `sequence`.
     pub fn want(&self, sequence: u64) {
         self.set(HandoverState::Wanted(sequence));
     }
 
-    /// The writer leads no more.
+    /// Withdraws the request, because the writer does not lead any more.
     pub fn withdraw(&self) {
         self.set(HandoverState::Nothing);
     }
 
-    /// What was wanted, once: the bytes of the identifiers, and the version that the service acts as.
+    /// Takes the handover, once: the encoded identifiers, and the version as which the service acts.
     pub fn take(&self) -> Option<(Vec<u8>, u32)> {
         let mut state = self.lock();
         match std::mem::take(&mut *state) {
@@ -64,7 +64,8 @@ impl Handover {
 
     fn set(&self, wanted: HandoverState) {
         let mut state = self.lock();
-        // Relaxed: what is wanted is read behind the lock; the thread that misses it is woken, and looks again.
+        // Relaxed: the request itself is read with the lock held. A thread that misses the flag is woken, and reads it
+        // again.
         self.is_wanted.store(matches!(wanted, HandoverState::Wanted(_)), Ordering::Relaxed);
         *state = wanted;
     }
@@ -79,10 +80,10 @@ impl Released {
         Self { identifiers: IdentifierLog::new(limits), version: 1, handover, bytes: Vec::new() }
     }
 
-    /// A transaction is released.
+    /// Applies a released transaction.
     ///
     /// # Errors
-    /// Its bytes are none.
+    /// The events do not decode.
     #[inline]
     pub fn apply(&mut self, sequence: u64, time_ns: u64, answer: &[u8], changes: &[u8]) -> Result<(), String> {
         if changes.is_empty() {
@@ -95,12 +96,12 @@ impl Released {
         Ok(())
     }
 
-    /// The service acts as this version from now on.
+    /// Sets the version as which the service acts from now on.
     pub const fn become_version(&mut self, version: u32) {
         self.version = version;
     }
 
-    /// Everything up to that sequence number is applied.
+    /// Called when everything up to `last_sequence` is applied.
     #[inline]
     pub fn between_batches(&mut self, last_sequence: u64) {
         if self.handover.is_wanted.load(Ordering::Relaxed) {
@@ -129,8 +130,6 @@ impl Released {
         self.identifiers.write(state);
     }
 
-    /// # Errors
-    /// What is wrong with the bytes.
     pub fn restore(&mut self, state: &[u8]) -> Result<(), String> {
         let bytes = state.strip_prefix(&MAGIC).ok_or("it is no snapshot of a command bus")?;
         let mut fields = FieldReader::new(bytes);
@@ -151,7 +150,7 @@ mod tests {
     const IDENTITY: CommandIdentity = CommandIdentity { identifier: 9, hash: 90 };
 
     #[test]
-    fn a_snapshot_has_the_identifiers_and_the_writer_gets_them() {
+    fn identifiers_reach_snapshot_and_writer() {
         let handover = Arc::new(Handover::default());
         let mut released = Released::new(IdentifierLimits::default(), Arc::clone(&handover));
         let mut changes = Vec::new();

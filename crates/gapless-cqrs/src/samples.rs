@@ -1,4 +1,4 @@
-//! What tests decide on: accounts, and transfers between two of them.
+//! Sample model for tests: accounts, and transfers between two of them.
 
 use crate::Message;
 use crate::{Aggregate, CommandHandler, Creation, Decision, Stop, Work};
@@ -13,9 +13,9 @@ pub(crate) enum AccountCommand {
     Note,
     Close,
     Panic,
-    /// Its event makes *apply* panic.
+    /// Emits an event that makes *apply* panic.
     Poison,
-    /// So many events.
+    /// Emits that many events.
     Many(u32),
 }
 

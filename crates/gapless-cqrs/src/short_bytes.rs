@@ -1,8 +1,8 @@
-//! [`ShortBytes`]: bytes of which most are few.
+//! [`ShortBytes`]: byte strings that are usually short.
 
 use std::ops::Deref;
 
-/// Bytes of which up to `SHORT`, at most 255, lie in the value itself; more have memory of their own.
+/// A byte string. Up to `SHORT` bytes, at most 255, are stored inline; longer ones are allocated.
 pub(crate) enum ShortBytes<const SHORT: usize> {
     Short(u8, [u8; SHORT]),
     Long(Box<[u8]>),
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn few_and_many_are_as_they_were_given() {
+    fn short_and_long_bytes_are_kept() {
         let bytes: Vec<u8> = (1..=64).collect();
         for length in 0..=bytes.len() {
             let short = ShortBytes::<22>::new(&bytes[..length]);

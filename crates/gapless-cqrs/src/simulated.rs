@@ -1,5 +1,5 @@
-//! For the simulator: a command bus on a member that is polled by hand, without a thread of its own; what it makes of released transactions; and
-//! the bytes of a command.
+//! For the simulator: a command bus on a polled member without threads; the state derived from released transactions;
+//! and the encoding of commands.
 
 use crate::draft::Draft;
 use crate::error::ModelError;
@@ -13,11 +13,11 @@ use gapless_message::Message;
 use gapless_stream::member_service::MemberService;
 use gapless_wire::Encoding;
 
-/// What [`CommandMember::start`](crate::member::CommandMember::start) puts on its member, for one that is polled by hand. What is made of released
-/// transactions is compared between members.
+/// The service of [`CommandMember::start`](crate::member::CommandMember::start), for a polled member. The state derived
+/// from released transactions is compared between members.
 ///
 /// # Errors
-/// A model that is none.
+/// An invalid model.
 pub fn member_service(
     model: CommandModel,
     options: CommandHostOptions,
@@ -27,20 +27,20 @@ pub fn member_service(
     Ok(Replica::member_transaction_service(released, make_writer, config))
 }
 
-/// What every member makes of released transactions.
+/// The state that every member derives from released transactions.
 ///
 /// # Panics
-/// Never: the empty model is one.
+/// Never: the empty model is valid.
 #[must_use]
 pub fn fold(options: CommandHostOptions) -> Fold {
     let parts = parts_on(Threading::InTurns, CommandModel::new(), options);
     fold_of_transactions(parts.expect("the empty model is one").released)
 }
 
-/// A command as it goes to the writer.
+/// Encodes a command for the writer.
 ///
 /// # Errors
-/// Why it cannot be sent.
+/// The reason why it cannot be sent.
 pub fn message_of<Command: Message, Reply, Refusal>(
     draft: &Draft<'_, Command, Reply, Refusal>,
 ) -> Result<(MessageType, Vec<u8>), String> {

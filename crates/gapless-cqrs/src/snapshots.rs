@@ -1,5 +1,5 @@
-//! States of aggregates in files, so that one with many events is not made of all of them. They are made of the stream alone and may
-//! be deleted at any time.
+//! States of aggregates in files, so that an aggregate with many events is not loaded from all of them. They are
+//! derived from the stream alone and may be deleted at any time.
 //!
 //! ```text
 //!   0  magic "GAPAGGR\x01"
@@ -11,8 +11,9 @@
 //!  76  u32 checksum of the bytes before and of those that follow
 //!  80  the identifier, the state
 //! ```
-//! Numbers are little-endian, the checksum is CRC-32C. The name of the file is the key of the type and the identifier, both hexadecimal. It is believed
-//! if all of that is as expected and the stream has that frame with that time stamp. None is synced: one that a power failure cuts is not believed.
+//! Numbers are little-endian, the checksum is CRC-32C. The file name is the key of the type and the identifier, both
+//! hexadecimal. A file is valid if all of that is as expected and the stream has that frame with that time. Files are
+//! not synced: one that is cut by a power failure is invalid.
 
 use crate::identity::{ID_LENGTH_MAX, TypeKey};
 use gapless_agent::{checked_file, private_folder};
@@ -24,60 +25,60 @@ use std::io::{self, Read as _, Seek as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The folder of the files, beside the journal.
+/// Folder of the files, next to the journal.
 pub(crate) const SNAPSHOTS_FOLDER: &str = "aggregates";
 const MAGIC: [u8; 7] = *b"GAPAGGR";
-/// Behind the magic.
+/// Format version, after the magic.
 const FORMAT: u8 = 1;
 const HEAD_LENGTH: usize = 80;
 const STATE_LAYOUT_AT: usize = 72;
 const SUM_AT: usize = 76;
 
-/// When an aggregate's state is kept in a file, from which it is made when it is not in memory: whichever comes first. A file holds the last one.
+/// When to write an aggregate's state to a file, from which it is loaded again: when either limit is reached. A file
+/// holds the latest state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SnapshotPolicy {
-    /// When it has had so many events since the last one; a power of two is made of it. 0 is never.
+    /// Number of events since the last snapshot, rounded to a power of two; 0 for never.
     pub events: u32,
-    /// When it took so long to make it of its events.
+    /// Time that a load from its events took.
     pub load_time: Duration,
 }
 
 impl Default for SnapshotPolicy {
-    /// 1,024 events, or 20 ms.
     fn default() -> Self {
         Self { events: 1024, load_time: Duration::from_millis(20) }
     }
 }
 
-/// An aggregate, and what its state is written as.
+/// Identity of an aggregate's state.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Of<'a> {
     pub aggregate: TypeKey,
     pub id: &'a [u8],
     pub state_version: u32,
-    /// A hash of the layout of its type.
+    /// Hash of the layout of the state's type.
     pub state_layout: u32,
 }
 
-/// A state as it is in a file.
+/// Content of a snapshot file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Snapshot {
-    /// The aggregate's events so far.
+    /// Number of events so far.
     pub version: u64,
-    /// Of the last of them.
+    /// Sequence of the last event.
     pub last_sequence: u64,
     pub last_time_ns: u64,
     pub state: Vec<u8>,
 }
 
-/// The files of one stream.
+/// Snapshot files of one stream.
 pub(crate) struct Snapshots {
     directory: PathBuf,
     identity: StreamIdentity,
 }
 
 impl Snapshots {
-    /// The directory is made when the first one is written.
+    /// Opens nothing: the directory is created with the first file.
     pub const fn new(directory: PathBuf, identity: StreamIdentity) -> Self {
         Self { directory, identity }
     }
@@ -88,11 +89,11 @@ impl Snapshots {
         self.directory.join(name)
     }
 
-    /// That of an aggregate; `None` if there is none, or it is of another stream, or of another version or layout of the state. Whether the stream has its
-    /// last frame is still to be looked at.
+    /// Snapshot of an aggregate; `None` if there is none, or it belongs to another stream, or to another version or
+    /// layout of the state. The caller has to check that the stream has its last frame.
     ///
     /// # Errors
-    /// What is wrong with the file.
+    /// The fault of the file.
     pub fn read(&self, of: Of<'_>) -> Result<Option<Snapshot>, String> {
         let path = self.path(of);
         let unusable = |reason: &str| format!("the snapshot {} cannot be used: {reason}", path.display());
@@ -127,10 +128,10 @@ impl Snapshots {
         }))
     }
 
-    /// Puts one in the place of the last.
+    /// Replaces the snapshot of an aggregate.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The file cannot be written.
     pub fn write(&self, of: Of<'_>, snapshot: &Snapshot) -> io::Result<()> {
         debug_assert!(of.id.len() <= ID_LENGTH_MAX, "no aggregate has a longer one");
         let mut head = [0; HEAD_LENGTH];
@@ -156,7 +157,7 @@ impl Snapshots {
     }
 }
 
-/// Reads a file; no more than its first bytes, where they say that it has another length.
+/// Reads a file; only its head if the length in it differs from the file's.
 fn read_said_length(path: &Path) -> io::Result<Vec<u8>> {
     let mut file = checked_file::open(path)?;
     let mut head = Vec::new();
@@ -169,7 +170,7 @@ fn read_said_length(path: &Path) -> io::Result<Vec<u8>> {
     checked_file::read_from(&file, said)
 }
 
-/// Bytes behind the head: the identifier and the state.
+/// Bytes after the head: the identifier and the state.
 fn length_said(head: &[u8; HEAD_LENGTH]) -> usize {
     usize::from(head[68]) + u32_at(head, 64) as usize
 }
@@ -189,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_read_as_it_was_written_and_only_by_its_own() {
+    fn snapshot_round_trips_for_its_type() {
         let directory = tempfile::tempdir().unwrap();
         let identity = StreamIdentity { stream_id: 1 << 100, incarnation: 3 };
         let of = |identity| Snapshots::new(directory.path().join("snapshots"), identity);
@@ -210,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_one_is_an_error() {
+    fn damaged_snapshot_is_an_error() {
         let directory = tempfile::tempdir().unwrap();
         let snapshots = Snapshots::new(directory.path().to_owned(), StreamIdentity { stream_id: 1, incarnation: 3 });
         snapshots.write(OF, &snapshot()).unwrap();

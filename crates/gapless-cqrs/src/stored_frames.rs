@@ -1,5 +1,5 @@
-//! [`StoredFrames`]: the frames of a directory's journal, read from outside: beside the process that writes it as far as that has released them,
-//! and where nobody writes, all.
+//! [`StoredFrames`]: the frames of a directory's journal, read by another process: the released ones while it is being
+//! written, else all.
 
 use gapless_agent::CountersReader;
 use gapless_client::ClientError;
@@ -8,19 +8,19 @@ use gapless_client::stream_layout::StreamLayout;
 use gapless_journal::{JournalError, JournalReader, Replay, lock_holder};
 use std::io;
 
-/// What a running service counts: the last sequence that it has applied, which is released.
+/// Counter of a running service: the last applied sequence, which is released.
 const RELEASED_COUNTER: &str = "service.last_sequence";
 
-/// Whether somebody writes a journal, and how far it is released.
+/// State of a journal's writer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Writing {
-    /// Nobody does.
+    /// No process writes the journal.
     Nobody,
-    /// Released up to there.
+    /// Last released sequence.
     Released(u64),
-    /// This process holds the journal, and has not said yet how far it is.
+    /// This process holds the journal, and has not reported its progress yet.
     Unknown(String),
-    /// This process holds the journal and counts, but not how far a service is.
+    /// This process holds the journal and has counters, but none of a service.
     Silent(String),
 }
 
@@ -38,20 +38,20 @@ impl Writing {
     }
 }
 
-/// See the head of the file.
+/// Reads the frames of a journal.
 pub(crate) struct StoredFrames {
     layout: StreamLayout,
-    /// As it was when it was opened last.
+    /// Reader from the last time the journal was opened.
     reader: Option<JournalReader>,
     replay: Option<Replay>,
-    /// Read next.
+    /// Sequence of the next frame.
     sequence: u64,
-    /// Frames up to here may be read.
+    /// Last readable sequence.
     released: u64,
 }
 
 impl StoredFrames {
-    /// Begins at the first frame.
+    /// A reader at the first frame.
     pub const fn new(layout: StreamLayout) -> Self {
         Self { layout, reader: None, replay: None, sequence: 1, released: 0 }
     }
@@ -67,7 +67,7 @@ impl StoredFrames {
         }
     }
 
-    /// The first sequence that the journal still holds; 1 if there is none.
+    /// First sequence that the journal still holds; 1 without a journal.
     ///
     /// # Errors
     /// The journal cannot be read now.
@@ -79,12 +79,12 @@ impl StoredFrames {
         }
     }
 
-    /// The last sequence that could be read when this was asked last.
+    /// Last readable sequence, as known from the last look.
     pub fn released_sequence(&self) -> u64 {
         self.released
     }
 
-    /// Whether that sequence is released, or was when this was asked last.
+    /// Whether that sequence is released.
     ///
     /// # Errors
     /// The lock of the journal or the counters of its writer cannot be read.
@@ -96,7 +96,7 @@ impl StoredFrames {
         Ok(sequence <= self.released)
     }
 
-    /// The next frame.
+    /// Next frame.
     ///
     /// # Errors
     /// The journal does not hold it any more, or is damaged.
@@ -110,7 +110,7 @@ impl StoredFrames {
         };
         if !replay.has_next()? {
             self.replay = Some(replay);
-            // A process may begin to write meanwhile, and then not all is released.
+            // Ask again next time: a process may have begun to write, and then not everything is released.
             self.released = 0;
             return Ok(ReplayRead::Empty);
         }
@@ -134,7 +134,7 @@ impl StoredFrames {
 
     #[cold]
     fn open(&mut self) -> Result<Replay, JournalError> {
-        // Segments that have come or gone since are an error, and then it is opened anew.
+        // Fails if segments were added or deleted meanwhile; then the journal is opened again.
         if let Some(reader) = &self.reader
             && let Ok(replay) = reader.replay(self.sequence)
         {
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn beside_a_writer_what_it_has_released_is_read_and_without_one_all() {
+    fn live_journal_is_read_to_release() {
         let directory = tempfile::tempdir().unwrap();
         let layout = StreamLayout::new(directory.path());
         std::fs::create_dir(layout.journal()).unwrap();
@@ -180,7 +180,7 @@ mod tests {
         append(&mut journal, 100);
         let mut frames = StoredFrames::new(layout.clone());
         assert!(matches!(Writing::look(&layout).unwrap(), Writing::Unknown(holder) if holder.starts_with("process ")));
-        assert_eq!(read(&mut frames), 0, "nobody says what is released");
+        assert_eq!(read(&mut frames), 0, "no released sequence is known");
         let counters = Counters::create(layout.counters(), 8).unwrap();
         let released = counters.add(RELEASED_COUNTER).unwrap();
         for sequence in [40, 41, 99] {
@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(read(&mut frames), 99);
         journal.close().unwrap();
         assert_eq!(read(&mut frames), 100);
-        // Another one writes, and has counted nothing yet.
+        // Another process writes, and has no counters yet.
         released.set(100);
         let mut journal = Journal::open(options).unwrap().0;
         append(&mut journal, 10);

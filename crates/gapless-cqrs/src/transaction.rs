@@ -1,4 +1,4 @@
-//! The bytes of a transaction's events, as they stand in the stream behind the reply.
+//! Encoding of a transaction's events in the stream, after the reply.
 //!
 //! ```text
 //!   0  u8   version, 1
@@ -16,7 +16,7 @@
 //!       16  u32  length of the payload
 //!       20  the identifier; the tags, each as u8 length, name, u8 length, value; the payload
 //! ```
-//! Numbers are little-endian. An event's ordinal is its place, from 0.
+//! Numbers are little-endian. An event's ordinal is its index, from 0.
 
 use crate::identity::{Position, TypeKey};
 use gapless_message::headers::Headers;
@@ -27,31 +27,31 @@ const VERSION: u8 = 1;
 const HAS_IDENTIFIER: u8 = 1;
 const HAS_HEADERS: u8 = 2;
 const COUNT_AT: usize = 2;
-/// What each event has beside identifier, tags and payload, bytes.
+/// Length of an event without identifier, tags and payload, bytes.
 pub(crate) const EVENT_HEAD_LENGTH: usize = 20;
 const PAYLOAD_LENGTH_AT: usize = 16;
 
-/// The identifier that a command was given by its caller, with a hash of what it asks: of its aggregate, its type and its bytes.
+/// Identifier that the caller gave a command, with a hash of its target, type and content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CommandIdentity {
     /// Chosen by the caller.
     pub identifier: u128,
-    /// Another command under the same identifier has another one.
+    /// Differs for another command with the same identifier.
     pub hash: u64,
 }
 
-/// An event's head.
+/// Fields of an event besides its payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EventHead<'a> {
     pub event: TypeKey,
     pub version: u32,
-    /// [`TypeKey::NONE`] of an event without an aggregate.
+    /// [`TypeKey::NONE`] for an event without an aggregate.
     pub aggregate: TypeKey,
     pub id: &'a [u8],
     pub tags: &'a [u8],
 }
 
-/// Appends a transaction's head; no events yet.
+/// Appends the head of a transaction without events.
 #[inline]
 pub(crate) fn write_head(out: &mut Vec<u8>, identity: Option<CommandIdentity>, headers: &[u8]) {
     let flags = (u8::from(identity.is_some()) * HAS_IDENTIFIER) | (u8::from(!headers.is_empty()) * HAS_HEADERS);
@@ -66,7 +66,7 @@ pub(crate) fn write_head(out: &mut Vec<u8>, identity: Option<CommandIdentity>, h
     }
 }
 
-/// Appends an event; `payload` appends its bytes.
+/// Appends an event; `payload` appends its payload.
 #[inline]
 pub(crate) fn write_event<Error>(
     out: &mut Vec<u8>,
@@ -90,36 +90,36 @@ pub(crate) fn write_event<Error>(
     Ok(())
 }
 
-/// Notes how many events stand behind the head at the beginning of `transaction`.
+/// Sets the number of events in the head of `transaction`.
 #[inline]
 pub(crate) fn write_count(transaction: &mut [u8], count: u16) {
     transaction[COUNT_AT..][..2].copy_from_slice(&count.to_le_bytes());
 }
 
-/// An event as it stands in the stream.
+/// A stored event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordedEvent<'a> {
-    /// Where it stands; its identifier.
+    /// Position, which is also its identifier.
     pub position: Position,
-    /// The key of its type.
+    /// Key of its type.
     pub event: TypeKey,
-    /// The version of its type.
+    /// Version of its type.
     pub version: u32,
-    /// The key of its aggregate's type; [`TypeKey::NONE`] if it has none.
+    /// Key of its aggregate's type; [`TypeKey::NONE`] without one.
     pub aggregate: TypeKey,
-    /// The identifier of its aggregate.
+    /// Encoded identifier of its aggregate.
     pub id: &'a [u8],
-    /// The bytes of its tags.
+    /// Encoded tags.
     tags: &'a [u8],
-    /// Its bytes, as its type writes them.
+    /// Encoded event.
     pub payload: &'a [u8],
 }
 
 impl<'a> RecordedEvent<'a> {
-    /// The event, if it is of that type.
+    /// Decodes the event, if it is of type `E`.
     ///
     /// # Errors
-    /// Its bytes are none, or of a version that is not known here.
+    /// The event does not decode, or has an unknown version.
     pub fn read<E: Message>(&self) -> Result<Option<E>, MessageError> {
         match self.event == const { TypeKey::of(E::TYPE_NAME) } {
             true => E::decode_as(self.version, self.payload).map(Some),
@@ -127,15 +127,15 @@ impl<'a> RecordedEvent<'a> {
         }
     }
 
-    /// Its tags, name and value.
+    /// Tags, name and value.
     pub fn tags(&self) -> impl Iterator<Item = (&'a str, &'a [u8])> + use<'a> {
         let mut fields = FieldReader::new(self.tags);
-        // They were checked when the event was read.
+        // Tags were checked when the event was read.
         std::iter::from_fn(move || read_tag(&mut fields).ok().flatten())
     }
 }
 
-/// The next tag; `None` behind the last.
+/// Reads the next tag; `None` after the last.
 fn read_tag<'a>(fields: &mut FieldReader<'a>) -> Result<Option<(&'a str, &'a [u8])>, FieldError> {
     if fields.rest().is_empty() {
         return Ok(None);
@@ -147,7 +147,7 @@ fn read_tag<'a>(fields: &mut FieldReader<'a>) -> Result<Option<(&'a str, &'a [u8
     Ok(Some((name.map_err(|_| FieldError::Value { what: "a tag's name" })?, value)))
 }
 
-/// The events of a transaction, as they stand in the stream.
+/// Events of a stored transaction.
 #[derive(Clone, Debug)]
 pub struct RecordedEvents<'a> {
     identity: Option<CommandIdentity>,
@@ -157,24 +157,24 @@ pub struct RecordedEvents<'a> {
     left: u16,
 }
 
-/// Whether the bytes of a transaction's events, which are not looked at any closer, say that there are any.
+/// Whether an encoded transaction has events, by its head alone.
 pub(crate) fn has_events(bytes: &[u8]) -> bool {
     !bytes.is_empty() && bytes.get(COUNT_AT..COUNT_AT + 2).is_none_or(|count| count != [0, 0])
 }
 
-/// How far the events of a transaction are read.
+/// Progress of reading a transaction's events.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct EventCursor {
-    /// Bytes that are read, and events.
+    /// Number of bytes and events that were read.
     length: usize,
     events: u16,
 }
 
 impl<'a> RecordedEvents<'a> {
-    /// Reads the events of the transaction whose first frame has this sequence number.
+    /// Reads the transaction whose first frame has this sequence.
     ///
     /// # Errors
-    /// What is wrong with the bytes.
+    /// The first fault found.
     pub fn read(sequence: u64, bytes: &'a [u8]) -> Result<Self, FieldError> {
         let mut fields = FieldReader::new(bytes);
         let head: &[u8; 4] = fields.head("the head of a transaction's events")?;
@@ -198,29 +198,28 @@ impl<'a> RecordedEvents<'a> {
         Ok(Self { identity, headers, fields, next: Position { sequence, ordinal: 0 }, left: u16_at(head, COUNT_AT) })
     }
 
-    /// The identifier that the command was given, if it was given one.
+    /// Identifier that the caller gave the command, if any.
     #[must_use]
     pub const fn identity(&self) -> Option<CommandIdentity> {
         self.identity
     }
 
-    /// The same as they are encoded.
     pub(crate) const fn encoded_headers(&self) -> &'a [u8] {
         self.headers
     }
 
-    /// What the caller has sent along; `None` where the bytes are no headers.
+    /// Headers of the command; `None` if they do not decode.
     #[must_use]
     pub fn headers(&self) -> Option<Headers> {
         Headers::decode(self.headers)
     }
 
-    /// How far they are read, of so many bytes.
+    /// Cursor after the events read so far, of a transaction of `bytes` bytes.
     pub(crate) fn cursor(&self, bytes: usize) -> EventCursor {
         EventCursor { length: bytes - self.fields.rest().len(), events: self.next.ordinal }
     }
 
-    /// Passes over what was read before, of the same bytes.
+    /// Skips the events read before, in the same bytes.
     pub(crate) fn skip(&mut self, cursor: EventCursor, bytes: &'a [u8]) {
         if cursor.events > 0 {
             self.fields = FieldReader::new(&bytes[cursor.length..]);
@@ -229,10 +228,10 @@ impl<'a> RecordedEvents<'a> {
         }
     }
 
-    /// The next event; `None` behind the last.
+    /// Next event; `None` after the last.
     ///
     /// # Errors
-    /// What is wrong with the bytes.
+    /// The first fault found.
     #[inline]
     pub fn next_event(&mut self) -> Result<Option<RecordedEvent<'a>>, FieldError> {
         let Some(left) = self.left.checked_sub(1) else {
@@ -279,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn events_are_read_as_they_were_written() {
+    fn events_round_trip() {
         let identity = Some(CommandIdentity { identifier: 1 << 100, hash: 7 });
         for identity in [None, identity] {
             for headers in [Headers::default(), Headers::default().with("user", "x")] {
@@ -298,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn cut_and_changed_bytes_are_errors_and_nothing_worse() {
+    fn malformed_events_are_errors() {
         let bytes = written(Some(CommandIdentity { identifier: 1, hash: 2 }), &Headers::default().with("a", "b"));
         let read = |bytes: &[u8]| {
             let mut events = RecordedEvents::read(1, bytes)?;
@@ -315,7 +314,7 @@ mod tests {
             for bit in 0..8 {
                 let mut changed = bytes.clone();
                 changed[at] ^= 1 << bit;
-                // Its checksum says that it is damaged; here nothing may be read beside the bytes.
+                // A checksum detects damage elsewhere. Here no read may leave the buffer.
                 let _ = read(&changed);
             }
         }

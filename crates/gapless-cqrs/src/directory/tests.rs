@@ -1,4 +1,4 @@
-//! What is read from outside, against what the host itself reads.
+//! Compares reads from outside with those of the host itself.
 
 use super::*;
 use crate::host::{CommandHost, CommandHostOptions};
@@ -19,11 +19,11 @@ fn start(directory: &Path) -> (CommandHost, CommandBus) {
     (host, bus)
 }
 
-/// Commands by chance, some of which are refused.
+/// Sends random commands, some of which are refused.
 fn decide(bus: &CommandBus, count: u64, random: &mut Random) {
     for _ in 0..count {
         let id = random.below(ACCOUNTS);
-        // Whatever comes of it.
+        // Any outcome is fine.
         match random.below(4) {
             0 => drop(bus.call(Account::command(&id, &AccountCommand::Open))),
             1 => drop(bus.call(Account::command(&id, &AccountCommand::Many(random.below(20) as u32)))),
@@ -36,7 +36,7 @@ fn decide(bus: &CommandBus, count: u64, random: &mut Random) {
     }
 }
 
-/// Positions of all events that a host reads, each with whether it is selected.
+/// Positions of all selected events, read by the host.
 fn read_by_host(host: &CommandHost, selection: &Selection) -> Vec<Position> {
     let mut positions = Vec::new();
     let mut reader = host.events(Position::default());
@@ -62,7 +62,7 @@ fn read(transactions: &mut SelectedTransactions, selection: &Selection) -> Vec<P
     positions
 }
 
-/// Some filters and places, by chance.
+/// A random selection.
 fn select(random: &mut Random, last: u64) -> Selection {
     let mut filters = Vec::new();
     if random.below(2) == 0 {
@@ -79,7 +79,7 @@ fn select(random: &mut Random, last: u64) -> Selection {
     Selection { filters, from, until: (random.below(2) == 0).then_some(until) }
 }
 
-/// Waits until the host has counted all that it has released.
+/// Waits until the host has counted all its released frames.
 fn released(directory: &Path, host: &CommandHost) -> u64 {
     let layout = StreamLayout::new(directory);
     wait::until("what is released is counted", || {
@@ -89,7 +89,7 @@ fn released(directory: &Path, host: &CommandHost) -> u64 {
 }
 
 #[test]
-fn what_is_read_from_outside_is_what_the_host_reads_by_the_index_and_without() {
+fn outside_reads_agree_with_the_host() {
     let mut random = Random::seeded();
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
@@ -126,7 +126,7 @@ fn what_is_read_from_outside_is_what_the_host_reads_by_the_index_and_without() {
         }
     };
     all("of a host that has stopped");
-    // What cannot be used costs time alone, and stays for the next host to make it anew.
+    // Invalid files only cost time, and stay for the next host to rebuild.
     let files = || std::fs::read_dir(path.join(INDEX_FOLDER)).unwrap().map(|entry| entry.unwrap().path());
     let damaged: Vec<_> = files().inspect(|file| std::fs::write(file, b"no index").unwrap()).collect();
     all("with a damaged index");
@@ -137,7 +137,7 @@ fn what_is_read_from_outside_is_what_the_host_reads_by_the_index_and_without() {
 }
 
 #[test]
-fn a_reader_follows_a_host_over_its_restart() {
+fn reader_follows_a_restarted_host() {
     let mut random = Random::seeded();
     let directory = tempfile::tempdir().unwrap();
     let (mut host, mut bus) = start(directory.path());
@@ -162,7 +162,7 @@ fn a_reader_follows_a_host_over_its_restart() {
 }
 
 #[test]
-fn aggregates_are_listed_and_all_is_counted() {
+fn aggregates_are_listed_and_counted() {
     let mut random = Random::seeded();
     let directory = tempfile::tempdir().unwrap();
     let (host, bus) = start(directory.path());
@@ -203,7 +203,7 @@ fn aggregates_are_listed_and_all_is_counted() {
 }
 
 #[test]
-fn types_are_named_by_the_host_and_without_names_by_their_numbers() {
+fn unnamed_types_go_by_their_keys() {
     let directory = tempfile::tempdir().unwrap();
     let (host, bus) = start(directory.path());
     bus.call(Account::command(&7, &AccountCommand::Open)).unwrap();

@@ -1,4 +1,4 @@
-//! What is promised to those who send: interceptors, sending again, and what follows from a command, over handles of each drive.
+//! Promises to senders, on handles of each drive: interceptors, retries, and consequences of a command.
 
 use super::{DirectPolled, Handles, Pipelined};
 use crate::samples::{Account, AccountCommand, AccountRefusal};
@@ -15,15 +15,15 @@ use std::time::Duration;
 
 over! {
     Pipelined as pipelined:
-        a_caller_s_interceptor_changes_and_refuses_and_is_told_every_end,
-        an_interceptor_of_the_writer_refuses_before_anything_is_decided,
-        what_has_failed_is_sent_again_as_the_same_command_and_what_was_refused_as_another,
-        what_follows_from_a_command_says_so;
+        caller_interceptor_sees_outcomes,
+        writer_interceptor_refuses_first,
+        failures_and_refusals_are_retried,
+        consequences_carry_their_cause;
     DirectPolled as handles_of_a_direct_bus:
-        a_caller_s_interceptor_changes_and_refuses_and_is_told_every_end,
-        an_interceptor_of_the_writer_refuses_before_anything_is_decided,
-        what_has_failed_is_sent_again_as_the_same_command_and_what_was_refused_as_another,
-        what_follows_from_a_command_says_so;
+        caller_interceptor_sees_outcomes,
+        writer_interceptor_refuses_first,
+        failures_and_refusals_are_retried,
+        consequences_carry_their_cause;
 }
 
 type Notes = Arc<Mutex<Vec<String>>>;
@@ -32,7 +32,7 @@ fn noted(notes: &Notes) -> Vec<String> {
     std::mem::take(&mut *notes.lock().unwrap())
 }
 
-/// Signs commands, refuses those for account 13, and notes.
+/// Signs commands, refuses those for account 13, and takes notes.
 struct Signs {
     name: &'static str,
     notes: Notes,
@@ -58,7 +58,7 @@ impl DispatchInterceptor for Signs {
     }
 }
 
-fn a_caller_s_interceptor_changes_and_refuses_and_is_told_every_end<H: Handles>() {
+fn caller_interceptor_sees_outcomes<H: Handles>() {
     let (mut host, plain) = H::start(CommandModel::new().aggregate::<Account>());
     let notes = Notes::default();
     let bus = ["a", "b"].into_iter().fold(plain.clone(), |bus, name| {
@@ -76,13 +76,13 @@ fn a_caller_s_interceptor_changes_and_refuses_and_is_told_every_end<H: Handles>(
     assert_eq!(refused, Err(CommandError::Intercepted("a is superstitious".to_owned())));
     let told = ["b", "a"].map(|name| format!("{name} after: Intercepted(\"a is superstitious\")"));
     assert_eq!(noted(&notes), [names[0].to_owned(), told[0].clone(), told[1].clone()]);
-    // Nobody waits for this one, and a function for the other.
+    // The first outcome is not awaited, and the second has a callback.
     drop(bus.send(Account::command(&1, &AccountCommand::Deposit(5))));
     let (tell, told) = std::sync::mpsc::channel();
     bus.send(Account::command(&1, &AccountCommand::Deposit(5))).then(move |outcome| tell.send(outcome).unwrap());
     assert_eq!(told.recv().unwrap().unwrap().version, 4);
     gapless_testkit::wait::until("they are told of both", || notes.lock().unwrap().len() == 8);
-    // A handle without them is asked nothing.
+    // A handle without interceptors.
     noted(&notes);
     plain.call(Account::command(&13, &AccountCommand::Open)).unwrap();
     assert!(noted(&notes).is_empty());
@@ -96,7 +96,7 @@ fn a_caller_s_interceptor_changes_and_refuses_and_is_told_every_end<H: Handles>(
     host.stop();
 }
 
-/// Refuses large amounts, panics where an account is to be closed, and notes.
+/// Refuses large amounts, panics when an account is to be closed, and takes notes.
 struct Guards(Notes);
 
 impl HandlerInterceptor for Guards {
@@ -124,7 +124,7 @@ impl HandlerInterceptor for Guards {
     }
 }
 
-fn an_interceptor_of_the_writer_refuses_before_anything_is_decided<H: Handles>() {
+fn writer_interceptor_refuses_first<H: Handles>() {
     let notes = Notes::default();
     let model = CommandModel::new().aggregate::<Account>().interceptor(Guards(Arc::clone(&notes)));
     let (host, bus) = H::start(model);
@@ -132,7 +132,7 @@ fn an_interceptor_of_the_writer_refuses_before_anything_is_decided<H: Handles>()
     assert_eq!(noted(&notes), ["Open: 1"]);
     let headers = Headers::default().with("user", "eve");
     for _ in 0..2 {
-        // A repeat has the answer of the first, and is not asked about.
+        // A duplicate gets the first answer without being intercepted.
         let refused = bus.call(Account::command(&1, &AccountCommand::Withdraw(1001)).identified_by(1).with(&headers));
         assert_eq!(refused, Err(CommandError::Intercepted("eve may not".to_owned())));
     }
@@ -148,7 +148,7 @@ fn an_interceptor_of_the_writer_refuses_before_anything_is_decided<H: Handles>()
     host.stop();
 }
 
-/// Panics about the first deposits, and refuses the next; notes each identifier.
+/// Panics for the first deposits, and refuses the next ones; notes each identifier.
 struct Fails {
     panics: u32,
     refuses: u32,
@@ -179,19 +179,19 @@ fn retrying() -> RetryPolicy {
     }
 }
 
-fn what_has_failed_is_sent_again_as_the_same_command_and_what_was_refused_as_another<H: Handles>() {
+fn failures_and_refusals_are_retried<H: Handles>() {
     let identifiers = Arc::default();
     let fails = Fails { panics: 2, refuses: 2, identifiers: Arc::clone(&identifiers) };
     let (host, bus) = H::start(CommandModel::new().aggregate::<Account>().interceptor(fails));
     bus.call(Account::command(&1, &AccountCommand::Open)).unwrap();
     let (notes, retrying_bus) = (Notes::default(), bus.clone().with_retry(retrying()));
     let retrying_bus = retrying_bus.with_interceptor(Signs { name: "a", notes: Arc::clone(&notes) });
-    // Whichever way it is waited for.
+    // The same by every way of waiting.
     gapless_agent::block_on::block_on(async {
         let deposited = retrying_bus.send(Account::command(&1, &AccountCommand::Deposit(1))).await;
         assert_eq!(deposited.unwrap().version, 2);
     });
-    // It is asked once, and told once.
+    // Interceptors see the command once, with its last outcome.
     assert_eq!(noted(&notes), ["a before AccountCommand", "a after: 1 to 2"]);
     let sent = std::mem::take(&mut *identifiers.lock().unwrap());
     assert!(sent.len() == 5 && sent.iter().all(Option::is_some), "{sent:?}");
@@ -199,12 +199,12 @@ fn what_has_failed_is_sent_again_as_the_same_command_and_what_was_refused_as_ano
     retrying_bus.call(Account::command(&1, &AccountCommand::Deposit(1)).identified_by(9)).unwrap();
     assert_eq!(std::mem::take(&mut *identifiers.lock().unwrap()), [Some(9)]);
     host.stop();
-    // With the bus gone it ends, too.
+    // Retries also end when the bus is gone.
     let gone = bus.with_retry(RetryPolicy { delay_first: Duration::from_millis(1), ..RetryPolicy::default() });
     assert!(matches!(gone.call(Account::command(&1, &AccountCommand::Note)), Err(CommandError::Bus(_))));
 }
 
-/// Has the bus deposit.
+/// Makes the bus deposit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
 #[message(crate = crate)]
 struct DepositSoon;
@@ -227,7 +227,7 @@ impl CommandHandler for DepositSoonHandler {
     }
 }
 
-fn what_follows_from_a_command_says_so<H: Handles>() {
+fn consequences_carry_their_cause<H: Handles>() {
     let bus_of_handler = Arc::new(OnceLock::new());
     let handler = DepositSoonHandler(Arc::clone(&bus_of_handler));
     let (mut host, bus) = H::start(CommandModel::new().aggregate::<Account>().handler(handler));
@@ -250,7 +250,7 @@ fn what_follows_from_a_command_says_so<H: Handles>() {
         }
         seen.len() == 7
     });
-    // The second one may be before or behind what follows from the first.
+    // The second command may come before or after the consequences of the first.
     let mut rest = seen.split_off(2);
     let (open, first) = (&seen[0], &seen[1]);
     let place = rest.iter().position(|each| each.2 == b"order 17" && each.1.is_none()).unwrap();
@@ -269,7 +269,7 @@ fn what_follows_from_a_command_says_so<H: Handles>() {
 }
 
 #[test]
-fn the_owner_of_a_direct_bus_has_interceptors_and_sends_again() {
+fn direct_bus_intercepts_and_retries() {
     let identifiers = Arc::default();
     let fails = Fails { panics: 2, refuses: 1, identifiers: Arc::clone(&identifiers) };
     let model = CommandModel::new().aggregate::<Account>().interceptor(fails);
@@ -294,7 +294,7 @@ fn the_owner_of_a_direct_bus_has_interceptors_and_sends_again() {
 }
 
 #[test]
-fn a_handle_opens_the_sessions_that_it_needs() {
+fn handle_opens_sessions_on_demand() {
     let model = CommandModel::new().aggregate::<Account>();
     let host = CommandHost::start(model, CommandHostOptions::default(), ServiceHostOptions::in_memory()).unwrap();
     for (id, in_flight_max) in [(1, 64), (2, 5000), (3, 1)] {
@@ -309,7 +309,7 @@ fn a_handle_opens_the_sessions_that_it_needs() {
         }
         let sessions = bus.sessions();
         assert!(sessions <= usize::div_ceil(in_flight_max, 64), "{sessions}");
-        assert!(sessions > 1 || in_flight_max <= 64, "so many are in flight before the first outcome is looked at");
+        assert!(sessions > 1 || in_flight_max <= 64, "many are in flight before the first outcome is taken");
         let mut senders = HashSet::new();
         let mut reader = host.events(Position::default());
         while let Some(mut transaction) = reader.next_transaction().unwrap() {
@@ -318,7 +318,7 @@ fn a_handle_opens_the_sessions_that_it_needs() {
                 senders.insert(transaction.session);
             }
         }
-        // One may have been opened when others had room again.
+        // One session may have been opened just when others had room again.
         assert!(senders.len() <= sessions && (senders.len() > 1 || in_flight_max <= 64), "{}", senders.len());
     }
     host.stop().unwrap();

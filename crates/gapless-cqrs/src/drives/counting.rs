@@ -1,4 +1,4 @@
-//! What is counted of commands, and traced.
+//! Counters and traces of commands.
 
 use super::{Direct, Drive, Pipelined};
 use crate::samples::{Account, AccountCommand, Transfer, TransferHandler};
@@ -15,11 +15,11 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
 over! {
-    Pipelined as pipelined: every_command_is_counted_as_what_it_has_become;
-    Direct as direct: every_command_is_counted_as_what_it_has_become;
+    Pipelined as pipelined: commands_are_counted_by_outcome;
+    Direct as direct: commands_are_counted_by_outcome;
 }
 
-fn every_command_is_counted_as_what_it_has_become<D: Drive>() {
+fn commands_are_counted_by_outcome<D: Drive>() {
     let directory = tempfile::tempdir().unwrap();
     for path in [Some(directory.path().join("bank")), None] {
         let mut bus = D::start(path.as_deref());
@@ -40,7 +40,7 @@ fn every_command_is_counted_as_what_it_has_become<D: Drive>() {
         for outcome in bus.call_all(failing.into()) {
             assert!(outcome.is_err());
         }
-        // Made anew of its events, which the next command waits for.
+        // The aggregate is loaded again, and the next command waits for it.
         assert!(bus.call(Account::command(&2, &AccountCommand::Poison)).is_err());
         bus.call(Account::command(&2, &AccountCommand::Deposit(1))).unwrap();
         gapless_testkit::wait::until("all aggregates are in memory", || {
@@ -69,7 +69,7 @@ fn every_command_is_counted_as_what_it_has_become<D: Drive>() {
     }
 }
 
-/// Notes the spans and events of commands in one line each.
+/// Notes each span and event of a command as one line.
 #[derive(Clone, Default)]
 struct Notes(Arc<Mutex<Vec<String>>>, Arc<AtomicU64>);
 
@@ -113,8 +113,9 @@ impl Subscriber for Notes {
 }
 
 #[test]
-fn a_command_is_traced_until_it_is_released() {
-    // With one subscriber alone, whichever thread comes by a place first would say for all whether that is of interest.
+fn command_is_traced_until_release() {
+    // A second subscriber is needed: with a single one, the first thread that reaches a call site would decide for all
+    // whether it is enabled.
     let _other = tracing::Dispatch::new(Notes::default());
     let notes = Notes::default();
     let lines = Arc::clone(&notes.0);
@@ -138,7 +139,7 @@ fn a_command_is_traced_until_it_is_released() {
     });
 }
 
-/// Lets no command through while the lock is held.
+/// Blocks commands while the lock is held.
 struct Gate(Arc<Mutex<()>>);
 
 impl HandlerInterceptor for Gate {
@@ -149,8 +150,8 @@ impl HandlerInterceptor for Gate {
 }
 
 #[test]
-fn a_handle_that_waits_for_an_outcome_says_so() {
-    // As above.
+fn waiting_handle_is_logged() {
+    // A second subscriber is needed, as above.
     let _other = tracing::Dispatch::new(Notes::default());
     let notes = Notes::default();
     let (lines, gate) = (Arc::clone(&notes.0), Arc::<Mutex<()>>::default());
