@@ -33,7 +33,7 @@ impl DerivedFiles {
         !folders(directory).is_empty()
     }
 
-    /// Checks the files, reading all of the index; `None` if there are none.
+    /// Checks the files, reading all of the index; `None` without any.
     ///
     /// # Errors
     /// A folder cannot be read.

@@ -127,13 +127,13 @@ impl<'a, Event> Decision<'a, Event> {
         self.circumstances.time_ns
     }
 
-    /// As [`Circumstances::random`].
+    /// Like [`Circumstances::random`].
     #[must_use]
     pub fn random(&self) -> u64 {
         self.circumstances.random()
     }
 
-    /// As [`Circumstances::random_below`].
+    /// Like [`Circumstances::random_below`].
     ///
     /// # Panics
     /// If `limit` is 0.

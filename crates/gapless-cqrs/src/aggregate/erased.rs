@@ -30,7 +30,7 @@ impl MessageType {
     }
 }
 
-/// How states of a type are kept in files.
+/// Format of a type's state files.
 #[derive(Clone, Copy)]
 pub(crate) struct StateFiles {
     pub policy: SnapshotPolicy,
@@ -97,7 +97,7 @@ pub(crate) trait ErasedAggregate: Send {
     /// A fresh instance of the same type, for another thread.
     fn another(&self) -> Box<dyn ErasedAggregate>;
 
-    /// How states are kept in files; `None` if they are not.
+    /// Format of the type's state files; `None` if it has none.
     fn state_files(&self) -> Option<&StateFiles>;
 
     /// A state without events; `None` if the identifier does not decode.

@@ -145,7 +145,7 @@ impl EventFilter {
     }
 }
 
-/// Which aggregates a command is for. An aggregate exists once it has an event.
+/// Whether a command needs an existing aggregate. An aggregate exists once it has an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Creation {
     /// An existing one; else the command ends as [`CommandError::NotFound`](crate::CommandError::NotFound).

@@ -221,7 +221,7 @@ impl Line {
         }
     }
 
-    /// Waits for the outcome; a timeout error if there is none until then.
+    /// Waits for the outcome; a timeout error if it does not come until then.
     pub fn wait(&self, completion: &Arc<Completion>, until: Option<Instant>) -> Outcome {
         loop {
             if let Some(outcome) = completion.take() {
@@ -269,7 +269,7 @@ impl Line {
         count
     }
 
-    /// Has the attendant poll for answers until no one awaits any.
+    /// Makes the attendant poll for answers until no one awaits any.
     pub fn attend(&self) {
         if self.is_attended.swap(true, Ordering::SeqCst) {
             return;
@@ -383,7 +383,7 @@ impl Line {
         }
     }
 
-    /// Has one of the waiters poll for answers.
+    /// Makes one of the waiters poll for answers.
     #[cold]
     fn nudge_next(&self) {
         let mut waiters = lock(&self.waiters);

@@ -49,7 +49,7 @@ pub struct CommandBus {
     policy: Option<Arc<SendPolicy>>,
 }
 
-/// How commands reach the writer.
+/// The way to the writer.
 #[derive(Clone)]
 enum Way {
     Line(Arc<Line>),

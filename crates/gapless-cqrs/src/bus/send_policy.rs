@@ -16,7 +16,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Which commands are retried, how often and when.
+/// Policy of retries: which commands, how often and when.
 ///
 /// A command without a decision (its handler panicked, or its outcome was lost) is retried under the same identifier:
 /// it has its effect once, however often it is sent. A decision, such as a refusal, is the same each time under one
@@ -56,7 +56,7 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// Delay before the next attempt; `None` if there is none. `attempt` counts from 1; `random` is any number.
+    /// Delay before the next attempt; `None` to give up. `attempt` counts from 1; `random` is any number.
     fn delay(&self, ending: &Ending<'_>, attempt: u32, random: u64) -> Option<Duration> {
         if attempt >= self.attempts_max || !(self.retries)(ending) {
             return None;
@@ -90,7 +90,7 @@ impl Attempts {
         self.identifier
     }
 
-    /// Delay before the next attempt; `None` if there is none. Changes the identifier after a decision.
+    /// Delay before the next attempt; `None` to give up. Changes the identifier after a decision.
     pub fn again(&mut self, ending: &Ending<'_>) -> Option<Duration> {
         let identifier = self.identifier.unwrap_or_default() as u64;
         let delay = self.policy.delay(ending, self.sent, split_mix::finish(identifier ^ u64::from(self.sent)))?;

@@ -378,7 +378,7 @@ impl IndexBuilder {
                 self.index.0.filters_changed.fetch_add(1, Ordering::Release);
                 (self.sealed_at, self.has_failed) = (self.postings_max, false);
             }
-            // They stay in memory, and are written with the next run.
+            // The postings stay in memory, and are written with the next run.
             Err(error) => {
                 self.sealed_at = recent.len() + self.postings_max;
                 if !std::mem::replace(&mut self.has_failed, true) {
