@@ -225,8 +225,8 @@ impl DirectBus {
         }
     }
 
-    /// Does all pending work: commands of handles, the journal, releases, outcomes. Returns the amount of work done; 0
-    /// if there was none.
+    /// Does all pending work: commands of handles, the journal, releases, outcomes. Returns the
+    /// amount of work done.
     pub fn turn(&mut self) -> usize {
         self.turn_by(EmbeddedHost::turn)
     }

@@ -8,7 +8,7 @@
 //!   2  u16  version of the command's type               2  u16  version of the type of reply or refusal
 //!   4  u32  key of the aggregate's type; 0 without      4  u32  key of the type of reply or refusal; 0 without
 //!   8  u32  key of the command's type                   8  u64  sequence of the transaction's first frame
-//!  12  u16  length of the metadata                     16  u64  version of the aggregate behind it
+//!  12  u16  length of the metadata                     16  u64  version of the aggregate after it
 //!  14  u8   length of the aggregate's identifier       24  u32  events
 //!  15  u8   0                                          28  u32  0
 //!  16  u128 identifier, if any                         32  reply, refusal or text

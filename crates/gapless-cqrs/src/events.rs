@@ -76,7 +76,7 @@ pub struct EventReader {
     from: Position,
     /// Time of the last frame read.
     last_time_ns: u64,
-    /// Whether the last frame read ends a transaction, or is none of one.
+    /// Whether the last frame read ends a transaction, or belongs to none.
     is_between_transactions: bool,
     /// Shared with deletions, which stop at it.
     position: Option<ReaderPosition>,

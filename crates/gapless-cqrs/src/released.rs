@@ -150,7 +150,7 @@ mod tests {
     const IDENTITY: CommandIdentity = CommandIdentity { identifier: 9, hash: 90 };
 
     #[test]
-    fn identifiers_reach_snapshot_and_writer() {
+    fn snapshot_and_writer_get_identifiers() {
         let handover = Arc::new(Handover::default());
         let mut released = Released::new(IdentifierLimits::default(), Arc::clone(&handover));
         let mut changes = Vec::new();

@@ -89,7 +89,7 @@ impl Snapshots {
         self.directory.join(name)
     }
 
-    /// Snapshot of an aggregate; `None` if there is none, or it belongs to another stream, or to another version or
+    /// Snapshot of an aggregate; `None` without one, or if it belongs to another stream, or to another version or
     /// layout of the state. The caller has to check that the stream has its last frame.
     ///
     /// # Errors

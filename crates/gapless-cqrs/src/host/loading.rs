@@ -242,7 +242,7 @@ impl Loader {
     /// Results since the last call.
     #[inline]
     pub fn made(&self) -> Vec<Made> {
-        // Relaxed: the data is behind the lock. A missed flag is seen in the next turn, for which the loader wakes the
+        // Relaxed: the lock guards the data. A missed flag is seen in the next turn, for which the loader wakes the
         // writer.
         match self.shared.has_made.load(Ordering::Relaxed) {
             true => self.take_made(),
