@@ -1,18 +1,19 @@
-//! Load of the benchmarks: code that runs for each message of a timed section, in any process. `gapless-bench` reads the
-//! command line, starts the processes and prints; it is compiled without optimisation. A loop that is timed, and every
-//! generic part of the engine that a message passes, is therefore instantiated here.
+//! Load of the benchmarks: code that runs for each message of a timed section, in any process.
+//!
+//! `gapless-bench` reads the command line, starts the processes and prints; it is compiled without optimisation. So
+//! every timed loop, and every generic part of the engine on a message's path, is instantiated here.
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`components`] | the parts of a message's way one by one |
+//! | [`components`] | single parts of a message's path |
 //! | [`failover`] | clients and service of `gapless bench failover` |
 //! | [`commands`] | buses, aggregates and drivers of `gapless bench commands` |
 //! | [`sequencer`] | processes of `gapless bench sequencer` |
 //! | `network` | bridges and bare clients of `gapless bench network`; with the feature `kafka` |
 //! | [`rpc`] | callers, servers and timed calls of `gapless bench rpc` |
-//! | [`peers`] | other systems beside which calls are measured: their brokers, clients and servers |
+//! | [`peers`] | other systems to compare calls with: their brokers, clients and servers |
 //! | [`canonical`] | the message, the services and the driver of `gapless bench canonical` |
-//! | [`values`] | the values of single options that choose a service or a message |
+//! | [`values`] | values of single options that choose a service or a message |
 
 #![forbid(unsafe_code)]
 

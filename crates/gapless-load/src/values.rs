@@ -1,4 +1,4 @@
-//! The types of single option values: how they are written, in the command line and in reports.
+//! Types of single option values, in command lines and in reports.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use clap::ValueEnum;
 
-/// How the service keeps its state.
+/// Kind of service, by how it keeps its state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum)]
 pub enum Program {
     /// Event sourcing: messages are the source of truth.
@@ -15,7 +15,7 @@ pub enum Program {
     Sr,
 }
 
-/// The goal of a run and its engine.
+/// Goal of a run and its engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum)]
 pub enum Mode {
     /// A fixed rate, no batching delay, hot waits.
@@ -24,7 +24,7 @@ pub enum Mode {
     Throughput,
 }
 
-/// How many threads are detached, and how many of them are hot.
+/// Number of threads that are detached, and of those that are hot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum)]
 pub enum CpuConfiguration {
     /// One hot thread for the business logic, the rest beside it not hot.
@@ -35,7 +35,7 @@ pub enum CpuConfiguration {
     Max,
 }
 
-/// How durable a message is before anyone acts on it.
+/// Durability of a message before it is acted on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum)]
 pub enum Tier {
     /// In this process.
@@ -50,7 +50,7 @@ pub enum Tier {
     QuorumSync,
 }
 
-/// The role of a process of a clustered run on two hosts.
+/// Role of a process of a clustered run on two hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum)]
 pub enum Role {
     /// It injects, and reports.
@@ -59,7 +59,7 @@ pub enum Role {
     Backup,
 }
 
-/// The protocol between members of a clustered run.
+/// Protocol between members of a clustered run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, ValueEnum)]
 pub enum ReplicationLink {
     /// TCP, over loopback on one machine.
@@ -69,7 +69,7 @@ pub enum ReplicationLink {
     SharedMemory,
 }
 
-/// How a handler sees a message's fields.
+/// Access of a handler to the fields of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Access {
     /// In place, by streaming serializer and deserializer.
@@ -78,7 +78,7 @@ pub enum Access {
     Indirect,
 }
 
-/// The encoding of the Car message; the access follows from it.
+/// Encoding of the Car message, which also determines the access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MessageEncoding {
     /// `sbe.serial`: SBE, direct. `quark.serial` is another name for it.
@@ -94,10 +94,9 @@ pub enum MessageEncoding {
 macro_rules! named {
     ($type:ty { $($variant:ident => $name:literal),+ $(,)? }) => {
         impl $type {
-            /// Every value.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
-            /// The name in command lines and reports.
+            /// Name in command lines and reports.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name),+ }
             }
@@ -133,7 +132,7 @@ impl MessageEncoding {
         }
     }
 
-    /// Whether the bytes are SBE; else they are protobuf.
+    /// Whether the encoding is SBE; else it is protobuf.
     pub const fn is_sbe(self) -> bool {
         matches!(self, Self::SbeSerial | Self::SbeRandom)
     }
@@ -159,7 +158,7 @@ impl FromStr for MessageEncoding {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CpuMask(BTreeSet<usize>);
 
-/// One more than the greatest CPU that a mask may name: the kernel's own limit.
+/// Limit of CPU numbers in a mask, exclusive: the kernel's own limit.
 pub const CPU_LIMIT: usize = rustix::thread::CpuSet::MAX_CPU;
 
 impl CpuMask {
@@ -210,7 +209,7 @@ pub fn whole_number(text: &str, max: u64) -> Result<u64, String> {
     if (1..=max).contains(&value) { Ok(value) } else { Err(expected()) }
 }
 
-/// A decimal number in a range; not infinite, not "not a number".
+/// A finite decimal number in a range.
 pub fn decimal(text: &str, min: f64, max: f64, unit: &str) -> Result<f64, String> {
     let value: f64 = text.parse().map_err(|_| format!("expected a number of {unit} from {min} to {max}"))?;
     if (min..=max).contains(&value) { Ok(value) } else { Err(format!("expected {unit} from {min} to {max}")) }

@@ -3,7 +3,7 @@
 use crate::time_sources::TimeSource;
 use gapless_agent::Clock;
 
-/// The clocks that agents read; and why one of them is missing.
+/// Clocks that agents read; and the reason if one of them is missing.
 #[must_use]
 pub fn agent_clocks() -> (Vec<TimeSource>, Option<String>) {
     let source = |name, clock: Clock, read: fn(&Clock) -> u64| TimeSource {

@@ -1,4 +1,4 @@
-//! From a client to a service and back.
+//! Messages from a client to a service and back.
 
 use super::failed;
 use crate::histogram::LatencyHistogram;
@@ -9,14 +9,14 @@ use gapless_client::ClientError;
 use std::hint::black_box;
 use std::time::Instant;
 
-/// The reply to one message comes within this time, or the service has lost it.
+/// Timeout of a reply.
 const REPLY_TIME_MAX: Duration = Duration::from_secs(10);
-/// Every so many round trips the whole content is compared.
+/// Number of round trips after which one whole reply is compared.
 const CHECK_EVERY: u64 = 16;
 
 const ECHO: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 
-/// Replies with the message that it gets.
+/// Replies with the received message.
 #[derive(Default)]
 struct Echo;
 
@@ -35,15 +35,15 @@ impl Service for Echo {
 /// Starts the service.
 ///
 /// # Errors
-/// A host that cannot be run.
+/// The host cannot be started.
 pub fn start(options: ServiceHostOptions) -> Result<ServiceHost> {
     ServiceHost::start(Echo, options).map_err(|error| failed("messaging", error))
 }
 
-/// Sends messages of `length` bytes one after the other; the latencies of `count`, after a few that warm up.
+/// Sends `count` messages of `length` bytes, one by one, after a warm-up. Returns their latencies.
 ///
 /// # Errors
-/// A reply that is late or another one.
+/// A late or a wrong reply.
 pub fn round_trips(client: &mut Client, session: SessionKey, length: usize, count: u64) -> Result<LatencyHistogram> {
     let payload: Vec<u8> = (0..length).map(|index| (index * 31 % 251) as u8).collect();
     let warm_up = count.div_ceil(10);
@@ -64,7 +64,7 @@ pub fn round_trips(client: &mut Client, session: SessionKey, length: usize, coun
     Ok(histogram)
 }
 
-/// One message and its reply, spinning; ns.
+/// Sends one message and spins for its reply; ns.
 fn round_trip(client: &mut Client, session: SessionKey, payload: &[u8]) -> Result<u64> {
     let of_stream = |error: ClientError| failed("messaging", error);
     let begin = Instant::now();
@@ -94,7 +94,7 @@ fn round_trip(client: &mut Client, session: SessionKey, payload: &[u8]) -> Resul
             if begin.elapsed() > REPLY_TIME_MAX {
                 return Err(failed("messaging", format!("no reply within {} s", REPLY_TIME_MAX.as_secs())));
             }
-            // Where client and service share a CPU.
+            // Needed if client and service share a CPU.
             std::thread::yield_now();
         }
     }

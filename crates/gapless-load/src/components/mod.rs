@@ -9,7 +9,7 @@
 //! | [`messaging`] | from a client to a node at tier `memory` and back |
 //! | [`persistence`] | appending to a journal, and replaying it |
 //! | [`storage`] | objects of a store |
-//! | [`peer`] | the process at the other end, where there are two |
+//! | [`peer`] | the process at the other end |
 
 pub mod clocks;
 pub mod link;

@@ -1,5 +1,5 @@
-//! The process at the other end of the measured path, as one that spins for it sees it: the second process, or the one
-//! that started it. No wait outlives the process that would end it.
+//! The other process of a measurement, seen by one that spins for it: the second process, or the one that started it.
+//! No wait outlives the awaited process.
 
 use crate::Result;
 use crate::child_process::{Child, Parent, Role, WhenGone};
@@ -8,10 +8,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::sync::atomic::AtomicBool;
 
-/// The process at the other end.
+/// The other process of a measurement.
 pub struct PeerProcess<'a> {
     process: Process<'a>,
-    /// Whether both have the same CPU, so that spinning keeps the other from working.
+    /// Whether both have the same CPU, so that spinning would block the other one.
     shares_the_cpu: bool,
 }
 
@@ -21,8 +21,8 @@ enum Process<'a> {
 }
 
 impl<'a> PeerProcess<'a> {
-    /// Starts the second process, which pins itself to `cpu`; without one it shares the CPU of this one. `interrupted`
-    /// ends the waiting for it.
+    /// Starts the second process, which pins itself to `cpu`; with `None` it shares the CPU of this one. `interrupted`
+    /// ends any wait for it.
     pub fn start(
         part: &'static str,
         (role, assignment): (Role, &impl Serialize),
@@ -33,7 +33,7 @@ impl<'a> PeerProcess<'a> {
         Ok(Self { process: Process::Second(process), shares_the_cpu: cpu.is_none() })
     }
 
-    /// The first process. Pins this thread to `cpu`; without one both share theirs.
+    /// The first process. Pins this thread to `cpu`; with `None` both share their CPUs.
     pub fn first(part: &'static str, cpu: Option<usize>) -> Result<Self> {
         let parent = Parent::listen(part, WhenGone::Notice)?;
         if let Some(cpu) = cpu {
@@ -56,7 +56,7 @@ impl<'a> PeerProcess<'a> {
         }
     }
 
-    /// An error if there is nothing to wait for any more.
+    /// Checks that the other process is alive.
     pub fn look(&mut self) -> Result<()> {
         match &mut self.process {
             Process::Second(child) => child.check_interrupted().and_then(|()| child.look()),
@@ -68,10 +68,10 @@ impl<'a> PeerProcess<'a> {
         self.shares_the_cpu
     }
 
-    /// Waits until `ready` says so, spinning, then yielding and looking.
+    /// Spins until `ready`, then yields and checks the other process.
     ///
     /// # Errors
-    /// That of `ready`; that of [`PeerProcess::look`] if `ready` still says no afterwards.
+    /// The error of `ready`; that of [`PeerProcess::look`], if `ready` is still false afterwards.
     #[inline]
     pub fn wait_until(&mut self, mut ready: impl FnMut() -> Result<bool>) -> Result<()> {
         const TURNS_BEFORE_YIELD: u32 = 10_000;
@@ -83,7 +83,7 @@ impl<'a> PeerProcess<'a> {
                 continue;
             }
             if let Err(gone) = self.look() {
-                // Its last steps before it ended still count.
+                // The last steps of a process before its end count.
                 return if ready()? { Ok(()) } else { Err(gone) };
             }
             std::thread::yield_now();
@@ -91,16 +91,15 @@ impl<'a> PeerProcess<'a> {
         Ok(())
     }
 
-    /// Waits for the end of the second process, which must be a good one.
+    /// Waits for the second process to end with success.
     pub fn finish(self) -> Result<()> {
         match self.process {
             Process::Second(child) => child.finish().map(drop),
-            // It ends after this one.
+            // The first process outlives this one.
             Process::First(_) => Ok(()),
         }
     }
 
-    /// A second process that runs `script`, for tests.
     #[cfg(test)]
     pub fn shell(script: &str, interrupted: &'a AtomicBool) -> Self {
         let mut command = std::process::Command::new("sh");
@@ -116,7 +115,7 @@ mod tests {
     use std::sync::atomic::Ordering;
 
     #[test]
-    fn an_end_or_an_interrupt_ends_the_waiting() {
+    fn end_or_interrupt_ends_waiting() {
         let interrupted = AtomicBool::new(false);
         let error = PeerProcess::shell("exit 3", &interrupted).wait_until(|| Ok(false)).unwrap_err().to_string();
         assert!(error.ends_with("it ended too early, with exit status: 3"), "{error}");
@@ -127,13 +126,13 @@ mod tests {
     }
 
     #[test]
-    fn what_it_did_last_is_still_seen() {
+    fn last_steps_are_still_seen() {
         let (interrupted, directory) = (AtomicBool::new(false), tempfile::tempdir().unwrap());
         let file = directory.path().join("done");
         let mut other = PeerProcess::shell(&format!("touch {}", file.display()), &interrupted);
         while other.look().is_ok() {}
         let mut looks = 0;
-        // It finds nothing until the end of the process has been noticed.
+        // Finds nothing until the end of the process was noticed.
         let ready = || {
             looks += 1;
             Ok(looks > 10_001 && file.exists())

@@ -1,4 +1,4 @@
-//! Appending to a journal, and replaying it.
+//! Appends to a journal, and replays it.
 
 use super::{failed, named};
 use crate::canonical::car::{CarForm, LENGTH_MAX, SCHEMA, SERIAL_NUMBER, SbeSerial};
@@ -16,7 +16,7 @@ use std::time::Instant;
 
 /// Frames of a batch.
 const BATCH: u64 = 128;
-/// The first replay warms the page cache, the rate is the median of the others.
+/// Number of replays. The first one warms the page cache; the rate is the median of the others.
 const REPLAYS: usize = 6;
 
 fn of_journal(error: JournalError) -> BenchError {
@@ -39,14 +39,14 @@ fn new_journal(parent: &Path, name: &str, flush: Flush, marks: Flush) -> Result<
     Ok((directory, journal))
 }
 
-/// A Car in a frame, padding included.
+/// A Car in a frame, with padding.
 pub struct Frame {
     pub bytes: Vec<u8>,
     length: usize,
 }
 
 impl Frame {
-    /// One that has no sequence yet.
+    /// A frame without a sequence.
     ///
     /// # Errors
     /// A Car that does not fit.
@@ -62,12 +62,12 @@ impl Frame {
         Ok(Self { bytes, length })
     }
 
-    /// Bytes of the Car.
+    /// Length of the Car, bytes.
     pub fn payload_bytes(&self) -> u64 {
         self.length as u64 - HEADER_BYTES
     }
 
-    /// As the sequencer stamps it.
+    /// Stamps the frame like the sequencer.
     fn stamped(&mut self, sequence: u64) -> &[u8] {
         stamp(&mut self.bytes, sequence, 1_700_000_000_000_000_000 + sequence, 0);
         &self.bytes
@@ -77,7 +77,7 @@ impl Frame {
 /// Appends one frame at a time.
 ///
 /// # Errors
-/// A journal that cannot be written or read.
+/// The journal cannot be written or read.
 pub fn appends(
     parent: &Path,
     name: &str,
@@ -86,7 +86,7 @@ pub fn appends(
     frame: &mut Frame,
     count: u64,
 ) -> Result<LatencyHistogram> {
-    // As a node keeps its journal.
+    // The same as for the journal of a node.
     let marks = if is_synced { Flush::Write } else { Flush::Mapped };
     let (directory, mut journal) = new_journal(parent, name, flush, marks)?;
     let syncer = journal.syncer();
@@ -113,10 +113,10 @@ pub fn appends(
     Ok(histogram)
 }
 
-/// Rows of appending in batches, and replaying what was appended.
+/// Rows for appends in batches, and for the replay.
 ///
 /// # Errors
-/// A journal that cannot be written or read.
+/// The journal cannot be written or read.
 pub fn batches_and_replay(parent: &Path, frame: &mut Frame, frames: u64, report: &Report) -> Result<[Row; 2]> {
     let name = "append in batches, mapped";
     let (directory, mut journal) = new_journal(parent, name, Flush::Mapped, Flush::Mapped)?;
@@ -160,7 +160,7 @@ pub fn batches_and_replay(parent: &Path, frame: &mut Frame, frames: u64, report:
     Ok([append, again])
 }
 
-/// The floor's bandwidth as frames a second, over this row's.
+/// Ratio of the floor's bandwidth in frames a second to this row's rate.
 fn compare_bandwidth(row: &mut Row, report: &Report, floor: FloorKind, frame_bytes: u64) {
     let bandwidth = report.floor_row(floor.name(), 0).and_then(|floor| floor.bytes_per_s);
     if let (Some(bandwidth), Some(rate)) = (bandwidth, row.throughput_per_s.filter(|rate| *rate > 0.0)) {
@@ -169,10 +169,10 @@ fn compare_bandwidth(row: &mut Row, report: &Report, floor: FloorKind, frame_byt
     }
 }
 
-/// Frames, and seconds, of a replay from the first sequence on; both checksums of each are checked on the way.
+/// Frames and seconds of a replay from the first sequence on, with both checksums of each frame checked.
 fn replay(directory: &Path) -> Result<(u64, f64)> {
     let reader = JournalReader::open(directory).map_err(of_journal)?;
-    // Nobody writes it now.
+    // No process is writing the journal now.
     let last = reader.last_sequence().map_err(of_journal)?;
     let mut replay = reader.replay_until(reader.first_sequence(), last).map_err(of_journal)?;
     let begin = Instant::now();

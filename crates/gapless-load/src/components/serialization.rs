@@ -1,4 +1,4 @@
-//! Writing and reading a Car, every field.
+//! Encodes and decodes all fields of a Car.
 
 use super::{failed, named};
 use crate::Result;
@@ -13,13 +13,13 @@ use gapless_measure::{Report, Row};
 use std::hint::black_box;
 use std::time::Instant;
 
-/// Messages that are timed together.
+/// Messages timed together.
 pub const TOGETHER: u64 = 100;
 
 /// Adds the rows of one form, and its floor.
 ///
 /// # Errors
-/// A Car that cannot be written or read, or read as another one.
+/// A Car that cannot be encoded or decoded, or does not round-trip.
 pub fn rows_of(encoding: MessageEncoding, count: u64, report: &mut Report) -> Result<()> {
     match encoding {
         MessageEncoding::SbeSerial => rows_of_form::<SbeSerial>(encoding, count, report),
@@ -57,7 +57,7 @@ fn rows_of_form<F: CarForm>(encoding: MessageEncoding, count: u64, report: &mut 
             black_box(read);
         })
     })?;
-    // Outside the clock: the buffer that was written again and again holds the same message.
+    // Outside the clock: the buffer was encoded many times, and must hold the same message.
     let is_same = buffer[..length] == message[..];
     let floor = copying.latency_ns().ok_or_else(|| failed("serialization", "no sample was taken"))?;
     report.floor.extend(copying.floor_row("copy_message", length as u64));
@@ -69,7 +69,7 @@ fn rows_of_form<F: CarForm>(encoding: MessageEncoding, count: u64, report: &mut 
         row.throughput_per_s =
             row.latency_ns.filter(|latency| latency.mean > 0.0).map(|latency| (1e9 / latency.mean).round());
         row.verified = Some(is_same);
-        // By the means: a copy takes so few nanoseconds that a whole number of them is too coarse.
+        // A ratio of means, because a copy takes too few whole nanoseconds.
         set_ratio(&mut row, floor.mean);
         report.rows.push(row);
     }
@@ -89,7 +89,7 @@ fn read<F: CarForm>(message: &[u8]) -> Result<Read> {
         .map_err(|error| failed("serialization", error))
 }
 
-/// Times `once`, a tenth as often first for warming up.
+/// Times `once`, after a warm-up of a tenth.
 fn sample(count: u64, mut once: impl FnMut() -> Result<()>) -> Result<LatencyHistogram> {
     let samples = count.div_ceil(TOGETHER);
     let mut histogram = LatencyHistogram::new();

@@ -1,4 +1,4 @@
-//! Objects of a store: changed in transactions, applied elsewhere, written as a snapshot.
+//! Objects of a store: changed in transactions, applied on a follower, written to a snapshot.
 
 use super::{failed, named};
 use crate::canonical::car::{CarForm, LENGTH_MAX, SERIAL_NUMBER, SbeSerial};
@@ -12,12 +12,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::hint::black_box;
 use std::time::Instant;
 
-/// Operations that are timed together.
+/// Operations timed together.
 pub const TOGETHER: u64 = 100;
-/// Neighbours that a range scan reads.
+/// Objects read by a range scan.
 const SCANNED: u64 = 100;
 
-/// How many objects and operations.
 #[derive(Clone, Copy)]
 pub struct Plan {
     pub objects: u64,
@@ -27,7 +26,7 @@ pub struct Plan {
 /// Adds the rows of Cars.
 ///
 /// # Errors
-/// A store that refuses what it should take, stores that do not agree at the end.
+/// An operation that fails; stores that differ at the end.
 pub fn rows_of_cars(plan: Plan, report: &mut Report) -> Result<()> {
     rows_of::<CarRecord>("Car", plan, report)
 }
@@ -35,7 +34,7 @@ pub fn rows_of_cars(plan: Plan, report: &mut Report) -> Result<()> {
 /// Adds the rows of objects of 1 KB.
 ///
 /// # Errors
-/// As [`rows_of_cars`].
+/// The same as for [`rows_of_cars`].
 pub fn rows_of_pages(plan: Plan, report: &mut Report) -> Result<()> {
     rows_of::<Page>("1 KB", plan, report)
 }
@@ -44,22 +43,22 @@ fn of_store(error: StoreError) -> BenchError {
     failed("storage", error)
 }
 
-/// An object of the benchmark: one of its fields is a number that is changed.
+/// An object of the benchmark, with a number that is changed.
 trait Sample: StoreObject + Clone {
     fn new(number: u64) -> Result<Self>;
     fn change(&mut self, number: u64) -> Result<()>;
     fn number(&self) -> Result<u64>;
 }
 
-/// The Car of the canonical benchmark, kept as its message.
+/// The Car of the canonical benchmark, stored as its message.
 type CarRecord = Record<gapless_car::Decoder, 256>;
 
 mod gapless_car {
-    /// The direct decoder of a Car.
+    /// Direct decoder of a Car.
     pub(super) type Decoder = <crate::canonical::car::SbeSerial as crate::canonical::car::CarForm>::Inbound;
 }
 
-/// The offset of the serial number in a Car: the first field after the message header.
+/// Offset of the serial number in a Car: the first field after the message header.
 const SERIAL_NUMBER_AT: usize = 8;
 
 impl Sample for CarRecord {
@@ -130,7 +129,7 @@ impl<V: StoreObject> Stores<V> {
         Self { leader, objects, in_order, follower, changes: Vec::new(), ends: Vec::new() }
     }
 
-    /// One transaction on the leader, whose changes the follower will apply.
+    /// Runs one transaction on the leader, for the follower to apply.
     #[inline]
     fn transact(&mut self, change: impl FnOnce(&mut Transaction<'_>) -> Result<()>) -> Result<()> {
         let mut transaction = self.leader.begin();
@@ -140,7 +139,7 @@ impl<V: StoreObject> Stores<V> {
         Ok(())
     }
 
-    /// Applies what was committed since the last time; how long each 100 transactions took.
+    /// Applies transactions since the last call, and records the time of each 100.
     fn follow(&mut self, histogram: &mut LatencyHistogram) -> Result<()> {
         let mut from = 0;
         for ends in self.ends.chunks(TOGETHER as usize) {
@@ -157,7 +156,7 @@ impl<V: StoreObject> Stores<V> {
     }
 }
 
-/// A key that nobody could have guessed from the one before.
+/// A key that is not predictable from the previous one.
 fn scattered(step: u64, objects: u64) -> u64 {
     ((u128::from(step.wrapping_mul(0x9e37_79b9_7f4a_7c15)) * u128::from(objects)) >> 64) as u64
 }
@@ -274,7 +273,7 @@ fn rows_of<V: Sample>(size: &str, plan: Plan, report: &mut Report) -> Result<()>
     let hash = stores.leader.state_hash();
     let is_restored = restored.recomputed_state_hash() == restored.state_hash();
     verify(is_restored, size, "the snapshot's objects do not make its hash")?;
-    // The removed changes were not applied yet: the follower is in the state of the snapshot.
+    // Removals are not applied yet: the follower is in the state of the snapshot.
     verify(stores.follower.state_hash() == restored.state_hash(), size, "follower and snapshot do not agree")?;
     stores.follow(&mut LatencyHistogram::new())?;
     verify(stores.follower.state_hash() == hash, size, "leader and follower do not agree")?;
@@ -286,7 +285,6 @@ fn rows_of<V: Sample>(size: &str, plan: Plan, report: &mut Report) -> Result<()>
     Ok(())
 }
 
-/// Rows of the ordered map.
 fn ordered_rows<V: Sample>(
     stores: &mut Stores<V>,
     in_order: OrderedMap<u64, V>,
@@ -359,7 +357,7 @@ fn floors(bytes: &[u8], plan: Plan, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// By medians; a rate is what an object takes.
+/// Ratio of medians; a rate is converted to the time of one object.
 fn compare(row: &mut Row, report: &Report, floor: &str, length: u64) {
     let Some(floor_ns) = report.floor_row(floor, length).and_then(|floor| floor.p50_ns) else { return };
     let of_rate = row.throughput_per_s.map(|rate| 1e9 / rate.max(1e-9));

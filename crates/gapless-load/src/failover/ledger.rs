@@ -1,36 +1,36 @@
-//! [`Ledger`]: the service of the benchmark. It remembers every number that it received, so that a command that had no
-//! effect, or two, is found in its state and not only in the clients' outcomes.
+//! [`Ledger`]: the service of the benchmark. It remembers every received number, so that a command with no effect, or
+//! with two, shows in its state and not only in the clients' outcomes.
 
 use gapless::prelude::*;
 use std::collections::BTreeMap;
 
-/// Write a number down: owner, number, padding. Answered with owner, number, and how many numbers of the owner there are.
+/// Notes a number: owner, number, padding. The reply is owner, number, and how many numbers the owner has.
 pub const NOTE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
-/// How many numbers of an owner there are, and how many came more than once.
+/// Asks how many numbers an owner has, and how many came more than once.
 pub const COUNT: MessageType = MessageType { schema: 1 << 16 | 2, encoding: Encoding::Opaque };
-/// Bytes of a note.
+/// Length of a note, bytes.
 pub const NOTE_LENGTH: usize = 64;
-/// The highest number of an owner.
+/// Highest number of an owner.
 pub const NUMBER_MAX: u64 = 1 << 28;
-/// How many owners there may be.
+/// Highest number of owners.
 const OWNERS_MAX: usize = 1024;
 
-/// The records of an owner.
+/// Numbers of an owner.
 #[derive(Default)]
 struct Page {
-    /// A bit for each number.
+    /// One bit for each number.
     seen: Vec<u64>,
     count: u64,
     doubled: u64,
 }
 
-/// Every number of every owner.
+/// Numbers of all owners.
 #[derive(Default)]
 pub struct Ledger {
     pages: BTreeMap<u64, Page>,
 }
 
-/// The words of a payload, 8 bytes each.
+/// Words of a payload, 8 bytes each.
 pub fn words<const COUNT: usize>(payload: &[u8]) -> Option<[u64; COUNT]> {
     let mut words = payload.chunks_exact(8).map(|bytes| u64::from_le_bytes(bytes.try_into().expect("8 bytes")));
     let mut found = [0; COUNT];
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_that_come_twice_are_counted_also_after_a_restart() {
+    fn duplicates_survive_a_restart() {
         let host = ServiceHost::start(Ledger::default(), ServiceHostOptions::in_memory()).unwrap();
         let mut client = host.connect(ClientOptions::default()).unwrap();
         let session = client.open_session(random_token(), 16).unwrap();

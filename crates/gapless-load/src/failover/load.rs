@@ -1,5 +1,5 @@
-//! The clients: commands at a rate, numbered, timed from when each was due, to whichever member leads. Nobody spins: a
-//! client sleeps until a reply comes or the next command is due.
+//! The clients: numbered commands at a rate, each timed from its scheduled time, sent to the current leader. No client
+//! spins: it sleeps until a reply comes or the next command is due.
 
 use super::failed;
 use super::ledger::{NOTE, NOTE_LENGTH, NUMBER_MAX, words};
@@ -14,39 +14,38 @@ use std::time::Instant;
 /// Sessions of each client, and commands in flight of each session.
 pub const SESSIONS: usize = 4;
 const WINDOW: u32 = 64;
-/// A command without a reply for so long is lost.
+/// Timeout of a reply.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// An attempt to find a member that leads, after which a client looks whether it was interrupted.
+/// Timeout of one attempt to find the leader. In between a client checks for an interrupt.
 const ATTEMPT: Duration = Duration::from_secs(1);
 
-/// The fate of a command; times are ns since the begin of the load.
+/// Times and result of a command; times are ns since the load began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Record {
-    /// When it was due.
+    /// Scheduled time.
     pub due_ns: u64,
-    /// When it was given to the client.
+    /// Time when it was passed to the client.
     pub sent_ns: u64,
-    /// When its first reply was there; 0 without one.
+    /// Time of its first reply; 0 without one.
     pub replied_ns: u64,
-    /// How many numbers of its owner there are, as the reply says.
+    /// Number of its owner's numbers, from the reply.
     pub count: u64,
 }
 
-/// The observations of a client.
+/// Observations of a client.
 #[derive(Debug, Default)]
 pub struct Seen {
     /// By number, from 1 on.
     pub records: Vec<Record>,
-    /// Replies that were called the first one of their command and were not, or that differed from the first.
+    /// Replies that wrongly claimed to be the first one of their command, or differed from it.
     pub doubled: u64,
-    /// Replies that came again, as they do where a command is sent again.
+    /// Duplicate replies, expected after a command was sent again.
     pub repeated: u64,
-    /// Commands that had to be sent by another connection.
+    /// Commands that were sent again on another connection.
     pub reconnected: u64,
 }
 
 impl Seen {
-    /// Commands without a reply.
     pub fn unanswered(&self) -> u64 {
         self.records.iter().filter(|record| record.replied_ns == 0).count() as u64
     }
@@ -66,7 +65,7 @@ fn stream_failed(error: &ClientError) -> crate::BenchError {
     failed(error.to_string())
 }
 
-/// Tries until it is done, for a while.
+/// Retries for a while.
 fn patiently<T>(
     interrupted: &AtomicBool,
     mut attempt: impl FnMut() -> std::result::Result<T, ClientError>,
@@ -87,7 +86,7 @@ fn look(interrupted: &AtomicBool) -> Result<()> {
 }
 
 impl<'a> Sender<'a> {
-    /// Connects to whichever of `sockets` leads.
+    /// Connects to the leader among `sockets`.
     pub fn new(sockets: &[PathBuf], owner: u64, interrupted: &'a AtomicBool) -> Result<Self> {
         let options = ClientOptions { timeout: ATTEMPT, ..ClientOptions::default() };
         let mut client = patiently(interrupted, || Client::connect_any(sockets, options.clone()))?;
@@ -97,7 +96,7 @@ impl<'a> Sender<'a> {
         Ok(Self { client, sessions, owner, seen: Seen::default(), unanswered: 0, interrupted })
     }
 
-    /// Sends the next number; whether there was room for it.
+    /// Sends the next number; `false` without room.
     fn send(&mut self, due_ns: u64, begin: Instant) -> Result<bool> {
         let number = self.seen.records.len() as u64 + 1;
         if number > NUMBER_MAX {
@@ -115,10 +114,10 @@ impl<'a> Sender<'a> {
             buffer[16..].fill(0);
             Ok(NOTE_LENGTH)
         };
-        // Before it is sent: a reply may be there when the client comes back.
+        // Before sending, because the reply may be there when the call returns.
         let sent_ns = elapsed_ns(begin);
         if self.client.enqueue(session, NOTE, NOTE_LENGTH, encode).is_err() {
-            // The ring is full; a connection that has broken is noticed where replies are taken.
+            // The ring is full. A broken connection is noticed when replies are taken.
             return Ok(false);
         }
         self.seen.records.push(Record { due_ns, sent_ns, ..Record::default() });
@@ -126,7 +125,7 @@ impl<'a> Sender<'a> {
         Ok(true)
     }
 
-    /// Takes replies, sleeping for one up to `timeout`; finds the next leader where the last one is gone.
+    /// Takes replies, sleeping for one up to `timeout`. Connects to the next leader if the connection is lost.
     fn take(&mut self, timeout: Duration, begin: Instant) -> Result<()> {
         let (seen, unanswered, owner) = (&mut self.seen, &mut self.unanswered, self.owner);
         let mut strange = None;
@@ -166,18 +165,18 @@ impl<'a> Sender<'a> {
         }
     }
 
-    /// Sends `count` commands as fast as they are answered, and waits for all.
+    /// Sends `count` commands as fast as they are answered, and waits for all replies.
     pub fn fill(self, count: u64) -> Result<Seen> {
         self.push(|sent| sent >= count)
     }
 
-    /// Sends commands as fast as they are answered until `stop`, and waits for all.
+    /// Sends commands as fast as they are answered until `stop`, and waits for all replies.
     pub fn flood(self, stop: &AtomicBool) -> Result<Seen> {
         // Relaxed: the flag guards no data.
         self.push(|_| stop.load(Ordering::Relaxed))
     }
 
-    /// Sends as fast as commands are answered until `is_over` says so of the number that were sent.
+    /// Sends commands as fast as they are answered until `is_over` returns true for the number sent.
     fn push(mut self, is_over: impl Fn(u64) -> bool) -> Result<Seen> {
         let (begin, mut progress) = (Instant::now(), (0, Instant::now()));
         while self.unanswered > 0 || !is_over(self.seen.records.len() as u64) {
@@ -207,7 +206,7 @@ impl<'a> Sender<'a> {
             }
             // Relaxed: the flag guards no data.
             if stopped.is_none() && stop.load(Ordering::Relaxed) {
-                // Commands that were due until now are still sent: the load is open.
+                // Commands due until now are still sent, because the load is open.
                 stopped = Some((now_ns, Instant::now()));
             }
             let until_ns = stopped.map_or(now_ns, |(until_ns, _)| until_ns);
@@ -221,11 +220,11 @@ impl<'a> Sender<'a> {
                     return Ok(self.seen);
                 }
             }
-            // Where there is no room, only a reply makes some, and that wakes it.
+            // Without room, only a reply makes some, and that ends the sleep.
             let sleep_ns = if due_ns <= until_ns { 1_000_000 } else { due_ns.saturating_sub(elapsed_ns(begin)) };
             let sleep_ns = sleep_ns.clamp(20_000, 5_000_000);
             match self.take(Duration::from_nanos(sleep_ns), begin) {
-                // What was seen until an interrupt counts.
+                // Observations up to an interrupt count.
                 Err(_) if is_set(self.interrupted) => return Ok(self.seen),
                 taken => taken?,
             };
@@ -233,7 +232,7 @@ impl<'a> Sender<'a> {
     }
 }
 
-/// Since the begin of the load, ns; never 0.
+/// Time since the load began, ns; never 0.
 pub fn elapsed_ns(begin: Instant) -> u64 {
     crate::time_sources::elapsed_ns(begin).max(1)
 }

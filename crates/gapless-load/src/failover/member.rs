@@ -1,5 +1,5 @@
 //! A member of the benchmark's cluster, in a process of its own: the same as `gapless cluster start` runs, with the
-//! benchmark's service on it. When the benchmark has gone, it stops.
+//! benchmark's service. It stops when the benchmark is gone.
 
 use super::failed;
 use super::ledger::Ledger;
@@ -13,10 +13,10 @@ use gapless_engine::{Replica, ReplicaOptions};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// The agent answers within this.
+/// Timeout of a request to the agent.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The member that the process is to run.
+/// Assignment of the process.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Assignment {
     /// The member's file.
@@ -27,11 +27,11 @@ pub struct Assignment {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
-    /// How it stands.
+    /// Report the status.
     Status,
-    /// Hand the lead over to this member.
+    /// Transfer the leadership to this member.
     Transfer(u64),
-    /// Take a snapshot; answered when it is on the device.
+    /// Take a snapshot; answered once it is synced.
     Snapshot,
     /// Stop in order.
     Stop,
@@ -41,26 +41,26 @@ pub enum Request {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// It runs: the text of its thread plan.
+    /// Started, with the text of its thread plan.
     Running(String),
-    /// How it stands.
+    /// Status of the member.
     Status {
-        /// Whether it leads.
+        /// Whether it is the leader.
         leads: bool,
-        /// How many others are connected to it.
+        /// Number of connected members.
         connected: u64,
-        /// The last sequence that its copy of the service has handled; that is released on a witness.
+        /// Last sequence handled by its copy of the service; on a witness the last released one.
         handled: u64,
     },
     Done,
-    /// Not done, because of this.
+    /// Refused, for this reason.
     Refused(String),
 }
 
 /// Runs a member until the benchmark has ended or asks it to stop.
 ///
 /// # Errors
-/// A malformed assignment, a member that cannot be started or has failed.
+/// A malformed assignment; a member that cannot be started or has failed.
 pub fn main(assignment: &str) -> Result<()> {
     let assignment: Assignment = serde_json::from_str(assignment)?;
     let config = ClusterConfig::load(&assignment.file).map_err(|error| failed(error.to_string()))?;
@@ -92,7 +92,7 @@ fn obey(replica: &Replica, request: Request) -> Answer {
             let Some(status) = replica.member().status() else {
                 return Answer::Status { leads: false, connected: 0, handled: 0 };
             };
-            // A witness handles nothing, and is as far as what is released there.
+            // A witness has no service, so its released sequence counts.
             let handled = replica.snapshots().map_or(status.released_sequence, |_| replica.handled_sequence());
             Answer::Status {
                 leads: status.consensus.role == Role::Leader,

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`load`] | the clients |
 //! | [`member`] | a member of the cluster, in a process of its own |
-//! | [`ledger`] | the service: it remembers every command |
+//! | [`ledger`] | the service, which remembers every command |
 
 pub mod ledger;
 pub mod load;
@@ -15,7 +15,6 @@ use crate::BenchError;
 /// Name of the benchmark.
 pub const NAME: &str = "failover";
 
-/// An error of this benchmark.
 pub fn failed(reason: impl ToString) -> BenchError {
     BenchError::measurement(NAME, reason)
 }

@@ -1,4 +1,4 @@
-//! Calls and streams, timed. Payloads are written before the clock runs, and replies checked after it has stopped.
+//! Timed calls and streams. Payloads are written before the clock runs, and replies checked after it has stopped.
 
 use super::failed;
 use super::increments::Payloads;
@@ -9,21 +9,21 @@ use crate::resources::process_cpu_ns;
 use crate::time_sources::elapsed_ns;
 use std::time::Instant;
 
-/// Calls between two checks, at most; then the clock stands still.
+/// Most calls of a block. The clock stops between blocks.
 const BLOCK_CALLS: usize = 1024;
-/// Bytes of their replies, at most, unless one alone is longer.
+/// Most bytes of a block's replies, unless a single one is longer.
 const BLOCK_BYTES: usize = 4 << 20;
 
-/// A place beside the clock.
+/// A moment next to the timed section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Edge {
     /// Before a block.
     Begin,
-    /// Behind it, before its replies are checked.
+    /// After a block, before its replies are checked.
     End,
 }
 
-/// Calls of one size, each figure without what was done between the blocks.
+/// Results of calls of one size. Work between blocks is not included.
 #[derive(Debug, Default)]
 pub struct Calls {
     pub histogram: LatencyHistogram,
@@ -35,27 +35,27 @@ pub struct Calls {
 }
 
 impl Calls {
-    /// Whether each call had one answer, and the right one.
+    /// Whether each call had exactly one answer, and the right one.
     pub fn is_verified(&self) -> bool {
         self.wrong == 0 && self.doubled == 0
     }
 }
 
-/// The calls of one caller, with the memory that they need.
+/// Calls of one caller, with their memory.
 pub struct Exchange<'a> {
     caller: &'a mut dyn Caller,
     payloads: Payloads,
-    /// The tickets of one caller never come again, so that a late answer is not taken for another one's.
+    /// Tickets of one caller are never reused, so that a late answer is not attributed to another call.
     next_ticket: &'a mut u64,
     replies: Vec<u8>,
-    /// Of each call of a block: when it began, how long it took (0: not yet answered), and the length of its reply.
+    /// For each call of a block: its start, its duration (0: not answered yet), and the length of its reply.
     begun_ns: Vec<u64>,
     taken_ns: Vec<u64>,
     lengths: Vec<usize>,
 }
 
 impl<'a> Exchange<'a> {
-    /// Calls of `size` bytes by `caller`, whose tickets go on from `next_ticket`.
+    /// Calls of `size` bytes by `caller`, with tickets from `next_ticket` on.
     pub fn new(caller: &'a mut dyn Caller, size: usize, next_ticket: &'a mut u64) -> Self {
         let calls = (BLOCK_BYTES / size).clamp(1, BLOCK_CALLS);
         Self {
@@ -69,8 +69,8 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// Makes `count` calls, `in_flight` of them at a time; `edge` is called where each block begins and ends, and an error
-    /// of it ends the calls.
+    /// Makes `count` calls, `in_flight` at a time. Calls `edge` before and after each block; an error of it ends the
+    /// calls.
     pub fn calls(&mut self, count: u64, in_flight: usize, edge: &mut dyn FnMut(Edge) -> Result<()>) -> Result<Calls> {
         let mut sum = Calls::default();
         let mut left = count as usize;
@@ -96,7 +96,7 @@ impl<'a> Exchange<'a> {
         Ok(sum)
     }
 
-    /// One block; how long it took, and how many answers came twice.
+    /// Runs one block. Returns its duration, and the number of duplicate answers.
     fn block(&mut self, calls: usize, in_flight: usize) -> Result<(u64, u64)> {
         let (first, size) = (*self.next_ticket, self.payloads.size());
         self.taken_ns[..calls].fill(0);
@@ -134,7 +134,7 @@ impl<'a> Exchange<'a> {
         Ok((elapsed_ns(begin), doubled))
     }
 
-    /// Sends `count` messages that nobody answers, as fast as they are taken; CPU time of this process, ns.
+    /// Sends `count` messages without answers, as fast as they are accepted; returns the CPU time of this process, ns.
     pub fn stream(&mut self, count: u64) -> Result<u64> {
         let cpu_ns = process_cpu_ns();
         for number in 0..count {
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
     use crate::peers::subject::increment;
 
-    /// Answers in the reverse order, a few at a time, and badly where it is asked to.
+    /// Answers in reverse order, a few at a time, and wrongly if configured.
     struct Fake {
         waiting: Vec<(u64, Vec<u8>)>,
         spoil: fn(u64, &mut Vec<u8>),
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn every_call_is_counted_once_in_whatever_order_answers_come() {
+    fn reordered_answers_are_counted_once() {
         for (size, in_flight) in [(1, 1), (1, 64), (4096, 64)] {
             let mut fake = Fake::new();
             let calls = run(&mut fake, size, in_flight).unwrap();
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_doubled_and_stray_answers_are_seen() {
+    fn bad_answers_are_detected() {
         let spoil: [fn(u64, &mut Vec<u8>); 3] = [
             |ticket, reply| {
                 if ticket == 2_000 {
@@ -243,11 +243,11 @@ mod tests {
         assert!(run(&mut fake, 64, 1).unwrap_err().to_string().contains("9999999"));
         let mut late = Fake::new();
         late.waiting.push((1, vec![0]));
-        assert_eq!(run(&mut late, 64, 1).unwrap().doubled, 1, "of a block long before");
+        assert_eq!(run(&mut late, 64, 1).unwrap().doubled, 1, "a reply of a much earlier block");
     }
 
     #[test]
-    fn an_end_between_two_blocks_ends_it() {
+    fn interrupt_between_blocks_ends_calls() {
         let mut fake = Fake::new();
         let (mut ticket, mut blocks) = (0, 0);
         let mut edge = |edge: Edge| {
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_is_the_payloads_in_order() {
+    fn stream_has_payloads_in_order() {
         let mut fake = Fake::new();
         let mut ticket = 0;
         Exchange::new(&mut fake, 3, &mut ticket).stream(200).unwrap();

@@ -1,4 +1,4 @@
-//! A caller of Gapless, as the benchmark drives callers of every system.
+//! A caller of Gapless, driven like the callers of other systems.
 
 use super::failed;
 use crate::Result;
@@ -9,14 +9,13 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// A caller.
+/// A caller of one route.
 pub struct GaplessCaller {
     caller: Caller<Vec<u8>, Vec<u8>>,
-    /// Calls under way with their tickets, the oldest first.
+    /// Calls in flight with their tickets, oldest first.
     calls: VecDeque<(u64, Call<Vec<u8>>)>,
 }
 
-/// The way in which an end of Gapless waits.
 pub fn waiting_of(waiting: Waiting) -> gapless_rpc::Waiting {
     match waiting {
         Waiting::Blocking => gapless_rpc::Waiting::Park,
@@ -24,16 +23,17 @@ pub fn waiting_of(waiting: Waiting) -> gapless_rpc::Waiting {
     }
 }
 
-/// The domain in `directory`, as everybody has it who sets no options.
+/// Opens the domain in `directory`, with default options.
 pub fn open(directory: &Path) -> Result<Domain> {
     Domain::open_directory(directory, DomainOptions::default()).map_err(failed)
 }
 
 impl GaplessCaller {
-    /// Connects a caller of `route` with a domain of its own, as in a process of its own: nothing is shared with others.
+    /// Connects a caller of `route` through a domain of its own, like a separate process: nothing is shared with other
+    /// callers.
     ///
     /// # Errors
-    /// A directory that is no domain; nobody who serves.
+    /// A directory that is no domain; a route that is not served.
     pub fn connect(directory: &Path, route: &str, waiting: Waiting) -> Result<Self> {
         let patient = CallOptions { timeout: Some(REPLY_TIME_MAX), ..CallOptions::default() };
         let options = CallerOptions {
@@ -43,7 +43,8 @@ impl GaplessCaller {
             ..CallerOptions::default()
         };
         let caller = open(directory)?.caller_with(route, options).map_err(failed)?;
-        // The first call brings the caller's table to those who serve. They rest, so it is taken back before it begins.
+        // The first call announces the caller's table to the serving processes. They rest, so it is cancelled before it
+        // begins.
         let mut first: Call<Vec<u8>> =
             caller.start_with(Vec::new(), &CallOptions { wait_for_route: Some(REPLY_TIME_MAX), ..patient });
         let begun = Instant::now();
@@ -82,12 +83,11 @@ impl subject::Caller for GaplessCaller {
     }
 
     fn flush(&mut self) -> crate::peers::Result<()> {
-        // What is offered is there.
+        // Offered messages are sent already.
         Ok(())
     }
 }
 
-/// The error of a call.
 fn not_a_reply(error: CallError) -> PeerError {
     PeerError::Protocol { protocol: "gapless", expected: "a reply".to_owned(), found: error.to_string() }
 }

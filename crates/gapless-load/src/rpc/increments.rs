@@ -1,9 +1,9 @@
-//! What is sent, and what must come back. All of it is written before the clock runs.
+//! Requests and their expected replies, all written before the clock runs.
 
-/// So many payloads are distinct; they differ in their first byte, so that also of one byte a neighbour is told apart.
+/// Number of distinct payloads. They differ in their first byte, so that even payloads of one byte are told apart.
 const DISTINCT: u64 = 64;
 
-/// The payloads of one size.
+/// Payloads of one size.
 pub struct Payloads {
     size: usize,
     all: Vec<u8>,
@@ -22,7 +22,7 @@ impl Payloads {
         self.size
     }
 
-    /// The payload of a ticket, or of a message of a stream by its number.
+    /// Payload of a ticket, or of a message of a stream by its number.
     #[inline]
     pub fn of(&self, ticket: u64) -> &[u8] {
         let begin = (ticket % DISTINCT) as usize * self.size;
@@ -35,7 +35,7 @@ impl Payloads {
         reply.len() == request.len() && request.iter().zip(reply).all(|(sent, found)| sent.wrapping_add(1) == *found)
     }
 
-    /// Whether `message` begins as it must; a message that is lost or overtaken is seen by this.
+    /// Whether `message` begins as expected: detects lost or reordered messages.
     #[inline]
     pub fn begins(&self, number: u64, message: &[u8]) -> bool {
         message.len() == self.size && message[0] == self.of(number)[0]
@@ -47,13 +47,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_increment_of_each_byte_is_an_answer() {
+    fn reply_must_increment_each_byte() {
         for size in [1, 2, 300] {
             let payloads = Payloads::new(size);
             for ticket in [0, 1, 63, 64, u64::MAX] {
                 let mut reply: Vec<u8> = payloads.of(ticket).iter().map(|byte| byte.wrapping_add(1)).collect();
                 assert!(payloads.is_answered_by(ticket, &reply));
-                assert!(!payloads.is_answered_by(ticket ^ 1, &reply), "that of the neighbour");
+                assert!(!payloads.is_answered_by(ticket ^ 1, &reply), "the reply of the next payload");
                 assert!(!payloads.is_answered_by(ticket, payloads.of(ticket)), "the request itself");
                 reply[size - 1] ^= 1;
                 assert!(!payloads.is_answered_by(ticket, &reply));

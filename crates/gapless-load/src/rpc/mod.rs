@@ -2,13 +2,13 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`faults`] | callers and serving processes of the benchmark that kills |
+//! | [`faults`] | callers and serving processes of the benchmark that kills processes |
 //! | [`payloads`] | calls by the size of the payload |
-//! | [`scenarios`] | a process under load, and a lone call beside it |
-//! | [`server_process`] | the process that serves |
-//! | [`exchange`] | calls and streams, timed; replies are checked outside the clock |
-//! | [`increments`] | what is sent, and what must come back |
-//! | [`subject`] | the systems, and how both ends of each are connected |
+//! | [`scenarios`] | a process under load, and single calls next to it |
+//! | [`server_process`] | the serving process |
+//! | [`exchange`] | timed calls and streams; replies are checked outside the clock |
+//! | [`increments`] | requests and expected replies |
+//! | [`subject`] | the systems, and the connection of both ends of each |
 //! | [`gapless_caller`] | the calling end of Gapless |
 
 pub mod exchange;
@@ -27,15 +27,14 @@ use std::sync::atomic::AtomicBool;
 /// Name of the benchmark in errors.
 pub const NAME: &str = "rpc";
 
-/// An error of a system or of the measurement.
 pub fn failed(reason: impl ToString) -> BenchError {
     BenchError::measurement(NAME, reason)
 }
 
-/// An error if the benchmark was interrupted.
+/// Fails if the benchmark was interrupted.
 ///
 /// # Errors
-/// It was.
+/// The benchmark was interrupted.
 pub fn check_interrupted(interrupted: &AtomicBool) -> Result<()> {
     reporting::check_interrupted(NAME, interrupted)
 }

@@ -1,5 +1,5 @@
-//! The process that serves: increments each byte of what it is asked, and measures a stream where it arrives. Another of
-//! the same kind only holds connected callers.
+//! The serving process: increments each byte of a request, and measures a stream at its arrival. Another process of
+//! this kind only holds connected callers.
 
 use super::failed;
 use super::gapless_caller::waiting_of;
@@ -18,18 +18,17 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Every so many messages of a stream the whole content is compared, not only its begin.
+/// Number of messages after which a whole one is compared, not only its beginning.
 const CHECK_EVERY: u64 = 16;
-/// Between two looks whether a stream has come to its end or to a standstill.
+/// Interval of checking whether a stream has ended or stalled.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The time, ns, by the one clock that all processes of a machine share.
+/// Monotonic time of the machine, ns: the same in all processes.
 pub fn now_ns() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     now.tv_sec.cast_unsigned() * 1_000_000_000 + now.tv_nsec.cast_unsigned()
 }
 
-/// The assignment of the process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Assignment {
     pub endpoint: Endpoint,
@@ -43,43 +42,43 @@ pub struct Assignment {
 pub enum Task {
     /// Serve, on this CPU if it is named.
     Serve { cpu: Option<usize> },
-    /// Connect so many callers that call nobody.
+    /// Connect idle callers.
     HoldCallers { count: usize },
 }
 
-/// What the process is asked; each has an answer.
+/// A request to the process; each has an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
     /// Begin to serve. Answer: true.
     Serve,
-    /// Cease to serve, until asked again. Answer: true.
+    /// Stop serving, until asked again. Answer: true.
     Rest,
     /// Answer: CPU time of this process, ns.
     Cpu,
-    /// A stream of so many messages comes. Answer: true.
+    /// Expect a stream of that many messages. Answer: true.
     Expect { size: usize, count: u64 },
-    /// Answer: how many callers are connected, if the server knows.
+    /// Answer: number of connected callers, if the server knows it.
     Callers,
-    /// Answer: [`Received`], when all of the stream is there or nothing more comes.
+    /// Answer: [`Received`], once the stream is complete or stalls.
     Received,
 }
 
-/// A stream as its receiver saw it.
+/// A stream as seen by its receiver.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Received {
-    /// When the last message arrived, by the clock that all processes share ([`now_ns`]); 0 if it did not.
+    /// Arrival of the last message, by the clock that all processes share ([`now_ns`]); 0 if it did not arrive.
     pub last_at_ns: u64,
-    /// Messages that came.
+    /// Number of received messages.
     pub received: u64,
-    /// Of those the ones that were not what should have come in their place.
+    /// Number of those that differed from the expected message.
     pub wrong: u64,
 }
 
-/// The work of the process.
+/// Runs the process.
 ///
 /// # Errors
-/// A malformed assignment; a system that is not there; a benchmark that has gone.
+/// A malformed assignment; a system that is not there; a benchmark that is gone.
 pub fn main(assignment: &str) -> Result<()> {
     let Assignment { endpoint, route, waiting, task } = serde_json::from_str(assignment)?;
     let parent = Parent::listen(super::NAME, WhenGone::Exit)?;
@@ -121,21 +120,21 @@ pub fn main(assignment: &str) -> Result<()> {
     }
 }
 
-/// As many files as the kernel allows: each caller has some.
+/// Raises the limit of open files to the kernel's maximum: each caller has some.
 fn allow_all_files() {
     let maximum = getrlimit(Resource::Nofile).maximum;
-    // If it is refused, what lacks a file says so.
+    // If this fails, opening a file reports it.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }
 
-/// A server that serves and rests by turns.
+/// A server that can be started and stopped.
 enum Serving {
     Peer(DrivenServer),
     Gapless(ServedRoute),
 }
 
 impl Serving {
-    /// One that rests. `cpu` is its worker's.
+    /// A stopped server. `cpu` is for its worker.
     fn new(
         end: ServingEnd,
         (route, waiting, cpu): (&str, Waiting, Option<usize>),
@@ -161,7 +160,7 @@ impl Serving {
         }
     }
 
-    /// An error if it has ended though nobody asked for it.
+    /// Fails if the server has ended unasked.
     fn look(&self) -> Result<()> {
         match self {
             Self::Peer(server) => server.worker.look(),
@@ -177,7 +176,7 @@ impl Serving {
     }
 }
 
-/// Offers a route of Gapless with one worker, and lets it rest.
+/// Registers a stopped route of Gapless with one worker.
 fn offer(
     domain: &Domain,
     (route, waiting, cpu): (&str, Waiting, Option<usize>),
@@ -186,7 +185,7 @@ fn offer(
     let (work, stream) = (Mutex::new(Work::new(Arc::clone(stream))), Arc::clone(stream));
     let pin = move |_| {
         if let Some(cpu) = cpu {
-            // Not to be pinned makes it slower, not wrong.
+            // A thread that cannot be pinned is slower, not wrong.
             let _ = pin_current_thread(&[cpu]);
         }
     };
@@ -204,16 +203,16 @@ fn offer(
     Ok(served)
 }
 
-/// The worker's thread while there is one; its end lies with the server until it is served again.
+/// Thread of the worker while it serves; else the server itself.
 enum Worker {
     Resting(Box<dyn Server>),
     Serving(JoinHandle<(Box<dyn Server>, crate::peers::Result<()>)>),
-    /// It has failed, which was said.
+    /// The worker has failed, which was reported.
     Gone,
 }
 
 impl Worker {
-    /// An error if it has ended though nobody asked for it.
+    /// Fails if the worker has ended unasked.
     fn look(&self) -> Result<()> {
         match self {
             Self::Serving(thread) if thread.is_finished() => Err(failed("the server has ended")),
@@ -222,7 +221,6 @@ impl Worker {
     }
 }
 
-/// A server of another system and its thread.
 struct DrivenServer {
     worker: Worker,
     cpu: Option<usize>,
@@ -244,7 +242,7 @@ impl DrivenServer {
                 let mut work = Work::new(Arc::clone(&self.stream));
                 Worker::Serving(std::thread::spawn(move || {
                     if let Some(cpu) = cpu {
-                        // Not to be pinned makes it slower, not wrong.
+                        // A thread that cannot be pinned is slower, not wrong.
                         let _ = pin_current_thread(&[cpu]);
                     }
                     let served = server.serve(&mut work, &stop);
@@ -270,21 +268,21 @@ impl DrivenServer {
     }
 }
 
-/// A stream that is expected.
+/// An expected stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Plan {
     size: usize,
     count: u64,
 }
 
-/// What the worker and the thread that answers the benchmark share.
+/// Shared by the worker and the thread that answers the benchmark.
 #[derive(Default)]
 struct Stream {
-    /// Changes with each plan.
+    /// Number of the plan; changes with each.
     number: AtomicU64,
-    /// Between an expectation and its end.
+    /// Set from an expectation to its end.
     is_expected: AtomicBool,
-    /// How many messages have come, for the one who waits.
+    /// Number of received messages, for the waiting thread.
     received: AtomicU64,
     state: Mutex<(Plan, Option<Received>)>,
     is_done: Condvar,
@@ -292,26 +290,26 @@ struct Stream {
 
 impl Stream {
     fn state(&self) -> MutexGuard<'_, (Plan, Option<Received>)> {
-        // A worker that panicked has ended, which is seen elsewhere.
+        // A worker that panicked has ended, which is noticed elsewhere.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn expect(&self, plan: Plan) {
         *self.state() = (plan, None);
-        // Relaxed: only whether it changes is looked at.
+        // Relaxed: only a change of the value matters.
         self.received.store(0, Ordering::Relaxed);
-        // Release: pairs with the Acquire in `Work::receive`; who sees the number finds the plan.
+        // Release: pairs with the Acquire in `Work::receive`, which then finds the plan.
         self.number.fetch_add(1, Ordering::Release);
-        // Relaxed: the benchmark sends only when it has the answer to its order (here and where it is cleared).
+        // Relaxed: the benchmark sends only after the answer to its order, here and where it is cleared.
         self.is_expected.store(true, Ordering::Relaxed);
     }
 
-    /// Whether what comes is a stream's, for a system whose handler is not told.
+    /// Whether messages belong to a stream, for a system whose handler cannot tell.
     fn is_expected(&self) -> bool {
         self.is_expected.load(Ordering::Relaxed)
     }
 
-    /// Waits for the end of the stream; without one, until nothing more comes for [`REPLY_TIME_MAX`] or `look` fails.
+    /// Waits for the end of the stream; at most until it has stalled for [`REPLY_TIME_MAX`] or `look` fails.
     fn wait(&self, look: &mut dyn FnMut() -> Result<()>) -> Result<Received> {
         let received = self.wait_for_end(look);
         self.is_expected.store(false, Ordering::Relaxed);
@@ -327,7 +325,7 @@ impl Stream {
             }
             state = self.is_done.wait_timeout(state, LOOK_INTERVAL).unwrap_or_else(PoisonError::into_inner).0;
             look()?;
-            // Relaxed: only whether it changes is looked at.
+            // Relaxed: only a change of the value matters.
             let received = self.received.load(Ordering::Relaxed);
             if received != seen {
                 (seen, since) = (received, Instant::now());
@@ -338,7 +336,6 @@ impl Stream {
     }
 }
 
-/// The work of the one worker.
 struct Work {
     stream: Arc<Stream>,
     number: u64,
@@ -353,7 +350,7 @@ impl Work {
         Self { stream, number: 0, plan: Plan::default(), payloads: None, received: 0, wrong: 0 }
     }
 
-    /// A plan is there that is not yet known.
+    /// Takes over a new plan.
     fn begin_stream(&mut self, number: u64) {
         let plan = self.stream.state().0;
         let payloads = (plan.size > 0).then(|| Payloads::new(plan.size));
@@ -380,7 +377,7 @@ impl Handler for Work {
         };
         self.wrong += u64::from(!is_right);
         self.received += 1;
-        // Relaxed: only whether it changes is looked at.
+        // Relaxed: only a change of the value matters.
         self.stream.received.store(self.received, Ordering::Relaxed);
         if self.received == self.plan.count {
             self.stream.state().1 = Some(Received { last_at_ns: now_ns(), received: self.received, wrong: self.wrong });
@@ -402,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_stream_is_timed_and_a_second_one_begins_anew() {
+    fn streams_are_timed_one_by_one() {
         let payloads = Payloads::new(3);
         let (stream, mut work) = received((0..100).map(|number| payloads.of(number).to_vec()));
         let found = stream.wait(&mut || Ok(())).unwrap();
@@ -414,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lost_overtaken_or_changed_is_counted() {
+    fn stream_faults_are_counted() {
         let payloads = Payloads::new(3);
         let all = || (0..100).map(|number| payloads.of(number).to_vec());
         let mut swapped: Vec<_> = all().collect();

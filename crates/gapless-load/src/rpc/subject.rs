@@ -1,6 +1,6 @@
-//! The systems under test, and how both ends of each are connected. A new system is a variant of [`System`], of
-//! [`Endpoint`] and of [`Broker`]; its caller implements [`Caller`], its server [`Server`] or is a
-//! variant of [`ServingEnd`].
+//! The systems under test, and the connection of both ends of each. A new system is a variant of [`System`], of
+//! [`Endpoint`] and of [`Broker`]; its caller implements [`Caller`], its server [`Server`] or is a variant of
+//! [`ServingEnd`].
 
 use super::failed;
 use super::gapless_caller::{self, GaplessCaller};
@@ -19,7 +19,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
-/// A system.
+/// A system under test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum System {
     /// This program, with nobody in the middle
@@ -30,7 +30,7 @@ pub enum System {
     Nats,
 }
 
-/// Where a system is, and how it is used: all that either end needs to be connected, also in another process.
+/// Address and options of a system: all that either end needs to connect, in any process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Endpoint {
@@ -40,7 +40,7 @@ pub enum Endpoint {
 }
 
 impl Endpoint {
-    /// Its system's name in reports.
+    /// Name of the system in reports.
     pub fn system(&self) -> &'static str {
         match self {
             Self::Gapless { .. } => "gapless",
@@ -49,7 +49,7 @@ impl Endpoint {
         }
     }
 
-    /// When a request is forgotten, where there is a choice.
+    /// Acknowledgement mode, if the system has a choice: when a request is forgotten.
     pub fn acknowledgement(&self) -> Option<&'static str> {
         match self {
             Self::Rabbitmq { is_explicit, .. } => Some(if *is_explicit { "explicit" } else { "automatic" }),
@@ -60,7 +60,7 @@ impl Endpoint {
     /// Connects a caller of `route`.
     ///
     /// # Errors
-    /// Nobody there, or one that refuses.
+    /// No server there, or one that refuses.
     pub fn caller(&self, route: &str, waiting: Waiting) -> Result<Box<dyn Caller>> {
         let caller: std::result::Result<Box<dyn Caller>, PeerError> = match self {
             Self::Gapless { domain } => return Ok(Box::new(GaplessCaller::connect(domain, route, waiting)?)),
@@ -75,7 +75,7 @@ impl Endpoint {
     /// Connects a server of `route`.
     ///
     /// # Errors
-    /// Nobody there, or one that refuses.
+    /// No server there, or one that refuses.
     pub fn server(&self, route: &str, waiting: Waiting) -> Result<ServingEnd> {
         let server: std::result::Result<Box<dyn Server>, PeerError> = match self {
             Self::Gapless { domain } => return Ok(ServingEnd::Gapless(gapless_caller::open(domain)?)),
@@ -89,16 +89,16 @@ impl Endpoint {
     }
 }
 
-/// What serves.
+/// The serving end.
 pub enum ServingEnd {
-    /// An end whose one worker is driven.
+    /// A server with one worker that the benchmark drives.
     Peer(Box<dyn Server>),
-    /// A domain, in which a route is served by workers of its own.
+    /// A domain, in which a route has workers of its own.
     Gapless(Domain),
 }
 
-/// What stands in the middle of a system, of Gapless only the directory where processes meet; stopped with this value, its
-/// files removed.
+/// The broker of a system; for Gapless only the directory where processes meet. Dropping it stops it and removes its
+/// files.
 pub enum Broker {
     Gapless(OwnDirectory),
     RabbitMq(RabbitMqBroker, OwnDirectory),
@@ -106,10 +106,10 @@ pub enum Broker {
 }
 
 impl Broker {
-    /// Starts that of `system`, or says how it is installed.
+    /// Starts the broker of `system`, or tells how it is installed.
     ///
     /// # Errors
-    /// One that does not come up.
+    /// A broker that does not start.
     pub fn start(system: System, interrupted: &AtomicBool) -> Result<std::result::Result<Self, String>> {
         let stop = || is_set(interrupted);
         let name = format!("gapless-bench-{}-{}", word(system), std::process::id());
@@ -128,10 +128,10 @@ impl Broker {
         }
     }
 
-    /// The ways in which the system is used, each a curve.
+    /// The ways of using the system, each a curve.
     pub fn endpoints(&self) -> Vec<Endpoint> {
         match self {
-            // A domain makes its directory itself, for its user alone.
+            // A domain creates its directory itself, for its user alone.
             Self::Gapless(directory) => vec![Endpoint::Gapless { domain: directory.path().join("domain") }],
             Self::RabbitMq(broker, _) => {
                 let address = broker.address();
@@ -141,7 +141,7 @@ impl Broker {
         }
     }
 
-    /// CPU time that it has used, ns, if it is a process.
+    /// CPU time of the broker, ns, if it is a process.
     pub fn cpu_ns(&self) -> Option<u64> {
         match self {
             Self::Gapless(_) => None,

@@ -1,4 +1,4 @@
-//! Contents of the journal, read back. Outside every clock.
+//! Reads the contents of the journal back, outside every clock.
 
 use super::failed;
 use super::payload::{Seen, Tally};
@@ -9,8 +9,8 @@ use gapless_journal::{JournalError, JournalReader};
 use gapless_wire::Kind;
 use std::path::Path;
 
-/// The participants' messages in the journal of the stream in `directory`, every checksum computed and every byte
-/// compared.
+/// Accounts for the participants' messages in the journal of the stream in `directory`. Computes every checksum and
+/// compares every byte.
 ///
 /// # Errors
 /// A journal that cannot be read.

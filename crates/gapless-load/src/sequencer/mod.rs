@@ -3,9 +3,9 @@
 //! | module | what lives there |
 //! |---|---|
 //! | [`process`] | the processes of the benchmark |
-//! | [`journal`] | the contents of the journal |
-//! | [`payload`] | the contents of the messages, and accounting for them |
-//! | [`protocol`] | messages of the processes to each other |
+//! | [`journal`] | contents of the journal |
+//! | [`payload`] | contents of the messages, and their account |
+//! | [`protocol`] | messages between the processes |
 
 pub mod journal;
 pub mod payload;
@@ -17,7 +17,6 @@ use crate::BenchError;
 /// Name of the benchmark.
 pub const NAME: &str = "sequencer";
 
-/// An error of this benchmark.
 pub fn failed(reason: impl ToString) -> BenchError {
     BenchError::measurement(NAME, reason)
 }

@@ -1,21 +1,20 @@
-//! The contents of the messages, and the account of them.
+//! Contents of the messages, and their account.
 
 use super::protocol::{Account, Participant};
 use gapless_client::node::Message;
 
-/// The least payload: two numbers.
+/// Shortest payload: two numbers.
 pub const PAYLOAD_BYTES_MIN: usize = 16;
 
-/// Of so many messages one is compared byte by byte while they are timed; of the others both ends.
+/// One of that many messages is compared byte by byte while timed; of the others only both ends are.
 const MESSAGES_PER_WHOLE_CHECK: u64 = 64;
 
-/// The messages of one publisher: bytes of its own, the message's number in front and again, turned, at the end.
+/// Messages of one publisher: bytes of its own, with the message's number in front and, transformed, at the end.
 pub struct PayloadPattern {
     template: Vec<u8>,
 }
 
 impl PayloadPattern {
-    /// Of the publisher with this session.
     pub fn new(session: u64, payload_bytes: usize) -> Self {
         let mut state = mix(session);
         let template = std::iter::repeat_with(|| {
@@ -29,7 +28,6 @@ impl PayloadPattern {
         self.template.len()
     }
 
-    /// Writes message `number`.
     #[inline]
     pub fn write(&self, number: u64, payload: &mut [u8]) {
         let end = self.template.len() - 8;
@@ -38,7 +36,6 @@ impl PayloadPattern {
         payload[end..].copy_from_slice(&turned(number).to_le_bytes());
     }
 
-    /// The number in front of a message.
     #[inline]
     fn number(payload: &[u8]) -> Option<u64> {
         payload.first_chunk().map(|bytes| u64::from_le_bytes(*bytes))
@@ -58,13 +55,13 @@ impl PayloadPattern {
     }
 }
 
-/// The fields of a seen message.
+/// Fields of a received message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen<'a> {
     pub sequence: u64,
     pub session: u64,
     pub session_seq: u64,
-    /// Of the message's last frame, as its publisher computed it.
+    /// Checksum of the message's last frame, computed by its publisher.
     pub payload_crc: u32,
     pub payload: &'a [u8],
 }
@@ -81,7 +78,7 @@ impl<'a> From<&Message<'a>> for Seen<'a> {
 pub struct Tally {
     publishers: Vec<(u64, PayloadPattern)>,
     account: Account,
-    /// The participant of the last message: often the next one's, too.
+    /// Participant of the last message: often also that of the next one.
     latest: usize,
     /// Messages of all participants.
     total: u64,
@@ -91,7 +88,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Of nobody's messages yet. `checks_whole` compares each message byte by byte, which belongs outside a clock.
+    /// An empty account. `checks_whole` compares each message byte by byte, which belongs outside a clock.
     pub fn new(participants: &[Participant], checks_whole: bool) -> Self {
         let publishers: Vec<_> = participants
             .iter()
@@ -107,13 +104,13 @@ impl Tally {
         self.total
     }
 
-    /// Whether it has seen so many of each participant.
+    /// Whether at least `count` messages of each participant were seen.
     pub fn has_each(&self, count: u64) -> bool {
         self.account.seen.iter().all(|seen| *seen >= count)
     }
 
-    /// Takes note of a message; whether it is a participant's. Always inlined: the parts of a message would otherwise
-    /// be written to memory and read again, at a tenth of the cost of a message.
+    /// Accounts for a message; `false` if it is no participant's. Always inlined: else the parts of a message would be
+    /// written to memory and read again, at a tenth of the cost of a message.
     #[inline(always)]
     pub fn take(&mut self, seen: Seen<'_>) -> bool {
         if self.publishers.get(self.latest).is_none_or(|(session, _)| *session != seen.session)
@@ -133,14 +130,14 @@ impl Tally {
             self.take_wrong(index, due, seen.payload);
         }
         self.last_sequence = seen.sequence;
-        // Order counts: the sum so far is in every step.
+        // The checksum depends on the order: each step includes the sum so far.
         let step = seen.sequence.rotate_left(40) ^ seen.session.rotate_left(20) ^ seen.session_seq;
         let step = step ^ u64::from(seen.payload_crc) << 32;
         self.account.checksum = (self.account.checksum ^ step).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
         true
     }
 
-    /// Turns to the participant with this session; whether there is one.
+    /// Selects the participant with this session; `false` without one.
     #[inline(never)]
     fn find(&mut self, session: u64) -> bool {
         let found = self.publishers.iter().position(|(each, _)| *each == session);
@@ -163,14 +160,12 @@ impl Tally {
         }
     }
 
-    /// The account of the messages seen.
     pub fn account(&self) -> Account {
         self.account.clone()
     }
 }
 
-/// The number as it stands at a message's end: so unlike the one in front that neither stands for the other, and made
-/// at next to no cost while the clock runs.
+/// The number at a message's end, transformed so that it differs from the one in front at next to no cost.
 #[inline]
 const fn turned(number: u64) -> u64 {
     number.rotate_left(32) ^ 0x9e37_79b9_7f4a_7c15
@@ -203,12 +198,12 @@ mod tests {
     }
 
     #[test]
-    fn what_came_once_and_in_order_is_right() {
+    fn messages_in_order_are_right() {
         let mut tally = Tally::new(&PARTICIPANTS, true);
         for number in 0..200 {
             assert!(seen(&mut tally, 10 + 3 * number, 2, number, None));
             assert!(seen(&mut tally, 11 + 3 * number, 3, number, None));
-            assert!(!seen(&mut tally, 12 + 3 * number, 4, number, None), "nobody who takes part");
+            assert!(!seen(&mut tally, 12 + 3 * number, 4, number, None), "no participant");
         }
         let Account { seen, lost, duplicated, wrong, .. } = tally.account();
         assert_eq!((seen, lost, duplicated, wrong), (vec![200, 200], 0, 0, 0));
@@ -216,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_a_repeat_and_a_changed_byte_are_told_apart() {
+    fn message_faults_are_told_apart() {
         let mut tally = Tally::new(&PARTICIPANTS, true);
         for (sequence, number) in [(1, 0), (2, 2), (3, 2), (4, 3)] {
             seen(&mut tally, sequence, 2, number, None);
@@ -229,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn another_order_has_another_checksum() {
+    fn checksum_depends_on_order() {
         let checksum = |sequences: [u64; 2], sessions: [u64; 2]| {
             let mut tally = Tally::new(&PARTICIPANTS, false);
             seen(&mut tally, sequences[0], sessions[0], 0, None);

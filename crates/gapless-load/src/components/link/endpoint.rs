@@ -15,13 +15,13 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// Empty turns after which one looks whether the other process is still there.
+/// Empty turns between two checks that the other process is alive.
 const TURNS_BETWEEN_LOOKS: u32 = 10_000;
-/// The second process is the one that listens.
+/// The second process listens.
 const DIALS: MemberId = 1;
 const LISTENS: MemberId = 2;
 
-/// A message that is sent again and again, with another number.
+/// A message that is sent repeatedly, each time with another number.
 pub struct Outgoing {
     consensus: [u8; CONSENSUS_BYTES],
     frame: Vec<u8>,
@@ -33,7 +33,7 @@ impl Outgoing {
         Self { consensus: [7; CONSENSUS_BYTES], frame }
     }
 
-    /// The same message with this number at both ends of its frame.
+    /// Writes a number at both ends of the frame.
     pub fn number(&mut self, number: u64) -> &Self {
         let bytes = number.to_le_bytes();
         self.frame[..8].copy_from_slice(&bytes);
@@ -43,14 +43,14 @@ impl Outgoing {
     }
 }
 
-/// A message that came.
+/// A received message.
 #[derive(Clone, Copy)]
 pub struct Incoming {
-    /// The number at both ends of its frame.
+    /// Number at both ends of the frame.
     pub number: u64,
 }
 
-/// One end.
+/// One end of a link.
 pub struct Endpoint<'a> {
     links: Links,
     to: MemberId,
@@ -59,7 +59,7 @@ pub struct Endpoint<'a> {
     is_connected: bool,
     empty_turns: u32,
     frame_length: Option<usize>,
-    /// Where it listens, if that is no port.
+    /// Path of the socket for shared memory; `None` for TCP.
     path: Option<PathBuf>,
 }
 
@@ -68,7 +68,6 @@ fn of_links(error: LinkError) -> crate::BenchError {
 }
 
 impl<'a> Endpoint<'a> {
-    /// Connects to the second process.
     pub fn dials(address: String, frame_length: usize, other: PeerProcess<'a>) -> Result<Self> {
         let peer = Peer { member: LISTENS, addresses: vec![address] };
         let mut options = options();
@@ -82,7 +81,7 @@ impl<'a> Endpoint<'a> {
         Ok(end)
     }
 
-    /// Lets the first process connect; frames are so long.
+    /// Accepts the first process; frames have `frame_length` bytes.
     pub fn listens(other: PeerProcess<'a>, transport: Transport, frame_length: usize) -> Result<Self> {
         let peer = Peer { member: DIALS, addresses: Vec::new() };
         let mut options = options();
@@ -108,7 +107,7 @@ impl<'a> Endpoint<'a> {
         Ok(Self { links, to, other, clock, is_connected: false, empty_turns: 0, frame_length: None, path: None })
     }
 
-    /// Where the first process finds it.
+    /// Address that the first process connects to.
     pub fn address(&self) -> Option<String> {
         let shared = self.path.as_ref().map(|path| format!("{SHARED_MEMORY_PREFIX}{}", path.display()));
         shared.or_else(|| self.links.local_address().map(|address| address.to_string()))
@@ -118,7 +117,7 @@ impl<'a> Endpoint<'a> {
         &mut self.other
     }
 
-    /// One turn: polls, and hands out what has come.
+    /// Polls once, and passes on received messages.
     pub fn turn(&mut self, mut take: impl FnMut(Incoming) -> Result<()>) -> Result<usize> {
         self.poll()?;
         let (mut outcome, expected) = (Ok(()), self.frame_length);
@@ -134,7 +133,7 @@ impl<'a> Endpoint<'a> {
         Ok(handed)
     }
 
-    /// Turns until `is_done` says so of a message.
+    /// Polls until `is_done` accepts a message.
     pub fn wait_until(&mut self, mut is_done: impl FnMut(Incoming) -> Result<bool>) -> Result<()> {
         let mut done = false;
         while !done {
@@ -146,7 +145,7 @@ impl<'a> Endpoint<'a> {
         Ok(())
     }
 
-    /// Sends; waits where the connection takes nothing now.
+    /// Sends a message. Waits while the connection is full.
     pub fn send(&mut self, message: &Outgoing) -> Result<()> {
         loop {
             match self.links.send(self.to, Content::Consensus, &message.consensus, &[&message.frame]) {
@@ -160,7 +159,7 @@ impl<'a> Endpoint<'a> {
         }
     }
 
-    /// Waits until everything is given to the operating system.
+    /// Waits until everything is passed to the operating system.
     pub fn flush(&mut self) -> Result<()> {
         while self.links.statistics(self.to).is_some_and(|statistics| statistics.queued_bytes > 0) {
             self.poll()?;
@@ -169,14 +168,13 @@ impl<'a> Endpoint<'a> {
         Ok(())
     }
 
-    /// Waits for the end of the second process, which must be a good one.
+    /// Waits for the second process to end with success.
     pub fn finish(self) -> Result<()> {
-        // An end of the connection is what the second process may wait for.
+        // The second process may wait for the end of the connection.
         drop(self.links);
         self.other.finish()
     }
 
-    /// Waits until the other side has closed the connection.
     pub fn wait_for_end(&mut self) -> Result<()> {
         while self.links.is_connected(self.to) {
             self.links.poll(self.now());
@@ -200,7 +198,7 @@ impl<'a> Endpoint<'a> {
                 Ok(())
             }
             Some(LinkEvent::Gone(_, why)) => {
-                // That the other process has ended is the cause.
+                // The end of the other process is the cause, if it has ended.
                 self.other.look()?;
                 Err(failed("link", why))
             }
@@ -208,7 +206,7 @@ impl<'a> Endpoint<'a> {
         }
     }
 
-    /// Nothing was to be done.
+    /// Called after a turn without work.
     fn rest(&mut self) -> Result<()> {
         self.empty_turns += 1;
         if self.other.shares_the_cpu() {
@@ -222,7 +220,7 @@ impl<'a> Endpoint<'a> {
     }
 }
 
-/// The number of a frame that is whole.
+/// Number of an intact frame.
 fn check(frame: &[u8], expected_length: Option<usize>) -> Result<Incoming> {
     let (Some(first), Some(last)) = (frame.first_chunk(), frame.last_chunk()) else {
         return Err(failed("link", format!("a frame of {} bytes", frame.len())));
@@ -233,7 +231,7 @@ fn check(frame: &[u8], expected_length: Option<usize>) -> Result<Incoming> {
     Ok(Incoming { number: u64::from_le_bytes(*first) })
 }
 
-/// Nothing waits on the sender's side: it is the connection that is measured.
+/// No queue on the sender's side: the connection is measured.
 fn options() -> MemberLinkOptions {
     MemberLinkOptions { queue_bytes_max: 0, ..MemberLinkOptions::default() }
 }

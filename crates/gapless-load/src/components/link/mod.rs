@@ -12,10 +12,10 @@ pub mod partner;
 pub mod protocol;
 pub mod sending;
 
-/// From so many bytes on a message is long.
+/// Shortest long message, bytes.
 pub const LONG_BYTES: usize = 16 << 10;
-/// Each ring for long messages: an end that waits for room does not read meanwhile, so that all in flight must find
-/// some.
+/// Capacity of each ring for long messages. An end that waits for room does not read meanwhile, so the ring must hold
+/// all messages in flight.
 pub const LONG_RING_BYTES: usize = 8 << 20;
-/// Bytes of the consensus part: about what an append of Raft needs.
+/// Length of the consensus part, bytes: about that of an append of Raft.
 pub const CONSENSUS_BYTES: usize = 64;

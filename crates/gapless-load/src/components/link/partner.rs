@@ -1,7 +1,6 @@
-//! The second process of `gapless bench link`: takes messages and measures how fast they come, sends each back, or
-//! acknowledges them.
+//! The second process of `gapless bench link`: measures the rate of messages, sends each back, or acknowledges them.
 //!
-//! It answers its address, and the rate that it measured; it ends when the first process has gone.
+//! Reports its address and the measured rate; ends when the first process is gone.
 
 use super::endpoint::{Endpoint, Outgoing};
 use super::protocol::{Assignment, PARTS, Task};
@@ -10,13 +9,13 @@ use crate::components::failed;
 use crate::components::peer::PeerProcess;
 use std::time::Instant;
 
-/// Bytes of an acknowledgement's frame: its number twice.
+/// Frame length of an acknowledgement, bytes: its number twice.
 const ACKNOWLEDGEMENT_BYTES: usize = 16;
 
-/// The second process: does the work of `assignment`.
+/// Runs the second process.
 ///
 /// # Errors
-/// A malformed assignment, no free port, messages that did not arrive as they were sent, a parent that has gone.
+/// A malformed assignment, no free port, damaged messages, a parent that is gone.
 pub fn main(assignment: &str) -> Result<()> {
     let assignment: Assignment = serde_json::from_str(assignment)?;
     if assignment.frame_length < 16 || assignment.messages == 0 || !assignment.messages.is_multiple_of(PARTS) {
@@ -36,7 +35,7 @@ pub fn main(assignment: &str) -> Result<()> {
     }
 }
 
-/// Takes messages until `last` has come; each must be the next.
+/// Takes messages, up to `last`; each must be the next.
 fn take(end: &mut Endpoint<'_>, number: &mut u64, last: u64) -> Result<usize> {
     end.turn(|message| {
         *number += 1;
@@ -48,8 +47,8 @@ fn take(end: &mut Endpoint<'_>, number: &mut u64, last: u64) -> Result<usize> {
     })
 }
 
-/// Reads the messages, and returns the rate after the first part, messages a second. A look brings a megabyte of them,
-/// so smaller parts would say nothing.
+/// Reads the messages, and returns the rate after the first part, messages a second. One poll brings a megabyte, so
+/// smaller parts would be meaningless.
 fn read(end: &mut Endpoint<'_>, messages: u64) -> Result<f64> {
     let mut number = 0;
     while number < messages / PARTS {
@@ -62,7 +61,7 @@ fn read(end: &mut Endpoint<'_>, messages: u64) -> Result<f64> {
     Ok((messages - from) as f64 / begin.elapsed().as_secs_f64())
 }
 
-/// Answers each message, or all that a look brought with the number of the last.
+/// Answers each message, or all of one poll by the number of the last.
 fn send_back(end: &mut Endpoint<'_>, messages: u64, answer_length: usize, each: bool) -> Result<()> {
     let mut outgoing = Outgoing::new(answer_length);
     let mut number = 0;

@@ -2,17 +2,17 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A run is split into this many parts; the first warms up.
+/// Number of parts of a run; the first warms up.
 pub const PARTS: u64 = 6;
 
 /// The assignment of the second process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Assignment {
-    /// Its CPU; none if both processes have to share one.
+    /// CPU of the process; `None` if both processes have to share one.
     pub cpu: Option<usize>,
-    /// Bytes of each frame, with its header.
+    /// Length of each frame with its header, bytes.
     pub frame_length: usize,
-    /// Messages that will come, a multiple of [`PARTS`].
+    /// Number of messages, a multiple of [`PARTS`].
     pub messages: u64,
     pub task: Task,
     #[serde(default)]
@@ -30,14 +30,14 @@ pub enum Transport {
     SharedMemory,
 }
 
-/// The use that it makes of the messages.
+/// Task of the second process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Task {
-    /// Answer how many there were a second.
+    /// Report the rate, messages a second.
     Read,
-    /// Send each back.
+    /// Send each message back.
     Echo,
-    /// Send the number of the last one that a look brought.
+    /// Send the number of the last message of each poll.
     Acknowledge,
 }

@@ -11,20 +11,19 @@ use gapless_measure::floor::HEADER_BYTES;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-/// Messages in flight where it is more than one.
+/// Messages in flight for [`Figure::InFlight`].
 pub const IN_FLIGHT: u64 = 64;
-/// Messages in flight where they are acknowledged, and bytes of their payloads.
+/// Limits of [`Figure::Acknowledged`]: messages in flight, and bytes of their payloads.
 pub const UNACKNOWLEDGED: u64 = 1024;
 pub const UNACKNOWLEDGED_BYTES: u64 = 4 << 20;
 
-/// A measured figure.
 #[derive(Clone, Copy)]
 pub enum Figure {
     /// Round trips, one message in flight.
     ThereAndBack,
-    /// Messages a second, each sent back, [`IN_FLIGHT`] of them at a time.
+    /// Messages a second, each sent back, [`IN_FLIGHT`] at a time.
     InFlight,
-    /// Messages a second as the other side sees them.
+    /// Messages a second, measured by the receiver.
     OneWay,
     /// Messages a second until the last one is acknowledged.
     Acknowledged,
@@ -32,7 +31,7 @@ pub enum Figure {
 
 /// The result of a measurement.
 pub enum Measured {
-    /// Of round trips.
+    /// Latencies of round trips.
     Latencies(LatencyHistogram),
     /// Messages a second.
     Rate(f64),
@@ -41,7 +40,7 @@ pub enum Measured {
 /// Measures between this process and a second one on `its_cpu`.
 ///
 /// # Errors
-/// Messages that did not arrive as they were sent; a second process that ends too early.
+/// Damaged messages; a second process that ends too early.
 pub fn measure(
     (transport, payload, figure): (Transport, usize, Figure),
     messages: u64,
@@ -78,7 +77,7 @@ pub fn measure(
     Ok(measured)
 }
 
-/// Sends a message and waits for it to come back, again and again.
+/// Sends messages one by one, waiting for each to come back.
 fn there_and_back(end: &mut Endpoint, message: &mut Outgoing, messages: u64) -> Result<LatencyHistogram> {
     let mut histogram = LatencyHistogram::new();
     for number in 1..=messages {
@@ -96,7 +95,7 @@ fn there_and_back(end: &mut Endpoint, message: &mut Outgoing, messages: u64) -> 
     Ok(histogram)
 }
 
-/// Sends with at most `in_flight` messages that no answer has named; messages a second, the first part left out.
+/// Sends with at most `in_flight` unanswered messages. Returns messages a second without the warm-up.
 fn answered(end: &mut Endpoint, message: &mut Outgoing, messages: u64, in_flight: u64) -> Result<f64> {
     let warm_up = messages / PARTS;
     let (mut sent, mut answered) = (0, 0);

@@ -1,8 +1,8 @@
-//! The two ends of a connection between processes: a ring's, and a window's with a free cursor.
+//! Both ends of a connection between processes: a ring, or a window with a free cursor.
 //!
-//! A free cursor can be lapped. Where more than one frame is under way, its process tells through a
-//! small ring how far it is, and the window's writer keeps less than the capacity outstanding; a frame
-//! that is lapped all the same is an error of the measurement.
+//! A free cursor can be lapped. With more than one frame in flight, its process reports its progress through a small
+//! ring, and the window's writer keeps less than the capacity outstanding. A lapped frame is an error of the
+//! measurement.
 
 use crate::Result;
 use crate::components::failed;
@@ -14,39 +14,39 @@ use gapless_log::{
 use rustix::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-/// Of rings and windows.
+/// Capacity of rings and windows.
 const CAPACITY_BYTES: usize = 1 << 20;
-/// Of the ring in which a window's reader tells how far it is: it holds all that can be outstanding.
+/// Capacity of the ring for progress reports. It holds all reports that can be outstanding.
 const PROGRESS_CAPACITY_BYTES: usize = 16 << 10;
-/// How often it reports, in parts of the frames that may be outstanding.
+/// Progress reports per outstanding capacity.
 const REPORTS: u64 = 8;
-/// The shortest frame there is: a header.
+/// The shortest frame: a header.
 const PROGRESS_BYTES: usize = 64;
 
-/// The end that frames go into.
+/// The writing end.
 pub trait Sends {
-    /// Copies `frame`, which carries `number`, in; waits for room.
+    /// Copies `frame`, which carries `number`, in. Waits for room.
     fn write(&mut self, frame: &[u8], number: u64, other: &mut PeerProcess<'_>) -> Result<()>;
-    /// Lets the other process have what was written.
+    /// Makes written frames visible to the other process.
     fn publish(&mut self);
 }
 
-/// The end that they come out of.
+/// The reading end.
 pub trait Takes {
-    /// Copies the next frame into `frame`, which is as long; false when there is none now.
+    /// Copies the next frame into `frame`, which has its length; `false` without one.
     fn take(&mut self, frame: &mut Vec<u8>) -> Result<bool>;
-    /// Lets the writer have the room of everything up to `number`, some time.
+    /// Releases the room of frames up to `number`, possibly later.
     fn release(&mut self, number: u64, other: &mut PeerProcess<'_>) -> Result<()>;
 }
 
-/// A frame of `length` bytes that says its length; the rest is payload.
+/// A frame of `length` bytes with its length in front; the rest is payload.
 pub fn new_frame(length: usize) -> Vec<u8> {
     let mut frame = vec![7; length];
     frame[..4].copy_from_slice(&(length as u32).to_le_bytes());
     frame
 }
 
-/// Where a frame carries its number, which is its sequence in a window.
+/// Position of a frame's number, which is its sequence in a window.
 const NUMBER: std::ops::Range<usize> = 8..16;
 
 pub fn set_number(frame: &mut [u8], number: u64) {
@@ -65,7 +65,6 @@ fn of_log(error: LogError) -> crate::BenchError {
     failed("log", error)
 }
 
-/// Whether a claim found room.
 #[inline]
 fn has_room(claimed: std::result::Result<(), LogError>) -> Result<bool> {
     match claimed {
@@ -85,7 +84,7 @@ impl Sends for RingWriter {
 
     #[inline]
     fn publish(&mut self) {
-        // The reader never sleeps, so nobody has to be woken.
+        // The reader never sleeps, so no wake-up is needed.
         let _ = RingWriter::publish(self);
     }
 }
@@ -104,7 +103,7 @@ impl Takes for RingReader {
 
     #[inline]
     fn release(&mut self, _: u64, _: &mut PeerProcess<'_>) -> Result<()> {
-        // Once for everything that one look found.
+        // Once for all frames of one poll.
         if self.known_bytes() == 0 {
             RingReader::release(self);
         }
@@ -116,15 +115,15 @@ fn unexpected(length: usize, expected: usize) -> crate::BenchError {
     failed("log", format!("a frame of {length} bytes, expected {expected}"))
 }
 
-/// Writes into a window and releases what it publishes: cursors of other processes read nothing else.
+/// Writes into a window and releases everything at once, because cursors of other processes read only released frames.
 pub struct WindowSender {
     writer: WindowWriter,
     releaser: Releaser,
-    /// Where more than one frame is under way.
+    /// Set if more than one frame may be in flight.
     reader: Option<KnownReader>,
 }
 
-/// How far a window's reader is known to be.
+/// Known progress of a window's reader.
 struct KnownReader {
     progress: RingReader,
     report: Vec<u8>,
@@ -132,13 +131,12 @@ struct KnownReader {
     outstanding_max: u64,
 }
 
-/// Frames of `length` bytes that may be outstanding in a window, never so many that one is lapped.
+/// Frames of `length` bytes that may be outstanding in a window without lapping the reader.
 fn outstanding_max(length: usize) -> u64 {
     (CAPACITY_BYTES / 4 * 3 / length) as u64
 }
 
 impl KnownReader {
-    /// Whether frame `number` may be written.
     #[inline]
     fn lets(&mut self, number: u64) -> Result<bool> {
         while number > self.taken + self.outstanding_max {
@@ -175,7 +173,7 @@ impl Sends for WindowSender {
 /// Reads a window of the other process.
 pub struct WindowTaker {
     cursor: FreeCursor,
-    /// Where more than one frame is under way: the ring to tell how far it is, and after how many frames.
+    /// Set if more than one frame may be in flight: the ring for progress reports, and frames between two reports.
     progress: Option<(RingWriter, u64)>,
 }
 
@@ -209,7 +207,7 @@ impl Takes for WindowTaker {
     }
 }
 
-/// Where another process of the same user finds memory of this one.
+/// Path at which another process of the same user can open a descriptor of this one.
 fn path_of(fd: BorrowedFd<'_>) -> PathBuf {
     format!("/proc/{}/fd/{}", std::process::id(), fd.as_raw_fd()).into()
 }
@@ -219,7 +217,7 @@ fn open(path: &Path, writable: bool) -> Result<OwnedFd> {
     Ok(file.map_err(|source| crate::BenchError::io("open the other process's memory", path, source))?.into())
 }
 
-/// A ring of which this process keeps the writer, and where the other finds it.
+/// A ring whose writer stays in this process, and the path for the other one.
 pub fn ring_to_send() -> Result<(RingWriter, PathBuf)> {
     let (writer, reader) = new_ring(CAPACITY_BYTES)?;
     reader.leave_to_peer();
@@ -227,7 +225,7 @@ pub fn ring_to_send() -> Result<(RingWriter, PathBuf)> {
     Ok((writer, path))
 }
 
-/// A ring of which this process keeps the reader, and where the other finds it.
+/// A ring whose reader stays in this process, and the path for the other one.
 pub fn ring_to_take() -> Result<(RingReader, PathBuf)> {
     ring_for_reader(CAPACITY_BYTES)
 }
@@ -251,7 +249,7 @@ pub fn open_ring_to_take(path: &Path) -> Result<RingReader> {
     RingReader::open(open(path, true)?).map_err(of_log)
 }
 
-/// A window of this process with one frame under way at a time, and where the other finds it.
+/// A window of this process for one frame in flight, and the path for the other process.
 pub fn window() -> Result<(WindowSender, PathBuf)> {
     let options = WindowOptions {
         memory: MemoryKind::Shared,
@@ -265,8 +263,8 @@ pub fn window() -> Result<(WindowSender, PathBuf)> {
     Ok((WindowSender { writer, releaser, reader: None }, path))
 }
 
-/// A window of this process with as many frames of `length` bytes under way as it holds; where the
-/// other finds it, and the ring to tell how far it is.
+/// A window of this process for many frames of `length` bytes in flight; the paths of the window and of the ring for
+/// progress reports.
 pub fn window_with_progress(length: usize) -> Result<(WindowSender, PathBuf, PathBuf)> {
     let (mut sender, path) = window()?;
     let (progress, progress_path) = ring_for_reader(PROGRESS_CAPACITY_BYTES)?;
@@ -275,14 +273,13 @@ pub fn window_with_progress(length: usize) -> Result<(WindowSender, PathBuf, Pat
     Ok((sender, path, progress_path))
 }
 
-/// Reads the window at `path`, one frame under way at a time.
+/// Reads the window at `path`, one frame in flight.
 pub fn open_window(path: &Path) -> Result<WindowTaker> {
     let window = Window::open(open(path, false)?).map_err(of_log)?;
     Ok(WindowTaker { cursor: window.free_cursor(1), progress: None })
 }
 
-/// Reads the window at `path`, with frames of `length` bytes, and tells in the ring at `progress` how far
-/// it is.
+/// Reads the window at `path`, with frames of `length` bytes, and reports progress in the ring at `progress`.
 pub fn open_window_with_progress(path: &Path, progress: &Path, length: usize) -> Result<WindowTaker> {
     let each = (outstanding_max(length) / REPORTS).max(1);
     Ok(WindowTaker { progress: Some((open_ring_to_send(progress)?, each)), ..open_window(path)? })
@@ -294,7 +291,7 @@ mod tests {
     use std::sync::atomic::AtomicBool;
 
     #[test]
-    fn a_window_s_writer_never_laps_a_reader_that_tells_how_far_it_is() {
+    fn reporting_reader_is_never_lapped() {
         let length = 1088;
         let (mut sender, window, progress) = window_with_progress(length).unwrap();
         let mut taker = open_window_with_progress(&window, &progress, length).unwrap();
@@ -302,7 +299,7 @@ mod tests {
         let mut other = PeerProcess::shell("exec sleep 1000", &interrupted);
         let (mut sent, mut frame, mut copy) = (0, new_frame(length), vec![0; length]);
         for taken in 1..=5_000 {
-            // As much as is let through, then one more is taken.
+            // Writes as much as is allowed, then takes one more.
             while sender.reader.as_mut().unwrap().lets(sent + 1).unwrap() && sent < taken + 4_000 {
                 sent += 1;
                 set_number(&mut frame, sent);
@@ -316,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_that_was_written_over_is_an_error() {
+    fn overwritten_frame_is_an_error() {
         let (mut sender, window) = window().unwrap();
         let mut taker = open_window(&window).unwrap();
         let interrupted = AtomicBool::new(false);

@@ -1,7 +1,5 @@
-//! The second process of `gapless bench log`: takes frames and measures how fast they come, or sends
-//! each back.
-//!
-//! It does the work of its assignment; it ends when the first process has gone.
+//! The second process of `gapless bench log`: measures the rate of frames, or sends each back. Ends when the first
+//! process is gone.
 
 use super::endpoints::{
     Sends, Takes, check_number, open_ring_to_send, open_ring_to_take, open_window, open_window_with_progress, window,
@@ -14,43 +12,42 @@ use std::hint::black_box;
 use std::path::PathBuf;
 use std::time::Instant;
 
-/// A one-way run is split into this many parts; the first warms up, the rate is the median of the others.
+/// Number of parts of a one-way run; the first warms up, and the rate is the median of the others.
 pub const PARTS: u64 = 6;
 
-/// Spins of a one-way reader that found nothing, before it looks again: about half a microsecond.
+/// Spins of a one-way reader after a poll without frames: about half a microsecond.
 pub const SPINS_BETWEEN_LOOKS: u32 = 32;
 
 /// The assignment of the second process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Assignment {
-    /// Its CPU; none if both processes have to share one.
+    /// CPU of the process; `None` if both processes have to share one.
     pub cpu: Option<usize>,
-    /// Bytes of each frame, with its header.
+    /// Length of each frame with its header, bytes.
     pub frame_length: usize,
-    /// Frames that will come; for one that measures a multiple of [`PARTS`].
+    /// Number of frames; for a task that measures a multiple of [`PARTS`].
     pub frames: u64,
     pub task: Task,
 }
 
-/// The use that it makes of the frames.
+/// Task of the second process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Task {
-    /// Take them from `ring` and answer how many there were a second.
+    /// Take frames from `ring`, and report the rate, frames a second.
     ReadRing { ring: PathBuf },
-    /// The same with a free cursor of `window`; tell in the ring `progress` how far it is.
+    /// The same with a free cursor of `window`; progress is reported in the ring `progress`.
     ReadWindow { window: PathBuf, progress: PathBuf },
-    /// Take each from `ring` and send it back through the ring `back`.
+    /// Send each frame of `ring` back through the ring `back`.
     EchoByRing { ring: PathBuf, back: PathBuf },
-    /// Take each from `window` and send it back through a window of its own, whose path is answered first.
+    /// Send each frame of `window` back through a window of its own, whose path is reported first.
     EchoByWindow { window: PathBuf },
 }
 
-/// The second process: does the work of `assignment`.
+/// Runs the second process.
 ///
 /// # Errors
-/// A malformed assignment, memory that cannot be opened, frames that did not arrive as they were sent, a
-/// parent that has gone.
+/// A malformed assignment, memory that cannot be opened, damaged frames, a parent that is gone.
 pub fn main(assignment: &str) -> Result<()> {
     let assignment: Assignment = serde_json::from_str(assignment)?;
     let mut first = PeerProcess::first("log", assignment.cpu)?;
@@ -102,8 +99,8 @@ fn read(mut taker: impl Takes, assignment: &Assignment, first: &mut PeerProcess<
     Ok(median(&rates))
 }
 
-/// A reader that looks again at once takes the lines from the writer that it is about to write, and both
-/// go in lockstep, frame by frame, at a quarter of the rate. This is what optimising for throughput means.
+/// Lets frames gather, to measure throughput. A reader that polls again at once takes the cache lines away that the
+/// writer is about to write; then both go in lockstep, frame by frame, at a quarter of the rate.
 fn let_frames_gather() {
     (0..SPINS_BETWEEN_LOOKS).for_each(|_| std::hint::spin_loop());
 }

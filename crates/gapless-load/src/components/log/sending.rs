@@ -16,26 +16,25 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-/// Frames after which a sender that never has to wait looks around.
+/// Frames between two checks of a sender that never waits.
 const FRAMES_PER_LOOK: u64 = 1 << 16;
 
-/// The path of the frames.
+/// Kind of connection.
 #[derive(Clone, Copy)]
 pub enum Way {
     Ring,
     Window,
 }
 
-/// Frames of one length by one way.
+/// Frames of one length on one kind of connection.
 #[derive(Clone, Copy)]
 pub struct Sending {
     pub way: Way,
-    /// Bytes of a frame with its header.
+    /// Length of a frame with its header, bytes.
     pub frame_length: usize,
 }
 
 impl Sending {
-    /// Starts the second process.
     fn start<'a>(
         &self,
         frames: u64,
@@ -47,13 +46,13 @@ impl Sending {
         PeerProcess::start("log", (Role::LogPartner, &assignment), cpu, interrupted)
     }
 
-    /// Frames a second as the second process sees them, `batch` of them for each publish.
+    /// Frames a second, measured by the second process, with `batch` frames for each publish.
     ///
     /// # Errors
-    /// Frames that did not arrive as they were sent; a second process that ends too early.
+    /// Damaged frames; a second process that ends too early.
     pub fn one_way(&self, frames: u64, batch: u64, interrupted: &AtomicBool) -> Result<f64> {
         let frames = frames.div_ceil(PARTS) * PARTS;
-        // As on the floor, the reader has the first core.
+        // Like on the floor, the reader has the first core.
         let (its_cpu, own_cpu) = pair_of_cores().unzip();
         match self.way {
             Way::Ring => {
@@ -69,7 +68,7 @@ impl Sending {
         }
     }
 
-    /// Sends, and returns what the second process measured.
+    /// Sends, and returns the result of the second process.
     fn send(&self, mut sender: impl Sends, mut partner: PeerProcess<'_>, frames: u64, batch: u64) -> Result<f64> {
         let mut frame = new_frame(self.frame_length);
         for number in 1..=frames {
@@ -88,10 +87,10 @@ impl Sending {
         Ok(rate)
     }
 
-    /// Latencies of frames that are sent and come back.
+    /// Latencies of frames that are sent back.
     ///
     /// # Errors
-    /// As [`Sending::one_way`].
+    /// The same as for [`Sending::one_way`].
     pub fn there_and_back(&self, round_trips: u64, interrupted: &AtomicBool) -> Result<LatencyHistogram> {
         let warm_up = round_trips.div_ceil(10);
         let frames = warm_up + round_trips;
@@ -111,7 +110,7 @@ impl Sending {
         }
     }
 
-    /// Sends a frame and waits for it to come back, again and again.
+    /// Sends frames one by one, waiting for each to come back.
     fn bounce(
         &self,
         mut sender: impl Sends,
@@ -144,7 +143,7 @@ impl Sending {
     }
 }
 
-/// Works on a thread of its own on that core; the calling thread keeps its affinity.
+/// Runs `work` on a thread pinned to that core; the calling thread keeps its affinity.
 fn on_core<T: Send>(cpu: Option<usize>, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
     std::thread::scope(|scope| {
         let worker = scope.spawn(move || {

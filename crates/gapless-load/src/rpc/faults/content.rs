@@ -1,4 +1,4 @@
-//! What a request and its answer hold, and the files in which serving processes note numbers.
+//! Content of a request and its answer, and the files in which serving processes note numbers.
 //!
 //! ```text
 //!   request:  0  u64 number    8  56 bytes that differ with the number
@@ -11,15 +11,14 @@ use std::fs::File;
 use std::io::Write as _;
 use std::path::Path;
 
-/// Of a request, and of its answer, bytes.
+/// Length of a request, and of its answer, bytes.
 pub const LENGTH: usize = 64;
 
-/// A request's number: its caller, and how many it has made before.
+/// Number of a request: its caller, and the count of the caller's earlier ones.
 pub fn number(caller: usize, count: u64) -> u64 {
     (caller as u64) << 48 | count
 }
 
-/// The request of this number.
 pub fn request(number: u64, seed: u64) -> [u8; LENGTH] {
     let word = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ seed;
     let mut bytes = [0; LENGTH];
@@ -30,12 +29,10 @@ pub fn request(number: u64, seed: u64) -> [u8; LENGTH] {
     bytes
 }
 
-/// The number of a request, if it has one.
 pub fn number_of(bytes: &[u8]) -> Option<u64> {
     Some(u64::from_le_bytes(bytes.get(..8)?.try_into().ok()?))
 }
 
-/// The answer to a request.
 pub fn answer(request: &[u8], attempt: u8) -> Vec<u8> {
     let mut bytes = request.to_vec();
     bytes.iter_mut().skip(9).for_each(|byte| *byte = byte.wrapping_add(1));
@@ -45,14 +42,14 @@ pub fn answer(request: &[u8], attempt: u8) -> Vec<u8> {
     bytes
 }
 
-/// What an answer to the call of a number is.
+/// Result of checking an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checked {
-    /// What it must be; on which attempt.
+    /// The right answer, from this attempt.
     Right {
         attempt: u8,
     },
-    /// That to another call, which its caller has already had.
+    /// The answer to another call, which its caller has already received.
     Doubled,
     Wrong,
 }
@@ -70,7 +67,7 @@ pub fn check(number: u64, seed: u64, found: &[u8]) -> Checked {
     }
 }
 
-/// Where processes note numbers, as those of the requests that they begin: appended, so that they outlive them.
+/// A file of noted numbers, such as those of begun requests. It is appended to, so that it survives the process.
 pub struct Numbers(File);
 
 impl Numbers {
@@ -84,7 +81,7 @@ impl Numbers {
     }
 }
 
-/// How often each number was noted, by all processes together.
+/// Counts each number over all processes.
 pub fn read_numbers(path: &Path) -> Result<HashMap<u64, u32>> {
     let bytes = std::fs::read(path).map_err(|source| BenchError::io("read", path, source))?;
     let mut counted = HashMap::new();
@@ -99,14 +96,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_answer_to_its_own_number_is_right() {
+    fn answer_must_match_its_number() {
         let of = |count| number(3, count);
         let found = answer(&request(of(7), 1), 2);
         assert_eq!(check(of(7), 1, &found), Checked::Right { attempt: 2 });
-        assert_eq!(check(of(8), 1, &found), Checked::Doubled, "one that was had before");
-        assert_eq!(check(of(6), 1, &found), Checked::Wrong, "one that was never asked for");
-        assert_eq!(check(number(4, 8), 1, &found), Checked::Wrong, "another caller's");
-        assert_eq!(check(of(7), 2, &found), Checked::Wrong, "of another run");
+        assert_eq!(check(of(8), 1, &found), Checked::Doubled, "an earlier answer");
+        assert_eq!(check(of(6), 1, &found), Checked::Wrong, "an answer to no request");
+        assert_eq!(check(number(4, 8), 1, &found), Checked::Wrong, "an answer to another caller");
+        assert_eq!(check(of(7), 2, &found), Checked::Wrong, "an answer of another run");
         assert_eq!(check(of(7), 1, &request(of(7), 1)), Checked::Wrong, "the request itself");
         for length in [0, 7, 8, 63] {
             assert_eq!(check(of(7), 1, &found[..length]), Checked::Wrong);
@@ -115,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_noted_is_counted_over_processes() {
+    fn numbers_are_counted_over_processes() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("begun");
         let (first, second) = (Numbers::open(&path).unwrap(), Numbers::open(&path).unwrap());

@@ -3,7 +3,7 @@
 //! | module | what lives there |
 //! |---|---|
 //! | [`calling`] | the calling end of Gapless |
-//! | [`traffic`] | callers without a pause, and what each of them saw |
+//! | [`traffic`] | callers without a pause, and their observations |
 //! | [`serving`] | the process that serves |
 //! | [`content`] | content of a request and its answer |
 

@@ -1,4 +1,5 @@
-//! The process that serves: a copy of a route, or the server behind a broker. It notes what it begins, and takes its time.
+//! The serving process: an instance of a route, or the server of a broker. It notes each request that it begins, and
+//! takes its time.
 
 use super::content::{Numbers, answer, number_of};
 use crate::peers::rabbitmq::{Acknowledgement, RabbitMqServer};
@@ -13,30 +14,29 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// Its name.
+/// Name of the route.
 pub const ROUTE: &str = "faults/increment";
-/// Of each copy: threads, so that some have begun and some have nothing to do when it dies.
+/// Threads of each instance: some are busy and some idle when it is killed.
 pub const WORKERS: usize = 4;
-/// A handler takes so long.
+/// Duration of a request.
 pub const WORK: Duration = Duration::from_millis(1);
 
-/// What a copy of a supervisor prints when it serves.
+/// Line that an instance of a supervisor prints once it serves.
 pub const SERVES: &str = "serves";
 
-/// The assignment of the process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Assignment {
     pub place: Place,
-    /// Where it notes what it begins.
+    /// File for the numbers of begun requests.
     pub begun: PathBuf,
 }
 
-/// Where it serves.
+/// Place where it serves.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
     Domain(PathBuf),
-    /// The same, for a supervisor, which gives it nobody to listen to; it notes its process here.
+    /// Domain of a supervisor, which gives the process no parent to listen to; the process notes its start in a file.
     Supervised {
         domain: PathBuf,
         started: PathBuf,
@@ -44,7 +44,7 @@ pub enum Place {
     Broker(SocketAddr),
 }
 
-/// The domain that both ends open.
+/// Opens the domain, at either end.
 pub fn open(directory: &Path) -> Result<Domain> {
     Domain::open_directory(directory, DomainOptions::default()).map_err(failed)
 }
@@ -63,7 +63,7 @@ impl Work {
 
 impl Handler for Work {
     fn call(&mut self, request: &[u8], reply: &mut Vec<u8>) {
-        // Without an answer its caller says that it is wrong.
+        // Without an answer its caller reports a wrong one.
         reply.extend(self.answered(request, 1).unwrap_or_default());
     }
 
@@ -81,10 +81,10 @@ fn serve(domain: &Path, work: Work) -> Result<ServedRoute> {
     served.map_err(failed)
 }
 
-/// The work of the process; it says `true` when it serves.
+/// Runs the process. Reports `true` once it serves.
 ///
 /// # Errors
-/// A malformed assignment; a domain that cannot be opened; a broker or a benchmark that has gone.
+/// A malformed assignment; a domain that cannot be opened; a broker or a benchmark that is gone.
 pub fn main(assignment: &str) -> Result<()> {
     let Assignment { place, begun } = serde_json::from_str(assignment)?;
     let work = Work(Numbers::open(&begun)?);
@@ -102,7 +102,7 @@ pub fn main(assignment: &str) -> Result<()> {
             let _served = serve(&domain, work)?;
             println!("{SERVES}");
             loop {
-                // Until a signal ends it.
+                // Ended by a signal.
                 std::thread::park();
             }
         }

@@ -1,4 +1,4 @@
-//! Callers without a pause, each with one call at a time, and what each of them saw.
+//! Callers without a pause, each with one call at a time, and their observations.
 
 use super::content::{Checked, check, number, request};
 use std::collections::BTreeMap;
@@ -7,19 +7,19 @@ use std::time::{Duration, Instant};
 
 /// The calling end of one thread.
 pub trait Line: Send {
-    /// Waits until it can call; false when it need not call any more.
+    /// Waits until a call is possible; `false` if no further call is needed.
     fn ready(&mut self) -> bool {
         true
     }
 
-    /// Calls; the answer is in `answer`.
+    /// Makes a call; the answer is in `answer`.
     ///
     /// # Errors
-    /// The kind of any other outcome.
+    /// Kind of any other outcome.
     fn call(&mut self, request: &[u8], answer: &mut Vec<u8>) -> Result<(), &'static str>;
 }
 
-/// What all callers share: how long there was no answer.
+/// Shared by all callers: the longest time without an answer.
 #[derive(Debug)]
 pub struct Shared {
     began: Instant,
@@ -36,41 +36,41 @@ impl Default for Shared {
 impl Shared {
     fn answered(&self, at: Instant) {
         let now_ns = (at - self.began).as_nanos() as u64;
-        // Relaxed: numbers that are looked at when the callers have ended.
+        // Relaxed: the numbers are read after the callers have ended.
         let last_ns = self.last_ns.fetch_max(now_ns, Ordering::Relaxed);
-        // The first answer ends no silence: callers begin one after the other.
+        // The time before the first answer does not count: callers start one after the other.
         if last_ns != 0 {
             self.longest_ns.fetch_max(now_ns.saturating_sub(last_ns), Ordering::Relaxed);
         }
     }
 
-    /// The longest time between two answers to any of them.
+    /// Longest time between two answers to any caller.
     pub fn longest_silence(&self) -> Duration {
         Duration::from_nanos(self.longest_ns.load(Ordering::Relaxed))
     }
 }
 
-/// A call that a death has touched.
+/// A call affected by a killed process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Touched {
     pub began_at: Instant,
-    /// Its caller had the outcome.
+    /// When its caller had the outcome.
     pub known_at: Instant,
 }
 
-/// What callers saw.
+/// Observations of callers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     pub calls: u64,
-    /// Other outcomes than an answer, by their kind.
+    /// Outcomes without an answer, by kind.
     pub failed: BTreeMap<&'static str, u64>,
     pub wrong: u64,
     pub doubled: u64,
-    /// Numbers of the calls that have an answer.
+    /// Numbers of answered calls.
     pub answered: Vec<u64>,
-    /// Calls that ended otherwise.
+    /// Calls without an answer.
     pub lost: Vec<Touched>,
-    /// Calls that were answered on another attempt than the first.
+    /// Calls answered on a later attempt.
     pub answered_again: Vec<Touched>,
 }
 
@@ -124,7 +124,7 @@ mod tests {
     use super::super::content::answer;
     use super::*;
 
-    /// Answers as it is told, one call after the other; then it need not call any more.
+    /// Answers as scripted, one call after the other; then ends.
     struct Told<'a>(std::slice::Iter<'a, &'static str>, Vec<u8>);
 
     impl Line for Told<'_> {
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn every_outcome_is_counted_as_what_it_is() {
+    fn outcomes_are_counted_by_kind() {
         let told = ["answer", "unknown", "again", "the same once more", "the request", "unknown", "answer"];
         let shared = Shared::default();
         let line = &mut Told(told.iter(), Vec::new());

@@ -1,5 +1,5 @@
-//! The floor of calls within a process: the same payloads handed to another thread, and its answers back, by two channels of the
-//! standard library. As many are in flight as of the calls, and they are written before the clock runs.
+//! The floor of calls within a process: the same payloads sent to another thread and back, by two channels of the
+//! standard library. The number in flight is that of the calls, and payloads are written before the clock runs.
 
 use super::content::{Payloads, is_whole};
 use super::cycles::forked_max;
@@ -9,14 +9,14 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The name of the floor.
+/// Name of the floor.
 pub const BARE_CHANNEL: &str = "bare_channel";
 
-/// Rounds at least: the first ones warm up the allocator.
+/// Fewest rounds: the first ones warm up the allocator.
 const ROUNDS_MIN: usize = 3;
 
-/// Measures calls of `length` bytes for about `time`. Back comes the payload where there are two `ways`; else it is dropped where
-/// it came.
+/// Measures calls of `length` bytes for about `time`. The payload is sent back if there are two `ways`; else the
+/// receiver drops it.
 #[must_use]
 pub fn measure(length: usize, ways: u64, time: Duration) -> FloorRow {
     let payloads = Payloads::new(length);
@@ -28,7 +28,7 @@ pub fn measure(length: usize, ways: u64, time: Duration) -> FloorRow {
             for request in requests {
                 let is_whole = is_whole(&request);
                 let reply = if ways == 2 { request } else { Vec::new() };
-                // A caller that is gone asks for no more.
+                // The caller needs no more replies.
                 if to_caller.send(is_whole.then_some(reply)).is_err() {
                     return;
                 }

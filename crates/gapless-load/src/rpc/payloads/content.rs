@@ -1,15 +1,15 @@
-//! What a payload holds, so that both ends can tell a whole one from a part of one or from its neighbour.
+//! Content of a payload, by which both ends tell a whole one from a part or from another one.
 //!
 //! ```text
 //!   0  u64 length            … a pattern that differs with the payload's number …      length - 8  u64 !length
 //! ```
 
-/// So many payloads are distinct.
+/// Number of distinct payloads.
 const DISTINCT: usize = 64;
-/// The least length, bytes.
+/// Shortest payload, bytes.
 const LENGTH_MIN: usize = 32;
 
-/// Payloads of one length. All of it is written before the clock runs.
+/// Payloads of one length, all written before the clock runs.
 pub struct Payloads(Vec<Vec<u8>>);
 
 impl Payloads {
@@ -25,13 +25,13 @@ impl Payloads {
         Self((0..DISTINCT).map(payload).collect())
     }
 
-    /// That of a call by its number.
+    /// Payload of a call by its number.
     pub fn of(&self, call: u64) -> &[u8] {
         &self.0[call as usize % DISTINCT]
     }
 }
 
-/// Whether nothing of a payload is missing at its ends: what a receiver says that sends nothing back.
+/// Whether both ends of a payload are intact: the check of a receiver that sends nothing back.
 pub fn is_whole(bytes: &[u8]) -> bool {
     let length = bytes.len() as u64;
     bytes.len() >= LENGTH_MIN && bytes.starts_with(&length.to_le_bytes()) && bytes.ends_with(&(!length).to_le_bytes())
@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_part_and_a_neighbour_are_told_apart() {
+    fn truncated_payload_is_detected() {
         for length in [32, 69, 500_071] {
             let payloads = Payloads::new(length);
             assert_eq!(payloads.of(3).len(), length);

@@ -1,5 +1,5 @@
-//! Cycles of calls: each forks as many as fit in flight and joins them, again and again. Payloads are written before the clock
-//! runs, and replies checked when it stands.
+//! Cycles of calls: each forks as many as fit in flight and joins them, repeatedly. Payloads are written before the
+//! clock runs, and replies checked when it stands.
 
 use super::content::{Payloads, is_whole};
 use super::served::{ONE_WAY, SLOTS, TWO_WAY};
@@ -12,20 +12,20 @@ use gapless_rpc::{Caller, CallerOptions, Domain, Message, Reach};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-/// Bytes of the requests that are in flight together, at most: beyond the caches, so that what is copied is cold.
+/// Most bytes of the requests in flight: more than the caches hold, so that copies are of cold memory.
 const FORK_BYTES: usize = 64 << 20;
 
-/// Calls of `length` bytes that are in flight together.
+/// Number of calls of `length` bytes in flight.
 pub fn forked_max(length: usize) -> u64 {
     (FORK_BYTES / length).clamp(1, SLOTS as usize) as u64
 }
 
-/// Cycles of one size, the warm-up left out.
+/// Results of the cycles of one size, without the warm-up.
 #[derive(Debug, Default, PartialEq)]
 pub struct Cycles {
-    /// Calls a second of each.
+    /// Calls a second of each cycle.
     pub rates: Vec<f64>,
-    /// Of all of them.
+    /// Duration of all cycles.
     pub elapsed: Duration,
     pub calls: u64,
     /// CPU time of this process while the clock ran, ns.
@@ -34,7 +34,7 @@ pub struct Cycles {
 }
 
 impl Cycles {
-    /// The cycle in the middle, calls a second.
+    /// Median rate, calls a second.
     pub fn rate(&self) -> f64 {
         gapless_measure::statistics::median(&self.rates)
     }
@@ -50,7 +50,7 @@ impl Callers {
     /// Callers in `domain`.
     ///
     /// # Errors
-    /// A domain that has no place for them.
+    /// A domain without room for the callers.
     pub fn new(domain: &Domain, reach: Reach) -> Result<Self> {
         let options = CallerOptions { reach, ..CallerOptions::default() };
         Ok(Self {
@@ -59,7 +59,7 @@ impl Callers {
         })
     }
 
-    /// Makes calls whose answer says that the payload came, in cycles.
+    /// Makes calls whose answer says that the payload arrived.
     ///
     /// # Errors
     /// A call that fails; an interrupt.
@@ -67,7 +67,7 @@ impl Callers {
         run(&self.one_way, length, counts, |_, came| *came, interrupted)
     }
 
-    /// Makes calls whose answer is the payload, in cycles.
+    /// Makes calls whose answer is the payload.
     ///
     /// # Errors
     /// A call that fails; an interrupt.
@@ -76,8 +76,8 @@ impl Callers {
     }
 }
 
-/// Makes `calls` calls in each of `cycles.0` cycles, of which the first `cycles.1` warm up. `is_right` looks at each reply
-/// beside what was sent.
+/// Makes `calls` calls in each of `cycles.0` cycles, of which the first `cycles.1` warm up. `is_right` compares each
+/// request with its reply.
 fn run<Reply: Message>(
     caller: &Caller<Vec<u8>, Reply>,
     length: usize,
@@ -134,18 +134,18 @@ mod tests {
     }
 
     #[test]
-    fn the_warm_up_does_not_count_and_a_wrong_reply_is_seen() {
+    fn warm_up_and_wrong_replies_are_counted() {
         let good = cycles(72, |_| ());
         assert_eq!((good.rates.len(), good.calls, good.wrong), (2, 600, 0));
         assert!(good.rate() > 0.0 && good.elapsed > Duration::ZERO);
-        // Every reply but those that are the payload of which number 0 is one.
+        // All replies are wrong except those of payload 0, which has that byte anyway.
         let bad = cycles(72, |bytes| bytes[20] = (20 * 7) as u8);
         assert_eq!(bad.wrong, 2 * (300 - 5));
         assert_eq!(cycles(72, |bytes| bytes.truncate(71)).wrong, 600);
     }
 
     #[test]
-    fn an_interrupt_ends_it() {
+    fn interrupt_ends_cycles() {
         let domain = Domain::in_process("payloads");
         let caller = domain.caller::<Vec<u8>, bool>("nobody").unwrap();
         let error = run(&caller, 72, (1, (1, 0)), |_, _| true, &AtomicBool::new(true)).unwrap_err();

@@ -1,4 +1,4 @@
-//! The serving end: a route whose handler sends the payload back, and one whose handler says that it came. In the
+//! The serving end: a route whose handler sends the payload back, and one whose handler confirms its arrival. In the
 //! benchmark's process, or in one of its own.
 
 use super::content::is_whole;
@@ -10,16 +10,16 @@ use gapless_rpc::domain::ServeReach;
 use gapless_rpc::{Domain, DomainOptions, ServedRoute};
 use std::path::{Path, PathBuf};
 
-/// Answers whether the payload came whole.
+/// Route that answers whether the payload is whole.
 pub const ONE_WAY: &str = "payloads/one-way";
-/// Answers with the payload.
+/// Route that answers with the payload.
 pub const TWO_WAY: &str = "payloads/two-way";
-/// Of each route.
+/// Workers of each route.
 pub const WORKERS: usize = 200;
-/// Calls in flight at one time, at most: a power of two that keeps all workers busy.
+/// Most calls in flight: a power of two that keeps all workers busy.
 pub const SLOTS: u32 = 256;
 
-/// The domain that both ends open.
+/// Opens the domain, at either end.
 pub fn open(directory: &Path) -> Result<Domain> {
     let options = DomainOptions { slots: SLOTS, ..DomainOptions::default() };
     Domain::open_directory(directory, options).map_err(failed)
@@ -33,11 +33,10 @@ pub fn serve(domain: &Domain, reach: ServeReach) -> Result<[ServedRoute; 2]> {
     Ok([one_way.map_err(failed)?, two_way.map_err(failed)?])
 }
 
-/// The work of the process that serves: its assignment is the domain's directory. Each message is answered by the CPU time
-/// that it has used, ns.
+/// Runs the serving process; the assignment is the domain's directory. Answers each message by its CPU time, ns.
 ///
 /// # Errors
-/// A malformed assignment; a domain that cannot be opened; a benchmark that has gone.
+/// A malformed assignment; a domain that cannot be opened; a benchmark that is gone.
 pub fn main(assignment: &str) -> Result<()> {
     let directory: PathBuf = serde_json::from_str(assignment)?;
     let parent = Parent::listen(NAME, WhenGone::Exit)?;

@@ -1,5 +1,5 @@
-//! A load: callers that call one route of this process without a pause, and its workers, until it is ended. Every reply is
-//! compared with its request.
+//! A load: callers of one route of this process without a pause, and its workers, until it is ended. Every reply is
+//! checked.
 
 use crate::rpc::failed;
 use gapless_measure::Result;
@@ -15,10 +15,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 
-/// Threads of the executor.
 const EXECUTOR_THREADS: usize = 2;
 
-/// 72 bytes: the least payload of those that others have published.
+/// 72 bytes: the shortest payload of published results of others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, Message)]
 pub struct Payload([u64; 9]);
 
@@ -27,36 +26,36 @@ impl Payload {
         Self([number; 9])
     }
 
-    /// The reply to it.
+    /// The expected reply.
     pub fn answered(self) -> Self {
         Self(self.0.map(|word| word.wrapping_add(1)))
     }
 }
 
-/// How its callers and workers run.
+/// Kind of threads or tasks of a load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Tasks of one executor.
     Tasks,
-    /// A thread each, which sleeps when there is nothing.
+    /// One thread each, which sleeps when idle.
     Threads,
-    /// The workers are tasks; the calls tell a function when they end, which makes the next one.
+    /// Workers are tasks; a callback at the end of each call makes the next one.
     Callbacks,
 }
 
-/// Who calls, and who answers.
+/// Callers and workers of a load.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     pub kind: Kind,
     pub callers: usize,
-    /// Calls of each caller.
+    /// Calls in flight of each caller.
     pub in_flight: usize,
     pub workers: usize,
-    /// Requests that wait in memory, beyond which they overflow.
+    /// Most requests waiting in memory; more of them overflow to disk.
     pub queue_max: Option<usize>,
 }
 
-/// What one caller has counted.
+/// Counters of one caller.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Count {
@@ -65,7 +64,7 @@ struct Count {
     failed: AtomicU64,
 }
 
-/// A load under way; [`Load::end`] ends it.
+/// A running load; [`Load::end`] ends it.
 pub struct Load {
     counts: Arc<[Count]>,
     stop: Arc<AtomicBool>,
@@ -73,11 +72,11 @@ pub struct Load {
     running: Arc<AtomicUsize>,
     threads: Vec<JoinHandle<()>>,
     route: Option<ServedRoute>,
-    // Last: its tasks end with the route.
+    // Last, because its tasks end with the route.
     runtime: Runtime,
 }
 
-/// What came of it.
+/// Result of a load.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ended {
     pub calls: u64,
@@ -87,7 +86,7 @@ pub struct Ended {
 }
 
 impl Load {
-    /// Begins. All of its threads run on `cpus`, if some are named.
+    /// Starts a load, with all threads on `cpus`, if any are named.
     pub fn begin(
         domain: &Domain,
         shape: Shape,
@@ -96,7 +95,7 @@ impl Load {
     ) -> Result<Self> {
         let pin = {
             let cpus = cpus.map(<[usize]>::to_vec);
-            // Not to be pinned makes it another load, not a wrong one.
+            // A thread that cannot be pinned makes another load, not a wrong one.
             move || drop(cpus.as_deref().map(pin_current_thread))
         };
         let threads = cpus.map_or(EXECUTOR_THREADS, <[usize]>::len);
@@ -143,7 +142,7 @@ impl Load {
         }
     }
 
-    /// Calls a second in each of so many turns.
+    /// Calls a second in each of `turns` intervals.
     pub fn rates(&self, turns: usize, turn: Duration, check: &dyn Fn() -> Result<()>) -> Result<Vec<f64>> {
         std::thread::sleep(turn / 2);
         (0..turns)
@@ -158,21 +157,21 @@ impl Load {
 
     /// Calls that have ended.
     pub fn calls(&self) -> u64 {
-        // Relaxed: figures, which order nothing (here and where they are counted).
+        // Relaxed: figures order nothing, here and where they are counted.
         self.counts.iter().map(|count| count.calls.load(Ordering::Relaxed)).sum()
     }
 
-    /// Makes no more calls, and waits for those under way.
+    /// Stops making calls, and waits for those in flight.
     fn finish(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
-        // Acquire: pairs with the Release of the last to end; its counts are there.
+        // Acquire: pairs with the Release of the last caller to end, so its counts are visible.
         while self.running.load(Ordering::Acquire) > 0 {
             std::thread::sleep(Duration::from_millis(1));
         }
         self.threads.drain(..).for_each(|thread| drop(thread.join()));
     }
 
-    /// Ends it, and says what came of it.
+    /// Ends the load, and returns its result.
     pub fn end(mut self) -> Ended {
         self.finish();
         let sum =
@@ -188,12 +187,11 @@ impl Load {
 
 impl Drop for Load {
     fn drop(&mut self) {
-        // One that is interrupted: without the route, its callers would call for ever.
+        // After an interrupt: without the route, its callers would call for ever.
         self.finish();
     }
 }
 
-/// One caller.
 struct Calling {
     caller: Caller<Payload, Payload>,
     window: VecDeque<(u64, Call<Payload>)>,
@@ -206,7 +204,7 @@ struct Calling {
 
 impl Calling {
     fn new(caller: &Caller<Payload, Payload>, load: &Load, own: usize) -> Self {
-        // Relaxed: more come only from one that is counted.
+        // Relaxed: further ones are started only by one that is counted already.
         load.running.fetch_add(1, Ordering::Relaxed);
         Self {
             caller: caller.clone(),
@@ -234,11 +232,11 @@ impl Calling {
     }
 
     fn is_over(&self) -> bool {
-        // Relaxed: a call more or less.
+        // Relaxed: one call more or less does not matter.
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// The call that has been under way for longest, when so many are; none when it is over.
+    /// The oldest call in flight, once `in_flight` are; `None` when the load is over.
     fn next(&mut self, in_flight: usize) -> Option<(u64, Call<Payload>)> {
         while self.window.len() < in_flight && !self.is_over() {
             let number = self.next_number;
@@ -254,7 +252,7 @@ impl Calling {
             Ok(reply) if reply == Payload::new(number).answered() => count.calls.fetch_add(1, Ordering::Relaxed),
             Ok(_) => count.wrong.fetch_add(1, Ordering::Relaxed),
             Err(error) => {
-                // The first says what the others are.
+                // Reports only the first failure, because the others are alike.
                 if count.failed.load(Ordering::Relaxed) == 0 {
                     eprintln!("a call failed: {error}");
                 }
@@ -267,10 +265,10 @@ impl Calling {
 impl Drop for Calling {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            // What it had under way was not looked at.
+            // Replies to its calls in flight were not checked.
             self.counts[self.own].failed.fetch_add(1, Ordering::Relaxed);
         }
-        // Release: pairs with the Acquire in `Load::end`.
+        // Release: pairs with the Acquire in `Load::finish`.
         self.running.fetch_sub(1, Ordering::Release);
     }
 }
@@ -296,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_load_calls_until_it_is_ended_and_has_no_wrong_reply() {
+    fn loads_have_no_wrong_reply() {
         for kind in [Kind::Tasks, Kind::Threads, Kind::Callbacks] {
             let load = Load::begin(&Domain::in_process("load"), shape(kind), None, None).unwrap();
             gapless_testkit::wait::until("calls of every caller", || {
@@ -309,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_dropped_ends_too() {
+    fn dropped_load_ends() {
         for kind in [Kind::Tasks, Kind::Threads, Kind::Callbacks] {
             let load = Load::begin(&Domain::in_process("load"), shape(kind), None, None).unwrap();
             let interrupted = || Err(failed("interrupted"));
@@ -321,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_room_in_memory_passes_the_disk() {
+    fn overflow_goes_through_the_disk() {
         let directory = tempfile::tempdir().unwrap();
         let mut overflow = ElasticQueueOptions::new("load", directory.path());
         overflow.memory_bytes_max = 4096;
@@ -334,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn a_caller_that_panics_is_a_failure() {
+    fn panicked_caller_is_a_failure() {
         let domain = Domain::in_process("load");
         let mut load = Load::begin(&domain, shape(Kind::Threads), None, None).unwrap();
         let calling = Calling::new(&domain.caller("scenarios/load").unwrap(), &load, 0);
@@ -346,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_fails_is_counted() {
+    fn failed_call_is_counted() {
         let domain = Domain::in_process("load");
         let load = Load::begin(&domain, shape(Kind::Tasks), None, None).unwrap();
         let calling = Calling::new(&domain.caller("scenarios/load").unwrap(), &load, 0);

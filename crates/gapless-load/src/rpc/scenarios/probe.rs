@@ -1,4 +1,4 @@
-//! The probe: lone calls of another route, one after the other, each of which sleeps and is woken.
+//! The probe: single calls of another route, one after the other; both sides sleep in between.
 
 use super::load::Payload;
 use crate::rpc::check_interrupted;
@@ -12,13 +12,12 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Between two calls.
+/// Interval between calls.
 const PACE: Duration = Duration::from_micros(500);
 
-/// Calls a second.
 pub const PER_S: u64 = 1_000_000 / PACE.as_micros() as u64;
 
-/// What lone calls took, and how many of their replies were wrong.
+/// Latencies of single calls, and the number of wrong replies.
 pub type Probed = (LatencyHistogram, u64);
 
 /// Makes `count` calls; caller and worker are threads, on `cpu` if it is named.
@@ -32,7 +31,7 @@ pub fn run(domain: &Domain, count: u64, cpu: Option<usize>, interrupted: &Atomic
     })
 }
 
-/// The same of two threads that do nothing but wake each other: what the machine does to any pair at that pace.
+/// The same with two threads that only wake each other: the cost of the machine at that pace.
 pub fn bare(count: u64, cpu: Option<usize>, interrupted: &AtomicBool) -> Result<Probed> {
     let (asked, answered) = (Word::default(), Word::default());
     std::thread::scope(|scope| {
@@ -53,7 +52,7 @@ pub fn bare(count: u64, cpu: Option<usize>, interrupted: &AtomicBool) -> Result<
     })
 }
 
-/// What ends the pair.
+/// Value that ends the pair.
 const END: u64 = u64::MAX;
 
 /// A word that one thread changes and another sleeps for.
@@ -75,13 +74,13 @@ impl Word {
     }
 }
 
-/// Not to be pinned makes it another probe, not a wrong one.
+/// A thread that cannot be pinned makes another probe, not a wrong one.
 fn pin(cpu: Option<usize>) {
     drop(cpu.map(|cpu| pin_current_thread(&[cpu])));
 }
 
-/// Makes `count` calls at the pace, on a thread of their own. A latency begins when the call is made, or when it was due if that is
-/// earlier because the one before took so long; how late the machine's timer is does not belong to it.
+/// Makes `count` calls at the pace, on a thread of their own. A latency begins when the call is made, or when it was
+/// due if the previous call delayed it. Lateness of the machine's timer is not included.
 fn paced(
     count: u64,
     cpu: Option<usize>,
@@ -96,7 +95,7 @@ fn paced(
             check_interrupted(interrupted)?;
             let now = Instant::now();
             if number == count / 10 {
-                // What the warm-up was late by is not of what counts.
+                // Delays of the warm-up do not count.
                 due = now;
             }
             let begin = if now < due {
@@ -124,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_counts_what_it_was_asked_for_and_is_interrupted() {
+    fn probe_counts_and_is_interrupted() {
         let domain = Domain::in_process("probe");
         let (histogram, wrong) = run(&domain, 50, None, &AtomicBool::new(false)).unwrap();
         assert_eq!((histogram.count(), wrong), (50, 0));

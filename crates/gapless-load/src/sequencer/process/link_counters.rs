@@ -1,4 +1,4 @@
-//! The counters of a link, added to the account of a node.
+//! Adds the counters of a link to the account of a node.
 
 use crate::sequencer::protocol::Account;
 use gapless_client::client::MessageType;
@@ -7,18 +7,17 @@ use gapless_client::node::{DatagramLink, NodeLink, SharedMemoryLink, StreamNode,
 use gapless_transport::network::UdpSocket;
 use gapless_wire::Encoding;
 
-/// The type of every message here.
+/// Type of every message here.
 pub const TYPE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 
 /// A link with counters.
 pub trait CountingLink: NodeLink {
-    /// The counters of received packets.
+    /// Counters of received packets.
     fn feed_counts(&self) -> FeedCounts {
         FeedCounts::default()
     }
 }
 
-/// Adds the node's own counters to the account.
 pub fn complete<L: CountingLink>(account: Account, node: &StreamNode<L>) -> Account {
     let FeedCounts { frames_requested: requested, frames_rewound: rewound, .. } = node.link().feed_counts();
     Account {

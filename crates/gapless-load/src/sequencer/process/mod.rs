@@ -1,12 +1,12 @@
-//! The benchmark's processes, seen from inside: the sequencer, and each node.
+//! The processes of the benchmark: the sequencer, and each node.
 //!
 //! | module | what it does |
 //! |---|---|
-//! | this | reads what the process is to do |
+//! | this | reads the assignment |
 //! | `serve` | runs the event stream |
 //! | `node` | connects a node |
 //! | `round_trips` | one message in flight, timed |
-//! | `push` | publishes as fast as it can, or at a rate, and reads what everybody publishes |
+//! | `push` | publishes as fast as possible, or at a rate, and reads all messages |
 //! | `rewind` | reads from the first frame until it is live |
 //! | `link_counters` | the counters of a link |
 
@@ -23,13 +23,13 @@ use crate::child_process::{Parent, WhenGone};
 use gapless_measure::affinity::pin_current_thread;
 use std::time::Duration;
 
-/// A node that waits for a message so long has lost one.
+/// Timeout after which a message counts as lost.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A process of the benchmark: does the work of `assignment`.
+/// Runs a process of the benchmark.
 ///
 /// # Errors
-/// A malformed assignment, a stream that cannot be run or reached, messages that do not come.
+/// A malformed assignment, a stream that cannot be run or reached, messages that do not arrive.
 pub fn main(assignment: &str) -> Result<()> {
     match serde_json::from_str(assignment)? {
         Assignment::Sequencer(assignment) => serve::run(&assignment, &Parent::listen(super::NAME, WhenGone::Notice)?),

@@ -1,4 +1,4 @@
-//! A node's process: connects, opens a session, and does what its role says.
+//! A node's process: connects, opens a session, and plays its role.
 
 use super::link_counters::CountingLink;
 use super::{TIMEOUT, push, rewind, round_trips};
@@ -10,7 +10,6 @@ use gapless_client::node::{PublisherOptions, Start, StreamNode, StreamNodeOption
 use gapless_wire::mtu::Mtu;
 use std::time::Duration;
 
-/// Runs it.
 pub fn run(assignment: &NodeAssignment, parent: &Parent) -> Result<()> {
     let mtu = assignment.mtu.map(|bytes| Mtu::new(bytes.into())).transpose().map_err(failed)?;
     match &assignment.way {
@@ -39,7 +38,7 @@ fn work<L: CountingLink>(link: L, assignment: &NodeAssignment, parent: &Parent) 
     }
 }
 
-/// Waits until it can publish, and says so.
+/// Waits until the node can publish, and reports it.
 fn open<L: CountingLink>(mut node: StreamNode<L>, parent: &Parent) -> Result<StreamNode<L>> {
     node.wait_open(TIMEOUT).map_err(|error| stream_failed(&error))?;
     parent.send(&Ready { session: node.session().unwrap_or(0) })?;

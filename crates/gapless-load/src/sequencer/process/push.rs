@@ -1,4 +1,4 @@
-//! A node that publishes as fast as its window lets it, or at a rate, and reads what everybody publishes.
+//! A node that publishes as fast as its window allows, or at a rate, and reads all messages.
 
 use super::TIMEOUT;
 use super::link_counters::{CountingLink, TYPE, complete};
@@ -15,18 +15,18 @@ use gapless_client::ClientError;
 use gapless_client::node::{NodeEvent, StreamNode};
 use std::time::{Duration, Instant};
 
-/// Messages published before the stream is looked at again: they leave in packets that are full.
+/// Messages published between two polls: they leave in full packets.
 const MESSAGES_PER_TURN: u64 = 256;
-/// Frames read before publishing goes on.
+/// Frames read between two batches of publishing.
 const FRAMES_PER_TURN: usize = 1024;
-/// Turns without work in which the CPU is yielded to other threads, before the node sleeps.
+/// Idle turns in which the CPU is yielded, before the node sleeps.
 const YIELDS: u32 = 64;
-/// It sleeps until something comes, at most this long.
+/// Longest sleep; an arrival ends it earlier.
 const SLEEP_MAX: Duration = Duration::from_millis(1);
-/// A paced node is awake so long before a message is due: longer than waking up takes.
+/// Time before a due message at which a paced node wakes up: longer than waking up takes.
 const AWAKE_AHEAD: Duration = Duration::from_micros(150);
 
-/// Does what the benchmark says until it says [`NodeRequest::End`].
+/// Obeys the benchmark's requests until [`NodeRequest::End`].
 pub fn run<L: CountingLink>(node: StreamNode<L>, assignment: &NodeAssignment, parent: &Parent) -> Result<()> {
     let session = node.session().ok_or_else(|| failed("a node without a session"))?;
     let mut pusher = Pusher {
@@ -59,32 +59,32 @@ struct Pusher<L> {
     session: u64,
     spins: bool,
     tally: Tally,
-    /// Messages published so far: the next one's number.
+    /// Messages published so far: the number of the next one.
     sent: u64,
-    /// Messages seen of all announced participants.
+    /// Messages of all participants reported so far.
     reported_seen: u64,
     idle: Idle,
 }
 
-/// How long nothing has come.
+/// Duration of idleness.
 #[derive(Default)]
 struct Idle {
     turns: u32,
     since: Option<Instant>,
 }
 
-/// The findings of one look at the stream.
+/// Result of one poll.
 #[derive(Clone, Copy, Default)]
 struct Look {
     frames: usize,
     /// Stamps of the first and the last message of the participants.
     stamps_ns: Option<(u64, u64)>,
-    /// Messages of its own.
+    /// Messages of this node.
     own: u64,
 }
 
 impl<L: CountingLink> Pusher<L> {
-    /// Waits for the benchmark's next request. A node that stopped reading meanwhile would be forgotten.
+    /// Waits for the benchmark's next request. Reads meanwhile, because the stream would evict a node that does not.
     fn read_until_told(&mut self, parent: &Parent) -> Result<NodeRequest> {
         loop {
             if let Some(request) = parent.try_receive()? {
@@ -97,7 +97,7 @@ impl<L: CountingLink> Pusher<L> {
         }
     }
 
-    /// Publishes message after message while there is room; how many.
+    /// Publishes messages while there is room, and returns their number.
     #[inline]
     fn publish(&mut self, messages_max: u64) -> Result<u64> {
         for count in 0..messages_max {
@@ -120,7 +120,7 @@ impl<L: CountingLink> Pusher<L> {
         Ok(messages_max)
     }
 
-    /// Reads, and calls `own` for each message of its own.
+    /// Reads, and calls `own` for each message of this node.
     #[inline]
     fn read(&mut self, mut own: impl FnMut()) -> Result<Look> {
         let (tally, session) = (&mut self.tally, self.session);
@@ -141,7 +141,7 @@ impl<L: CountingLink> Pusher<L> {
         Ok(look)
     }
 
-    /// After a turn: if nothing was done in it, gives the CPU away, then sleeps.
+    /// After an idle turn, yields the CPU, and later sleeps.
     #[inline]
     fn rest(&mut self, work: usize) -> Result<()> {
         if work > 0 {
@@ -191,14 +191,14 @@ impl<L: CountingLink> Pusher<L> {
         }
         let all_ns = elapsed_ns(begin);
         let (first_stamp_ns, last_stamp_ns) = stamps_ns.unwrap_or_default();
-        // It includes messages that others published before this one received its request.
+        // Includes messages that others published before this node received its request.
         let seen = self.tally.total() - self.reported_seen;
         self.reported_seen = self.tally.total();
         let cpu_ns = process_cpu_ns() - cpu_before;
         Ok(Pushed { sent: messages, seen, own_ns, all_ns, first_stamp_ns, last_stamp_ns, cpu_ns })
     }
 
-    /// Publishes at a rate until asked to stop; each latency is from the scheduled time.
+    /// Publishes at a rate until asked to stop; each latency counts from the scheduled time.
     fn pace(&mut self, rate_per_s: u64, parent: &Parent) -> Result<Paced> {
         let (cpu_before, begin) = (process_cpu_ns(), Instant::now());
         let schedule = Schedule::new(0, rate_per_s);
@@ -226,7 +226,7 @@ impl<L: CountingLink> Pusher<L> {
         Ok(Paced { sent, latencies: histogram, elapsed_ns: elapsed_ns(begin), cpu_ns: process_cpu_ns() - cpu_before })
     }
 
-    /// Waits for messages on their way.
+    /// Waits for messages in flight.
     #[inline]
     fn wait_awake(&mut self, work: usize) -> Result<()> {
         /// Turns, about a tenth of a millisecond.

@@ -14,7 +14,7 @@ use std::time::Instant;
 
 const FRAMES_PER_TURN: usize = 4096;
 
-/// Receives the participants whose messages it accounts for, reads, and answers when it is live.
+/// Receives the participants to account for, reads, and reports when it is live.
 pub fn run<L: CountingLink>(mut node: StreamNode<L>, parent: &Parent) -> Result<()> {
     let request = parent.receive()?;
     let Some(NodeRequest::Participants(participants)) = request else {

@@ -20,10 +20,9 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// A port that is free now may be taken when it is opened.
+/// Attempts to start: a port that is free now may be taken when it is opened.
 const ATTEMPTS: u32 = 5;
 
-/// Runs it.
 pub fn run(assignment: &SequencerAssignment, parent: &Parent) -> Result<()> {
     let (stream, mut way) = start(assignment)?;
     let addresses = stream.tcp_addresses();
@@ -35,7 +34,7 @@ pub fn run(assignment: &SequencerAssignment, parent: &Parent) -> Result<()> {
         _ => {}
     }
     parent.send(&Started { way, plan: stream.plan().to_string() })?;
-    // A benchmark that has gone says nothing more, and the stream stops as it should.
+    // If the benchmark is gone there are no more requests, and the stream stops in order.
     while let Some(request) = parent.receive()? {
         if let Some(failure) = stream.failure() {
             return Err(stream_failed(&failure));
@@ -78,7 +77,7 @@ fn options(assignment: &SequencerAssignment) -> Result<(EventStreamOptions, Way)
     options.optimize_for = if assignment.for_throughput { OptimizeFor::Throughput } else { OptimizeFor::Latency };
     options.sequencer_cpus = assignment.cpu.and_then(|cpu| CpuMask::of(&[cpu]));
     options.tier = assignment.tier.parse().map_err(failed)?;
-    // Any free ports; which, the stream tells when it runs.
+    // Any free ports; the running stream reports which.
     let any = SocketAddr::new(LOOPBACK, 0);
     if assignment.tcp {
         options.frame_length_max = options.frame_length_max.min(FRAME_LENGTH_TCP);
@@ -116,7 +115,7 @@ fn with_mtu(options: EventStreamOptions, assignment: &SequencerAssignment) -> Re
 }
 
 fn network(packets: PacketOptions) -> Result<PacketNetwork> {
-    // Both at once, so that they are not the same.
+    // Both are open at once, so that they differ.
     let open = || UdpSocket::open(&UdpOptions::at(SocketAddr::new(LOOPBACK, 0)));
     let ports = || -> std::io::Result<_> {
         let (command, request) = (open()?, open()?);
@@ -126,13 +125,13 @@ fn network(packets: PacketOptions) -> Result<PacketNetwork> {
     let mut network = PacketNetwork::udp(command, request);
     network.carrier = Carrier::Udp {
         interface: Interface::Address(LOOPBACK),
-        // It does not leave the machine.
+        // Packets stay on the machine.
         hops: 0,
         segmentation: Segmentation::Auto,
     };
     network.batch = packets.batch;
     if packets.multicast {
-        // Another benchmark beside this one has another process, and another port.
+        // Another benchmark at the same time has another process, and so another group and port.
         let [_, _, high, low] = std::process::id().to_be_bytes();
         network.groups = vec![SocketAddr::new(Ipv4Addr::new(239, 255, high, low).into(), command.port())];
     }
