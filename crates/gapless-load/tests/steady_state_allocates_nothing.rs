@@ -1,5 +1,5 @@
-//! With direct access no message allocates, on any thread of the process: not the driver's, not the
-//! host's. A program of its own, because its allocator counts.
+//! With direct access no message allocates on any thread of the process, neither the driver's nor the host's. A
+//! separate program, because its allocator counts.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail here")]
 
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 struct Counting;
 
-/// Allocations of each thread, by a number that it draws at its first.
+/// Allocations of each thread, by the number that it got at its first allocation.
 static ALLOCATIONS: [AtomicU64; THREADS_MAX] = [const { AtomicU64::new(0) }; THREADS_MAX];
 /// The system's identifiers of the threads.
 static THREAD_IDS: [AtomicU64; THREADS_MAX] = [const { AtomicU64::new(0) }; THREADS_MAX];
@@ -35,9 +35,9 @@ fn count() {
     ALLOCATIONS[number].fetch_add(1, Ordering::SeqCst);
 }
 
-/// Name and allocations so far of each living thread that has allocated.
+/// Names and allocations so far of living threads that have allocated.
 fn allocations() -> Vec<(String, u64)> {
-    // Looked up before anything is counted: looking allocates.
+    // Names are read before anything is counted, because reading them allocates.
     let ids = THREAD_IDS.iter().map(|id| id.load(Ordering::SeqCst)).enumerate();
     let named: Vec<(usize, String)> = ids
         .filter_map(|(number, id)| Some((number, std::fs::read_to_string(format!("/proc/self/task/{id}/comm")).ok()?)))
@@ -48,22 +48,22 @@ fn allocations() -> Vec<(String, u64)> {
         .collect()
 }
 
-// SAFETY: everything is passed on to the system's allocator; counting touches no memory of its own.
+// SAFETY: all calls are passed on to the system's allocator; counting touches no memory of its own.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count();
-        // SAFETY: as the caller promised.
+        // SAFETY: the caller upholds the contract.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: as the caller promised.
+        // SAFETY: the caller upholds the contract.
         unsafe { System.dealloc(pointer, layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, length: usize) -> *mut u8 {
         count();
-        // SAFETY: as the caller promised.
+        // SAFETY: the caller upholds the contract.
         unsafe { System.realloc(pointer, layout, length) }
     }
 }
@@ -105,7 +105,7 @@ fn steady_state_allocates_nothing() {
         let host = ServiceHost::start(Processor::<SbeSerial>::default(), options).unwrap();
         let mut client = host.connect(ClientOptions::default()).unwrap();
         let session = client.open_session(random_token(), WINDOW).unwrap();
-        // The driver is a thread of its own, so that looking at the counts is not counted with it.
+        // The driver is a thread of its own, so that reading the counts is not counted.
         let (before, after) = std::thread::scope(|scope| {
             let (start, ready) = std::sync::mpsc::sync_channel::<()>(0);
             let (done, end) = std::sync::mpsc::sync_channel::<()>(0);
@@ -133,9 +133,9 @@ fn steady_state_allocates_nothing() {
         assert!(after.iter().any(|(name, _)| name == "driver"), "{after:?}");
         for (name, count) in after.iter().filter(|(name, _)| name != own.trim()) {
             let earlier = before.iter().find(|(other, _)| other == name).map_or(0, |(_, count)| *count);
-            // The preparer of segments allocates for each of its steps, which are few and not per message.
+            // The preparer of segments allocates in each of its steps, which are few and not per message.
             let allowed = if name == "gapless-prepare" { 100 } else { 0 };
-            // Receiving and sending between the two looks is the driver's part of the test itself.
+            // The driver itself sends and receives between the two counts.
             let allowed = if name == "driver" { 2 } else { allowed };
             let allocated = count - earlier;
             assert!(allocated <= allowed, "{name}: {allocated} allocations for {counted} messages at tier {tier}");

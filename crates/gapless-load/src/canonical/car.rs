@@ -1,13 +1,12 @@
-//! The Car of the reference in its four forms: how each is written with every field, and read with
-//! every field.
+//! The Car of the reference in its four forms: each encodes and decodes every field.
 //!
-//! Every message carries its own serial number, so that a reply proves which command it answers; all
-//! other values are those of the reference.
+//! Every message has its own serial number, so that a reply identifies its command. All other values are those of the
+//! reference.
 
 use gapless_schema::{DecodeError, Encode, EncodeError, Message, MessageSchema, Protobuf, Sbe, schema_key};
 
-// The golden file of the generator: a build script would have the generator and its parser compiled for the build as
-// well as for the program.
+// The golden file of the generator. A build script would compile generator and parser twice, for the build and for the
+// program.
 include!("../../../gapless-schema/golden/car.rs");
 
 use car::{
@@ -19,38 +18,38 @@ use car::{
 /// Schema id << 16 | template id of the Car.
 pub const SCHEMA: u32 = schema_key(<Sbe<Car> as MessageSchema>::SCHEMA_ID, <Sbe<Car> as MessageSchema>::TEMPLATE_ID);
 
-/// Room for a Car in any encoding, bytes.
+/// Longest Car in any encoding, bytes.
 pub const LENGTH_MAX: usize = 512;
 
-/// The serial number of the reference; message i carries it plus i.
+/// Serial number of the reference; message i has this plus i.
 pub const SERIAL_NUMBER: i32 = 12345;
 
 const FUEL: [(i16, f32); 3] = [(30, 35.9), (55, 49.0), (75, 40.0)];
 const PERFORMANCE: [(i8, [(i16, f32); 3]); 2] =
     [(95, [(30, 4.0), (60, 7.5), (100, 12.2)]), (99, [(30, 3.8), (60, 7.1), (100, 11.8)])];
 
-/// One way to write and read a Car.
+/// One way to encode and decode a Car.
 pub trait CarForm: Send + Sync + 'static {
-    /// As a handler takes it.
+    /// Message type of the handler.
     type Inbound: Message;
 
-    /// Writes a Car with `serial_number`, or with every field unset for `None`. Returns its length in bytes.
+    /// Encodes a Car with `serial_number`, or with every field unset for `None`. Returns its length in bytes.
     ///
     /// # Errors
-    /// It does not fit.
+    /// The buffer is too short.
     fn write(buffer: &mut [u8], serial_number: Option<i32>) -> Result<usize, EncodeError>;
 
-    /// Reads every field into one number, so that none can be left out.
+    /// Sums up every field, so that none can be optimised away.
     ///
     /// # Errors
-    /// A field that cannot be read (protobuf is checked as it is read).
+    /// A field that cannot be decoded (protobuf is checked while it is read).
     fn read(car: &<Self::Inbound as Message>::Decoded<'_>) -> Result<Read, DecodeError>;
 }
 
-/// The result of reading a Car.
+/// Result of reading a Car.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Read {
-    /// Sum over every field.
+    /// Sum of all fields.
     pub sum: u64,
     /// `None` in an empty message.
     pub serial_number: Option<i32>,
@@ -74,7 +73,7 @@ impl Read {
 
     #[inline(always)]
     fn text(&mut self, bytes: &[u8]) {
-        // First, last and length: each byte was checked and is reachable, none is copied.
+        // First byte, last byte and length: each byte was checked and is reachable, none is copied.
         let first = bytes.first().copied().unwrap_or_default();
         let last = bytes.last().copied().unwrap_or_default();
         self.add(u64::from(first) << 16 | u64::from(last) << 8 | bytes.len() as u64);
@@ -294,7 +293,6 @@ impl CarForm for ProtobufSerial {
     }
 }
 
-/// The Car as an object.
 #[inline]
 fn object(serial_number: Option<i32>) -> Car {
     let Some(serial_number) = serial_number else { return Car::default() };
@@ -364,7 +362,7 @@ fn read_object(car: &Car) -> Read {
 
 #[cfg(test)]
 mod tests {
-    //! Every form carries the same values, and reading sees a change of any of them.
+    //! Every form has the same values, and reading detects a change of any of them.
     use super::*;
 
     fn round_trip<F: CarForm>(serial_number: Option<i32>) -> (usize, Read) {
@@ -391,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn the_message_has_the_length_of_the_reference() {
+    fn message_length_matches_reference() {
         for (length, _) in
             [round_trip::<SbeSerial>(Some(SERIAL_NUMBER)), round_trip::<ProtobufSerial>(Some(SERIAL_NUMBER))]
         {
@@ -400,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sum_follows_the_serial_number() {
+    fn sum_depends_on_serial_number() {
         let sum = |serial| round_trip::<SbeSerial>(Some(serial)).1.sum;
         assert_eq!(sum(SERIAL_NUMBER + 7), sum(SERIAL_NUMBER) + 7);
     }

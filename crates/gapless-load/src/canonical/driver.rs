@@ -1,8 +1,8 @@
-//! The driver: injects Cars, at a rate or as fast as possible, and takes the replies. It runs in the
-//! service's process or in one of its own; the code is the same.
+//! The driver: sends Cars, at a rate or as fast as possible, and takes the replies, in the service's process or in one
+//! of its own.
 //!
-//! Inside the clock it writes each Car, reads each reply's frame with both checksums, and notes what
-//! is to be compared; the comparing itself comes after.
+//! While the clock runs it encodes each Car, reads each reply's frame with both checksums, and notes values to be
+//! compared. The comparison follows later.
 
 use super::car::{LENGTH_MAX, SERIAL_NUMBER};
 use super::failed;
@@ -22,24 +22,24 @@ use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// The mode of a driver.
+/// Parameters of a driver.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Load {
-    /// Messages to inject.
+    /// Messages to send.
     pub count: u64,
-    /// Messages a second; `None` is as fast as possible.
+    /// Messages a second; `None` for as fast as possible.
     pub rate_per_s: Option<u64>,
     /// Warm-up, ns.
     pub warm_up_ns: u64,
-    /// Whether the fields are left unset.
+    /// Whether all fields are left unset.
     pub empty_message: bool,
-    /// Sessions that the messages are spread over.
+    /// Number of sessions over which messages are spread.
     pub sessions: u64,
-    /// Commands that are sent twice, of a million.
+    /// Commands sent twice, per million.
     pub repeats_per_million: u32,
-    /// Messages without a reply at one time.
+    /// Most messages without a reply.
     pub in_flight_max: u64,
-    /// Messages that are sent before the replies are looked at again.
+    /// Messages sent between two polls for replies.
     pub burst_messages: u64,
 }
 
@@ -50,28 +50,28 @@ impl Load {
     }
 }
 
-/// The results of a drive.
+/// Results of a drive.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct Outcome {
-    /// Messages injected; less than asked for only if interrupted.
+    /// Messages sent; less than requested only after an interrupt.
     pub sent: u64,
-    /// Messages that have their reply.
+    /// Messages with a reply.
     pub replied: u64,
     /// Commands sent a second time.
     pub repeats: u64,
-    /// Replies to those.
+    /// Replies to repeated commands.
     pub replies_again: u64,
-    /// Replies to a repeat that were not the original one.
+    /// Replies to a repeated command that differ from the original one.
     pub repeats_differing: u64,
-    /// Replies whose content was not the expected one.
+    /// Replies with wrong content.
     pub replies_wrong: u64,
-    /// Commands that were refused, with the first reason.
+    /// Refused commands, with the first reason.
     pub refused: Option<(u64, String)>,
     /// Messages of the counted section.
     pub counted: u64,
     /// Length of the counted section, ns.
     pub elapsed_ns: u64,
-    /// Of a run without a rate: how many replies there were at which times, ns on the driver's clock, in order.
+    /// Without a rate: times, ns on the driver's clock, and numbers of replies, in order.
     #[serde(skip)]
     pub progress: Vec<(u64, u64)>,
     /// CPU time of the driver in the counted section, ns.
@@ -79,58 +79,58 @@ pub struct Outcome {
     /// CPU time of the driver's whole process in the counted section, ns.
     #[serde(skip)]
     pub process_cpu_ns: u64,
-    /// Of a run at a rate: how long the driver was kept from running while it waited.
+    /// At a rate: pauses that kept the driver from running while it waited.
     #[serde(skip)]
     pub pauses: Option<Pauses>,
-    /// The same of the service's threads together.
+    /// The same for the service's threads together.
     #[serde(skip)]
     pub service_pauses: Pauses,
-    /// How long the driver paced, warm-up included, ns.
+    /// Duration of pacing, warm-up included, ns.
     #[serde(skip)]
     pub driven_ns: u64,
-    /// When the counted section began, on the driver's clock.
+    /// Start of the counted section on the driver's clock.
     pub counted_from_ns: u64,
-    /// Latencies from the scheduled times, of a run at a rate.
+    /// At a rate: latencies from the scheduled times.
     pub latencies: RecordedRun,
-    /// Whether the asked rate was reached.
+    /// Whether the requested rate was reached.
     pub rate_reached: Option<bool>,
-    /// Whether the warm-up took its whole time.
+    /// Whether the warm-up was cut short.
     pub warm_up_cut_short: bool,
-    /// Bytes of a message's payload.
+    /// Length of a message's payload, bytes.
     pub payload_bytes: u64,
-    /// The increase that the service's state must show.
+    /// Expected change of the service's state.
     pub expected: ProcessorState,
 }
 
-/// The progress that a driver shows while it runs, and the signal that ends it.
+/// Progress of a running driver, and the signal that ends it.
 #[derive(Debug, Default)]
 pub struct Signals {
-    /// Messages replied to.
+    /// Messages with a reply.
     pub replied: AtomicU64,
     /// Set to end early.
     pub interrupted: AtomicBool,
 }
 
-/// Commands a session may have in flight.
+/// Most commands in flight of a session.
 const SESSION_WINDOW_MESSAGES: u32 = 16;
-/// The same of a session that carries a rate with few others: it catches up after a pause of the machine.
+/// The same with few sessions at a rate, which have to catch up after a pause of the machine.
 const SESSION_WINDOW_MESSAGES_FEW: u32 = 64;
-/// So many sessions are few.
+/// Most sessions that count as few.
 const FEW_SESSIONS: u64 = 16;
-/// Replies taken at one look, at least.
+/// Fewest replies taken by one poll.
 const REPLIES_PER_LOOK_MIN: usize = 64;
-/// The signals are looked at this often.
+/// Messages between two checks of the signals.
 const SIGNAL_INTERVAL_MESSAGES: u64 = 1024;
-/// How often the progress of a run is noted, at most.
+/// Most notes of progress in a run.
 const PROGRESS_NOTES_MAX: u64 = 1000;
-/// Sessions are opened so fast at least that one is within this.
+/// Time within which all sessions are opened.
 const OPENED_WITHIN: Duration = Duration::from_secs(20);
-/// A reply that takes longer is lost.
+/// Timeout after which a reply counts as lost.
 const LOST_AFTER_NS: u64 = 10_000_000_000;
 
-/// The notes on each message that are taken while the clock runs.
+/// Notes on each message, taken while the clock runs.
 struct Notes {
-    /// Checksum of each message's reply, 0 until it is there.
+    /// Checksum of each message's reply; 0 without one.
     checksums: Vec<u32>,
     due_ns: Vec<u64>,
     replies_again: u64,
@@ -138,7 +138,6 @@ struct Notes {
     refused: Option<(u64, String)>,
 }
 
-/// CPU time at one moment.
 #[derive(Clone, Copy)]
 struct CpuTime {
     thread_ns: u64,
@@ -150,7 +149,7 @@ impl CpuTime {
         Self { thread_ns: thread_cpu_ns(), process_ns: process_cpu_ns() }
     }
 
-    /// Adds the resources used since then to `outcome`: before the contents are checked, which costs too.
+    /// Adds the CPU time since then to `outcome`. Call before the contents are checked, which takes time, too.
     fn until_now(self, outcome: &mut Outcome) {
         let now = Self::now();
         outcome.driver_cpu_ns = now.thread_ns - self.thread_ns;
@@ -158,13 +157,13 @@ impl CpuTime {
     }
 }
 
-/// Due times are kept for this many messages, more than can be in flight.
+/// Number of messages whose due times are kept: more than can be in flight.
 const DUE_SLOTS: usize = 1 << 17;
 
 /// Runs `load` over `client` to a service with threads of its own.
 ///
 /// # Errors
-/// The service is gone, or the client's side fails.
+/// The service is gone, or the client fails.
 pub fn drive(
     form: &Form,
     client: &mut Client,
@@ -177,10 +176,10 @@ pub fn drive(
     drive_in_turns(form, client, load, clock, signals, recorder_hook, service_pauses, &mut || Ok(0))
 }
 
-/// Runs `load` over `client` to a service without a thread: `replica` has its turns between any two looks at the client.
+/// Runs `load` over `client` to a service without threads: `replica` is polled between any two polls of the client.
 ///
 /// # Errors
-/// The service is gone, or the client's side fails.
+/// The service is gone, or the client fails.
 pub fn drive_by_hand(
     form: &Form,
     client: &mut Client,
@@ -190,16 +189,16 @@ pub fn drive_by_hand(
     recorder_hook: &mut dyn FnMut(&mut IntervalRecorder),
     replica: &mut Replica,
 ) -> Result<Outcome> {
-    // The driver notices what keeps this thread.
+    // The driver itself notices pauses of this thread.
     let mut turn = || replica.turn(clock.now()).map_err(failed);
     drive_in_turns(form, client, load, clock, signals, recorder_hook, &Pauses::default, &mut turn)
 }
 
-/// Runs `load` over `client`. `turn` is called between any two looks at the client: where the service has no thread of its
-/// own, it works there, and says how much was done.
+/// Runs `load` over `client`. Calls `turn` between any two polls of the client: a service without threads works there,
+/// and returns the amount of work done.
 ///
 /// # Errors
-/// The service is gone, or the client's side fails.
+/// The service is gone, or the client fails.
 #[allow(clippy::too_many_arguments, reason = "what a driver is given, once")]
 fn drive_in_turns(
     form: &Form,
@@ -248,7 +247,7 @@ fn serial_number(load: &Load, index: u64) -> Option<i32> {
     (!load.empty_message).then_some(SERIAL_NUMBER.wrapping_add(index as i32))
 }
 
-/// The inputs of a drive.
+/// Inputs of a drive.
 struct Driven<'a> {
     form: &'a Form,
     client: &'a mut Client,
@@ -289,7 +288,7 @@ fn open_sessions(
     Ok(keys)
 }
 
-/// Sends message `index`; false if there is no room for it now.
+/// Sends message `index`; `false` without room.
 #[inline]
 fn inject(form: &Form, client: &mut Client, load: &Load, key: SessionKey, index: u64) -> Result<bool> {
     let written = client.enqueue(key, form.message, LENGTH_MAX, |buffer| {
@@ -304,7 +303,7 @@ fn inject(form: &Form, client: &mut Client, load: &Load, key: SessionKey, index:
     }
 }
 
-/// Decides which commands are repeated, evenly spread.
+/// Selects commands to be repeated, evenly spread.
 struct Repeats {
     per_million: u64,
     owed: u64,
@@ -312,8 +311,8 @@ struct Repeats {
 }
 
 impl Repeats {
-    /// Perhaps repeats the command just sent (its reply is still due), or the one before it in its
-    /// session (its reply is there), by turns.
+    /// Repeats, if due, the last command (whose reply is missing) or the previous one of its session (whose reply is
+    /// there), alternately.
     #[inline]
     fn after(&mut self, client: &mut Client, load: &Load, key: SessionKey, index: u64) -> Result<()> {
         self.owed += self.per_million;
@@ -328,7 +327,7 @@ impl Repeats {
                 self.sent += 1;
                 Ok(())
             }
-            // It is owed until there is room.
+            // Still owed, until there is room.
             Err(ClientError::Log(LogError::Full { .. })) => Ok(()),
             Err(error) => Err(failed(error)),
         }
@@ -336,7 +335,7 @@ impl Repeats {
 }
 
 impl Notes {
-    /// Notes a reply; the index of the message that has it now, `None` if it had it before.
+    /// Notes a reply. Returns the index of its message; `None` for a further reply.
     #[inline]
     fn reply(&mut self, sessions: u64, incoming: &Incoming<'_>) -> Option<u64> {
         let Incoming::Reply { session, reply, first } = incoming else { return None };
@@ -448,7 +447,7 @@ fn at_a_rate(
         let now_ns = clock.monotonic_ns();
         pauses.begin(now_ns);
         let sent_before = sent;
-        // All that is due: a message that waited for the turn before goes with the one behind it.
+        // All due messages: one that waited for the previous turn leaves with the next one.
         while sent < count && now_ns >= pacer.next_due_ns() && sent - sent_before < load.burst_messages {
             if sent == first_counted {
                 from_cpu = CpuTime::now();
@@ -506,7 +505,7 @@ fn at_a_rate(
     Ok(())
 }
 
-/// Takes the replies to repeats that are still on their way, outside the clock.
+/// Takes the missing replies to repeated commands, outside the clock.
 fn drain(
     client: &mut Client,
     load: &Load,
@@ -528,7 +527,7 @@ fn drain(
     Ok(())
 }
 
-/// Compares every reply with the expected one, and sets the increase that the service's state must show.
+/// Compares every reply with the expected one, and sets the expected change of the service's state.
 fn verify(
     form: &Form,
     load: &Load,
@@ -539,7 +538,7 @@ fn verify(
     let mut buffer = [0; LENGTH_MAX];
     for index in 0..outcome.sent {
         if index.is_multiple_of(SIGNAL_INTERVAL_MESSAGES) {
-            // A member that is silent for seconds is taken for dead.
+            // A member that is silent for seconds would be considered dead.
             turn()?;
         }
         let written = form.write(&mut buffer, serial_number(load, index));
@@ -554,7 +553,7 @@ fn verify(
     Ok(())
 }
 
-/// The service's state, asked for over a session of its own.
+/// Queries the service's state over a session of its own.
 ///
 /// # Errors
 /// No answer.

@@ -1,5 +1,5 @@
-//! A form of the Car, chosen while the program runs: how the driver writes and reads it, and the services that take it.
-//! Only these are compiled for each form; driver, run and report are compiled once.
+//! A form of the Car, selected at run time: its encoding, and the services for it. Only these are compiled for each
+//! form; driver, run and report are compiled once.
 
 use super::car::{CarForm, LENGTH_MAX, ProtobufRandom, ProtobufSerial, Read, SCHEMA, SbeRandom, SbeSerial};
 use super::failed;
@@ -13,10 +13,10 @@ use gapless_engine::Replica;
 use gapless_engine::state::StateOptions;
 use gapless_schema::{DecodeError, EncodeError};
 
-/// The differences between the forms of a Car.
+/// Functions of one form.
 #[derive(Clone, Copy)]
 pub struct Form {
-    /// Of a Car's frame.
+    /// Message type of a Car's frame.
     pub message: MessageType,
     write: fn(&mut [u8], Option<i32>) -> std::result::Result<usize, EncodeError>,
     read: fn(&[u8]) -> std::result::Result<Read, DecodeError>,
@@ -25,9 +25,9 @@ pub struct Form {
 }
 
 impl Form {
-    /// The form that an option names.
+    /// The form for an option.
     ///
-    /// Never inlined: what it names would be compiled again in the crate that calls it, where nothing is optimised.
+    /// Never inlined: its functions would be compiled again in the calling crate, where nothing is optimised.
     #[inline(never)]
     pub fn of(encoding: MessageEncoding) -> Self {
         match encoding {
@@ -51,34 +51,34 @@ impl Form {
         }
     }
 
-    /// Writes a Car with `serial_number`, or with every field unset for `None`. Returns its length in bytes, at most
+    /// Encodes a Car with `serial_number`, or with every field unset for `None`. Returns its length in bytes, at most
     /// [`LENGTH_MAX`].
     ///
     /// # Errors
-    /// It does not fit.
+    /// The buffer is too short.
     #[inline]
     pub fn write(&self, buffer: &mut [u8], serial_number: Option<i32>) -> std::result::Result<usize, EncodeError> {
         (self.write)(buffer, serial_number)
     }
 
-    /// Reads every field of a Car.
+    /// Decodes every field of a Car.
     ///
     /// # Errors
-    /// A field that cannot be read.
+    /// A field that cannot be decoded.
     pub fn read(&self, bytes: &[u8]) -> std::result::Result<Read, DecodeError> {
         (self.read)(bytes)
     }
 
-    /// Bytes of a Car with `serial_number`, or with every field unset.
+    /// Length of a Car with `serial_number`, or with every field unset, bytes.
     ///
     /// # Errors
-    /// It cannot be encoded.
+    /// The Car cannot be encoded.
     pub fn length(&self, serial_number: Option<i32>) -> Result<u64> {
         let written = self.write(&mut [0; LENGTH_MAX], serial_number);
         written.map(|length| length as u64).map_err(failed)
     }
 
-    /// A host with the program's processor of this form.
+    /// Starts a host with the program's processor of this form.
     pub fn start_host(
         &self,
         program: Program,
@@ -87,8 +87,8 @@ impl Form {
         (self.host)(program, options)
     }
 
-    /// A member with its copy of the program's processor of this form, whose agents are the caller's to turn if
-    /// `is_by_hand`. Figures end with the run, and snapshots are taken when they are asked for.
+    /// Starts a member with the program's processor of this form. With `is_by_hand` the caller polls its agents.
+    /// Counters end with the run, and snapshots are taken on request.
     pub fn start_replica(
         &self,
         program: Program,

@@ -2,8 +2,8 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`driver`] | the load, and the checking of every reply |
-//! | [`form`] | a form of the message, chosen while the program runs |
+//! | [`driver`] | the load, and the check of every reply |
+//! | [`form`] | a form of the message, selected at run time |
 //! | [`state_processor`] | the service by state replication |
 //! | [`processor`] | the service |
 //! | [`car`] | the message in its four forms |
@@ -19,7 +19,6 @@ use crate::BenchError;
 /// Name of the benchmark.
 pub const NAME: &str = "canonical";
 
-/// An error of this benchmark.
 pub fn failed(reason: impl ToString) -> BenchError {
     BenchError::measurement(NAME, reason)
 }

@@ -1,24 +1,24 @@
 //! The ESProcessor of the reference: reads every field of each Car and replies with a full Car. Its state is a fold of
-//! the messages it read, which the driver compares with its own.
+//! the Cars, which the driver compares with its own.
 
 use super::car::{CarForm, LENGTH_MAX, SCHEMA};
 use gapless::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 
-/// Asks for the state; replied to with [`ProcessorState`].
+/// Queries the state; the reply is a [`ProcessorState`].
 pub const QUERY: MessageType = MessageType { schema: SCHEMA & 0xffff_0000 | 0xffff, encoding: Encoding::Opaque };
 
 /// The state of a processor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessorState {
     pub cars: u64,
-    /// Sum over every field of every Car, wrapping.
+    /// Sum of all fields of all Cars, wrapping.
     pub sum: u64,
 }
 
 impl ProcessorState {
-    /// Its bytes: two u64, little-endian.
+    /// Encodes the state: two u64, little-endian.
     pub fn to_bytes(self) -> [u8; 16] {
         let mut bytes = [0; 16];
         bytes[..8].copy_from_slice(&self.cars.to_le_bytes());
@@ -26,7 +26,6 @@ impl ProcessorState {
         bytes
     }
 
-    /// Reads its bytes.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let bytes: &[u8; 16] = bytes.try_into().ok()?;
         Some(Self { cars: u64::from_le_bytes(*bytes.first_chunk()?), sum: u64::from_le_bytes(*bytes.last_chunk()?) })
@@ -49,7 +48,7 @@ impl<F: CarForm> Processor<F> {
     #[inline]
     fn car(&mut self, car: <F::Inbound as Message>::Decoded<'_>, context: &mut Context<'_>) -> Result<(), Reject> {
         let read = F::read(&car)?;
-        // An object gives its memory back before the response takes some.
+        // Frees the object's memory before the response allocates some.
         drop(car);
         self.state.cars += 1;
         self.state.sum = self.state.sum.wrapping_add(read.sum);

@@ -1,5 +1,5 @@
-//! The SRProcessor of the reference: reads every field of each Car and replies with a full Car; its state is two
-//! objects in a store, both changed by each message, and the changes are replicated.
+//! The SRProcessor of the reference: reads every field of each Car and replies with a full Car. Its state is two
+//! objects in a store; each message changes both, and the changes are replicated.
 
 use super::car::{CarForm, LENGTH_MAX, SCHEMA};
 use super::processor::{ProcessorState, QUERY};
@@ -8,25 +8,25 @@ use gapless_engine::store::{Map, Store, Transaction};
 use std::marker::PhantomData;
 
 gapless_engine::store_object! {
-    /// The sums over all Cars.
+    /// Sums over all Cars.
     pub struct Totals = 1, version 1 {
         pub cars: u64,
-        /// Sum over every field of every Car, wrapping.
+        /// Sum of all fields of all Cars, wrapping.
         pub sum: u64,
     }
 }
 
 gapless_engine::store_object! {
-    /// The last Car of a slot.
+    /// Last Car of a slot.
     pub struct LastCar = 2, version 1 {
-        /// Its number; the least one if it has none.
+        /// Serial number of the Car; the smallest number if it has none.
         pub serial_number: i64,
-        /// Sum over its fields.
+        /// Sum of its fields.
         pub sum: u64,
     }
 }
 
-/// Last Cars are kept for so many slots, by the number of the command.
+/// Number of slots for last Cars, selected by the number of the command.
 const SLOTS: u64 = 1024;
 
 /// The service, for Cars of one form.

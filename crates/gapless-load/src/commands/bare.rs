@@ -1,5 +1,4 @@
-//! The floor: an event is encoded and appended to a window as the frame that it would be, with both checksums, by one thread and with
-//! nothing around it.
+//! The floor: one thread encodes an event and appends it to a window as a frame, with both checksums, and nothing else.
 
 use crate::commands::case::Encoding;
 use crate::commands::failed;
@@ -14,20 +13,19 @@ use gapless_wire::{FrameHeader, FrameWriter, HEADER_LENGTH};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// Its name in reports.
 pub fn name(encoding: Encoding) -> String {
     format!("encode_and_append_{}", word(encoding))
 }
 
-/// What stands before an event's payload in its frame beside the metadata: the answer, the heads of transaction and event, the
-/// aggregate's identifier. Bytes.
+/// Length of a frame before the event's payload without the metadata: the answer, the heads of transaction and event,
+/// the aggregate's identifier. Bytes.
 const BEFORE_LENGTH: usize = 32 + 8 + 4 + 2 + 20 + 8;
-/// Frames that are released together.
+/// Frames released together.
 const RELEASED_TOGETHER: u64 = 64;
-/// Frames between two looks at the clock.
+/// Frames between two checks of the clock.
 const BATCH: u64 = 1024;
 
-/// Measures it for a note of `size` bytes.
+/// Measures the floor for a note of `size` bytes.
 pub fn measure(encoding: Encoding, size: usize, time: Duration) -> Result<FloorRow> {
     match encoding {
         Encoding::Sbe => measure_form::<OfSbe>(encoding, size, time),
@@ -88,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_encoding_and_size_has_a_rate() {
+    fn all_encodings_and_sizes_have_rates() {
         for encoding in [Encoding::Sbe, Encoding::Serde] {
             for size in [0, 4096] {
                 let floor = measure(encoding, size, Duration::from_millis(2)).unwrap();

@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use gapless_measure::reporting::word;
 
-/// How commands reach the writer.
+/// Drive of a bus.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Drive {
     /// Through a ring, from any thread, to a thread that decides
@@ -12,7 +12,7 @@ pub enum Drive {
     Direct,
 }
 
-/// How durable a command is before it is answered.
+/// Durability of an answered command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Tier {
     /// In this process
@@ -25,7 +25,7 @@ pub enum Tier {
     Quorum,
 }
 
-/// How commands and events are encoded.
+/// Encoding of commands and events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Encoding {
     /// Simple Binary Encoding
@@ -34,7 +34,7 @@ pub enum Encoding {
     Serde,
 }
 
-/// The identifiers of commands.
+/// Kind of the commands' identifiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Identifiers {
     /// Session and number, which the bus gives
@@ -53,14 +53,14 @@ pub struct Case {
     pub encoding: Encoding,
     pub aggregates: u64,
     pub identifiers: Identifiers,
-    /// Bytes of the command's note.
+    /// Length of the command's note, bytes.
     pub size: usize,
-    /// Whether a command is sent when the one before has its answer.
+    /// Whether a command is sent only after the answer to the previous one.
     pub is_one_by_one: bool,
 }
 
 impl Case {
-    /// In memory, by SBE, one aggregate, nothing beside.
+    /// The default case: in memory, by SBE, one aggregate.
     pub const fn base(drive: Drive) -> Self {
         Self {
             drive,
@@ -73,7 +73,7 @@ impl Case {
         }
     }
 
-    /// All of the throughput's, `many` aggregates where there is more than one.
+    /// All cases of the throughput, with one aggregate and with `many`.
     pub fn all(many: u64) -> Vec<Self> {
         let mut cases = Vec::new();
         for drive in Drive::value_variants() {
@@ -85,7 +85,7 @@ impl Case {
             let identified = [Identifiers::Random, Identifiers::TimeOrdered];
             cases.extend(identified.map(|identifiers| Self { identifiers, ..base }));
             for tier in [Tier::Journal, Tier::Sync, Tier::Quorum] {
-                // On a member there are handles alone.
+                // A member has only handles.
                 if (*drive, tier) != (Drive::Direct, Tier::Quorum) {
                     cases.extend([1, many].map(|aggregates| Self { tier, aggregates, ..base }));
                 }
@@ -99,7 +99,7 @@ impl Case {
         if self.is_one_by_one { 1 } else { in_flight }
     }
 
-    /// Label of its progress.
+    /// Label of the case in progress messages.
     pub fn label(&self) -> String {
         let Self { drive, tier, encoding, aggregates, identifiers, size, is_one_by_one } = self;
         let words = [word(*drive), word(*tier), word(*encoding), word(*identifiers)].join(", ");
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_value_of_each_dimension_has_a_row_and_no_row_comes_twice() {
+    fn cases_cover_each_value_once() {
         let cases = Case::all(9);
         for (at, case) in cases.iter().enumerate() {
             assert!(!cases[..at].contains(case), "{} comes twice", case.label());

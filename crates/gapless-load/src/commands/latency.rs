@@ -1,4 +1,4 @@
-//! Commands at a rate, each timed from the moment at which it is due to its answer.
+//! Commands at a rate, each timed from its scheduled time to its answer.
 
 use crate::commands::case::{Case, Drive};
 use crate::commands::load::{Outcome, Sender, headers, note, on_driver, on_driver_with};
@@ -14,22 +14,22 @@ use std::time::{Duration, Instant};
 
 /// Commands a second.
 pub const PER_S: u64 = 10_000;
-/// A caller that sleeps until the outcome is there.
+/// A caller that sleeps until the outcome arrives.
 pub const SLEEPS: &str = "sleeps";
-/// A caller that looks for the outcome again and again.
+/// A caller that polls for the outcome.
 pub const SPINS: &str = "spins";
 
-/// What the slices of one row have shown.
+/// Results of the slices of one row.
 pub struct Slices {
     pub case: Case,
-    /// What the caller does meanwhile.
+    /// Waiting of the caller.
     pub caller: Option<&'static str>,
     pub histogram: LatencyHistogram,
     pub wrong: u64,
     pub is_rate_reached: bool,
 }
 
-/// Measures one slice, by SBE; `times` warm up and count.
+/// Measures one slice, by SBE; `times` are for the warm-up and the counted part.
 ///
 /// # Errors
 /// A bus that does not start or stop; an interrupt.
@@ -58,7 +58,7 @@ pub fn one_slice(
     stand.stop()
 }
 
-/// A handle whose thread looks for the outcome until it is there.
+/// A handle whose thread polls for the outcome.
 struct Spinning<'a>(&'a CommandBus);
 
 impl<F: Form> Sender<F> for Spinning<'_> {
@@ -76,12 +76,13 @@ impl<F: Form> Sender<F> for Spinning<'_> {
                 Ok(outcome) => return outcome,
                 Err(none_yet) => pending = none_yet,
             }
-            // Without a pause, as the driver of the canonical row looks.
+            // Without a pause, like the driver of the canonical row.
         }
     }
 }
 
-/// Calls at the pace. One that is late because the last one took so long begins at once, and its latency when it was due.
+/// Calls at the pace. A call delayed by the previous one begins at once, and its latency counts from the scheduled
+/// time.
 fn paced<F: Form, S: Sender<F>>(
     mut bus: S,
     (warm_up, time): (Duration, Duration),

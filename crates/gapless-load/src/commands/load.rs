@@ -1,5 +1,6 @@
-//! Commands that are sent, awaited and checked: each has one event, its aggregate's next version, a position behind the last; a repeat
-//! has the answer of the first. Then every aggregate is asked whether it has had as many events as it was sent commands.
+//! Commands that are sent, awaited and checked: each has one event, its aggregate's next version and an increasing
+//! position; a repeated command gets the first answer. At the end, every aggregate must have as many events as
+//! commands.
 
 use crate::commands::case::{Case, Encoding, Identifiers};
 use crate::commands::messages::{Counter, Form, OfSbe, OfSerde};
@@ -16,21 +17,21 @@ use std::collections::VecDeque;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// One aggregate after the other would be in the order of memory.
+/// Step between aggregates, because consecutive ones would be in the order of memory.
 const STRIDE: u64 = 7919;
-/// Of so many commands with identifiers one is sent twice.
+/// One of that many commands with identifiers is sent twice.
 const REPEAT_OF: u64 = 100;
 
-/// How long a load goes on.
+/// Duration of a load.
 #[derive(Clone, Copy, Debug)]
 pub enum Until {
-    /// What warms up, and what counts.
+    /// Duration of the warm-up and of the counted part.
     Time(Duration, Duration),
-    /// So many commands, all of which count.
+    /// Number of commands, all of which count.
     Count(u64),
 }
 
-/// What is sent.
+/// Parameters of a load.
 #[derive(Clone, Copy)]
 pub struct Load<'a> {
     pub case: Case,
@@ -40,25 +41,25 @@ pub struct Load<'a> {
 }
 
 impl<'a> Load<'a> {
-    /// One command, from the first on, checked behind it.
+    /// A load of a single command, without a warm-up.
     pub const fn of(case: Case, in_flight: usize, interrupted: &'a AtomicBool) -> Self {
         Self { case, until: Until::Count(1), in_flight, interrupted }
     }
 }
 
-/// What came of it.
+/// Results of a load.
 #[derive(Debug, Default, PartialEq)]
 pub struct Loaded {
-    /// Commands whose outcome was awaited in the counted time; repeats are not counted.
+    /// Commands whose outcome was awaited in the counted time, without repeated ones.
     pub counted: u64,
     pub elapsed: Duration,
-    /// CPU time meanwhile: of the thread that sends and awaits, and of the process.
+    /// CPU time in the counted part: of the thread that sends and awaits, and of the process.
     pub driver_cpu_ns: u64,
     pub process_cpu_ns: u64,
-    /// In all.
+    /// Commands in total.
     pub sent: u64,
     pub repeated: u64,
-    /// Outcomes that are not as they must be, and the first of them.
+    /// Wrong outcomes, and the first of them.
     pub wrong: u64,
     pub first_wrong: Option<String>,
 }
@@ -72,17 +73,17 @@ impl Loaded {
     }
 }
 
-/// The metadata of every command: where it comes from and what it belongs to.
+/// Metadata of every command: cause and correlation.
 pub fn headers() -> Headers {
     Headers::default().with(CORRELATION, [0x11; 16]).with(CAUSATION, [0x22; 16])
 }
 
-/// The note of a command, so many bytes.
+/// Note of a command, of `size` bytes.
 pub fn note(size: usize) -> String {
     "An amount was added to the counter. ".chars().cycle().take(size).collect()
 }
 
-/// How commands are sent and awaited.
+/// Way of sending and awaiting commands.
 pub trait Sender<F: Form> {
     /// A command without an outcome.
     type Pending;
@@ -91,7 +92,7 @@ pub trait Sender<F: Form> {
     fn wait(&mut self, pending: Self::Pending) -> Outcome;
 }
 
-/// What a command has become.
+/// Outcome of a command.
 pub type Outcome = std::result::Result<Accepted, CommandError<()>>;
 
 impl<F: Form> Sender<F> for &CommandBus {
@@ -133,7 +134,7 @@ pub fn drive(bus: &CommandBus, load: Load<'_>) -> Result<Loaded> {
     }
 }
 
-/// Drives a bus that has no threads, started in `place`, from a thread of its own.
+/// Drives a bus without threads, started in `place`, from a thread of its own.
 ///
 /// # Errors
 /// A bus that does not start or stop; an interrupt.
@@ -153,12 +154,12 @@ fn drive_direct_form<F: Form>(place: Place<'_>, load: Load<'_>) -> Result<Loaded
     })
 }
 
-/// On a thread of its own, which is pinned.
+/// Runs `drive` on a pinned thread of its own.
 pub fn on_driver<T: Send>(drive: impl FnOnce() -> Result<T> + Send) -> Result<T> {
     on_driver_with(|| Ok(()), |()| drive())
 }
 
-/// The same with what is started there first: the threads that help it, as the one that indexes its events, have all cores.
+/// The same, with `start` run before pinning, so that helper threads, such as the one of the index, may use all cores.
 pub fn on_driver_with<S, T: Send>(
     start: impl FnOnce() -> Result<S> + Send,
     drive: impl FnOnce(S) -> Result<T> + Send,
@@ -171,7 +172,7 @@ pub fn on_driver_with<S, T: Send>(
     std::thread::scope(|scope| scope.spawn(driving).join().unwrap_or_else(|_| Err(failed("the driver panicked"))))
 }
 
-/// Sends, awaits and checks.
+/// Sends, awaits and checks commands.
 pub struct Driver<'a, F: Form, S: Sender<F>> {
     bus: S,
     load: Load<'a>,
@@ -179,15 +180,14 @@ pub struct Driver<'a, F: Form, S: Sender<F>> {
     headers: Headers,
     identifiers: IdentifierSource,
     sent: VecDeque<Sent<S::Pending>>,
-    /// The next command's.
+    /// Number of the next command.
     number: u64,
     answered: u64,
-    /// Of the last answer.
+    /// Position of the last answer.
     last: Position,
     loaded: Loaded,
 }
 
-/// A command without an outcome.
 struct Sent<Pending> {
     pending: Pending,
     version: u64,
@@ -235,10 +235,10 @@ impl<'a, F: Form, S: Sender<F>> Driver<'a, F, S> {
         Ok(self.loaded)
     }
 
-    /// Sends what may be in flight, and awaits half of it.
+    /// Sends until the limit of commands in flight, and awaits half of them.
     fn round(&mut self, most: u64) -> Result<()> {
         check_interrupted(self.load.interrupted)?;
-        // A command that is sent twice is two in flight.
+        // A command that is sent twice counts as two in flight.
         while self.sent.len() + 1 < self.load.in_flight.max(2) && self.number < most {
             self.send();
         }
@@ -283,7 +283,7 @@ impl<'a, F: Form, S: Sender<F>> Driver<'a, F, S> {
         }
     }
 
-    /// Whether each has had as many events as it was sent commands.
+    /// Checks that each aggregate has as many events as commands.
     fn check_aggregates(&mut self) -> Result<()> {
         let nothing = F::command(0, "");
         let aggregates = self.load.case.aggregates.min(self.number);
@@ -307,7 +307,7 @@ impl<'a, F: Form, S: Sender<F>> Driver<'a, F, S> {
     }
 }
 
-/// Whose a command is by its number from 0, and which of its aggregate's, from 1.
+/// Aggregate of a command by its number, from 0, and its number within the aggregate, from 1.
 #[inline]
 pub fn whose(number: u64, aggregates: u64) -> (u64, u64) {
     if aggregates == 1 {
@@ -317,12 +317,12 @@ pub fn whose(number: u64, aggregates: u64) -> (u64, u64) {
     (number % aggregates * stride % aggregates, number / aggregates + 1)
 }
 
-/// How many of the first `count` commands are of the aggregate whose first one has this number.
+/// Number of the first `count` commands that are for the aggregate whose first command is number `first`.
 pub fn commands_of(first: u64, count: u64, aggregates: u64) -> u64 {
     count / aggregates + u64::from(first < count % aggregates)
 }
 
-/// The clocks at the beginning of what counts.
+/// Clocks at the beginning of the counted part.
 pub struct Counted {
     pub begin: Instant,
     answered: u64,
@@ -343,7 +343,7 @@ impl Counted {
     }
 }
 
-/// Identifiers of UUID's form, one for each command.
+/// Identifiers in UUID form, one for each command.
 struct IdentifierSource {
     kind: Identifiers,
     state: u64,
@@ -370,7 +370,7 @@ impl IdentifierSource {
     }
 }
 
-/// With version and variant as RFC 9562 has them.
+/// Sets version and variant as RFC 9562 defines them.
 const fn of_version(bits: u128, version: u128) -> u128 {
     bits & !(0xf << 76) & !(0b11 << 62) | version << 76 | 0b10 << 62
 }
@@ -382,7 +382,7 @@ mod tests {
     use gapless_agent::OptimizeFor;
 
     #[test]
-    fn commands_are_spread_evenly_and_each_is_the_next_of_its_aggregate() {
+    fn commands_are_spread_evenly() {
         for aggregates in [1, 2, 100, STRIDE, 2 * STRIDE] {
             let count = 3 * aggregates + aggregates / 2;
             let mut versions = std::collections::HashMap::new();
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn identifiers_have_the_form_of_their_kind_and_none_comes_twice() {
+    fn identifiers_are_unique_uuids() {
         assert_eq!(IdentifierSource::new(Identifiers::Position).next(), None);
         for (kind, version) in [(Identifiers::Random, 4), (Identifiers::TimeOrdered, 7)] {
             let mut source = IdentifierSource::new(kind);
@@ -427,7 +427,7 @@ mod tests {
     }
 
     #[test]
-    fn every_outcome_is_checked_and_repeats_have_the_first_answer() {
+    fn outcomes_and_repeats_are_checked() {
         let base = Case::base(Drive::Pipelined);
         let identified = Case { identifiers: Identifiers::Random, aggregates: 7, size: 300, ..base };
         let direct = [base, identified].map(|case| Case { drive: Drive::Direct, ..case });
@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bus_that_has_other_aggregates_is_noticed() {
+    fn foreign_aggregates_are_noticed() {
         let case = Case::base(Drive::Pipelined);
         let place =
             Place { parent: std::path::Path::new("."), optimize_for: OptimizeFor::Throughput, segment_bytes: 16 << 20 };

@@ -1,13 +1,14 @@
-//! The aggregate, its command and its event, in two encodings: a counter with a note of any length. `commands.xml` describes those of
-//! SBE; `generated/commands.rs` is made of it by `gapless schema generate commands.xml --output generated`, and a test holds one to
-//! the other.
+//! The aggregate, its command and its event, in two encodings: a counter with a note of any length.
+//!
+//! `commands.xml` is the schema for SBE; `generated/commands.rs` is generated from it by `gapless schema generate
+//! commands.xml --output generated`, and a test compares them.
 
 use gapless_cqrs::{Aggregate, Creation, Decision, Message};
 use gapless_schema::Sbe;
 use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 
-// A build script would have the generator and its parser compiled for the build as well as for the program.
+// A build script would compile generator and parser twice, for the build and for the program.
 include!("generated/commands.rs");
 
 use commands::{AddCommand, AddedEvent};
@@ -22,20 +23,18 @@ pub trait Form: 'static {
     fn amount(event: &Self::Event) -> u64;
 }
 
-/// By serde, as postcard.
+/// The encoding by serde, as postcard.
 pub struct OfSerde;
 
-/// By SBE.
+/// The encoding by SBE.
 pub struct OfSbe;
 
-/// Adds an amount.
 #[derive(Serialize, Deserialize, Message)]
 pub struct Add {
     amount: u64,
     note: String,
 }
 
-/// An amount was added.
 #[derive(Serialize, Deserialize, Message)]
 pub struct Added {
     amount: u64,
@@ -82,7 +81,7 @@ impl Form for OfSbe {
     }
 }
 
-/// Adds up what its commands say.
+/// Adds up the amounts of its commands.
 pub struct Counter<F> {
     sum: u64,
     form: PhantomData<fn() -> F>,
@@ -128,7 +127,7 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn the_generated_source_is_current() {
+    fn generated_source_is_current() {
         let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/commands");
         let generator = gapless_schema::generate::Generator::new();
         let generated = generator.schema_file(place.join("commands.xml")).generate().unwrap();
@@ -139,7 +138,7 @@ mod tests {
         );
     }
 
-    fn is_read_as_it_was_written<F: Form>() {
+    fn round_trips<F: Form>() {
         let event = F::event(F::command(7, "a note"));
         let mut bytes = Vec::new();
         event.encode(&mut bytes).unwrap();
@@ -148,8 +147,8 @@ mod tests {
     }
 
     #[test]
-    fn an_event_is_read_as_it_was_written() {
-        is_read_as_it_was_written::<OfSerde>();
-        is_read_as_it_was_written::<OfSbe>();
+    fn event_round_trips() {
+        round_trips::<OfSerde>();
+        round_trips::<OfSbe>();
     }
 }

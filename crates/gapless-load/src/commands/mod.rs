@@ -6,7 +6,7 @@
 //! | [`latency`] | commands at a rate |
 //! | [`quorum`] | commands on a cluster of two members |
 //! | [`replay`] | a fold of the whole stream |
-//! | [`bare`] | the floor: encoding and appending, with nothing around it |
+//! | [`bare`] | the floor: encoding and appending alone |
 //! | [`load`] | commands that are sent, awaited and checked |
 //! | [`stand`] | the bus of one row |
 //! | [`messages`] | the aggregate, its command and its event, in two encodings |
@@ -28,15 +28,14 @@ use std::sync::atomic::AtomicBool;
 /// Name of the benchmark.
 pub const NAME: &str = "commands";
 
-/// An error of the measurement.
 pub fn failed(reason: impl ToString) -> BenchError {
     BenchError::measurement(NAME, reason)
 }
 
-/// An error if the benchmark was interrupted.
+/// Fails if the benchmark was interrupted.
 ///
 /// # Errors
-/// It was.
+/// The benchmark was interrupted.
 pub fn check_interrupted(interrupted: &AtomicBool) -> Result<()> {
     reporting::check_interrupted(NAME, interrupted)
 }

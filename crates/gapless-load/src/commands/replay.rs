@@ -1,4 +1,4 @@
-//! Fold of a whole stream, from the journal into states in memory.
+//! Folds a whole stream, from the journal into states in memory.
 
 use crate::commands::messages::{Form, OfSbe};
 use crate::commands::{check_interrupted, failed};
@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-/// Transactions between two looks for an interrupt.
+/// Transactions between two checks for an interrupt.
 const TRANSACTIONS_A_LOOK: u64 = 4096;
 
 /// Folds the stream of a bus by SBE once.

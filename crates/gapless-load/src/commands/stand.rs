@@ -1,4 +1,4 @@
-//! The bus of one row: started for it, in a directory of its own, and removed behind it.
+//! The bus of one row: started for it in a directory of its own, and removed afterwards.
 
 use crate::commands::case::{Case, Encoding, Tier};
 use crate::commands::failed;
@@ -12,21 +12,23 @@ use gapless_measure::affinity::{available_cpus, pair_of_cores, pin_current_threa
 use gapless_measure::own_directory::{OwnDirectory, settle};
 use std::path::Path;
 
-/// A bus, and where its stream lies.
+/// A bus, and the directory of its stream.
 pub struct Stand {
     host: CommandHost,
-    // Removed behind the host.
+    // Dropped, and so removed, after the host.
     _directory: Option<OwnDirectory>,
 }
 
-/// Where and how a bus is started.
+/// Place and tuning of a bus.
 #[derive(Clone, Copy)]
 pub struct Place<'a> {
     pub parent: &'a Path,
     pub optimize_for: OptimizeFor,
-    /// Length of the journal's segments, bytes. Each is written full of zeros before the run, as in the canonical benchmark: a
-    /// virtual machine hands out memory slowly that it has not used for a while, and that would be measured instead. Twice what a
-    /// row needs, because the next segment is prepared from the half on.
+    /// Length of the journal's segments, bytes: twice the need of a row, because the next segment is prepared from the
+    /// half on.
+    ///
+    /// Segments are zeroed before the run, as in the canonical benchmark: a virtual machine is slow to provide memory
+    /// that it has not used for a while, and that would be measured instead.
     pub segment_bytes: u64,
 }
 
@@ -44,7 +46,8 @@ impl Stand {
         with(CommandHostOptions::default(), options, place.optimize_for, directory)
     }
 
-    /// Starts one on what a directory holds, at tier `journal`, with so many aggregates in memory; the directory stays.
+    /// Starts a bus on an existing directory at tier `journal`, with a limit of aggregates in memory; the directory
+    /// stays.
     pub fn in_directory<F: Form>(directory: &Path, aggregates_max: usize) -> Result<Self> {
         let options = CommandHostOptions { aggregates_max, ..CommandHostOptions::default() };
         Self::with::<F>(options, ServiceHostOptions::in_directory(directory), OptimizeFor::Throughput, None)
@@ -63,7 +66,7 @@ impl Stand {
         Ok(Self { host, _directory: directory })
     }
 
-    /// A bus of its owner alone, with so many commands in flight, and its directory.
+    /// A direct bus with a limit of commands in flight, and its directory.
     pub fn direct<F: Form>(
         case: &Case,
         place: Place<'_>,
@@ -82,12 +85,12 @@ impl Stand {
         &self.host
     }
 
-    /// A handle with so many commands in flight.
+    /// A handle with a limit of commands in flight.
     pub fn bus(&self, in_flight_max: usize) -> Result<CommandBus> {
         self.host.bus(&BusOptions { in_flight_max }).map_err(failed)
     }
 
-    /// Stops it: an error that it has met is one of the measurement.
+    /// Stops the bus. An error that it has met fails the measurement.
     pub fn stop(self) -> Result<()> {
         self.host.stop().map(drop).map_err(failed)
     }
@@ -108,9 +111,9 @@ fn beside_driver() -> Option<CpuMask> {
     CpuMask::of(&others)
 }
 
-/// Where the stream of a row lies, and how it is kept.
+/// Directory and options of a row's stream.
 fn options(case: &Case, place: Place<'_>) -> Result<(Option<OwnDirectory>, ServiceHostOptions)> {
-    // Also in memory: what other rows have left is written by the same two cores.
+    // Also in memory: the same two cores write data that other rows have left.
     settle(place.parent)?;
     let (directory, mut options) = match case.tier {
         Tier::Memory => (None, ServiceHostOptions::in_memory()),

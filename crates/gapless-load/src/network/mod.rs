@@ -1,8 +1,8 @@
-//! Load of `gapless bench network`: calls between two domains, each with a bridge, over a broker of Kafka.
+//! Load of `gapless bench network`: calls between two domains, each with a bridge, over a Kafka broker.
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`bare`] | the same payloads by a bare producer and consumer at each end |
+//! | [`bare`] | the same payloads with a bare producer and consumer at each end |
 //! | [`bridge_process`] | a bridge as a process of the benchmark |
 //! | [`run_topics`] | topics of a run, removed at its end |
 
@@ -12,10 +12,9 @@ pub mod run_topics;
 
 use gapless_measure::BenchError;
 
-/// The benchmark's name.
+/// Name of the benchmark.
 pub const NAME: &str = "network";
 
-/// An error of a step, in the benchmark's name.
 pub fn failed(error: impl std::fmt::Display) -> BenchError {
     BenchError::Measurement { name: NAME, reason: error.to_string() }
 }

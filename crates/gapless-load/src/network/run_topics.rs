@@ -1,4 +1,4 @@
-//! Topics of one run: their names, and their end on a broker that goes on without the run.
+//! Topics of one run: their names, and their removal from a broker that outlives the run.
 
 use super::failed;
 use gapless_kafka::client::{Connection, ErrorKind, Topics};
@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// Longest wait for the broker when topics are removed.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Names of the topics of a run, which no other run has.
+/// Names of the topics of a run, unique to it.
 #[derive(Clone, Debug)]
 pub struct RunTopics {
     prefix: String,
@@ -50,19 +50,19 @@ impl RunTopics {
     }
 }
 
-/// Topics that are removed when this is dropped: to be dropped after their clients.
+/// Removes topics when dropped; to be dropped after their clients.
 pub struct RemovedTopics {
     connection: Connection,
     names: Vec<String>,
 }
 
 impl RemovedTopics {
-    /// Topics of `brokers`, which need not be there yet, nor ever.
+    /// Topics of `brokers`, which need not exist.
     pub fn new(brokers: &str, names: Vec<String>) -> Self {
         Self { connection: Connection::new(brokers, "gapless-bench"), names }
     }
 
-    /// Removes those that are there.
+    /// Removes the existing ones.
     fn remove(&self) -> Result<()> {
         let topics = Topics::connect(&self.connection, PATIENCE).map_err(failed)?;
         let mut first = Ok(());
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_topic_of_a_run_has_its_prefix() {
+    fn topics_have_the_prefix_of_the_run() {
         let topics = RunTopics::default();
         let all = topics.all(&["near", "far"]);
         assert_eq!(all.len(), 7);

@@ -1,5 +1,5 @@
-//! A broker as a process of the benchmark: found on the PATH, started in a directory of its own on free ports, its CPU
-//! time read, and killed with everything that it started, however the benchmark ends.
+//! A broker as a process of the benchmark: found on the PATH, started in a directory of its own on free ports, measured
+//! by its CPU time, and killed with all its children, however the benchmark ends.
 
 use crate::peers::{PeerError, Result};
 use gapless_measure::resources::cpu_ns_of;
@@ -11,42 +11,42 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// A broker is up within this time.
+/// Timeout of a broker's start.
 pub const START_TIME_MAX: Duration = Duration::from_secs(60);
-/// Between two looks whether it is.
+/// Interval of checking whether it has started.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
-/// Who left the process group of a broker ends by itself within this time.
+/// Time within which processes that have left the broker's process group end by themselves.
 const END_TIME: Duration = Duration::from_secs(2);
-/// So much of the end of a log is shown, bytes.
+/// Length of the shown end of a log, bytes.
 const LAST_WORDS_LENGTH: usize = 400;
 /// Standard output and standard error of a broker, in its directory.
 const OUTPUT_FILE: &str = "output";
-/// Starts the broker, and waits for the end of its standard input, which comes with the end of the benchmark, also with
-/// one that nobody could notice; then it kills its process group, the broker and itself in it.
+/// Starts the broker and waits for the end of standard input, which comes with any end of the benchmark, even an
+/// unnoticed one. Then kills the process group, with the broker and the script itself.
 const GUARD: &str = r#""$@" </dev/null & cat >/dev/null; kill -s KILL -- -$$"#;
 
-/// The program `name` as the PATH has it, links followed.
+/// The path of `program`, found on the PATH, with links resolved.
 ///
 /// # Errors
-/// When it is not there; `install` says how it gets there.
+/// The program is missing; `install` says how to install it.
 pub fn find(program: &'static str, install: &'static str) -> Result<PathBuf> {
     let paths = std::env::var_os("PATH").unwrap_or_default();
-    // Where a distribution puts servers, and an ordinary user's PATH seldom has it.
+    // Where distributions install servers; seldom on the PATH of an ordinary user.
     let directories = std::env::split_paths(&paths).chain(["/usr/sbin", "/usr/local/sbin"].map(PathBuf::from));
     let found = directories.map(|directory| directory.join(program)).find(|path| path.is_file());
     found.and_then(|path| path.canonicalize().ok()).ok_or(PeerError::Missing { program, install })
 }
 
-/// An address of this machine that nobody uses now.
+/// A free address of this machine.
 ///
 /// # Errors
-/// When the system has none left.
+/// No free port is left.
 pub fn free_address() -> Result<SocketAddr> {
     let found = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|listener| listener.local_addr());
     found.map_err(|error| PeerError::io("find a free port", error))
 }
 
-/// A process of a broker, in a process group of its own: Ctrl-C does not reach it, its end comes from here.
+/// Processes of a broker, in a process group of their own: Ctrl-C does not reach it, so dropping this ends it.
 #[derive(Debug)]
 pub struct BrokerProcess {
     program: &'static str,
@@ -55,7 +55,7 @@ pub struct BrokerProcess {
 }
 
 impl BrokerProcess {
-    /// Starts `path` in `directory`, which must be there; its output goes to a file there.
+    /// Starts `path` in the existing `directory`; its output goes to a file there.
     ///
     /// # Errors
     /// A process that cannot be started.
@@ -77,15 +77,15 @@ impl BrokerProcess {
             .envs(environment.iter().map(|(name, value)| (name, value)));
         command.current_dir(directory).stdin(Stdio::piped()).stdout(output).stderr(errors).process_group(0);
         let guard = command.spawn().map_err(failed)?;
-        // As `/proc` names it.
+        // In the form that `/proc` uses.
         let directory = directory.canonicalize().map_err(failed)?;
         Ok(Self { program, guard, directory })
     }
 
-    /// Waits until `is_up` has a value.
+    /// Waits until `is_up` returns a value.
     ///
     /// # Errors
-    /// When it has none for [`START_TIME_MAX`], or the broker has ended: with the end of its output.
+    /// No value within [`START_TIME_MAX`]; the broker has ended, with the end of its output.
     pub fn wait_until_up<T>(&mut self, mut is_up: impl FnMut() -> Option<T>, stop: &dyn Fn() -> bool) -> Result<T> {
         let begin = Instant::now();
         loop {
@@ -95,7 +95,7 @@ impl BrokerProcess {
             if stop() {
                 return Err(self.error("was not waited for: interrupted"));
             }
-            // Beside the guard's own `cat` there is nobody left.
+            // Only the guard and its `cat` are left.
             if self.processes().len() <= 2 && begin.elapsed() > 4 * LOOK_INTERVAL {
                 return Err(self.error("has ended"));
             }
@@ -106,13 +106,13 @@ impl BrokerProcess {
         }
     }
 
-    /// CPU time that all its processes have used, ns; of threads that have ended it is no longer known.
+    /// CPU time of all its processes, ns. Threads that have ended are no longer included.
     pub fn cpu_ns(&self) -> u64 {
         self.processes().into_iter().filter_map(cpu_ns_of).sum()
     }
 
-    /// Its process group, the guard among them, and who left the group but still works in the directory, as the process
-    /// by which Erlang starts others does.
+    /// Process group of the broker, including the guard, and processes that have left the group but still work in the
+    /// directory, such as the starter process of Erlang.
     pub fn processes(&self) -> Vec<u32> {
         let group = self.guard.id();
         let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
@@ -134,12 +134,12 @@ impl BrokerProcess {
 impl Drop for BrokerProcess {
     fn drop(&mut self) {
         if let Some(group) = Pid::from_raw(self.guard.id().cast_signed()) {
-            // One that has ended by itself cannot be killed, and need not be.
+            // Fails harmlessly if the group has ended.
             let _ = kill_process_group(group, Signal::KILL);
         }
         let _ = self.guard.wait();
-        // A directory can be removed only when nobody works there any more: who left the group ends by itself when the
-        // broker does, or is ended.
+        // The directory can be removed only once no process works there: those that left the group end with the broker,
+        // or are killed.
         let begin = Instant::now();
         loop {
             let left = self.processes();
@@ -157,10 +157,10 @@ impl Drop for BrokerProcess {
     }
 }
 
-/// The process group of a process that has not ended.
+/// Process group of a process that has not ended.
 fn group_of(pid: u32) -> Option<u32> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in parentheses may hold anything; behind it stand state, parent and group.
+    // The name in parentheses may contain anything; state, parent and group follow it.
     let mut words = text.rsplit_once(')')?.1.split_ascii_whitespace();
     let state = words.next()?;
     words.nth(1)?.parse().ok().filter(|_| !matches!(state, "Z" | "X"))
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn it_ends_with_all_that_it_has_started() {
+    fn broker_ends_with_its_children() {
         let directory = tempfile::tempdir().unwrap();
         let mut broker = start(directory.path(), "sleep 1000 & sleep 1000 & echo $WORD > up; wait");
         let is_up = || std::fs::read_to_string(directory.path().join("up")).ok().filter(|text| !text.is_empty());
@@ -191,22 +191,22 @@ mod tests {
     }
 
     #[test]
-    fn it_ends_also_when_nobody_is_left_to_stop_it() {
+    fn orphaned_broker_ends() {
         let directory = tempfile::tempdir().unwrap();
         let mut broker = start(directory.path(), "sleep 1000");
         until_some("a broker", || (broker.processes().len() >= 3).then_some(()));
-        // As the end of this process would do.
+        // The same happens when this process ends.
         drop(broker.guard.stdin.take());
         until_some("its end", || broker.processes().is_empty().then_some(()));
     }
 
     #[test]
-    fn an_end_before_it_is_up_says_its_last_words() {
+    fn early_end_shows_the_log() {
         let directory = tempfile::tempdir().unwrap();
         let mut broker = start(directory.path(), "echo the port is taken; exit 1");
         let error = broker.wait_until_up(|| None::<()>, &|| false).unwrap_err().to_string();
         assert_eq!(error, "sh has ended: the port is taken");
-        // The end of the next one waits for all that work in its directory.
+        // Dropping it waits for all processes in its directory.
         drop(broker);
         let mut broker = start(directory.path(), "sleep 1000");
         let error = broker.wait_until_up(|| None::<()>, &|| true).unwrap_err().to_string();
@@ -214,14 +214,14 @@ mod tests {
     }
 
     #[test]
-    fn its_cpu_time_grows_with_its_work() {
+    fn cpu_time_grows_with_work() {
         let directory = tempfile::tempdir().unwrap();
         let broker = start(directory.path(), "while :; do :; done");
         until_some("work", || (broker.cpu_ns() > 20_000_000).then_some(()));
     }
 
     #[test]
-    fn a_program_that_is_not_there_is_named_with_the_way_to_get_it() {
+    fn missing_program_tells_how_to_install() {
         let error = find("no-such-broker", "apt-get install no-such-broker").unwrap_err().to_string();
         assert_eq!(error, "no-such-broker is not on the PATH: apt-get install no-such-broker");
         assert!(find("sh", "").unwrap().is_absolute());

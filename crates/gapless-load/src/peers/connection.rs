@@ -1,4 +1,4 @@
-//! A TCP connection to a broker on this machine: bytes are buffered both ways, and waiting is spinning or blocking.
+//! A TCP connection to a broker on this machine: buffers both ways, and waits by spinning or blocking.
 
 use crate::peers::subject::{LOOK_INTERVAL, REPLY_TIME_MAX, Waiting};
 use crate::peers::{PeerError, Result};
@@ -6,18 +6,18 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Instant;
 
-/// Read at once, at most, bytes.
+/// Most bytes of one read.
 const READ_LENGTH: usize = 64 << 10;
-/// From so many bytes on what is to be sent leaves without being asked to.
+/// Length of output from which on it is sent at once.
 const WRITE_LENGTH: usize = 32 << 10;
-/// Looks at a socket between two looks at the clock.
+/// Reads of a socket between two checks of the clock.
 const TURNS_PER_CLOCK: u32 = 64;
 
-/// A connection.
+/// A connection to a broker.
 pub(crate) struct Connection {
     stream: TcpStream,
     waiting: Waiting,
-    /// What has come; `begin..end` is not yet taken.
+    /// Received bytes; `begin..end` is not taken yet.
     input: Vec<u8>,
     begin: usize,
     end: usize,
@@ -25,7 +25,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Connects, without delay on the way (`TCP_NODELAY`).
+    /// Connects, with `TCP_NODELAY`.
     pub(crate) fn open(address: SocketAddr, waiting: Waiting) -> Result<Self> {
         let failed = |error| PeerError::io(format!("connect to {address}"), error);
         let stream = TcpStream::connect_timeout(&address, REPLY_TIME_MAX).map_err(failed)?;
@@ -40,7 +40,7 @@ impl Connection {
         Ok(Self { stream, waiting, input: vec![0; 2 * READ_LENGTH], begin: 0, end: 0, output: Vec::new() })
     }
 
-    /// What has come and is not yet taken.
+    /// Received bytes that are not taken yet.
     pub(crate) fn unread(&self) -> &[u8] {
         &self.input[self.begin..self.end]
     }
@@ -54,17 +54,17 @@ impl Connection {
         }
     }
 
-    /// The bytes to be sent: to be appended to.
+    /// Output buffer, to be appended to.
     pub(crate) fn output(&mut self) -> &mut Vec<u8> {
         &mut self.output
     }
 
-    /// Sends if it is worth a system call by now.
+    /// Sends the output if it is worth a system call.
     pub(crate) fn flush_if_long(&mut self) -> Result<()> {
         if self.output.len() >= WRITE_LENGTH { self.flush() } else { Ok(()) }
     }
 
-    /// Sends all that is to be sent.
+    /// Sends all output.
     pub(crate) fn flush(&mut self) -> Result<()> {
         let mut sent = 0;
         let mut since = None;
@@ -87,7 +87,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Waits for more bytes; false if none came for [`LOOK_INTERVAL`].
+    /// Waits for more bytes; `false` if none came for [`LOOK_INTERVAL`].
     pub(crate) fn fill(&mut self) -> Result<bool> {
         self.make_room();
         let begin = Instant::now();
@@ -106,7 +106,7 @@ impl Connection {
                     if self.waiting == Waiting::Blocking || is_over {
                         return Ok(false);
                     }
-                    // The broker, between the two ends, needs a CPU as well.
+                    // The broker between the two ends needs a CPU, too.
                     std::thread::yield_now();
                 }
                 Err(error) => return Err(PeerError::io("receive from the broker", error)),
@@ -114,23 +114,23 @@ impl Connection {
         }
     }
 
-    /// As [`Connection::fill`], but silence since `begin` for [`REPLY_TIME_MAX`] is an error.
+    /// Like [`Connection::fill`], but [`REPLY_TIME_MAX`] without bytes since `begin` is an error.
     pub(crate) fn fill_since(&mut self, begin: &mut Option<Instant>, silence: PeerError) -> Result<()> {
         if self.fill()? {
             return Ok(());
         }
-        // The clock is read only when nothing comes.
+        // The clock is read only while nothing arrives.
         let begin = *begin.get_or_insert_with(Instant::now);
         if begin.elapsed() + LOOK_INTERVAL >= REPLY_TIME_MAX { Err(silence) } else { Ok(()) }
     }
 
-    /// Waits this long instead of [`LOOK_INTERVAL`], where it blocks.
+    /// Sets the time to wait instead of [`LOOK_INTERVAL`], if it blocks.
     #[cfg(test)]
     pub(crate) fn set_read_timeout(&self, timeout: std::time::Duration) {
         self.stream.set_read_timeout(Some(timeout)).expect("not zero");
     }
 
-    /// Room for a whole read behind what is not yet taken.
+    /// Makes room for a whole read after the bytes not taken yet.
     fn make_room(&mut self) {
         if self.input.len() - self.end >= READ_LENGTH {
             return;
@@ -143,7 +143,7 @@ impl Connection {
     }
 }
 
-/// The error of an answer that did not come.
+/// Error for a missing answer.
 pub(crate) fn silence(protocol: &'static str, what: &'static str) -> PeerError {
     PeerError::Silence { protocol, what, seconds: REPLY_TIME_MAX.as_secs() }
 }
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_in_small_pieces_is_whole_both_ways_of_waiting() {
+    fn small_takes_yield_all_bytes() {
         for waiting in [Waiting::Spinning, Waiting::Blocking] {
             let (mut connection, mut other) = pair(waiting);
             let sent: Vec<u8> = (0..1_000_000_u32).map(|index| (index % 251) as u8).collect();
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_for_a_while_is_told_and_an_end_is_an_error() {
+    fn silence_and_end_are_told_apart() {
         for waiting in [Waiting::Spinning, Waiting::Blocking] {
             let (mut connection, other) = pair(waiting);
             if waiting == Waiting::Blocking {

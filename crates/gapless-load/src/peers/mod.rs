@@ -1,17 +1,17 @@
-//! Other systems beside which calls are measured, each as small and as fast as its protocol allows.
+//! Other systems to compare calls with, each as small and as fast as its protocol allows.
 //!
 //! | module | what lives there |
 //! |---|---|
 //! | [`rabbitmq`] | a private node of RabbitMQ; AMQP 0-9-1 for a caller and a server |
 //! | [`nats`] | a private `nats-server`; its text protocol for a caller and a server |
-//! | [`broker`] | a broker as a process of the benchmark: found, started, its CPU time, stopped with all that it left |
+//! | [`broker`] | a broker as a process of the benchmark: found, started, measured, stopped with all its children |
 //! | `connection` | a TCP connection that waits spinning or blocking, and buffers both ways |
-//! | [`subject`] | the two ends of a system under test, as a benchmark of calls sees them |
+//! | [`subject`] | the two ends of a system under test |
 //! | `error` | [`PeerError`] |
 //!
-//! The protocols are written out here, with blocking sockets and no thread of their own: no library stands between the
-//! clock and the broker, both ways of waiting are possible, and nobody's build pays for a client library. What can be
-//! sent together leaves in one system call, what has arrived is taken in one: a broker is never slowed down by its client.
+//! The protocols are implemented here, with blocking sockets and no threads: no library is between the clock and the
+//! broker, both ways of waiting are possible, and no build pays for a client library. Output is sent in as few system
+//! calls as possible, and all arrived input is taken in one: the client never slows the broker down.
 
 pub mod broker;
 mod connection;

@@ -1,5 +1,5 @@
-//! The two ends of a system under test, as a benchmark of calls sees them: a caller in the benchmark's process, and a
-//! server in another. A broker and its clients implement them here, Gapless does where the benchmark is.
+//! The two ends of a system under test: a caller in the benchmark's process, and a server in another one. Brokers
+//! implement these traits here, Gapless next to the benchmark.
 
 use crate::peers::Result;
 use clap::ValueEnum;
@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// A reply, or the next message of a stream, comes within this time, or it is lost.
+/// Timeout of a reply, and of the next message of a stream.
 pub const REPLY_TIME_MAX: Duration = Duration::from_secs(10);
-/// An end that waits looks this often whether it is to stop.
+/// Interval at which a waiting end checks whether it has to stop.
 pub const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The way in which both ends wait for messages. Spinning over sockets, each look is a system call that gives the CPU away to
-/// a process that needs it.
+/// Waiting of both ends for messages. Spinning on a socket, each poll is a system call that yields the CPU to a process
+/// that needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Waiting {
@@ -23,59 +23,59 @@ pub enum Waiting {
     Spinning,
 }
 
-/// The calling end: one connected caller, used by one thread. The payloads of all calls of one time have tickets, by which
-/// their replies are known in whatever order they come.
+/// The calling end: one connected caller, used by one thread. Calls in flight have tickets, which identify their
+/// replies in any order.
 pub trait Caller: Send {
-    /// Begins a call. It may leave with the next ones, but not later than [`Caller::receive`] waits.
+    /// Begins a call. It may be sent together with later ones, at the latest when [`Caller::receive`] waits.
     ///
     /// # Errors
-    /// A connection that has ended; a system that takes no more.
+    /// A connection that has ended; a system that accepts no more calls.
     fn begin(&mut self, ticket: u64, request: &[u8]) -> Result<()>;
 
-    /// Waits until at least one reply is there, and gives all that have come with it to `take`, with their tickets.
+    /// Waits for at least one reply, and passes all that have arrived to `take`, with their tickets.
     ///
     /// # Errors
-    /// A connection that has ended, an outcome that is no reply, silence for [`REPLY_TIME_MAX`].
+    /// A connection that has ended, an outcome without a reply, a timeout after [`REPLY_TIME_MAX`].
     fn receive(&mut self, take: &mut dyn FnMut(u64, &[u8])) -> Result<()>;
 
-    /// Sends a message that nobody answers. It may leave with the next ones, but not later than at [`Caller::flush`].
+    /// Sends a message without an answer. It may be sent together with later ones, at the latest by [`Caller::flush`].
     ///
     /// # Errors
-    /// A connection that has ended; a system that takes no more for [`REPLY_TIME_MAX`].
+    /// A connection that has ended; a system that accepts nothing for [`REPLY_TIME_MAX`].
     fn send(&mut self, message: &[u8]) -> Result<()>;
 
-    /// Lets everything leave that was begun or sent.
+    /// Sends everything that was begun or sent.
     ///
     /// # Errors
     /// A connection that has ended.
     fn flush(&mut self) -> Result<()>;
 }
 
-/// The work of a server, for one worker.
+/// Work of a server's worker.
 pub trait Handler: Send {
-    /// Answers a call: writes into `reply`, which is empty.
+    /// Answers a call, by appending to the empty `reply`.
     fn call(&mut self, request: &[u8], reply: &mut Vec<u8>);
 
-    /// Answers a call that a server which is gone had before.
+    /// Answers a call that a server which is gone had received before.
     fn call_again(&mut self, request: &[u8], reply: &mut Vec<u8>) {
         self.call(request, reply);
     }
 
-    /// Takes a message that nobody answers.
+    /// Takes a message without an answer.
     fn receive(&mut self, message: &[u8]);
 }
 
 /// The serving end: one worker.
 pub trait Server: Send {
-    /// Serves until `stop` is set, and sees that within about [`LOOK_INTERVAL`]. May be called again afterwards: nothing
-    /// that comes between is lost.
+    /// Serves until `stop` is set, which it notices within about [`LOOK_INTERVAL`]. May be called again afterwards;
+    /// messages in between are not lost.
     ///
     /// # Errors
-    /// A connection that has ended, bytes that are not those of the protocol.
+    /// A connection that has ended, a violation of the protocol.
     fn serve(&mut self, handler: &mut dyn Handler, stop: &AtomicBool) -> Result<()>;
 }
 
-/// Adds one to each byte: the work that is measured.
+/// Adds one to each byte: the measured work.
 pub fn increment(request: &[u8], reply: &mut Vec<u8>) {
     reply.extend(request.iter().map(|byte| byte.wrapping_add(1)));
 }

@@ -1,5 +1,5 @@
-//! Each broker that is on the PATH answers every call with its bytes incremented, delivers every message that nobody
-//! answers, in order, and leaves no process and no file. One that is not there is skipped, and that is said.
+//! Each installed broker answers every call with its bytes incremented, delivers every message in order, and leaves no
+//! process and no file. A missing broker is skipped with a message.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_load::peers::nats::{NatsBroker, NatsCaller, NatsServer};
@@ -16,7 +16,7 @@ const CALLS: u64 = 200;
 const MESSAGES: u64 = 2_000;
 const BOTH: [Waiting; 2] = [Waiting::Blocking, Waiting::Spinning];
 
-/// Increments, and counts the messages that come in order.
+/// Increments requests, and counts messages that arrive in order.
 struct Work<'a>(&'a AtomicU64);
 
 impl Handler for Work<'_> {
@@ -31,7 +31,7 @@ impl Handler for Work<'_> {
     }
 }
 
-/// Says that a broker is not there, or gives it.
+/// Reports a missing broker, or returns it.
 fn or_skipped<B>(started: Result<B>) -> Option<B> {
     match started {
         Ok(broker) => Some(broker),
@@ -51,7 +51,7 @@ fn is_served(mut caller: impl Caller, mut server: impl Server) {
     let (stop, received) = (AtomicBool::new(false), AtomicU64::new(0));
     std::thread::scope(|scope| {
         let serving = scope.spawn(|| server.serve(&mut Work(&received), &stop));
-        // Whatever fails, the other thread ends.
+        // If something fails, the other thread must end.
         let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             for size in SIZES {
                 for in_flight in [1, 64] {
@@ -88,7 +88,7 @@ fn calls(caller: &mut impl Caller, size: usize, in_flight: u64) {
     }
 }
 
-/// The processes that work in `directory`.
+/// Processes that work in `directory`.
 fn processes_in(directory: &Path) -> Vec<String> {
     let working = |entry: std::io::Result<std::fs::DirEntry>| {
         let path = entry.ok()?.path();
@@ -98,7 +98,7 @@ fn processes_in(directory: &Path) -> Vec<String> {
 }
 
 #[test]
-fn nats_answers_and_leaves_nothing() {
+fn nats_answers_and_cleans_up() {
     let directory = tempfile::tempdir().unwrap();
     let Some(broker) = or_skipped(NatsBroker::start(directory.path(), &|| false)) else { return };
     assert!(!processes_in(directory.path()).is_empty());
@@ -112,7 +112,7 @@ fn nats_answers_and_leaves_nothing() {
 }
 
 #[test]
-fn rabbitmq_answers_and_leaves_nothing() {
+fn rabbitmq_answers_and_cleans_up() {
     let directory = tempfile::tempdir().unwrap();
     let Some(broker) = or_skipped(RabbitMqBroker::start(directory.path(), &|| false)) else { return };
     for (acknowledgement, waiting) in [
@@ -129,7 +129,7 @@ fn rabbitmq_answers_and_leaves_nothing() {
 }
 
 #[test]
-fn a_broker_that_is_killed_is_known_at_once() {
+fn killed_broker_is_noticed() {
     let directory = tempfile::tempdir().unwrap();
     let Some(broker) = or_skipped(NatsBroker::start(directory.path(), &|| false)) else { return };
     let mut caller = NatsCaller::connect(broker.address(), ROUTE, Waiting::Blocking).unwrap();

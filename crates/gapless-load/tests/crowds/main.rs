@@ -1,5 +1,5 @@
-//! The promises of the brokers beside which calls are measured: each is started, and keeps every core busy for a while.
-//! `cargo test -p gapless-load --test crowds` runs them.
+//! Promises of the brokers that calls are compared with. Each is started, and keeps every core busy for a while. `cargo
+//! test -p gapless-load --test crowds` runs the tests.
 
 mod a_broker_answers_and_leaves_nothing;
 #[cfg(feature = "kafka")]

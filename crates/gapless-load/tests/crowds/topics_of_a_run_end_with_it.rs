@@ -1,4 +1,4 @@
-//! Bare clients exchange payloads over topics of their run, which are removed when it ends.
+//! Bare clients exchange payloads over topics of their run, which are removed at its end.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use gapless_kafka::client::{Connection, Topics};
@@ -23,7 +23,7 @@ fn topics_of_a_run_end_with_it() {
     }
     assert!(topics.bare().iter().all(|name| is_there(name)));
     drop(pair);
-    // Topics of bridges were never made.
+    // Topics of bridges were never created.
     drop(removed);
     assert!(topics.all(&["near", "far"]).iter().all(|name| !is_there(name)));
 }

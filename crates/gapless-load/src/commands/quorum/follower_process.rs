@@ -1,4 +1,4 @@
-//! The process of the member that follows.
+//! The process of the follower.
 
 use super::{LEADER, TIMEOUT, model, parse};
 use crate::commands::messages::{OfSbe, OfSerde};
@@ -12,7 +12,7 @@ use gapless_measure::child_process::{Parent, WhenGone};
 use gapless_measure::resources::process_cpu_ns;
 use serde::{Deserialize, Serialize};
 
-/// What the process works on.
+/// Assignment of the process.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Assignment {
     /// The member's file.
@@ -20,26 +20,26 @@ pub struct Assignment {
     pub encoding: String,
 }
 
-/// It runs.
+/// Answer once the member runs.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Ready;
 
-/// What the process is to do.
+/// Request to the process.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub enum Order {
-    /// Have the other one lead, if this one does.
+    /// Hand over to the other member, if this one leads.
     HandOver,
-    /// End, with [`Stopped`].
+    /// Stop, and answer [`Stopped`].
     Stop,
 }
 
-/// It has ended, and has used so much.
+/// Answer after the end, with the CPU time used.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Stopped {
     pub cpu_ns: u64,
 }
 
-/// The work of the process.
+/// Runs the process.
 ///
 /// # Errors
 /// A malformed assignment; a member that does not start, or has stopped.
@@ -58,7 +58,7 @@ pub fn main(assignment: &str) -> Result<()> {
         match order {
             Order::HandOver => {
                 let to = MemberId::new(LEADER).expect("it is not 0");
-                // Refused where this one does not lead, which is as good.
+                // Refused if this member does not lead, which is fine.
                 let _ = member.replica().member().ask(AdminCommand::Transfer(to), TIMEOUT);
             }
             Order::Stop => break,

@@ -1,4 +1,5 @@
-//! Commands on a cluster of two members: the leader and its driver take turns on one thread; the follower is a process of its own.
+//! Commands on a cluster of two members: the leader and its driver share one thread; the follower is a process of its
+//! own.
 //!
 //! | module | what lives there |
 //! |---|---|
@@ -22,19 +23,20 @@ use gapless_measure::child_process::Child;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Number of the member that is to lead.
+/// Member that is to lead.
 pub const LEADER: u64 = 1;
-/// Number of the other one.
+/// The other member.
 pub const FOLLOWER: u64 = 2;
-/// A cluster is ready within this.
+/// Timeout of a cluster's start.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// The follower is asked again for the lead after this.
+/// Interval of requests to the follower to hand over.
 const ASKED_AGAIN: Duration = Duration::from_millis(200);
 
-/// Drives the leader whose file is `text` beside `follower`; the outcome, and CPU time of the follower, ns.
+/// Drives the leader with the member file `text`, next to `follower`. Returns the outcome, and the follower's CPU time,
+/// ns.
 ///
 /// # Errors
-/// A member that does not start or stops; an interrupt.
+/// A member that does not start or stop; an interrupt.
 pub fn drive(text: &str, load: Load<'_>, follower: &mut Child<'_>) -> Result<(Loaded, u64)> {
     match load.case.encoding {
         Encoding::Sbe => drive_form::<OfSbe>(text, load, follower),
@@ -61,7 +63,7 @@ pub fn model<F: Form>() -> CommandModel {
     CommandModel::new().aggregate::<Counter<F>>()
 }
 
-/// The member that leads, turned by who sends to it.
+/// The leader, polled by its sender.
 struct Leading {
     member: CommandMember,
     bus: CommandBus,
@@ -117,7 +119,7 @@ impl<F: Form> Sender<F> for &mut Leading {
             if let Some(pending) = self.bus.try_send(&draft) {
                 return pending;
             }
-            // Nobody else makes room. Where the turn fails, the outcome says so.
+            // Only this thread can make room. If polling fails, the outcome reports it.
             if self.turn().is_err() {
                 return self.bus.send(draft);
             }

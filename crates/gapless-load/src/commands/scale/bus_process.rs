@@ -1,4 +1,4 @@
-//! The process that holds the bus: it fills a stream, or goes on with one whose process was killed.
+//! The process of the bus: fills a stream, or resumes one after its process was killed.
 
 use super::spread::{Spread, call_each};
 use crate::commands::NAME;
@@ -14,42 +14,42 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What the process works on.
+/// Assignment of the process.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Assignment {
     pub directory: PathBuf,
-    /// That each aggregate has had when the stream is full.
+    /// Events of each aggregate once the stream is full.
     pub events_each: u64,
     pub aggregates: u64,
-    /// In memory at most.
+    /// Limit of aggregates in memory.
     pub aggregates_max: usize,
-    /// Aggregates for which most commands are.
+    /// Number of aggregates that get most commands.
     pub hot: u64,
     pub in_flight: usize,
-    /// What warms up, and what counts.
+    /// Duration of the warm-up and of the counted part.
     pub time: (Duration, Duration),
 }
 
-/// What the process is to do.
+/// Request to the process.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub enum Order {
-    /// Start on nothing.
+    /// Start with an empty directory.
     Begin,
-    /// Start on what there is, and answer with [`Started`].
+    /// Start with the existing stream, and answer [`Started`].
     GoOn,
-    /// Create all aggregates and send them commands until there are as many events as there shall be. A [`Rate`].
+    /// Create all aggregates and send commands until the stream is full. Answer: [`Rate`].
     Fill,
-    /// So many commands one after the other, each for any aggregate. Latencies and a [`Rate`].
+    /// Send that many commands one by one, each for a random aggregate. Answer: latencies and [`Rate`].
     Lone(u64),
-    /// Commands of which so many percent are for any aggregate. A [`Rate`].
+    /// Send commands, that many percent of them for random aggregates. Answer: [`Rate`].
     Spread(u64),
-    /// Create so many aggregates that were never there. A [`Rate`].
+    /// Create that many new aggregates. Answer: [`Rate`].
     Create(u64),
     /// End.
     Stop,
 }
 
-/// What a start has come to.
+/// Result of a start.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Started {
     pub is_last_event_there: bool,
@@ -57,7 +57,7 @@ pub struct Started {
     pub anonymous_memory_bytes: Option<u64>,
 }
 
-/// Commands in a time.
+/// Rate of commands.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Rate {
     pub counted: u64,
@@ -85,10 +85,10 @@ impl From<Loaded> for Rate {
 
 type F = OfSbe;
 
-/// The work of the process.
+/// Runs the process.
 ///
 /// # Errors
-/// A malformed assignment; a bus that does not start or stops; a benchmark that has gone.
+/// A malformed assignment; a bus that does not start or stop; a benchmark that is gone.
 pub fn main(assignment: &str) -> Result<()> {
     let assignment: Assignment = serde_json::from_str(assignment)?;
     let parent = Parent::listen(NAME, WhenGone::Exit)?;
@@ -119,7 +119,7 @@ pub fn main(assignment: &str) -> Result<()> {
     stand.stop()
 }
 
-/// Asks the aggregate that was sent the last command, which gives it one more event.
+/// Queries the aggregate of the last command, which gives it one more event.
 fn started(spread: &mut Spread, bus: &CommandBus) -> Started {
     let (aggregate, version) = spread.last();
     let nothing = F::command(0, "");

@@ -2,8 +2,8 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`bus_process`] | the process that holds the bus |
-//! | [`spread`] | commands for few aggregates and, some of them, for any |
+//! | [`bus_process`] | the process of the bus |
+//! | [`spread`] | commands mostly for few aggregates |
 
 pub mod bus_process;
 pub mod spread;

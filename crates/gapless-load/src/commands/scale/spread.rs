@@ -1,4 +1,4 @@
-//! Commands of which most are for few aggregates, and some for any. Each outcome must have its aggregate's next version.
+//! Commands mostly for few aggregates, and some for random ones. Each outcome must have its aggregate's next version.
 
 use crate::commands::load::{Counted, Loaded, Outcome, headers, on_driver, whose};
 use crate::commands::messages::{Counter, Form};
@@ -10,38 +10,38 @@ use gapless_wire::split_mix;
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-/// While the stream is filled, so many aggregates get all their commands by turns before the next ones do: they are in memory.
+/// Number of aggregates that are filled together, in turns, before the next ones: these are in memory.
 const FILLED_TOGETHER: u64 = 8_000;
 
-/// What was sent to which aggregate.
+/// Commands sent so far, by aggregate.
 pub struct Spread {
     aggregates: u64,
     hot: u64,
     in_flight: usize,
     time: (Duration, Duration),
-    /// Events of each aggregate, in the order of their first commands.
+    /// Number of events of each aggregate, in the order of their first commands.
     versions: Vec<u32>,
     random: u64,
 }
 
-/// A command without an outcome.
 struct Sent {
     pending: Pending<(), ()>,
     version: u64,
 }
 
 impl Spread {
-    /// Of aggregates that have had so many events each. Most commands are for `hot` of the aggregates; `time` is what warms up, and what counts.
+    /// Starts with `events` events of each aggregate. Most commands are for `hot` of the aggregates; `time` is for the
+    /// warm-up and the counted part.
     pub fn new(events: u64, aggregates: u64, hot: u64, in_flight: usize, time: (Duration, Duration)) -> Self {
         Self { aggregates, hot, in_flight, time, versions: vec![events as u32; aggregates as usize], random: 1 }
     }
 
-    /// The aggregate that is sent a command last where all are filled.
+    /// The aggregate that is filled last, and its next version.
     pub fn last(&mut self) -> (u64, u64) {
         self.next_of(self.aggregates - 1)
     }
 
-    /// Sends so many commands to each aggregate.
+    /// Sends `each` commands to each aggregate.
     pub fn fill<F: Form>(&mut self, bus: &CommandBus, each: u64) -> Result<Loaded> {
         let (in_flight, aggregates) = (self.in_flight, self.aggregates);
         let groups = (0..aggregates).step_by(FILLED_TOGETHER as usize);
@@ -53,7 +53,7 @@ impl Spread {
         on_driver(|| send::<F>(bus, self, in_flight, next, |_, _, is_counted| is_counted))
     }
 
-    /// Any of the aggregates, and its next version.
+    /// A random aggregate, and its next version.
     fn any(&mut self) -> (u64, u64) {
         let first = split_mix::next(&mut self.random) % self.aggregates;
         self.next_of(first)
@@ -66,7 +66,7 @@ impl Spread {
         (whose(first, self.aggregates).0, u64::from(*version))
     }
 
-    /// Sends for the time that was assigned, so many percent for any aggregate.
+    /// Sends for the assigned time, `percent` of the commands for random aggregates.
     pub fn run<F: Form>(&mut self, bus: &CommandBus, percent: u64) -> Result<Loaded> {
         let (warm_up, time) = self.time;
         let in_flight = self.in_flight;
@@ -82,7 +82,7 @@ impl Spread {
         })
     }
 
-    /// Creates aggregates behind those that there are.
+    /// Creates further aggregates.
     pub fn create<F: Form>(&mut self, bus: &CommandBus, count: u64) -> Result<Loaded> {
         let in_flight = self.in_flight;
         let mut created = self.aggregates;
@@ -94,8 +94,8 @@ impl Spread {
     }
 }
 
-/// Sends to the aggregates that `next` names, until it names none, as long as `goes_on` says so of the time since its beginning and of the answers, first while
-/// it warms up, then while it counts.
+/// Sends to the aggregates from `next` until it returns `None`. `goes_on` ends the warm-up, and then the counted part;
+/// it gets the start, the number of answers, and whether the part counts.
 fn send<F: Form>(
     bus: &CommandBus,
     spread: &mut Spread,
@@ -129,7 +129,7 @@ fn send<F: Form>(
     Ok(loaded)
 }
 
-/// Commands one after the other, each for any aggregate.
+/// Sends commands one by one, each for a random aggregate.
 pub fn call_each<F: Form>(bus: &CommandBus, spread: &mut Spread, count: u64) -> Result<(Option<LatencyNs>, Loaded)> {
     on_driver(|| {
         let (command, headers) = (F::command(1, ""), headers());

@@ -2,10 +2,10 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | `protocol` | operations, read and written |
+//! | `protocol` | encoding and decoding of operations |
 //!
-//! A caller has one inbox with a wildcard, as the field's clients have, and numbers its replies in the last part of their
-//! subject. A message lives in memory and is delivered at most once: there is nothing to acknowledge.
+//! A caller has one wildcard inbox, like common clients, and numbers its replies in the last part of the subject.
+//! Messages are in memory and delivered at most once: nothing is acknowledged.
 
 mod protocol;
 
@@ -19,20 +19,20 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The servers of one kind share the requests.
+/// Queue group of all servers, which share the requests.
 const QUEUE_GROUP: &str = "servers";
-/// How to get the server.
+/// How to install the server.
 const INSTALL: &str = "apt-get install nats-server, or go install github.com/nats-io/nats-server/v2@latest";
 
-/// The server's program.
+/// Path of the server's program.
 ///
 /// # Errors
-/// It is not installed.
+/// The server is not installed.
 pub fn find_server() -> Result<PathBuf> {
     find("nats-server", INSTALL)
 }
 
-/// A private server, stopped with this value.
+/// A private server, stopped when this is dropped.
 #[derive(Debug)]
 pub struct NatsBroker {
     process: BrokerProcess,
@@ -40,14 +40,14 @@ pub struct NatsBroker {
 }
 
 impl NatsBroker {
-    /// Starts it with its files in `directory`, which must be there; `stop` ends the waiting for it.
+    /// Starts a server with its files in the existing `directory`; `stop` ends the wait for it.
     ///
     /// # Errors
-    /// [`PeerError::Missing`] if it is not installed; one that does not come up.
+    /// [`PeerError::Missing`] if it is not installed; a server that does not start.
     pub fn start(directory: &Path, stop: &dyn Fn() -> bool) -> Result<Self> {
         let path = find_server()?;
         let address = free_address()?;
-        // A reader that is behind would be cut off at 64 MB; a ping in the middle would be a delay of a few.
+        // A slow reader would be disconnected at 64 MB by default, and a ping would delay a few messages.
         let configuration = format!(
             "host: {}\nport: {}\nmax_pending: 1GB\nwrite_deadline: \"60s\"\nping_interval: \"1h\"\n",
             address.ip(),
@@ -61,18 +61,16 @@ impl NatsBroker {
         Ok(Self { process, address })
     }
 
-    /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Its processes.
     pub fn process(&self) -> &BrokerProcess {
         &self.process
     }
 }
 
-/// Connects, and waits until the server has understood what was asked for.
+/// Connects, and waits until the server has confirmed the subscription.
 fn open(address: SocketAddr, waiting: Waiting, subscribe: &str) -> Result<Connection> {
     let mut connection = Connection::open(address, waiting)?;
     let hello =
@@ -92,7 +90,6 @@ fn open(address: SocketAddr, waiting: Waiting, subscribe: &str) -> Result<Connec
     }
 }
 
-/// A caller.
 pub struct NatsCaller {
     connection: Connection,
     route: String,
@@ -167,13 +164,12 @@ impl Caller for NatsCaller {
     }
 }
 
-/// A server.
 pub struct NatsServer {
     connection: Connection,
 }
 
 impl NatsServer {
-    /// Connects a server of `route`, a subject, and listens.
+    /// Connects a server of `route`, a subject, and subscribes.
     ///
     /// # Errors
     /// No broker there, or another one.

@@ -1,4 +1,4 @@
-//! The operations of the text protocol that a server sends (docs.nats.io, "Client Protocol").
+//! Operations of the text protocol that a server sends (docs.nats.io, "Client Protocol").
 //!
 //! ```text
 //! INFO {json}␍␊   PING␍␊   PONG␍␊   +OK␍␊   -ERR 'text'␍␊
@@ -8,12 +8,11 @@
 use crate::peers::{PeerError, Result};
 
 pub(super) const PROTOCOL: &str = "NATS";
-/// The head of an operation is not longer, bytes: INFO is the longest.
+/// Longest head of an operation, bytes: that of INFO.
 const HEAD_LENGTH_MAX: usize = 16 << 10;
-/// A payload is not longer, bytes: the server's own limit, configurable there up to this.
+/// Longest payload, bytes: the largest limit that a server can be configured with.
 const PAYLOAD_LENGTH_MAX: usize = 64 << 20;
 
-/// An operation.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Operation<'a> {
     Message {
@@ -23,11 +22,11 @@ pub(super) enum Operation<'a> {
     },
     Ping,
     Pong,
-    /// One that asks for nothing.
+    /// An operation that needs no reaction.
     Other,
 }
 
-/// The first operation of `bytes` and its length; none while it is not whole.
+/// The first operation of `bytes` and its length; `None` while it is incomplete.
 pub(super) fn parse(bytes: &[u8]) -> Result<Option<(Operation<'_>, usize)>> {
     let Some(end) = bytes.windows(2).take(HEAD_LENGTH_MAX).position(|two| two == b"\r\n") else {
         if bytes.len() > HEAD_LENGTH_MAX {
@@ -83,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn operations_are_read_when_they_are_whole_and_not_before() {
+    fn only_complete_operations_are_read() {
         let bytes = b"INFO {}\r\nMSG a.b 1 5\r\nhe\r\no\r\nMSG a.c 1 in.7 0\r\n\r\nPING\r\nPONG\r\n+OK\r\n";
         let mut found = Vec::new();
         let mut from = 0;
@@ -109,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_operation_is_an_error_that_names_it() {
+    fn malformed_operation_is_named() {
         for (bytes, expected) in [
             (&b"HTTP/1.1 400\r\n"[..], "HTTP/1.1 400"),
             (b"-ERR 'Slow Consumer'\r\n", "Slow Consumer"),

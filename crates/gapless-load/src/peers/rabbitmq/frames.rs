@@ -1,4 +1,4 @@
-//! Frames, methods and contents of AMQP 0-9-1 as bytes; numbers are big-endian ("Advanced Message Queuing Protocol,
+//! Encoding of frames, methods and contents of AMQP 0-9-1; numbers are big-endian ("Advanced Message Queuing Protocol,
 //! Protocol Specification, version 0-9-1", sections 2.3.5 and 4.2).
 //!
 //! ```text
@@ -10,21 +10,20 @@
 use crate::peers::{PeerError, Result};
 
 pub(super) const PROTOCOL: &str = "AMQP";
-/// What a client says first.
+/// First bytes from a client.
 pub(super) const GREETING: &[u8; 8] = b"AMQP\0\0\x09\x01";
-/// Bytes of a frame around its payload.
+/// Length of a frame without its payload, bytes.
 pub(super) const FRAME_OVERHEAD: usize = 8;
-/// The greatest frame that is agreed upon, bytes: RabbitMQ's default.
+/// Negotiated limit of a frame, bytes: RabbitMQ's default.
 pub(super) const FRAME_LENGTH_MAX: u32 = 128 << 10;
 const FRAME_END: u8 = 206;
 /// Flags of a content, in the order of its properties.
 const DELIVERY_MODE: u16 = 1 << 12;
 const CORRELATION_ID: u16 = 1 << 10;
 const REPLY_TO: u16 = 1 << 9;
-/// The class of publishing and delivering.
+/// Class of publishing and delivering.
 const CLASS_BASIC: u16 = 60;
 
-/// The kind of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FrameKind {
     Method = 1,
@@ -33,7 +32,7 @@ pub(super) enum FrameKind {
     Heartbeat = 8,
 }
 
-/// A method by class and number, as far as this client knows them.
+/// Class and number of a method.
 pub(super) type Method = (u16, u16);
 pub(super) const CONNECTION_START: Method = (10, 10);
 pub(super) const CONNECTION_START_OK: Method = (10, 11);
@@ -55,7 +54,7 @@ pub(super) const BASIC_PUBLISH: Method = (60, 40);
 pub(super) const BASIC_DELIVER: Method = (60, 60);
 pub(super) const BASIC_ACK: Method = (60, 80);
 
-/// The first frame of `bytes`: kind, payload, and the length of the whole; none while it is not whole.
+/// The first frame of `bytes`: kind, payload, and total length; `None` while it is incomplete.
 pub(super) fn parse_frame(bytes: &[u8]) -> Result<Option<(FrameKind, &[u8], usize)>> {
     let Some(&[kind, _, _, a, b, c, d]) = bytes.first_chunk::<7>() else { return Ok(None) };
     let kind = match kind {
@@ -63,7 +62,7 @@ pub(super) fn parse_frame(bytes: &[u8]) -> Result<Option<(FrameKind, &[u8], usiz
         2 => FrameKind::Content,
         3 => FrameKind::Body,
         8 => FrameKind::Heartbeat,
-        // A server that speaks another version answers with its own greeting.
+        // A server of another version answers with its own greeting.
         other => return Err(PeerError::protocol(PROTOCOL, "the kind of a frame: 1, 2, 3 or 8", other.to_string())),
     };
     let length = u32::from_be_bytes([a, b, c, d]);
@@ -79,7 +78,7 @@ pub(super) fn parse_frame(bytes: &[u8]) -> Result<Option<(FrameKind, &[u8], usiz
     }
 }
 
-/// Appends a frame whose payload `write` writes.
+/// Appends a frame; `write` appends its payload.
 pub(super) fn write_frame(output: &mut Vec<u8>, kind: FrameKind, channel: u16, write: impl FnOnce(&mut Vec<u8>)) {
     output.push(kind as u8);
     output.extend_from_slice(&channel.to_be_bytes());
@@ -91,7 +90,7 @@ pub(super) fn write_frame(output: &mut Vec<u8>, kind: FrameKind, channel: u16, w
     output.push(FRAME_END);
 }
 
-/// Appends a method whose arguments `write` writes.
+/// Appends a method; `write` appends its arguments.
 pub(super) fn write_method(output: &mut Vec<u8>, channel: u16, method: Method, write: impl FnOnce(&mut Vec<u8>)) {
     write_frame(output, FrameKind::Method, channel, |output| {
         output.extend_from_slice(&method.0.to_be_bytes());
@@ -115,8 +114,8 @@ pub(super) fn write_long(output: &mut Vec<u8>, text: &[u8]) {
     output.extend_from_slice(text);
 }
 
-/// Appends a message for `routing_key` of the exchange without a name, which is the name of a queue: transient, with
-/// `reply_to` and a correlation identifier if it has them, its body in as many frames as it needs.
+/// Appends a message for the queue `routing_key`, through the default exchange: transient, with `reply_to` and a
+/// correlation identifier if given, and its body in as many frames as it needs.
 pub(super) fn write_message(
     output: &mut Vec<u8>,
     channel: u16,
@@ -192,7 +191,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// A content: the length of its body, its correlation identifier and address for replies, empty where it has none.
+/// Decodes a content: length of its body, correlation identifier and address for replies; empty if missing.
 pub(super) fn parse_content(payload: &[u8]) -> Result<(u64, &str, &str)> {
     let mut fields = Fields(payload);
     fields.long()?;
@@ -200,7 +199,7 @@ pub(super) fn parse_content(payload: &[u8]) -> Result<(u64, &str, &str)> {
     let flags = fields.short()?;
     let before = flags & !(DELIVERY_MODE | CORRELATION_ID | (CORRELATION_ID - 1));
     if before != 0 {
-        // Nobody here sends others before these, and a broker changes none.
+        // Both ends set only the properties above, and a broker changes none.
         return Err(PeerError::protocol(PROTOCOL, "properties that were sent", format!("flags {flags:#x}")));
     }
     if flags & DELIVERY_MODE != 0 {
@@ -216,7 +215,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_is_read_as_it_was_written_and_not_before_it_is_whole() {
+    fn message_round_trips() {
         let body: Vec<u8> = (0..300_000_u32).map(|index| (index % 251) as u8).collect();
         let mut bytes = Vec::new();
         write_message(&mut bytes, 1, "queue", Some(("here", "42")), &body);
@@ -248,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn without_an_address_there_is_none() {
+    fn reply_address_is_optional() {
         let mut bytes = Vec::new();
         write_message(&mut bytes, 1, "q", None, b"");
         let (_, _, length) = parse_frame(&bytes).unwrap().unwrap();
@@ -257,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_frame_is_an_error_that_names_it() {
+    fn malformed_frame_is_named() {
         for (bytes, expected) in [
             (&b"AMQP\0\0\x09\x01"[..], "65"),
             (&[1, 0, 0, 0, 16, 0, 0, 0], "1048576 bytes"),

@@ -2,13 +2,13 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | `node` | the node: its folders, ports and cookie are its own |
-//! | `session` | a connection with one channel: opened, written to, read from |
-//! | `frames` | frames, methods and contents, as bytes |
+//! | `node` | a node with folders, ports and cookie of its own |
+//! | `session` | a connection with one channel |
+//! | `frames` | encoding of frames, methods and contents |
 //!
-//! Requests lie in one queue in memory (not durable, transient messages); replies take RabbitMQ's own shortcut, direct
-//! reply-to, which needs no queue. Acknowledged explicitly: the server acknowledges after it has answered, one
-//! acknowledgement for all that came together. Automatically: the broker forgets a request when it has sent it.
+//! Requests are in one queue in memory (not durable, transient messages); replies use RabbitMQ's direct reply-to, which
+//! needs no queue. With explicit acknowledgement, the server acknowledges after its answer, once for all requests that
+//! arrived together. With automatic acknowledgement, the broker forgets a request once it is sent.
 
 mod frames;
 mod node;
@@ -24,21 +24,20 @@ use session::Session;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The address of direct reply-to.
+/// Address of direct reply-to.
 const REPLY_TO: &str = "amq.rabbitmq.reply-to";
-/// Requests that a server may have without having acknowledged them: all in flight, and as many again.
+/// Most unacknowledged requests of a server: twice the number in flight.
 const PREFETCH_COUNT: u16 = 256;
 
-/// When a request is forgotten by the broker.
+/// Mode of acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Acknowledgement {
-    /// When the server has answered and said so.
+    /// The broker forgets a request once the server has acknowledged it.
     Explicit,
-    /// When it has been sent to the server.
+    /// The broker forgets a request once it is sent to the server.
     Automatic,
 }
 
-/// A caller.
 pub struct RabbitMqCaller {
     session: Session,
     route: String,
@@ -48,10 +47,10 @@ impl RabbitMqCaller {
     /// Connects a caller of `route`, a queue.
     ///
     /// # Errors
-    /// No broker there, or one that refuses what a caller needs.
+    /// No broker there, or one that refuses.
     pub fn connect(address: SocketAddr, route: &str, waiting: Waiting) -> Result<Self> {
         let mut session = Session::open(address, waiting)?;
-        // The queue is there before the first request is.
+        // The queue must exist before the first request.
         session.declare(route)?;
         session.consume(REPLY_TO, true)?;
         Ok(Self { session, route: route.to_owned() })
@@ -90,17 +89,16 @@ impl Caller for RabbitMqCaller {
     }
 }
 
-/// A server.
 pub struct RabbitMqServer {
     session: Session,
     acknowledgement: Acknowledgement,
 }
 
 impl RabbitMqServer {
-    /// Connects a server of `route`, a queue, and listens.
+    /// Connects a server of `route`, a queue, and consumes from it.
     ///
     /// # Errors
-    /// No broker there, or one that refuses what a server needs.
+    /// No broker there, or one that refuses.
     pub fn connect(
         address: SocketAddr,
         route: &str,

@@ -1,5 +1,5 @@
-//! A private node of RabbitMQ: everything that it writes is in one directory, everything that it listens on is a free port
-//! of this machine's loopback, and the daemon by which Erlang's nodes find each other is one of its own.
+//! A private node of RabbitMQ: all its files are in one directory, all its ports are free ones of the loopback
+//! interface, and it has an `epmd` daemon of its own, by which Erlang nodes find each other.
 
 use super::RabbitMqCaller;
 use crate::peers::broker::{BrokerProcess, find, free_address};
@@ -9,33 +9,33 @@ use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 
-/// How to get it.
+/// How to install the node.
 const INSTALL: &str = "apt-get install rabbitmq-server (its service need not run)";
-/// Debian's wrapper, which gives the work to another user or refuses it; the script is beside it.
+/// Debian's wrapper, which runs the script as another user or refuses; the script is next to it.
 const WRAPPER: &str = "rabbitmq-script-wrapper";
 
-/// The script that starts a node.
+/// Path of the script that starts a node.
 ///
 /// # Errors
-/// It is not installed.
+/// The script is not installed.
 pub fn find_node() -> Result<PathBuf> {
     find("rabbitmq-server", INSTALL)
 }
 
-/// A private node, stopped with this value.
+/// A private node, stopped when this is dropped.
 #[derive(Debug)]
 pub struct RabbitMqBroker {
     process: BrokerProcess,
-    /// Stopped after the node.
+    /// The `epmd` daemon, stopped after the node.
     _names: BrokerProcess,
     address: SocketAddr,
 }
 
 impl RabbitMqBroker {
-    /// Starts it with its files in `directory`, which must be there; `stop` ends the waiting for it.
+    /// Starts a node with its files in the existing `directory`; `stop` ends the wait for it.
     ///
     /// # Errors
-    /// [`PeerError::Missing`] if it is not installed; one that does not come up.
+    /// [`PeerError::Missing`] if it is not installed; a node that does not start.
     pub fn start(directory: &Path, stop: &dyn Fn() -> bool) -> Result<Self> {
         let mut script = find_node()?;
         if script.file_name().is_some_and(|name| name == WRAPPER) {
@@ -61,27 +61,25 @@ impl RabbitMqBroker {
         Ok(Self { process, _names: names, address })
     }
 
-    /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The process that is the node, if it runs.
+    /// Process of the node itself, if it runs.
     pub fn node_process_id(&self) -> Option<u32> {
         let is_node = |pid: &u32| {
-            // A virtual machine of Erlang may set its name by its schedulers; what it begins with stays.
+            // Erlang's virtual machine may append its schedulers to the name.
             std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.starts_with("beam"))
         };
         self.process.processes().into_iter().find(is_node)
     }
 
-    /// Its processes.
     pub fn process(&self) -> &BrokerProcess {
         &self.process
     }
 }
 
-/// No plugins, no delay; and a disk that is nearly full is not what is measured.
+/// No plugins, no delay, and no limit for a nearly full disk, which is not measured.
 fn write_configuration(node: &Path) -> Result<()> {
     let failed = |error| PeerError::io("write the configuration of RabbitMQ", error);
     std::fs::write(node.join("enabled_plugins"), "[].\n").map_err(failed)?;
@@ -91,7 +89,7 @@ fn write_configuration(node: &Path) -> Result<()> {
     std::fs::write(node.join("rabbitmq-env.conf"), "").map_err(failed)
 }
 
-/// The variables that keep it in its directory; the cookie is made in its home.
+/// Environment that keeps the node in its directory; the cookie is created in its home.
 fn environment(node: &Path, address: SocketAddr, distribution: u16, names: u16) -> Vec<(&'static str, OsString)> {
     let path = |name: &str| -> PathBuf { node.join(name) };
     let folders = [

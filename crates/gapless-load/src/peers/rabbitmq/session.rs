@@ -1,4 +1,4 @@
-//! A connection with one channel: opened, written to, read from.
+//! A connection with one channel.
 
 use super::frames::{
     BASIC_ACK, BASIC_CONSUME, BASIC_CONSUME_OK, BASIC_DELIVER, BASIC_QOS, BASIC_QOS_OK, CHANNEL_CLOSE, CHANNEL_OPEN,
@@ -14,27 +14,27 @@ use std::time::Instant;
 
 /// The only channel.
 const CHANNEL: u16 = 1;
-/// A body is not longer, bytes: RabbitMQ's own limit.
+/// Longest body, bytes: RabbitMQ's own limit.
 const BODY_LENGTH_MAX: u64 = 128 << 20;
 
 /// A connection with one channel.
 pub(super) struct Session {
     connection: Connection,
-    /// What has been read of the next delivery.
+    /// Parts of the next delivery that were read.
     tag: Option<u64>,
     is_redelivered: bool,
     correlation_id: String,
     reply_to: String,
     body: Vec<u8>,
     body_length: Option<usize>,
-    /// Whether the last delivery was whole, so that the next one begins anew.
+    /// Whether the last delivery was returned, so that the next one starts.
     was_given: bool,
 }
 
 /// A message from the broker.
 pub(super) struct Delivery<'a> {
     pub(super) tag: u64,
-    /// Whether it had been sent to a server that did not acknowledge it.
+    /// Whether it was sent before to a server that did not acknowledge it.
     pub(super) is_redelivered: bool,
     pub(super) correlation_id: &'a str,
     pub(super) reply_to: &'a str,
@@ -42,7 +42,7 @@ pub(super) struct Delivery<'a> {
 }
 
 impl Session {
-    /// Connects as RabbitMQ's guest, who is known to every new node, without heartbeats.
+    /// Connects as RabbitMQ's guest, who exists on every new node, without heartbeats.
     pub(super) fn open(address: SocketAddr, waiting: Waiting) -> Result<Self> {
         let mut session = Self {
             connection: Connection::open(address, waiting)?,
@@ -57,7 +57,7 @@ impl Session {
         session.connection.output().extend_from_slice(GREETING);
         session.expect(CONNECTION_START)?;
         write_method(session.connection.output(), 0, CONNECTION_START_OK, |output| {
-            // A table of client properties without entries.
+            // An empty table of client properties.
             output.extend_from_slice(&[0; 4]);
             write_short(output, "PLAIN");
             write_long(output, b"\0guest\0guest");
@@ -79,18 +79,18 @@ impl Session {
         Ok(session)
     }
 
-    /// A queue in memory that goes with the broker.
+    /// Declares a transient queue in memory.
     pub(super) fn declare(&mut self, queue: &str) -> Result<()> {
         write_method(self.connection.output(), CHANNEL, QUEUE_DECLARE, |output| {
             output.extend_from_slice(&[0; 2]);
             write_short(output, queue);
-            // Neither passive, durable, exclusive nor deleted by itself; no arguments.
+            // Neither passive, durable, exclusive nor auto-delete; no arguments.
             output.extend_from_slice(&[0; 5]);
         });
         self.expect(QUEUE_DECLARE_OK)
     }
 
-    /// At most so many deliveries without an acknowledgement.
+    /// Limits the deliveries without an acknowledgement.
     pub(super) fn prefetch(&mut self, count: u16) -> Result<()> {
         write_method(self.connection.output(), CHANNEL, BASIC_QOS, |output| {
             output.extend_from_slice(&[0; 4]);
@@ -100,7 +100,7 @@ impl Session {
         self.expect(BASIC_QOS_OK)
     }
 
-    /// Asks for what is in a queue.
+    /// Subscribes to a queue.
     pub(super) fn consume(&mut self, queue: &str, is_acknowledged_by_itself: bool) -> Result<()> {
         write_method(self.connection.output(), CHANNEL, BASIC_CONSUME, |output| {
             output.extend_from_slice(&[0; 2]);
@@ -112,7 +112,7 @@ impl Session {
         self.expect(BASIC_CONSUME_OK)
     }
 
-    /// Sends a message to a queue, with an address for the reply and a correlation identifier if it has them.
+    /// Sends a message to a queue, optionally with an address for the reply and a correlation identifier.
     pub(super) fn publish(&mut self, queue: &str, reply: Option<(&str, &str)>, body: &[u8]) -> Result<()> {
         write_message(self.connection.output(), CHANNEL, queue, reply, body);
         self.connection.flush_if_long()
@@ -138,7 +138,7 @@ impl Session {
         self.connection.fill_since(begin, silence)
     }
 
-    /// The next delivery that has come whole.
+    /// The next complete delivery.
     pub(super) fn next_delivery(&mut self) -> Result<Option<Delivery<'_>>> {
         if std::mem::take(&mut self.was_given) {
             (self.tag, self.body_length) = (None, None);
@@ -189,7 +189,7 @@ impl Session {
         Ok(None)
     }
 
-    /// Sends what is to be sent, and waits for `expected`, the only thing that the broker may say now.
+    /// Sends all output, and waits for `expected`, the only method allowed now.
     fn expect(&mut self, expected: Method) -> Result<()> {
         self.flush()?;
         let mut since = None;
@@ -212,7 +212,7 @@ impl Session {
     }
 }
 
-/// The error of a method that does not belong here; one that closes says why.
+/// Error for an unexpected method; one that closes has a reason.
 fn unexpected(expected: &str, found: Method, mut fields: Fields<'_>) -> PeerError {
     let is_close = matches!(found, CONNECTION_CLOSE | CHANNEL_CLOSE);
     let reason = if is_close { fields.short().and_then(|_| fields.text()).unwrap_or_default() } else { "" };
