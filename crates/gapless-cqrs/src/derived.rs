@@ -8,7 +8,6 @@ use gapless_agent::folder::Folder;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Folders next to the journal.
 const FOLDERS: [&str; 2] = [INDEX_FOLDER, SNAPSHOTS_FOLDER];
 
 /// Result of a check.

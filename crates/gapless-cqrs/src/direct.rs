@@ -50,7 +50,6 @@ pub struct DirectBus {
     policy: Option<Arc<SendPolicy>>,
 }
 
-/// Receiver of an outcome.
 enum To {
     Completion(Arc<Completion>),
     Function(Box<dyn FnOnce(Outcome) + Send>),
@@ -318,7 +317,6 @@ impl DirectBus {
         if self.policy.is_some() { self.decide_intercepted(draft) } else { self.decide_written(draft) }
     }
 
-    /// Decides a command with interceptors around.
     #[cold]
     fn decide_intercepted<Command: Message, Reply, Refusal>(
         &mut self,

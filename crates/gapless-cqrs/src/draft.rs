@@ -111,7 +111,6 @@ impl<'a, Command: Message, Reply, Refusal> Draft<'a, Command, Reply, Refusal> {
         (self.aggregate, id, self.identifier, self.expected_version, self.headers)
     }
 
-    /// Expected version; 0 without any.
     pub(crate) fn expected_version(&self) -> u64 {
         self.expected_version.unwrap_or(0)
     }

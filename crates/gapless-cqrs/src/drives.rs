@@ -93,7 +93,6 @@ trait Handles: Sized {
     fn stop(self);
 }
 
-/// A host with threads.
 struct Pipelined {
     host: CommandHost,
     bus: CommandBus,
@@ -503,7 +502,6 @@ fn handler_commands_follow_its_own<H: Handles>() {
     });
     let mut versions: Vec<u64> =
         outcomes.lock().unwrap()[1..].iter().map(|outcome| *outcome.as_ref().unwrap()).collect();
-    // Several threads call functions.
     versions.sort_unstable();
     assert!(versions.into_iter().eq(2..2002));
     assert_eq!(bus.call(Account::command(&1, &AccountCommand::Deposit(0))).unwrap().version, 2001);

@@ -74,7 +74,6 @@ impl EventFilter {
         Self::of(Part::Aggregate(aggregate, id))
     }
 
-    /// No events.
     pub(crate) const fn of_nothing() -> Self {
         Self { alternatives: BTreeSet::new() }
     }

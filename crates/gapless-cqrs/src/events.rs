@@ -54,7 +54,6 @@ pub enum ReadError {
     /// A transaction does not decode.
     #[error("the transaction {sequence} cannot be read: {reason}")]
     Transaction {
-        /// Sequence of its first frame.
         sequence: u64,
         /// The fault.
         reason: String,
@@ -66,11 +65,9 @@ pub enum ReadError {
 /// waits.
 pub struct EventReader {
     frames: Frames,
-    /// Current transaction.
     bytes: Vec<u8>,
     /// Length of the encoded events, at the end of `bytes`.
     changes_length: usize,
-    /// Header of its first frame.
     first: First,
     /// Events before this position are skipped.
     from: Position,
@@ -87,7 +84,6 @@ pub struct EventReader {
 /// Polling interval for the journal of another process, which wakes no one here.
 const STORED_LOOK: Duration = Duration::from_millis(10);
 
-/// Source of frames.
 enum Frames {
     /// A stream of this process.
     Live(Box<ReplayMerge>),
@@ -251,7 +247,6 @@ impl EventReader {
         }
     }
 
-    /// Time of the last frame read, ns since the epoch.
     pub(crate) const fn last_time_ns(&self) -> u64 {
         self.last_time_ns
     }
@@ -388,7 +383,6 @@ impl EventReader {
         Ok(!matches!(advanced?, Advanced::End))
     }
 
-    /// Error for a frame that cannot be read.
     #[cold]
     fn unread(&self, error: ClientError) -> ReadError {
         let sequence = self.frames.sequence();
@@ -443,7 +437,6 @@ impl EventReader {
         Ok(Advanced::Frames)
     }
 
-    /// Sequence of the current transaction.
     pub(crate) const fn found_sequence(&self) -> u64 {
         self.first.sequence
     }
@@ -469,7 +462,6 @@ impl EventReader {
         }
     }
 
-    /// The current transaction.
     pub(crate) fn transaction(&self) -> Result<RecordedTransaction<'_>, ReadError> {
         let First { sequence, time_ns, session, number } = self.first;
         let changes = &self.bytes[self.bytes.len() - self.changes_length..];
@@ -485,17 +477,13 @@ impl First {
     }
 }
 
-/// Content of a transaction.
 enum Found {
     Transaction,
     Nothing,
 }
 
-/// Result of an advance.
 pub(crate) enum Advanced {
-    /// A transaction was found.
     Transaction,
-    /// The limit of frames was reached.
     Frames,
     /// All released frames are read.
     End,

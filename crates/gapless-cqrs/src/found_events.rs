@@ -8,7 +8,6 @@ use crate::store::{IndexKey, Search};
 use crate::transaction::{EventCursor, RecordedEvent};
 use std::time::Duration;
 
-/// Source of positions.
 pub(crate) trait Positions: Send {
     /// Last sequence up to which the index is complete: all frames released by now.
     ///
@@ -40,7 +39,6 @@ pub struct FoundEvents {
     through: u64,
     /// [`Positions::times_made`] from before `through` was read.
     times_made: u64,
-    /// Position of the next event to be read.
     next: Position,
     /// Sequence of the reader's transaction, and a cursor in it.
     read_sequence: Option<u64>,

@@ -39,7 +39,6 @@ pub fn time_ordered_identifier() -> u128 {
     bits & !(0xf << 76 | 0b11 << 62) | 7 << 76 | 0b10 << 62
 }
 
-/// Result of a lookup.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Remembered<'a> {
     No,
@@ -52,7 +51,6 @@ pub(crate) enum Remembered<'a> {
 pub(crate) struct IdentifierLog {
     limits: IdentifierLimits,
     kept: VecDeque<Kept>,
-    /// Number of forgotten identifiers.
     forgotten: u64,
 }
 

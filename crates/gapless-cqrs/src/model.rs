@@ -196,7 +196,6 @@ pub(crate) struct Model {
     pub event_layouts: Vec<EventLayout>,
 }
 
-/// Types of decision models.
 pub(crate) struct DecisionModelTypes {
     pub all: Vec<Arc<dyn ErasedDecisionModel>>,
     by_id: FxHashMap<TypeId, usize>,
@@ -228,7 +227,6 @@ impl DecisionModelTypes {
     }
 }
 
-/// Types of aggregates.
 pub(crate) struct Aggregates {
     pub all: Vec<Box<dyn ErasedAggregate>>,
     by_key: FxHashMap<TypeKey, usize>,
@@ -251,17 +249,14 @@ impl Aggregates {
     }
 }
 
-/// Result of a handler.
 #[derive(Debug)]
 pub(crate) enum Handled {
-    /// Reply of the handler.
     Done(MessageType, Vec<u8>),
     Refused(MessageType, Vec<u8>),
     Interrupted(Interrupted),
     NoCommand(MessageError),
 }
 
-/// A handler with its types erased.
 pub(crate) trait ErasedHandler: Send {
     fn handle(
         &self,

@@ -8,10 +8,8 @@ use gapless_wire::fields::FieldReader;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Magic of the snapshot.
 const MAGIC: [u8; 8] = *b"GAPCQRS\x01";
 
-/// State derived from released transactions.
 pub(crate) struct Released {
     identifiers: IdentifierLog,
     /// Version as which the service acts.

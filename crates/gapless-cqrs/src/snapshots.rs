@@ -60,7 +60,6 @@ pub(crate) struct Of<'a> {
     pub state_layout: u32,
 }
 
-/// Content of a snapshot file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Snapshot {
     /// Number of events so far.
@@ -71,7 +70,6 @@ pub(crate) struct Snapshot {
     pub state: Vec<u8>,
 }
 
-/// Snapshot files of one stream.
 pub(crate) struct Snapshots {
     directory: PathBuf,
     identity: StreamIdentity,

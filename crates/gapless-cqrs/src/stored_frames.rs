@@ -11,7 +11,6 @@ use std::io;
 /// Counter of a running service: the last applied sequence, which is released.
 const RELEASED_COUNTER: &str = "service.last_sequence";
 
-/// State of a journal's writer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Writing {
     /// No process writes the journal.
@@ -38,13 +37,11 @@ impl Writing {
     }
 }
 
-/// Reads the frames of a journal.
 pub(crate) struct StoredFrames {
     layout: StreamLayout,
     /// Reader from the last time the journal was opened.
     reader: Option<JournalReader>,
     replay: Option<Replay>,
-    /// Sequence of the next frame.
     sequence: u64,
     /// Last readable sequence.
     released: u64,

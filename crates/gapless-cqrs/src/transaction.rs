@@ -109,7 +109,6 @@ pub struct RecordedEvent<'a> {
     pub aggregate: TypeKey,
     /// Encoded identifier of its aggregate.
     pub id: &'a [u8],
-    /// Encoded tags.
     tags: &'a [u8],
     /// Encoded event.
     pub payload: &'a [u8],
@@ -162,10 +161,8 @@ pub(crate) fn has_events(bytes: &[u8]) -> bool {
     !bytes.is_empty() && bytes.get(COUNT_AT..COUNT_AT + 2).is_none_or(|count| count != [0, 0])
 }
 
-/// Progress of reading a transaction's events.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct EventCursor {
-    /// Number of bytes and events that were read.
     length: usize,
     events: u16,
 }

@@ -69,7 +69,6 @@ pub enum ReplicationLink {
     SharedMemory,
 }
 
-/// Access of a handler to the fields of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Access {
     /// In place, by streaming serializer and deserializer.
@@ -96,7 +95,6 @@ macro_rules! named {
         impl $type {
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
-            /// Name in command lines and reports.
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name),+ }
             }
@@ -162,7 +160,6 @@ pub struct CpuMask(BTreeSet<usize>);
 pub const CPU_LIMIT: usize = rustix::thread::CpuSet::MAX_CPU;
 
 impl CpuMask {
-    /// The CPUs, ascending.
     pub fn cpus(&self) -> Vec<usize> {
         self.0.iter().copied().collect()
     }

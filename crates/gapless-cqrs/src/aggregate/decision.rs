@@ -19,7 +19,6 @@ pub struct Circumstances<'a> {
     pub session: u64,
     /// Number of the command in its session.
     pub number: u64,
-    /// Encoded headers.
     pub(crate) metadata: &'a [u8],
     /// Random numbers drawn so far in the whole transaction.
     pub(crate) drawn: &'a Cell<u64>,
@@ -83,7 +82,6 @@ pub struct Decision<'a, Event> {
     events: &'a mut dyn Events<Event>,
 }
 
-/// Receiver of events.
 pub(super) trait Events<Event> {
     fn put(&mut self, event: Event);
 

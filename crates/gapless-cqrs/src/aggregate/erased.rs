@@ -59,7 +59,6 @@ impl StateFiles {
     }
 }
 
-/// Why there is no decision.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum NotDecided {
     NotFound,
@@ -72,10 +71,8 @@ pub(crate) enum NotDecided {
     Impossible(String),
 }
 
-/// Most events of a transaction.
 const EVENTS_MAX: usize = u16::MAX as usize;
 
-/// A command to decide on.
 pub(crate) enum Commanded<'a> {
     /// Version and bytes of a command from the stream.
     Bytes(u32, &'a [u8]),
@@ -121,10 +118,8 @@ pub(crate) trait ErasedAggregate: Send {
     /// cannot be kept.
     fn put(&mut self, event: &mut dyn Any) -> Result<Range<usize>, String>;
 
-    /// Tags the last event.
     fn tag(&mut self, name: &str, value: &[u8]);
 
-    /// Appends an event's bytes.
     fn write(&self, event: usize, out: &mut Vec<u8>) -> Result<(), MessageError>;
 
     /// An event's tags: each as u8 length, name, u8 length, value.
@@ -170,7 +165,6 @@ struct Emission<Event> {
 }
 
 impl<Event> Emitted<Event> {
-    /// Whether another event or tag may follow.
     #[inline]
     fn check(&mut self) -> bool {
         let heads = self.events.len() * EVENT_HEAD_LENGTH;

@@ -12,7 +12,6 @@ use std::time::Duration;
 /// Answer of the writer, or the reason why there is no answer.
 pub(crate) type Outcome = Result<Arrived, BusError>;
 
-/// Answer of the writer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Arrived {
     /// Accepted without a reply, the usual case. Kept small, because it is copied often.
@@ -22,7 +21,6 @@ pub(crate) enum Arrived {
         version: u64,
         events: u32,
     },
-    /// Any other answer.
     Answer(Box<Answer<Vec<u8>>>),
     /// The command failed, for this reason.
     Failed(String),
@@ -72,7 +70,6 @@ pub(crate) trait Observer: Send + Sync {
 #[derive(Default)]
 pub(crate) struct Completion {
     observer: Option<Box<dyn Observer>>,
-    /// One of the constants below.
     progress: AtomicU8,
     accepted: PlainAnswer,
     state: Mutex<State>,

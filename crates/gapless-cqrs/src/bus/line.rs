@@ -53,7 +53,6 @@ pub(crate) struct Line {
     waker: Arc<Mutex<ClientWaker>>,
     /// Threads that wait for an outcome while another one polls. When that one leaves, one of these takes over.
     waiters: Mutex<VecDeque<Arc<Completion>>>,
-    /// Approximate length of `waiters`.
     waiting: AtomicUsize,
     /// Thread that polls for answers on behalf of tasks and callbacks.
     attendant: OnceLock<Thread>,
@@ -593,7 +592,6 @@ impl Inner {
         Ok(())
     }
 
-    /// Whether the attendant has work.
     fn is_awaited(&self) -> bool {
         self.is_lost || self.sessions.iter().any(|session| !session.in_flight.is_empty())
     }

@@ -49,7 +49,6 @@ pub struct CommandBus {
     policy: Option<Arc<SendPolicy>>,
 }
 
-/// The way to the writer.
 #[derive(Clone)]
 enum Way {
     Line(Arc<Line>),
@@ -312,7 +311,6 @@ impl Way {
         self.send_soon(queued);
     }
 
-    /// Queues a command without waiting for room.
     fn send_soon(&self, queued: Queued) {
         match self {
             Self::Line(line) => line.send_soon(queued.command, queued.bytes, queued.completion),
@@ -486,7 +484,6 @@ impl<Reply: Message, Refusal: Message> Future for Pending<Reply, Refusal> {
     }
 }
 
-/// Decodes an answer.
 pub(crate) fn read<Reply: Message, Refusal: Message>(
     outcome: Outcome,
     expected: u64,

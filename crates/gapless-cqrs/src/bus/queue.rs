@@ -13,7 +13,6 @@ use std::time::{Duration, Instant};
 /// Longest sleep of a waiter; a wake-up ends it earlier.
 const SLEEP_MAX: Duration = Duration::from_millis(100);
 
-/// A command that waits for the owner.
 pub(crate) struct Queued {
     pub command: TypeKey,
     pub bytes: Vec<u8>,
@@ -33,7 +32,6 @@ pub(crate) struct Queue {
 #[derive(Default)]
 struct Inner {
     commands: VecDeque<Queued>,
-    /// The thread that polls.
     polled_by: Option<ThreadId>,
     is_gone: bool,
 }

@@ -68,10 +68,8 @@ impl RetryPolicy {
     }
 }
 
-/// Attempts of one command.
 pub(crate) struct Attempts {
     policy: RetryPolicy,
-    /// Number of attempts so far.
     sent: u32,
     /// The identifier was chosen by the bus.
     is_identifier_own: bool,
@@ -194,7 +192,6 @@ pub(crate) fn ending_of(outcome: &Outcome) -> Ending<'_> {
     }
 }
 
-/// Observer of a command sent with a policy.
 struct Observed {
     policy: Arc<SendPolicy>,
     sending: Mutex<Sending>,
@@ -249,7 +246,6 @@ impl Observer for Observed {
     }
 }
 
-/// Delivers the last outcome.
 fn end(policy: &SendPolicy, dispatched: &Dispatched, completion: &Arc<Completion>, outcome: Outcome) {
     policy.after(dispatched, &outcome);
     if let Some((callback, outcome)) = completion.settle(outcome) {

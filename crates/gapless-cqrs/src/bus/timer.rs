@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 
 pub(super) type Work = Box<dyn FnOnce() + Send>;
 
-/// Queue of delayed work.
 #[derive(Default)]
 pub(super) struct Timer {
     state: Mutex<State>,

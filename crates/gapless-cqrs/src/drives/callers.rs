@@ -204,7 +204,6 @@ fn failures_and_refusals_are_retried<H: Handles>() {
     assert!(matches!(gone.call(Account::command(&1, &AccountCommand::Note)), Err(CommandError::Bus(_))));
 }
 
-/// Makes the bus deposit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
 #[message(crate = crate)]
 struct DepositSoon;

@@ -33,7 +33,6 @@ fn archived(directory: &Path, form: ArchiveForm, before_sequence: Option<u64>) -
     EventDirectory::open(directory)?.archive(options, |_| ()).map(|(report, _)| report.archived.len())
 }
 
-/// Checks the balance of an account.
 fn has(bus: &CommandBus, id: u64, balance: u64) {
     let refused = bus.call(Account::command(&id, &AccountCommand::Withdraw(u64::MAX)));
     assert_eq!(refused, Err(CommandError::Refused(AccountRefusal::Overdrawn { balance })), "{id}");

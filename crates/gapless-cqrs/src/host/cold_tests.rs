@@ -74,7 +74,6 @@ impl Expected {
         }
     }
 
-    /// Checks all accounts.
     fn check(&self, bus: &CommandBus) {
         for (id, (balance, _)) in &self.0 {
             let refused = bus.call(Account::command(id, &AccountCommand::Withdraw(u64::MAX)));

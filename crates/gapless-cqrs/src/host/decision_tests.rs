@@ -66,7 +66,6 @@ impl DecisionModel for Taken {
     }
 }
 
-/// Courses of a student.
 #[derive(Clone)]
 struct Courses(u32);
 

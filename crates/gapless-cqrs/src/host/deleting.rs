@@ -38,7 +38,6 @@ pub struct DeletionReport {
     pub file_bytes: u64,
 }
 
-/// Deletes events of a bus.
 pub(super) struct Deleting {
     /// The lock admits one deletion at a time.
     aggregates: Mutex<Vec<Box<dyn ErasedAggregate>>>,

@@ -76,7 +76,6 @@ pub enum DeletionError {
     /// The new base cannot be written.
     #[error("{} cannot be written, and nothing is deleted: {error}", path.display())]
     Write {
-        /// Path of the new base.
         path: PathBuf,
         /// Error of the system.
         error: io::Error,

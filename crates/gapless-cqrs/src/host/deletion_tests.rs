@@ -194,7 +194,6 @@ fn fully_deleted_aggregate_stays() {
     }
 }
 
-/// A host that has deleted events.
 fn deleted(directory: &Path) -> (CommandHost, CommandBus, DeletionReport) {
     let (host, bus) = start(directory, 8);
     Expected::default().decide(&bus, 800, &mut Random::seeded());

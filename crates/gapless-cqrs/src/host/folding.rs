@@ -16,7 +16,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Inputs of a fold.
 pub(super) struct Folding<'a> {
     /// `None` for a stream without a journal: all of it is read.
     pub index: Option<&'a Index>,
@@ -27,7 +26,6 @@ pub(super) struct Folding<'a> {
     pub snapshots: Option<&'a Snapshots>,
 }
 
-/// Reason of a failed load.
 pub(super) enum LoadError {
     /// An index file is damaged: the index is rebuilt, and then the load is tried again.
     Index(IndexFileError),

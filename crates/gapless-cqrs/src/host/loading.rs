@@ -36,12 +36,10 @@ const IDLE: Duration = Duration::from_secs(1);
 /// Longest time for which the index catches up at the end.
 const FOLLOWED_AT_END: Duration = Duration::from_millis(200);
 const PROGRESS_INTERVAL: Duration = Duration::from_secs(1);
-/// Most states that wait to be written to files.
 const STATES_MAX: usize = 1024;
 /// Most changed keys that are noted while another member leads.
 const CHANGED_MAX: usize = 1 << 20;
 
-/// Inputs of the loader.
 pub(super) struct LoaderParts {
     /// Identity of the stream.
     pub identity: StreamIdentity,
@@ -83,7 +81,6 @@ struct Shared {
     changed: Mutex<Noted>,
 }
 
-/// Request for a load.
 pub(super) enum Asked {
     Aggregate(Load),
     Model(ModelLoad),
@@ -98,7 +95,6 @@ impl Asked {
     }
 }
 
-/// Result of a load.
 pub(super) enum Made {
     Aggregate(Loaded),
     Model(LoadedModel),
@@ -108,7 +104,6 @@ pub(super) enum Made {
 struct Exchange {
     asked: Vec<Asked>,
     made: Vec<Made>,
-    /// States to be written to files.
     states: Vec<DueSnapshot>,
     /// Decided events may be truncated, so states are dropped.
     is_deposed: bool,
@@ -167,7 +162,6 @@ impl Positions for IndexReader {
     }
 }
 
-/// Changes while another member leads, up to a sequence.
 #[derive(Default)]
 struct Noted {
     changed: Changed,
@@ -318,7 +312,6 @@ impl Shared {
     }
 }
 
-/// State of the loader's thread.
 struct Loading {
     shared: Arc<Shared>,
     parts: LoaderParts,
@@ -328,7 +321,6 @@ struct Loading {
     asked: Vec<Asked>,
     /// Keys of the events in the last part that was indexed.
     followed_keys: Vec<IndexKey>,
-    /// States to be written to files.
     states: Vec<DueSnapshot>,
     snapshots: Option<Snapshots>,
     progress_at: Instant,
@@ -364,7 +356,6 @@ impl Loading {
         }
     }
 
-    /// Does all pending work.
     #[cold]
     fn turns(&mut self) {
         let has_news = self.take_asked();

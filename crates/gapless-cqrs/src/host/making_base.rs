@@ -16,7 +16,6 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-/// Inputs of a base.
 pub(super) struct MakingBase<'a> {
     pub aggregates: &'a [Box<dyn ErasedAggregate>],
     pub old: Option<&'a Base>,
@@ -31,7 +30,6 @@ pub(super) struct MakingBase<'a> {
 struct Folded {
     aggregate: TypeKey,
     id: Box<[u8]>,
-    /// Index of its type.
     index: usize,
     state: State,
     version: u64,

@@ -107,7 +107,6 @@ impl Default for CommandHostOptions {
 /// the event `released`.
 pub(crate) const TRACED: &str = "gapless::commands";
 
-/// Whether commands are traced.
 #[inline]
 fn is_traced() -> bool {
     tracing::level_filters::LevelFilter::current() >= tracing::level_filters::LevelFilter::TRACE
@@ -296,7 +295,6 @@ const WRITER_IS_MADE: &str = "a bus that has started has made its writer";
 
 type MakeWriter = Box<dyn FnOnce(WriterParts<'_>) -> io::Result<Box<dyn Transactions>> + Send>;
 
-/// Parts of a bus.
 pub(crate) struct BusParts {
     /// Consumer of released transactions.
     pub released: ReleasedSide,
@@ -363,7 +361,6 @@ pub(crate) fn parts_on(
     Ok(BusParts { released, make_writer: Box::new(make_writer), reading })
 }
 
-/// Consumer of released transactions, as the engine calls it.
 pub(crate) struct ReleasedSide {
     released: Released,
     versions: RangeInclusive<u32>,

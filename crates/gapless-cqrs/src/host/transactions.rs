@@ -28,7 +28,6 @@ use std::sync::Arc;
 use std::time::Instant;
 use tracing::field::Empty;
 
-/// Schema of an answer.
 const ANSWER_SCHEMA: u32 = TypeKey::of("gapless.cqrs.answer").0;
 
 /// Adapts the writer to the engine.
@@ -159,7 +158,6 @@ impl BusTransactions {
         }
     }
 
-    /// Ends the turns of sessions that do not come.
     #[inline]
     fn pass_over_the_dead(&mut self) {
         if self.writer.pass_over_the_dead(Instant::now) {
@@ -167,7 +165,6 @@ impl BusTransactions {
         }
     }
 
-    /// Runs a command in a span.
     #[cold]
     fn run_traced(&mut self, stamp: &Stamp, payload: &[u8], length_max: usize) -> Ran {
         let Stamp { sequence, session, number, .. } = *stamp;

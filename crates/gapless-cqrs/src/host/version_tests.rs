@@ -15,7 +15,6 @@ use std::path::Path;
 pub(crate) enum LampCommand {
     Switch(bool),
     Dim(u8),
-    /// Asks for the brightness.
     Ask,
 }
 
@@ -166,7 +165,6 @@ pub(crate) fn lamp(id: u64, command: &LampCommand) -> Draft<'_, LampCommand, (),
     FirstLamp::command(&id, command)
 }
 
-/// Brightness of a lamp.
 fn shines(bus: &CommandBus, id: u64) -> u8 {
     match bus.call(lamp(id, &LampCommand::Ask)) {
         Err(CommandError::Refused(Shines(percent))) => percent,
@@ -174,7 +172,6 @@ fn shines(bus: &CommandBus, id: u64) -> u8 {
     }
 }
 
-/// Versions of the events in the stream.
 fn versions(host: &CommandHost) -> Vec<u32> {
     let (mut reader, mut versions) = (host.events(Position::default()), Vec::new());
     while let Some(mut transaction) = reader.next_transaction().unwrap() {

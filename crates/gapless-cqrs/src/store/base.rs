@@ -95,7 +95,6 @@ impl BaseEntry {
     }
 }
 
-/// An open base file.
 pub(crate) struct Base {
     file: File,
     pub path: PathBuf,
@@ -117,7 +116,6 @@ fn name_of(before: u64) -> String {
     format!("base-{before:020}")
 }
 
-/// Base files of a folder.
 #[derive(Default)]
 struct Files {
     /// Paths by the sequences in their names, ascending.
@@ -334,7 +332,6 @@ impl Base {
     }
 }
 
-/// Entries of a base, in order.
 pub(crate) struct BaseEntries<'a> {
     base: &'a Base,
     next_block: usize,

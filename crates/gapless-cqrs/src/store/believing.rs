@@ -11,7 +11,6 @@ use gapless_log::StreamIdentity;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Files of an index folder.
 pub(super) struct Found {
     /// Valid files, in the order of the stream.
     pub runs: Vec<Run>,
@@ -22,10 +21,8 @@ pub(super) struct Found {
 /// Reason why the files could not be validated. It is no fault of a file, so none is removed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LookError {
-    /// The folder or a file cannot be read.
     #[error(transparent)]
     System(#[from] io::Error),
-    /// The stream cannot be read.
     #[error(transparent)]
     Stream(#[from] ReadError),
 }

@@ -11,7 +11,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Words of a block, of 64 bits each.
 const WORDS: usize = 8;
 const BITS_A_KEY: usize = 12;
-/// Bytes of a block.
 const BLOCK_BYTES: usize = WORDS * 8;
 
 type Block = [AtomicU64; WORDS];

@@ -23,7 +23,6 @@ pub(super) enum MergeError {
     Closed,
 }
 
-/// A run being merged, with its next entry.
 struct Source<'a> {
     entries: Entries<'a>,
     key: Option<IndexKey>,

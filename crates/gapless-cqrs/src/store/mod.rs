@@ -432,7 +432,6 @@ impl IndexBuilder {
         }
     }
 
-    /// Replaces runs by the one that was merged from them.
     fn replace(&self, merged: Run) {
         let extent = merged.extent;
         let is_in = |run: &Run| (extent.first_sequence..=extent.last_sequence).contains(&run.extent.first_sequence);

@@ -13,7 +13,6 @@ use super::key::IndexKey;
 use crate::identity::Position;
 use crate::transaction::RecordedEvent;
 
-/// All keys of an event.
 pub(crate) fn keys_of<'a>(event: &RecordedEvent<'a>) -> impl Iterator<Item = IndexKey> + use<'a> {
     let aggregate = (event.aggregate.0 != 0).then(|| IndexKey::of_aggregate(event.aggregate, event.id));
     let tags = event.tags().map(|(name, value)| IndexKey::of_tag(name, value));

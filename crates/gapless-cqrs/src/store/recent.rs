@@ -9,7 +9,6 @@ use std::sync::Arc;
 /// End of a key's chain of postings.
 const NONE: u32 = u32::MAX;
 
-/// Index of recent events.
 pub(super) struct Recent {
     /// Sequence of the first indexed frame.
     pub first_sequence: u64,

@@ -47,7 +47,6 @@ const TABLE_ENTRY_LENGTH: usize = 16;
 /// Longest valid block: an entry more than a full block.
 const BLOCK_BYTES_MAX: usize = 64 << 10;
 
-/// Frames covered by a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Extent {
     pub first_sequence: u64,
@@ -56,7 +55,6 @@ pub(super) struct Extent {
     pub last_time_ns: u64,
 }
 
-/// An open run.
 pub(super) struct Run {
     file: File,
     pub path: PathBuf,
@@ -229,7 +227,6 @@ impl Run {
     }
 }
 
-/// Entries of a run, in order.
 pub(super) struct Entries<'a> {
     run: &'a Run,
     next_block: usize,

@@ -28,7 +28,6 @@ struct Looked {
     page: VecDeque<Position>,
 }
 
-/// Keys of an alternative.
 fn keys_of(parts: &[Part]) -> Vec<IndexKey> {
     let keys = |takes_types: bool| {
         parts.iter().filter_map(move |part| match part {

@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 /// Most attempts while files are merged and removed meanwhile.
 const LOOKS_MAX: usize = 10;
 
-/// Files of an index.
 pub(crate) struct StoredIndex {
     runs: Vec<Run>,
     /// Invalid files, each with the reason.

@@ -30,7 +30,6 @@ pub(crate) enum Cold {
     Quarantined(String),
 }
 
-/// Request to load an aggregate from its events.
 #[derive(Debug)]
 pub(crate) struct Load {
     pub key: IndexKey,
@@ -49,7 +48,6 @@ pub(crate) struct Loaded {
     pub content: Result<(State, u64, u64), NotLoaded>,
 }
 
-/// Reason of a failed load.
 #[derive(Clone, Debug)]
 pub(crate) struct NotLoaded {
     pub reason: String,
@@ -101,7 +99,6 @@ pub(crate) struct Cache {
     snapshots: Vec<DueSnapshot>,
     /// The last aggregate that was found cold.
     missed: Option<Place>,
-    /// Number of loads in flight.
     loading: usize,
     lines: Lines,
     /// Session and number of the command being decided.

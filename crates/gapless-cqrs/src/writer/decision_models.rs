@@ -22,10 +22,8 @@ use rustc_hash::FxHashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// Types of decision models.
 pub(crate) type Types = [Arc<dyn ErasedDecisionModel>];
 
-/// Request to load a state from its events.
 pub(crate) struct ModelLoad {
     /// Index of its type.
     pub model: usize,
@@ -49,7 +47,6 @@ const BEHIND_MAX: usize = 16 << 20;
 /// Entries examined for eviction by one call.
 const LOOKED_AT: usize = 64;
 
-/// The states of decision models in memory.
 pub(crate) struct DecisionModels {
     entries: Vec<Entry>,
     free: Vec<usize>,
@@ -247,7 +244,6 @@ impl DecisionModels {
         }
     }
 
-    /// Requests a load.
     fn load(&mut self, model: usize, id: &[u8], from: Position, through: u64) -> Content {
         let ticket = self.next_ticket;
         (self.next_ticket, self.loading) = (ticket + 1, self.loading + 1);

@@ -22,7 +22,6 @@ pub(super) fn after(interceptors: &mut Interceptors, command: &Intercepted<'_>, 
     }
 }
 
-/// Message of a panic.
 pub(super) fn said(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())

@@ -17,7 +17,6 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 /// counted, not time: while the writer itself stood still, no session could come.
 const TURN_LOOKS: u32 = 50;
 
-/// A command in a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Waiting {
     session: u64,

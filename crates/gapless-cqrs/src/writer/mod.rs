@@ -49,7 +49,6 @@ pub(crate) struct Stamp {
     pub number: u64,
 }
 
-/// Context of the command being run.
 #[derive(Clone, Copy)]
 struct Here<'a> {
     stamp: &'a Stamp,
@@ -64,10 +63,8 @@ impl Here<'_> {
     }
 }
 
-/// Result of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ran {
-    /// Answer and changes are those of the writer.
     Answered,
     /// The command has no effect, and its caller gets the writer's text.
     Failed(Failure),
@@ -75,7 +72,6 @@ pub(crate) enum Ran {
     Later,
 }
 
-/// Why a command failed other than by a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Failure {
     Unknown,
@@ -230,7 +226,6 @@ impl Writer {
         }
     }
 
-    /// Runs interceptors around the decision.
     fn intercept(&mut self, here: &Here<'_>, envelope: &Envelope<'_>, circumstances: Circumstances<'_>) -> Ran {
         let command = Intercepted::new(envelope, circumstances);
         let ran = match intercepting::before(&mut self.model.interceptors, &command) {
@@ -288,7 +283,6 @@ impl Writer {
         }
     }
 
-    /// Runs a command of an aggregate.
     #[inline]
     fn decide(&mut self, here: &Here<'_>, envelope: &Envelope<'_>, circumstances: Circumstances<'_>) -> Ran {
         let Self { model, cache, undertaking, .. } = self;
@@ -376,7 +370,6 @@ impl Writer {
         }
     }
 
-    /// Runs a command of a handler.
     fn handle(&mut self, here: &Here<'_>, envelope: &Envelope<'_>, circumstances: Circumstances<'_>) -> Ran {
         let Self { model, cache, decision_models, undertaking, .. } = self;
         let Model { aggregates, handlers, events, decision_models: types, names, .. } = model;
@@ -480,7 +473,6 @@ impl Writer {
         self.decision_models.undo();
     }
 
-    /// Answers without events.
     #[cold]
     fn answered(&mut self, here: &Here<'_>, answered: Answered, aggregate_version: u64) -> Ran {
         let mut identity = here.identity;

@@ -15,7 +15,6 @@ use rustc_hash::FxHashSet;
 use std::any::{Any, TypeId};
 use std::ops::Range;
 
-/// The unit of work of one command.
 #[derive(Default)]
 pub(super) struct Undertaking {
     changes: Vec<u8>,
@@ -35,7 +34,6 @@ pub(super) struct Undertaking {
     before: Vec<(Place, State)>,
 }
 
-/// Events of one aggregate.
 struct Step {
     place: Place,
     aggregate: usize,
@@ -46,7 +44,6 @@ struct Step {
     is_kept: bool,
 }
 
-/// An event without an aggregate.
 struct Record {
     event: MessageType,
     tags: Vec<u8>,
@@ -235,7 +232,6 @@ fn write_encoded(out: &mut Vec<u8>, head: &EventHead<'_>, payload: &[u8]) {
     written.unwrap_or_else(|never| match never {});
 }
 
-/// Workspace of a handler.
 pub(super) struct UndertakingWorkspace<'a> {
     pub undertaking: &'a mut Undertaking,
     pub cache: &'a mut Cache,

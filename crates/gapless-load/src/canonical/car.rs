@@ -46,7 +46,6 @@ pub trait CarForm: Send + Sync + 'static {
     fn read(car: &<Self::Inbound as Message>::Decoded<'_>) -> Result<Read, DecodeError>;
 }
 
-/// Result of reading a Car.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Read {
     /// Sum of all fields.

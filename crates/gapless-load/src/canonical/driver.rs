@@ -25,7 +25,6 @@ use std::time::{Duration, Instant};
 /// Parameters of a driver.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Load {
-    /// Messages to send.
     pub count: u64,
     /// Messages a second; `None` for as fast as possible.
     pub rate_per_s: Option<u64>,
@@ -57,7 +56,6 @@ pub struct Outcome {
     pub sent: u64,
     /// Messages with a reply.
     pub replied: u64,
-    /// Commands sent a second time.
     pub repeats: u64,
     /// Replies to repeated commands.
     pub replies_again: u64,
@@ -94,7 +92,6 @@ pub struct Outcome {
     pub latencies: RecordedRun,
     /// Whether the requested rate was reached.
     pub rate_reached: Option<bool>,
-    /// Whether the warm-up was cut short.
     pub warm_up_cut_short: bool,
     /// Length of a message's payload, bytes.
     pub payload_bytes: u64,
@@ -107,7 +104,6 @@ pub struct Outcome {
 pub struct Signals {
     /// Messages with a reply.
     pub replied: AtomicU64,
-    /// Set to end early.
     pub interrupted: AtomicBool,
 }
 
@@ -247,7 +243,6 @@ fn serial_number(load: &Load, index: u64) -> Option<i32> {
     (!load.empty_message).then_some(SERIAL_NUMBER.wrapping_add(index as i32))
 }
 
-/// Inputs of a drive.
 struct Driven<'a> {
     form: &'a Form,
     client: &'a mut Client,

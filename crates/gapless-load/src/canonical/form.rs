@@ -16,7 +16,6 @@ use gapless_schema::{DecodeError, EncodeError};
 /// Functions of one form.
 #[derive(Clone, Copy)]
 pub struct Form {
-    /// Message type of a Car's frame.
     pub message: MessageType,
     write: fn(&mut [u8], Option<i32>) -> std::result::Result<usize, EncodeError>,
     read: fn(&[u8]) -> std::result::Result<Read, DecodeError>,

@@ -16,7 +16,6 @@ pub mod state_processor;
 
 use crate::BenchError;
 
-/// Name of the benchmark.
 pub const NAME: &str = "canonical";
 
 pub fn failed(reason: impl ToString) -> BenchError {

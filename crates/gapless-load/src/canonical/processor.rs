@@ -9,7 +9,6 @@ use std::marker::PhantomData;
 /// Queries the state; the reply is a [`ProcessorState`].
 pub const QUERY: MessageType = MessageType { schema: SCHEMA & 0xffff_0000 | 0xffff, encoding: Encoding::Opaque };
 
-/// The state of a processor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessorState {
     pub cars: u64,
@@ -32,7 +31,6 @@ impl ProcessorState {
     }
 }
 
-/// The service, for Cars of one form.
 pub struct Processor<F> {
     state: ProcessorState,
     form: PhantomData<F>,

@@ -8,7 +8,6 @@ use gapless_engine::store::{Map, Store, Transaction};
 use std::marker::PhantomData;
 
 gapless_engine::store_object! {
-    /// Sums over all Cars.
     pub struct Totals = 1, version 1 {
         pub cars: u64,
         /// Sum of all fields of all Cars, wrapping.
@@ -21,7 +20,6 @@ gapless_engine::store_object! {
     pub struct LastCar = 2, version 1 {
         /// Serial number of the Car; the smallest number if it has none.
         pub serial_number: i64,
-        /// Sum of its fields.
         pub sum: u64,
     }
 }
@@ -29,7 +27,6 @@ gapless_engine::store_object! {
 /// Number of slots for last Cars, selected by the number of the command.
 const SLOTS: u64 = 1024;
 
-/// The service, for Cars of one form.
 pub struct StateProcessor<F> {
     totals: Map<u64, Totals>,
     last_cars: Map<u64, LastCar>,

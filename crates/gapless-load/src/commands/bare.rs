@@ -20,7 +20,6 @@ pub fn name(encoding: Encoding) -> String {
 /// Length of a frame before the event's payload without the metadata: the answer, the heads of transaction and event,
 /// the aggregate's identifier. Bytes.
 const BEFORE_LENGTH: usize = 32 + 8 + 4 + 2 + 20 + 8;
-/// Frames released together.
 const RELEASED_TOGETHER: u64 = 64;
 /// Frames between two checks of the clock.
 const BATCH: u64 = 1024;

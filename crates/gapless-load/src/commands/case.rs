@@ -45,7 +45,6 @@ pub enum Identifiers {
     TimeOrdered,
 }
 
-/// Parameters of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Case {
     pub drive: Drive,
@@ -99,7 +98,6 @@ impl Case {
         if self.is_one_by_one { 1 } else { in_flight }
     }
 
-    /// Label of the case in progress messages.
     pub fn label(&self) -> String {
         let Self { drive, tier, encoding, aggregates, identifiers, size, is_one_by_one } = self;
         let words = [word(*drive), word(*tier), word(*encoding), word(*identifiers)].join(", ");

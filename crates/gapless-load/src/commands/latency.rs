@@ -12,7 +12,6 @@ use gapless_measure::open_loop::{RateCheck, Schedule};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-/// Commands a second.
 pub const PER_S: u64 = 10_000;
 /// A caller that sleeps until the outcome arrives.
 pub const SLEEPS: &str = "sleeps";

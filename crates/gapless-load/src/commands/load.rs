@@ -22,7 +22,6 @@ const STRIDE: u64 = 7919;
 /// One of that many commands with identifiers is sent twice.
 const REPEAT_OF: u64 = 100;
 
-/// Duration of a load.
 #[derive(Clone, Copy, Debug)]
 pub enum Until {
     /// Duration of the warm-up and of the counted part.
@@ -47,7 +46,6 @@ impl<'a> Load<'a> {
     }
 }
 
-/// Results of a load.
 #[derive(Debug, Default, PartialEq)]
 pub struct Loaded {
     /// Commands whose outcome was awaited in the counted time, without repeated ones.
@@ -78,7 +76,6 @@ pub fn headers() -> Headers {
     Headers::default().with(CORRELATION, [0x11; 16]).with(CAUSATION, [0x22; 16])
 }
 
-/// Note of a command, of `size` bytes.
 pub fn note(size: usize) -> String {
     "An amount was added to the counter. ".chars().cycle().take(size).collect()
 }
@@ -92,7 +89,6 @@ pub trait Sender<F: Form> {
     fn wait(&mut self, pending: Self::Pending) -> Outcome;
 }
 
-/// Outcome of a command.
 pub type Outcome = std::result::Result<Accepted, CommandError<()>>;
 
 impl<F: Form> Sender<F> for &CommandBus {
@@ -172,7 +168,6 @@ pub fn on_driver_with<S, T: Send>(
     std::thread::scope(|scope| scope.spawn(driving).join().unwrap_or_else(|_| Err(failed("the driver panicked"))))
 }
 
-/// Sends, awaits and checks commands.
 pub struct Driver<'a, F: Form, S: Sender<F>> {
     bus: S,
     load: Load<'a>,
@@ -283,7 +278,6 @@ impl<'a, F: Form, S: Sender<F>> Driver<'a, F, S> {
         }
     }
 
-    /// Checks that each aggregate has as many events as commands.
     fn check_aggregates(&mut self) -> Result<()> {
         let nothing = F::command(0, "");
         let aggregates = self.load.case.aggregates.min(self.number);

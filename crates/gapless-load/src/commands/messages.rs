@@ -13,7 +13,6 @@ include!("generated/commands.rs");
 
 use commands::{AddCommand, AddedEvent};
 
-/// An encoding of command and event.
 pub trait Form: 'static {
     type Command: Message;
     type Event: Message;

@@ -25,7 +25,6 @@ pub mod stand;
 use gapless_measure::{BenchError, Result, reporting};
 use std::sync::atomic::AtomicBool;
 
-/// Name of the benchmark.
 pub const NAME: &str = "commands";
 
 pub fn failed(reason: impl ToString) -> BenchError {

@@ -12,7 +12,6 @@ use gapless_measure::affinity::{available_cpus, pair_of_cores, pin_current_threa
 use gapless_measure::own_directory::{OwnDirectory, settle};
 use std::path::Path;
 
-/// A bus, and the directory of its stream.
 pub struct Stand {
     host: CommandHost,
     // Dropped, and so removed, after the host.
@@ -104,7 +103,6 @@ pub fn pin_driver() {
     }
 }
 
-/// Every CPU but the driver's.
 fn beside_driver() -> Option<CpuMask> {
     let (first, _) = pair_of_cores()?;
     let others: Vec<usize> = available_cpus().into_iter().filter(|cpu| *cpu != first).collect();

@@ -9,14 +9,12 @@ use gapless_client::ClientError;
 use std::hint::black_box;
 use std::time::Instant;
 
-/// Timeout of a reply.
 const REPLY_TIME_MAX: Duration = Duration::from_secs(10);
 /// Number of round trips after which one whole reply is compared.
 const CHECK_EVERY: u64 = 16;
 
 const ECHO: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 
-/// Replies with the received message.
 #[derive(Default)]
 struct Echo;
 

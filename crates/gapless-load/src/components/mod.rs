@@ -34,7 +34,6 @@ pub fn named(name: &str, payload_bytes: u64, count: u64) -> Row {
     Row { config, ..Row::default() }
 }
 
-/// An error of the part `name`.
 pub fn failed(name: &'static str, reason: impl ToString) -> BenchError {
     BenchError::measurement(name, reason)
 }

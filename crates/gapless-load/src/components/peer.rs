@@ -56,7 +56,6 @@ impl<'a> PeerProcess<'a> {
         }
     }
 
-    /// Checks that the other process is alive.
     pub fn look(&mut self) -> Result<()> {
         match &mut self.process {
             Process::Second(child) => child.check_interrupted().and_then(|()| child.look()),

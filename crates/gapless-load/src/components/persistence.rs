@@ -14,7 +14,6 @@ use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// Frames of a batch.
 const BATCH: u64 = 128;
 /// Number of replays. The first one warms the page cache; the rate is the median of the others.
 const REPLAYS: usize = 6;
@@ -62,7 +61,6 @@ impl Frame {
         Ok(Self { bytes, length })
     }
 
-    /// Length of the Car, bytes.
     pub fn payload_bytes(&self) -> u64 {
         self.length as u64 - HEADER_BYTES
     }

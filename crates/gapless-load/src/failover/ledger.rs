@@ -8,14 +8,10 @@ use std::collections::BTreeMap;
 pub const NOTE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 /// Asks how many numbers an owner has, and how many came more than once.
 pub const COUNT: MessageType = MessageType { schema: 1 << 16 | 2, encoding: Encoding::Opaque };
-/// Length of a note, bytes.
 pub const NOTE_LENGTH: usize = 64;
-/// Highest number of an owner.
 pub const NUMBER_MAX: u64 = 1 << 28;
-/// Highest number of owners.
 const OWNERS_MAX: usize = 1024;
 
-/// Numbers of an owner.
 #[derive(Default)]
 struct Page {
     /// One bit for each number.
@@ -24,7 +20,6 @@ struct Page {
     doubled: u64,
 }
 
-/// Numbers of all owners.
 #[derive(Default)]
 pub struct Ledger {
     pages: BTreeMap<u64, Page>,

@@ -51,7 +51,6 @@ impl Seen {
     }
 }
 
-/// A client with its sessions.
 pub struct Sender<'a> {
     client: Client,
     sessions: Vec<SessionKey>,

@@ -16,36 +16,28 @@ use std::path::PathBuf;
 /// Timeout of a request to the agent.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Assignment of the process.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Assignment {
-    /// The member's file.
     pub file: PathBuf,
 }
 
-/// A request to a member.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Request {
-    /// Report the status.
     Status,
     /// Transfer the leadership to this member.
     Transfer(u64),
     /// Take a snapshot; answered once it is synced.
     Snapshot,
-    /// Stop in order.
     Stop,
 }
 
-/// A member's answer.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
     /// Started, with the text of its thread plan.
     Running(String),
-    /// Status of the member.
     Status {
-        /// Whether it is the leader.
         leads: bool,
         /// Number of connected members.
         connected: u64,

@@ -12,7 +12,6 @@ pub mod member;
 
 use crate::BenchError;
 
-/// Name of the benchmark.
 pub const NAME: &str = "failover";
 
 pub fn failed(reason: impl ToString) -> BenchError {

@@ -38,7 +38,6 @@ pub struct BarePair {
     replies: Consumer,
 }
 
-/// Result of one exchange.
 #[derive(Debug, Default)]
 pub struct Exchange {
     /// Answered payloads.

@@ -12,7 +12,6 @@ pub mod run_topics;
 
 use gapless_measure::BenchError;
 
-/// Name of the benchmark.
 pub const NAME: &str = "network";
 
 pub fn failed(error: impl std::fmt::Display) -> BenchError {

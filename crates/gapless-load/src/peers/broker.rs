@@ -157,7 +157,6 @@ impl Drop for BrokerProcess {
     }
 }
 
-/// Process group of a process that has not ended.
 fn group_of(pid: u32) -> Option<u32> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name in parentheses may contain anything; state, parent and group follow it.

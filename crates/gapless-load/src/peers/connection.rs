@@ -13,7 +13,6 @@ const WRITE_LENGTH: usize = 32 << 10;
 /// Reads of a socket between two checks of the clock.
 const TURNS_PER_CLOCK: u32 = 64;
 
-/// A connection to a broker.
 pub(crate) struct Connection {
     stream: TcpStream,
     waiting: Waiting,
@@ -64,7 +63,6 @@ impl Connection {
         if self.output.len() >= WRITE_LENGTH { self.flush() } else { Ok(()) }
     }
 
-    /// Sends all output.
     pub(crate) fn flush(&mut self) -> Result<()> {
         let mut sent = 0;
         let mut since = None;

@@ -5,13 +5,8 @@ pub type Result<T> = std::result::Result<T, PeerError>;
 /// An error of a system under comparison; its message is one line.
 #[derive(Debug, thiserror::Error)]
 pub enum PeerError {
-    /// The broker is not installed.
     #[error("{program} is not on the PATH: {install}")]
-    Missing {
-        program: &'static str,
-        /// How to install it.
-        install: &'static str,
-    },
+    Missing { program: &'static str, install: &'static str },
     /// The system refused an action.
     #[error("cannot {action}: {source}")]
     Io {
@@ -21,12 +16,7 @@ pub enum PeerError {
     },
     /// The broker did not start, or has ended.
     #[error("{program} {what}{}{last_words}", if last_words.is_empty() { "" } else { ": " })]
-    Broker {
-        program: &'static str,
-        what: String,
-        /// The end of its log.
-        last_words: String,
-    },
+    Broker { program: &'static str, what: String, last_words: String },
     /// The other side violated its protocol.
     #[error("{protocol}: expected {expected}, found {found}")]
     Protocol { protocol: &'static str, expected: String, found: String },

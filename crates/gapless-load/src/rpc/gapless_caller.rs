@@ -9,7 +9,6 @@ use std::collections::VecDeque;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// A caller of one route.
 pub struct GaplessCaller {
     caller: Caller<Vec<u8>, Vec<u8>>,
     /// Calls in flight with their tickets, oldest first.

@@ -3,7 +3,6 @@
 /// Number of distinct payloads. They differ in their first byte, so that even payloads of one byte are told apart.
 const DISTINCT: u64 = 64;
 
-/// Payloads of one size.
 pub struct Payloads {
     size: usize,
     all: Vec<u8>,

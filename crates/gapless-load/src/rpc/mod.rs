@@ -24,7 +24,6 @@ use crate::{BenchError, Result};
 use gapless_measure::reporting;
 use std::sync::atomic::AtomicBool;
 
-/// Name of the benchmark in errors.
 pub const NAME: &str = "rpc";
 
 pub fn failed(reason: impl ToString) -> BenchError {

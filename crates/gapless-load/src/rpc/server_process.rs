@@ -69,7 +69,6 @@ pub enum Order {
 pub struct Received {
     /// Arrival of the last message, by the clock that all processes share ([`now_ns`]); 0 if it did not arrive.
     pub last_at_ns: u64,
-    /// Number of received messages.
     pub received: u64,
     /// Number of those that differed from the expected message.
     pub wrong: u64,
@@ -127,7 +126,6 @@ fn allow_all_files() {
     let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }
 
-/// A server that can be started and stopped.
 enum Serving {
     Peer(DrivenServer),
     Gapless(ServedRoute),
@@ -268,7 +266,6 @@ impl DrivenServer {
     }
 }
 
-/// An expected stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Plan {
     size: usize,

@@ -40,7 +40,6 @@ pub enum Endpoint {
 }
 
 impl Endpoint {
-    /// Name of the system in reports.
     pub fn system(&self) -> &'static str {
         match self {
             Self::Gapless { .. } => "gapless",
@@ -89,7 +88,6 @@ impl Endpoint {
     }
 }
 
-/// The serving end.
 pub enum ServingEnd {
     /// A server with one worker that the benchmark drives.
     Peer(Box<dyn Server>),

@@ -14,7 +14,6 @@ pub mod protocol;
 
 use crate::BenchError;
 
-/// Name of the benchmark.
 pub const NAME: &str = "sequencer";
 
 pub fn failed(reason: impl ToString) -> BenchError {

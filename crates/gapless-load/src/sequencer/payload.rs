@@ -46,7 +46,6 @@ impl PayloadPattern {
         payload.len() == self.template.len() && payload.last_chunk() == Some(&turned(number).to_le_bytes())
     }
 
-    /// Whether `payload` is message `number`, byte by byte.
     pub fn is_right(&self, number: u64, payload: &[u8]) -> bool {
         let end = self.template.len() - 8;
         Self::number(payload) == Some(number)
@@ -74,13 +73,11 @@ impl<'a> From<&Message<'a>> for Seen<'a> {
     }
 }
 
-/// Accounts for the messages of all participants.
 pub struct Tally {
     publishers: Vec<(u64, PayloadPattern)>,
     account: Account,
     /// Participant of the last message: often also that of the next one.
     latest: usize,
-    /// Messages of all participants.
     total: u64,
     last_sequence: u64,
     /// Whether every message is compared byte by byte.
@@ -98,7 +95,6 @@ impl Tally {
         Self { publishers, account, latest: 0, total: 0, last_sequence: 0, checks_whole }
     }
 
-    /// Messages of all participants so far.
     #[inline]
     pub const fn total(&self) -> u64 {
         self.total

@@ -14,13 +14,10 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Assignment {
-    /// Run an event stream.
     Sequencer(SequencerAssignment),
-    /// Run a node.
     Node(NodeAssignment),
 }
 
-/// Options of the event stream.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SequencerAssignment {
     /// Directory of the stream, for tier `journal`.
@@ -57,17 +54,14 @@ pub struct PacketOptions {
 /// Answer of a sequencer once nodes can connect.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Started {
-    /// Way to connect.
     pub way: Way,
     /// Plan of its threads, one line each.
     pub plan: String,
 }
 
-/// A request to a running sequencer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SequencerRequest {
-    /// Report the cost so far.
     Cost,
     /// Stop, and report the cost.
     Stop,
@@ -97,9 +91,7 @@ pub enum Way {
     SharedMemory { directory: PathBuf },
     /// Packets.
     Datagrams {
-        /// Command port.
         command: SocketAddr,
-        /// Request port.
         request: SocketAddr,
         /// Groups of the feed; empty if it comes to each node by itself.
         groups: Vec<SocketAddr>,
@@ -112,9 +104,7 @@ pub enum Way {
         password: String,
     },
     Tcp {
-        /// Command port.
         command: SocketAddr,
-        /// Address for reading the stream.
         rewind: SocketAddr,
         /// Name of the node; empty if none is needed.
         username: String,
@@ -122,7 +112,6 @@ pub enum Way {
     },
 }
 
-/// A TCP link for `way`.
 pub fn tcp(way: &Way, mtu: Option<Mtu>) -> Result<TcpLink> {
     let Way::Tcp { command, rewind, username, password } = way else {
         return Err(failed("TCP was asked for, and the way is another"));
@@ -140,7 +129,6 @@ pub fn shared_memory(directory: &std::path::Path, mtu: Option<Mtu>) -> SharedMem
     SharedMemoryLink::new(directory, SharedMemoryOptions { mtu, ..SharedMemoryOptions::default() })
 }
 
-/// A packet link for `way`.
 pub fn datagrams(way: &Way, batch: bool, mtu: Option<Mtu>) -> Result<DatagramLink<UdpSocket>> {
     let Way::Datagrams { command, request, groups, interface, rewind, username, password } = way else {
         return Err(failed("packets were asked for, and the way is another"));
@@ -164,11 +152,9 @@ pub fn datagrams(way: &Way, batch: bool, mtu: Option<Mtu>) -> Result<DatagramLin
 /// Assignment of a node. It connects, opens a session, and answers [`Ready`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NodeAssignment {
-    /// Way to the sequencer.
     pub way: Way,
     /// Whether its packets may hold several messages.
     pub batch: bool,
-    /// MTU of the node.
     pub mtu: Option<u16>,
     /// CPU of the node; `None` leaves it to the scheduler.
     pub cpu: Option<usize>,
@@ -181,7 +167,6 @@ pub struct NodeAssignment {
     pub role: Role,
 }
 
-/// Role of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -206,11 +191,9 @@ pub struct Ready {
     pub session: u64,
 }
 
-/// A request to a running node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NodeRequest {
-    /// The participants whose messages it accounts for.
     Participants(Vec<Participant>),
     /// Publish that many messages as fast as the window allows, and answer [`Pushed`] when it has received as many of
     /// every participant.
@@ -223,7 +206,6 @@ pub enum NodeRequest {
     End,
 }
 
-/// A publisher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Participant {
     pub session: u64,
@@ -250,7 +232,6 @@ pub struct RoundTrips {
 /// Result of [`NodeRequest::Push`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pushed {
-    /// Messages that it published.
     pub sent: u64,
     /// Messages that it received, of all participants.
     pub seen: u64,

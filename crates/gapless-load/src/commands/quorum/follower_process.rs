@@ -12,10 +12,8 @@ use gapless_measure::child_process::{Parent, WhenGone};
 use gapless_measure::resources::process_cpu_ns;
 use serde::{Deserialize, Serialize};
 
-/// Assignment of the process.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Assignment {
-    /// The member's file.
     pub config: String,
     pub encoding: String,
 }
@@ -24,7 +22,6 @@ pub struct Assignment {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Ready;
 
-/// Request to the process.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub enum Order {
     /// Hand over to the other member, if this one leads.

@@ -25,7 +25,6 @@ use std::time::{Duration, Instant};
 
 /// Member that is to lead.
 pub const LEADER: u64 = 1;
-/// The other member.
 pub const FOLLOWER: u64 = 2;
 /// Timeout of a cluster's start.
 const TIMEOUT: Duration = Duration::from_secs(60);

@@ -14,14 +14,12 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Assignment of the process.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Assignment {
     pub directory: PathBuf,
     /// Events of each aggregate once the stream is full.
     pub events_each: u64,
     pub aggregates: u64,
-    /// Limit of aggregates in memory.
     pub aggregates_max: usize,
     /// Number of aggregates that get most commands.
     pub hot: u64,
@@ -30,7 +28,6 @@ pub struct Assignment {
     pub time: (Duration, Duration),
 }
 
-/// Request to the process.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub enum Order {
     /// Start with an empty directory.
@@ -45,11 +42,9 @@ pub enum Order {
     Spread(u64),
     /// Create that many new aggregates. Answer: [`Rate`].
     Create(u64),
-    /// End.
     Stop,
 }
 
-/// Result of a start.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Started {
     pub is_last_event_there: bool,
@@ -57,7 +52,6 @@ pub struct Started {
     pub anonymous_memory_bytes: Option<u64>,
 }
 
-/// Rate of commands.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Rate {
     pub counted: u64,

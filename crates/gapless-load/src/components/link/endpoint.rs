@@ -43,14 +43,12 @@ impl Outgoing {
     }
 }
 
-/// A received message.
 #[derive(Clone, Copy)]
 pub struct Incoming {
     /// Number at both ends of the frame.
     pub number: u64,
 }
 
-/// One end of a link.
 pub struct Endpoint<'a> {
     links: Links,
     to: MemberId,

@@ -35,7 +35,7 @@ pub fn main(assignment: &str) -> Result<()> {
     }
 }
 
-/// Takes messages, up to `last`; each must be the next.
+/// Takes messages up to `last`. Each must be the next.
 fn take(end: &mut Endpoint<'_>, number: &mut u64, last: u64) -> Result<usize> {
     end.turn(|message| {
         *number += 1;

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 /// Number of parts of a run; the first warms up.
 pub const PARTS: u64 = 6;
 
-/// The assignment of the second process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Assignment {
     /// CPU of the process; `None` if both processes have to share one.
@@ -19,7 +18,6 @@ pub struct Assignment {
     pub transport: Transport,
 }
 
-/// The transport of the messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Transport {
@@ -30,7 +28,6 @@ pub enum Transport {
     SharedMemory,
 }
 
-/// Task of the second process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Task {

@@ -29,9 +29,7 @@ pub enum Figure {
     Acknowledged,
 }
 
-/// The result of a measurement.
 pub enum Measured {
-    /// Latencies of round trips.
     Latencies(LatencyHistogram),
     /// Messages a second.
     Rate(f64),

@@ -14,7 +14,6 @@ use gapless_log::{
 use rustix::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-/// Capacity of rings and windows.
 const CAPACITY_BYTES: usize = 1 << 20;
 /// Capacity of the ring for progress reports. It holds all reports that can be outstanding.
 const PROGRESS_CAPACITY_BYTES: usize = 16 << 10;

@@ -18,7 +18,6 @@ pub const PARTS: u64 = 6;
 /// Spins of a one-way reader after a poll without frames: about half a microsecond.
 pub const SPINS_BETWEEN_LOOKS: u32 = 32;
 
-/// The assignment of the second process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Assignment {
     /// CPU of the process; `None` if both processes have to share one.
@@ -30,7 +29,6 @@ pub struct Assignment {
     pub task: Task,
 }
 
-/// Task of the second process.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Task {
@@ -72,7 +70,6 @@ pub fn main(assignment: &str) -> Result<()> {
     }
 }
 
-/// Frames a second.
 fn read(mut taker: impl Takes, assignment: &Assignment, first: &mut PeerProcess<'_>) -> Result<f64> {
     let mut frame = vec![0; assignment.frame_length];
     let part = assignment.frames / PARTS;

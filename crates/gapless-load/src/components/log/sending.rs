@@ -19,7 +19,6 @@ use std::time::Instant;
 /// Frames between two checks of a sender that never waits.
 const FRAMES_PER_LOOK: u64 = 1 << 16;
 
-/// Kind of connection.
 #[derive(Clone, Copy)]
 pub enum Way {
     Ring,

@@ -21,7 +21,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Queue group of all servers, which share the requests.
 const QUEUE_GROUP: &str = "servers";
-/// How to install the server.
 const INSTALL: &str = "apt-get install nats-server, or go install github.com/nats-io/nats-server/v2@latest";
 
 /// Path of the server's program.

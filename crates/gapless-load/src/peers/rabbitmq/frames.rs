@@ -108,7 +108,6 @@ pub(super) fn write_short(output: &mut Vec<u8>, text: &str) {
     output.extend_from_slice(text.as_bytes());
 }
 
-/// Appends a long string.
 pub(super) fn write_long(output: &mut Vec<u8>, text: &[u8]) {
     output.extend_from_slice(&(text.len() as u32).to_be_bytes());
     output.extend_from_slice(text);
@@ -147,7 +146,6 @@ pub(super) fn write_message(
     }
 }
 
-/// Reads the fields of a payload one by one.
 pub(super) struct Fields<'a>(pub(super) &'a [u8]);
 
 impl<'a> Fields<'a> {

@@ -29,7 +29,6 @@ const REPLY_TO: &str = "amq.rabbitmq.reply-to";
 /// Most unacknowledged requests of a server: twice the number in flight.
 const PREFETCH_COUNT: u16 = 256;
 
-/// Mode of acknowledgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Acknowledgement {
     /// The broker forgets a request once the server has acknowledged it.

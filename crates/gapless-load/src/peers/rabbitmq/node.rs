@@ -9,7 +9,6 @@ use std::ffi::OsString;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 
-/// How to install the node.
 const INSTALL: &str = "apt-get install rabbitmq-server (its service need not run)";
 /// Debian's wrapper, which runs the script as another user or refuses; the script is next to it.
 const WRAPPER: &str = "rabbitmq-script-wrapper";

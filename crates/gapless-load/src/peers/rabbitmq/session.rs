@@ -12,12 +12,10 @@ use crate::peers::{PeerError, Result};
 use std::net::SocketAddr;
 use std::time::Instant;
 
-/// The only channel.
 const CHANNEL: u16 = 1;
 /// Longest body, bytes: RabbitMQ's own limit.
 const BODY_LENGTH_MAX: u64 = 128 << 20;
 
-/// A connection with one channel.
 pub(super) struct Session {
     connection: Connection,
     /// Parts of the next delivery that were read.
@@ -31,7 +29,6 @@ pub(super) struct Session {
     was_given: bool,
 }
 
-/// A message from the broker.
 pub(super) struct Delivery<'a> {
     pub(super) tag: u64,
     /// Whether it was sent before to a server that did not acknowledge it.

@@ -42,7 +42,6 @@ pub fn answer(request: &[u8], attempt: u8) -> Vec<u8> {
     bytes
 }
 
-/// Result of checking an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Checked {
     /// The right answer, from this attempt.
@@ -54,7 +53,6 @@ pub enum Checked {
     Wrong,
 }
 
-/// Checks the answer to the call of this number.
 pub fn check(number: u64, seed: u64, found: &[u8]) -> Checked {
     let is_of = |number: u64| {
         let expected = answer(&request(number, seed), 0);

@@ -14,7 +14,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// Name of the route.
 pub const ROUTE: &str = "faults/increment";
 /// Threads of each instance: some are busy and some idle when it is killed.
 pub const WORKERS: usize = 4;
@@ -31,7 +30,6 @@ pub struct Assignment {
     pub begun: PathBuf,
 }
 
-/// Place where it serves.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {

@@ -58,7 +58,6 @@ pub struct Touched {
     pub known_at: Instant,
 }
 
-/// Observations of callers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     pub calls: u64,
@@ -88,7 +87,6 @@ impl Seen {
     }
 }
 
-/// Calls until `stop` is set.
 pub fn call_until(stop: &AtomicBool, caller: usize, seed: u64, line: &mut dyn Line, shared: &Shared) -> Seen {
     let (mut seen, mut answer) = (Seen::default(), Vec::new());
     // Relaxed: the flag guards no data.

@@ -9,7 +9,6 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Name of the floor.
 pub const BARE_CHANNEL: &str = "bare_channel";
 
 /// Fewest rounds: the first ones warm up the allocator.

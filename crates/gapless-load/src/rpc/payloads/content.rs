@@ -6,14 +6,12 @@
 
 /// Number of distinct payloads.
 const DISTINCT: usize = 64;
-/// Shortest payload, bytes.
 const LENGTH_MIN: usize = 32;
 
 /// Payloads of one length, all written before the clock runs.
 pub struct Payloads(Vec<Vec<u8>>);
 
 impl Payloads {
-    /// Payloads of `length` bytes.
     pub fn new(length: usize) -> Self {
         assert!(length >= LENGTH_MIN, "a payload of {length} bytes has no room for what tells it apart");
         let payload = |number: usize| {

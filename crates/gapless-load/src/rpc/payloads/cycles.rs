@@ -40,7 +40,6 @@ impl Cycles {
     }
 }
 
-/// Callers of both routes.
 pub struct Callers {
     one_way: Caller<Vec<u8>, bool>,
     two_way: Caller<Vec<u8>, Vec<u8>>,

@@ -14,7 +14,6 @@ use std::path::{Path, PathBuf};
 pub const ONE_WAY: &str = "payloads/one-way";
 /// Route that answers with the payload.
 pub const TWO_WAY: &str = "payloads/two-way";
-/// Workers of each route.
 pub const WORKERS: usize = 200;
 /// Most calls in flight: a power of two that keeps all workers busy.
 pub const SLOTS: u32 = 256;

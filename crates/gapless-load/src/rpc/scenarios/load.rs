@@ -43,7 +43,6 @@ pub enum Kind {
     Callbacks,
 }
 
-/// Callers and workers of a load.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     pub kind: Kind,
@@ -55,7 +54,6 @@ pub struct Shape {
     pub queue_max: Option<usize>,
 }
 
-/// Counters of one caller.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Count {
@@ -76,7 +74,6 @@ pub struct Load {
     runtime: Runtime,
 }
 
-/// Result of a load.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ended {
     pub calls: u64,

@@ -12,7 +12,6 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Interval between calls.
 const PACE: Duration = Duration::from_micros(500);
 
 pub const PER_S: u64 = 1_000_000 / PACE.as_micros() as u64;

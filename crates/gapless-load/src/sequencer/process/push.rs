@@ -66,14 +66,12 @@ struct Pusher<L> {
     idle: Idle,
 }
 
-/// Duration of idleness.
 #[derive(Default)]
 struct Idle {
     turns: u32,
     since: Option<Instant>,
 }
 
-/// Result of one poll.
 #[derive(Clone, Copy, Default)]
 struct Look {
     frames: usize,
