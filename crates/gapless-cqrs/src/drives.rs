@@ -245,7 +245,7 @@ fn answered_commands_are_in_the_stream<D: Drive>() {
     let conflict = bus.call(Account::command(&7, &AccountCommand::Note).expecting_version(9));
     assert_eq!(conflict, Err(CommandError::Conflict { expected: 9, found: 2 }));
     let failed = bus.call(Account::command(&7, &AccountCommand::Panic));
-    assert_eq!(failed, Err(CommandError::Failed("decide panicked: nobody decides on that".to_owned())));
+    assert_eq!(failed, Err(CommandError::Failed("decide panicked: this command makes decide panic".to_owned())));
     bus.call(Account::command(&8, &AccountCommand::Open)).unwrap();
     let transferred = bus.call(TransferHandler::command(&Transfer { from: 7, to: 8, amount: 20 })).unwrap();
     assert_eq!((transferred.reply.left, transferred.events), (30, 2));
@@ -293,7 +293,7 @@ fn panicked_apply_is_reloaded<D: Drive>() {
             bus.call(Account::command(&id, &AccountCommand::Deposit(50))).unwrap();
         }
         let failed = bus.call(Account::command(&1, &AccountCommand::Poison));
-        assert_eq!(failed, Err(CommandError::Failed("apply panicked: nobody applies that".to_owned())));
+        assert_eq!(failed, Err(CommandError::Failed("apply panicked: this event makes apply panic".to_owned())));
         let withdrawn = bus.call(Account::command(&1, &AccountCommand::Withdraw(50))).unwrap();
         assert_eq!(withdrawn.version, 3);
         assert_eq!(bus.call(Account::command(&2, &AccountCommand::Deposit(1))).unwrap().version, 3);

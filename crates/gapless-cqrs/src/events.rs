@@ -75,7 +75,7 @@ pub struct EventReader {
     last_time_ns: u64,
     /// Whether the last frame read ends a transaction, or belongs to none.
     is_between_transactions: bool,
-    /// Shared with deletions, which stop at it.
+    /// Position that deletions must not pass.
     position: Option<ReaderPosition>,
     /// Progress of the host's stream, to wait for.
     progress: Option<Arc<Progress>>,

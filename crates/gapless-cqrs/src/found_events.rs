@@ -43,7 +43,7 @@ pub struct FoundEvents {
     /// Sequence of the reader's transaction, and a cursor in it.
     read_sequence: Option<u64>,
     cursor: EventCursor,
-    /// Shared with deletions, which stop at it.
+    /// Position that deletions must not pass.
     position: ReaderPosition,
 }
 

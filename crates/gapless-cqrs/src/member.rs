@@ -117,7 +117,7 @@ mod tests {
     use super::*;
     use crate::directory::EventDirectory;
     use crate::host::version_tests::{
-        LampCommand, SecondLamp, each_has_its_outcome, lamp, model_that_sets_apart, write_what_sets_apart,
+        LampCommand, SecondLamp, check_every_outcome, lamp, model_that_quarantines, write_unreadable_events,
     };
     use crate::samples::{Account, AccountCommand, AccountRefusal, Transfer, TransferHandler};
     use crate::{
@@ -372,8 +372,7 @@ mod tests {
     fn retry_survives_cluster_restart() {
         let mut cluster = Cluster::start(|| CommandModel::new().aggregate::<Account>());
         let options = ClientOptions { timeout: Duration::from_millis(200), ..ClientOptions::default() };
-        let client =
-            wait::until_some("somebody leads", || Client::connect_any(&cluster.sockets(), options.clone()).ok());
+        let client = wait::until_some("a leader", || Client::connect_any(&cluster.sockets(), options.clone()).ok());
         let bus = CommandBus::over(client, &BusOptions::default()).unwrap();
         let retry =
             RetryPolicy { attempts_max: 10_000, delay_max: Duration::from_millis(50), ..RetryPolicy::default() };
@@ -418,8 +417,8 @@ mod tests {
     fn quarantine_holds_up_no_member() {
         let seed = printed_seed();
         let mut cluster = Cluster::start(|| CommandModel::new().aggregate::<SecondLamp>().versions(1..=2));
-        write_what_sets_apart(&cluster.bus(), || cluster.begin_version(2));
-        cluster.model = model_that_sets_apart;
+        write_unreadable_events(&cluster.bus(), || cluster.begin_version(2));
+        cluster.model = model_that_quarantines;
         for (aggregates_max, in_flight_max, handles) in [(2, 128, 2), (8, 512, 3)] {
             cluster.stop();
             cluster.options.aggregates_max = aggregates_max;
@@ -430,9 +429,8 @@ mod tests {
                 for handle in 0..handles {
                     let (bus, case) = (cluster.bus_with(&BusOptions { in_flight_max }), &case);
                     let random = Random::of(seed, &format!("{case}, {handle}"));
-                    scope.spawn(move || {
-                        each_has_its_outcome(&bus, (rounds(20_000, 1_000), in_flight_max), random, case)
-                    });
+                    scope
+                        .spawn(move || check_every_outcome(&bus, (rounds(20_000, 1_000), in_flight_max), random, case));
                 }
                 let decided = || cluster.members[leader].as_ref().unwrap().counters().quarantined;
                 wait::until("some were set apart", || decided() > 0);

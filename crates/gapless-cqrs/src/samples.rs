@@ -83,7 +83,7 @@ impl Aggregate for Account {
                 decision.emit(AccountEvent::Noted { time_ns: decision.time_ns(), user });
             }
             AccountCommand::Close => _ = decision.emit(AccountEvent::Closed),
-            AccountCommand::Panic => panic!("nobody decides on that"),
+            AccountCommand::Panic => panic!("this command makes decide panic"),
             AccountCommand::Poison => _ = decision.emit(AccountEvent::Poisoned),
             AccountCommand::Many(count) => (0..count).for_each(|_| _ = decision.emit(AccountEvent::Deposited(1))),
         }
@@ -98,7 +98,7 @@ impl Aggregate for Account {
             AccountEvent::Closed => self.is_closed = true,
             AccountEvent::Poisoned => {
                 self.balance = u64::MAX;
-                panic!("nobody applies that");
+                panic!("this event makes apply panic");
             }
         }
     }

@@ -82,7 +82,7 @@ fn select(random: &mut Random, last: u64) -> Selection {
 /// Waits until the host has counted all its released frames.
 fn released(directory: &Path, host: &CommandHost) -> u64 {
     let layout = StreamLayout::new(directory);
-    wait::until("what is released is counted", || {
+    wait::until("released frames are counted", || {
         Writing::look(&layout).unwrap() == Writing::Released(host.service().released_sequence())
     });
     host.service().released_sequence()

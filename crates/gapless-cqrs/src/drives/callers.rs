@@ -120,7 +120,7 @@ impl HandlerInterceptor for Guards {
             other => format!("{other:?}"),
         };
         self.0.lock().unwrap().push(format!("{number:?}: {ending}"));
-        assert!(number != AccountCommand::Deposit(0), "what panics here changes nothing");
+        assert!(number != AccountCommand::Deposit(0), "a panic here has no effect");
     }
 }
 

@@ -1,7 +1,7 @@
 //! Disturbed deletions: a rebuilt index, a stream that goes on without events, foreign or damaged files next to the
 //! journal.
 
-use super::deletion_tests::{Expected, first_held, model, segments_go, start, stream, try_start};
+use super::deletion_tests::{Expected, first_held, model, start, stream, try_start, wait_for_deleted_segments};
 use super::*;
 use crate::samples::{Account, AccountCommand, AccountEvent, AccountRefusal};
 use crate::store::BASE_FOLDER;
@@ -49,7 +49,7 @@ fn direct_bus_deletes_events() {
         bus.wait(ticket).unwrap();
         *balances.get_mut(&account).unwrap() += 1;
     }
-    segments_go(path, &report);
+    wait_for_deleted_segments(path, &report);
     deposit(&mut bus, &mut balances, 100);
     bus.stop().unwrap();
     // The next bus and a host have all accounts.
@@ -86,7 +86,7 @@ fn index_is_rebuilt_from_rest() {
     std::fs::remove_dir_all(before.path().join("index")).unwrap();
     assert_eq!(first_held(before.path()), 1);
     let (host, bus) = start(before.path(), 8);
-    segments_go(before.path(), &report);
+    wait_for_deleted_segments(before.path(), &report);
     expected.check(&bus);
     host.stop().unwrap();
 }
@@ -104,10 +104,10 @@ fn eventless_tail_allows_deletion() {
     };
     refuse();
     let report = host.delete_events_before(u64::MAX).unwrap();
-    segments_go(path, &report);
+    wait_for_deleted_segments(path, &report);
     refuse();
     let report = host.delete_events_before(u64::MAX).unwrap();
-    segments_go(path, &report);
+    wait_for_deleted_segments(path, &report);
     assert_eq!(report.aggregates, 1);
     host.stop().unwrap();
     let (host, bus) = start(path, 8);
@@ -128,7 +128,7 @@ fn tier_journal_syncs_before_deletion() {
     let mut expected = Expected::default();
     expected.decide(&bus, 800, &mut Random::seeded());
     let report = host.delete_events_before(u64::MAX).unwrap();
-    segments_go(path, &report);
+    wait_for_deleted_segments(path, &report);
     expected.check(&bus);
     host.stop().unwrap();
     // A direct bus, too.
@@ -152,11 +152,11 @@ fn outside_check_agrees_with_start() {
     let mut expected = Expected::default();
     expected.decide(&bus, 800, &mut Random::seeded());
     let first = host.delete_events_before(u64::MAX).unwrap();
-    segments_go(path, &first);
+    wait_for_deleted_segments(path, &first);
     let old = std::fs::read(&first.file).unwrap();
     expected.decide(&bus, 800, &mut Random::seeded());
     let second = host.delete_events_before(u64::MAX).unwrap();
-    segments_go(path, &second);
+    wait_for_deleted_segments(path, &second);
     host.stop().unwrap();
     let whole = std::fs::read(&second.file).unwrap();
     assert_eq!(DeletedEvents::check(path).unwrap().unwrap().before, second.before);
@@ -207,7 +207,7 @@ fn long_transactions_stay_whole() {
             sent.into_iter().for_each(|pending| assert!(pending.wait().is_ok()));
             let last = host.service().released_sequence();
             match host.delete_events_before(last / 2 + random.below(last / 2)) {
-                Ok(report) => segments_go(path, &report),
+                Ok(report) => wait_for_deleted_segments(path, &report),
                 Err(error) => assert!(matches!(error, DeletionError::NothingBefore { .. }), "{error}"),
             }
             for (id, events) in &expected {
@@ -363,7 +363,7 @@ mod named {
             }
             let report = host.delete_events_before(u64::MAX).unwrap();
             assert_eq!(report.aggregates, ids.len() as u64);
-            segments_go(path, &report);
+            wait_for_deleted_segments(path, &report);
             host.stop().unwrap();
             std::fs::remove_dir_all(path.join("index")).unwrap();
             if path.join("aggregates").is_dir() {

@@ -51,14 +51,14 @@ pub(super) fn first_held(directory: &Path) -> u64 {
     JournalReader::open(directory.join("journal")).unwrap().first_sequence()
 }
 
-pub(super) fn without_other_states(directory: &Path) {
+pub(super) fn remove_snapshots(directory: &Path) {
     let folder = directory.join("aggregates");
     if folder.is_dir() {
         std::fs::remove_dir_all(folder).unwrap();
     }
 }
 
-pub(super) fn segments_go(directory: &Path, report: &DeletionReport) {
+pub(super) fn wait_for_deleted_segments(directory: &Path, report: &DeletionReport) {
     wait::until("the segments are deleted", || first_held(directory) == report.before);
 }
 
@@ -132,7 +132,7 @@ fn deletions_keep_all_accounts() {
                 Ok(report) => {
                     assert!(report.before > deleted && report.aggregates <= expected.0.len() as u64);
                     deleted = report.before;
-                    segments_go(path, &report);
+                    wait_for_deleted_segments(path, &report);
                 }
                 Err(error) => assert!(matches!(error, DeletionError::NothingBefore { .. }), "{error}"),
             }
@@ -146,7 +146,7 @@ fn deletions_keep_all_accounts() {
             std::fs::remove_dir_all(path.join("index")).unwrap();
         }
         if random.below(2) == 0 {
-            without_other_states(path);
+            remove_snapshots(path);
         }
         round += 1;
     }
@@ -172,7 +172,7 @@ fn fully_deleted_aggregate_stays() {
         bus.send(Account::command(&id, &AccountCommand::Many(rounds(10, 50) as u32))).wait().unwrap();
     }
     let report = host.delete_events_before(u64::MAX).unwrap();
-    segments_go(path, &report);
+    wait_for_deleted_segments(path, &report);
     // A duplicate whose events are deleted gets the first answer.
     assert_eq!(identified(&bus).unwrap(), first);
     host.stop().unwrap();
@@ -198,7 +198,7 @@ fn deleted(directory: &Path) -> (CommandHost, CommandBus, DeletionReport) {
     let (host, bus) = start(directory, 8);
     Expected::default().decide(&bus, 800, &mut Random::seeded());
     let report = host.delete_events_before(u64::MAX).unwrap();
-    segments_go(directory, &report);
+    wait_for_deleted_segments(directory, &report);
     (host, bus, report)
 }
 
@@ -271,7 +271,7 @@ fn open_reader_blocks_deletion() {
     // The reader has read all events, and holds none of its own.
     assert!(found.next_event().unwrap().is_none());
     let report = host.delete_events_before(u64::MAX).unwrap();
-    segments_go(path, &report);
+    wait_for_deleted_segments(path, &report);
     bus.call(Account::command(&ACCOUNTS, &AccountCommand::Open)).unwrap();
     assert!(found.next_event().unwrap().is_some() && events.next_transaction().unwrap().is_some());
     drop((events, found));
@@ -324,7 +324,7 @@ fn stateless_types_refuse_deletion() {
     host.stop().unwrap();
     let (host, bus) = start(path, 8);
     let report = host.delete_events_before(u64::MAX).unwrap();
-    segments_go(path, &report);
+    wait_for_deleted_segments(path, &report);
     expected.check(&bus);
     host.stop().unwrap();
     let refused = try_start(path, model().decision_model::<Everything>(), 8).err().unwrap().to_string();
@@ -374,7 +374,7 @@ fn start_needs_an_intact_base() {
     damaged[20] ^= 1;
     std::fs::write(&report.file, damaged).unwrap();
     assert!(DeletedEvents::check(path).is_err() && DeletedEvents::look(path).is_ok());
-    without_other_states(path);
+    remove_snapshots(path);
     let (host, bus) = start(path, 1_000);
     let outcomes = (0..ACCOUNTS).map(|id| bus.call(Account::command(&id, &AccountCommand::Withdraw(u64::MAX))));
     let (mut whole_ones, mut set_apart) = (0, 0);
@@ -414,14 +414,14 @@ fn archived_segments_are_deleted() {
     let second = archived.archived[1].first_sequence;
     let report = host.delete_events_before(second).unwrap();
     assert_eq!(report.before, second);
-    segments_go(path, &report);
+    wait_for_deleted_segments(path, &report);
     assert_eq!(files(), archived.archived.len() - 1);
     std::fs::rename(path.join("archive"), path.join("away")).unwrap();
     let refused = host.delete_events_before(u64::MAX).unwrap_err().to_string();
     assert!(refused.contains("mount the archive"), "{refused}");
     std::fs::rename(path.join("away"), path.join("archive")).unwrap();
     let report = host.delete_events_before(u64::MAX).unwrap();
-    segments_go(path, &report);
+    wait_for_deleted_segments(path, &report);
     assert_eq!(files(), 0);
     expected.check(&bus);
     host.stop().unwrap();
@@ -452,10 +452,10 @@ fn foreign_base_states_are_refused() {
     let mut expected = Expected::default();
     expected.decide(&bus, 800, &mut Random::seeded());
     let report = host.delete_events_before(u64::MAX).unwrap();
-    segments_go(path, &report);
+    wait_for_deleted_segments(path, &report);
     host.stop().unwrap();
     // Some aggregates have a later state of their own.
-    without_other_states(path);
+    remove_snapshots(path);
     let ids: Vec<u64> = expected.0.keys().copied().take(2).collect();
     rewrite(
         path,
@@ -504,7 +504,7 @@ fn full_disk_deletes_nothing() {
     }
     assert_eq!((first_held(path), DeletedEvents::look(path).unwrap()), (1, None));
     let report = host.delete_events_before(u64::MAX).unwrap();
-    segments_go(path, &report);
+    wait_for_deleted_segments(path, &report);
     let refused = host.delete_events_before(u64::MAX).unwrap_err();
     assert!(matches!(refused, DeletionError::NothingBefore { first, .. } if first == report.before), "{refused}");
     host.stop().unwrap();
@@ -534,7 +534,7 @@ fn start_resumes_deletion() {
     assert_eq!(first_held(before.path()), 1);
     std::fs::write(&file, whole).unwrap();
     let (host, bus) = start(before.path(), 8);
-    segments_go(before.path(), &report);
+    wait_for_deleted_segments(before.path(), &report);
     expected.check(&bus);
     host.stop().unwrap();
 }

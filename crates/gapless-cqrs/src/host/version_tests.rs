@@ -375,7 +375,7 @@ const LAMPS: u64 = 60;
 const APART: u64 = 40;
 
 /// Gives some lamps events that the first program cannot read. `begin_second` begins the second version.
-pub(crate) fn write_what_sets_apart(bus: &CommandBus, begin_second: impl FnOnce()) {
+pub(crate) fn write_unreadable_events(bus: &CommandBus, begin_second: impl FnOnce()) {
     for id in 0..LAMPS {
         bus.call(lamp(id, &LampCommand::Switch(true))).unwrap();
     }
@@ -387,13 +387,13 @@ pub(crate) fn write_what_sets_apart(bus: &CommandBus, begin_second: impl FnOnce(
 }
 
 /// A program that claims the second version but does not know its events.
-pub(crate) fn model_that_sets_apart() -> CommandModel {
+pub(crate) fn model_that_quarantines() -> CommandModel {
     CommandModel::new().aggregate::<FirstLamp>().versions(1..=2)
 }
 
 /// Sends commands by one handle, with a limit in flight. Each must have its outcome, and those of a lamp must be
 /// decided in order.
-pub(crate) fn each_has_its_outcome(
+pub(crate) fn check_every_outcome(
     bus: &CommandBus,
     (commands, in_flight_max): (u64, usize),
     mut random: Random,
@@ -405,9 +405,9 @@ pub(crate) fn each_has_its_outcome(
             Err(CommandError::Quarantined(_)) => assert!(id < APART, "{id}"),
             Ok(accepted) => {
                 let before = std::mem::replace(&mut versions[id as usize], accepted.version);
-                assert!(id >= APART && before < accepted.version, "lamp {id}: {} behind {before}", accepted.version);
+                assert!(id >= APART && before < accepted.version, "lamp {id}: {} after {before}", accepted.version);
             }
-            Err(error) => panic!("lamp {id}, behind {sent} others, {case}: {error}"),
+            Err(error) => panic!("lamp {id}, after {sent} others, {case}: {error}"),
         };
     for sent in 0..commands {
         // Some lamps are used more often than others.
@@ -428,7 +428,7 @@ fn quarantine_holds_up_no_host() {
     let seed = printed_seed();
     let directory = tempfile::tempdir().unwrap();
     let (host, bus) = start::<SecondLamp>(directory.path(), 2).unwrap();
-    write_what_sets_apart(&bus, || host.service().begin_version(2).unwrap());
+    write_unreadable_events(&bus, || host.service().begin_version(2).unwrap());
     host.stop().unwrap();
 
     for (aggregates_max, in_flight_max, handles) in
@@ -436,13 +436,13 @@ fn quarantine_holds_up_no_host() {
     {
         let options = CommandHostOptions { aggregates_max, ..CommandHostOptions::default() };
         let stream = ServiceHostOptions::in_directory(directory.path());
-        let host = CommandHost::start(model_that_sets_apart(), options, stream).unwrap();
+        let host = CommandHost::start(model_that_quarantines(), options, stream).unwrap();
         let case = format!("{aggregates_max} in memory, {in_flight_max} in flight, {handles} handles");
         std::thread::scope(|scope| {
             for handle in 0..handles {
                 let (bus, case) = (host.bus(&BusOptions { in_flight_max }).unwrap(), &case);
                 let random = Random::of(seed, &format!("{case}, {handle}"));
-                scope.spawn(move || each_has_its_outcome(&bus, (rounds(20_000, 3_000), in_flight_max), random, case));
+                scope.spawn(move || check_every_outcome(&bus, (rounds(20_000, 3_000), in_flight_max), random, case));
             }
         });
         host.stop().unwrap();

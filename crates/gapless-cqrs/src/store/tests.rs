@@ -42,14 +42,14 @@ fn decide(bus: &CommandBus, count: u64, random: &mut Random) {
             2 => bus.call(Account::command(&id, &AccountCommand::Withdraw(random.below(3)))).map(drop),
             _ => {
                 let transfer = Transfer { from: id, to: random.below(ACCOUNTS), amount: 1 };
-                return_nothing(bus.call(TransferHandler::command(&transfer)));
+                ignore_outcome(bus.call(TransferHandler::command(&transfer)));
                 Ok(())
             }
         };
     }
 }
 
-fn return_nothing<T, E>(_: Result<T, E>) {}
+fn ignore_outcome<T, E>(_: Result<T, E>) {}
 
 fn account(id: u64) -> IndexKey {
     let mut bytes = [0; ID_LENGTH_MAX];

@@ -194,9 +194,12 @@ fn transfer_is_all_or_nothing() {
 fn panic_is_undone_and_state_reloaded() {
     let mut bench = Bench::opened(&[1, 2], 100);
     assert_eq!(bench.account(1, &AccountCommand::Panic, |_| {}), Ran::Failed(Failure::Panicked));
-    assert_eq!((bench.balance(1), bench.writer.text()), (Some(100), "decide panicked: nobody decides on that"));
+    assert_eq!(
+        (bench.balance(1), bench.writer.text()),
+        (Some(100), "decide panicked: this command makes decide panic")
+    );
     assert_eq!(bench.account(1, &AccountCommand::Poison, |_| {}), Ran::Failed(Failure::Panicked));
-    assert_eq!(bench.writer.text(), "apply panicked: nobody applies that");
+    assert_eq!(bench.writer.text(), "apply panicked: this event makes apply panic");
     assert_eq!(bench.account(1, &AccountCommand::Deposit(1), |_| {}), Ran::Later);
     // Other aggregates go on.
     assert_eq!(bench.account(2, &AccountCommand::Deposit(1), |_| {}), Ran::Answered);
