@@ -414,7 +414,7 @@ mod tests {
 
     /// The same as on one host, with a change of leader in the middle.
     #[test]
-    fn quarantine_holds_up_no_member() {
+    fn quarantine_blocks_no_member() {
         let seed = printed_seed();
         let mut cluster = Cluster::start(|| CommandModel::new().aggregate::<SecondLamp>().versions(1..=2));
         write_unreadable_events(&cluster.bus(), || cluster.begin_version(2));

@@ -162,7 +162,7 @@ fn reader_follows_a_restarted_host() {
 }
 
 #[test]
-fn aggregates_are_listed_and_counted() {
+fn aggregates_are_counted() {
     let mut random = Random::seeded();
     let directory = tempfile::tempdir().unwrap();
     let (host, bus) = start(directory.path());

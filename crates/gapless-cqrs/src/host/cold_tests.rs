@@ -83,7 +83,7 @@ impl Expected {
 }
 
 #[test]
-fn small_cache_decides_like_a_full_one() {
+fn small_cache_decides_the_same() {
     let mut random = Random::seeded();
     let directory = tempfile::tempdir().unwrap();
     let index = directory.path().join("index");

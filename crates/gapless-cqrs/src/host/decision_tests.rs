@@ -335,7 +335,7 @@ fn unknown_types_fail_the_handler() {
 }
 
 #[test]
-fn unloadable_state_stops_its_decisions() {
+fn unloadable_state_fails_decisions() {
     let directory = tempfile::tempdir().unwrap();
     for _ in 0..2 {
         let (host, bus) = start(Some(directory.path()), 100);

@@ -424,7 +424,7 @@ pub(crate) fn check_every_outcome(
 
 /// Quarantined aggregates × cache × sessions × handles: each command has its outcome, whatever it waits for.
 #[test]
-fn quarantine_holds_up_no_host() {
+fn quarantine_blocks_no_host() {
     let seed = printed_seed();
     let directory = tempfile::tempdir().unwrap();
     let (host, bus) = start::<SecondLamp>(directory.path(), 2).unwrap();

@@ -105,7 +105,7 @@ fn files(directory: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn long_transactions_are_indexed_whole() {
+fn long_transactions_are_indexed() {
     let directory = tempfile::tempdir().unwrap();
     let stream = ServiceHostOptions { frame_length_max: 1 << 10, ..ServiceHostOptions::in_directory(directory.path()) };
     let model = CommandModel::new().aggregate::<Account>();
@@ -177,7 +177,7 @@ fn last_of(path: &Path) -> Option<u64> {
 }
 
 #[test]
-fn index_survives_merges_and_restarts() {
+fn index_survives_restarts() {
     let mut random = Random::seeded();
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();

@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_program_tells_how_to_install() {
+    fn missing_program_shows_install_hint() {
         let error = find("no-such-broker", "apt-get install no-such-broker").unwrap_err().to_string();
         assert_eq!(error, "no-such-broker is not on the PATH: apt-get install no-such-broker");
         assert!(find("sh", "").unwrap().is_absolute());

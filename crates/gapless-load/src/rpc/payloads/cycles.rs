@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn warm_up_and_wrong_replies_are_counted() {
+    fn cycles_skip_warm_up_and_see_errors() {
         let good = cycles(72, |_| ());
         assert_eq!((good.rates.len(), good.calls, good.wrong), (2, 600, 0));
         assert!(good.rate() > 0.0 && good.elapsed > Duration::ZERO);
