@@ -1,12 +1,12 @@
-//! A block: some records of one class, one after the other, as they lie in memory and on disk. The unit in which records
-//! move between the two.
+//! A block: consecutive records of one class, with one layout in memory and on disk. The unit in which records move
+//! between the two.
 //!
 //! ```text
 //! several records:  frame header (64) | u32 length, record | u32 length, record | … | padding to 8
 //! a long record:    frame header (64) | part | frame header (64) | part | …        | padding to 8
 //! ```
 //!
-//! The headers stand empty until the block goes to disk, so that nothing is copied for it. A record that does not fit one
+//! The headers stay empty until the block goes to disk, so that spilling copies nothing. A record that does not fit one
 //! frame has a block of its own, in as many frames as it takes.
 
 use crate::priority::Priority;
@@ -14,34 +14,33 @@ use gapless_journal::JournalError;
 use gapless_wire::descriptor::FRAME_LENGTH_MAX;
 use gapless_wire::{Fragment, FrameHeader, FrameWriter, HEADER_LENGTH, aligned_length};
 
-/// Bytes before each record of a block of several.
+/// Length prefix of each record in a block of several.
 const PREFIX_LENGTH: usize = 4;
 
-/// Bytes of a long record in each frame but its last. Frames of this payload need no padding.
+/// Bytes of a long record in each frame but its last. Frames with this payload need no padding.
 const PART_LENGTH: usize = FRAME_LENGTH_MAX - HEADER_LENGTH;
 
-/// Records of one class with numbers that follow one another.
+/// Records of one class with consecutive numbers.
 #[derive(Debug)]
 pub(crate) struct Block {
-    /// Empty while they are on disk.
+    /// Empty while the block is on disk.
     bytes: Vec<u8>,
-    /// With headers and prefixes, without the padding at the end.
+    /// Including headers and prefixes, without the padding at the end.
     length: usize,
     records: u32,
     popped: u32,
-    /// Where the next record begins.
+    /// Offset of the next record.
     read_position: usize,
-    /// The number of the first record.
     first_number: u64,
     is_long: bool,
-    /// It takes no more records.
+    /// A sealed block takes no more records.
     is_sealed: bool,
-    /// Why it could not be read back.
+    /// Error of reading it back.
     fault: Option<Box<JournalError>>,
 }
 
 impl Block {
-    /// How much a record takes that has a block of its own.
+    /// Bytes of a record in a block of its own.
     pub(crate) const fn length_alone(record_length: usize) -> usize {
         if is_long(record_length) {
             record_length + record_length.div_ceil(PART_LENGTH) * HEADER_LENGTH
@@ -50,12 +49,12 @@ impl Block {
         }
     }
 
-    /// How much a record takes in a block that has others.
+    /// Bytes of a record added to a block that has others.
     pub(crate) const fn length_more(record_length: usize) -> usize {
         PREFIX_LENGTH + record_length
     }
 
-    /// An empty one, in a buffer that was used before or is new.
+    /// Creates an empty block in a new or reused buffer.
     pub(crate) fn open(mut bytes: Vec<u8>, first_number: u64) -> Self {
         bytes.clear();
         bytes.resize(HEADER_LENGTH, 0);
@@ -72,7 +71,7 @@ impl Block {
         }
     }
 
-    /// One for this record alone, which gets its number later.
+    /// Creates a block for one record; its number is set later.
     pub(crate) fn alone(record: &[u8]) -> Self {
         let mut block = Self::open(Vec::with_capacity(aligned_length(Self::length_alone(record.len()))), 0);
         if is_long(record.len()) {
@@ -94,12 +93,10 @@ impl Block {
         self.first_number = number;
     }
 
-    /// Whether one more record fits.
     pub(crate) const fn has_room(&self, record_length: usize, block_bytes: usize, block_records: u32) -> bool {
         !self.is_sealed && self.records < block_records && self.length + Self::length_more(record_length) <= block_bytes
     }
 
-    /// Appends a record that fits.
     pub(crate) fn push(&mut self, record: &[u8]) {
         assert!(!self.is_sealed, "a block that goes to disk takes no more records");
         self.bytes.extend_from_slice(&(record.len() as u32).to_le_bytes());
@@ -108,40 +105,38 @@ impl Block {
         self.records += 1;
     }
 
-    /// Bytes that it takes in memory.
+    /// Bytes in memory.
     pub(crate) const fn length(&self) -> usize {
         self.length
     }
 
-    /// Bytes that it takes on disk.
+    /// Bytes on disk.
     pub(crate) const fn length_on_disk(&self) -> usize {
         aligned_length(self.length)
     }
 
-    /// Records that were not popped.
     pub(crate) const fn records_left(&self) -> u32 {
         self.records - self.popped
     }
 
-    /// The number of the next record.
     pub(crate) const fn next_number(&self) -> u64 {
         self.first_number + self.popped as u64
     }
 
-    /// Whether its one record is so long that it is better copied without the lock.
+    /// Whether it holds a single record, which is better copied without the lock.
     pub(crate) const fn is_alone(&self) -> bool {
         self.is_sealed && self.records == 1
     }
 
-    /// Why it could not be read back; taken.
+    /// Takes the error of reading it back.
     pub(crate) fn take_fault(&mut self) -> Option<Box<JournalError>> {
         self.fault.take()
     }
 
-    /// Takes the next record out, in the place of what is in `record`.
+    /// Removes the next record and copies it to `record`, replacing the content.
     ///
     /// # Panics
-    /// If there is none.
+    /// If all records were popped.
     pub(crate) fn pop(&mut self, record: &mut Vec<u8>) {
         assert!(self.popped < self.records, "a block without records does not stay in its queue");
         record.clear();
@@ -159,12 +154,11 @@ impl Block {
         self.popped += 1;
     }
 
-    /// From here on it takes no more records.
     pub(crate) const fn seal(&mut self) {
         self.is_sealed = true;
     }
 
-    /// Makes whole frames of it, with sequences from `first_sequence` on.
+    /// Turns it into whole frames, with sequences from `first_sequence` on.
     pub(crate) fn frames(&mut self, class: Priority, first_sequence: u64) -> &[u8] {
         self.bytes.resize(aligned_length(self.length), 0);
         let count = self.frame_count() as u16;
@@ -183,17 +177,16 @@ impl Block {
         &self.bytes
     }
 
-    /// How many frames it takes.
     pub(crate) const fn frame_count(&self) -> u64 {
         self.length.div_ceil(FRAME_LENGTH_MAX) as u64
     }
 
-    /// Takes the buffer out: its records are on disk, or were popped.
+    /// Takes the buffer; its records are on disk, or were popped.
     pub(crate) fn take_buffer(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.bytes)
     }
 
-    /// Puts back what was on disk, or why it could not be read.
+    /// Puts back the bytes from disk, or the error of reading them.
     pub(crate) fn restore(&mut self, read: Result<Vec<u8>, JournalError>) {
         match read {
             Ok(bytes) => self.bytes = bytes,
@@ -212,7 +205,7 @@ mod tests {
     use gapless_wire::Frame;
 
     #[test]
-    fn records_come_out_as_they_went_in() {
+    fn records_survive_a_block() {
         let mut block = Block::open(vec![7; 100], 5);
         for record in [&b"one"[..], b"", b"three"] {
             assert!(block.has_room(record.len(), 100, 3));
@@ -230,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_are_whole_at_every_border_of_lengths() {
+    fn frames_are_whole_at_length_limits() {
         let alone = FRAME_LENGTH_MAX - HEADER_LENGTH - PREFIX_LENGTH;
         for length in [0, 1, alone - 1, alone, alone + 1, PART_LENGTH, PART_LENGTH + 1, 2 * PART_LENGTH, 16 << 20] {
             let whole = (0..length).map(|at| (at / 251 + at) as u8).collect::<Vec<_>>();

@@ -4,20 +4,20 @@ use crate::block::Block;
 use crate::options::Sizes;
 use std::collections::VecDeque;
 
-/// Where a block lies on disk.
+/// Place of a block on disk.
 #[derive(Debug)]
 pub(crate) struct PlaceOnDisk {
     /// The block without its bytes.
     pub(crate) block: Block,
-    /// The number of the segment among those of its class.
+    /// Number of the segment in its class.
     pub(crate) segment: u64,
-    /// Where in the segment.
+    /// Byte position in the segment.
     pub(crate) position: u64,
-    /// The sequence of its first frame.
+    /// Sequence of its first frame.
     pub(crate) first_sequence: u64,
 }
 
-/// Blocks in memory, one after the other.
+/// Consecutive blocks in memory.
 #[derive(Debug, Default)]
 pub(crate) struct Run {
     blocks: VecDeque<Block>,
@@ -63,28 +63,27 @@ impl Run {
     }
 }
 
-/// The records of one class. From the oldest to the newest: `front`, the block that is being read in, `disk`, the block
-/// that is being written, `tail`. There is one helper, so at most one of the two is moving.
+/// The records of one class. From oldest to newest: `front`, the block being read in, `disk`, the block being written,
+/// `tail`. There is one helper, so at most one of the two moves.
 #[derive(Debug, Default)]
 pub(crate) struct Class {
     front: Run,
     disk: VecDeque<PlaceOnDisk>,
     tail: Run,
-    /// The records of the block that is being read in or written; it is not in any of the three.
+    /// Number of records in the moving block, which is in none of the three.
     moving: Option<u32>,
-    /// Somebody was told to come later.
+    /// A consumer was told [`Taken::Later`](super::state::Taken::Later).
     pub(crate) is_wanted: bool,
-    /// The number of the next record that is pushed.
+    /// Number of the next pushed record.
     pub(crate) next_number: u64,
 }
 
-/// What the front of a class holds.
+/// The front of a class.
 pub(crate) enum Front<'a> {
     /// A block with a record to pop.
     Block(&'a mut Block),
-    /// Its next record is on disk.
+    /// The next record is on disk.
     OnDisk,
-    /// Nothing.
     Empty,
 }
 
@@ -94,12 +93,12 @@ impl Class {
         self.disk.is_empty() && self.moving.is_none()
     }
 
-    /// Whether the next record waits for the disk.
+    /// Whether the next record is on disk or on its way.
     pub(crate) fn waits_for_disk(&self) -> bool {
         self.front.is_empty() && !self.is_in_memory()
     }
 
-    /// The block that records are pushed to: the newest, if it has room.
+    /// The newest block, if it has room for the record.
     pub(crate) fn open_block(&mut self, record_length: usize, sizes: &Sizes) -> Option<&mut Block> {
         let is_behind_front = self.tail.is_empty() && self.is_in_memory();
         let run = if is_behind_front { &mut self.front } else { &mut self.tail };
@@ -107,18 +106,18 @@ impl Class {
         if !block.has_room(record_length, sizes.block_bytes, sizes.block_records) {
             return None;
         }
-        // The caller pushes it: the lock is held, and nothing is between.
+        // The caller pushes the record while the lock is held, so it can be counted here.
         run.bytes += Block::length_more(record_length);
         run.records += 1;
         Some(block)
     }
 
-    /// Puts a block behind the newest.
+    /// Appends a block as the newest.
     pub(crate) fn push_block(&mut self, block: Block) {
         self.tail.push_back(block);
     }
 
-    /// What can be popped.
+    /// The record to pop next.
     pub(crate) fn front(&mut self) -> Front<'_> {
         if self.front.is_empty() && self.is_in_memory() {
             std::mem::swap(&mut self.front, &mut self.tail);
@@ -129,28 +128,26 @@ impl Class {
         self.front.blocks.front_mut().map_or(Front::Empty, Front::Block)
     }
 
-    /// A record was popped from the front block.
+    /// Records a pop from the front block.
     pub(crate) fn count_popped(&mut self) {
         self.front.records -= 1;
     }
 
-    /// Takes the front block out of the queue.
     pub(crate) fn take_front(&mut self) -> Option<Block> {
         self.front.pop_front()
     }
 
-    /// Whether the oldest records in memory are fewer than they should be, while there are more on disk.
+    /// Whether the window of oldest records in memory is short while more are on disk.
     pub(crate) fn wants_more(&self, sizes: &Sizes) -> bool {
         let is_short = self.front.bytes < sizes.window_bytes && self.front.records < sizes.window_records;
         (is_short || self.front.is_empty()) && !self.disk.is_empty()
     }
 
-    /// The block that would be read in next.
     pub(crate) fn next_on_disk(&self) -> Option<&Block> {
         self.disk.front().map(|place| &place.block)
     }
 
-    /// Takes the oldest block on disk, which is then being read in.
+    /// Takes the oldest block on disk to read it in.
     pub(crate) fn begin_read(&mut self) -> Option<PlaceOnDisk> {
         assert!(self.moving.is_none(), "one block moves at a time");
         let place = self.disk.pop_front()?;
@@ -158,14 +155,14 @@ impl Class {
         Some(place)
     }
 
-    /// It was read in.
+    /// Appends a block that was read in.
     pub(crate) fn finish_read(&mut self, block: Block) {
         self.moving = None;
         self.front.push_back(block);
     }
 
-    /// Takes the block that goes to disk next: the first behind those that are on disk, or behind the oldest that stay
-    /// in memory. The front block stays in any case, so what was read in does not go back.
+    /// Takes the next block to write: the one after those on disk, or after the oldest that stay in memory. The front
+    /// block always stays, so a block that was read in does not go back.
     pub(crate) fn begin_write(&mut self, sizes: &Sizes, fits: impl FnOnce(&Block) -> bool) -> Option<Block> {
         assert!(self.moving.is_none(), "one block moves at a time");
         if self.disk.is_empty() {
@@ -180,7 +177,7 @@ impl Class {
         Some(block)
     }
 
-    /// With nothing on disk: the oldest that stay in memory in `front`, the others in `tail`.
+    /// Splits the blocks while none is on disk: the window of oldest records in `front`, the others in `tail`.
     fn balance(&mut self, sizes: &Sizes) {
         let is_enough = |run: &Run, bytes: usize, records: usize| {
             run.bytes - bytes >= sizes.window_bytes || run.records - records >= sizes.window_records.max(1)
@@ -199,13 +196,13 @@ impl Class {
         }
     }
 
-    /// It was written.
+    /// Records the place of a written block.
     pub(crate) fn finish_write(&mut self, place: PlaceOnDisk) {
         self.moving = None;
         self.disk.push_back(place);
     }
 
-    /// It could not be written and stays in memory.
+    /// Puts back a block that could not be written.
     pub(crate) fn abandon_write(&mut self, block: Block) {
         self.moving = None;
         self.tail.push_front(block);

@@ -1,9 +1,9 @@
 //! [`Classes`]: four queues, one for each priority, served 8 : 4 : 2 : 1.
 //!
-//! Pure: no lock, no clock, no waiting. Weighted round robin: each class has as many credits a round as it weighs; the most
-//! urgent that has work and credit comes next, and when none of those that have work has credit left, a round begins. So
-//! over each round in which all have work the shares are exact, none waits longer than one round (15 takes) for its next
-//! turn, and a class that is alone is never held back.
+//! Pure: no lock, no clock, no waiting. Weighted round robin: each class has as many credits a round as it weighs. The
+//! most urgent class with work and credit is served next; when no class with work has credit left, a round begins. So
+//! over each round in which all have work the shares are exact, no class waits longer than one round (15 takes) for its
+//! next turn, and a class that is alone is never held back.
 
 use crate::Priority;
 use std::collections::VecDeque;
@@ -11,10 +11,10 @@ use std::collections::VecDeque;
 /// Number of classes.
 pub const CLASSES: usize = 4;
 
-/// Takes of a class in one round.
+/// Takes of each class in one round.
 pub const WEIGHTS: [u8; CLASSES] = [8, 4, 2, 1];
 
-/// Four queues, each with its share of the takes.
+/// Four queues, served by their weights.
 #[derive(Debug)]
 pub struct Classes<T> {
     queues: [VecDeque<T>; CLASSES],
@@ -29,42 +29,43 @@ impl<T> Default for Classes<T> {
 }
 
 impl<T> Classes<T> {
-    /// Nothing waits.
+    /// Creates empty queues.
     #[must_use]
     pub fn new() -> Self {
         Self { queues: std::array::from_fn(|_| VecDeque::new()), credits: WEIGHTS, length: 0 }
     }
 
-    /// How many wait in all classes.
+    /// Number of items in all classes.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.length
     }
 
-    /// Whether nothing waits.
+    /// Whether all classes are empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.length == 0
     }
 
-    /// How many wait in one.
+    /// Number of items in one class.
     #[must_use]
     pub fn len_of(&self, class: Priority) -> usize {
         self.queues[class as usize].len()
     }
 
-    /// Behind those of its class.
+    /// Appends an item to its class.
     pub fn push(&mut self, class: Priority, item: T) {
         self.queues[class as usize].push_back(item);
         self.length += 1;
     }
 
-    /// The next by the shares, with its class.
+    /// Takes the next item by the weights, with its class.
     pub fn take(&mut self) -> Option<(Priority, T)> {
         if self.length == 0 {
             return None;
         }
-        // Once with what is left of this round, once with a new one: then something is found, because something waits.
+        // First with the credits left in this round, then with those of a new round, in which a class with work is
+        // found.
         for _ in 0..2 {
             for (index, queue) in self.queues.iter_mut().enumerate() {
                 if self.credits[index] == 0 {
@@ -81,7 +82,7 @@ impl<T> Classes<T> {
         unreachable!("{} items wait, and no class has one", self.length)
     }
 
-    /// Takes out what is no longer wanted of one class, in order, for the caller to drop.
+    /// Removes the unwanted items of one class, in order, for the caller to drop.
     pub fn take_out(&mut self, class: Priority, is_unwanted: impl Fn(&T) -> bool) -> Vec<T> {
         let queue = &mut self.queues[class as usize];
         let mut unwanted = Vec::new();
@@ -97,7 +98,7 @@ impl<T> Classes<T> {
         unwanted
     }
 
-    /// All of them, the most urgent class first.
+    /// Takes all items, the most urgent class first.
     pub fn take_all(&mut self) -> Vec<T> {
         self.length = 0;
         self.queues.iter_mut().flat_map(std::mem::take).collect()
@@ -110,7 +111,7 @@ mod tests {
     use gapless_testkit::random::Random;
 
     #[test]
-    fn classes_that_all_have_work_are_served_exactly_by_their_weights() {
+    fn shares_are_exact_by_weight() {
         let mut classes = Classes::new();
         for number in 0..1_000 {
             Priority::ALL.iter().for_each(|&class| classes.push(class, number));
@@ -125,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_class_costs_the_others_nothing() {
+    fn empty_class_costs_nothing() {
         let mut classes = Classes::new();
         (0..300).for_each(|number| {
             classes.push(Priority::High, number);
@@ -137,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn none_waits_longer_than_a_round_and_each_keeps_its_order() {
+    fn wait_is_bounded_and_order_kept() {
         let mut random = Random::seeded();
         let mut classes = Classes::new();
         let (mut pushed, mut taken) = ([0_u64; CLASSES], [0_u64; CLASSES]);
@@ -153,7 +154,7 @@ mod tests {
                 taken[class] += 1;
                 for other in 0..CLASSES {
                     waits[other] = if other == class || pushed[other] == taken[other] { 0 } else { waits[other] + 1 };
-                    // Its credit may be spent in this round, and all the others served before it in the next.
+                    // The class may be out of credit in this round, and served last in the next.
                     assert!(waits[other] <= 2 * 14, "class {other} was passed {} times", waits[other]);
                 }
             }
@@ -162,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unwanted_goes_and_the_rest_keeps_its_order() {
+    fn removal_keeps_order() {
         let mut classes = Classes::new();
         (0..10).for_each(|number| classes.push(Priority::Normal, number));
         assert_eq!(classes.take_out(Priority::Normal, |number| number % 3 == 0), [0, 3, 6, 9]);

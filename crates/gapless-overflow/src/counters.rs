@@ -1,22 +1,22 @@
-//! [`OverflowCounters`]: what an elastic queue holds and has done.
+//! [`OverflowCounters`]: the counters of an elastic queue.
 
-/// What an elastic queue holds and has done since it was made.
+/// Content of an elastic queue, and its history since it was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OverflowCounters {
     /// Records in memory.
     pub records_in_memory: u64,
-    /// Records on disk, and those on their way to it or back.
+    /// Records on disk, or on their way to it or back.
     pub records_on_disk: u64,
     /// Bytes in memory, with headers.
     pub memory_bytes: usize,
-    /// Bytes that the segments on disk take.
+    /// Bytes of the segments on disk.
     pub disk_bytes: u64,
-    /// Records that went to disk, in all.
+    /// Records written to disk, in all.
     pub spilled_records: u64,
-    /// Bytes that went to disk, in all.
+    /// Bytes written to disk, in all.
     pub spilled_bytes: u64,
-    /// Records that were refused because there was no room.
+    /// Records refused for lack of room.
     pub refused_records: u64,
     /// Records that could not be read back.
     pub lost_records: u64,

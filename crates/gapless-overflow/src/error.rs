@@ -1,14 +1,14 @@
-//! [`OverflowError`]: what an elastic queue refuses and what it has lost; [`OptionsError`]: what none is made with.
+//! [`OverflowError`]: refused and lost records of an elastic queue; [`OptionsError`]: invalid options.
 
 use crate::priority::Priority;
 use gapless_journal::JournalError;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Why there is no room.
+/// Reason for which there is no room.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FullReason {
-    /// The disk has room but has not taken yet what it has to; a moment later there is room.
+    /// The disk has room but lags; there will be room a moment later.
     #[error("the disk takes records slower than they come")]
     Behind,
     /// The limit on disk is reached.
@@ -17,15 +17,15 @@ pub enum FullReason {
         /// The limit.
         disk_bytes_max: u64,
     },
-    /// The disk, or the operating system, refuses; tried again each 100 ms.
+    /// The disk, or the operating system, refuses; retried each 100 ms.
     #[error("{reason}")]
     Refused {
-        /// What it said, with the path.
+        /// The system's message, with the path.
         reason: Arc<str>,
     },
 }
 
-/// What no queue can be made with.
+/// Invalid options of a queue.
 #[derive(Debug, thiserror::Error)]
 pub enum OptionsError {
     /// A value out of range.
@@ -33,62 +33,62 @@ pub enum OptionsError {
     Option {
         /// The option.
         option: &'static str,
-        /// What was found, and what is allowed.
+        /// The value found, and the range allowed.
         reason: String,
     },
-    /// The directory cannot be looked at.
+    /// The directory cannot be accessed.
     #[error("look for the directory {}: {source}", .path.display())]
     Directory {
-        /// Which one.
+        /// The directory.
         path: PathBuf,
-        /// What the operating system said.
+        /// Error of the operating system.
         source: std::io::Error,
     },
 }
 
-/// What an elastic queue refuses and what it has lost.
+/// Refused or lost records of an elastic queue.
 #[derive(Debug, thiserror::Error)]
 pub enum OverflowError {
-    /// There is no room for the record, which was not taken. What was taken before is not touched.
+    /// There is no room for the record, which was not taken. Records in the queue are not affected.
     #[error(
         "the backlog {queue} is full, with {memory_bytes} bytes in memory and {disk_bytes} on disk: {reason}; take the record later, or raise its limits"
     )]
     Full {
-        /// Whose it is.
+        /// Name of the queue.
         queue: Arc<str>,
         /// Bytes in memory.
         memory_bytes: usize,
         /// Bytes on disk.
         disk_bytes: u64,
-        /// Which limit it is.
+        /// Limit that was reached.
         reason: FullReason,
     },
     /// The record is longer than this queue takes.
     #[error("a record of {length_bytes} bytes is longer than the {limit_bytes} that the backlog {queue} takes")]
     TooLong {
-        /// Whose it is.
+        /// Name of the queue.
         queue: Arc<str>,
-        /// Its length.
+        /// Length of the record.
         length_bytes: usize,
-        /// The limit.
+        /// Limit of the queue.
         limit_bytes: usize,
     },
-    /// Records that went to disk cannot be read back: they are lost. Said once, in their place in the order; the next
-    /// `pop` of the class gives the record after them.
+    /// Records that went to disk cannot be read back: they are lost. Returned once, in their place in the order; the
+    /// next `pop` of the class returns the record after them.
     #[error(
         "records {first_number} to {} of class {class:?} of the backlog {queue} are lost: {source}",
         first_number + records - 1
     )]
     Lost {
-        /// Whose they are.
+        /// Name of the queue.
         queue: Arc<str>,
         /// Their class.
         class: Priority,
-        /// The number that `push` gave the first of them.
+        /// Number that `push` gave the first of them.
         first_number: u64,
-        /// How many they are.
+        /// Number of lost records.
         records: u64,
-        /// Why, and where.
+        /// Error of reading, with the place.
         source: Box<JournalError>,
     },
 }

@@ -1,4 +1,4 @@
-//! The helper thread of a queue: it alone touches the disk. It ends when the queue is dropped, and its files with it.
+//! The helper thread of a queue: only it touches the disk. It ends when the queue is dropped, and its files with it.
 
 use crate::block::Block;
 use crate::class::PlaceOnDisk;
@@ -13,14 +13,14 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// What the helper owns.
+/// The helper, which owns the segments.
 pub(crate) struct Helper {
     shared: Arc<Shared>,
-    /// Those of each class, the oldest first.
+    /// Segments of each class, the oldest first.
     segments: [Segments; 4],
 }
 
-/// The segments of one class. What was written first is read first.
+/// The segments of one class, read in the order in which they were written.
 #[derive(Default)]
 struct Segments {
     held: VecDeque<Held>,
@@ -31,7 +31,7 @@ struct Segments {
 struct Held {
     segment: UnlinkedSegment,
     number: u64,
-    /// Blocks on it that were not read back.
+    /// Blocks on it that were not read back yet.
     blocks: u64,
 }
 
@@ -40,7 +40,7 @@ impl Helper {
         Self { shared, segments: Default::default() }
     }
 
-    /// Works until the queue is dropped.
+    /// Runs until the queue is dropped.
     pub(crate) fn run(mut self) {
         while let Some(job) = self.next_job() {
             match job {
@@ -53,7 +53,7 @@ impl Helper {
         crash_point("overflow_helper_ended");
     }
 
-    /// The next job; waits for one. `None` at the end.
+    /// Waits for the next job; `None` at the end.
     fn next_job(&self) -> Option<Job> {
         let mut state = self.shared.lock();
         loop {
@@ -102,7 +102,7 @@ impl Helper {
     fn read(&mut self, class: Priority, place: PlaceOnDisk, mut buffer: Vec<u8>) {
         let PlaceOnDisk { mut block, segment, position, first_sequence } = place;
         let segments = &mut self.segments[class as usize];
-        // No zeros are stored where there are bytes already.
+        // Stores no zeros over bytes that exist already.
         buffer.resize(block.length_on_disk(), 0);
         let read = segments.oldest(segment).segment.read(position, first_sequence, &mut buffer).map(|_checked| ());
         if let Err(error) = &read {
@@ -114,7 +114,7 @@ impl Helper {
         self.shared.lock().finish_read(class, block, freed_bytes);
     }
 
-    /// Tells those who were sent away.
+    /// Notifies refused producers and waiting consumers.
     fn give_notice(&self) {
         loop {
             let (readable, has_room) = {
@@ -135,7 +135,7 @@ impl Helper {
 }
 
 impl Segments {
-    /// The newest if `length` more bytes belong there, else a new one.
+    /// The newest segment if `length` more bytes fit, else a new one.
     fn with_room(&mut self, length: u64, shared: &Shared) -> Result<&mut Held, JournalError> {
         let has_room = self.held.back().is_some_and(|held| {
             let used = held.segment.length_bytes();
@@ -150,14 +150,15 @@ impl Segments {
         Ok(self.held.back_mut().expect("there is one, or one was just put there"))
     }
 
-    /// The oldest, which has this number.
+    /// The oldest segment, which must have this number.
     fn oldest(&self, number: u64) -> &Held {
         let held = self.held.front().expect("a block lies on a segment");
         assert_eq!(held.number, number, "blocks are read in the order in which they were written");
         held
     }
 
-    /// A block of the oldest was read; if it was the last, the segment goes. Returns how many bytes that has freed.
+    /// Records that a block of the oldest segment was read, and drops the segment after its last. Returns the bytes
+    /// freed.
     fn release_oldest(&mut self) -> u64 {
         let Some(held) = self.held.front_mut() else { return 0 };
         held.blocks -= 1;

@@ -1,16 +1,16 @@
-//! [`ElasticQueue`]: a queue of byte records in four classes whose rest lies on disk. It is the backlog of one caller, or
-//! of one route in this process, and it ends with its process: nothing is synced, nothing is recovered.
+//! [`ElasticQueue`]: a queue of byte records in four classes that spills to disk. It is the backlog of one caller, or
+//! of one route in this process, and ends with its process: nothing is synced, nothing is recovered.
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | `helper` | the thread of a queue, which alone touches the disk |
-//! | `shared` | what the users of a queue share with that thread |
-//! | `state` | what the lock guards; what the helper does next |
+//! | `helper` | the thread of a queue; only it touches the disk |
+//! | `shared` | state shared by the users of a queue and that thread |
+//! | `state` | the state under the lock, and the helper's next job |
 //! | `class` | the records of one class: oldest in memory, then on disk, newest in memory |
 //! | `options` | options, and the sizes that follow from them |
-//! | `block` | some records, one after the other: what moves between memory and disk |
-//! | `counters` | what the queue holds and has done |
-//! | `error` | what it refuses and what it has lost |
+//! | `block` | a run of records: the unit that moves between memory and disk |
+//! | `counters` | counters of the queue |
+//! | `error` | refusals and lost records |
 //! | [`classes`] | four queues in memory, served 8 : 4 : 2 : 1 |
 //! | `priority` | the four classes |
 //!
@@ -20,40 +20,41 @@
 //!           │ beyond the memory tier                                                     ↑
 //!           └→ helper: frame, checksums, pwrite → unlinked segment → pread, checksums ───┘
 //! ```
-//! `push` copies the record behind the newest of its class, into a block of up to 64 KiB. Beyond the memory tier the
-//! helper takes whole blocks, of the least urgent class first, makes each a frame (`gapless-wire`: two checksums and a
-//! sequence) in place, and appends it to a segment without a name of this class (`gapless-journal`). A class keeps its
-//! oldest records in memory, an eighth of the tier; when they become fewer, the helper reads the next blocks, ahead of
-//! need. A record is copied in and out once and passes the disk at most once.
+//! `push` appends the record to its class, in a block of up to 64 KiB. Beyond the memory tier the helper takes whole
+//! blocks, of the least urgent class first, makes each a frame (`gapless-wire`: two checksums and a sequence) in place,
+//! and appends it to an unlinked segment of this class (`gapless-journal`). A class keeps its oldest records in memory,
+//! an eighth of the tier; when they become fewer, the helper reads the next blocks ahead of need. A record is copied in
+//! and out once and passes the disk at most once.
 //!
 //! # States of a class
 //! | state | front (memory) | disk | tail (memory) | left by |
 //! |---|---|---|---|---|
-//! | in memory | all | – | – | the tier is full: the helper writes what lies behind the oldest eighth |
+//! | in memory | all | – | – | the tier is full: the helper writes the blocks after the oldest eighth |
 //! | spilling | the oldest | those after them | the newest | tail → disk beyond the tier, disk → front when front becomes short |
 //! | draining | the oldest | fewer and fewer | the newest | the last block was read: in memory |
 //!
-//! Order: a record is pushed behind `tail`, or behind `front` if nothing lies between, and popped from `front`. A block
-//! moves only from the head of `tail` to the end of `disk`, and from the head of `disk` to the end of `front`, one at a
-//! time; what is moving stands between the two. So nothing overtakes in its class, whatever moves.
+//! Order: a record is pushed to the end of `tail`, or of `front` if nothing lies between, and popped from `front`. A
+//! block moves only from the head of `tail` to the end of `disk`, and from the head of `disk` to the end of `front`,
+//! one at a time; the moving block stands between the two. So nothing overtakes in its class.
 //!
 //! # Limits
-//! - Memory: the tier and the burst (what waits for the disk); beyond both, [`FullReason::Behind`]. As well, one block or one
-//!   long record for each class, because the front block never goes to disk, 4 spare buffers, and about 100 bytes for each
-//!   block on disk.
-//! - Disk: `disk_bytes_max`. The files of a class are as long as a sixteenth of it and go one by one as they are drained, so
-//!   up to a sixteenth for each class may be free and not yet given back. About 24 descriptors at most. When it is reached,
-//!   memory fills up to the tier, then [`FullReason::DiskLimit`].
+//! - Memory: the tier and the burst (blocks that wait for the disk); beyond both, [`FullReason::Behind`]. On top of
+//!   that, one block or one long record for each class, because the front block never goes to disk, 4 spare buffers,
+//!   and about 100 bytes for each block on disk.
+//! - Disk: `disk_bytes_max`. The segments of a class are as long as a sixteenth of it and are freed one by one as they
+//!   are drained, so up to a sixteenth for each class may be drained and not yet freed. About 24 descriptors at most.
+//!   When the limit is reached, memory fills up to the tier, then [`FullReason::DiskLimit`].
 //! - A record: [`RECORD_BYTES_LIMIT`].
-//! - A thread for each queue that has ever gone beyond its tier, so that a slow disk below one is not noticed by another.
+//! - One thread for each queue that has ever exceeded its tier, so that a slow disk under one queue does not delay
+//!   another.
 //!
 //! # Failures
-//! | what | consequence |
+//! | failure | consequence |
 //! |---|---|
-//! | disk full, failed write, directory gone | the block stays in memory; beyond the tier [`FullReason::Refused`] with what the system said; asked again each 100 ms |
+//! | disk full, failed write, directory gone | the block stays in memory; beyond the tier [`FullReason::Refused`] with the system's message; retried each 100 ms |
 //! | no thread can be started | the same |
-//! | bytes that cannot be read back, or are not what was written | [`OverflowError::Lost`] in their place, with their numbers and the place on disk; the queue goes on behind them |
-//! | the process ends, by SIGKILL too | the kernel frees the files: they have no names |
+//! | bytes that cannot be read back, or differ from those written | [`OverflowError::Lost`] in their place, with their numbers and the place on disk; the queue continues after them |
+//! | the process ends, also by SIGKILL | the kernel frees the unnamed files |
 //! | the queue is dropped | the helper ends after the block that it moves; records are dropped with it |
 
 #![forbid(unsafe_code)]
@@ -88,7 +89,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-/// What [`ElasticQueue::pop`] has found.
+/// Result of [`ElasticQueue::pop`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Popped {
     /// The record with this number among those of its class, counted from 0.
@@ -99,8 +100,8 @@ pub enum Popped {
     Empty,
 }
 
-/// A queue of byte records in four classes whose rest lies on disk. Any number of threads push and pop; neither waits
-/// for the disk.
+/// Queue of byte records in four classes that spills to disk. Any number of threads push and pop; neither waits for the
+/// disk.
 ///
 /// ```
 /// use gapless_overflow::Priority;
@@ -121,10 +122,10 @@ pub struct ElasticQueue {
 }
 
 impl ElasticQueue {
-    /// An empty queue. Nothing is on disk, and there is no thread, before the memory tier is full.
+    /// Creates an empty queue. It uses neither disk nor thread until the memory tier is full.
     ///
     /// # Errors
-    /// An option out of its range, and a directory that is not there.
+    /// An option out of range, or a missing directory.
     pub fn new(options: ElasticQueueOptions) -> Result<Self, OptionsError> {
         let sizes = Sizes::of(&options)?;
         let ElasticQueueOptions { name, directory, notice, disk, .. } = options;
@@ -132,8 +133,8 @@ impl ElasticQueue {
         Ok(Self { shared: Arc::new(shared), helper: Mutex::new(None) })
     }
 
-    /// Takes a record behind all others of its class, and returns its number among them, counted from 0: by it
-    /// [`OverflowError::Lost`] names what is lost.
+    /// Appends a record to its class, and returns its number in the class, counted from 0. [`OverflowError::Lost`]
+    /// names lost records by this number.
     ///
     /// # Errors
     /// [`OverflowError::Full`] and [`OverflowError::TooLong`]; the record was not taken.
@@ -150,7 +151,7 @@ impl ElasticQueue {
         let mut state = self.shared.lock();
         self.check_room(&mut state, needed_bytes)?;
         let alone = if needed_bytes > sizes.block_bytes {
-            // A long copy keeps nobody else waiting. Meanwhile there may be no room any more.
+            // Copies a long record without the lock. Meanwhile the room may be taken.
             drop(state);
             let block = Block::alone(record);
             state = self.shared.lock();
@@ -170,11 +171,11 @@ impl ElasticQueue {
         Ok(number)
     }
 
-    /// Takes the oldest record of a class out, in the place of what is in `record`.
+    /// Removes the oldest record of a class and copies it to `record`, replacing the content.
     ///
     /// # Errors
-    /// [`OverflowError::Lost`] where records cannot be read back, once for each run of them; afterwards the next call gives
-    /// the record behind them.
+    /// [`OverflowError::Lost`] where records cannot be read back, once for each run of them; the next call returns the
+    /// record after them.
     pub fn pop(&self, class: Priority, record: &mut Vec<u8>) -> Result<Popped, OverflowError> {
         let sizes = &self.shared.sizes;
         let mut state = self.shared.lock();
@@ -206,7 +207,7 @@ impl ElasticQueue {
         }
     }
 
-    /// What it holds and has done.
+    /// Current counters.
     #[must_use]
     pub fn counters(&self) -> OverflowCounters {
         self.shared.lock().counters
@@ -221,7 +222,6 @@ impl ElasticQueue {
         })
     }
 
-    /// Starts the helper thread.
     #[cold]
     fn start_helper(&self) {
         let helper = Helper::new(self.shared.clone());
@@ -254,7 +254,7 @@ impl Drop for ElasticQueue {
         if let Some(handle) = handle
             && handle.thread().id() != std::thread::current().id()
         {
-            // Only a panic of the helper is an error here, and it has told so.
+            // Only a panic of the helper is an error here, and the panic has been reported.
             let _ended = handle.join();
         }
     }

@@ -1,4 +1,4 @@
-//! Options of an elastic queue, and what follows from them.
+//! Options of an elastic queue, and the sizes derived from them.
 
 use crate::block::Block;
 use crate::error::OptionsError;
@@ -9,63 +9,65 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The longest record that any queue takes, in bytes: the longest request with its headers.
+/// Longest record that any queue takes, in bytes: the longest request with its headers.
 pub const RECORD_BYTES_LIMIT: usize = PAYLOAD_LENGTH_MAX + HEADERS_ROOM + (4 << 10);
 
-/// The smallest memory tier, in bytes.
 const MEMORY_BYTES_MIN: usize = 4 << 10;
 
-/// The longest block of several records, in bytes.
+/// Longest block of several records, in bytes.
 const BLOCK_BYTES_MAX: usize = 64 << 10;
 
-/// So many blocks, about, are a tier full.
+/// Approximate number of blocks in a full tier.
 const BLOCKS_IN_TIER: usize = 16;
 
-/// A class keeps so much of the tier, about, for its oldest records.
+/// Part of the tier, about, that a class keeps for its oldest records: one in so many.
 const WINDOWS_IN_TIER: usize = 8;
 
-/// What a queue tells those who were sent away; called by its helper thread or by a thread that pops, without a lock.
+/// Notice to a refused producer or a waiting consumer. Sent by the helper thread or by a popping thread, without a
+/// lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notice {
-    /// The next record of this class, for which somebody was told [`super::Popped::Later`], can be popped.
+    /// The next record of this class can be popped, after a [`super::Popped::Later`].
     Readable(Priority),
-    /// After an [`super::OverflowError::Full`]: there is room for a while, or there is none for another reason, which the
-    /// next `push` says.
+    /// After an [`super::OverflowError::Full`]: there is room for a while, or another reason to refuse, which the next
+    /// `push` returns.
     Room,
 }
 
-/// Where notices go. It must not block: the helper waits for it. It must not own the queue. Its panic is logged.
+/// Receiver of notices. It must not block, since the helper waits for it, and must not own the queue. A panic in it is
+/// logged.
 pub type NoticeReceiver = Arc<dyn Fn(Notice) + Send + Sync>;
 
-/// Options of an elastic queue. Made by [`ElasticQueueOptions::new`], whose values are the defaults.
+/// Options of an elastic queue, created with the defaults by [`ElasticQueueOptions::new`].
 #[derive(Clone)]
 pub struct ElasticQueueOptions {
-    /// What the queue is called in errors and, its first 9 bytes, in the name of its thread.
+    /// Name of the queue in errors and, with its first 9 bytes, in the name of its thread.
     pub name: String,
-    /// The directory from whose file system records beyond the memory tier take their room. It must exist; no name ever
-    /// stands in it.
+    /// Directory on whose file system records beyond the memory tier are stored. It must exist; no file in it ever has
+    /// a name.
     pub directory: PathBuf,
-    /// The memory tier: beyond so many bytes, records go to disk. Each counts its length and 4 bytes, each block (of up
-    /// to 64 KiB, or one longer record) 64 more. At least 4096. Default 16 MiB.
+    /// Memory tier, in bytes; records beyond it go to disk. Each record counts its length and 4 bytes, each block (of
+    /// up to 64 KiB, or one longer record) 64 more. At least 4096. Default 16 MiB.
     pub memory_bytes_max: usize,
-    /// As well, beyond so many records. At least 1. Default 1,048,576.
+    /// Memory tier, in records; the lower of both limits counts. At least 1. Default 1,048,576.
     pub memory_records_max: usize,
-    /// So many bytes more may lie in memory until the disk has taken them. At least one record of the longest. Default
-    /// 32 MiB.
+    /// Bytes allowed in memory beyond the tier until the disk has taken them. At least one record of the longest.
+    /// Default 32 MiB.
     pub burst_bytes_max: usize,
-    /// The limit on disk, in bytes, with headers and with what is read back but shares a segment with what is not. 0:
-    /// nothing goes to disk, and the memory tier is the limit. Default 4 GiB.
+    /// Limit on disk, in bytes, including headers and drained records in a segment that is still in use. 0: nothing
+    /// goes to disk, and the memory tier is the limit. Default 4 GiB.
     pub disk_bytes_max: u64,
-    /// The longest record, in bytes; at most 16 MiB and 68 KiB, which is the default: [`RECORD_BYTES_LIMIT`] of `gapless-overflow`.
+    /// Longest record, in bytes. At most 16 MiB and 68 KiB, which is the default: [`RECORD_BYTES_LIMIT`] of
+    /// `gapless-overflow`.
     pub record_bytes_max: usize,
-    /// Where notices go; `None`: nowhere, who was sent away comes back by itself.
+    /// Receiver of notices; `None` if refused producers retry by themselves.
     pub notice: Option<NoticeReceiver>,
-    /// A disk that may refuse, for simulations; `None` for the machine's own.
+    /// Simulated disk that may refuse; `None` for the real one.
     pub disk: Option<Arc<dyn Disk>>,
 }
 
 impl ElasticQueueOptions {
-    /// The defaults, for a queue with this name whose rest lies in the file system of `directory`.
+    /// Default options of a queue with this name that spills to the file system of `directory`.
     #[must_use]
     pub fn new(name: impl Into<String>, directory: impl Into<PathBuf>) -> Self {
         Self {
@@ -97,7 +99,7 @@ impl fmt::Debug for ElasticQueueOptions {
     }
 }
 
-/// Sizes and limits as the queue uses them.
+/// Sizes and limits derived from the options.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sizes {
     pub(crate) memory_bytes_max: usize,
@@ -105,21 +107,21 @@ pub(crate) struct Sizes {
     pub(crate) burst_bytes_max: usize,
     pub(crate) disk_bytes_max: u64,
     pub(crate) record_bytes_max: usize,
-    /// The longest block of several records.
+    /// Longest block of several records.
     pub(crate) block_bytes: usize,
     pub(crate) block_records: u32,
-    /// The oldest so many bytes or records of a class stay in memory and are read back ahead of need.
+    /// Size of the window of oldest records of a class that stay in memory and are read ahead.
     pub(crate) window_bytes: usize,
     pub(crate) window_records: usize,
-    /// A segment longer than this is not appended to.
+    /// Length at which a segment is full.
     pub(crate) segment_bytes: u64,
 }
 
 impl Sizes {
-    /// Checks the options.
+    /// Validates the options.
     ///
     /// # Errors
-    /// The first option that is out of its range, and a directory that is not there.
+    /// The first option out of range, or a missing directory.
     pub(crate) fn of(options: &ElasticQueueOptions) -> Result<Self, OptionsError> {
         let refuse = |option, reason| Err(OptionsError::Option { option, reason });
         if options.name.contains('\0') {

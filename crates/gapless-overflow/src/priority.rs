@@ -1,21 +1,21 @@
 //! [`Priority`]: the four classes.
 
-/// How urgent a record is, and the call that it holds. Of work that waits, classes are served 8 : 4 : 2 : 1, so none starves.
+/// Urgency of a record, and of the call in it. Classes are served 8 : 4 : 2 : 1 while all have work, so none starves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Priority {
-    /// Before everything else.
+    /// Before all other classes.
     Urgent = 0,
-    /// Before the normal.
+    /// Before `Normal`.
     High = 1,
-    /// Most calls.
+    /// The default for a call.
     #[default]
     Normal = 2,
-    /// What can wait.
+    /// Work that can wait.
     Low = 3,
 }
 
 impl Priority {
-    /// From the most urgent on, as they are numbered.
+    /// All classes, the most urgent first.
     pub const ALL: [Self; 4] = [Self::Urgent, Self::High, Self::Normal, Self::Low];
 }

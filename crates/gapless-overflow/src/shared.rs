@@ -1,4 +1,4 @@
-//! What the users of a queue share with its helper thread.
+//! State shared by the users of a queue and its helper thread.
 
 use crate::options::{NoticeReceiver, Sizes};
 use crate::state::State;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// What the users of a queue share with its helper thread.
+/// State shared by the users of a queue and its helper thread.
 pub(crate) struct Shared {
     pub(crate) name: Arc<str>,
     pub(crate) directory: PathBuf,
@@ -29,12 +29,12 @@ impl Shared {
         Self { name, directory, sizes, notice, disk, state: Mutex::default(), wake: Condvar::new() }
     }
 
-    /// The lock. A panic below it is a bug that has been told already; what it guards is used all the same.
+    /// Locks the state. A panic while it was locked is a bug that was reported already, and the state is still used.
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The helper sleeps until it is woken or the time has come.
+    /// Makes the helper sleep until it is woken or `until` has come.
     pub(crate) fn wait<'a>(&self, state: MutexGuard<'a, State>, until: Option<Instant>) -> MutexGuard<'a, State> {
         match until {
             None => self.wake.wait(state).unwrap_or_else(PoisonError::into_inner),
@@ -45,9 +45,9 @@ impl Shared {
         }
     }
 
-    /// Wakes the helper if it sleeps. A system call only then, and after the lock is free.
+    /// Wakes the helper if it sleeps: one system call, made after the lock is released.
     pub(crate) fn wake(&self, mut state: MutexGuard<'_, State>) {
-        // So that the next one does not wake it as well.
+        // The next caller must not wake it as well.
         let sleeps = std::mem::take(&mut state.helper_sleeps);
         drop(state);
         if sleeps {

@@ -1,4 +1,4 @@
-//! What the lock of a queue guards, and what its helper does next. Knows neither files nor threads.
+//! State under the lock of a queue, and the choice of the helper's next job. Knows neither files nor threads.
 
 use crate::block::Block;
 use crate::class::{Class, Front, PlaceOnDisk};
@@ -9,53 +9,52 @@ use crate::priority::Priority;
 use gapless_journal::JournalError;
 use std::time::{Duration, Instant};
 
-/// A disk that refused is asked again after this time.
+/// Pause before a disk that refused is tried again.
 const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Buffers that are kept for later blocks.
+/// Limit of buffers kept for later blocks.
 const SPARES_MAX: usize = 4;
 
-/// What the helper does next.
+/// Next job of the helper.
 #[derive(Debug)]
 pub(crate) enum Job {
-    /// Writes a block behind those of its class.
+    /// Write the block, as the newest on disk of its class.
     Write(Priority, Block),
-    /// Reads a block in, into this buffer.
+    /// Read a block into this buffer.
     Read(Priority, PlaceOnDisk, Vec<u8>),
-    /// Nothing, until it is woken or this time has come.
+    /// Sleep until woken, or until this time.
     Sleep(Option<Instant>),
 }
 
-/// What a pop has found.
+/// Result of a pop.
 #[derive(Debug)]
 pub(crate) enum Taken {
-    /// The record with this number, copied. With it, whether it was the last of its block.
+    /// The record with this number, copied, and whether it was the last of its block.
     Record(u64, bool),
-    /// The block of one record, to be copied without the lock.
+    /// A block of one record, to be copied without the lock.
     Block(Block),
-    /// So many records from this number on are lost.
+    /// Lost records: first number, count, error.
     Lost(u64, u64, Box<JournalError>),
     Later,
     Empty,
 }
 
-/// What the lock guards.
 #[derive(Debug, Default)]
 pub(crate) struct State {
     classes: [Class; 4],
     pub(crate) counters: OverflowCounters,
-    /// Why nothing goes to disk at present.
+    /// Reason for which nothing goes to disk at present.
     refusal: Option<FullReason>,
-    /// When the disk is asked again.
+    /// Time of the next attempt at the disk.
     retry_at: Option<Instant>,
-    /// A record was refused, and nobody was told of room since.
+    /// A record was refused, and no notice of room has been sent since.
     is_room_wanted: bool,
-    /// What refuses records has changed since one was refused.
+    /// The reason to refuse records has changed since one was refused.
     has_other_reason: bool,
     has_read_last: bool,
     spares: Vec<Vec<u8>>,
     pub(crate) has_helper: bool,
-    /// The helper waits to be woken.
+    /// The helper sleeps until it is woken.
     pub(crate) helper_sleeps: bool,
     pub(crate) is_stopping: bool,
 }
@@ -65,7 +64,7 @@ impl State {
         &mut self.classes[class as usize]
     }
 
-    /// Whether a record that takes so many bytes has room; else why not.
+    /// Checks whether a record of so many bytes has room, and says why not.
     pub(crate) fn check_room(&mut self, needed_bytes: usize, sizes: &Sizes) -> Result<(), FullReason> {
         let counters = &self.counters;
         let reason = if sizes.disk_bytes_max == 0 {
@@ -84,8 +83,8 @@ impl State {
         Err(reason.unwrap_or(FullReason::Behind))
     }
 
-    /// Takes a record that has room, copied already if it has a block of its own. Returns its number, and whether the
-    /// helper has something to do.
+    /// Takes a record that has room; `alone` holds it already if it has a block of its own. Returns its number, and
+    /// whether the helper has work.
     pub(crate) fn push(&mut self, class: Priority, record: &[u8], alone: Option<Block>, sizes: &Sizes) -> (u64, bool) {
         let target = &mut self.classes[class as usize];
         let number = target.next_number;
@@ -106,11 +105,10 @@ impl State {
         block.set_number(number);
         self.counters.memory_bytes += block.length();
         target.push_block(block);
-        // Once for each block: with less there is nothing to write.
+        // Only a full block is worth a write.
         (number, self.is_over(sizes) && sizes.disk_bytes_max > 0)
     }
 
-    /// Takes the next record of a class.
     pub(crate) fn pop(&mut self, class: Priority, record: &mut Vec<u8>, block_bytes: usize) -> Taken {
         let from = &mut self.classes[class as usize];
         let block = match from.front() {
@@ -148,15 +146,14 @@ impl State {
         Some(block)
     }
 
-    /// Keeps a buffer that is free, if blocks of several records have such.
+    /// Keeps a free buffer for a later block of several records.
     pub(crate) fn keep(&mut self, buffer: Vec<u8>, block_bytes: usize) {
         if self.spares.len() < SPARES_MAX && buffer.capacity() <= 2 * block_bytes {
             self.spares.push(buffer);
         }
     }
 
-    /// Whether those who were refused are told now: there is room for a block, or another reason than they know. Says so
-    /// once.
+    /// Whether refused producers are notified now: there is room for a block, or a new reason to refuse. True once.
     pub(crate) fn take_room_notice(&mut self, sizes: &Sizes) -> bool {
         let is_due = self.is_room_notice_due(sizes);
         if is_due {
@@ -175,7 +172,7 @@ impl State {
         self.counters.memory_bytes + sizes.block_bytes <= limit && has_records
     }
 
-    /// Whether somebody is to be told something.
+    /// Whether a notice is due.
     pub(crate) fn is_notice_due(&self, sizes: &Sizes) -> bool {
         self.is_room_notice_due(sizes) || Priority::ALL.into_iter().any(|class| self.is_readable_again(class))
     }
@@ -185,7 +182,7 @@ impl State {
         class.is_wanted && !class.waits_for_disk()
     }
 
-    /// Whether the helper has something to read for this class.
+    /// Whether the helper should read more blocks of this class.
     pub(crate) fn wants_more(&self, class: Priority, sizes: &Sizes) -> bool {
         self.classes[class as usize].wants_more(sizes)
     }
@@ -195,8 +192,8 @@ impl State {
             || self.counters.records_in_memory > sizes.memory_records_max as u64
     }
 
-    /// What the helper does next. Reading for a consumer that waits and writing for producers take turns; reading ahead
-    /// of need comes after both.
+    /// Chooses the helper's next job. Reading for a waiting consumer and writing for producers take turns; reading
+    /// ahead comes last.
     pub(crate) fn next_job(&mut self, sizes: &Sizes, now: Instant) -> Job {
         let is_over = self.is_over(sizes);
         if is_over
@@ -244,7 +241,7 @@ impl State {
         Some(Job::Read(class, place, self.spares.pop().unwrap_or_default()))
     }
 
-    /// A block that goes to disk, of the least urgent class that has one.
+    /// Takes a block to write, of the least urgent class that has one.
     fn begin_write(&mut self, sizes: &Sizes, now: Instant) -> Option<Job> {
         if self.retry_at.is_some_and(|at| now < at) {
             return None;
@@ -269,7 +266,7 @@ impl State {
         None
     }
 
-    /// A block was written.
+    /// Records that a block was written.
     pub(crate) fn finish_write(&mut self, class: Priority, place: PlaceOnDisk) {
         let records = u64::from(place.block.records_left());
         self.counters.memory_bytes -= place.block.length();
@@ -280,8 +277,8 @@ impl State {
         self.class_mut(class).finish_write(place);
     }
 
-    /// A block could not be written: it stays in memory, and the disk is asked again later. Says whether the disk has
-    /// begun to refuse.
+    /// Records a failed write: the block stays in memory, and the disk is tried again later. Returns whether the disk
+    /// has just begun to refuse.
     pub(crate) fn abandon_write(&mut self, class: Priority, block: Block, reason: &JournalError, now: Instant) -> bool {
         let is_first = !matches!(self.refusal, Some(FullReason::Refused { .. }));
         let records = u64::from(block.records_left());
@@ -292,7 +289,7 @@ impl State {
         is_first
     }
 
-    /// Nothing goes to disk for a while.
+    /// Stops writing for [`RETRY_INTERVAL`].
     pub(crate) fn refuse(&mut self, reason: String, now: Instant) {
         self.set_refusal(FullReason::Refused { reason: reason.into() }, Some(now + RETRY_INTERVAL));
     }
@@ -302,7 +299,7 @@ impl State {
         (self.refusal, self.retry_at) = (Some(reason), retry_at);
     }
 
-    /// A block was read, or could not be, and so many bytes on disk are free.
+    /// Records that a block was read, or failed to be, and that `freed_bytes` on disk are free.
     pub(crate) fn finish_read(&mut self, class: Priority, block: Block, freed_bytes: u64) {
         let records = u64::from(block.records_left());
         self.counters.records_on_disk -= records;
@@ -314,7 +311,7 @@ impl State {
         self.class_mut(class).finish_read(block);
     }
 
-    /// The next class whose records can be popped again while somebody waits for them.
+    /// The next class that has become readable for a waiting consumer.
     pub(crate) fn next_readable(&mut self) -> Option<Priority> {
         let readable = Priority::ALL.into_iter().find(|class| self.is_readable_again(*class))?;
         self.class_mut(readable).is_wanted = false;

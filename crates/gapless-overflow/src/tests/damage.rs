@@ -1,4 +1,4 @@
-//! What cannot be read back is an error that names the place and the records, and never a shorter queue.
+//! Unreadable records are reported as lost, with their place and numbers. The queue is never silently shorter.
 
 use super::support::*;
 use crate::OverflowError;
@@ -11,10 +11,10 @@ use std::path::Path;
 
 const CLASS: Priority = Priority::High;
 const LENGTH: usize = 100;
-/// With a header of 64 bytes and one record: two do not fit the 256 bytes of a block of the smallest tier.
+/// One record and a header of 64 bytes: two records do not fit the 256 bytes of a block of the smallest tier.
 const BLOCK_LENGTH: usize = 168;
 
-/// A queue with this many records, of which all but the front and the tail are on disk; and its files.
+/// A queue with this many records, all on disk but the front and the tail, and its files.
 fn filled(directory: &Path, records: u64) -> (Noticed, Vec<File>) {
     let mut options = tiny(directory);
     options.disk_bytes_max = 64 << 10;
@@ -30,7 +30,7 @@ fn filled(directory: &Path, records: u64) -> (Noticed, Vec<File>) {
     (queue, files)
 }
 
-/// Pops everything; each record must be the next, but for runs that are lost with an error that counts them.
+/// Pops everything. Each record must be the next, except for runs reported as lost with their count.
 fn drained(queue: &Noticed, records: u64) -> (u64, Vec<String>) {
     let (mut expected, mut lost, mut errors, mut record) = (0, 0, Vec::new(), Vec::new());
     loop {
@@ -56,7 +56,7 @@ fn drained(queue: &Noticed, records: u64) -> (u64, Vec<String>) {
 }
 
 #[test]
-fn a_flipped_bit_costs_its_block_and_says_so() {
+fn flipped_bit_loses_one_block() {
     let mut random = Random::seeded();
     for _round in 0..30 {
         let directory = tempfile::tempdir().unwrap();
@@ -74,10 +74,10 @@ fn a_flipped_bit_costs_its_block_and_says_so() {
 }
 
 #[test]
-fn a_block_in_the_place_of_another_is_damage() {
+fn misplaced_block_is_lost() {
     let directory = tempfile::tempdir().unwrap();
     let (queue, files) = filled(directory.path(), 300);
-    // Every block is whole and has its checksums, but the second stands where the third belongs.
+    // Every block is whole and has valid checksums, but the second stands in the place of the third.
     let mut bytes = [0; BLOCK_LENGTH];
     files[0].read_exact_at(&mut bytes, BLOCK_LENGTH as u64).unwrap();
     files[0].write_all_at(&bytes, 2 * BLOCK_LENGTH as u64).unwrap();
@@ -86,7 +86,7 @@ fn a_block_in_the_place_of_another_is_damage() {
 }
 
 #[test]
-fn cut_files_are_errors() {
+fn truncated_files_are_errors() {
     let directory = tempfile::tempdir().unwrap();
     let (queue, files) = filled(directory.path(), 300);
     assert!(files.len() > 1, "several segments");
@@ -96,7 +96,7 @@ fn cut_files_are_errors() {
     let (lost, errors) = drained(&queue, 300);
     assert!(lost > 200, "{lost}");
     assert!(errors.iter().all(|error| error.contains("the file ends after 0 bytes")), "{errors:?}");
-    // And it goes on.
+    // The queue still works.
     queue.queue.push(CLASS, b"after").unwrap();
     assert_eq!(queue.drain(CLASS), [b"after"]);
 }

@@ -1,4 +1,4 @@
-//! A queue that is dropped leaves neither file nor thread, in whatever state it is.
+//! A dropped queue leaves neither file nor thread, in any state.
 
 use super::support::*;
 use crate::Priority;
@@ -7,7 +7,7 @@ use gapless_testkit::wait;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Brings a queue into a state, drops it there, and looks for what is left.
+/// Brings a queue into a state, drops it there, and looks for files and threads left.
 fn ends(name: &str, prepare: impl FnOnce(&mut ElasticQueueOptions), reach: impl FnOnce(&Noticed)) {
     let directory = tempfile::tempdir().unwrap();
     let mut options = tiny(directory.path());
@@ -19,7 +19,7 @@ fn ends(name: &str, prepare: impl FnOnce(&mut ElasticQueueOptions), reach: impl 
     drop(queue);
     assert_no_names(directory.path());
     assert_eq!(open_files(directory.path()), <[std::path::PathBuf; 0]>::default());
-    // A joined thread leaves the list of the process a moment after its end was told.
+    // A joined thread leaves the list of the process a moment after the join returns.
     let thread = format!("spill-{name}");
     wait::until("the thread has ended", || !has_thread(&thread));
 }
@@ -39,20 +39,20 @@ fn push(queue: &Noticed, records: u64) {
 }
 
 #[test]
-fn empty_or_in_memory() {
+fn dropped_in_memory() {
     ends("empty", |_| (), |_| ());
     ends("memory", |_| (), |queue| push(queue, 10));
 }
 
 #[test]
-fn while_it_spills() {
+fn dropped_while_spilling() {
     for _round in 0..20 {
         ends("spilling", |_| (), |queue| push(queue, 1000));
     }
 }
 
 #[test]
-fn while_it_drains_or_is_drained() {
+fn dropped_while_draining() {
     for popped in [1, 100, 400, 1000] {
         ends(
             "drains",
@@ -70,7 +70,7 @@ fn while_it_drains_or_is_drained() {
 }
 
 #[test]
-fn while_the_disk_refuses() {
+fn dropped_while_disk_refuses() {
     let told = Arc::new(ToldDisk::default());
     told.tell(Told::Fail);
     ends(
@@ -83,7 +83,7 @@ fn while_the_disk_refuses() {
 }
 
 #[test]
-fn at_its_limit() {
+fn dropped_at_disk_limit() {
     ends(
         "limit",
         |options| options.disk_bytes_max = 20_000,

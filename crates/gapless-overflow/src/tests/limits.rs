@@ -1,4 +1,4 @@
-//! At each limit and each refusal of the disk, new records are refused with the reason and nothing accepted is lost.
+//! At each limit and each refusal of the disk, new records are refused with the reason and no accepted record is lost.
 
 use super::support::*;
 use crate::OptionsError;
@@ -8,7 +8,7 @@ use gapless_testkit::folder::SmallDisk;
 use gapless_testkit::wait;
 use std::sync::Arc;
 
-/// Drains a queue that was filled with numbered records, and wants all of them.
+/// Drains a queue that was filled with numbered records, and checks that all are there.
 #[track_caller]
 fn assert_holds(queue: &Noticed, class: Priority, records: u64, length: usize) {
     let found = queue.drain(class);
@@ -24,13 +24,13 @@ fn refused(error: &OverflowError) -> &str {
     }
 }
 
-/// It runs on the thread that alone reads what lies on disk.
+/// The receiver runs on the only thread that reads from disk.
 #[test]
-fn a_receiver_of_notices_that_panics_loses_nothing() {
+fn panicking_receiver_loses_nothing() {
     let directory = tempfile::tempdir().unwrap();
     let (mut options, (told, is_told)) = (tiny(directory.path()), std::sync::mpsc::channel());
     options.notice = Some(Arc::new(move |notice| {
-        let _nobody_listens = told.send(notice);
+        let _unheard = told.send(notice);
         panic!("as a receiver does here");
     }));
     let queue = Noticed { queue: ElasticQueue::new(options).unwrap(), notices: is_told };
@@ -38,9 +38,9 @@ fn a_receiver_of_notices_that_panics_loses_nothing() {
     assert_holds(&queue, Priority::High, pushed, 200);
 }
 
-/// Whoever takes a record may find the room first, and then gives the notice on its own thread.
+/// A consumer may find the room first, and then sends the notice on its own thread.
 #[test]
-fn a_receiver_that_panics_spoils_no_pop() {
+fn panicking_receiver_spoils_no_pop() {
     let here = std::thread::current().id();
     wait::turn_until("the consumer gives the notice", || {
         let directory = tempfile::tempdir().unwrap();
@@ -48,7 +48,7 @@ fn a_receiver_that_panics_spoils_no_pop() {
         options.disk_bytes_max = 20_000;
         let (by, was_by) = std::sync::mpsc::channel();
         options.notice = Some(Arc::new(move |notice| {
-            let _nobody_listens = (told.send(notice), by.send(std::thread::current().id()));
+            let _unheard = (told.send(notice), by.send(std::thread::current().id()));
             panic!("as a receiver does here");
         }));
         let queue = Noticed { queue: ElasticQueue::new(options).unwrap(), notices: is_told };
@@ -59,7 +59,7 @@ fn a_receiver_that_panics_spoils_no_pop() {
 }
 
 #[test]
-fn the_limit_on_disk_is_said_and_is_one() {
+fn disk_limit_refuses_and_is_reported() {
     let directory = tempfile::tempdir().unwrap();
     let mut options = tiny(directory.path());
     options.disk_bytes_max = 100_000;
@@ -70,11 +70,11 @@ fn the_limit_on_disk_is_said_and_is_one() {
     let counters = queue.queue.counters();
     assert!(counters.disk_bytes <= 100_000 && counters.disk_bytes > 90_000, "{counters:?}");
     assert!(counters.memory_bytes <= 4096 + 8192, "{counters:?}");
-    // Who was refused is told when there is room, and until then a consumer alone makes it.
+    // A refused producer is notified when there is room; until then only a consumer makes room.
     let mut record = Vec::new();
     let mut popped = 0;
     loop {
-        // Room is there for a while: until the helper has found the limit again.
+        // Room lasts until the helper has reached the limit again.
         let is_told = queue.notices.try_recv() == Ok(Notice::Room);
         if is_told && queue.queue.push(Priority::High, &numbered(pushed, 200)).is_ok() {
             break;
@@ -95,7 +95,7 @@ fn the_limit_on_disk_is_said_and_is_one() {
 }
 
 #[test]
-fn without_a_disk_the_memory_tier_is_the_limit() {
+fn memory_tier_is_limit_without_disk() {
     let mut options = tiny("/nowhere/at/all".as_ref());
     options.disk_bytes_max = 0;
     options.memory_records_max = 7;
@@ -109,7 +109,7 @@ fn without_a_disk_the_memory_tier_is_the_limit() {
 }
 
 #[test]
-fn a_record_that_is_too_long_is_refused_by_itself() {
+fn too_long_record_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let queue = ElasticQueue::new(tiny(directory.path())).unwrap();
     let error = queue.push(Priority::Normal, &[0; 4001]).unwrap_err();
@@ -139,7 +139,7 @@ fn options_out_of_range_are_named() {
 }
 
 #[test]
-fn a_disk_that_hangs_keeps_nobody_waiting() {
+fn hanging_disk_blocks_no_caller() {
     let directory = tempfile::tempdir().unwrap();
     let told = Arc::new(ToldDisk::default());
     let mut options = tiny(directory.path());
@@ -156,7 +156,7 @@ fn a_disk_that_hangs_keeps_nobody_waiting() {
     assert!(matches!(error, OverflowError::Full { reason: FullReason::Behind, .. }), "{error}");
     assert!(pushed > 30, "tier and burst are full: {pushed}");
     wait::until("a block hangs", || queue.queue.counters().records_on_disk > 0);
-    // Another queue in the same directory does not notice.
+    // Another queue in the same directory is not delayed.
     let other = Noticed::new(tiny(directory.path()));
     for number in 0..200 {
         while other.queue.push(Priority::Normal, &numbered(number, 300)).is_err() {
@@ -164,7 +164,7 @@ fn a_disk_that_hangs_keeps_nobody_waiting() {
         }
     }
     assert_holds(&other, Priority::Normal, 200, 300);
-    // What is in front is popped, then the block that hangs is waited for, not by the call.
+    // The front is popped, then the hanging block is waited for, but not by the call.
     let (mut record, mut popped) = (Vec::new(), 0);
     while let Popped::Record(number) = queue.queue.pop(Priority::Normal, &mut record).unwrap() {
         assert_eq!((number, &record), (popped, &numbered(popped, 300)));
@@ -179,7 +179,7 @@ fn a_disk_that_hangs_keeps_nobody_waiting() {
 }
 
 #[test]
-fn a_disk_that_fails_is_said_and_asked_again() {
+fn failing_disk_is_retried() {
     let directory = tempfile::tempdir().unwrap();
     let told = Arc::new(ToldDisk::default());
     let mut options = tiny(directory.path());
@@ -202,7 +202,7 @@ fn a_disk_that_fails_is_said_and_asked_again() {
 }
 
 #[test]
-fn a_full_disk_loses_nothing_and_goes_on_with_space() {
+fn full_disk_recovers_without_loss() {
     let Some(disk) = SmallDisk::new(256) else { return };
     let mut options = tiny(&disk.path);
     options.disk_bytes_max = 1 << 30;
@@ -223,7 +223,7 @@ fn a_full_disk_loses_nothing_and_goes_on_with_space() {
 }
 
 #[test]
-fn a_directory_that_vanishes_refuses_until_it_is_there_again() {
+fn missing_directory_refuses() {
     let parent = tempfile::tempdir().unwrap();
     let directory = parent.path().join("spill");
     std::fs::create_dir(&directory).unwrap();
@@ -233,7 +233,7 @@ fn a_directory_that_vanishes_refuses_until_it_is_there_again() {
     assert!(refused(&error).contains(directory.to_str().unwrap()), "{error}");
     std::fs::create_dir(&directory).unwrap();
     wait::until("records go to disk", || queue.queue.counters().spilled_records > 0);
-    // Now there is a segment, which lives on without its directory.
+    // Now there is a segment, which survives its directory.
     std::fs::remove_dir(&directory).unwrap();
     assert_holds(&queue, Priority::Low, pushed, 64);
 }

@@ -1,4 +1,4 @@
-//! Records come out in the order of their class, each once, wherever they were meanwhile.
+//! Records leave in the order of their class, each once, whether they passed the disk or not.
 
 use super::support::*;
 use crate::Priority;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 #[test]
-fn whatever_is_pushed_and_popped_a_queue_does_as_four_simple_ones() {
+fn queue_equals_four_simple_queues() {
     let seed = printed_seed();
     for round in 0..gapless_testkit::random::rounds(24, 6) {
         let mut random = Random::new(seed.wrapping_add(round));
@@ -57,7 +57,7 @@ fn whatever_is_pushed_and_popped_a_queue_does_as_four_simple_ones() {
 }
 
 #[test]
-fn many_producers_and_consumers_lose_and_double_nothing() {
+fn parallel_use_is_exactly_once() {
     const PRODUCERS: u64 = 4;
     const CONSUMERS: u64 = 3;
     let records_each = gapless_testkit::random::rounds(20_000, 4_000);
@@ -85,7 +85,7 @@ fn many_producers_and_consumers_lose_and_double_nothing() {
             let (queue, popped) = (&queue, &popped);
             scope.spawn(move || {
                 let (mut seen, mut record) = (Vec::new(), Vec::new());
-                // However fast these are: a good part of the records passes the disk.
+                // At any speed, a good part of the records must pass the disk.
                 wait::turn_until("records are on disk", || queue.counters().spilled_records > records_each / 2);
                 wait::turn_until("all records came", || {
                     for class in CLASSES {
@@ -104,7 +104,6 @@ fn many_producers_and_consumers_lose_and_double_nothing() {
         let consumers = consumers.collect::<Vec<_>>();
         consumers.into_iter().map(|consumer| consumer.join().unwrap()).collect::<Vec<_>>()
     });
-    // Each consumer sees a class in order, and each producer's records have rising numbers in it.
     for consumer in &seen {
         for class in CLASSES {
             let numbers = consumer.iter().filter(|seen| seen.0 == class).map(|seen| seen.1).collect::<Vec<_>>();
@@ -150,7 +149,7 @@ fn records_of_16_mib_pass_the_disk() {
 }
 
 #[test]
-fn without_overflow_there_is_neither_thread_nor_file() {
+fn small_queue_has_no_thread_or_file() {
     let directory = tempfile::tempdir().unwrap();
     let mut options = tiny(directory.path());
     options.name = "calm".to_owned();

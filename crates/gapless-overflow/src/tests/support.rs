@@ -1,4 +1,4 @@
-//! What the tests of the queue share.
+//! Helpers shared by the tests of the queue.
 
 use crate::Priority;
 use crate::{ElasticQueue, ElasticQueueOptions, Notice, OverflowError, Popped};
@@ -21,7 +21,7 @@ pub(super) fn tiny(directory: &Path) -> ElasticQueueOptions {
     options
 }
 
-/// A queue and the notices that it gives.
+/// A queue and its notices.
 pub(super) struct Noticed {
     pub(super) queue: ElasticQueue,
     pub(super) notices: Receiver<Notice>,
@@ -36,13 +36,13 @@ impl Noticed {
         Self { queue: ElasticQueue::new(options).unwrap(), notices }
     }
 
-    /// Waits for this notice. Others before it are of no account.
+    /// Waits for this notice and ignores others before it.
     #[track_caller]
     pub(super) fn wait_for(&self, expected: Notice) {
         while self.notices.recv_timeout(PATIENCE).expect("a notice comes") != expected {}
     }
 
-    /// Pops as a consumer does that relies on notices.
+    /// Pops like a consumer that relies on notices.
     #[track_caller]
     pub(super) fn pop(&self, class: Priority, record: &mut Vec<u8>) -> Result<Option<u64>, OverflowError> {
         loop {
@@ -54,7 +54,6 @@ impl Noticed {
         }
     }
 
-    /// Pops everything of a class.
     #[track_caller]
     pub(super) fn drain(&self, class: Priority) -> Vec<Vec<u8>> {
         let (mut all, mut record) = (Vec::new(), Vec::new());
@@ -89,7 +88,7 @@ pub(super) fn numbered(number: u64, length: usize) -> Vec<u8> {
     record
 }
 
-/// A disk that does as it is told.
+/// Disk whose behaviour a test sets.
 #[derive(Debug, Default)]
 pub(super) struct ToldDisk {
     told: Mutex<Told>,
@@ -101,7 +100,7 @@ pub(super) enum Told {
     #[default]
     Work,
     Fail,
-    /// Whoever asks waits until it is told something else.
+    /// Blocks until the behaviour changes.
     Hang,
 }
 
@@ -119,14 +118,13 @@ impl Disk for ToldDisk {
     }
 }
 
-/// The open files of this process that have their room in a directory.
+/// Open files of this process in a directory.
 pub(super) fn open_files(directory: &Path) -> Vec<PathBuf> {
     let descriptors = std::fs::read_dir("/proc/self/fd").unwrap();
     let paths = descriptors.filter_map(|entry| Some(entry.ok()?.path()));
     paths.filter(|path| std::fs::read_link(path).is_ok_and(|target| target.starts_with(directory))).collect()
 }
 
-/// Whether a thread of this process has this name.
 pub(super) fn has_thread(name: &str) -> bool {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap();
     let names = tasks.filter_map(|entry| std::fs::read_to_string(entry.ok()?.path().join("comm")).ok());
