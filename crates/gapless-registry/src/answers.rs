@@ -1,5 +1,6 @@
-//! [`Answers`]: which processes that serve in a domain answer now, and which do not: they are stopped, or too busy. It is asked for on a
-//! connection of its own, so the answer is the same whether the process that asks has just come or has known the others for long.
+//! [`Answers`]: the liveness of the serving processes of a domain: answering, or silent because stopped or too busy.
+//! Asked on connections of its own, so the answer does not depend on how long the asking process has been in the
+//! domain.
 
 use super::connection::{BUFFER_BYTES, Connection, Received};
 use super::copy_files;
@@ -15,20 +16,21 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Between two looks for the socket of a process that has none.
+/// Pause between two attempts to connect to a process that has no socket.
 const WITHOUT_SOCKET_PAUSE: Duration = Duration::from_millis(10);
 
-/// The process ids of those who serve in a domain.
+/// Liveness of the serving processes of a domain, by process id.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answers {
-    /// Those that have said who they are.
+    /// Sent their hello.
     pub answering: Vec<u32>,
-    /// Those that live, and have said nothing in time.
+    /// Alive, but sent nothing in time.
     pub silent: Vec<u32>,
 }
 
 impl Answers {
-    /// Asks all that serve in the directory but the socket `own`, and waits up to `timeout` for their answers, on this thread.
+    /// Asks every serving process of the directory except `own`, and waits up to `timeout` for the answers, on the
+    /// calling thread.
     ///
     /// # Errors
     /// A directory that cannot be listed; a process or a machine without descriptors.
@@ -45,16 +47,16 @@ impl Answers {
         let (mut answers, mut buffer) = (Self::default(), vec![0; BUFFER_BYTES]);
         loop {
             for id in std::mem::take(&mut unasked) {
-                // Who refuses is dead.
+                // A socket that refuses belongs to a dead process.
                 let mut connection = match Connection::connect(directory, id) {
                     Ok(connection) => connection,
-                    // It has no room for this, and its lock says who it is.
+                    // The backlog of its socket is full; the lock names the process.
                     Err(Errno::AGAIN) => {
                         let holder = copy_files::holder(directory, id).filter(|holder| holder.is_of_this_namespace());
                         full.extend(holder.map(|holder| holder.process_id));
                         continue;
                     }
-                    // One that is just starting has its socket soon.
+                    // A starting process has its socket soon.
                     Err(Errno::NOENT) => {
                         match copy_files::without_socket(directory, id) {
                             Some(process_id) if Instant::now() >= until => full.push(process_id),
@@ -80,7 +82,7 @@ impl Answers {
                 }
             }
             asked.retain(|(process_id, connection)| {
-                // All that it says, so that it meets no end while it speaks.
+                // Reads everything, so that the peer sees no end while it sends.
                 loop {
                     match connection.receive(&mut buffer) {
                         Ok(Received::Nothing) => return true,
@@ -90,7 +92,6 @@ impl Answers {
                             answers.answering.push(*process_id);
                             return false;
                         }
-                        // It has gone.
                         Ok(Received::End) => return false,
                     }
                 }
@@ -105,7 +106,7 @@ impl Answers {
                 left = left.min(WITHOUT_SOCKET_PAUSE);
             }
             let time = Timespec::try_from(left.max(Duration::from_millis(1))).ok();
-            // A signal ends it early, and then it is looked once more.
+            // A signal ends the wait early; the loop then looks once more.
             let _ = poll(&mut waiting, time.as_ref());
         }
         answers.silent = asked.into_iter().map(|(process_id, _)| process_id).chain(full).collect();

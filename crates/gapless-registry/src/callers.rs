@@ -1,4 +1,4 @@
-//! [`Callers`]: the serving half of the I/O thread: who is connected to this process's socket, and what it is told.
+//! [`Callers`]: the serving half of the I/O thread: the connected callers, and the packets sent to them.
 //!
 //! ```text
 //!  connected ──hello in time──▶ greeted ──attach, detach──▶ greeted
@@ -21,28 +21,28 @@ use rustix::net::SocketFlags;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 
-/// Call tables of one caller at most: one for each route.
+/// Limit of call tables of one caller: one for each route.
 pub const ATTACHMENTS_MAX: usize = 1024;
-/// Why a call table is not taken whose descriptors did not come through.
+/// Reason to refuse a call table whose descriptors were lost.
 const NO_DESCRIPTORS: &str = "this process has no descriptors left for a call table";
-/// While this process has no descriptor for another caller, it looks again after this time.
+/// Pause before the next accept when this process has no descriptors left.
 const ACCEPT_AGAIN_NS: u64 = 100_000_000;
 
-/// Who is connected to this process's socket.
+/// Callers connected to this process's socket.
 pub struct Callers {
     side: Arc<dyn ServingSide>,
     directory: Arc<DomainDirectory>,
     listener: Option<OwnedFd>,
     hello: Arc<[u8]>,
     listed: Arc<[u8]>,
-    /// The description of each route, as it is sent.
+    /// Encoded description of each route.
     routes: BTreeMap<String, Arc<[u8]>>,
     callers: HashMap<u64, Caller>,
     next_number: u64,
-    /// Those that have not greeted, with the end of their time, in its order. Some may have, or be gone.
+    /// Deadlines of callers that have not sent their hello, in order. Some may have sent it since, or be gone.
     pending: VecDeque<(u64, u64)>,
     accept_again_ns: Option<u64>,
-    /// One that was accepted with the last descriptor: there was none left to see its death by.
+    /// A caller that was accepted with the last descriptor: none was left for its pidfd.
     put_off: Option<Connection>,
     flush_again_ns: Option<u64>,
 }
@@ -50,13 +50,13 @@ pub struct Callers {
 struct Caller {
     connection: Connection,
     identity: PeerIdentity,
-    /// Nothing before its hello.
+    /// `None` before its hello.
     process: Option<Arc<PeerProcess>>,
     attachments: HashSet<u64>,
 }
 
 impl Callers {
-    /// Nobody, and no routes. `hello` and `listed` are what a caller is told.
+    /// Creates an empty set. `hello` and `listed` are the packets sent to each caller.
     pub fn new(
         side: Arc<dyn ServingSide>,
         directory: Arc<DomainDirectory>,
@@ -79,12 +79,12 @@ impl Callers {
         }
     }
 
-    /// Takes callers from now on, of a listener that is watched.
+    /// Starts to accept callers from a listener that is watched.
     pub fn listen(&mut self, listener: OwnedFd) {
         self.listener = Some(listener);
     }
 
-    /// Tells every caller a route's description, and later ones too unless it is gone.
+    /// Sends a route's description to every caller, and to later ones unless the route is gone.
     pub fn announce(&mut self, reactor: &mut Reactor, route: String, bytes: Arc<[u8]>, is_gone: bool) {
         if is_gone {
             self.routes.remove(&route);
@@ -97,7 +97,7 @@ impl Callers {
         }
     }
 
-    /// Takes those that have connected.
+    /// Accepts waiting callers.
     pub fn accept(&mut self, reactor: &mut Reactor, now_ns: u64) {
         loop {
             let Some(listener) = &self.listener else { return };
@@ -109,7 +109,7 @@ impl Callers {
             match accepted {
                 Ok(connection) => self.take(reactor, connection, now_ns),
                 Err(Errno::AGAIN) => return,
-                // It has gone again.
+                // The caller has gone already.
                 Err(Errno::CONNABORTED | Errno::INTR) => {}
                 Err(errno) => self.pause(reactor, now_ns, &errno),
             }
@@ -119,9 +119,9 @@ impl Callers {
         }
     }
 
-    /// Accepts nobody for a while.
+    /// Stops accepting for [`ACCEPT_AGAIN_NS`].
     fn pause(&mut self, reactor: &mut Reactor, now_ns: u64, reason: &dyn std::fmt::Display) {
-        // It stays readable, and would keep the thread awake.
+        // The listener stays readable, and would keep the thread awake.
         self.listener.iter().for_each(|listener| reactor.unwatch(listener));
         self.accept_again_ns = Some(now_ns + ACCEPT_AGAIN_NS);
         reactor.warnings.warn_now(|| format!("callers must wait to be let in: {reason}"));
@@ -160,7 +160,7 @@ impl Callers {
         self.pending.push_back((now_ns + HANDSHAKE_NS, number));
     }
 
-    /// A caller's connection is readable, writable, or over.
+    /// Handles an event on a caller's connection.
     pub fn ready(&mut self, reactor: &mut Reactor, number: u64, flags: EventFlags) {
         if flags.contains(EventFlags::OUT) {
             self.flush(reactor, number);
@@ -182,7 +182,7 @@ impl Callers {
                     }
                 }
                 Ok(Received::OtherVersion(version)) => {
-                    // So that it can tell which version this is.
+                    // Tells the caller which version this is.
                     self.send(reactor, number, Arc::clone(&self.hello), Vec::new());
                     self.close(reactor, number, Some(&other_protocol(version)));
                     return;
@@ -221,7 +221,7 @@ impl Callers {
                 self.attach(reactor, number, &process, attach, descriptors)?;
             }
             (Packet::Detach { attachment }, Some(_)) => {
-                // What was refused is not attached, which the caller may not have known.
+                // A refused call table is not attached, which the caller may not have known.
                 if caller.attachments.remove(&attachment) {
                     self.side.detach(CallerNumber(number), attachment);
                 }
@@ -281,7 +281,7 @@ impl Callers {
         Ok(())
     }
 
-    /// A call table has come, for whose descriptors there was no room: it may be brought again.
+    /// Refuses a call table whose descriptors were lost; the caller may retry.
     fn refuse_without_descriptors(
         &mut self,
         reactor: &mut Reactor,
@@ -325,7 +325,7 @@ impl Callers {
         }
     }
 
-    /// Closes a caller's connection; with a reason if that is to be logged.
+    /// Closes a caller's connection; logs the reason if there is one.
     fn close(&mut self, reactor: &mut Reactor, number: u64, reason: Option<&str>) {
         let Some(caller) = self.callers.remove(&number) else { return };
         let process_id = caller.identity.process_id;
@@ -336,7 +336,6 @@ impl Callers {
         self.side.caller_gone(CallerNumber(number));
     }
 
-    /// Closes the connections of a dead process.
     pub fn process_died(&mut self, reactor: &mut Reactor, process_id: u32) {
         let of_process = self.callers.iter().filter(|(_, caller)| caller.identity.process_id == process_id);
         for number in of_process.map(|(number, _)| *number).collect::<Vec<_>>() {
@@ -344,13 +343,13 @@ impl Callers {
         }
     }
 
-    /// When [`tick`](Self::tick) is to be called next.
+    /// Time of the next [`tick`](Self::tick).
     pub fn next_ns(&self) -> Option<u64> {
         let pending = self.pending.front().map(|(deadline_ns, _)| *deadline_ns);
         [pending, self.accept_again_ns, self.flush_again_ns].into_iter().flatten().min()
     }
 
-    /// Closes those whose time is over, and tries again what was put off.
+    /// Closes callers past their deadline, and retries postponed work.
     pub fn tick(&mut self, reactor: &mut Reactor, now_ns: u64) {
         while let Some((_, number)) = self.pending.pop_front_if(|(deadline_ns, _)| *deadline_ns <= now_ns) {
             if self.callers.get(&number).is_some_and(|caller| caller.process.is_none()) {
@@ -361,7 +360,7 @@ impl Callers {
             && let Some(listener) = &self.listener
         {
             match reactor.watch(listener, Source::Listener, EventFlags::IN) {
-                // The one that was put off is in no queue that could wake the thread.
+                // The caller in `put_off` is in no queue that could wake the thread.
                 Ok(()) => self.accept(reactor, now_ns),
                 Err(error) => self.pause(reactor, now_ns, &error),
             }
@@ -373,7 +372,6 @@ impl Callers {
         }
     }
 
-    /// Closes everything.
     pub fn close_all(&mut self, reactor: &mut Reactor) {
         if let Some(listener) = self.listener.take() {
             reactor.unwatch(&listener);
@@ -385,7 +383,7 @@ impl Callers {
     }
 }
 
-/// With a text that a packet can carry.
+/// Shortens the text to the limit of a packet.
 fn shortened(mut refused: Refused) -> Refused {
     const TEXT_MAX: usize = 2048;
     let cut = refused.text.floor_char_boundary(TEXT_MAX);

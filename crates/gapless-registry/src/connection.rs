@@ -1,7 +1,8 @@
 //! [`Connection`]: one connection between two processes of a domain: packets with descriptors, and a bounded queue.
 //!
-//! Nothing here waits. What the peer does not take yet is queued, and a peer whose queue is full is given up: it slows nobody.
-//! What the peer sends is checked before anybody sees it, and its descriptors are closed with it.
+//! Nothing here waits. Packets that the peer does not take yet are queued, and a peer whose queue is full is
+//! disconnected, so it slows no one. Input is validated before it is returned; the descriptors of an invalid packet are
+//! closed.
 
 use super::directory::{CopyId, DomainDirectory, FileKind, path_in};
 use super::packets::{self, DESCRIPTORS_MAX, PACKET_LENGTH_MAX, Packet};
@@ -16,14 +17,12 @@ use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
-/// Bytes that wait for a peer at most: all routes of a process, each as long as it may be, and as much again.
+/// Limit of queued bytes: all routes of a process at their maximum length, and as much again.
 pub const QUEUED_BYTES_MAX: usize = 8 << 20;
-/// Packets that wait for a peer at most.
 pub const QUEUED_PACKETS_MAX: usize = 4096;
-/// Bytes of a buffer for [`Connection::receive`].
+/// Length of the buffer for [`Connection::receive`].
 pub const BUFFER_BYTES: usize = PACKET_LENGTH_MAX;
 
-/// One connection.
 #[derive(Debug)]
 pub struct Connection {
     socket: OwnedFd,
@@ -37,35 +36,34 @@ struct Outgoing {
     descriptors: Vec<Arc<OwnedFd>>,
 }
 
-/// What has come.
+/// Result of [`Connection::receive`].
 #[derive(Debug)]
 pub enum Received {
-    /// Nothing at the moment.
+    /// No packet at present.
     Nothing,
-    /// A packet, with as many descriptors as belong to it.
+    /// A packet, with exactly its descriptors.
     Packet(Packet, Vec<OwnedFd>),
-    /// A packet whose descriptors this process had no room for: they are lost.
+    /// A packet whose descriptors are lost, because this process had no room for them.
     WithoutDescriptors(Packet),
-    /// The peer speaks this other version of the protocol.
     OtherVersion(u16),
     /// The peer has closed its end, or is dead.
     End,
 }
 
-/// How far a queue was sent.
+/// Result of sending a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flushed {
-    /// All of it.
+    /// The queue is empty.
     All,
-    /// There is more when the socket is writable.
+    /// The rest can be sent when the socket is writable.
     WhenWritable,
-    /// There is more after a while: too many descriptors are on their way, or the kernel has no memory, which no socket tells.
+    /// The rest can be sent after a while: too many descriptors are in flight, or the kernel has no memory. No socket
+    /// event reports the end of either.
     Later,
 }
 
 impl Connection {
-    /// Connects to a serving process. `AGAIN`: it has not taken so many others yet; `CONNREFUSED`: it is dead; `NOENT`: it
-    /// has gone.
+    /// Connects to a serving process. `AGAIN`: its backlog is full; `CONNREFUSED`: it is dead; `NOENT`: it has gone.
     pub fn connect(directory: &DomainDirectory, id: CopyId) -> Result<Self, Errno> {
         let folder = directory.fd();
         let address = SocketAddrUnix::new(path_in(&folder, &id.file(FileKind::Socket)))?;
@@ -75,15 +73,15 @@ impl Connection {
         Ok(Self::over(socket))
     }
 
-    /// Takes over a socket that is connected and does not block.
+    /// Wraps a connected, non-blocking socket.
     pub const fn over(socket: OwnedFd) -> Self {
         Self { socket, queue: VecDeque::new(), queued_bytes: 0 }
     }
 
-    /// Sends a packet behind those that wait.
+    /// Sends a packet after those in the queue.
     ///
     /// # Errors
-    /// The connection is broken, or its queue is full: it is to be closed.
+    /// The connection is broken, or its queue is full; close it.
     pub fn send(&mut self, bytes: Arc<[u8]>, descriptors: Vec<Arc<OwnedFd>>) -> Result<Flushed, String> {
         self.queued_bytes += bytes.len();
         self.queue.push_back(Outgoing { bytes, descriptors });
@@ -95,7 +93,7 @@ impl Connection {
         Ok(flushed)
     }
 
-    /// Sends what waits, as far as the peer takes it.
+    /// Sends the queue as far as the peer takes it.
     ///
     /// # Errors
     /// The connection is broken.
@@ -109,7 +107,7 @@ impl Connection {
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => return Ok(Flushed::WhenWritable),
                 Err(Errno::TOOMANYREFS | Errno::NOBUFS | Errno::NOMEM) => return Ok(Flushed::Later),
-                // It is gone, as processes go: what it has said before can be read still, and behind that its end.
+                // The peer is gone. Packets that it sent before can still be read, and then its end.
                 Err(Errno::PIPE | Errno::CONNRESET) => {
                     self.queue.clear();
                     self.queued_bytes = 0;
@@ -120,10 +118,10 @@ impl Connection {
         Ok(Flushed::All)
     }
 
-    /// Takes the next packet; `buffer` has [`BUFFER_BYTES`].
+    /// Reads the next packet; `buffer` has [`BUFFER_BYTES`].
     ///
     /// # Errors
-    /// What the peer has done wrong: the connection is to be closed.
+    /// A violation of the protocol; close the connection.
     pub fn receive(&self, buffer: &mut [u8]) -> Result<Received, String> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
@@ -133,7 +131,7 @@ impl Connection {
             Err(Errno::AGAIN | Errno::INTR) => return Ok(Received::Nothing),
             Err(_) => return Ok(Received::End),
         };
-        // Owned from here on, so that every return closes what it does not hand on.
+        // Owned from here on, so that every return closes the descriptors that it does not pass on.
         let descriptors = control
             .drain()
             .filter_map(|message| match message {
@@ -175,12 +173,12 @@ impl AsFd for Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        // The peer is to know now, even if a child that was just forked still has the descriptor. It may know already.
+        // Tells the peer now, even if a child that was just forked still has the descriptor. The peer may know already.
         let _ = rustix::net::shutdown(&self.socket, Shutdown::Both);
     }
 }
 
-/// Sends one packet, whole or not at all.
+/// Sends one packet, all or nothing.
 fn send_packet(socket: impl AsFd, bytes: &[u8], descriptors: &[Arc<OwnedFd>]) -> Result<(), Errno> {
     let descriptors = descriptors.iter().map(|descriptor| descriptor.as_fd()).collect::<Vec<_>>();
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS_MAX))];
@@ -199,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_that_is_gone_is_at_its_end_and_no_error() {
+    fn gone_peer_is_end_not_error() {
         let (flags, kind) = (SocketFlags::CLOEXEC | SocketFlags::NONBLOCK, SocketType::SEQPACKET);
         let (own, other) = rustix::net::socketpair(AddressFamily::UNIX, kind, flags, None).unwrap();
         let (mut own, mut buffer) = (Connection::over(own), vec![0; BUFFER_BYTES]);

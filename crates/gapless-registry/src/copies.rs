@@ -1,12 +1,12 @@
-//! [`Copies`]: the calling half of the I/O thread: which copies there are, and what they have told.
+//! [`Copies`]: the calling half of the I/O thread: the instances found in the domain, and their packets.
 //!
 //! ```text
 //!  socket seen ──connected──▶ pending ──hello in time──▶ found ──listed──▶ listed
 //!       ▲                        └──────────┬──────────────┴────────────────┘
 //!       └── after a pause, while it lives ──┴──▶ closed ──its death──▶ dead, its files swept
 //! ```
-//! A socket is tried again as long as it stands in the directory: its process may have been stopped, or have dropped this
-//! one because it was stopped itself. Each connection has a number of its own.
+//! A socket is retried while it stands in the directory: its process may have been stopped, or may have dropped this
+//! caller because this one was stopped. Each connection has a number of its own.
 
 use super::connection::{Connection, Flushed, Received};
 use super::copy_files;
@@ -25,14 +25,13 @@ use rustix::io::Errno;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// Routes of one process at most.
+/// Limit of routes of one process.
 pub const ROUTES_MAX: usize = 1024;
-/// Before a socket is tried for the second time; each further pause is twice as long.
+/// Pause before the first retry of a socket; each further pause is twice as long.
 const PAUSE_NS: u64 = 50_000_000;
-/// The longest pause.
 const PAUSE_NS_MAX: u64 = 5_000_000_000;
 
-/// Which copies there are.
+/// Instances found in the domain.
 pub struct Copies {
     side: Arc<dyn CallingSide>,
     directory: Arc<DomainDirectory>,
@@ -41,22 +40,22 @@ pub struct Copies {
     candidates: HashMap<CopyId, Candidate>,
     copies: HashMap<u32, ConnectedCopy>,
     last_number: u32,
-    /// Those of the first listing that have not told their routes; nothing when that was told.
+    /// Instances of the first listing that have not listed their routes; `None` after [`CallingSide::settled`].
     unsettled: Option<HashSet<CopyId>>,
     settle_by_ns: u64,
     flush_again_ns: Option<u64>,
-    /// The socket that was tried just now, if it has as many connections as may wait.
+    /// The socket tried last, if its backlog is full.
     full_at: Option<CopyId>,
-    /// When something is to be done next, if that has been worked out since something changed: it takes a look at all copies,
-    /// and is asked before each sleep.
+    /// Cached time of the next tick; `None` after a change. The time is computed over all instances, and read before
+    /// each sleep.
     next_ns: Option<Option<u64>>,
 }
 
 /// A socket in the directory.
 struct Candidate {
-    /// The number of its connection.
+    /// Number of its connection.
     number: Option<u32>,
-    /// When it is tried again, without one.
+    /// Time of the next attempt, while not connected.
     again_ns: u64,
     pause_ns: u64,
 }
@@ -66,10 +65,10 @@ struct ConnectedCopy {
     connection: Connection,
     identity: PeerIdentity,
     stage: Stage,
-    /// Its hello and the end of its list must come by then.
+    /// Deadline of its hello and of the end of its list.
     deadline_ns: u64,
     routes: HashSet<String>,
-    /// Attachments without an answer; false: nobody waits for it any more.
+    /// Attachments without an answer; false: the caller does not wait for it any more.
     asked: HashMap<u64, bool>,
 }
 
@@ -80,13 +79,13 @@ enum Stage {
     Listed,
 }
 
-/// Whether it is this process, or the machine, that lacks something.
+/// Whether this process, or the machine, lacks a resource.
 fn is_own_shortage(errno: Errno) -> bool {
     matches!(errno, Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM | Errno::INTR)
 }
 
 impl Copies {
-    /// None, and none is looked for.
+    /// Creates an empty set that does not look for instances yet.
     pub fn new(side: Arc<dyn CallingSide>, directory: Arc<DomainDirectory>, hello: Arc<[u8]>) -> Self {
         Self {
             side,
@@ -104,8 +103,8 @@ impl Copies {
         }
     }
 
-    /// Looks for copies from now on, by a watch that is watched itself if there is one yet; `there` are those that stand in the
-    /// directory, without this process itself.
+    /// Starts to look for instances, with a watch if there is one yet. `there` are those in the directory, without this
+    /// process.
     pub fn discover(&mut self, reactor: &mut Reactor, watch: Option<DirectoryWatch>, there: Vec<CopyId>, now_ns: u64) {
         self.next_ns = None;
         crash_point("discover_watching");
@@ -118,8 +117,8 @@ impl Copies {
         self.look_settled(now_ns);
     }
 
-    /// Looks by this watch from now on: the first one, or that of the directory that has taken the place of the one before. `there`
-    /// stand in it. `own` is this process's socket.
+    /// Uses this watch from now on: the first one, or that of a directory that replaced the previous one. `there` stand
+    /// in it. `own` is this process's socket.
     pub fn watch(
         &mut self,
         reactor: &mut Reactor,
@@ -132,7 +131,7 @@ impl Copies {
         self.try_new(reactor, there, own, now_ns);
     }
 
-    /// Something has appeared in the directory. `own` is this process's socket.
+    /// Handles an event of the watch. `own` is this process's socket.
     pub fn appeared(&mut self, reactor: &mut Reactor, own: Option<CopyId>, now_ns: u64) {
         let Some(watch) = &self.watch else { return };
         match watch.appeared() {
@@ -164,7 +163,7 @@ impl Copies {
         }
     }
 
-    /// Connects; false: to be tried again.
+    /// Connects; false if it is to be retried.
     fn connect(&mut self, reactor: &mut Reactor, id: CopyId, now_ns: u64) -> bool {
         if !reactor.has_room() || self.last_number == COPY_NUMBER_MAX {
             reactor.warnings.warn_now(|| match self.last_number {
@@ -181,14 +180,14 @@ impl Copies {
                 return false;
             }
             Err(errno @ (Errno::NOENT | Errno::CONNREFUSED)) => {
-                // Who listens listened before its socket appeared: one that refuses is dead.
+                // A socket listens before it appears, so one that refuses belongs to a dead process.
                 if errno == Errno::CONNREFUSED {
                     copy_files::sweep_one(&self.directory, id);
                 }
                 self.forget(id);
                 return true;
             }
-            // It has not taken others yet.
+            // The backlog of the socket is full.
             Err(Errno::AGAIN) => {
                 let unheard = match copy_files::holder(&self.directory, id) {
                     Some(holder) if holder.is_of_this_namespace() => Unheard::asked(holder.process_id, None),
@@ -201,7 +200,7 @@ impl Copies {
             Err(errno) => {
                 reactor.warnings.warn_now(|| format!("{id} cannot be called: {errno}"));
                 if !is_own_shortage(errno) {
-                    // It is no socket of a process that lives; perhaps it will be.
+                    // This is not the socket of a live process, but may become one.
                     self.settle(id);
                 }
                 return false;
@@ -214,7 +213,7 @@ impl Copies {
             Err(error) => {
                 reactor.warnings.warn_now(|| format!("{id} cannot be called: {error}"));
                 let unheard = match error {
-                    // A child that it has forked keeps its socket and its lock: nobody will answer.
+                    // A child of the dead process keeps its socket and its lock; no one will answer.
                     RegistryError::Dead { .. } => None,
                     RegistryError::OtherNamespace => Some(Unheard::unnumbered(true)),
                     _ => return false,
@@ -241,7 +240,7 @@ impl Copies {
         true
     }
 
-    /// A copy's connection is readable, writable, or over.
+    /// Handles an event on the connection to an instance.
     pub fn ready(&mut self, reactor: &mut Reactor, number: u32, flags: EventFlags) {
         if flags.contains(EventFlags::OUT) {
             self.flush(reactor, number);
@@ -332,8 +331,8 @@ impl Copies {
         Ok(())
     }
 
-    /// A copy has taken a call table, and there was no room here for the descriptors of its answer: the table is taken back, and may be
-    /// brought again.
+    /// An instance has accepted a call table, but the descriptors of its answer were lost: detaches the table, which
+    /// may be attached again.
     fn put_off_without_descriptors(
         &mut self,
         reactor: &mut Reactor,
@@ -355,7 +354,7 @@ impl Copies {
         Ok(())
     }
 
-    /// Brings a call table to a copy. Of one that is gone, the side has been told.
+    /// Sends a call table to an instance. If the instance is gone, the side was notified of that already.
     pub fn attach(
         &mut self,
         reactor: &mut Reactor,
@@ -371,7 +370,7 @@ impl Copies {
         crash_point("attach_passed");
     }
 
-    /// Takes a call table back.
+    /// Detaches a call table.
     pub fn detach(&mut self, reactor: &mut Reactor, number: u32, attachment: u64, bytes: Arc<[u8]>) {
         let Some(copy) = self.copies.get_mut(&number) else { return };
         if let Some(is_awaited) = copy.asked.get_mut(&attachment) {
@@ -380,7 +379,7 @@ impl Copies {
         self.send(reactor, number, bytes, Vec::new());
     }
 
-    /// Asks a copy to give a route another state.
+    /// Asks an instance to change the state of a route.
     pub fn change(&mut self, reactor: &mut Reactor, number: u32, bytes: Arc<[u8]>) {
         self.send(reactor, number, bytes, Vec::new());
     }
@@ -410,15 +409,15 @@ impl Copies {
         }
     }
 
-    /// Closes a connection of a process that lives, and of which it is not known what it serves.
+    /// Closes the connection of a live process whose routes are not known.
     fn give_up(&mut self, reactor: &mut Reactor, number: u32, version: Option<u16>, reason: &str) {
         let copy = self.copies.get(&number).filter(|copy| copy.stage != Stage::Listed);
         let unheard = copy.map(|copy| Unheard::asked(copy.identity.process_id, version));
         self.end(reactor, number, Some(reason), unheard);
     }
 
-    /// The other side has closed. One that lives, and has not said who it is, may serve what it does not say: it had no room for this one,
-    /// or cannot see it from its process namespace.
+    /// Handles the end of a connection. A live process that has not sent its hello may serve unknown routes: it had no
+    /// room for this caller, or cannot see it from its process namespace.
     fn ended(&mut self, reactor: &mut Reactor, number: u32) {
         let pending = self.copies.get(&number).filter(|copy| copy.stage == Stage::Pending);
         let process_id = pending.map(|copy| copy.identity.process_id);
@@ -426,7 +425,7 @@ impl Copies {
         self.end(reactor, number, None, alive.map(|process_id| Unheard::asked(process_id, None)));
     }
 
-    /// Closes a connection; with a reason if that is to be logged. It is tried again after a pause.
+    /// Closes a connection, and retries it after a pause. Logs the reason if there is one.
     fn close(&mut self, reactor: &mut Reactor, number: u32, reason: Option<&str>) {
         self.end(reactor, number, reason, None);
     }
@@ -442,7 +441,7 @@ impl Copies {
         reactor.close(copy.connection, process_id, was_found.then_some(number));
         if let Some(candidate) = self.candidates.get_mut(&id) {
             let now_ns = gapless_agent::monotonic::monotonic_ns();
-            // One that breaks off again and again uses up numbers: it is tried less and less often.
+            // A connection that breaks again and again uses up numbers: its pause grows.
             if now_ns > copy.deadline_ns + PAUSE_NS_MAX {
                 candidate.pause_ns = PAUSE_NS;
             }
@@ -456,14 +455,14 @@ impl Copies {
         self.settle(id);
     }
 
-    /// Closes the connections of a dead process, and removes its files. Unless a child of it that was just forked still has its lock:
-    /// then the socket is tried again, and refuses.
+    /// Closes the connections of a dead process, and removes its files. While a child that was just forked still holds
+    /// its lock, the socket is retried instead, and refuses.
     pub fn process_died(&mut self, reactor: &mut Reactor, process_id: u32) {
         let of_process = self.copies.iter().filter(|(_, copy)| copy.identity.process_id == process_id);
         for number in of_process.map(|(number, _)| *number).collect::<Vec<_>>() {
             self.close(reactor, number, None);
         }
-        // Its own, and those that it has left before.
+        // The files of this connection, and those of earlier ones.
         let unconnected = self.candidates.iter().filter(|(_, candidate)| candidate.number.is_none());
         for id in unconnected.map(|(id, _)| *id).collect::<Vec<_>>() {
             if copy_files::sweep_one(&self.directory, id) {
@@ -472,7 +471,7 @@ impl Copies {
         }
     }
 
-    /// Tells the side of the death of a copy whose connection is closed.
+    /// Reports the death of an instance whose connection is closed.
     pub fn mourn(&self, number: u32) {
         self.side.copy_dead(CopyNumber(number));
     }
@@ -483,7 +482,7 @@ impl Copies {
         self.settle(id);
     }
 
-    /// Nothing more is awaited of this one.
+    /// Stops waiting for this instance before [`CallingSide::settled`].
     fn settle(&mut self, id: CopyId) {
         self.next_ns = None;
         if let Some(unsettled) = &mut self.unsettled {
@@ -498,7 +497,7 @@ impl Copies {
         }
     }
 
-    /// When [`tick`](Self::tick) is to be called next.
+    /// Time of the next [`tick`](Self::tick).
     pub fn next_ns(&mut self) -> Option<u64> {
         if self.next_ns.is_none() {
             let candidates = self.candidates.values().filter(|each| each.number.is_none()).map(|each| each.again_ns);
@@ -509,7 +508,7 @@ impl Copies {
         self.next_ns.flatten()
     }
 
-    /// Closes those whose time is over, and tries again what was put off.
+    /// Closes instances past their deadline, and retries postponed work.
     pub fn tick(&mut self, reactor: &mut Reactor, now_ns: u64) {
         self.next_ns = None;
         let is_late = |copy: &ConnectedCopy| copy.stage != Stage::Listed && copy.deadline_ns <= now_ns;
@@ -530,7 +529,6 @@ impl Copies {
         self.look_settled(now_ns);
     }
 
-    /// Closes everything.
     pub fn close_all(&mut self, reactor: &mut Reactor) {
         if let Some(watch) = self.watch.take() {
             reactor.unwatch(&watch);

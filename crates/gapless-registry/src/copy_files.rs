@@ -1,14 +1,14 @@
-//! [`CopyFiles`]: socket and lock of a serving process, and [`sweep`]: the removal of what the dead have left.
+//! [`CopyFiles`]: socket and lock of a serving process, and [`sweep`]: the removal of the files of dead ones.
 //!
-//! The lock is there, and locked, before the socket appears, and the kernel unlocks it when the process dies. Only who holds
-//! the lock removes anything, the lock itself last: if he dies in between, the next one finds the rest. So there is never a
-//! socket without a lock, and nothing of a living process is removed.
+//! The lock exists, and is locked, before the socket appears, and the kernel unlocks it when the process dies. Only the
+//! holder of the lock removes files, the lock itself last: if it dies in between, the next sweeper finds the rest. So
+//! there is never a socket without a lock, and no file of a live process is removed.
 //!
-//! Two races remain, both between opening a lock's file and locking it. Two that sweep: the second gets the lock of a file
-//! that the first has removed already, sees that it has no name any more, and leaves. One that starts and one that sweeps:
-//! between making the file and locking it, a sweeper may lock and remove it; the one that starts sees either that it
-//! cannot lock or that the file has no name any more, and takes another name. A name is never used again, so whoever removes
-//! one removes nothing of anybody else.
+//! Two races remain, both between opening a lock's file and locking it. Two sweepers: the second locks a file that the
+//! first has removed already, sees that the file has no name any more, and leaves. A starting process and a sweeper:
+//! between creating the file and locking it, the sweeper may lock and remove it. The starting process sees either that
+//! it cannot lock or that the file has no name any more, and takes another name. A name is never used again, so a
+//! sweeper never removes the file of another process.
 
 use super::directory::{CopyId, DomainDirectory, FileKind, path_in};
 use crate::error::RegistryError;
@@ -24,14 +24,13 @@ use rustix::process::{Pid, test_kill_process};
 use std::path::Path;
 use std::sync::Arc;
 
-/// This user's alone.
 const LOCK_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
-/// Names that are tried when one sweeper after the other is faster.
+/// Attempts to create a lock while sweepers are faster.
 const NAMES_MAX: usize = 1000;
-/// Callers that may have connected and not been taken yet; the kernel may allow less.
+/// Length of the accept queue; the kernel may allow less.
 const BACKLOG: i32 = 1024;
 
-/// Socket and lock of a serving process. Both are removed when this is dropped.
+/// Socket and lock of a serving process. Both are removed on drop.
 #[derive(Debug)]
 pub struct CopyFiles {
     directory: Arc<DomainDirectory>,
@@ -41,14 +40,14 @@ pub struct CopyFiles {
 }
 
 impl CopyFiles {
-    /// Makes both. `about_to_appear` is told the name before anybody else can see the socket. Also returns the socket, which
-    /// listens.
+    /// Creates both. Passes the name to `about_to_appear` before any other process can see the socket. Returns the
+    /// listening socket, too.
     pub fn create(
         directory: &Arc<DomainDirectory>,
         about_to_appear: impl FnOnce(CopyId),
     ) -> Result<(Self, OwnedFd), RegistryError> {
         let (id, lock) = make_lock(directory)?;
-        // From here on, what fails takes the files with it.
+        // From here on, an error removes the files.
         let files = Self { directory: Arc::clone(directory), id, lock };
         crash_point("serve_lock_taken");
         about_to_appear(id);
@@ -56,20 +55,20 @@ impl CopyFiles {
         Ok((files, socket))
     }
 
-    /// Whether both still stand in the directory.
+    /// Whether both are still in the directory.
     pub fn are_there(&self) -> bool {
         let has_socket = rustix::fs::statat(self.directory.fd(), &*self.id.file(FileKind::Socket), AtFlags::empty());
         has_socket.is_ok() && self.has_lock()
     }
 
-    /// Whether the lock stands in the directory, which may be another one by now.
+    /// Whether the lock is in the directory, which may be another one by now.
     fn has_lock(&self) -> bool {
         let there = rustix::fs::statat(self.directory.fd(), &*self.id.file(FileKind::Lock), AtFlags::SYMLINK_NOFOLLOW);
         matches!((there, rustix::fs::fstat(&self.lock)), (Ok(there), Ok(own))
             if (there.st_dev, there.st_ino) == (own.st_dev, own.st_ino))
     }
 
-    /// Makes both anew where somebody has removed them, under the name that callers know. Returns another socket, which listens.
+    /// Creates removed files again, under the name that callers know. Returns the new listening socket.
     pub fn mend(&mut self) -> Result<OwnedFd, RegistryError> {
         if !self.has_lock() {
             let lock = lock_named(&self.directory, self.id)?;
@@ -79,7 +78,7 @@ impl CopyFiles {
         self.listen()
     }
 
-    /// The socket, which is made and listens.
+    /// Creates the socket, which listens.
     fn listen(&self) -> Result<OwnedFd, RegistryError> {
         let (directory, id) = (&self.directory, self.id);
         let failed = || RegistryError::system(format!("serving in the domain {}", directory.path().display()));
@@ -91,7 +90,7 @@ impl CopyFiles {
         let socket = socket.map_err(failed())?;
         rustix::net::bind(&socket, &address).map_err(failed())?;
         socket_file::limit(&folder, Path::new(&new), directory.socket_mode(), directory.group()).map_err(failed())?;
-        // Before it appears: who is refused at a socket knows that its process is dead.
+        // Listens before the socket appears: a socket that refuses belongs to a dead process.
         rustix::net::listen(&socket, BACKLOG).map_err(failed())?;
         crash_point("serve_before_rename");
         let name = id.file(FileKind::Socket);
@@ -100,7 +99,6 @@ impl CopyFiles {
         Ok(socket)
     }
 
-    /// The name of both, for tests.
     #[cfg(test)]
     pub const fn id(&self) -> CopyId {
         self.id
@@ -113,7 +111,7 @@ impl Drop for CopyFiles {
     }
 }
 
-/// A new lock, locked.
+/// Creates and takes a lock with a new name.
 fn make_lock(directory: &DomainDirectory) -> Result<(CopyId, OwnedFd), RegistryError> {
     for _ in 0..NAMES_MAX {
         let id = CopyId::random();
@@ -125,40 +123,40 @@ fn make_lock(directory: &DomainDirectory) -> Result<(CopyId, OwnedFd), RegistryE
     Err(RegistryError::Domain { path: directory.path().to_owned(), reason })
 }
 
-/// A new lock of this name, locked, with the number of this process in it; `None` where a sweeper was faster.
+/// Creates and takes the lock of this name, with this process's id in it; `None` if a sweeper was faster.
 fn lock_named(directory: &DomainDirectory, id: CopyId) -> Result<Option<OwnedFd>, RegistryError> {
     let failed = || RegistryError::system(format!("locking in the domain {}", directory.path().display()));
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
     let lock = rustix::fs::openat(directory.fd(), &*id.file(FileKind::Lock), flags, LOCK_MODE).map_err(failed())?;
-    // Whatever the umask: others of this user open it to sweep.
+    // Independent of the umask: other processes of this user open it to sweep.
     rustix::fs::fchmod(&lock, LOCK_MODE).map_err(failed())?;
     match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) if has_name(&lock)? => {}
         Ok(()) | Err(Errno::WOULDBLOCK) => return Ok(None),
         Err(errno) => return Err(failed()(errno)),
     }
-    // Only for [`holder`]: on a full disk it stays empty.
+    // Only for [`holder`]; the file stays empty on a full disk.
     let _ = rustix::io::pwrite(&lock, format!("{} {}", std::process::id(), process_namespace()).as_bytes(), 0);
     Ok(Some(lock))
 }
 
-/// A process that has a lock, as it has written itself there.
+/// Holder of a lock, as written in its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LockHolder {
-    /// Its number in its own process namespace.
+    /// Id in its own process namespace.
     pub process_id: u32,
-    /// The inode number of that; 0 of an earlier program, and without `/proc`.
+    /// Inode number of that namespace; 0 if written by an earlier version, or without `/proc`.
     namespace: u64,
 }
 
 impl LockHolder {
-    /// Whether its number is one of this process's namespace; elsewhere it means another process, or none.
+    /// Whether its id belongs to this process's namespace; elsewhere it means another process, or no process.
     pub fn is_of_this_namespace(self) -> bool {
         [0, process_namespace()].contains(&self.namespace)
     }
 }
 
-/// The process that has a lock; `None` where that cannot be read.
+/// Holder of a lock; `None` if the file cannot be read.
 pub fn holder(directory: &DomainDirectory, id: CopyId) -> Option<LockHolder> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let lock = rustix::fs::openat(directory.fd(), &*id.file(FileKind::Lock), flags, Mode::empty()).ok()?;
@@ -170,8 +168,8 @@ pub fn holder(directory: &DomainDirectory, id: CopyId) -> Option<LockHolder> {
     Some(LockHolder { process_id, namespace })
 }
 
-/// The process whose lock is there and whose socket somebody has removed: it lives, as one that is stopped, and opens another when it goes
-/// on. `None` too where that cannot be seen, as of a process in another container.
+/// The live process whose lock exists and whose socket was removed. It may be stopped, and creates another socket when
+/// it continues. `None` too where that cannot be seen, as for a process in another container.
 pub fn without_socket(directory: &DomainDirectory, id: CopyId) -> Option<u32> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let lock = rustix::fs::openat(directory.fd(), &*id.file(FileKind::Lock), flags, Mode::empty()).ok()?;
@@ -181,16 +179,16 @@ pub fn without_socket(directory: &DomainDirectory, id: CopyId) -> Option<u32> {
     (lives && file_lock::is_locked(&lock.into()).ok()?).then_some(process_id)
 }
 
-/// Removes what dead processes have left: how many there were. What cannot be removed is logged.
+/// Removes the files of dead processes and returns their number. Failures are logged.
 pub fn sweep(directory: &DomainDirectory) -> Result<usize, RegistryError> {
     let locks = directory.list()?.into_iter().filter(|(_, kind)| *kind == FileKind::Lock);
     Ok(locks.filter(|(id, _)| sweep_one(directory, *id)).count())
 }
 
-/// Removes what this process has left, if it is dead: whether it was.
+/// Removes the files of one process if it is dead; returns whether it was.
 pub fn sweep_one(directory: &DomainDirectory, id: CopyId) -> bool {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    // Members of a group may look and connect, but neither lock nor remove; that is for the owner's processes.
+    // Members of a group may look and connect, but neither lock nor remove; only the owner's processes may.
     let Ok(lock) = rustix::fs::openat(directory.fd(), &*id.file(FileKind::Lock), flags, Mode::empty()) else {
         return false;
     };
@@ -202,7 +200,7 @@ pub fn sweep_one(directory: &DomainDirectory, id: CopyId) -> bool {
     is_dead
 }
 
-/// Whether the file still stands in a directory.
+/// Whether the file still has a name in a directory.
 fn has_name(file: impl AsFd) -> Result<bool, RegistryError> {
     rustix::fs::fstat(file).map(|stat| stat.st_nlink > 0).map_err(RegistryError::system("looking at a lock"))
 }
@@ -242,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn the_files_of_the_living_stay_and_those_of_the_dead_go() {
+    fn only_dead_files_are_swept() {
         let (_parent, directory) = domain();
         let mut told = None;
         let (files, socket) = CopyFiles::create(&directory, |id| told = Some(id)).unwrap();
@@ -261,7 +259,7 @@ mod tests {
         assert_eq!(names(&directory), [] as [String; 0]);
         assert_eq!(Connection::connect(&directory, id).err(), Some(Errno::NOENT));
 
-        // As three processes would leave them that were killed before the socket, before its renaming, and later.
+        // Three processes killed before the socket, before its renaming, and later.
         for kinds in [&[][..], &[FileKind::NewSocket], &[FileKind::Socket]] {
             let id = CopyId::random();
             for kind in [FileKind::Lock].iter().chain(kinds) {
@@ -275,13 +273,13 @@ mod tests {
     }
 
     #[test]
-    fn files_that_were_removed_are_made_anew() {
+    fn removed_files_are_made_again() {
         let (_parent, directory) = domain();
         let (mut files, first) = CopyFiles::create(&directory, |_| ()).unwrap();
         let id = files.id();
         let own = holder(&directory, id).unwrap();
         assert!(files.are_there() && own.process_id == std::process::id() && own.is_of_this_namespace());
-        // As an earlier program, and as one of another container.
+        // Written by an earlier version, and by a process of another container.
         let lock = directory.path().join(id.file(FileKind::Lock));
         for (text, is_of_this_namespace) in [("7", true), ("7 8", false)] {
             std::fs::write(&lock, text).unwrap();
@@ -306,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_that_is_too_long_for_a_socket_is_none() {
+    fn deep_directory_serves_and_connects() {
         let parent = tempfile::tempdir().unwrap();
         let long = parent.path().join("x".repeat(200));
         let directory = Arc::new(DomainDirectory::open(&Place::Path(long), None).unwrap());
@@ -315,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sockets_of_a_group_are_open_to_it() {
+    fn group_may_open_sockets() {
         let parent = tempfile::tempdir().unwrap();
         let group = rustix::process::getegid().as_raw();
         let place = Place::Path(parent.path().join("domain"));
@@ -325,9 +323,8 @@ mod tests {
         assert_eq!((mode(FileKind::Socket), mode(FileKind::Lock)), (0o660, 0o600));
     }
 
-    /// The sockets of those that start are there and listen until they go, whatever sweeps; in the end nothing is left.
     #[test]
-    fn those_that_start_and_those_that_sweep_do_not_harm_each_other() {
+    fn starters_and_sweepers_coexist() {
         let (_parent, directory) = domain();
         let (started, swept) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let is_over = AtomicBool::new(false);
@@ -354,7 +351,7 @@ mod tests {
                         }
                         assert!(directory.path().join(files.id().file(FileKind::Lock)).exists());
                         if random.happens(300) {
-                            // It dies: the files stay, the lock goes.
+                            // Death: the files stay, the lock goes.
                             flock(&files.lock, FlockOperation::Unlock).unwrap();
                             std::mem::forget(files);
                         }

@@ -1,8 +1,8 @@
-//! [`DomainDirectory`]: the directory where the processes of a domain meet: where it is, and who may come in.
+//! [`DomainDirectory`]: the directory where the processes of a domain meet: its place, and its permissions.
 //!
-//! It is opened once, checked by its descriptor, and everything in it is reached through that descriptor: what is checked is
-//! what is used, and a long path is no trouble for sockets, whose addresses have at most 107 bytes. Where another one has its path, or
-//! none, that one is opened, or made.
+//! It is opened once and checked by its descriptor, and all files are reached through that descriptor: the checked
+//! directory is the used one, and a long path does not exceed the 107 bytes of a socket's address. When the directory
+//! at its path is replaced or missing, the new one is opened, or created.
 
 use crate::error::RegistryError;
 use gapless_agent::folder::Folder;
@@ -14,33 +14,31 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// Bytes of a domain's name at most.
 pub const DOMAIN_NAME_LENGTH_MAX: usize = 64;
 
-/// Nobody else comes in.
+/// Only the owner enters.
 const MODE_ALONE: u32 = 0o700;
 /// The group may look and connect; only the owner may serve.
 const MODE_GROUP: u32 = 0o750;
 
-/// The variable that names a domain.
+/// Environment variable that names a domain.
 pub const DOMAIN_VARIABLE: &str = "GAPLESS_DOMAIN";
 
-/// Where a domain is.
+/// Place of a domain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// In `$XDG_RUNTIME_DIR/gapless/NAME` where that variable names a directory of this user, else in
-    /// `/tmp/gapless-USER/NAME`.
+    /// `$XDG_RUNTIME_DIR/gapless/NAME` if that variable names a directory of this user, else `/tmp/gapless-USER/NAME`.
     Named(String),
-    /// In this directory, which is made if only it itself is missing.
+    /// This directory, which is created if only its last component is missing.
     Path(PathBuf),
 }
 
 impl Place {
-    /// Where the domain is that the variable `GAPLESS_DOMAIN` names: a directory if it begins with a slash; `None` without the
-    /// variable.
+    /// Place of the domain named by the variable `GAPLESS_DOMAIN`, a path if it begins with a slash; `None` if the
+    /// variable is not set.
     ///
     /// # Errors
-    /// A name that no domain can have.
+    /// An invalid name.
     pub fn from_environment() -> Result<Option<Self>, RegistryError> {
         let Some(value) = std::env::var_os(DOMAIN_VARIABLE) else { return Ok(None) };
         let path = PathBuf::from(&value);
@@ -53,26 +51,27 @@ impl Place {
     }
 }
 
-/// The directory where the processes of a domain meet.
+/// Directory where the processes of a domain meet.
 #[derive(Debug)]
 pub struct DomainDirectory {
     fd: RwLock<Arc<OwnedFd>>,
     path: PathBuf,
-    /// From the root on, whatever folder this process works in later.
+    /// Absolute, so that it stays valid when the working directory changes.
     absolute: PathBuf,
     owner: u32,
     group: Option<u32>,
 }
 
 impl DomainDirectory {
-    /// Opens the directory, or makes it. Its mode is 0700, whatever the umask; with a `group` 0750, and its processes may call what is served here.
+    /// Opens the directory, or creates it. Its mode is 0700, regardless of the umask; with a `group` 0750, and
+    /// processes of the group may call routes served here.
     ///
     /// # Errors
-    /// A directory of another user, or one that more users may enter than those; a name that no domain can have; a group for a
-    /// domain without a path of its own, because the default places are closed to everybody else.
+    /// A directory of another user, or one that more users may enter; an invalid name; a group for a domain without a
+    /// path of its own, because the default places are closed to other users.
     pub fn open(place: &Place, group: Option<u32>) -> Result<Self, RegistryError> {
         let name = match place {
-            // Without a slash behind it, with which a link would be followed.
+            // Without a trailing slash, which would follow a link.
             Place::Path(path) => {
                 return Self::open_path(&path.components().collect::<PathBuf>(), path.clone(), group);
             }
@@ -87,10 +86,10 @@ impl DomainDirectory {
         Self::open_named(name, runtime.as_deref(), Path::new("/tmp"))
     }
 
-    /// Where the domain of this name is, or would be.
+    /// Path of the domain with this name, existing or not.
     ///
     /// # Errors
-    /// A name that no domain can have.
+    /// An invalid name.
     pub fn path_of_name(name: &str) -> Result<PathBuf, RegistryError> {
         let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
         Ok(Self::parent_of(name, runtime.as_deref(), Path::new("/tmp"))?.join(name))
@@ -98,12 +97,12 @@ impl DomainDirectory {
 
     fn open_named(name: &str, runtime: Option<&Path>, temporary: &Path) -> Result<Self, RegistryError> {
         let parent = Self::parent_of(name, runtime, temporary)?;
-        // With the same demands: below a directory that others may write, they could put another in the place of this one.
+        // With the same checks: in a directory that others may write, they could replace this one.
         let parent = Self::open_path(&parent, parent.clone(), None)?;
         Self::open_at(parent.fd().as_fd(), Path::new(name), parent.path.join(name), None)
     }
 
-    /// Where the domains of this user are, if one may have this name.
+    /// Directory of this user's domains; validates the name.
     fn parent_of(name: &str, runtime: Option<&Path>, temporary: &Path) -> Result<PathBuf, RegistryError> {
         let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
         if !(1..=DOMAIN_NAME_LENGTH_MAX).contains(&name.len()) || !name.bytes().all(is_allowed) || name.starts_with('.')
@@ -124,8 +123,8 @@ impl DomainDirectory {
         })
     }
 
-    /// On the way no link of another user is followed to what is not that user's: it would be made, and opened for a group, in a place
-    /// that somebody else has chosen.
+    /// Follows no link of another user to a place that is not that user's: the directory would be created, and opened
+    /// for a group, in a place chosen by someone else.
     fn open_path(place: &Path, path: PathBuf, group: Option<u32>) -> Result<Self, RegistryError> {
         let Some(name) = place.file_name() else {
             return Err(RegistryError::Domain { path, reason: "it has no name".to_owned() });
@@ -156,7 +155,7 @@ impl DomainDirectory {
         let mut stat = rustix::fs::fstat(&fd).map_err(failed())?;
         let own = geteuid().as_raw();
         if let Some(group) = group.filter(|_| stat.st_uid == own && stat.st_mode & 0o777 == MODE_ALONE) {
-            // Just made, here or by another process of this user.
+            // Just created, here or by another process of this user.
             rustix::fs::fchown(&fd, None, Some(Gid::from_raw(group))).map_err(failed())?;
             rustix::fs::fchmod(&fd, Mode::from_raw_mode(MODE_GROUP)).map_err(failed())?;
             stat = rustix::fs::fstat(&fd).map_err(failed())?;
@@ -166,10 +165,10 @@ impl DomainDirectory {
         Ok(Self { fd: RwLock::new(Arc::new(fd)), path, absolute, owner: stat.st_uid, group })
     }
 
-    /// Opens the directory again, or makes it, where this one was removed or another one has its path: whether it was so.
+    /// Opens the directory again, or creates it, after it was removed or replaced; returns whether it was.
     ///
     /// # Errors
-    /// As [`DomainDirectory::open`]; its parent was removed, too, or it is of another user than before.
+    /// Errors of [`DomainDirectory::open`]; its parent was removed, too, or the owner has changed.
     pub(crate) fn renew(&self) -> Result<bool, RegistryError> {
         let failed = || RegistryError::system(format!("looking at the domain {}", self.path.display()));
         let here = rustix::fs::fstat(self.fd()).map_err(failed())?;
@@ -187,40 +186,37 @@ impl DomainDirectory {
         Ok(true)
     }
 
-    /// Its path, for people.
+    /// Path for messages.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether a process of this user may serve here.
     #[must_use]
     pub fn may_serve(&self, user_id: u32) -> bool {
         user_id == self.owner || user_id == 0
     }
 
-    /// Whether a process of this user may call what is served here. Of a group, the modes of the files let in who belongs to it.
+    /// Whether a process of this user may call routes served here. With a group, the modes of the files admit its
+    /// members.
     #[must_use]
     pub fn may_call(&self, user_id: u32) -> bool {
         self.group.is_some() || self.may_serve(user_id)
     }
 
-    /// The mode of its sockets.
     pub(crate) fn socket_mode(&self) -> Mode {
         Mode::from_raw_mode(if self.group.is_some() { 0o660 } else { 0o600 })
     }
 
-    /// The group of its sockets, where one is configured.
     pub(crate) fn group(&self) -> Option<Gid> {
         self.group.map(Gid::from_raw)
     }
 
-    /// Its descriptor, for calls that take one and a name.
     pub(crate) fn fd(&self) -> Arc<OwnedFd> {
         Arc::clone(&self.fd.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Everything in it that is named after a copy.
+    /// All files in it that belong to an instance.
     pub(crate) fn list(&self) -> Result<Vec<(CopyId, FileKind)>, RegistryError> {
         let failed = || RegistryError::system(format!("listing the domain {}", self.path.display()));
         let mut found = Vec::new();
@@ -231,31 +227,33 @@ impl DomainDirectory {
     }
 }
 
-/// A short path of what has this name in a directory, for calls that take paths only: good in this process as long as the descriptor.
+/// Short path of a name in a directory, for calls that take only paths. Valid in this process while the descriptor is
+/// open.
 pub fn path_in(directory: &OwnedFd, name: &str) -> String {
     format!("/proc/self/fd/{}/{name}", directory.as_raw_fd())
 }
 
-/// Gives this user what the umask of the process that made the directory has taken from him. What else it is, opening says.
+/// Adds the owner's permissions that the umask of the creating process removed. Opening checks the rest.
 fn complete_mode(at: BorrowedFd<'_>, name: &Path) -> Result<(), Errno> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let Ok(found) = rustix::fs::openat(at, name, flags, Mode::empty()) else { return Ok(()) };
     let stat = rustix::fs::fstat(&found)?;
     let is_lacking = (stat.st_mode & 0o777) | MODE_ALONE == MODE_ALONE && stat.st_mode & MODE_ALONE != MODE_ALONE;
     if stat.st_uid == geteuid().as_raw() && is_lacking {
-        // By its descriptor: a name could be another's by now. One that was opened so takes no mode itself.
+        // By its descriptor, since the name may be another's by now. A descriptor opened with `O_PATH` takes no mode
+        // itself.
         rustix::fs::chmod(format!("/proc/self/fd/{}", found.as_raw_fd()), Mode::from_raw_mode(MODE_ALONE))?;
     }
     Ok(())
 }
 
-/// Whether a directory may be used by `own` as the domain of that group, or why not.
+/// Checks whether `own` may use a directory as the domain of that group, and says why not.
 fn check(stat: &Stat, own: u32, group: Option<u32>) -> Result<(), String> {
     let (user, mode) = (stat.st_uid, stat.st_mode & 0o777);
     if let Some(group) = group.filter(|group| stat.st_gid != *group) {
         return Err(format!("it belongs to the group {}; the group {group} is configured", stat.st_gid));
     }
-    // A user can give a directory only to a group of his own: with a group, its members trust each other.
+    // A user can give a directory only to a group of their own: with a group, its members trust each other.
     if user != own && group.is_none() {
         return Err(format!("it belongs to the user {user}; this process runs as the user {own}"));
     }
@@ -268,16 +266,16 @@ fn check(stat: &Stat, own: u32, group: Option<u32>) -> Result<(), String> {
     }
 }
 
-/// The random number in the names of a serving process's files. It is never used again.
+/// Random number in the names of a serving process's files. It is never used again.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CopyId(u128);
 
-/// A file of a serving process.
+/// File of a serving process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
-    /// Where it listens.
+    /// The listening socket.
     Socket,
-    /// Locked while it lives.
+    /// Locked while the process lives.
     Lock,
     /// The socket before it listens.
     NewSocket,
@@ -294,17 +292,15 @@ impl FileKind {
 }
 
 impl CopyId {
-    /// One that nobody has.
     pub fn random() -> Self {
         Self(gapless_transport::token::random_token())
     }
 
-    /// The name of its file.
     pub fn file(self, kind: FileKind) -> String {
         format!("{self}{}", kind.ending())
     }
 
-    /// Of a file with this name, if it is one.
+    /// Parses the name of a file of an instance.
     pub fn of_file(name: &[u8]) -> Option<(Self, FileKind)> {
         let rest = std::str::from_utf8(name).ok()?.strip_prefix("copy-")?;
         let (digits, ending) = rest.split_at_checked(32)?;
@@ -342,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_made_for_its_user_alone_and_one_that_others_enter_is_refused() {
+    fn directory_is_private_or_refused() {
         let parent = tempfile::tempdir().unwrap();
         let path = parent.path().join("domain");
         drop(open(&path).unwrap());
@@ -368,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn a_removed_directory_is_made_again() {
+    fn removed_directory_is_made_again() {
         let parent = tempfile::tempdir().unwrap();
         let path = parent.path().join("domain");
         let domain = open(&path).unwrap();
@@ -384,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn one_of_another_user_is_refused() {
+    fn directory_of_other_user_is_refused() {
         let parent = tempfile::tempdir().unwrap();
         let path = parent.path().join("domain");
         drop(open(&path).unwrap());
@@ -402,7 +398,7 @@ mod tests {
     }
 
     #[test]
-    fn a_users_link_opens_no_directory() {
+    fn foreign_link_opens_no_directory() {
         if !geteuid().is_root() {
             println!("SKIPPED: only root can give links away");
             return;
@@ -427,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_may_enter_where_one_is_configured() {
+    fn configured_group_may_enter() {
         let parent = tempfile::tempdir().unwrap();
         let path = parent.path().join("domain");
         let group = rustix::process::getegid().as_raw();
@@ -445,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn the_default_place_is_the_users_own() {
+    fn default_place_belongs_to_user() {
         let (runtime, temporary) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let open = |name: &str, runtime: Option<&Path>| DomainDirectory::open_named(name, runtime, temporary.path());
         let own = temporary.path().join(format!("gapless-{}", geteuid().as_raw()));
@@ -462,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn only_files_of_copies_are_read_as_such() {
+    fn foreign_file_names_are_ignored() {
         let id = CopyId::random();
         for kind in [FileKind::Socket, FileKind::Lock, FileKind::NewSocket] {
             assert_eq!(CopyId::of_file(id.file(kind).as_bytes()), Some((id, kind)));

@@ -1,5 +1,5 @@
-//! [`IoThread`]: the one thread for each process and domain. It sleeps until another process or another thread wants something,
-//! and calls the two sides. Other threads give it commands by an [`IoHandle`], which never waits for it.
+//! [`IoThread`]: one thread for each process and domain. It sleeps until another process or thread needs it, and calls
+//! the two sides. Other threads send it commands by an [`IoHandle`], which never waits for it.
 
 use super::answers::Answers;
 use super::callers::Callers;
@@ -23,42 +23,42 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// The thread of one process and domain. It ends when this is dropped, and the process leaves the domain: its socket is
-/// removed, its connections are closed.
+/// Thread of one process and domain. On drop the thread ends and the process leaves the domain: its socket is removed,
+/// its connections are closed.
 pub struct IoThread {
     handle: IoHandle,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Gives commands to an I/O thread, from any thread, its own included.
+/// Sends commands to an I/O thread, from any thread including that one.
 #[derive(Clone)]
 pub struct IoHandle(Arc<Shared>);
 
 struct Shared {
-    /// When this process came into the domain, ns of the monotonic clock.
+    /// Time at which this process entered the domain, ns of the monotonic clock.
     started_ns: u64,
-    /// The process that has the thread.
+    /// The process that owns the thread.
     started_by: ProcessMark,
     directory: Arc<DomainDirectory>,
     waker: OwnedFd,
     watched: Watched,
-    /// None when the thread has ended.
+    /// `None` after the end of the thread.
     commands: Mutex<Option<Vec<Command>>>,
-    /// The name of this process's socket, from before it appears: the thread does not connect to it.
+    /// Name of this process's socket, set before the socket appears: the thread does not connect to it.
     own: Mutex<Option<CopyId>>,
-    /// Locked before `commands` and `own`.
+    /// Lock order: before `commands` and `own`.
     open: Mutex<Open>,
 }
 
-/// Between two looks at whether this process's files are still there, ns.
+/// Interval between two checks that this process's files still exist, ns.
 const LOOK_NS: u64 = 1_000_000_000;
 
-/// What this process has opened in the domain.
+/// State of this process in the domain.
 #[derive(Default)]
 struct Open {
     is_closed: bool,
     is_discovering: bool,
-    /// Time from the first look for copies to the watch.
+    /// Time from the first listing to the start of the watch.
     watch_after: Duration,
     files: Option<CopyFiles>,
     routes: BTreeMap<String, RouteDescription>,
@@ -77,7 +77,7 @@ enum Command {
 }
 
 impl IoThread {
-    /// Starts the thread. It serves nothing and looks for nothing yet. `process_name` is what others are told, at most 128
+    /// Starts the thread, which serves nothing and looks for nothing yet. `process_name` is sent to others, at most 128
     /// bytes.
     ///
     /// # Errors
@@ -127,7 +127,7 @@ impl IoThread {
         };
         let thread = std::thread::Builder::new().name("gapless-rpc-io".to_owned()).spawn(move || {
             gapless_agent::foreign::own_this_thread();
-            // Whatever ends the thread, others are to see that this process serves no more.
+            // However the thread ends, others must see that this process serves no more.
             let _closing = Closing(Arc::clone(&turns.shared), Arc::clone(&turns.calling));
             turns.run();
         });
@@ -135,7 +135,6 @@ impl IoThread {
         Ok(Self { handle: IoHandle(shared), thread: Some(thread) })
     }
 
-    /// Gives commands to it.
     #[must_use]
     pub fn handle(&self) -> IoHandle {
         self.handle.clone()
@@ -145,13 +144,13 @@ impl IoThread {
 impl Drop for IoThread {
     fn drop(&mut self) {
         if self.handle.0.is_of_parent() {
-            // There is no such thread here, and the domain's files are its parent's.
+            // A forked child has no such thread, and the domain's files belong to its parent.
             return std::mem::forget((self.thread.take(), self.handle.clone()));
         }
         self.handle.0.close();
         self.handle.0.command(Command::Stop);
         let Some(thread) = self.thread.take() else { return };
-        // A side may hold the last reference to this; its thread ends after the turn that it is in.
+        // A side may hold the last reference to this; its thread ends after its current turn.
         if thread.thread().id() != std::thread::current().id() && thread.join().is_err() {
             tracing::error!("the I/O thread has panicked");
         }
@@ -164,24 +163,24 @@ struct Closing(Arc<Shared>, Arc<dyn CallingSide>);
 impl Drop for Closing {
     fn drop(&mut self) {
         self.0.close();
-        // With the descriptors in them.
+        // Drops the commands with their descriptors.
         *lock(&self.0.commands) = None;
         gapless_agent::foreign::run("the end of calls", || self.1.ended());
     }
 }
 
 impl IoHandle {
-    /// When this process came into the domain, as others are told.
+    /// Time at which this process entered the domain, as sent to others.
     pub fn started_ns(&self) -> u64 {
         self.0.started_ns
     }
 
-    /// Tells all callers of a route, or what has changed of it. The first one makes this process's socket: when this returns,
-    /// every caller that connects is told.
+    /// Announces a route, or a change of it, to all callers. The first one creates this process's socket: after the
+    /// return, every caller that connects receives the route.
     ///
     /// # Errors
-    /// A name that no route can have; a description that is too long; 1,024 routes already; a domain where this process may not
-    /// serve, or that is closed; a machine that watches no more descriptors.
+    /// An invalid name; a description that is too long; 1,024 routes already; a domain where this process may not
+    /// serve, or that is closed; a machine that can watch no more descriptors.
     pub fn announce(&self, route: RouteDescription) -> Result<(), RegistryError> {
         route_name::check(&route.name)?;
         let packet = Packet::Route(route.clone());
@@ -202,7 +201,8 @@ impl IoHandle {
         Ok(())
     }
 
-    /// Tells all callers that a route has another state; [`RouteState::Gone`] withdraws it. False: it is not announced.
+    /// Announces a new state of a route; [`RouteState::Gone`] withdraws it. Returns false if the route is not
+    /// announced.
     ///
     /// # Errors
     /// A domain that is closed.
@@ -216,7 +216,7 @@ impl IoHandle {
         Ok(true)
     }
 
-    /// With the lock, so that callers are told in the order of the changes.
+    /// Takes the locked state, so that callers see the changes in order.
     fn tell(&self, open: &mut Open, route: RouteDescription, bytes: Vec<u8>) {
         let (name, is_gone) = (route.name.clone(), route.state == RouteState::Gone);
         if is_gone {
@@ -227,13 +227,14 @@ impl IoHandle {
         self.0.command(Command::Announce { route: name, bytes: bytes.into(), is_gone });
     }
 
-    /// Delays the watch: the first [`discover`](Self::discover) lists the directory, and copies that appear in the time `by` after it
-    /// are found at its end. A process that ends before needs no watch, whose end takes the kernel 10 to 20 ms.
+    /// Delays the watch: the first [`discover`](Self::discover) lists the directory, and instances that appear in the
+    /// time `by` after it are found at its end. A process that ends earlier needs no watch, whose closing takes the
+    /// kernel 10 to 20 ms.
     pub fn delay_watch(&self, by: Duration) {
         lock(&self.0.open).watch_after = by;
     }
 
-    /// Looks for copies from now on. A second time is no harm.
+    /// Starts to look for instances; idempotent.
     ///
     /// # Errors
     /// A directory that cannot be watched; a domain that is closed.
@@ -262,7 +263,7 @@ impl IoHandle {
         self.0.is_of_parent() || lock(&self.0.open).is_closed
     }
 
-    /// Which processes that serve in this domain answer now, this one left out. Waits on this thread, up to `timeout`.
+    /// Liveness of the other serving processes of this domain. Blocks the calling thread, up to `timeout`.
     ///
     /// # Errors
     /// A directory that cannot be listed; a process or a machine without descriptors.
@@ -271,12 +272,12 @@ impl IoHandle {
         Answers::ask(&self.0.directory, own, timeout)
     }
 
-    /// Brings a call table to a copy, which answers with [`CallingSide::attached`] or [`CallingSide::refused`], or is closed.
-    /// `attach.copy_number` is set here. The descriptors are the request region (a read-only one), the claim region, and the
-    /// completion eventfd.
+    /// Sends a call table to an instance, which answers with [`CallingSide::attached`] or [`CallingSide::refused`], or
+    /// is closed. `attach.copy_number` is set here. The descriptors are the request region (a read-only one), the claim
+    /// region, and the completion eventfd.
     ///
     /// # Errors
-    /// What does not fit into a packet.
+    /// A field too long for a packet.
     pub fn attach(
         &self,
         copy: CopyNumber,
@@ -290,18 +291,18 @@ impl IoHandle {
         Ok(())
     }
 
-    /// Takes a call table back.
+    /// Detaches a call table.
     pub fn detach(&self, copy: CopyNumber, attachment: u64) {
-        // It is short.
+        // A detach packet always fits.
         let Ok(bytes) = (Packet::Detach { attachment }).encode() else { return };
         self.0.command(Command::Detach { copy: copy.0, attachment, bytes: bytes.into() });
     }
 
-    /// Asks a copy to give a route another state; that it has, it tells as ever ([`CallingSide::route_changed`]). A copy of another user
-    /// leaves it, unless this process is root's.
+    /// Asks an instance to change the state of a route. A change is reported by [`CallingSide::route_changed`]. An
+    /// instance of another user ignores the request, unless this process is root's.
     ///
     /// # Errors
-    /// A name that no route can have.
+    /// An invalid name.
     pub fn change(&self, copy: CopyNumber, route: &str, to: RouteState) -> Result<(), RegistryError> {
         route_name::check(route)?;
         let bytes = Packet::Change { route: route.to_owned(), to }.encode();
@@ -310,18 +311,19 @@ impl IoHandle {
         Ok(())
     }
 
-    /// Calls [`CallingSide::completions`] with `token` when the eventfd is written, once or more often. An eventfd has one token
-    /// at a time. The counter is never read: nobody can make the thread wait for it, and each write wakes it.
+    /// Calls [`CallingSide::completions`] with `token` after each write to the eventfd, once or more often. An eventfd
+    /// has one token at a time. The counter is never read: no one can make the thread wait for it, and each write wakes
+    /// it.
     pub fn register_completion(&self, token: u64, eventfd: Arc<OwnedFd>) {
         self.0.command(Command::Register { token, eventfd });
     }
 
-    /// No longer.
+    /// Reverses [`register_completion`](Self::register_completion).
     pub fn unregister_completion(&self, token: u64) {
         self.0.command(Command::Unregister { token });
     }
 
-    /// Ends the thread's sleep, so that it asks for the next deadline anew.
+    /// Ends the thread's sleep, so that it reads the next deadline again.
     pub fn wake(&self) {
         wake_fd::ring(&self.0.waker);
     }
@@ -342,7 +344,7 @@ impl Shared {
         }
     }
 
-    /// Whether the thread is in the process that has forked this one.
+    /// Whether the thread belongs to the parent that forked this process.
     fn is_of_parent(&self) -> bool {
         !self.started_by.is_here()
     }
@@ -360,7 +362,7 @@ impl Shared {
         Ok(open)
     }
 
-    /// Makes this process's files anew that somebody has removed, as a cleaner of old files does. Returns the listener.
+    /// Creates this process's files again after they were removed, as by a cleaner of old files. Returns the listener.
     fn mend_files(&self) -> Result<Option<OwnedFd>, RegistryError> {
         let mut open = lock(&self.open);
         let Some(files) = open.files.as_mut().filter(|files| !files.are_there()) else { return Ok(None) };
@@ -373,31 +375,31 @@ impl Shared {
         let mut open = lock(&self.open);
         open.is_closed = true;
         open.routes.clear();
-        // Removes them.
+        // Removes the files.
         open.files = None;
     }
 }
 
-/// What a panic has left is as good as what was there before: each change is one assignment.
+/// Ignores a panic of another holder: each change is one assignment, so the state is consistent.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What the thread owns.
+/// State of the thread.
 struct Turns {
     shared: Arc<Shared>,
     calling: Arc<dyn CallingSide>,
     callers: Callers,
     copies: Copies,
     reactor: Reactor,
-    /// By the number of the registration, because an event may come from one that has ended.
+    /// By registration number, because an event may come from a registration that has ended.
     completions: HashMap<u64, Completion>,
-    /// The number of each token.
+    /// Registration number of each token.
     numbers: HashMap<u64, u64>,
     last_number: u64,
-    /// When it is looked next whether the directory and this process's files are still there, if it serves or looks for copies.
+    /// Time of the next check of the directory and of this process's files, while it serves or looks for instances.
     look_ns: Option<u64>,
-    /// There is no watch yet, or it is on a directory of before: the next look begins one.
+    /// There is no watch yet, or it is on an earlier directory: the next check begins one.
     is_watch_due: bool,
 }
 
@@ -437,7 +439,7 @@ impl Turns {
                 tracing::error!("this process leaves the domain, because its I/O thread cannot wait: {errno}");
                 break;
             }
-            // Commands before events: a route that was announced before a caller connected is told to it with the others.
+            // Commands before events: a route announced before a caller connected is listed to it with the others.
             if !self.take_commands() {
                 break;
             }
@@ -471,7 +473,7 @@ impl Turns {
         }
     }
 
-    /// Goes on in another directory where this one was removed or replaced.
+    /// Continues in another directory after this one was removed or replaced.
     fn look_at_directory(&mut self, now_ns: u64) -> Result<(), RegistryError> {
         let directory = &self.shared.directory;
         if directory.renew()? {
@@ -491,7 +493,7 @@ impl Turns {
         Ok(())
     }
 
-    /// False: the thread is to end.
+    /// Returns false if the thread must end.
     fn take_commands(&mut self) -> bool {
         self.shared.started_by.end_child("what is told of the ends of calls");
         let commands = lock(&self.shared.commands).as_mut().map(std::mem::take);
@@ -584,7 +586,7 @@ mod tests {
     use crate::directory::Place;
 
     #[test]
-    fn what_cannot_be_watched_is_an_error_and_may_be_tried_again() {
+    fn failed_watch_is_error_and_retryable() {
         let parent = tempfile::tempdir().unwrap();
         let directory = DomainDirectory::open(&Place::Path(parent.path().join("domain")), None).unwrap();
         let handle = IoHandle(Arc::new(Shared {

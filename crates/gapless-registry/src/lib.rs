@@ -1,26 +1,26 @@
-//! How the processes of a domain find each other, hand each other memory, and learn of each other's death. No call passes
-//! here: only descriptions of routes, descriptors and notices.
+//! Discovery of the processes of a domain, exchange of shared memory between them, and detection of deaths. No call
+//! passes here: only descriptions of routes, descriptors and notices.
 //!
-//! A domain is a directory. A process that serves has a socket there, and a lock for as long as it lives; a process that
-//! calls watches the directory and connects to every socket. There is no process in the middle.
+//! A domain is a directory. A serving process has a socket there, and a lock for as long as it lives; a calling process
+//! watches the directory and connects to every socket. There is no broker.
 //!
 //! | module | what lives there |
 //! |---|---|
 //! | [`io_thread`] | [`IoThread`]: the one thread for each process and domain, and [`IoHandle`]: commands to it |
-//! | `answers` | [`Answers`]: who answers now, and who does not |
-//! | `callers` | the serving half of that thread: who is connected here, and what it is told |
-//! | `copies` | the calling half: which copies there are, and what they have told |
-//! | `reactor` | what the thread sleeps on, and the pidfds of peers |
+//! | `answers` | [`Answers`]: liveness of the serving processes |
+//! | `callers` | the serving half of that thread: connected callers |
+//! | `copies` | the calling half: instances found in the domain |
+//! | `reactor` | the descriptors that the thread sleeps on, and the pidfds of peers |
 //! | `watch` | new sockets in the directory |
-//! | `copy_files` | socket and lock of a serving process, and the removal of what the dead have left |
-//! | [`sides`] | [`ServingSide`] and [`CallingSide`]: whom the thread calls |
+//! | `copy_files` | socket and lock of a serving process, and the removal of dead ones' files |
+//! | [`sides`] | [`ServingSide`] and [`CallingSide`]: callbacks of the thread |
 //! | `connection` | one connection: packets with descriptors, a bounded queue |
-//! | [`directory`] | [`DomainDirectory`]: where it is, and who may come in |
+//! | [`directory`] | [`DomainDirectory`]: its place, and its permissions |
 //! | `peer` | the process at the other end of a connection |
 //! | [`packets`] | the bytes on a connection |
 //! | [`error`] | [`RegistryError`] |
 //!
-//! Those without a link are inside of the crate.
+//! Modules without a link are private.
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a test fails by panicking"))]
 

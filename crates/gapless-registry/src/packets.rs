@@ -1,5 +1,5 @@
-//! [`Packet`]: the bytes on a connection of a domain. Little-endian; one packet of the socket is one of these, and is used up by
-//! it to its last byte.
+//! [`Packet`]: the bytes on a connection of a domain. Little-endian; one packet of the socket is one `Packet`, with no
+//! bytes left over.
 //!
 //! ```text
 //!   0  u32  magic "GAPR"        4  u16  version, 4        6  u16  kind        8  …  what the kind says:
@@ -19,9 +19,9 @@
 //!
 //!   text: u16 length, UTF-8        type: u64 fingerprint | u32 encoding | u32 version | text name
 //! ```
-//! Magic and version stay where they are in every version: processes of two versions tell each other which they are, and close.
-//! A copy sends hello, route and listed, attached and refused; a caller hello, attach, detach and change. Each begins with its hello.
-//! Nothing here panics, whatever the bytes.
+//! Magic and version keep their places in every version, so that processes of two versions report each other's version,
+//! and close. An instance sends hello, route and listed, attached and refused; a caller hello, attach, detach and
+//! change. Hello is the first packet of each. Nothing here panics on any input.
 
 use gapless_message::Encoding;
 pub use gapless_message::described::TypeDescription;
@@ -29,170 +29,155 @@ use gapless_message::route_name;
 use gapless_message::version::OLDER_MAX;
 use gapless_wire::fields::{FieldReader, FieldWriter};
 
-/// Bytes of a packet at most.
 pub const PACKET_LENGTH_MAX: usize = 64 << 10;
-/// Bytes of a route's description at most: it is told to every caller, and kept by it.
+/// Limit of a route's description: every caller receives it, and keeps it.
 pub const ROUTE_LENGTH_MAX: usize = 4 << 10;
-/// Instances elsewhere that a copy may stand for at most. They do not count as a part of [`ROUTE_LENGTH_MAX`].
+/// Limit of remote instances that an instance represents. They do not count towards [`ROUTE_LENGTH_MAX`].
 pub const INSTANCES_MAX: usize = 256;
-/// Bytes of the name of such an instance at most.
 pub const INSTANCE_NAME_LENGTH_MAX: usize = 64;
-/// Bytes of a process's name at most.
 pub const PROCESS_NAME_LENGTH_MAX: usize = 128;
-/// Descriptors of a packet at most.
 pub const DESCRIPTORS_MAX: usize = 3;
 
 const MAGIC: u32 = u32::from_le_bytes(*b"GAPR");
-/// The version of this protocol. It is raised with every change of what is above, and of the memory that is handed over.
+/// Version of this protocol. Every change of the packets above, or of the shared memory, increments it.
 pub const PROTOCOL_VERSION: u16 = 4;
 
-/// What is said over a connection.
+/// Packet of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Packet {
-    /// Who is here.
+    /// The sender's identity.
     Hello(Hello),
-    /// A route, or what has changed of it.
+    /// A route, or a change of it.
     Route(RouteDescription),
-    /// All routes of this moment have been told.
+    /// The end of the list of current routes.
     Listed,
-    /// A caller brings its call table for a route. Three descriptors.
+    /// A caller attaches its call table for a route. Three descriptors.
     Attach(Attach),
-    /// A caller takes its call table back.
+    /// A caller detaches its call table.
     Detach {
-        /// Which, as its [`Attach`] said.
+        /// Number from [`Attach`].
         attachment: u64,
     },
-    /// The copy has taken the call table. Two descriptors.
+    /// The instance has accepted the call table. Two descriptors.
     Attached {
-        /// Which, as its [`Attach`] said.
+        /// Number from [`Attach`].
         attachment: u64,
     },
-    /// The copy does not take the call table.
+    /// The instance refuses the call table.
     Refused {
-        /// Which, as its [`Attach`] said.
+        /// Number from [`Attach`].
         attachment: u64,
-        /// Why.
         refused: Refused,
     },
-    /// A caller asks the copy to give a route another state. The answer is what the copy tells all callers of that route then.
+    /// A caller asks the instance to change the state of a route. The answer is the new description, sent to all
+    /// callers.
     Change {
-        /// The route.
         route: String,
-        /// Not [`RouteState::Gone`]: a route that has drained is.
+        /// Never [`RouteState::Gone`], which follows draining.
         to: RouteState,
     },
 }
 
-/// Which end of a connection a process is.
+/// End of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// It serves.
+    /// A serving process.
     Copy = 1,
-    /// It calls.
+    /// A calling process.
     Caller = 2,
 }
 
-/// The first packet of each side.
+/// First packet of each end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hello {
-    /// Which end it is.
     pub role: Role,
-    /// Its process, as it knows itself. The operating system's word is what counts.
+    /// Process id in its own namespace. Only the id from the operating system is trusted.
     pub process_id: u32,
-    /// When it came into the domain, by the monotonic clock: with the process id, which life of it this is.
+    /// Time at which it entered the domain, by the monotonic clock; with the process id it identifies the process's
+    /// life.
     pub started_ns: u64,
-    /// The name that it gives itself.
     pub process_name: String,
 }
 
-/// What a copy says of a route.
+/// Route of an instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RouteDescription {
-    /// Its name.
     pub name: String,
-    /// Whether it takes calls.
     pub state: RouteState,
-    /// The application's version of it, for people.
+    /// Version given by the application, for people.
     pub version: String,
-    /// Whatever else the application says of it.
+    /// Metadata given by the application.
     pub metadata: Vec<(String, String)>,
-    /// What is asked.
     pub request: TypeDescription,
-    /// What is answered.
     pub reply: TypeDescription,
-    /// Threads or tasks that serve it in this copy.
+    /// Threads or tasks that serve it in this instance.
     pub workers: u32,
-    /// The instances elsewhere that it stands for; none for an ordinary copy.
+    /// Remote instances that it represents; empty for an ordinary instance.
     pub stands_for: Vec<Instance>,
 }
 
-/// An instance of a route elsewhere, for which a copy here stands.
+/// Remote instance of a route, represented by a local one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instance {
-    /// Its number there, the same for all processes of its domain. Keys are shared out by it.
+    /// Number in its domain, the same for all processes there. Keys are assigned by it.
     pub identity: u64,
-    /// Its name, for people: up to [`INSTANCE_NAME_LENGTH_MAX`] bytes.
+    /// Name for people, up to [`INSTANCE_NAME_LENGTH_MAX`] bytes.
     pub name: String,
 }
 
-/// Whether a copy's route takes calls.
+/// State of an instance's route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RouteState {
-    /// It does.
+    /// Takes calls.
     Open = 1,
-    /// Not now, but it may again.
+    /// Takes no calls at present.
     Suspended = 2,
-    /// It finishes what it has, and goes.
+    /// Finishes its accepted calls, and is then withdrawn.
     Draining = 3,
-    /// It is withdrawn.
+    /// Withdrawn.
     Gone = 4,
 }
 
-/// What a caller says of the call table that it brings.
+/// Call table that a caller attaches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attach {
-    /// The caller's number for it, used once for a connection.
+    /// The caller's number for it, used once in a connection.
     pub attachment: u64,
-    /// The number that the copy writes into claims.
+    /// Number that the instance writes into claims.
     pub copy_number: u32,
-    /// Length of the request region.
     pub request_region_bytes: u64,
-    /// Length of the claim region.
     pub claim_region_bytes: u64,
-    /// The route.
     pub route: String,
-    /// What it will ask.
     pub request: TypeDescription,
-    /// What it expects as an answer.
     pub reply: TypeDescription,
-    /// Which of the caller's older versions of the reply that is, or 0: the copy says it again with each reply.
+    /// Index of the caller's older version of the reply, or 0; the instance repeats it with each reply.
     pub reply_older: u8,
 }
 
-/// Why a copy does not take a call table.
+/// Refusal of a call table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refused {
-    /// For programs.
+    /// Reason for programs.
     pub reason: RefusedReason,
-    /// For people.
+    /// Reason for people.
     pub text: String,
-    /// What request and reply look like here, where types are the reason: the first [`ROUTE_LENGTH_MAX`] bytes of each.
+    /// Shapes of request and reply here, if a mismatch is the reason: the first [`ROUTE_LENGTH_MAX`] bytes of each.
     pub shapes: (String, String),
 }
 
 impl Refused {
-    /// A refusal for another reason than types.
+    /// Creates a refusal for a reason other than types.
     pub fn new(reason: RefusedReason, text: impl Into<String>) -> Self {
         Self { reason, text: text.into(), shapes: Default::default() }
     }
 
-    /// The types are the reason.
+    /// Creates a refusal because of the types.
     pub fn mismatch((request, reply): (String, String)) -> Self {
         Self { reason: RefusedReason::Mismatch, text: String::new(), shapes: (cut(request), cut(reply)) }
     }
 }
 
-/// A text that is too long for a packet, with a `…` at its end.
+/// Cuts a text to [`ROUTE_LENGTH_MAX`], with a `…` at its end.
 fn cut(mut text: String) -> String {
     const MARK: char = '…';
     if text.len() > ROUTE_LENGTH_MAX {
@@ -202,21 +187,21 @@ fn cut(mut text: String) -> String {
     text
 }
 
-/// Why a copy does not take a call table, for programs.
+/// Reason to refuse a call table, for programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RefusedReason {
-    /// It does not serve that route, or no longer.
+    /// The route is not served here, or no longer.
     NoRoute = 1,
-    /// Both sides do not mean the same by the route.
+    /// Types of the two sides differ.
     Mismatch = 2,
-    /// It has as many call tables as it takes.
+    /// The limit of call tables is reached.
     Limit = 3,
-    /// The memory is not what it should be.
+    /// The shared memory is invalid.
     Memory = 4,
 }
 
 impl RouteDescription {
-    /// A route of a test: it takes bytes and answers bytes, with one worker.
+    /// Creates a test route that takes and returns bytes, with one worker.
     #[cfg(test)]
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
@@ -227,16 +212,16 @@ impl RouteDescription {
     }
 }
 
-/// A packet, decoded and encoded again: for the fuzzer.
+/// Decodes and encodes a packet, for the fuzzer.
 ///
 /// # Errors
-/// As of decoding a packet and of encoding it.
+/// Errors of decoding and of encoding.
 pub fn packet_again(bytes: &[u8]) -> Result<Vec<u8>, String> {
     Packet::decode(bytes)?.encode()
 }
 
 impl Packet {
-    /// How many descriptors come with it.
+    /// Number of descriptors sent with it.
     #[must_use]
     pub const fn descriptors(&self) -> usize {
         match self {
@@ -251,7 +236,7 @@ impl Packet {
         }
     }
 
-    /// Its name, for errors.
+    /// Name for errors.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
@@ -266,10 +251,9 @@ impl Packet {
         }
     }
 
-    /// Its bytes.
-    ///
     /// # Errors
-    /// What is too long, in a sentence.
+    /// A field that is too long.
+    /// Encodes the packet.
     pub fn encode(&self) -> Result<Vec<u8>, String> {
         let mut bytes = Vec::with_capacity(256);
         let mut out = FieldWriter::new(&mut bytes);
@@ -311,10 +295,10 @@ impl Packet {
         Ok(bytes)
     }
 
-    /// Reads all of `bytes`.
+    /// Decodes all of `bytes`.
     ///
     /// # Errors
-    /// What was expected and what was found, in a sentence.
+    /// Expected and found.
     pub fn decode(bytes: &[u8]) -> Result<Self, String> {
         check_length("any", bytes.len(), PACKET_LENGTH_MAX)?;
         let mut fields = FieldReader::new(bytes);
@@ -397,14 +381,14 @@ impl Packet {
     }
 }
 
-/// The version of a packet, if that is another than this process speaks.
+/// Version of a packet, if this process speaks another.
 pub fn other_version(bytes: &[u8]) -> Option<u16> {
     let (magic, rest) = bytes.split_first_chunk::<4>()?;
     let version = u16::from_le_bytes(*rest.first_chunk::<2>()?);
     (u32::from_le_bytes(*magic) == MAGIC && version != PROTOCOL_VERSION).then_some(version)
 }
 
-/// What is wrong with one that speaks this version.
+/// Message about a peer that speaks this version.
 pub fn other_protocol(version: u16) -> String {
     format!("it speaks version {version} of the protocol between processes, this process version {PROTOCOL_VERSION}")
 }
@@ -421,7 +405,7 @@ fn put_text(out: &mut FieldWriter<'_>, what: &str, text: &str, length_max: usize
     if length > length_max {
         return Err(format!("{what} has {length} bytes; at most {length_max} are allowed"));
     }
-    // Every limit is far below the greatest u16.
+    // Every limit is far below `u16::MAX`.
     out.u16(length as u16).bytes(text.as_bytes());
     Ok(())
 }
@@ -509,7 +493,7 @@ fn route(fields: &mut FieldReader<'_>, packet_length: usize) -> Result<RouteDesc
     let version = text(fields, "the version", ROUTE_LENGTH_MAX)?;
     let (request, reply) = (type_description(fields)?, type_description(fields)?);
     let count = fields.u16("the count of metadata")?;
-    // Grows with what is really there: the count is the peer's word.
+    // Grows with the data: the count is the peer's claim.
     let mut metadata = Vec::new();
     for _ in 0..count {
         let key = text(fields, "a key of metadata", ROUTE_LENGTH_MAX)?;
@@ -571,7 +555,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_are_read_as_they_were_written_and_no_part_of_one_is_one() {
+    fn packets_round_trip_and_not_in_part() {
         for packet in samples() {
             let bytes = packet.encode().unwrap();
             assert_eq!(Packet::decode(&bytes), Ok(packet.clone()));
@@ -584,7 +568,7 @@ mod tests {
     }
 
     #[test]
-    fn no_bytes_make_the_decoder_panic_and_what_it_takes_it_can_write_again() {
+    fn decoder_survives_any_bytes() {
         let mut random = Random::seeded();
         let samples = samples().iter().map(|packet| packet.encode().unwrap()).collect::<Vec<_>>();
         for _ in 0..rounds(50_000, 5_000) {
@@ -607,7 +591,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_is_neither_written_nor_read() {
+    fn too_long_fields_are_refused() {
         let mut route = RouteDescription::new("r");
         route.metadata = vec![("key".to_owned(), "x".repeat(ROUTE_LENGTH_MAX))];
         let error = Packet::Route(route).encode().unwrap_err();
@@ -633,7 +617,7 @@ mod tests {
     }
 
     #[test]
-    fn another_version_is_named() {
+    fn other_version_is_named() {
         let mut bytes = Packet::Listed.encode().unwrap();
         bytes[4] = 1;
         assert_eq!(

@@ -1,4 +1,4 @@
-//! [`identify`]: the process at the other end of a connection, as the operating system knows it, and a pidfd of it.
+//! [`identify`]: the operating system's identity of the peer of a connection, and its pidfd.
 
 use crate::error::RegistryError;
 use nix::sys::socket::{getsockopt, sockopt};
@@ -8,17 +8,15 @@ use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use rustix::time::Timespec;
 
-/// The process at the other end of a connection, as the operating system knows it.
+/// Identity of a peer, from the operating system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PeerIdentity {
-    /// Its process id.
     pub process_id: u32,
-    /// Its user.
     pub user_id: u32,
 }
 
-/// Who is at the other end of `socket`, and a descriptor that is readable when it is dead. A process that is dead already is
-/// an error, and so is that this one has no descriptor left: [`lacks_descriptors`].
+/// Identifies the peer of `socket`, with a descriptor that becomes readable at its death. Fails if the peer is dead
+/// already, or if this process has no descriptor left: see [`lacks_descriptors`].
 pub fn identify(socket: impl AsFd) -> Result<(PeerIdentity, OwnedFd), RegistryError> {
     // Not rustix's: the process id of a peer in another namespace is 0, which its type cannot hold.
     let credentials =
@@ -32,8 +30,8 @@ pub fn identify(socket: impl AsFd) -> Result<(PeerIdentity, OwnedFd), RegistryEr
         Errno::MFILE | Errno::NFILE => RegistryError::system("opening a pidfd")(errno),
         _ => dead(),
     };
-    // Exact, from Linux 6.5 on. Before, the number may have come to another process by now: then the one that connected is
-    // dead, and its end of the connection is closed. (Unless it left that to a child.)
+    // Exact from Linux 6.5 on. On earlier kernels another process may have the id by now: then the peer is dead, and
+    // its end of the connection is closed, unless a child has inherited it.
     let pidfd = match getsockopt(&socket, sockopt::PeerPidfd) {
         Ok(pidfd) => pidfd,
         Err(nix::errno::Errno::ENOPROTOOPT) => {
@@ -51,7 +49,7 @@ pub fn identify(socket: impl AsFd) -> Result<(PeerIdentity, OwnedFd), RegistryEr
     Ok((PeerIdentity { process_id, user_id: credentials.uid() }, pidfd))
 }
 
-/// Whether it is not the peer's fault that it was not identified: this process, or the machine, has no descriptor left.
+/// Whether identifying failed because this process, or the machine, has no descriptor left.
 pub fn lacks_descriptors(error: &RegistryError) -> bool {
     matches!(error, RegistryError::System { source, .. }
         if matches!(Errno::from_io_error(source), Some(Errno::MFILE | Errno::NFILE)))
@@ -68,7 +66,7 @@ fn is_hung_up(socket: impl AsFd) -> bool {
 
 fn look(fd: impl AsFd, flags: PollFlags) -> PollFlags {
     let mut fds = [PollFd::new(&fd, flags)];
-    // It does not sleep, so no signal ends it; an error would mean that there is nothing to see.
+    // The poll does not sleep, so no signal interrupts it; after an error there are no events.
     let _ = poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
     fds[0].revents()
 }

@@ -1,8 +1,8 @@
-//! [`Reactor`]: what the I/O thread sleeps on, and the pidfds of peers. It knows no packet and no side.
+//! [`Reactor`]: the descriptors that the I/O thread sleeps on, and the pidfds of peers. It knows no packet and no side.
 //!
-//! There is one pidfd for each process at the other end of any connection, however many there are or were: a process that
-//! connects and goes a thousand times costs one. It stays watched while a connection of its process is open, and then for
-//! as long as anybody is to be told of the death.
+//! There is one pidfd for each peer process, regardless of the number of its connections: a process that connects a
+//! thousand times costs one. The pidfd is watched while a connection of its process is open, and then until the death
+//! has been reported.
 
 use super::connection::{BUFFER_BYTES, Connection, Flushed};
 use super::peer::{self, PeerIdentity};
@@ -17,35 +17,35 @@ use std::mem::MaybeUninit;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// Connections of an I/O thread at most, both ways together.
+/// Limit of connections of an I/O thread, both ways together.
 pub const CONNECTIONS_MAX: usize = 4096;
-/// Connections with one process at most, so that none shuts the others out.
+/// Limit of connections with one process, so that it cannot shut out the others.
 pub const CONNECTIONS_OF_PROCESS_MAX: usize = CONNECTIONS_MAX / 16;
-/// A peer must say who it is, and a copy what it serves, within this time.
+/// Timeout of a peer's hello, and of an instance's list of routes.
 pub const HANDSHAKE_NS: u64 = 2_000_000_000;
-/// Packets of one peer that are handled before the others have their turn.
+/// Packets of one peer that are handled before the next peer's turn.
 pub const PACKETS_AT_A_TIME: usize = 32;
-/// Events that are taken at a time.
+/// Limit of events taken in one wait.
 const EVENTS_MAX: usize = 256;
-/// A queue that no socket tells of is tried again after this time.
+/// Pause before a queue is retried whose room no socket event reports.
 pub const RETRY_NS: u64 = 20_000_000;
 
-/// What has become ready.
+/// Source of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// Another thread has a command.
+    /// A command of another thread.
     Waker,
-    /// Somebody connects.
+    /// A new caller.
     Listener,
-    /// Something has appeared in the directory.
+    /// A new file in the directory.
     Watch,
-    /// A connection of a caller, by its number.
+    /// The connection of a caller, by its number.
     Caller(u64),
-    /// A connection to a copy, by its number.
+    /// The connection to an instance, by its number.
     Copy(u32),
-    /// A process is dead, by its id.
+    /// The death of a process, by its id.
     Process(u32),
-    /// A completion eventfd was written, by the number of its registration.
+    /// A write to a completion eventfd, by the number of its registration.
     Completion(u64),
 }
 
@@ -79,7 +79,7 @@ impl Source {
     }
 }
 
-/// The descriptors that an I/O thread sleeps on. Any thread may add to them.
+/// Descriptors that an I/O thread sleeps on. Any thread may add to them.
 #[derive(Clone)]
 pub struct Watched(Arc<OwnedFd>);
 
@@ -89,41 +89,39 @@ impl Watched {
         Ok(Self(Arc::new(epoll)))
     }
 
-    /// For tests: nothing can be added.
+    /// Creates a set that nothing can be added to.
     #[cfg(test)]
     pub fn broken() -> Self {
         Self(Arc::new(gapless_agent::wake_fd::create().expect("an eventfd")))
     }
 
-    /// Watches a descriptor for `flags`. It must be taken out before it is closed: a child that was just forked may still
-    /// have it.
+    /// Watches a descriptor for `flags`. Unwatch it before closing it: a child that was just forked may still have it.
     pub fn watch(&self, fd: impl AsFd, source: Source, flags: EventFlags) -> Result<(), RegistryError> {
         let data = EventData::new_u64(source.to_bits());
         epoll::add(&self.0, fd, data, flags).map_err(RegistryError::system("watching a descriptor"))
     }
 
-    /// Watches it no longer.
     pub fn unwatch(&self, fd: impl AsFd) {
-        // What is not watched is as good.
+        // Not being watched is no error.
         let _ = epoll::delete(&self.0, fd);
     }
 }
 
-/// What the I/O thread sleeps on.
+/// Event loop state of the I/O thread.
 pub struct Reactor {
     watched: Watched,
     processes: HashMap<u32, Process>,
     connections: usize,
-    /// Bytes of the packet that is read now.
+    /// Buffer of the current packet.
     pub buffer: Vec<u8>,
-    /// What others can provoke is logged once a second.
+    /// Limits warnings that peers can provoke to one a second.
     pub warnings: Warnings,
 }
 
 struct Process {
     pidfd: OwnedFd,
     connections: usize,
-    /// Copies whose connections are closed: the calling side is told of their deaths.
+    /// Instances with closed connections whose deaths are still to be reported.
     mourners: Vec<u32>,
 }
 
@@ -138,18 +136,16 @@ impl Reactor {
         })
     }
 
-    /// Whether another connection may be opened.
     pub const fn has_room(&self) -> bool {
         self.connections < CONNECTIONS_MAX
     }
 
-    /// Connections with a process that are open, both ways together.
+    /// Open connections with a process, both ways together.
     pub fn connections_of(&self, process_id: u32) -> usize {
         self.processes.get(&process_id).map_or(0, |process| process.connections)
     }
 
-    /// Opens the account of a connection: who is at its other end, and watches both. The connection is closed with
-    /// [`close`](Self::close).
+    /// Identifies the peer of a connection, and watches both. Undone by [`close`](Self::close).
     pub fn open(&mut self, connection: &Connection, source: Source) -> Result<PeerIdentity, RegistryError> {
         let (identity, pidfd) = peer::identify(connection)?;
         let process_id = identity.process_id;
@@ -172,7 +168,7 @@ impl Reactor {
         Ok(identity)
     }
 
-    /// Closes a connection. The copy `mourner` is told of when the process is dead.
+    /// Closes a connection. `mourner` is the instance to report when the process is dead.
     pub fn close(&mut self, connection: Connection, process_id: u32, mourner: Option<u32>) {
         self.unwatch(&connection);
         drop(connection);
@@ -185,12 +181,12 @@ impl Reactor {
         }
     }
 
-    /// Whether the process of an event is dead. (It may be another one by now that has its number.)
+    /// Whether the process of an event is dead. (Another process may have its id by now.)
     pub fn is_dead(&self, process_id: u32) -> bool {
         self.processes.get(&process_id).is_some_and(|process| peer::is_dead(&process.pidfd))
     }
 
-    /// Ends the watch of a dead process whose connections are closed: the copies that are to be told of.
+    /// Ends the watch of a dead process whose connections are closed, and returns the instances to report.
     pub fn bury(&mut self, process_id: u32) -> Vec<u32> {
         self.forget(process_id).map(|process| process.mourners).unwrap_or_default()
     }
@@ -201,19 +197,19 @@ impl Reactor {
         Some(process)
     }
 
-    /// After something was sent: watches for room in the peer's socket if it did not take all. True: it is to be tried again
-    /// after [`RETRY_NS`].
+    /// Watches for room in the peer's socket unless everything was sent. Returns true if sending is to be retried after
+    /// [`RETRY_NS`].
     pub fn watch_room(&self, connection: &Connection, source: Source, flushed: Flushed) -> bool {
         let room = if flushed == Flushed::WhenWritable { EventFlags::OUT } else { EventFlags::empty() };
         let flags = EventFlags::IN | EventFlags::RDHUP | room;
-        // It fails for a descriptor that is not watched, which no connection's is.
+        // Fails only for an unwatched descriptor, and every connection is watched.
         let _ = epoll::modify(&self.watched.0, connection, EventData::new_u64(source.to_bits()), flags);
         flushed == Flushed::Later
     }
 
-    /// Sleeps until something is ready, or for so long. Puts what is into `ready`, in place of what was there.
+    /// Sleeps until an event or the timeout, and replaces the content of `ready` with the events.
     pub fn wait(&self, timeout_ns: Option<u64>, ready: &mut Vec<(Source, EventFlags)>) -> Result<(), Errno> {
-        // Whole milliseconds, as the kernel takes them; rounded up, or the thread would wake before its time, in vain.
+        // The kernel takes whole milliseconds; rounded up, or the thread would wake early.
         let timeout = timeout_ns.map(|ns| ns.div_ceil(1_000_000).min(3_600_000));
         let timeout =
             timeout.map(|ms| Timespec { tv_sec: (ms / 1000) as i64, tv_nsec: (ms % 1000 * 1_000_000) as i64 });
@@ -243,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sources_are_read_as_they_were_written() {
+    fn sources_round_trip() {
         let last = (1 << NUMBER_BITS) - 1;
         let plain = [Source::Waker, Source::Listener, Source::Watch];
         let numbered = [0, 1, last].into_iter().flat_map(|number| [Source::Caller(number), Source::Completion(number)]);

@@ -1,7 +1,7 @@
-//! [`ServingSide`] and [`CallingSide`]: whom the I/O thread calls.
+//! [`ServingSide`] and [`CallingSide`]: the callbacks of the I/O thread.
 //!
-//! All of it is called on the I/O thread, one call at a time, with no lock held: it may give commands to the thread by its
-//! [`IoHandle`](super::IoHandle), but must not sleep, or the deaths of others are noticed late.
+//! All are called on the I/O thread, one at a time, with no lock held. They may send commands to the thread by its
+//! [`IoHandle`](super::IoHandle), but must not sleep, or deaths are noticed late.
 
 use super::directory::CopyId;
 use super::packets::{Attach, Hello, Refused, RouteDescription, RouteState};
@@ -10,88 +10,88 @@ use gapless_transport::peer_process;
 use rustix::fd::OwnedFd;
 use std::sync::Arc;
 
-/// A connection to a copy, by a number that is never used again in this process and domain: what the copy writes into
+/// Number of a connection to an instance, never used again in this process and domain. The instance writes it into
 /// claims as their holder. From 1 to [`COPY_NUMBER_MAX`](gapless_log::claim::COPY_NUMBER_MAX).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CopyNumber(pub u32);
 
-/// A connection of a caller, by a number that is never used again.
+/// Number of a caller's connection, never used again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallerNumber(pub u64);
 
-/// The process at the other end of a connection.
+/// The peer of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeerProcess {
-    /// The name that it gave itself; nobody has checked it.
+    /// Name from its hello, not verified.
     pub name: String,
-    /// Its process id, as the operating system says.
+    /// Process id from the operating system.
     pub process_id: u32,
-    /// Its user, as the operating system says.
+    /// User from the operating system.
     pub user_id: u32,
-    /// When it came into the domain, ns of the monotonic clock, as it says.
+    /// Time at which it entered the domain, ns of the monotonic clock, from its hello.
     pub started_ns: u64,
 }
 
 impl PeerProcess {
-    /// What is known of a process: its own words, and who the operating system says that it is.
+    /// Combines its hello with the identity from the operating system.
     pub(crate) fn new(hello: Hello, identity: PeerIdentity) -> Self {
         let PeerIdentity { process_id, user_id } = identity;
         Self { name: hello.process_name, process_id, user_id, started_ns: hello.started_ns }
     }
 }
 
-/// A process that serves in the domain, and of which it is not known what.
+/// A serving process whose routes are not known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unheard {
-    /// Its process id, as the operating system says, or, where it lets nobody in, as its lock does; `None` where neither says one of
-    /// this process namespace.
+    /// Process id from the operating system, or from its lock if it accepts no connection; `None` if neither gives one
+    /// of this process namespace.
     pub process_id: Option<u32>,
-    /// It lives in another process namespace, as of another container: neither calls the other.
+    /// The process lives in another process namespace, as of another container: neither calls the other.
     pub is_of_other_namespace: bool,
-    /// The version of the protocol that it speaks, if that is known to be another; `None`: it has not answered yet.
+    /// Version of its protocol, if known to differ; `None` if it has not answered.
     pub version: Option<u16>,
 }
 
 impl Unheard {
-    /// One that was asked or is about to be.
+    /// Creates the entry of a process that was or will be asked.
     pub(crate) fn asked(process_id: u32, version: Option<u16>) -> Self {
-        // Outside of a container its processes have numbers, and see nobody.
+        // From outside a container, its processes have ids here, but cannot see this process.
         let is_of_other_namespace = peer_process::PeerProcess::numbered(process_id).is_of_other_namespace();
         Self { process_id: Some(process_id), is_of_other_namespace, version }
     }
 
-    /// One that nothing is known of but this.
+    /// Creates the entry of a process without a known id.
     pub(crate) const fn unnumbered(is_of_other_namespace: bool) -> Self {
         Self { process_id: None, is_of_other_namespace, version: None }
     }
 }
 
-/// The memory of a call table. Nothing of it has been checked.
+/// Memory of a call table, not validated.
 #[derive(Debug)]
 pub struct AttachMemory {
-    /// To be mapped for reading only.
+    /// Mapped read-only.
     pub request_region: OwnedFd,
-    /// Both sides write it.
+    /// Written by both sides.
     pub claim_region: OwnedFd,
     /// Wakes the caller's I/O thread.
     pub completion: OwnedFd,
 }
 
-/// What a copy hands the caller for its call table.
+/// Descriptors that an instance returns for a call table.
 #[derive(Debug)]
 pub struct AttachAnswer {
-    /// The route's bell.
+    /// Doorbell of the route.
     pub bell: Arc<OwnedFd>,
     /// Wakes the route's tasks.
     pub eventfd: Arc<OwnedFd>,
 }
 
-/// What a process that serves does when callers come and go.
+/// Callbacks of a serving process for its callers.
 pub trait ServingSide: Send + Sync {
-    /// A caller brings the call table of a route. An attachment's number is used once for a caller.
+    /// A caller attaches a call table for a route. It uses the number of an attachment once.
     ///
     /// # Errors
-    /// Why the call table is not taken; its memory must have been let go.
+    /// The reason to refuse the call table. Its memory must have been unmapped.
     fn attach(
         &self,
         caller: CallerNumber,
@@ -100,58 +100,57 @@ pub trait ServingSide: Send + Sync {
         memory: AttachMemory,
     ) -> Result<AttachAnswer, Refused>;
 
-    /// A caller takes a call table back that was taken with [`attach`](Self::attach): nothing of it may be claimed any more.
+    /// A caller detaches a call table accepted by [`attach`](Self::attach); nothing of it may be claimed any more.
     fn detach(&self, caller: CallerNumber, attachment: u64);
 
-    /// A process of this user, or of root, wants a route to have another state, but not [`Gone`](RouteState::Gone). That it has, all callers
-    /// are told as ever; what cannot be done, as of a route that is not served, is left.
+    /// A process of this user, or of root, requests another state of a route, never [`Gone`](RouteState::Gone). A
+    /// change is announced to all callers as usual; an impossible request, as for a route not served here, is ignored.
     fn change(&self, route: &str, to: RouteState);
 
-    /// A caller's connection has ended, which takes back all of its call tables, if it had brought any.
+    /// A caller's connection has ended, which detaches all of its call tables.
     fn caller_gone(&self, caller: CallerNumber);
 }
 
-/// What a process that calls does when copies come and go.
+/// Callbacks of a calling process for the instances that it finds.
 ///
-/// For each number: `copy_found`, then any others, then `copy_closed`, then `copy_dead`; each of these three once, unless the
-/// thread is stopped before.
+/// Order for each number: `copy_found`, then any others, then `copy_closed`, then `copy_dead`. Each of these three is
+/// called once, unless the thread is stopped before.
 pub trait CallingSide: Send + Sync {
-    /// A process that serves is, or is no longer, one of which it is not known what it serves. What is known of its version stays known
-    /// when it is tried again.
+    /// The routes of a serving process are unknown, or no longer (`None`). A known version is kept through retries.
     fn unheard(&self, _id: CopyId, _unheard: Option<Unheard>) {}
 
-    /// A copy is connected. Its routes follow.
+    /// An instance is connected. Its routes follow.
     fn copy_found(&self, copy: CopyNumber, process: &Arc<PeerProcess>);
 
-    /// A copy has a route, or something of it has changed; its last state is [`Gone`](super::RouteState::Gone).
+    /// A route of an instance is new or has changed; its last state is [`Gone`](super::RouteState::Gone).
     fn route_changed(&self, copy: CopyNumber, route: &RouteDescription);
 
-    /// A copy has told all routes that it had when it was found.
+    /// An instance has listed all routes that it had when it was found.
     fn copy_listed(&self, copy: CopyNumber);
 
-    /// Every copy that stood in the directory when [`discover`](super::IoHandle::discover) was called has told its routes, or
-    /// is no copy, or has let its time pass: what no copy serves now, no copy served then. Called once.
+    /// Every instance that was in the directory when [`discover`](super::IoHandle::discover) was called has listed its
+    /// routes, is invalid, or has timed out. A route that no instance serves now was served by none then. Called once.
     fn settled(&self);
 
-    /// The copy has taken a call table; these are the route's bell and what wakes its tasks. Not called for what was detached
-    /// meanwhile.
+    /// The instance has accepted a call table, with the route's doorbell and the eventfd that wakes its tasks. Not
+    /// called after a detach.
     fn attached(&self, copy: CopyNumber, attachment: u64, bell: OwnedFd, eventfd: OwnedFd);
 
-    /// The copy does not take a call table. Not called for what was detached meanwhile.
+    /// The instance refuses the call table. Not called after a detach.
     fn refused(&self, copy: CopyNumber, attachment: u64, refused: Refused);
 
-    /// The connection has ended, while the process may live: nothing that it claims or answers from now on counts, but it may
-    /// still write into the call tables that it has.
+    /// The connection has ended, while the process may live: its later claims and answers do not count, but it may
+    /// still write into its call tables.
     fn copy_closed(&self, copy: CopyNumber);
 
-    /// The process is dead: it writes nothing any more. Only now its slots may be used again.
+    /// The process is dead and writes no more. Only now its slots may be reused.
     fn copy_dead(&self, copy: CopyNumber);
 
     /// A completion eventfd was written since the last call with its token.
     fn completions(&self, token: u64);
 
-    /// When [`tick`](Self::tick) is to be called next, ns of the monotonic clock. Asked before each sleep: make it earlier
-    /// from another thread, then wake this one.
+    /// Time of the next [`tick`](Self::tick), ns of the monotonic clock. Read before each sleep; to make it earlier
+    /// from another thread, wake this one afterwards.
     fn next_deadline_ns(&self) -> Option<u64> {
         None
     }
@@ -159,15 +158,15 @@ pub trait CallingSide: Send + Sync {
     /// Called when that time has come.
     fn tick(&self, _now_ns: u64) {}
 
-    /// Called before each sleep, to say in shared memory that a write to the eventfd is needed from now on. False: there is
-    /// something to do already, so the thread does not sleep now.
+    /// Called before each sleep, to request in shared memory a write to the eventfd from now on. Returns false if there
+    /// is work already, so that the thread does not sleep now.
     fn may_sleep(&self) -> bool {
         true
     }
 
-    /// Called after each sleep, to take that back.
+    /// Called after each sleep, to withdraw that request.
     fn woken(&self) {}
 
-    /// The thread ends, whatever the reason: nothing of the above comes any more.
+    /// The thread ends, for whatever reason; no other callback follows.
     fn ended(&self) {}
 }

@@ -1,14 +1,14 @@
-//! [`DirectoryWatch`]: which sockets appear in a domain's directory.
+//! [`DirectoryWatch`]: notices of new sockets in a domain's directory.
 //!
-//! A socket appears by being renamed, so that is all that is watched; that one disappears is not, because connections and
-//! pidfds say more about its process. The watch begins before the first listing, and after an overflow of the kernel's queue
-//! there is another listing: a socket may be told twice, but none is missed.
+//! A socket appears by a rename, so only renames are watched. Removals are not, because connections and pidfds say more
+//! about the process. The watch begins before the first listing, and an overflow of the kernel's queue causes another
+//! listing: a socket may be reported twice, but none is missed.
 //!
-//! Closing a watch waits for the kernel's readers of all watches, mostly 10 to 20 ms. So a process that may end soon lists the
-//! directory first, and begins to watch later.
+//! Closing a watch waits for the kernel's readers of all watches, mostly 10 to 20 ms. So a process that may end soon
+//! lists the directory first, and begins to watch later.
 //!
-//! The kernel allows a user few watches (128 on many machines), of all their processes together. Who gets none lists the directory
-//! ten times a second instead.
+//! The kernel allows a user few watches (128 on many machines) over all their processes. A process without one lists
+//! the directory ten times a second instead.
 
 use super::directory::{CopyId, DomainDirectory, FileKind, path_in};
 use crate::error::RegistryError;
@@ -20,24 +20,24 @@ use std::collections::BTreeSet;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
-/// Between two listings without a watch, ns.
+/// Interval of listings without a watch, ns.
 const LISTING_INTERVAL_NS: i64 = 100_000_000;
 
 /// Room for some hundred events.
 const BUFFER_BYTES: usize = 32 << 10;
 
-/// Which sockets appear in a domain's directory.
+/// Watch of the new sockets in a domain's directory.
 #[derive(Debug)]
 pub struct DirectoryWatch {
     directory: Arc<DomainDirectory>,
     signs: Signs,
 }
 
-/// What says that it is time to look.
+/// Source of the signal to look.
 #[derive(Debug)]
 enum Signs {
     Inotify(OwnedFd),
-    /// There was no watch left.
+    /// Used when no watch was left.
     Timer(OwnedFd),
 }
 
@@ -51,7 +51,8 @@ impl DirectoryWatch {
         });
         let signs = match watched {
             Ok(inotify) => Signs::Inotify(inotify),
-            // Of instances the first, of watches the second; without a descriptor the timer fails as well.
+            // `MFILE`: no more inotify instances; `NOSPC`: no more watches. Without a descriptor the timer fails as
+            // well.
             Err(Errno::MFILE | Errno::NOSPC) => Signs::Timer(timer().map_err(failed())?),
             Err(errno) => return Err(failed()(errno)),
         };
@@ -59,12 +60,12 @@ impl DirectoryWatch {
         Ok((Self { directory: Arc::clone(directory), signs }, there))
     }
 
-    /// The sockets that have appeared since.
+    /// Sockets that have appeared since the last call.
     pub fn appeared(&self) -> Result<Vec<CopyId>, RegistryError> {
         match &self.signs {
             Signs::Inotify(inotify) => self.appeared_by(inotify),
             Signs::Timer(timer) => {
-                // How often it went off does not matter, nor whether it did.
+                // The number of expirations does not matter.
                 let _ = rustix::io::read(timer, &mut [0; 8]);
                 sockets(&self.directory)
             }
@@ -102,7 +103,7 @@ impl AsFd for DirectoryWatch {
     }
 }
 
-/// A timer that goes off again and again.
+/// Creates the periodic timer.
 fn timer() -> rustix::io::Result<OwnedFd> {
     let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
     let timer = rustix::time::timerfd_create(TimerfdClockId::Monotonic, flags)?;
@@ -112,7 +113,7 @@ fn timer() -> rustix::io::Result<OwnedFd> {
     Ok(timer)
 }
 
-/// The processes that are there; the sockets of some may be missing.
+/// Processes in the directory; the sockets of some may be missing.
 pub fn there(directory: &DomainDirectory) -> Result<Vec<CopyId>, RegistryError> {
     let there: BTreeSet<_> = directory.list()?.into_iter().map(|(id, _)| id).collect();
     Ok(there.into_iter().collect())
@@ -130,7 +131,7 @@ mod tests {
     use crate::directory::Place;
 
     #[test]
-    fn without_a_watch_what_appears_is_found_by_looking() {
+    fn sockets_are_found_without_a_watch() {
         let parent = tempfile::tempdir().unwrap();
         let directory = DomainDirectory::open(&Place::Path(parent.path().join("domain")), None).unwrap();
         let directory = Arc::new(directory);
@@ -144,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_and_what_appears_is_told_even_after_an_overflow() {
+    fn overflow_misses_no_socket() {
         let parent = tempfile::tempdir().unwrap();
         let directory = DomainDirectory::open(&Place::Path(parent.path().join("domain")), None).unwrap();
         let directory = Arc::new(directory);
@@ -163,7 +164,7 @@ mod tests {
         }
         let names = ["a", "b"].map(|name| directory.path().join(name));
         std::fs::write(&names[0], "").unwrap();
-        // Two by two, because the kernel puts equal events together only when they follow each other.
+        // Alternating, because the kernel merges equal events only when they are adjacent.
         for _ in 0..queued_max.div_ceil(2) {
             std::fs::rename(&names[0], &names[1]).unwrap();
             std::fs::rename(&names[1], &names[0]).unwrap();

@@ -1,4 +1,4 @@
-//! Peers that do not keep to the protocol: the one they talk to closes the connection, keeps nothing of theirs, and goes on.
+//! Peers that violate the protocol: the connection is closed, nothing of theirs is kept, and service continues.
 
 use super::member::{attach, memory};
 use super::{Domain, Member};
@@ -22,11 +22,11 @@ use std::io::IoSlice;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
-/// A socket that sends what it likes.
+/// Socket that sends arbitrary bytes.
 struct Raw(OwnedFd);
 
 impl Raw {
-    /// Connects to the only member that serves here.
+    /// Connects to the only serving member.
     fn connect(domain: &Domain) -> Self {
         let there = domain.directory.list().unwrap();
         let (id, _) = *there.iter().find(|(_, kind)| *kind == FileKind::Socket).unwrap();
@@ -37,7 +37,7 @@ impl Raw {
         Self(socket)
     }
 
-    /// What is sent to one that has closed already is lost, which is as good.
+    /// Sends; an error is ignored, since the other side may have closed.
     fn send(&self, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(253))];
         let mut control = SendAncillaryBuffer::new(&mut space);
@@ -52,7 +52,7 @@ impl Raw {
         self.send(&packet.encode().unwrap(), descriptors);
     }
 
-    /// Waits until the other side has closed, and throws away what it has said.
+    /// Waits until the other side has closed, and discards its packets.
     #[track_caller]
     fn expect_end(&self) {
         until_some("the other side closes", || {
@@ -64,7 +64,7 @@ impl Raw {
         });
     }
 
-    /// Waits for a packet of this name, and throws away those before it, with all descriptors.
+    /// Waits for a packet of this name, and discards those before it with all descriptors.
     #[track_caller]
     fn expect_packet(&self, name: &str) {
         let mut bytes = [0; PACKET_LENGTH_MAX];
@@ -85,7 +85,7 @@ fn hello(role: Role) -> Packet {
     Packet::Hello(Hello { role, process_id: 1, started_ns: 0, process_name: "raw".to_owned() })
 }
 
-/// A copy, and a caller that is to notice nothing.
+/// Starts an instance, and a witness: a caller that must not be affected.
 fn copy_and_witness(domain: &Domain) -> (Member, Member) {
     let copy = domain.member(&["announce orders"]);
     let mut witness = domain.member(&["discover"]);
@@ -93,7 +93,7 @@ fn copy_and_witness(domain: &Domain) -> (Member, Member) {
     (copy, witness)
 }
 
-/// They still talk to each other.
+/// Checks that both still communicate.
 fn still_talk(copy: &mut Member, witness: &mut Member) {
     copy.tell("suspend orders");
     witness.expect("route 1 orders Suspended");
@@ -103,7 +103,7 @@ fn still_talk(copy: &mut Member, witness: &mut Member) {
 }
 
 #[test]
-fn a_caller_that_sends_anything_loses_its_connection_and_nothing_else_happens() {
+fn garbage_from_caller_is_isolated() {
     let domain = Domain::new();
     let (mut copy, mut witness) = copy_and_witness(&domain);
     let before = copy.descriptors();
@@ -117,12 +117,12 @@ fn a_caller_that_sends_anything_loses_its_connection_and_nothing_else_happens() 
         let length = 1 + random.below(200) as usize;
         let mut bytes = (0..length).map(|_| random.number() as u8).collect::<Vec<_>>();
         if random.happens(700) {
-            // A good beginning.
+            // A valid beginning.
             let head = [&b"GAPR\x04\x00"[..], &[random.below(10) as u8, 0]].concat();
             bytes.splice(..head.len().min(length), head);
         }
         raw.send(&bytes, &[]);
-        // Some of it may be a packet after all; more of it is not.
+        // The random bytes may form a packet; with these they do not.
         raw.send(&[0xff; 16], &[]);
         raw.expect_end();
     }
@@ -131,7 +131,7 @@ fn a_caller_that_sends_anything_loses_its_connection_and_nothing_else_happens() 
 }
 
 #[test]
-fn packets_out_of_place_close_the_connection() {
+fn misplaced_packet_closes_connection() {
     let domain = Domain::new();
     let (mut copy, mut witness) = copy_and_witness(&domain);
     let before = copy.descriptors();
@@ -155,11 +155,11 @@ fn packets_out_of_place_close_the_connection() {
     let raw = Raw::connect(&domain);
     raw.send(&vec![0; PACKET_LENGTH_MAX + 1], &[]);
     raw.expect_end();
-    // A packet without a byte is an end.
+    // An empty packet is an end.
     let raw = Raw::connect(&domain);
     raw.send(&[], &[]);
     raw.expect_end();
-    // What was never attached may be taken back.
+    // Detaching an unknown table is allowed.
     let raw = Raw::connect(&domain);
     raw.packet(&caller(), &[]);
     raw.packet(&Packet::Detach { attachment: 5 }, &[]);
@@ -172,7 +172,7 @@ fn packets_out_of_place_close_the_connection() {
 }
 
 #[test]
-fn descriptors_that_are_missing_or_too_many_are_errors_and_closed() {
+fn wrong_descriptor_count_is_refused() {
     let domain = Domain::new();
     let (mut copy, mut witness) = copy_and_witness(&domain);
     let before = copy.descriptors();
@@ -196,7 +196,7 @@ fn descriptors_that_are_missing_or_too_many_are_errors_and_closed() {
     }
     copy.expect_descriptors(before);
     copy.expect_no("attach");
-    // As many as belong to it, and each number once.
+    // Exactly its descriptors, and each number once.
     let raw = Raw::connect(&domain);
     raw.packet(&hello(Role::Caller), &[]);
     raw.packet(&attaching, &[region.as_fd(), region.as_fd(), copy_eventfd().as_fd()]);
@@ -204,7 +204,7 @@ fn descriptors_that_are_missing_or_too_many_are_errors_and_closed() {
     raw.packet(&attaching, &[region.as_fd(), region.as_fd(), copy_eventfd().as_fd()]);
     raw.expect_end();
     copy.expect("gone");
-    // The process that sent it lives, and nothing is kept of it.
+    // The sending process lives, and nothing of it is kept.
     copy.expect_descriptors(before);
     still_talk(&mut copy, &mut witness);
 }
@@ -214,7 +214,7 @@ fn copy_eventfd() -> OwnedFd {
 }
 
 #[test]
-fn a_connection_that_says_nothing_is_closed_after_its_time() {
+fn silent_connection_times_out() {
     let domain = Domain::new();
     let (mut copy, mut witness) = copy_and_witness(&domain);
     let before = copy.descriptors();
@@ -229,7 +229,7 @@ fn a_connection_that_says_nothing_is_closed_after_its_time() {
 }
 
 #[test]
-fn a_caller_that_does_not_read_is_dropped_and_slows_nobody() {
+fn stuck_reader_is_dropped() {
     let domain = Domain::new();
     let (mut copy, mut witness) = copy_and_witness(&domain);
     let deaf = Raw::connect(&domain);
@@ -253,7 +253,7 @@ fn a_caller_that_does_not_read_is_dropped_and_slows_nobody() {
 }
 
 #[test]
-fn one_without_free_descriptors_lets_callers_wait() {
+fn callers_wait_for_free_descriptors() {
     let domain = Domain::new();
     let (mut copy, mut witness) = copy_and_witness(&domain);
     let before = copy.descriptors();
@@ -273,10 +273,10 @@ fn one_without_free_descriptors_lets_callers_wait() {
     witness.expect_no("closed");
 }
 
-/// A copy that sends what it likes: its socket, and the connection that was made to it.
+/// Instance that sends arbitrary bytes: its socket, and the connection made to it.
 struct RawCopy {
     listener: OwnedFd,
-    /// Removed with it.
+    /// Removes the files on drop.
     _files: CopyFiles,
 }
 
@@ -294,7 +294,7 @@ impl RawCopy {
 }
 
 #[test]
-fn a_process_with_ever_more_connections_shuts_nobody_out() {
+fn greedy_process_shuts_out_no_other() {
     let domain = Domain::new();
     let (mut copy, mut witness) = copy_and_witness(&domain);
     let greeting = hello(Role::Caller);
@@ -311,7 +311,7 @@ fn a_process_with_ever_more_connections_shuts_nobody_out() {
     still_talk(&mut copy, &mut witness);
     let mut other = domain.member(&["discover"]);
     other.expect("listed 1");
-    // One that has gone makes room.
+    // A closed connection makes room.
     drop(connections);
     until_some("there is room again", || {
         let raw = connect();
@@ -321,7 +321,7 @@ fn a_process_with_ever_more_connections_shuts_nobody_out() {
 }
 
 #[test]
-fn a_copy_that_lets_nobody_in_may_serve_what_it_does_not_say() {
+fn full_instance_is_reported_unheard() {
     let domain = Domain::new();
     let copy = RawCopy::new(&domain);
     let mut caller = domain.member(&["discover"]);
@@ -336,7 +336,7 @@ fn a_copy_that_lets_nobody_in_may_serve_what_it_does_not_say() {
 }
 
 #[test]
-fn a_copy_that_sends_anything_is_closed_and_tried_again() {
+fn garbage_from_instance_is_retried() {
     let domain = Domain::new();
     let mut caller = domain.member(&["discover"]);
     let before = caller.descriptors();
@@ -354,7 +354,7 @@ fn a_copy_that_sends_anything_is_closed_and_tried_again() {
         (Packet::Listed, many(4)),
     ] {
         let copy = RawCopy::new(&domain);
-        // It is tried again, under another number.
+        // The retry has another number.
         for _ in 0..2 {
             let raw = copy.accept();
             raw.packet(&hello(Role::Copy), &[]);
@@ -365,10 +365,10 @@ fn a_copy_that_sends_anything_is_closed_and_tried_again() {
         }
         copies.push(copy);
     }
-    // Their process lives: none is dead, and one pidfd stands for all.
+    // The peers' process lives: none is dead, and one pidfd stands for all.
     caller.expect_no("dead");
     assert_eq!(caller.seen.iter().filter(|line| line.starts_with("found")).count(), 14);
-    // One that is no copy at all is not found.
+    // A peer that is not an instance is not found.
     let copy = RawCopy::new(&domain);
     let raw = copy.accept();
     raw.packet(&hello(Role::Caller), &[]);
@@ -379,7 +379,7 @@ fn a_copy_that_sends_anything_is_closed_and_tried_again() {
 }
 
 #[test]
-fn a_copy_that_tells_no_end_of_its_list_is_closed() {
+fn endless_route_list_is_closed() {
     let domain = Domain::new();
     let copy = RawCopy::new(&domain);
     let mut caller = domain.member(&["discover"]);
@@ -401,7 +401,7 @@ fn a_copy_that_tells_no_end_of_its_list_is_closed() {
 }
 
 #[test]
-fn an_answer_to_what_was_taken_back_is_dropped() {
+fn answer_after_detach_is_dropped() {
     let domain = Domain::new();
     let copy = RawCopy::new(&domain);
     let mut caller = domain.member(&["discover"]);
@@ -412,7 +412,7 @@ fn an_answer_to_what_was_taken_back_is_dropped() {
     let before = caller.descriptors();
     caller.tell("attach 1 5 orders");
     caller.tell("detach 1 5");
-    // Its thread sends them a little later than it is told to: an answer before the question would be an error.
+    // The thread sends them with a delay, and an answer before the question would be an error.
     raw.expect_packet("attach");
     raw.expect_packet("detach");
     let (bell, eventfd) = (memory(""), memory(""));
@@ -425,7 +425,7 @@ fn an_answer_to_what_was_taken_back_is_dropped() {
 }
 
 #[test]
-fn a_queue_ends_where_it_says_and_keeps_its_order() {
+fn queue_is_bounded_and_ordered() {
     let (ours, theirs) = rustix::net::socketpair(
         AddressFamily::UNIX,
         SocketType::SEQPACKET,
@@ -456,13 +456,13 @@ fn a_queue_ends_where_it_says_and_keeps_its_order() {
     assert!(matches!(theirs.receive(&mut buffer), Ok(Received::End)));
 }
 
-/// Packets of another version, made by hand: magic and version, then what nobody here knows.
+/// Packet of another version, made by hand: magic and version, then unknown bytes.
 fn of_version(version: u16) -> Vec<u8> {
     [&b"GAPR"[..], &version.to_le_bytes(), &[1, 0], &[7; 100]].concat()
 }
 
 #[test]
-fn one_of_another_version_is_told_this_one_and_closed() {
+fn other_version_is_told_and_closed() {
     let domain = Domain::new();
     let (mut copy, mut witness) = copy_and_witness(&domain);
     let before = copy.descriptors();
@@ -487,7 +487,7 @@ fn one_of_another_version_is_told_this_one_and_closed() {
 }
 
 #[test]
-fn of_a_copy_it_is_known_that_it_is_silent_or_of_another_version() {
+fn unheard_gives_silence_or_version() {
     let domain = Domain::new();
     let mut caller = domain.member(&["discover"]);
     let old = RawCopy::new(&domain);

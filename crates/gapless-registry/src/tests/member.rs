@@ -1,4 +1,4 @@
-//! What a member does.
+//! The program of a member.
 
 use super::DOMAIN;
 use crate::directory::CopyId;
@@ -18,16 +18,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Says whatever its sides are called with.
+/// Prints each call of its sides.
 #[derive(Default)]
 pub struct Teller {
-    /// Keeps what was handed over, by caller and attachment.
+    /// Keeps accepted call tables, by caller and attachment.
     held: Mutex<Vec<(u64, u64, AttachMemory)>>,
     is_settled: AtomicBool,
 }
 
 fn say(text: &str) {
-    // One write: two threads speak.
+    // One write, since two threads print.
     println!("@{text}");
 }
 
@@ -138,20 +138,19 @@ pub fn attach(attachment: u64, route: &str) -> Attach {
     }
 }
 
-/// Memory with a text in it.
 pub fn memory(text: &str) -> Arc<OwnedFd> {
     let fd = memfd_create("gapless-test", MemfdFlags::CLOEXEC).unwrap();
     rustix::io::write(&fd, text.as_bytes()).unwrap();
     Arc::new(fd)
 }
 
-/// The number of this process's watches of directories.
+/// Number of this process's directory watches.
 fn watches() -> usize {
     let files = std::fs::read_dir("/proc/self/fd").unwrap().filter_map(|file| file.unwrap().path().read_link().ok());
     files.filter(|target| target.ends_with("anon_inode:inotify")).count()
 }
 
-/// Not a test by itself: what a member does.
+/// Entry of a member, not a test.
 #[test]
 fn entry() {
     let Some(path) = std::env::var_os(DOMAIN) else { return };
@@ -164,7 +163,7 @@ fn entry() {
         let line = line.unwrap();
         match line.split(' ').collect::<Vec<_>>()[..] {
             ["discover"] => handle.discover().unwrap(),
-            // Says what it watches once it has settled, and whether that was early enough for nothing.
+            // Prints its number of watches once it has settled, and whether that was before the watch was due.
             ["glance"] => {
                 let (begun_ns, watch_after) = (monotonic_ns(), Duration::from_millis(50));
                 handle.delay_watch(watch_after);

@@ -1,5 +1,5 @@
-//! Real processes in a domain of their own. Each is this test program again: it does what it is told by lines on its standard
-//! input, and tells what its sides are called with by lines on its standard output, behind an `@`.
+//! Real processes in a domain of their own. Each is this test program again: it takes commands by lines on its standard
+//! input, and prints the calls of its sides by lines on its standard output, prefixed with `@`.
 
 mod hostile;
 mod member;
@@ -16,10 +16,10 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
-/// Names the domain to a member.
+/// Gives a member the path of the domain.
 const DOMAIN: &str = "GAPLESS_REGISTRY_DOMAIN";
 
-/// A domain that nobody else uses.
+/// A domain of one test.
 struct Domain {
     _parent: tempfile::TempDir,
     directory: Arc<DomainDirectory>,
@@ -36,12 +36,11 @@ impl Domain {
         self.directory.path()
     }
 
-    /// How many files are in it.
     fn files(&self) -> usize {
         std::fs::read_dir(self.path()).unwrap().count()
     }
 
-    /// A member that has done what these commands say.
+    /// Starts a member, which executes these commands first.
     fn member(&self, commands: &[&str]) -> Member {
         let mut command = this_program();
         command.args(["--exact", "tests::member::entry", "--nocapture"]);
@@ -56,7 +55,7 @@ impl Domain {
     }
 }
 
-/// Another process.
+/// A member process.
 struct Member {
     process: Process,
     input: Option<ChildStdin>,
@@ -69,14 +68,14 @@ impl Member {
         self.process.pid().as_raw_nonzero().get() as u32
     }
 
-    /// Has a command done.
+    /// Executes a command.
     #[track_caller]
     fn tell(&mut self, command: &str) {
         writeln!(self.input.as_mut().unwrap(), "{command}").unwrap();
         self.expect(&format!("done {command}"));
     }
 
-    /// Waits for a line that begins so, or has come and not been asked for yet; and takes it.
+    /// Waits for a line with this beginning, or takes one that came earlier.
     #[track_caller]
     fn expect(&mut self, beginning: &str) -> String {
         let begun = Instant::now();
@@ -96,14 +95,14 @@ impl Member {
         self.seen.len() > before
     }
 
-    /// Takes what it has said.
+    /// Reads its output.
     fn look(&mut self, patience: Duration) {
         let first = self.lines.recv_timeout(patience).ok();
         let told = first.into_iter().chain(self.lines.try_iter());
         self.seen.extend(told.filter_map(|line| line.strip_prefix('@').map(str::to_owned)));
     }
 
-    /// Waits until it has found this process: by which number.
+    /// Waits until it has found this process, and returns the number.
     #[track_caller]
     fn expect_found(&mut self, process_id: u32) -> u32 {
         let begun = Instant::now();
@@ -118,21 +117,19 @@ impl Member {
         }
     }
 
-    /// Nothing that begins so has come.
+    /// Checks that no line has this beginning.
     #[track_caller]
     fn expect_no(&mut self, beginning: &str) {
         self.look(Duration::from_millis(300));
         assert!(!self.seen.iter().any(|line| line.starts_with(beginning)), "{beginning:?} in {:?}", self.seen);
     }
 
-    /// How many descriptors it has.
     #[track_caller]
     fn descriptors(&mut self) -> usize {
         self.tell("count");
         self.expect("count ").split_once(' ').unwrap().1.parse().unwrap()
     }
 
-    /// Waits until it has so many.
     #[track_caller]
     fn expect_descriptors(&mut self, expected: usize) {
         let begun = Instant::now();
@@ -146,7 +143,7 @@ impl Member {
         }
     }
 
-    /// It leaves in order.
+    /// Ends the member regularly.
     fn quit(mut self) {
         self.input = None;
         assert!(self.process.wait_end("a member ends").success());

@@ -1,4 +1,4 @@
-//! A process may be dead while a child of it has its socket and its lock.
+//! A dead process whose child has inherited its socket and its lock.
 
 use super::Domain;
 use crate::copies::Copies;
@@ -13,10 +13,10 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Tells a process that it is to listen on its input, and to end.
+/// Makes a process listen on its standard input, and end.
 const LISTENS: &str = "GAPLESS_REGISTRY_LISTENS";
 
-/// Not a test by itself: what such a process does.
+/// Entry of the listener, not a test.
 #[test]
 fn listener() {
     if std::env::var_os(LISTENS).is_some() {
@@ -24,7 +24,7 @@ fn listener() {
     }
 }
 
-/// Whether everybody was heard of.
+/// Whether the side has settled.
 #[derive(Default)]
 struct HasSettled(AtomicBool);
 
@@ -44,10 +44,10 @@ impl CallingSide for HasSettled {
 }
 
 #[test]
-fn nobody_waits_for_a_dead_process_whose_child_has_its_socket() {
+fn orphaned_socket_delays_no_one() {
     let domain = Domain::new();
     let (_files, socket) = CopyFiles::create(&domain.directory, |_| ()).unwrap();
-    // A socket is of who has listened on it last: this process is like a child that has inherited it.
+    // A socket belongs to the process that listened on it last: this process is like a child that has inherited it.
     let mut process = this_program();
     process.args(["--exact", "tests::orphans::listener"]).env(LISTENS, "").stdout(Stdio::null());
     assert!(process.stdin(socket.try_clone().unwrap()).status().unwrap().success());
@@ -56,7 +56,7 @@ fn nobody_waits_for_a_dead_process_whose_child_has_its_socket() {
     let side = Arc::new(HasSettled::default());
     let hello: Arc<[u8]> = Arc::new([]);
     let mut copies = Copies::new(Arc::clone(&side) as Arc<dyn CallingSide>, Arc::clone(&domain.directory), hello);
-    // No time passes.
+    // The clock stands still.
     copies.discover(&mut Reactor::new().unwrap(), Some(watch), there, 1);
     assert!(side.0.load(Ordering::SeqCst));
 }

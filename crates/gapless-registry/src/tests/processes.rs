@@ -28,12 +28,12 @@ fn routes_appear_change_and_disappear() {
     caller.expect("route 1 orders Suspended");
     copy.tell("withdraw orders");
     caller.expect("route 1 orders Gone");
-    // One that comes later is told what there is then.
+    // A later caller receives the current routes.
     let mut later = domain.member(&["discover"]);
     later.expect("route 1 prices Open");
     later.expect("listed 1");
     later.expect_no("route 1 orders");
-    // And one that serves later is found by both.
+    // Both find an instance that comes later.
     let second = domain.member(&["announce orders"]);
     for caller in [&mut caller, &mut later] {
         caller.expect(&format!("found 2 {}", second.pid()));
@@ -50,10 +50,10 @@ fn routes_appear_change_and_disappear() {
 }
 
 #[test]
-fn a_short_look_makes_no_watch() {
+fn short_look_makes_no_watch() {
     let domain = Domain::new();
     let copy = domain.member(&["announce orders"]);
-    // On a busy machine a look may take longer.
+    // The look may take longer on a busy machine.
     let mut caller = until_some("a short look", || {
         let mut caller = domain.member(&["glance"]);
         match caller.expect("glance ").as_str() {
@@ -74,14 +74,14 @@ fn a_short_look_makes_no_watch() {
 }
 
 #[test]
-fn a_copy_is_asked_to_change_a_route() {
+fn caller_changes_route_state() {
     let domain = Domain::new();
     let mut copy = domain.member(&["announce orders"]);
     let mut caller = domain.member(&["discover"]);
     caller.expect("listed 1");
     caller.tell("change 1 orders");
     copy.expect("change orders Suspended");
-    // What a copy does not serve is its own affair, and one that is gone is asked nothing.
+    // The instance decides about a route that it does not serve, and an unknown instance is not asked.
     caller.tell("change 1 prices");
     copy.expect("change prices Suspended");
     caller.tell("change 2 orders");
@@ -90,7 +90,7 @@ fn a_copy_is_asked_to_change_a_route() {
 }
 
 #[test]
-fn a_process_may_serve_and_call_but_not_itself() {
+fn process_does_not_call_itself() {
     let domain = Domain::new();
     let mut both = domain.member(&["announce orders", "discover"]);
     both.expect("settled");
@@ -102,7 +102,7 @@ fn a_process_may_serve_and_call_but_not_itself() {
 }
 
 #[test]
-fn call_tables_are_brought_refused_and_taken_back() {
+fn call_tables_attach_and_detach() {
     let domain = Domain::new();
     let mut copy = domain.member(&["announce orders"]);
     let mut caller = domain.member(&["discover"]);
@@ -122,19 +122,18 @@ fn call_tables_are_brought_refused_and_taken_back() {
 }
 
 #[test]
-fn a_killed_copy_is_dead_and_its_files_are_swept() {
+fn killed_instance_is_swept() {
     let domain = Domain::new();
     let mut caller = domain.member(&["discover"]);
     let mut copy = domain.member(&["announce orders"]);
     caller.expect("listed 1");
     copy.process.kill();
     caller.expect("dead 1");
-    // Closed came before.
     assert!(caller.seen.iter().any(|line| line == "closed 1"), "{:?}", caller.seen);
     until("the caller sweeps", || domain.files() == 0);
     caller.quit();
 
-    // With nobody there, the next one sweeps, whether it serves or not.
+    // With no caller, the next process sweeps, whether it serves or not.
     for next in ["announce orders", "discover"] {
         let mut copy = domain.member(&["announce orders"]);
         copy.process.kill();
@@ -145,27 +144,27 @@ fn a_killed_copy_is_dead_and_its_files_are_swept() {
 }
 
 #[test]
-fn a_stopped_copy_is_not_dead() {
+fn stopped_instance_is_not_dead() {
     let domain = Domain::new();
     let copy = domain.member(&["announce orders"]);
     let mut caller = domain.member(&["discover"]);
     caller.expect("listed 1");
     copy.process.signal(Signal::STOP);
-    // Another one looks for a while, and then goes on without it.
+    // A later caller waits for the stopped instance for a while, and then continues without it.
     let mut later = domain.member(&["discover"]);
     later.expect("settled");
     later.expect_no("found");
     caller.expect_no("closed");
     assert_eq!(domain.files(), 2);
     copy.process.signal(Signal::CONT);
-    // It tries again, until it is found.
+    // Retries go on until the instance is found.
     later.expect("found");
     later.expect("route");
     caller.expect_no("closed");
 }
 
 #[test]
-fn hundreds_of_connections_and_kills_leave_nothing_behind() {
+fn kills_leak_no_descriptors() {
     let domain = Domain::new();
     let mut random = Random::seeded();
     let mut caller = domain.member(&["discover"]);
@@ -173,7 +172,7 @@ fn hundreds_of_connections_and_kills_leave_nothing_behind() {
     caller.expect("listed 1");
     caller.tell("attach 1 1 orders");
     caller.expect("attached 1 1");
-    // The copy may still hold what it has passed on. What it does next, it does afterwards.
+    // The instance may still hold descriptors that it has passed on; after the next command it does not.
     copy.tell("announce another");
     caller.expect("route 1 another");
     let (of_caller, of_copy) = (caller.descriptors(), copy.descriptors());
@@ -198,7 +197,7 @@ fn hundreds_of_connections_and_kills_leave_nothing_behind() {
 }
 
 #[test]
-fn what_is_too_much_is_refused_with_its_limit() {
+fn limits_are_enforced_and_named() {
     let domain = Domain::new();
     let open = || DomainDirectory::open(&Place::Path(domain.path().to_owned()), None).unwrap();
     let side = Arc::new(super::member::Teller::default());
@@ -220,7 +219,7 @@ fn what_is_too_much_is_refused_with_its_limit() {
     assert!(handle.change_state("route/5", RouteState::Gone).unwrap());
     assert!(!handle.change_state("route/5", RouteState::Open).unwrap());
     handle.announce(RouteDescription::new("one-more")).unwrap();
-    // All of them reach another process, which is told before it says that it has settled.
+    // All of them reach another process before it reports that it has settled.
     let mut caller = domain.member(&["discover"]);
     caller.expect("settled");
     let routes = caller.seen.iter().filter(|line| line.starts_with("route 1 ")).count();
@@ -230,7 +229,7 @@ fn what_is_too_much_is_refused_with_its_limit() {
     caller.expect("closed 1");
     assert!(handle.announce(RouteDescription::new("late")).unwrap_err().to_string().contains("closed it"));
     assert!(handle.discover().is_err());
-    // Commands to a thread that has ended are let go, with their descriptors.
+    // Commands to a thread that has ended are dropped with their descriptors.
     let region = memory("");
     let descriptors = [(); 3].map(|()| Arc::clone(&region));
     handle.attach(crate::CopyNumber(1), attach(1, "late"), descriptors).unwrap();
@@ -270,7 +269,7 @@ impl CallingSide for Counter {
 }
 
 #[test]
-fn every_completion_wakes_the_thread_and_every_deadline_comes() {
+fn completions_and_deadlines_wake() {
     let domain = Domain::new();
     let directory = DomainDirectory::open(&Place::Path(domain.path().to_owned()), None).unwrap();
     let counter = Arc::new(Counter::default());
@@ -278,7 +277,7 @@ fn every_completion_wakes_the_thread_and_every_deadline_comes() {
     let handle = thread.handle();
     let eventfd = Arc::new(eventfd(0, EventfdFlags::CLOEXEC).unwrap());
     let write = || rustix::io::write(&*eventfd, &1u64.to_ne_bytes()).unwrap();
-    // One that was written before it is registered counts, too.
+    // A write before the registration counts, too.
     write();
     handle.register_completion(100, Arc::clone(&eventfd));
     for number in 1..=500 {
@@ -294,7 +293,7 @@ fn every_completion_wakes_the_thread_and_every_deadline_comes() {
         handle.wake();
         until("a tick", || counter.ticks.load(Ordering::SeqCst) == number);
     }
-    // A thread that ends lets go what it was given.
+    // A thread that ends drops its descriptors.
     drop(thread);
     assert_eq!(Arc::strong_count(&eventfd), 1);
 }
