@@ -1,12 +1,13 @@
-//! Options that are built only for the subcommand of the command line: building those of all subcommands takes longer than most
-//! commands run.
+//! Options that are built only for the subcommand of the command line: building all takes longer than most commands
+//! run.
 
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches};
 use std::ops::Deref;
 
-/// Arguments of a subcommand whose options clap builds when it meets that subcommand, or prints its help.
+/// Arguments of a subcommand. Clap builds their options when it meets that subcommand, or prints its help.
 ///
-/// The attribute `defer` of `Subcommand` does the same, but lets comments on structures of options replace the help of the subcommand.
+/// The attribute `defer` of `Subcommand` does the same, but lets comments on structures of options replace the help of
+/// the subcommand.
 pub(crate) struct Deferred<T>(T);
 
 impl<T> Deref for Deferred<T> {
@@ -27,7 +28,7 @@ impl<T: Args> Args for Deferred<T> {
     }
 }
 
-/// Adds the options. Texts of the subcommand itself replace those of its arguments, as they do without delay.
+/// Adds the options. The subcommand's own texts replace those of its arguments, as without delay.
 fn build<T: Args>(command: Command) -> Command {
     let about = command.get_about().cloned();
     let long_about = command.get_long_about().cloned();

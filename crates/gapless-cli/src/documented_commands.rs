@@ -1,4 +1,4 @@
-//! Every command and every option of this program that a document names exists.
+//! Checks that every command and option named by a document exists.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use clap::{Command, CommandFactory as _};
 use gapless_testkit::documents::{self, Document, Piece};
 
-/// Options of other programs that documents name: Cargo's, its tests', rustc's, and the simulator's.
+/// Options of other programs in documents: Cargo, its tests, rustc, and the simulator.
 const FOREIGN: &[&str] = &[
     "--cfg",
     "--example",
@@ -22,12 +22,12 @@ const FOREIGN: &[&str] = &[
 ];
 
 #[test]
-fn every_command_and_option_that_a_document_names_exists() {
+fn documented_commands_exist() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("a crate lies in <root>/crates/");
     let mut program = crate::Arguments::command();
     program.build();
     let (mut wrong, mut looked_at) = (Vec::new(), 0);
-    // Programs beside which ours is measured have options of their own.
+    // Peer programs of benchmarks have options of their own.
     let is_of_peer = |path: &Path| path.starts_with(root.join("benchmarks/peers"));
     for path in documents::of_workspace(root).into_iter().filter(|path| !is_of_peer(path)) {
         let text = std::fs::read_to_string(&path).expect("a document can be read");
@@ -42,7 +42,7 @@ fn every_command_and_option_that_a_document_names_exists() {
 }
 
 #[test]
-fn an_untrue_command_is_found() {
+fn wrong_command_is_found() {
     let mut program = crate::Arguments::command();
     program.build();
     let text = "`gapless top --once`, `gapless topple`, `gapless journal verify --twice DIR`, `--no-such-option`\n\
@@ -55,7 +55,7 @@ fn an_untrue_command_is_found() {
     assert_eq!(lines, [1, 1, 1, 3, 5], "{found:?}");
 }
 
-/// Commands and options that `document` names and the program does not have.
+/// Commands and options in `document` that the program does not have.
 fn untrue<'a>(program: &Command, document: &'a Document) -> Vec<(&'a Piece, String)> {
     let mut all = FOREIGN.iter().map(|option| (*option).to_owned()).collect();
     options_below(program, &mut all);
@@ -65,7 +65,7 @@ fn untrue<'a>(program: &Command, document: &'a Document) -> Vec<(&'a Piece, Stri
         if lone.starts_with("--") && lone.len() > 2 && !all.contains(lone) {
             untrue.push((piece, format!("no command has {lone}")));
         }
-        // A quoted text is one value, not words.
+        // A quoted text is one value, not several words.
         let unquoted = piece.text.split('"').step_by(2).collect::<Vec<_>>().concat();
         for line in unquoted.split(['|', ';', '&']) {
             let mut words = line.split_whitespace().skip_while(|word| *word == "do" || word.contains('='));
@@ -86,12 +86,12 @@ fn untrue<'a>(program: &Command, document: &'a Document) -> Vec<(&'a Piece, Stri
     untrue
 }
 
-/// Follows a command line into the program's commands.
+/// Matches a command line with the program's commands.
 fn check<'a>(program: &Command, words: impl Iterator<Item = &'a str>) -> Result<(), String> {
     let mut at = program;
     let mut options = BTreeSet::new();
     options_of(at, &mut options);
-    // What stands behind `--` is another program's.
+    // Words after `--` belong to another program.
     for word in words.take_while(|word| *word != "--") {
         if word.starts_with('-') && word.len() > 1 {
             let option = word.split('=').next().unwrap_or(word);
@@ -110,7 +110,7 @@ fn check<'a>(program: &Command, words: impl Iterator<Item = &'a str>) -> Result<
             if word.starts_with(|c: char| c.is_ascii_lowercase()) {
                 return Err(format!("{} has no subcommand {word}", at.get_name()));
             }
-            // It stands for any of them.
+            // A placeholder for any subcommand.
             return Ok(());
         }
     }

@@ -1,5 +1,5 @@
-//! Whether an error says that a file of a running program was cut, removed or exchanged, in whatever it is wrapped: such an end
-//! has an exit code of its own, the same whether a look at the file found it or the kernel.
+//! Recognises an error that means that a file in use was truncated, removed or replaced, however it is wrapped. It has
+//! its own exit code, regardless of whether the program or the kernel noticed.
 
 use gapless_agent::AgentFailure;
 use gapless_cluster::ClusterError;

@@ -1,7 +1,8 @@
 //! The `gapless` program: one file for each subcommand under [`commands`], no logic of its own.
 //!
-//! Errors are printed in one line and end the program with 1; wrong options end it with 2, a build that is slower than the
-//! one that it is compared with with 3; a file that somebody has cut or taken away while it was in use with 74; `journal verify` has codes of its own, which its help lists.
+//! Errors are printed in one line and exit with 1; wrong options exit with 2, a build slower than the one it is
+//! compared with with 3; a file truncated or removed during use with 74. `journal verify` has codes of its own, listed
+//! in its help.
 
 #![deny(unsafe_code)]
 
@@ -138,11 +139,11 @@ enum Command {
 }
 
 const WRONG_OPTIONS: u8 = 2;
-/// A comparison of two builds found the second one slower.
+/// A comparison found the second build slower.
 const SLOWER: u8 = 3;
 
 fn main() -> ExitCode {
-    // Without it such an end says less, and is one all the same.
+    // Without it the program ends, too, but with a less specific error.
     let _kernel_refuses = gapless_agent::lost_mappings::name_lost_mappings();
     signals::survive_file_size_limit();
     if let Some(done) = run_own_role() {
@@ -185,8 +186,8 @@ fn main() -> ExitCode {
     })
 }
 
-/// Runs what only the program itself starts, of which there may be many: the commands of people, whose description takes
-/// megabytes, are not looked at.
+/// Runs an internal role, if the command line names one. There may be many such processes, and parsing the commands of
+/// people takes megabytes.
 fn run_own_role() -> Option<commands::Outcome> {
     let mut words = env::args_os().skip(1);
     let command = words.next()?;
@@ -199,7 +200,7 @@ fn run_own_role() -> Option<commands::Outcome> {
     Some(run(&words.collect::<Vec<_>>()))
 }
 
-/// The exit code of what has been done; an error is said.
+/// Exit code of an outcome; prints an error.
 fn code_of(done: commands::Outcome) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -224,7 +225,7 @@ fn code_of(done: commands::Outcome) -> ExitCode {
     }
 }
 
-/// Help and version as they are; an error in the options in one line.
+/// Prints help and version unchanged, and an error in the options in one line.
 fn refuse(error: &clap::Error) -> ExitCode {
     let is_an_answer = matches!(
         error.kind(),
@@ -250,7 +251,7 @@ fn refuse(error: &clap::Error) -> ExitCode {
     ExitCode::from(WRONG_OPTIONS)
 }
 
-/// A word of the command line as an error repeats it.
+/// Cuts a word of the command line for an error.
 fn cut(word: &str) -> Cow<'_, str> {
     const LENGTH_MAX: usize = 200;
     match word.char_indices().nth(LENGTH_MAX) {
@@ -259,7 +260,7 @@ fn cut(word: &str) -> Cow<'_, str> {
     }
 }
 
-/// An error in one line, without what would move a terminal's cursor, and not for pages: names of files and words of others are in it.
+/// Prints an error in one line, escaped and cut, since it contains file names and text from peers.
 fn say(error: &str) {
     const LENGTH_MAX: usize = 8 << 10;
     let mut line = String::from("gapless: ");
@@ -270,6 +271,6 @@ fn say(error: &str) {
         }
         printable::push(&mut line, letter);
     }
-    // A closed stderr is no error here, and the exit code says it, too.
+    // A closed stderr is ignored; the exit code shows the error, too.
     let _ = writeln!(io::stderr(), "{line}");
 }

@@ -1,19 +1,20 @@
-//! [`escaped`]: texts of others, for a terminal: nothing of them moves the cursor, begins a line, or turns the direction of what stands
-//! beside them.
+//! [`escaped`]: makes foreign text safe for a terminal: it cannot move the cursor, begin a line, or turn the direction
+//! of text next to it.
 
-/// Whether a letter is seen as it is. Not so: controls, letters without a width, and those that turn the direction of a line.
+/// Whether a character is printed as is. Controls, zero-width characters, and those that change the direction of a line
+/// are not.
 pub(crate) fn is_plain(letter: char) -> bool {
     matches!(letter, ' '..='~') || letter.escape_debug().len() == 1
 }
 
-/// The text, with what is not seen as Rust writes it: `\u{1b}`, `\n`.
+/// Escapes invisible characters like Rust: `\u{1b}`, `\n`.
 pub(crate) fn escaped(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     text.chars().for_each(|letter| push(&mut shown, letter));
     shown
 }
 
-/// One letter more, escaped if it is not seen.
+/// Appends a character, escaped if invisible.
 pub(crate) fn push(shown: &mut String, letter: char) {
     if is_plain(letter) { shown.push(letter) } else { shown.extend(letter.escape_debug()) }
 }
@@ -23,7 +24,7 @@ mod tests {
     use super::escaped;
 
     #[test]
-    fn what_is_not_seen_is_escaped() {
+    fn invisible_characters_are_escaped() {
         assert_eq!(escaped("it's \"größe\" \\ 5 €"), "it's \"größe\" \\ 5 €", "what is seen stays as it is");
         assert_eq!(escaped("a\u{1b}[31m\nb"), r"a\u{1b}[31m\nb");
         for turning in ['\u{202e}', '\u{200f}', '\u{2066}', '\u{2069}', '\u{9b}', '\u{200b}'] {

@@ -2,11 +2,11 @@
 
 #![expect(unsafe_code, reason = "the standard library knows no signals")]
 
-/// Runs `install`, which sets a handler of SIGHUP among others. SIGHUP that was ignored when the program was started, as by `nohup`,
-/// stays ignored.
+/// Runs `install`, which sets handlers, SIGHUP's included. A SIGHUP that was ignored at the program's start, as by
+/// `nohup`, stays ignored.
 pub(crate) fn kept_ignored<T>(install: impl FnOnce() -> T) -> T {
     let ignore = || {
-        // SAFETY: SIG_IGN is no function that could be run in a bad moment, and the signal is one that exists.
+        // SAFETY: SIG_IGN runs no code in signal context, and the signal exists.
         unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) }
     };
     let before = ignore();
@@ -17,11 +17,11 @@ pub(crate) fn kept_ignored<T>(install: impl FnOnce() -> T) -> T {
     installed
 }
 
-/// Turns a write beyond the limit of file sizes (`ulimit -f`) into an error, EFBIG: SIGXFSZ would end the process without a word.
-/// A handler, not SIG_IGN, which other programs would inherit.
+/// Turns a write beyond the file size limit (`ulimit -f`) into an error, EFBIG: SIGXFSZ would kill the process
+/// silently. Uses a handler, because child processes would inherit SIG_IGN.
 pub(crate) fn survive_file_size_limit() {
     extern "C" fn nothing(_signal: libc::c_int) {}
     let handler: extern "C" fn(libc::c_int) = nothing;
-    // SAFETY: the handler does nothing, so it may run at any moment; the signal is one that exists.
+    // SAFETY: the handler does nothing, so it may run at any moment; the signal exists.
     unsafe { libc::signal(libc::SIGXFSZ, handler as libc::sighandler_t) };
 }

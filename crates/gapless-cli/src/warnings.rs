@@ -1,7 +1,7 @@
-//! Warnings of the libraries, as `tracing` brings them: where they go depends on the command.
+//! Warnings of the libraries, from `tracing`: the destination depends on the command.
 //!
-//! A command for calls promises one line, so its warnings are held until its end is known: they are the reason why there is no result, or
-//! nobody needs them. With `RUST_LOG` all that it asks for is logged, with its time and place.
+//! A command for calls promises one line, so its warnings are held until its end: they explain a missing result, or are
+//! dropped. With `RUST_LOG`, the requested events are logged with time and place.
 
 use crate::printable::escaped;
 use std::io::{self, IsTerminal as _, Write};
@@ -11,32 +11,32 @@ use tracing_subscriber::fmt::format::debug_fn;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-/// Where warnings go.
+/// Destination of warnings.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Warnings {
-    /// To standard error, with time and place: of nodes, members and supervisors.
+    /// Standard error, with time and place: for nodes, members and supervisors.
     Logged,
-    /// To standard error, a note each.
+    /// Standard error, one note each.
     Noted,
-    /// Nowhere, until [`take`] asks for them.
+    /// Held until [`take`].
     Held,
 }
 
-/// So many are held, the first ones.
+/// Limit of held warnings; the first ones are kept.
 const HELD_MAX: usize = 16;
 static HELD: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// To be called once. What `RUST_LOG` asks for, as `debug` or `gapless_rpc=debug,info`, is logged in any command.
+/// Call it once. Any command logs the events selected by `RUST_LOG`, such as `debug` or `gapless_rpc=debug,info`.
 pub(crate) fn begin(warnings: Warnings) {
     let asked = std::env::var("RUST_LOG").ok().filter(|asked| !asked.is_empty());
     let asked = asked.and_then(|asked| asked.parse::<Targets>().ok());
-    // A log that cannot be written stops nothing: it would say so on the same standard error, and panic.
+    // A log that cannot be written must not stop the program: the error would go to the same standard error, and panic.
     let format = tracing_subscriber::fmt().with_max_level(LevelFilter::WARN).log_internal_errors(false);
     if asked.is_some() || warnings == Warnings::Logged {
         let is_coloured =
             io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|colourless| colourless.is_empty());
         let asked = asked.unwrap_or_else(|| Targets::new().with_default(LevelFilter::WARN));
-        // Below that level nothing is even put together.
+        // Events below that level are not even formatted.
         let most = asked.iter().map(|(_, level)| level).chain(asked.default_level()).max().unwrap_or(LevelFilter::OFF);
         let format = format.with_max_level(most).with_writer(io::stderr).with_ansi(is_coloured);
         format.finish().with(asked).init();
@@ -44,7 +44,7 @@ pub(crate) fn begin(warnings: Warnings) {
     }
     let fields = debug_fn(|writer, field, value| match field.name() {
         "message" => write!(writer, "{value:?}"),
-        // How many such warnings were not worth a line: most often none.
+        // Number of suppressed warnings, usually 0.
         "left_out" => Ok(()),
         name => write!(writer, " {name}={value:?}"),
     });
@@ -52,7 +52,7 @@ pub(crate) fn begin(warnings: Warnings) {
     if warnings == Warnings::Noted { format.with_writer(|| Note).init() } else { format.with_writer(|| Hold).init() }
 }
 
-/// What was held until now: those that say the same once, escaped.
+/// Takes the held warnings, escaped and without duplicates.
 pub(crate) fn take() -> Vec<String> {
     std::mem::take(&mut *HELD.lock().unwrap_or_else(PoisonError::into_inner))
 }

@@ -1,4 +1,5 @@
-//! `gapless bench`: one table over all systems; each of its benchmarks at length; the parts of a message's way one by one.
+//! `gapless bench`: one table over all systems, each of its benchmarks at length, and the parts of a message's path one
+//! by one.
 
 use super::{Ended, INTERRUPTED, Outcome, interrupt, print, to_stderr};
 use crate::deferred::Deferred;
@@ -147,15 +148,14 @@ enum RpcBenchmark {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    // A measurement takes minutes: without an output it does not begin.
+    // A measurement takes minutes, so a closed output is refused before.
     standard_streams::check_output()?;
     let interrupted = match arguments.benchmark {
-        // A terminal's Ctrl-C reaches it, too. Its parent ends it, when it has put together what was measured.
+        // A terminal's Ctrl-C reaches the child, too, but its parent ends it after collecting the results.
         Some(Benchmark::Child { .. }) => {
             interrupt()?;
             Arc::default()
         }
-        // It measures nothing, so it ends at once.
         Some(Benchmark::Report(_)) => Arc::default(),
         _ => interrupt()?,
     };
@@ -167,7 +167,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
             outcome.map_err(Into::into)
         }
     };
-    // It serves until it is told to end.
+    // A server runs until it is told to end.
     let is_server = matches!(&arguments.benchmark, Some(Benchmark::Canonical(arguments)) if arguments.is_backup());
     // Relaxed: the flag guards no data (pairs with the store of the signal handler).
     if is_server || !interrupted.load(Ordering::Relaxed) {
@@ -217,7 +217,7 @@ fn measure(benchmark: &Benchmark, interrupted: &Arc<AtomicBool>) -> Outcome {
     print(&text)
 }
 
-/// Writes the page, and what was left out to stderr.
+/// Writes the page to the output, and warnings to stderr.
 fn report(arguments: &ReportArguments) -> Outcome {
     let (text, warnings) = report::run(arguments)?;
     for warning in warnings {

@@ -1,4 +1,4 @@
-//! `gapless broadcast`: calls every copy of a route; an outcome for each.
+//! `gapless broadcast`: calls every instance of a route and prints an outcome for each.
 
 use super::call_end::{as_json, in_one_line, shown};
 use super::domain::{DomainArguments, about_options, ended, seconds};
@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    // Looked at first: a call whose reply nobody gets is not made.
+    // Checked first: a call whose reply cannot be printed is not made.
     standard_streams::check_output()?;
     route(&arguments.asked.route)?;
     let request = json_request(&arguments.asked.request)?;
@@ -41,7 +41,6 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let outcomes = outcomes.map_err(|error| ended(in_one_line(&arguments.asked.route, &error, false)))?;
     let mut text = String::new();
     for (address, outcome) in &outcomes {
-        // Writing to a string cannot fail.
         let _ = if arguments.json {
             writeln!(text, "{}", as_object(address, outcome))
         } else {
@@ -62,12 +61,12 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     Ok(())
 }
 
-/// A break of the line stands between JSON's words only.
+/// Puts the reply in one line; line breaks occur only between JSON tokens.
 fn without_breaks(reply: &Json) -> String {
     String::from_utf8_lossy(reply.text()).replace(['\n', '\r'], " ").trim().to_owned()
 }
 
-/// Its process id, or its name elsewhere, which others have given it.
+/// Process id, or remote name, which comes from another process.
 fn shown_address(address: &CopyAddress) -> String {
     shown(&address.to_string())
 }
@@ -78,7 +77,7 @@ fn as_object(address: &CopyAddress, outcome: &Result<Json, CallError>) -> String
         CopyAddress::Elsewhere(instance) => ("instance", instance.name.as_str().into()),
     };
     match outcome {
-        // As the copy wrote it: a number of any length stays what it is.
+        // Copied as text, so that numbers of any length are kept.
         Ok(reply) => format!("{{\"{key}\":{copy},\"reply\":{}}}", without_breaks(reply)),
         Err(error) => {
             let mut object = as_json(error);
@@ -94,7 +93,7 @@ mod tests {
     use gapless_rpc::relay::Instance;
 
     #[test]
-    fn an_instance_elsewhere_has_its_name() {
+    fn remote_instance_has_its_name() {
         let elsewhere = CopyAddress::Elsewhere(Instance { identity: 7, name: "depot/\"1\"\n".to_owned() });
         let reply = Ok(Json::new("42").unwrap());
         assert_eq!(as_object(&elsewhere, &reply), r#"{"instance":"depot/\"1\"\n","reply":42}"#);

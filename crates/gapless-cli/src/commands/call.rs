@@ -60,7 +60,7 @@ fn key(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("0 to {} are possible", u64::MAX))
 }
 
-/// One of [`PRIORITIES`].
+/// Parses one of [`PRIORITIES`].
 fn priority(name: &str) -> Priority {
     match name {
         "urgent" => Priority::Urgent,
@@ -70,7 +70,7 @@ fn priority(name: &str) -> Priority {
     }
 }
 
-/// One of [`RETRIES`].
+/// Parses one of [`RETRIES`].
 fn retry(name: &str) -> Retry {
     match name {
         "never" => Retry::Never,
@@ -80,7 +80,7 @@ fn retry(name: &str) -> Retry {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
-    // Looked at first: a call whose reply nobody gets is not made.
+    // Checked first: a call whose reply cannot be printed is not made.
     standard_streams::check_output()?;
     route(&arguments.asked.route)?;
     if arguments.bytes {
@@ -99,7 +99,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
 
 fn call<M: Message>(arguments: &Arguments, request: M, headers: Headers) -> Result<M, Box<dyn Error>> {
     let wait = arguments.wait.map(|wait| wait.min(arguments.timeout));
-    // The time that was waited for the domain is a part of both.
+    // The wait for the domain counts towards both limits.
     let (domain, waited) = arguments.domain.open_within(wait.unwrap_or_default())?;
     let call = CallOptions {
         timeout: Some(arguments.timeout.saturating_sub(waited)),
@@ -115,7 +115,7 @@ fn call<M: Message>(arguments: &Arguments, request: M, headers: Headers) -> Resu
     caller.call(request).map_err(|error| no_reply(arguments, &error))
 }
 
-/// What the program ends with; for programs the error is printed, too.
+/// Error of a failed call; with `--json` it is printed as an object, too.
 fn no_reply(arguments: &Arguments, error: &CallError) -> Box<dyn Error> {
     if arguments.json
         && let Err(unprinted) = print(as_json(error).to_string().as_bytes(), true)
@@ -125,7 +125,7 @@ fn no_reply(arguments: &Arguments, error: &CallError) -> Box<dyn Error> {
     ended(in_one_line(&arguments.asked.route, error, arguments.wait.is_none()))
 }
 
-/// The reply as it came, whose numbers may have any length.
+/// Wraps the reply without parsing it, since its numbers may have any length.
 fn object_of(reply: &[u8]) -> Vec<u8> {
     [b"{\"reply\":", reply.trim_ascii(), b"}"].concat()
 }

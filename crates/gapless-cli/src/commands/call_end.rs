@@ -1,14 +1,14 @@
-//! How a call ended that has no reply, in the words of the command line: what others say is escaped and cut, and what helps is named
-//! by this program's options.
+//! Failed calls in the words of the command line: text from peers is escaped and cut, and advice names this program's
+//! options.
 
 use crate::printable;
 use gapless_rpc::{CallError, Refusal};
 use serde_json::{Value, json};
 
-/// Bytes of a line at most that others have a part in.
+/// Limit of a line that includes text from peers.
 const LINE_LENGTH_MAX: usize = 1 << 10;
 
-/// Why a call of `route` has no reply. `can_wait`: the command has `--wait`, and it was not given.
+/// Describes the failure of a call of `route`. `can_wait`: the command has `--wait`, and it was not given.
 pub(crate) fn in_one_line(route: &str, error: &CallError, can_wait: bool) -> String {
     shown(&match error {
         CallError::NoRoute { reason, .. } if can_wait && reason.is_empty() => {
@@ -23,7 +23,7 @@ pub(crate) fn in_one_line(route: &str, error: &CallError, can_wait: bool) -> Str
     })
 }
 
-/// The same for programs: the text, the kind, and of a refusal its code and payload.
+/// Describes the failure for programs: text, kind, and the code and payload of a refusal.
 pub(crate) fn as_json(error: &CallError) -> Value {
     let mut object = json!({ "error": error.to_string(), "kind": error.kind() });
     if let CallError::Refused { refusal, .. } = error {
@@ -38,7 +38,7 @@ pub(crate) fn as_json(error: &CallError) -> Value {
     object
 }
 
-/// The payload of a refusal, if it has one: what is JSON as that, a text as a text, other bytes as a text in hexadecimal.
+/// Payload of a refusal, if it has one: JSON as a value, text as a string, other bytes as hexadecimal digits.
 fn payload(refusal: &Refusal) -> Option<Value> {
     let bytes = &*refusal.payload;
     let text = || {
@@ -48,7 +48,7 @@ fn payload(refusal: &Refusal) -> Option<Value> {
     (!bytes.is_empty()).then(|| serde_json::from_slice(bytes).unwrap_or_else(|_| text().into()))
 }
 
-/// A text that others have a part in: what is not seen is escaped, and what is long is cut, with how much.
+/// Makes text from peers printable: escapes invisible characters, and cuts a long text, saying by how much.
 pub(crate) fn shown(text: &str) -> String {
     let mut shown = String::new();
     for (at, letter) in text.char_indices() {
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_refusal_carries_is_shown() {
+    fn refusal_payload_is_shown() {
         let refused = |code, payload: &[u8]| {
             let refusal = Refusal { code, text: "no".to_owned(), payload: payload.to_vec() };
             CallError::Refused { route: "stock".to_owned(), refusal }
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_say_is_escaped_and_cut() {
+    fn foreign_text_is_escaped_and_cut() {
         assert_eq!(shown("it's \"größe\" \\ 5 €"), "it's \"größe\" \\ 5 €", "what is seen stays as it is");
         assert_eq!(shown("a\0b\r\n\u{1b}[2J\u{202e}"), "a\\0b\\r\\n\\u{1b}[2J\\u{202e}");
         assert_eq!(shown(&"x".repeat(LINE_LENGTH_MAX)), "x".repeat(LINE_LENGTH_MAX));

@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         .into());
     }
     let reader = CountersReader::open(&path)?;
-    // A process that was killed leaves its file behind.
+    // The counters file of a killed process is still there.
     if !reader.is_owned() {
         let (path, process) = (path.display(), reader.owner_pid());
         return Err(format!(
@@ -63,7 +63,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         }
         let (Some(interval), Some(interrupted)) = (arguments.watch, &interrupted) else { return Ok(()) };
         before = Some((now, values));
-        // A node removes the file at its end; one that is killed does not.
+        // A node removes the file at its end, unless it is killed.
         if !sleep_until(now + interval, || interrupted.load(Ordering::Relaxed) || !path.exists() || !reader.is_owned())
         {
             return Ok(());
@@ -86,7 +86,6 @@ fn in_text(values: &[(String, u64)], before: Option<&(Instant, Vec<(String, u64)
             let (_, old) = old.iter().find(|(old, _)| old == label)?;
             Some((*value as f64 - *old as f64) / now.duration_since(*since).as_secs_f64())
         });
-        // Writing to a string cannot fail.
         let _ = match rate {
             Some(rate) => writeln!(text, "{shown:width$} {value:>20} {rate:>15.0}/s"),
             None => writeln!(text, "{shown:width$} {value:>20}"),

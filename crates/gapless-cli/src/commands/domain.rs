@@ -1,4 +1,5 @@
-//! [`DomainArguments`]: the domain that the commands for calls speak in. Only `serve` makes one; looking and calling make nothing.
+//! [`DomainArguments`]: the domain of the commands for calls. Only `serve` creates one; calling and looking create
+//! nothing.
 
 use super::domain_directory::{closed, lacks_own, no_place_for_one, reason_against};
 use super::{Ended, Usage};
@@ -20,18 +21,18 @@ pub(crate) struct DomainArguments {
     directory: Option<PathBuf>,
 }
 
-/// How many domains an error names.
+/// Limit of domains named by an error.
 const NAMED_MAX: usize = 10;
-/// Time after which a process that only calls or looks watches for others; most have ended before.
+/// Delay of the watch in a process that only calls or looks; most have ended before.
 const WATCH_AFTER: Duration = Duration::from_millis(50);
-/// Between two looks for a domain that is waited for.
+/// Interval of attempts while a domain is waited for.
 const LOOK: Duration = Duration::from_millis(20);
 
 impl DomainArguments {
-    /// Opens the domain, or makes it.
+    /// Opens the domain, or creates it.
     ///
     /// # Errors
-    /// One that cannot be opened or made, a directory that is for something else.
+    /// A domain that cannot be opened or created, a directory in use for something else.
     pub(crate) fn open_or_make(&self) -> Result<Domain, Box<dyn Error>> {
         self.open_with(DomainOptions::default())
     }
@@ -47,25 +48,26 @@ impl DomainArguments {
         opened.map_err(about_options)
     }
 
-    /// Opens a domain that is there.
+    /// Opens an existing domain.
     ///
     /// # Errors
-    /// One that is not there, with those that are; one that cannot be opened as it is: nothing is changed by looking.
+    /// A missing domain, with the existing ones; a domain that cannot be opened as it is, because a look changes
+    /// nothing.
     pub(crate) fn open(&self) -> Result<Domain, Box<dyn Error>> {
         Ok(self.open_within(Duration::ZERO)?.0)
     }
 
-    /// As [`DomainArguments::open`]; waits so long for somebody who makes it. The time that it took to come is there, too.
+    /// Like [`DomainArguments::open`], but waits for the domain to appear. Also returns the time waited.
     pub(crate) fn open_within(&self, wait: Duration) -> Result<(Domain, Duration), Box<dyn Error>> {
         let name = match self.place()? {
             Place::Named(name) => Some(name),
             Place::Path(_) => None,
         };
         let path = self.path()?;
-        // A domain with a name lies in a directory that is opened, too.
+        // The parent of a named domain is opened, too.
         let parent = name.as_ref().and_then(|_| path.parent());
         let (begun, mut waited) = (Instant::now(), Duration::ZERO);
-        // One that was just made gets its mode a moment later.
+        // A new directory gets its mode a moment later.
         while !is_there(&path) || parent.is_some_and(lacks_own) || lacks_own(&path) {
             if waited >= wait {
                 break;
@@ -82,12 +84,10 @@ impl DomainArguments {
         Ok((self.open_with(DomainOptions { watch_after: WATCH_AFTER, ..DomainOptions::default() })?, waited))
     }
 
-    /// Its directory.
     pub(crate) fn path(&self) -> Result<PathBuf, Box<dyn Error>> {
         path_of(self.place()?)
     }
 
-    /// Where it is.
     fn place(&self) -> Result<Place, Box<dyn Error>> {
         match (&self.directory, &self.domain) {
             (Some(path), _) => Ok(Place::Path(path.clone())),
@@ -96,7 +96,7 @@ impl DomainArguments {
         }
     }
 
-    /// There is no such domain; where none was named and supervisors have theirs in this folder, these are.
+    /// Error of a missing domain. If none was named, it lists the domains of supervisors in this folder.
     fn none(&self, name: Option<&str>, path: &Path) -> Box<dyn Error> {
         let is_named = self.domain.is_some() || self.directory.is_some() || std::env::var_os(DOMAIN_VARIABLE).is_some();
         let here = if is_named { Vec::new() } else { of_supervisors(Path::new(".")) };
@@ -109,16 +109,16 @@ impl DomainArguments {
     }
 }
 
-/// A domain as an option names it: by its name, or by its path from the root, as `GAPLESS_DOMAIN` may.
+/// Parses a domain as given by an option: a name, or an absolute path, as in `GAPLESS_DOMAIN`.
 pub(crate) fn place_of(name: &str) -> Place {
     if name.starts_with('/') { Place::Path(PathBuf::from(name)) } else { Place::Named(name.to_owned()) }
 }
 
-/// The domains of supervisors whose state directories lie in a folder.
+/// Domains of the supervisors whose state directories are in a folder.
 fn of_supervisors(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let states = entries.filter(|entry| entry.path().join("guardian.lock").exists());
-    // As it is typed: without "./" in front.
+    // Without a leading "./", as typed.
     let domains = states.map(|entry| PathBuf::from(entry.file_name()).join("domain"));
     let mut found: Vec<PathBuf> = domains.filter(|path| folder.join(path).is_dir()).collect();
     found.sort();
@@ -126,7 +126,6 @@ fn of_supervisors(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The directory of a domain.
 pub(crate) fn path_of(place: Place) -> Result<PathBuf, Box<dyn Error>> {
     match place {
         Place::Path(path) => Ok(path),
@@ -134,17 +133,18 @@ pub(crate) fn path_of(place: Place) -> Result<PathBuf, Box<dyn Error>> {
     }
 }
 
-/// The domain that the environment names. Not clap's: an option of the environment would contradict --directory.
+/// Domain named by the environment. Not by clap, where an option from the environment would conflict with --directory.
 pub(crate) fn of_environment() -> Result<Option<Place>, Usage> {
     Place::from_environment().map_err(|error| Usage(format!("{DOMAIN_VARIABLE}: {error}")))
 }
 
-/// Whether something is there; what it is, opening says.
+/// Whether the path exists, of whatever type.
 fn is_there(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }
 
-/// There is no such domain. It ends as a call of a route that nobody serves: the domain may come with its first server.
+/// Error of a missing domain. The exit code is that of a call of an unserved route: the domain may come with its first
+/// server.
 pub(crate) fn none(name: Option<&str>, path: &Path) -> Box<dyn Error> {
     let Some(name) = name else {
         return ended(format!("{}: there is no such directory, so nobody serves there", path.display()));
@@ -170,7 +170,7 @@ pub(crate) fn none(name: Option<&str>, path: &Path) -> Box<dyn Error> {
     ended(format!("there is no domain {name} in {}: {there_are}", parent.display()))
 }
 
-/// What is wrong with the options ends the program with 2.
+/// Exits with 2 for invalid options.
 pub(crate) fn about_options(error: RpcError) -> Box<dyn Error> {
     match error {
         RpcError::RouteName { .. } | RpcError::Option { .. } => Box::new(Usage(error.to_string())),
@@ -178,12 +178,11 @@ pub(crate) fn about_options(error: RpcError) -> Box<dyn Error> {
     }
 }
 
-/// How a command for calls ended without what it was to bring; the program ends with 1.
+/// Error of a command for calls without its result; the program exits with 1.
 pub(crate) fn ended(reason: impl ToString) -> Box<dyn Error> {
     Box::new(Ended { code: 1, reason: reason.to_string() })
 }
 
-/// Seconds of an option.
 pub(crate) fn seconds(text: &str) -> Result<Duration, String> {
     let seconds = text.parse().ok().filter(|seconds: &f64| (0.001..=86_400.0).contains(seconds));
     seconds.map(Duration::from_secs_f64).ok_or_else(|| "0.001 to 86400 seconds are possible".to_owned())

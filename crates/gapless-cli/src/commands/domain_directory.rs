@@ -1,24 +1,25 @@
-//! What stands against a directory as a domain, said before it is opened: opening completes the mode of one that was just made, and
-//! advises to close one that lets in others, which is no advice for `/tmp`.
+//! Reasons not to open a directory as a domain. Checked before it is opened, because opening completes the mode of a
+//! new directory, and would advise to close one that is open to others, which is wrong for `/tmp`.
 
 use rustix::process::geteuid;
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-/// What its user needs there.
+/// Permissions that the owner needs.
 const MODE_OWN: u32 = 0o700;
-/// What lets in others.
+/// Permissions of other users.
 const MODE_OTHERS: u32 = 0o077;
-/// Only its owner removes a file in such a directory.
+/// Restricts removal of files to their owners.
 const MODE_STICKY: u32 = 0o1000;
 
-/// Why what is there is not opened by a command that only looks; `None` of one that is not there, or that opening is to judge.
+/// Reason for which a command that only looks does not open the directory; `None` if it is missing, or left to the
+/// checks of opening.
 pub(crate) fn reason_against(path: &Path) -> Option<String> {
     closed(path).or_else(|| no_place_for_one(path))
 }
 
-/// Why nothing is looked for in a directory: it is another user's, or its own user has closed it.
+/// Reason for which the directory is not searched: it belongs to another user, or its owner has closed it.
 pub(crate) fn closed(path: &Path) -> Option<String> {
     let found = path.symlink_metadata().ok()?;
     let shown = path.display();
@@ -32,7 +33,7 @@ pub(crate) fn closed(path: &Path) -> Option<String> {
     None
 }
 
-/// Why a domain is not to be there: others use the directory for something else.
+/// Reason for which no domain is expected there: others use the directory for something else.
 pub(crate) fn no_place_for_one(path: &Path) -> Option<String> {
     let found = path.symlink_metadata().ok().filter(Metadata::is_dir)?;
     let mode = found.mode() & 0o7777;
@@ -47,20 +48,21 @@ pub(crate) fn no_place_for_one(path: &Path) -> Option<String> {
     })
 }
 
-/// That a directory belongs to another user, in words.
+/// Message about a directory of another user.
 pub(crate) fn other_user(found: &Metadata) -> Option<String> {
     let own = geteuid().as_raw();
     (found.is_dir() && found.uid() != own)
         .then(|| format!("it belongs to the user {}; this process runs as the user {own}", found.uid()))
 }
 
-/// Whether the mode takes from its user what a domain needs: it was just made under a strict umask, or closed on purpose.
+/// Whether the owner lacks permissions that a domain needs: the directory was just created under a strict umask, or
+/// closed on purpose.
 pub(crate) fn lacks_own(path: &Path) -> bool {
     path.symlink_metadata()
         .is_ok_and(|found| found.is_dir() && found.uid() == geteuid().as_raw() && found.mode() & MODE_OWN != MODE_OWN)
 }
 
-/// Whether a domain has left its files there: sockets and locks of copies, or counters.
+/// Whether the directory has files of a domain: sockets and locks of instances, or counters.
 pub(crate) fn has_files_of_one(path: &Path) -> bool {
     let is_one = |name: &str| {
         name.starts_with("copy-") && [".sock", ".lock"].iter().any(|ending| name.ends_with(ending))

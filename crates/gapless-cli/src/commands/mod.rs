@@ -1,5 +1,5 @@
-//! The subcommands, one file each. What they share: `pipe` of standard output, `watch` of printing again, `time_text` of times; those for calls `domain`,
-//! `domain_directory`, `request` and `call_end`.
+//! The subcommands, one file each. Shared parts: `pipe` (standard output), `watch` (periodic output), `time_text`
+//! (times); for calls, `domain`, `domain_directory`, `request` and `call_end`.
 
 pub(crate) mod bench;
 pub(crate) mod bridge;
@@ -30,7 +30,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-/// As `eprintln!`, and goes on where standard error is closed or its disk is full.
+/// Like `eprintln!`, but ignores a closed standard error or a full disk.
 macro_rules! to_stderr {
     ($($words:tt)*) => {{
         use std::io::Write as _;
@@ -39,10 +39,9 @@ macro_rules! to_stderr {
 }
 pub(crate) use to_stderr;
 
-/// The result of a subcommand.
 pub(crate) type Outcome = Result<(), Box<dyn std::error::Error>>;
 
-/// Options that make no sense together; the program ends with 2.
+/// Invalid combination of options; the program exits with 2.
 #[derive(Debug)]
 pub(crate) struct Usage(pub(crate) String);
 
@@ -54,7 +53,7 @@ impl std::fmt::Display for Usage {
 
 impl std::error::Error for Usage {}
 
-/// That the first of some sequences does not lie behind the last, as `--from` and `--to` name them.
+/// Checks that `--from` is not after `--to`.
 pub(crate) fn check_order(from: Option<u64>, to: Option<u64>) -> Result<(), Usage> {
     match from.zip(to) {
         Some((from, to)) if from > to => Err(Usage(format!("--from {from} lies behind --to {to}"))),
@@ -62,7 +61,7 @@ pub(crate) fn check_order(from: Option<u64>, to: Option<u64>) -> Result<(), Usag
     }
 }
 
-/// An outcome with an exit code of its own.
+/// Error with its own exit code.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) code: u8,
@@ -77,8 +76,8 @@ impl std::fmt::Display for Ended {
 
 impl std::error::Error for Ended {}
 
-/// The outcome of a command that runs until it is stopped. One that ends for want of room, memory or descriptors has an exit code of its own, by
-/// which a supervisor knows that it is nobody's fault.
+/// Outcome of a command that runs until it is stopped. A lack of room, memory or descriptors has its own exit code, by
+/// which a supervisor recognises a shortage.
 pub(crate) fn of_host(outcome: Outcome) -> Outcome {
     outcome.map_err(|error| match shortage::is_shortage(&*error) {
         true => Ended { code: shortage::EXIT_CODE, reason: error.to_string() }.into(),
@@ -86,8 +85,8 @@ pub(crate) fn of_host(outcome: Outcome) -> Outcome {
     })
 }
 
-/// How often Ctrl-C has come, or SIGTERM, or SIGHUP: for a command that has something to end at the second one, too. The third one ends
-/// the program at once.
+/// Counts Ctrl-C, SIGTERM and SIGHUP, for a command that handles the second one, too. The third ends the program at
+/// once.
 pub(crate) fn interrupts() -> Result<Arc<AtomicU32>, ctrlc::Error> {
     let count = Arc::<AtomicU32>::default();
     let counted = Arc::clone(&count);
@@ -102,20 +101,20 @@ pub(crate) fn interrupts() -> Result<Arc<AtomicU32>, ctrlc::Error> {
     Ok(count)
 }
 
-/// The exit code of a command that shows the state of something, where it is not well; 0 where it is.
+/// Exit code of a status command whose subject is unhealthy; 0 if healthy.
 pub(crate) const UNHEALTHY: u8 = 1;
-/// Where it does not run.
+/// Exit code of a status command whose subject does not run.
 pub(crate) const NOT_RUNNING: u8 = 3;
 
-/// The exit code of a program that Ctrl-C has ended.
+/// Exit code after Ctrl-C.
 pub(crate) const INTERRUPTED: u8 = 130;
 
-/// Set by Ctrl-C, which also ends the present [`std::thread::park_timeout`] of the thread that asks for the flag; the
-/// second one ends the program at once.
+/// Returns a flag that Ctrl-C sets; it also ends a [`std::thread::park_timeout`] of the calling thread. The second
+/// Ctrl-C ends the program at once.
 pub(crate) fn interrupt() -> Result<Arc<AtomicBool>, ctrlc::Error> {
     let interrupted = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&interrupted);
-    // Counted here: the flag may be set by others, too, as when a child process ends by the same Ctrl-C.
+    // Counted here, since others may set the flag, too, as when a child process ends by the same Ctrl-C.
     let mut is_second = false;
     let asking = std::thread::current();
     signals::kept_ignored(|| {
@@ -131,14 +130,14 @@ pub(crate) fn interrupt() -> Result<Arc<AtomicBool>, ctrlc::Error> {
     Ok(interrupted)
 }
 
-/// Prints to stdout. A reader that has gone, as `head` does, ends the program's output and is no error.
+/// Prints to stdout. A reader that has gone, as `head` does, ends the output and is not an error.
 pub(crate) fn print(text: &str) -> Outcome {
     is_printed(text)?;
     Ok(())
 }
 
-/// Prints a line of a command that goes on whatever becomes of it: the disk may be full, the reader gone, standard output closed. The
-/// next line that can be printed says how many were lost.
+/// Prints a line of a command that continues after a failed write: the disk may be full, the reader gone, standard
+/// output closed. The next printed line gives the number of lost ones.
 pub(crate) fn announce(line: &str) {
     static LOST: AtomicU32 = AtomicU32::new(0);
     // Relaxed: the count guards no data.
@@ -151,13 +150,13 @@ pub(crate) fn announce(line: &str) {
     }
 }
 
-/// As [`print`], for text that is printed again and again; `false` if the reader has gone.
+/// Like [`print`], for repeated text; `false` if the reader has gone.
 pub(crate) fn is_printed(text: &str) -> io::Result<bool> {
     let mut stdout = io::stdout().lock();
     closed_is_fine(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
 }
 
-/// What was written to standard output; `false` if it is a pipe whose reader has gone.
+/// Result of a write to standard output; `false` if it is a pipe whose reader has gone.
 ///
 /// # Errors
 /// Standard output was closed from the beginning, or cannot be written.

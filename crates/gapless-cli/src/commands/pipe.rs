@@ -5,19 +5,20 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, BufWriter, Write};
 use std::time::Duration;
 
-/// The rest of the buffer is for nobody, and must not be tried again when it is dropped.
+/// Discards the buffer, which must not be written at the drop.
 pub(crate) fn gone<W: Write>(stdout: BufWriter<W>) -> Outcome {
     let (_stdout, _unwritten) = stdout.into_parts();
     Ok(())
 }
 
-/// Sleeps a while; true as soon as nobody reads the pipe any more, which a writer of nothing would not learn.
+/// Sleeps for `pause`; true as soon as the pipe's reader has gone, which a process that writes nothing would not
+/// notice.
 pub(crate) fn is_reader_gone(pause: Duration) -> io::Result<bool> {
     let stdout = io::stdout();
     let mut polled = [PollFd::new(&stdout, PollFlags::empty())];
     let pause = Timespec { tv_sec: pause.as_secs() as i64, tv_nsec: i64::from(pause.subsec_nanos()) };
     match poll(&mut polled, Some(&pause)) {
-        // A signal: the flag is looked at next.
+        // A signal; the caller checks its flag next.
         Ok(_) | Err(rustix::io::Errno::INTR) => {}
         Err(errno) => return Err(errno.into()),
     }

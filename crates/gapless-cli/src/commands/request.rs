@@ -1,5 +1,4 @@
-//! What a call takes from the command line: its route, its request and its headers. What is wrong with them ends the program with 2, before
-//! anything is sent.
+//! Parses route, request and headers of a call. Errors exit with 2 before anything is sent.
 
 use super::Usage;
 use crate::printable::escaped;
@@ -13,9 +12,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-/// Bytes of a request at most.
 const REQUEST_LENGTH_MAX: usize = 16 << 20;
-/// So long a request is waited for without a word.
+/// Delay before the notice that the request is still being read.
 const SAID_AFTER: Duration = Duration::from_secs(1);
 
 /// What is called, and what it is asked.
@@ -29,20 +27,19 @@ pub(crate) struct RequestArguments {
     pub(crate) request: OsString,
 }
 
-/// Checks a route's name.
 pub(crate) fn route(name: &str) -> Result<(), Usage> {
     route_name::check(name).map_err(|error| Usage(error.to_string()))
 }
 
-/// A request: the text itself, `@FILE`, or `-` for standard input, to its end.
+/// Reads a request: the text itself, `@FILE`, or `-` for standard input.
 pub(crate) fn request(argument: &OsStr) -> Result<Vec<u8>, Usage> {
     let mut bytes = Vec::new();
-    // One byte more shows that there is too much.
+    // One more byte shows that the request is too long.
     let readable = REQUEST_LENGTH_MAX as u64 + 1;
     let place = if argument == "-" { OsStr::new("standard input") } else { argument };
     let read = match argument.as_bytes() {
         [b'@', path @ ..] => {
-            // A pipe with a name is not even opened before somebody writes there.
+            // Opening a named pipe waits for a writer.
             let _waiting = Waiting::for_end_of(argument);
             File::open(OsStr::from_bytes(path)).and_then(|file| file.take(readable).read_to_end(&mut bytes))
         }
@@ -60,7 +57,7 @@ pub(crate) fn request(argument: &OsStr) -> Result<Vec<u8>, Usage> {
     Ok(bytes)
 }
 
-/// What is read does not end at once: after a while it is said what is waited for, unless this is dropped before.
+/// Prints a notice if reading takes long; dropped at the end of the input.
 struct Waiting {
     _is_over: Sender<()>,
 }
@@ -78,23 +75,21 @@ impl Waiting {
     }
 }
 
-/// A request that is JSON.
 pub(crate) fn json_request(argument: &OsStr) -> Result<Json, Usage> {
     Json::new(request(argument)?).map_err(|error| {
-        // A word that is no JSON and names a file is meant as one.
+        // A word that is not JSON but names a file is probably meant as `@FILE`.
         let is_file = std::path::Path::new(argument).is_file();
         let tip = if is_file { format!("; @{} sends the file", argument.display()) } else { String::new() };
         Usage(format!("the request is no {error}{tip}"))
     })
 }
 
-/// `NAME=VALUE`.
+/// Parses `NAME=VALUE`.
 pub(crate) fn header(text: &str) -> Result<(String, String), String> {
     let pair = text.split_once('=').filter(|(name, _)| !name.is_empty());
     pair.map(|(name, value)| (name.to_owned(), value.to_owned())).ok_or_else(|| "NAME=VALUE is expected".to_owned())
 }
 
-/// The headers of a request.
 pub(crate) fn headers(pairs: &[(String, String)]) -> Result<Headers, Usage> {
     let add =
         |headers: Headers, (name, value): &(String, String)| headers.with(name.clone(), value.as_bytes().to_vec());

@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     }
 }
 
-/// Looks at all of them, and says of each what is wrong.
+/// Checks all schemas, and reports the errors of each.
 fn check(schemas: &[PathBuf], sbe_only: bool) -> Outcome {
     let mut wrong = Vec::new();
     for schema in schemas {
@@ -55,7 +55,7 @@ fn check(schemas: &[PathBuf], sbe_only: bool) -> Outcome {
             Err(error) => wrong.push(error.to_string()),
         }
     }
-    // A line each; the last one ends the program.
+    // One line each; the last is returned as the program's error.
     let Some(last) = wrong.pop() else { return Ok(()) };
     wrong.iter().for_each(|error| to_stderr!("gapless: {error}"));
     Err(last.into())

@@ -1,12 +1,12 @@
-//! [`time`]: how long something took, for people.
+//! [`time`]: durations for people.
 
-/// A time with three digits and its unit; of a time that was not measured there is none.
+/// Formats a time with three digits and its unit; a missing measurement is 0.
 pub(crate) fn time(time_ns: u64) -> String {
     const UNITS: [(&str, f64); 4] = [("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
     if time_ns == 0 {
         return "-".to_owned();
     }
-    // What would be rounded to 1000 is 1.00 of the next unit.
+    // A value that would round to 1000 becomes 1.00 of the next unit.
     let time_ns = time_ns as f64;
     let (unit, in_ns) = UNITS.into_iter().find(|(_, in_ns)| time_ns < 999.5 * in_ns).unwrap_or(UNITS[3]);
     let value = time_ns / in_ns;
@@ -23,7 +23,7 @@ mod tests {
     use super::time;
 
     #[test]
-    fn a_time_has_three_digits_and_a_unit() {
+    fn time_has_three_digits_and_a_unit() {
         for (time_ns, expected) in [
             (0, "-"),
             (7, "7 ns"),

@@ -1,4 +1,4 @@
-//! `gapless validate`: checks the file of a supervisor whole, and shows what it says. Starts nothing.
+//! `gapless validate`: checks the file of a supervisor completely, and shows its content. Starts nothing.
 
 use super::{Outcome, print};
 use clap::Args;
@@ -82,7 +82,6 @@ fn in_text(config: &SupervisorConfig) -> String {
         if !after.is_empty() {
             words.push(format!("after {}", after.join(" and ")));
         }
-        // Writing to a string cannot fail.
         let _ = writeln!(text, "{}: {}", process.name, words.join("; "));
     }
     text

@@ -1,12 +1,12 @@
-//! Prints text again and again until Ctrl-C: it sleeps in between, and overwrites a terminal.
+//! Prints text periodically until Ctrl-C, overwriting a terminal.
 
 use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
 
-/// Sleeps are cut into such pieces, so that Ctrl-C ends them.
+/// Limit of one sleep, so that Ctrl-C is noticed.
 const PIECE: Duration = Duration::from_millis(50);
 
-/// Sleeps until then; `false` if `is_over` said so before.
+/// Sleeps until then; `false` if `is_over` ended it.
 pub(crate) fn sleep_until(until: Instant, is_over: impl Fn() -> bool) -> bool {
     loop {
         if is_over() {
@@ -20,7 +20,7 @@ pub(crate) fn sleep_until(until: Instant, is_over: impl Fn() -> bool) -> bool {
     }
 }
 
-/// The sequence that clears a terminal before text is printed again; empty elsewhere.
+/// Escape sequence that clears a terminal before text is printed again; empty for other output.
 pub(crate) fn clear(is_text_again: bool) -> &'static str {
     if is_text_again && std::io::stdout().is_terminal() { "\x1b[H\x1b[2J" } else { "" }
 }

@@ -1,4 +1,4 @@
-//! `gapless bridge`: routes of other machines in the domain of this one.
+//! `gapless bridge`: offers routes of other machines in the domain of this one.
 
 #[cfg(feature = "kafka")]
 mod status;
@@ -68,7 +68,7 @@ pub(crate) struct KafkaArguments {
 }
 
 impl Arguments {
-    /// True for a command that only looks.
+    /// Whether the command only reads the status.
     pub(crate) const fn is_status(&self) -> bool {
         matches!(self.command, BridgeCommand::Status(_))
     }
@@ -90,7 +90,7 @@ fn over_kafka(arguments: &KafkaArguments) -> Outcome {
     Err(without_kafka(&file.display().to_string()))
 }
 
-/// The end of a command that needs Kafka, in a program that is built without it.
+/// The error of a command that needs Kafka in a build without it.
 #[cfg(not(feature = "kafka"))]
 pub(crate) fn without_kafka(what: &str) -> Box<dyn std::error::Error> {
     let build = "`cargo build --release --features kafka` builds one with it";
@@ -127,7 +127,7 @@ fn over_kafka(arguments: &KafkaArguments) -> Outcome {
     Ok(bridge.end()?)
 }
 
-/// Reads what the file names, too, and says what is wrong with it.
+/// Checks the configuration and the files that it names, and prints each fault.
 #[cfg(feature = "kafka")]
 fn check(file: &std::path::Path, config: &gapless_kafka::config::BridgeConfig) -> Outcome {
     use super::{Usage, announce, to_stderr};

@@ -1,4 +1,4 @@
-//! `gapless bridge status`: the running bridges of a domain, as they answer on their hidden route.
+//! `gapless bridge status`: status of the running bridges of a domain, asked on their hidden route.
 
 use super::StatusArguments;
 use super::text::in_text;
@@ -15,18 +15,18 @@ use std::error::Error;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-/// The answer of a bridge.
+/// Answer of a bridge.
 struct Answer {
     process_id: u32,
-    /// The status, and the JSON that it came in; or why there is none.
+    /// The status with its JSON, or the failure to get it.
     status: Result<(BridgeStatus, Value), CallError>,
 }
 
-/// The bridges of a domain at one moment.
+/// Bridges of a domain at one moment.
 #[derive(Default)]
 struct Reading {
     answers: Vec<Answer>,
-    /// Processes that serve here and do not say what.
+    /// Serving processes of unknown routes.
     silent: Vec<u32>,
 }
 
@@ -69,7 +69,7 @@ fn read(arguments: &StatusArguments, domain: &Domain, caller: &Caller<Json, Json
         Ok(outcomes) => {
             outcomes.into_iter().filter_map(|(address, outcome)| Some((address.process_id()?, outcome))).collect()
         }
-        // The last one has just ended.
+        // The last bridge has just ended.
         Err(CallError::NoRoute { .. }) => Vec::new(),
         Err(error) => bridges.into_iter().map(|process_id| (process_id, Err(error.clone()))).collect(),
     };
@@ -99,7 +99,7 @@ impl Reading {
         self.answers.iter().filter_map(|answer| answer.status.as_ref().ok().map(|(status, _)| status))
     }
 
-    /// Faults of the bridges, a line for each.
+    /// Faults of the bridges, one line each.
     fn faults(&self) -> Vec<String> {
         let of_answers = self.answers.iter().filter_map(|answer| match &answer.status {
             Ok((status, _)) => fault(status),
@@ -110,7 +110,7 @@ impl Reading {
         of_answers.chain(silent).collect()
     }
 
-    /// The end of a command that has looked once.
+    /// Outcome of a single look.
     fn end(&self, arguments: &StatusArguments, domain: &str) -> Outcome {
         let faults = self.faults();
         if self.answers.is_empty() {
@@ -130,7 +130,6 @@ impl Reading {
     }
 }
 
-/// The fault of a bridge that answers, if it has one.
 fn fault(status: &BridgeStatus) -> Option<String> {
     let reason = status.broker.reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
     let words = match (status.phase, status.broker.is_connected) {
@@ -163,7 +162,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn a_bridge_without_its_broker_is_a_fault() {
+    fn missing_broker_is_a_fault() {
         let mut known = status();
         assert_eq!(fault(&known), None);
         (known.broker.is_connected, known.broker.reason) = (false, Some("connect: refused\n".to_owned()));
@@ -173,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_answer_is_in_the_json() {
+    fn missing_answer_is_in_json() {
         let timed_out = CallError::TimedOut {
             route: STATUS_ROUTE.to_owned(),
             after: Duration::from_secs(3),

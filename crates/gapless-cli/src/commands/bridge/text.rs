@@ -7,7 +7,7 @@ use gapless_kafka::counters::Counters;
 use gapless_kafka::peers::Load;
 use gapless_kafka::status::{BridgeStatus, BrokerStatus};
 
-/// Each bridge, with a free line between two.
+/// Text of all bridges, separated by an empty line.
 pub(super) fn in_text<'a>(statuses: impl Iterator<Item = &'a BridgeStatus>) -> String {
     statuses.map(one_in_text).collect::<Vec<_>>().join("\n")
 }
@@ -98,7 +98,7 @@ fn load(load: Load) -> String {
     }
 }
 
-/// Counters that are not 0, in a line.
+/// Formats the counters that are not 0 in one line.
 fn counters(counters: &Counters) -> String {
     let values = serde_json::to_value(counters).unwrap_or_default();
     let counted = values.as_object().into_iter().flatten().filter(|(_, count)| count.as_u64() != Some(0));
@@ -154,7 +154,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_status_is_a_page() {
+    fn status_is_one_page() {
         let expected = "\
 bridge berlin is serving: started 2 h 3 min ago, prefix gapless, process 4711 on m1, incarnation 0000000000000007, protocol 1
 broker a:1,b:2: connected for 1 min 1 s
@@ -175,7 +175,7 @@ ignored so far: late replies 2
     }
 
     #[test]
-    fn a_bridge_without_a_broker_says_why() {
+    fn missing_broker_shows_reason() {
         let lost = BrokerStatus {
             brokers: vec!["a:1".to_owned()],
             since_ms: Some(5_000),

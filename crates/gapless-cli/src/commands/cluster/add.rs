@@ -61,7 +61,7 @@ impl Kind {
     }
 }
 
-/// Between two looks at how far it is.
+/// Pause between two reads of the new member's progress.
 const PAUSE: Duration = Duration::from_millis(50);
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
@@ -80,7 +80,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     let members: Vec<_> = arguments.members.iter().map(|place| Member::at(place)).collect();
     let (leader, report) = leading(&members)?;
     check_addresses(&report, &config, arguments)?;
-    // Tried before anything is changed.
+    // Rendered before anything is changed.
     let text = file(&template, &config, &report, arguments, &name)?;
     change(leader, &request(arguments))?;
     write(&output, &text)?;
@@ -94,7 +94,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     if arguments.no_wait { Ok(()) } else { wait(&members, arguments) }
 }
 
-/// That nobody else is reached there, under another name either: the member compares only what is written.
+/// Checks that no other member has one of the addresses, also by another name: the leader compares only the text.
 fn check_addresses(report: &StatusReport, config: &ClusterConfig, arguments: &Arguments) -> Result<(), String> {
     for (owner, taken, _) in report.members.iter().map(|each| listed(each, config)) {
         if Some(owner) == arguments.replace {
@@ -111,7 +111,7 @@ fn check_addresses(report: &StatusReport, config: &ClusterConfig, arguments: &Ar
     Ok(())
 }
 
-/// What a name stands for here; nothing if it is not known here, which others may be asked.
+/// Resolves an address; empty if the name is not known on this machine, where others may know it.
 fn resolved(address: &str) -> Vec<SocketAddr> {
     address.to_socket_addrs().map(Iterator::collect).unwrap_or_default()
 }
@@ -145,7 +145,7 @@ fn write(path: &Path, text: &str) -> Result<(), String> {
     file.write_all(text.as_bytes()).map_err(failed)
 }
 
-/// Says how far it is, until it votes.
+/// Prints the progress of the member until it votes.
 fn wait(members: &[Member], arguments: &Arguments) -> Outcome {
     let interrupted = interrupt()?;
     let (member, mut reported) = (arguments.member, String::new());
@@ -153,7 +153,7 @@ fn wait(members: &[Member], arguments: &Arguments) -> Outcome {
     while !interrupted.load(Ordering::Relaxed) {
         let (_, report) = leading(members)?;
         let found = report.members.iter().find(|each| each.member == member);
-        // A new leader may not have applied it yet.
+        // A new leader may not have applied the change yet.
         let state = found.map(|found| progress(found, arguments.kind)).unwrap_or_default();
         if let Some((state, is_done)) = state {
             if state != reported {
@@ -169,7 +169,7 @@ fn wait(members: &[Member], arguments: &Arguments) -> Outcome {
     print(&format!("member {member} goes on joining; gapless cluster status tells how far it is\n"))
 }
 
-/// How far it is, and whether that is all.
+/// Progress of the member, and whether it is done.
 fn progress(found: &MemberReport, kind: Kind) -> Option<(String, bool)> {
     if found.kind == "voter" || found.kind == "witness" {
         return Some(("votes".to_owned(), true));
@@ -181,7 +181,7 @@ fn progress(found: &MemberReport, kind: Kind) -> Option<(String, bool)> {
     if matches!(kind, Kind::Learner) && lag == 0 {
         return Some(("follows as a learner".to_owned(), true));
     }
-    // In steps, so that not every frame is a line.
+    // Rounded, so that not every frame makes a line.
     let step = 10_u64.pow(lag.checked_ilog10().unwrap_or(0));
     Some((format!("catches up: about {} frames behind", lag / step * step), false))
 }

@@ -1,24 +1,22 @@
-//! The file of a new member, made from that of another: all that is not about one member alone stays as it is.
+//! Makes the file of a new member from that of another; entries that are common to all members are copied.
 
 use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::member::control::MemberReport;
 use std::fmt::Write;
 
-/// The entries that only one member's file has.
+/// The entries specific to a member.
 pub(super) struct Own<'a> {
-    /// Its number.
     pub member: u64,
-    /// Whether it joins a cluster that runs.
+    /// Joins a running cluster.
     pub joins: bool,
     pub incarnation: u64,
-    /// Where it keeps what it has.
     pub directory: &'a str,
 }
 
-/// A member as a file lists it: number, addresses, kind.
+/// Member of the list in a file: number, addresses, kind.
 pub(super) type Listed = (u64, Vec<String>, &'static str);
 
-/// A member's report, as a file lists it.
+/// Converts a member's report to an entry of the list.
 pub(super) fn listed(report: &MemberReport, config: &ClusterConfig) -> Listed {
     let in_file = config.members.iter().find(|each| each.id == report.member);
     let addresses = match (&report.addresses[..], in_file) {
@@ -33,7 +31,7 @@ pub(super) fn listed(report: &MemberReport, config: &ClusterConfig) -> Listed {
     (report.member, addresses, kind)
 }
 
-/// `template` with these members and this one's own keys in the place of its own.
+/// Replaces the members of `template` with `members`, and its own entries with `own`.
 ///
 /// # Errors
 /// The rewritten text is not a member's file.
@@ -101,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_about_one_member_stays() {
+    fn common_entries_are_copied() {
         let template = "# A remark.\n[cluster]\nname = \"orders\"\nmember = 1\ntier = \"quorum-sync\"\n\n[[member]]\nid = 1\n\
                         addresses = [\n  \"a:1\",\n]\n\n[election]\ntimeout = \"1 s\"\n\n[stream]\nwindow = \"64 MiB\"\n\
                         directory = \"member-1\"\n";
@@ -111,12 +109,12 @@ mod tests {
         assert!(text.starts_with("# A remark.\n") && text.contains("timeout = \"1 s\""), "{text}");
         assert!(text.contains("tier = \"quorum-sync\"") && text.contains("window = \"64 MiB\""), "{text}");
         assert!(text.contains("addresses = [\"b:2\", \"c:3\"]\nkind = \"witness\""), "{text}");
-        // Once more gives the same.
+        // Idempotent.
         assert_eq!(rewritten(&text, &members, &own), Ok(text));
     }
 
     #[test]
-    fn what_cannot_be_changed_is_said() {
+    fn unfit_template_is_an_error() {
         let own = Own { member: 2, joins: true, incarnation: 1, directory: "d" };
         assert!(rewritten("[cluster]\nname = \"orders\"\n", &[], &own).is_err());
     }

@@ -1,16 +1,16 @@
-//! Finds the leader among several members: changes are asked of the leader.
+//! Finds the leader among several members, which takes all changes.
 
 use super::member::Member;
 use gapless_cluster::member::control::{Answer, Request, StatusReport};
 use std::error::Error;
 use std::time::{Duration, Instant};
 
-/// So long a cluster may be without a leader.
+/// Limit of the wait for a leader.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Between two questions.
+/// Pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// The member among `members` that leads, and how it stands. Waits for one for a while.
+/// Finds the leader among `members`, with its status. Waits for an election to end.
 pub(super) fn leading(members: &[Member]) -> Result<(&Member, StatusReport), Box<dyn Error>> {
     let deadline = Instant::now() + TIMEOUT;
     loop {
@@ -34,7 +34,7 @@ pub(super) fn leading(members: &[Member]) -> Result<(&Member, StatusReport), Box
         }
         let is_late = Instant::now() > deadline;
         match (elsewhere, why) {
-            // One that was not asked: to wait is of no use, unless it may have led before and be away.
+            // The leader is not among `members`: waiting does not help, unless it was the leader before and is down.
             (Some((leader, at)), why) if is_late || why.is_none() && !answered.contains(&leader) => {
                 let asked: Vec<_> = answered.iter().map(u64::to_string).collect();
                 let asked = asked.join(" and ");
@@ -50,7 +50,6 @@ pub(super) fn leading(members: &[Member]) -> Result<(&Member, StatusReport), Box
     }
 }
 
-/// Asks for a change.
 pub(super) fn change(member: &Member, request: &Request) -> Result<(), Box<dyn Error>> {
     match member.ask(request)? {
         Answer::Begun => Ok(()),

@@ -1,4 +1,4 @@
-//! Finds the member that a command is for, and sends it requests.
+//! Addresses the member of a command, and sends it requests.
 
 use clap::Args;
 use gapless_cluster::config::ClusterConfig;
@@ -15,7 +15,7 @@ pub(super) struct Member {
     path: PathBuf,
 }
 
-/// No member has run in this directory.
+/// No member has ever run in this directory.
 #[derive(Debug)]
 pub(super) struct NeverThere(PathBuf);
 
@@ -36,19 +36,16 @@ pub(super) struct Members {
 }
 
 impl Members {
-    /// All of them.
     pub fn all(&self) -> Vec<Member> {
         self.members.iter().map(|path| Member::at(path)).collect()
     }
 }
 
 impl Member {
-    /// The member of a file or of a directory.
     pub fn at(path: &Path) -> Self {
         Self { path: path.to_owned() }
     }
 
-    /// The configuration in the file.
     pub fn config(&self) -> Result<ClusterConfig, Box<dyn Error>> {
         if self.path.is_dir() {
             let path = self.path.display();
@@ -59,7 +56,6 @@ impl Member {
         Ok(ClusterConfig::load(&self.path)?)
     }
 
-    /// Where the member lives.
     pub fn directory(&self) -> Result<PathBuf, Box<dyn Error>> {
         if self.path.is_dir() {
             return Ok(self.path.clone());
@@ -72,7 +68,7 @@ impl Member {
         Ok(ask(&self.place_of_member()?, request)?)
     }
 
-    /// As [`Member::ask`], for requests that take longer.
+    /// Like [`Member::ask`], with another timeout.
     pub fn ask_within(&self, request: &Request, timeout: Duration) -> Result<Answer, Box<dyn Error>> {
         Ok(ask_within(&self.place_of_member()?, request, timeout)?)
     }

@@ -4,8 +4,8 @@
 //! |---|---|
 //! | [`add`], [`new`], [`recover`], [`remove`], [`skip`], [`snapshot`], [`start`], [`status`], [`transfer`], [`upgrade`] | the subcommands |
 //! | `file` | a new member's file |
-//! | `leading` | which of several members leads |
-//! | `member` | which member: its file or its directory |
+//! | `leading` | finds the leader of several members |
+//! | `member` | a member, by its file or its directory |
 
 mod add;
 mod file;

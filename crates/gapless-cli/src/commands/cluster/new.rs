@@ -64,13 +64,13 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     print(&written)
 }
 
-/// A word as a shell reads it, in quotation marks where it needs them.
+/// Quotes a word for a shell if necessary.
 fn quoted(word: &str) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+,:@%=".contains(letter);
     if word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
-/// The text of a member's file.
+/// Renders a member's file.
 fn file(name: &str, member: usize, ports: &[u16], witness: bool) -> String {
     let mut text = format!(
         "# Member {member} of a cluster. docs/guides/cluster.toml describes every key, docs/guides/stream.toml those of \
@@ -94,8 +94,8 @@ fn ports(arguments: &Arguments, count: usize) -> Result<Vec<u16>, Box<dyn std::e
             _ => Err(Usage(format!("--port: {first} to {last} are not ports")).into()),
         };
     }
-    // Below those that the system gives to sockets which ask for any: a member that is down finds its port free again.
-    // Two who look at the same time begin at different ones.
+    // Below the ephemeral ports of the system, so that a member that is down finds its port free again. Parallel runs
+    // begin at different ports.
     let first = 10_000 + (std::process::id().wrapping_mul(101) % 20_000) as u16;
     let candidates = (first..30_000).chain(10_000..first);
     let free = candidates.filter(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok());
@@ -111,7 +111,7 @@ mod tests {
     use super::quoted;
 
     #[test]
-    fn a_command_that_is_printed_can_be_pasted() {
+    fn printed_command_can_be_pasted() {
         assert_eq!(quoted("orders/member-1.toml"), "orders/member-1.toml");
         assert_eq!(quoted("a b/member-1.toml"), "'a b/member-1.toml'");
         assert_eq!(quoted("it's"), "'it'\\''s'");

@@ -37,7 +37,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     }
     let template = read_text(path).map_err(|error| format!("reading {}: {error}", path.display()))?;
     let incarnation = new_incarnation(config.incarnation);
-    // As it is written there, relative to the file.
+    // The file's own text, relative to the file.
     let written = ClusterConfig::parse(&template, &path.display().to_string())?;
     let directory = written.stream().directory().and_then(Path::to_str).unwrap_or_default();
     let own = Own { member: config.member, joins: false, incarnation, directory };
@@ -75,7 +75,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     ))
 }
 
-/// A number that a recovery of another member does not come to as well: the time in milliseconds.
+/// Incarnation that differs from that of another member's recovery: the time in milliseconds.
 fn new_incarnation(old: u64) -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
     now.max(old + 1)
@@ -91,7 +91,7 @@ fn confirm(name: &str) -> Outcome {
     if line.trim() == name { Ok(()) } else { Err("nothing was done".into()) }
 }
 
-/// The directory takes only the new file from now on.
+/// Replaces the file: the directory accepts only the new one from now on.
 fn replace(path: &Path, text: &str) -> Result<(), String> {
     let failed = |error| {
         format!(
@@ -104,7 +104,7 @@ fn replace(path: &Path, text: &str) -> Result<(), String> {
     let old = named.into_iter().find(|path| !path.exists()).expect("a directory has fewer files");
     let new = PathBuf::from(format!("{}.new", path.display()));
     let replace = || {
-        // The passwords of clients may be in both.
+        // Both files may contain passwords of clients.
         let permissions = std::fs::metadata(path)?.permissions();
         let mut file = FileReplacement::begin(path, new, 0o600)?;
         file.write_all(text.as_bytes())?;

@@ -16,7 +16,7 @@ pub(super) struct Arguments {
     member: u64,
 }
 
-/// So long it may take.
+/// Limit of the whole command.
 const TIMEOUT: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -47,7 +47,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     }
 }
 
-/// The next leader: the member with the longest log.
+/// Best next leader: the connected voter with the longest log.
 fn successor(report: &StatusReport) -> Option<u64> {
     let others = report.members.iter().filter(|each| each.member != report.member && each.is_connected);
     let voters = others.filter(|each| each.kind == "voter");

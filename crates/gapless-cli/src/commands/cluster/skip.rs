@@ -24,7 +24,7 @@ pub(super) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Outcome {
     let sequence = arguments.sequence;
     let mut changed: Vec<(&Path, ClusterConfig, String)> = Vec::new();
-    // All are looked at before one is written.
+    // Checks all files before it writes one.
     for file in &arguments.files {
         let name = file.display().to_string();
         let text = read_text(file).map_err(|error| format!("reading {name}: {error}"))?;
@@ -37,7 +37,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
             let (first, second) = (&each.name, &config.name);
             return Err(format!("{} is of the cluster {first}, {name} of {second}", other.display()).into());
         }
-        // Loaded, it knows its directory from the file's place.
+        // A loaded configuration resolves the directory from the file's place.
         check_stands(&ClusterConfig::load(file)?, sequence)?;
         changed.push((file, config, new));
     }
@@ -60,7 +60,8 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     print(&said)
 }
 
-/// That a command stands there, where the member's journal is at hand: a wrong number would be skipped when it comes.
+/// Checks that the sequence holds a command, if the member's journal is on this machine: a wrong number would be
+/// skipped when it comes.
 fn check_stands(config: &ClusterConfig, sequence: u64) -> Result<(), Box<dyn std::error::Error>> {
     let Some(root) = config.stream().directory() else { return Ok(()) };
     let journal = StreamLayout::new(root).journal();
@@ -80,7 +81,7 @@ fn check_stands(config: &ClusterConfig, sequence: u64) -> Result<(), Box<dyn std
         return Err(why.into());
     }
     if sequence < first {
-        // Its snapshot stands behind it; others may not have one.
+        // The member has a later snapshot; others may not.
         return Ok(());
     }
     let mut replay = reader.replay_until(sequence, sequence)?;
@@ -95,7 +96,7 @@ fn is_missing(changed: &[(&Path, ClusterConfig, String)], member: u64) -> bool {
     !changed.iter().any(|(_, config, _)| config.member == member)
 }
 
-/// Replaces the whole file or nothing of it, at the place that a symbolic link points to.
+/// Replaces the file atomically, at the target of a symbolic link.
 fn write(file: &Path, text: &str) -> std::io::Result<()> {
     let file = file.canonicalize()?;
     let mut new = FileReplacement::begin(&file, file.with_extension("toml.new"), 0o666)?;

@@ -18,7 +18,7 @@ pub(super) struct Arguments {
     file: PathBuf,
 }
 
-/// The pause between two looks at the member's health.
+/// Interval of checks of the member's health.
 const PAUSE: Duration = Duration::from_millis(250);
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
@@ -38,7 +38,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     }
 }
 
-/// Reports the changes of a member. Returns false if it is to be started again.
+/// Reports changes of a member's role. Returns false if the member must be restarted.
 fn run_until_interrupted(
     config: &ClusterConfig,
     member: &ClusterMember,

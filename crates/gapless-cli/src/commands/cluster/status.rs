@@ -24,7 +24,7 @@ pub(super) struct Arguments {
     watch: Option<u64>,
 }
 
-/// From this distance on the report says how far the stream's time is from the machine's clock, ms.
+/// Smallest difference of the stream's time from the machine's clock that is reported, ms.
 const CLOCK_TOLD_MS: u64 = 1_000;
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
@@ -53,7 +53,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     }
 }
 
-/// An exit code of its own for a member that does not run.
+/// Replaces the error of a member that does not run by one with its own exit code.
 fn not_running(error: Box<dyn Error>) -> Box<dyn Error> {
     let runs_not = match error.downcast_ref() {
         Some(ClusterError::System { source, .. }) => {
@@ -88,7 +88,7 @@ fn text(report: &StatusReport) -> String {
         let numbers: Vec<_> = report.waits_for.iter().map(u64::to_string).collect();
         let _ = writeln!(text, "new, and takes part once it has heard from member {}", numbers.join(", "));
     }
-    // A new one waits for all, as it has said.
+    // A new cluster waits for all members, as `waits_for` reports.
     if report.leader.is_none() && report.waits_for.is_empty() {
         let is_absent = |each: &&MemberReport| !each.is_connected && matches!(&*each.kind, "voter" | "witness");
         let absent: Vec<_> = report.members.iter().filter(is_absent).map(|each| each.member.to_string()).collect();
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn where_nobody_leads_it_is_said_who_is_missing() {
+    fn missing_members_shown_without_leader() {
         let of = |leader: Option<u64>, is_connected: bool| {
             let member = |member: u64, kind: &str, is_connected: bool| {
                 serde_json::json!({ "member": member, "kind": kind, "is_connected": is_connected,

@@ -16,7 +16,7 @@ pub(super) struct Arguments {
     to: u64,
 }
 
-/// So long it may take.
+/// Limit of the whole command.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {

@@ -1,4 +1,4 @@
-//! An event as a line, or as a JSON object.
+//! An event as a line or as a JSON object.
 
 use crate::printable::escaped;
 use gapless_cqrs::events::RecordedTransaction;
@@ -7,17 +7,17 @@ use gapless_stream::logger::{hexadecimal, utc};
 use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
 
-/// An aggregate's identifier as people write it.
+/// Formats the identifier of an aggregate.
 pub(super) fn id(names: &TypeNames, key: TypeKey, id: &[u8]) -> String {
     names.aggregates.get(&key).map(|named| named.id).unwrap_or_default().text(id)
 }
 
-/// `TYPE/ID`.
+/// Formats `TYPE/ID`.
 pub(super) fn aggregate(names: &TypeNames, key: TypeKey, bytes: &[u8]) -> String {
     format!("{}/{}", names.aggregate_name(key), id(names, key, bytes))
 }
 
-/// Bytes of an application: text if they are, else hexadecimal digits.
+/// Formats bytes of an application: as text if printable, else as hexadecimal digits.
 fn bytes(bytes: &[u8]) -> String {
     match std::str::from_utf8(bytes) {
         Ok(text) if !text.contains(char::is_control) => escaped(text),
@@ -25,11 +25,10 @@ fn bytes(bytes: &[u8]) -> String {
     }
 }
 
-/// An event in one line, without its line feed.
+/// Formats an event in one line, without its line feed.
 pub(super) fn line(names: &TypeNames, transaction: &RecordedTransaction<'_>, event: &RecordedEvent<'_>) -> String {
     let mut line =
         format!("{} {} {}", event.position, utc(transaction.time_ns), escaped(&names.message_name(event.event)));
-    // Writing to a string cannot fail.
     if event.version != 1 {
         let _ = write!(line, " v{}", event.version);
     }
@@ -44,7 +43,7 @@ pub(super) fn line(names: &TypeNames, transaction: &RecordedTransaction<'_>, eve
     line
 }
 
-/// Who sent the command of a transaction, and what was sent along, in words.
+/// Describes the sender of a transaction's command, and its headers.
 pub(super) fn origin(transaction: &RecordedTransaction<'_>) -> String {
     let mut text = format!("session {} command {}", transaction.session, transaction.number);
     if let Some(identity) = transaction.identity() {
@@ -56,7 +55,7 @@ pub(super) fn origin(transaction: &RecordedTransaction<'_>) -> String {
     text
 }
 
-/// An event as an object, with all that its transaction says.
+/// Formats an event as an object, with the fields of its transaction.
 pub(super) fn object(names: &TypeNames, transaction: &RecordedTransaction<'_>, event: &RecordedEvent<'_>) -> Value {
     let mut object = Map::new();
     let mut put = |key: &str, value: Value| object.insert(key.to_owned(), value);
@@ -78,7 +77,7 @@ pub(super) fn object(names: &TypeNames, transaction: &RecordedTransaction<'_>, e
     put("session", json!(transaction.session));
     put("number", json!(transaction.number));
     if let Some(identity) = transaction.identity() {
-        // A number of 128 bits is more than JSON readers hold.
+        // JSON readers cannot hold a number of 128 bits.
         put("identifier", json!(format!("{:032x}", identity.identifier)));
     }
     let headers = transaction.headers();

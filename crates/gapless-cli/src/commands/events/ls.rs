@@ -29,7 +29,7 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
     let directory = open(&arguments.directory)?;
-    // Without it there are aggregates of which nothing is left.
+    // Without this file, deleted aggregates would be missing.
     DeletedEvents::look(directory.path())?;
     let selection = arguments.filters.selection(&directory)?;
     let of_type = arguments.of_type.as_deref().map(|name| directory.aggregate_type(name)).transpose()?;

@@ -1,10 +1,10 @@
-//! `gapless events`: what has happened to the copies of a supervisor; with a subcommand, the events of a command bus, also beside its running host.
-//! Only `archive` writes.
+//! `gapless events`: events of a supervisor's instances; with a subcommand, events of a command bus, also of a running
+//! one. Only `archive` writes.
 //!
 //! | module | what lives there |
 //! |---|---|
 //! | [`read`], [`show`], [`ls`], [`stats`], [`archive`] | the subcommands |
-//! | `selecting` | which events are meant |
+//! | `selecting` | selection of events |
 //! | `form` | an event as a line, or as a JSON object |
 
 mod archive;
@@ -70,7 +70,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     }
 }
 
-/// The events of a directory; that there are no names is said.
+/// Opens the events of a directory; warns if the names are missing.
 fn open(directory: &Path) -> Result<EventDirectory, Box<dyn std::error::Error>> {
     let directory = EventDirectory::open(directory)?;
     if let Some(error) = &directory.names_error {

@@ -1,4 +1,4 @@
-//! Which events are meant.
+//! Selection of events by options.
 
 use crate::commands::Usage;
 use clap::Args;
@@ -24,13 +24,13 @@ pub(super) struct Filters {
     until: Option<Position>,
 }
 
-/// A tag as events are shown with it: a name may have a =, too.
+/// Parses a tag as printed; its name may contain a `=`, too.
 fn tag(text: &str) -> Result<EventFilter, String> {
     let splits = text.match_indices('=').map(|(at, _)| EventFilter::tag(&text[..at], &text[at + 1..]));
     splits.reduce(EventFilter::or).ok_or_else(|| "NAME=VALUE is expected".to_owned())
 }
 
-/// A position, or the first one of a sequence number.
+/// Parses a position, or a sequence number, which means its first position.
 pub(super) fn first(text: &str) -> Result<Position, String> {
     position(text, 0)
 }
@@ -47,7 +47,6 @@ fn position(text: &str, ordinal: u16) -> Result<Position, String> {
 }
 
 impl Filters {
-    /// What they select in a directory.
     pub(super) fn selection(&self, directory: &EventDirectory) -> Result<Selection, Box<dyn std::error::Error>> {
         if let (Some(from), Some(until)) = (self.from, self.until)
             && from > until

@@ -13,7 +13,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::path::PathBuf;
 
-/// The longest line that is read, bytes; a reason is the text of a panic.
+/// Longest line, in bytes; a reason is the text of a panic.
 const LINE_BYTES_MAX: u64 = 1 << 20;
 
 #[derive(Args)]
@@ -25,7 +25,7 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-/// A line of the record, with the time of its command.
+/// Formats a line of the record, with the time of its command.
 fn text(letter: &Value) -> Option<String> {
     let number = |key| letter.get(key).and_then(Value::as_u64);
     let (sequence, session, session_seq) = (number("sequence")?, number("session")?, number("session_seq")?);
@@ -46,7 +46,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         }
         Err(error) => return Err(format!("reading {}: {error}", path.display()).into()),
     };
-    // Without a journal there are no times.
+    // Times come from the journal.
     let reader = JournalReader::open(layout.journal()).ok();
     let mut torn = 0u64;
     each_line(file, |line| {
@@ -73,7 +73,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     Ok(())
 }
 
-/// Calls `take` with each line, also with one that is longer than any of the record and cut there.
+/// Calls `take` with each line; cuts a line longer than any of the record.
 fn each_line(file: File, mut take: impl FnMut(&[u8]) -> Outcome) -> Outcome {
     let mut lines = BufReader::new(file);
     let mut line = Vec::new();
@@ -84,7 +84,7 @@ fn each_line(file: File, mut take: impl FnMut(&[u8]) -> Outcome) -> Outcome {
     Ok(())
 }
 
-/// The time of a frame, where the journal still has it.
+/// Time of a frame, if the journal still has it.
 fn time_of(reader: &JournalReader, sequence: u64) -> Option<u64> {
     let mut replay = reader.replay_until(sequence, sequence).ok()?;
     Some(replay.next_frame().ok()??.timestamp_ns())

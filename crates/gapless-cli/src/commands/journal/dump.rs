@@ -32,14 +32,14 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         let next = match replay.next_frame() {
             Ok(next) => next,
             Err(error) => {
-                // The frames before the damage are worth having.
+                // Prints the frames before the damage.
                 closed_is_fine(stdout.flush())?;
                 return Err(error.into());
             }
         };
         let Some(frame) = next else { break };
         if !closed_is_fine(writeln!(stdout, "{}", arguments.form.line(&frame)))? {
-            // The rest of the buffer is for nobody, and must not be tried again at the end.
+            // The reader has gone: the rest of the buffer must not be written at the drop.
             let (_stdout, _unwritten) = stdout.into_parts();
             return Ok(());
         }
@@ -48,7 +48,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     if let Some(stop) = replay.stop() {
         crate::commands::to_stderr!("note: {stop}");
     }
-    // So are the frames of a journal whose oldest segments are gone, which is not all that it held.
+    // Likewise those of an incomplete journal, whose oldest segments are gone.
     JournalReader::open_complete(journal)?;
     Ok(())
 }

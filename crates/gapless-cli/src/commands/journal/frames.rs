@@ -1,4 +1,4 @@
-//! One frame as one line, or as one JSON object.
+//! A frame as a line or as a JSON object.
 
 use crate::printable::escaped;
 use clap::Args;
@@ -20,7 +20,7 @@ pub(super) struct Form {
 }
 
 impl Form {
-    /// The frame in one line, without its line feed.
+    /// Formats the frame in one line, without its line feed.
     pub(super) fn line(self, frame: &Frame<'_>) -> String {
         if self.json { self.object(frame).to_string() } else { self.text(frame) }
     }
@@ -90,13 +90,13 @@ impl Form {
     }
 }
 
-/// The timer that has come, or that a publisher asks for.
+/// The timer in a frame, fired or requested.
 fn timer_of(frame: &Frame<'_>) -> Option<TimerFired> {
     let is_timer = matches!(frame.kind(), Kind::Timer | Kind::TimerRequest);
     TimerFired::from_bytes(frame.payload()).filter(|_| is_timer)
 }
 
-/// The note of a mark, in words.
+/// Text of a mark.
 fn mark_of(frame: &Frame<'_>) -> Option<String> {
     let mark = Mark::from_bytes(frame.payload()).filter(|_| frame.kind() == Kind::Mark)?;
     Some(match mark {

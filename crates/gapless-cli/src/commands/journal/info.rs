@@ -38,7 +38,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     Ok(())
 }
 
-/// The journal and the files beside it.
+/// The journal and the files next to it.
 struct Found {
     info: JournalInfo,
     snapshots: Vec<u64>,
@@ -118,7 +118,7 @@ impl Found {
             "format": record.map(|record| record.format),
             "written_by": record.map(|record| &record.program),
             "record_damage": self.record.as_ref().err().map(ToString::to_string),
-            // Hexadecimal: a number of 128 bits is more than JSON readers hold.
+            // Hexadecimal: JSON readers cannot hold a number of 128 bits.
             "stream_id": format!("{:032x}", info.stream_id),
             "incarnation": format!("{:016x}", info.incarnation),
             "first_sequence": info.first_sequence(),

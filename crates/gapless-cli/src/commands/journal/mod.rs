@@ -1,10 +1,11 @@
-//! `gapless journal`: looks into the journal of a service, a stream or a member, also beside its running writer. Only `restore` and `skip` write.
+//! `gapless journal`: inspects the journal of a service, a stream or a member, also of a running one. Only `restore`
+//! and `skip` write.
 //!
 //! | module | what lives there |
 //! |---|---|
 //! | [`verify`], [`dump`], [`tail`], [`info`], [`restore`], [`skip`], [`dead_letters`] | the subcommands |
 //! | `frames` | one frame as one line, or as one JSON object |
-//! | `directory` | the folders that a directory means |
+//! | `directory` | resolves the directory of a command |
 
 mod dead_letters;
 mod directory;

@@ -11,9 +11,9 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// How long a follower sleeps when there is nothing new.
+/// Sleep of a follower without new frames.
 const PAUSE: Duration = Duration::from_millis(50);
-/// Frames that are printed before Ctrl-C is looked at again.
+/// Limit of frames printed between two checks for Ctrl-C.
 const FRAMES_PER_TURN: usize = 1000;
 
 #[derive(Args)]

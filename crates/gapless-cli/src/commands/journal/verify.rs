@@ -13,9 +13,9 @@ use gapless_journal::{VerifyReport, verify};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-/// The exit of the program when intact frames stand after the end of the journal.
+/// Exit code if intact frames were found after the end of the journal.
 const FRAMES_BEYOND_END: u8 = 3;
-/// How it ends when nothing says that the journal was not longer.
+/// Exit code if nothing proves that the journal was not longer.
 const NOTHING_VOUCHES: u8 = 4;
 
 #[derive(Args)]
@@ -36,7 +36,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         Some(layout) => directory_consistency::verify(&layout)?,
         None => DirectoryReport { journal: verify(&journal)?, files: Vec::new(), skips: Vec::new(), foreign: None },
     };
-    // Who names a journal alone may have a copy of it alone.
+    // A journal named by itself may be a copy without its directory.
     let is_whole_directory = journal != arguments.directory;
     let of_member = layout_of(&arguments.directory).filter(|_| is_whole_directory);
     let of_member = of_member.map_or_else(Vec::new, |layout| member_errors(&layout));
@@ -88,17 +88,17 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     }
 }
 
-/// Errors of the small files of a member, without which its start is refused.
+/// Errors in the small files of a member that prevent its start.
 fn member_errors(layout: &StreamLayout) -> Vec<ClusterError> {
     if directory_consistency::is_member(layout) { check_member_files(layout.root()) } else { Vec::new() }
 }
 
-/// The findings of a whole directory.
+/// Findings in a directory.
 #[derive(Clone, Copy)]
 struct Seen<'a> {
     report: &'a DirectoryReport,
     verdict: Verdict,
-    /// The reason of a refusal though nothing is damaged: another format.
+    /// Reason of a refusal without damage: another format.
     foreign: Option<&'a str>,
     problems: &'a [String],
 }
@@ -113,10 +113,10 @@ const fn word(seen: &Seen<'_>) -> &'static str {
     }
 }
 
-/// What stands for events of a command bus that are deleted.
+/// Record of deleted events of a command bus.
 type Deleted = Result<Option<DeletedEvents>, BaseFileError>;
 
-/// What a command bus has made of the journal. Where that is damaged, it says so of the journal.
+/// Looks at the files that a command bus derives from the journal; their damage is reported as the journal's.
 fn look_beside(directory: &Path) -> Result<Option<DerivedFiles>, Box<dyn std::error::Error>> {
     if !DerivedFiles::are_there(directory) {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! `gapless routes suspend`, `resume` and `drain`: what processes serve is changed from outside.
+//! `gapless routes suspend`, `resume` and `drain`: change the routes of running processes.
 
 use super::super::domain::{DomainArguments, about_options, ended, seconds};
 use super::super::request::route;
@@ -27,9 +27,9 @@ pub(crate) struct Arguments {
     timeout: Duration,
 }
 
-/// Process ids at most: the kernel gives no higher one.
+/// Highest process id of the kernel.
 const PROCESS_ID_MAX: u32 = 1 << 22;
-/// So long is asked which processes do not answer.
+/// Timeout of the search for silent processes.
 const ASKED_FOR: Duration = Duration::from_secs(1);
 
 fn process_id(text: &str) -> Result<u32, String> {
@@ -37,7 +37,6 @@ fn process_id(text: &str) -> Result<u32, String> {
     number.ok_or_else(|| format!("process ids 1 to {PROCESS_ID_MAX} are possible"))
 }
 
-/// What is done to the route.
 #[derive(Clone, Copy)]
 pub(crate) enum Change {
     Suspend,
@@ -82,8 +81,7 @@ pub(crate) fn run(arguments: &Arguments, change: Change) -> Outcome {
     Err(ended(format!("{} is not {} at {}: {why}", arguments.route, wanted.as_str(), late.join(", "))))
 }
 
-/// The processes that are meant, do not answer, and have not been heard: those that serve the route, and those of which nobody knows what they
-/// serve.
+/// Silent processes among those meant: the servers of the route, and those of unknown routes.
 fn silent(
     domain: &Domain,
     arguments: &Arguments,

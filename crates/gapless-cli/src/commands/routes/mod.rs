@@ -1,4 +1,4 @@
-//! `gapless routes`: the routes that processes of a domain serve, once or at an interval, and what is done to them.
+//! `gapless routes`: lists the routes of a domain, once or at an interval, and changes them.
 
 mod change;
 pub(in crate::commands) mod text;
@@ -72,11 +72,11 @@ enum ChangeCommand {
     Drain(change::Arguments),
 }
 
-/// Processes that have not told their routes by then are left out.
+/// Timeout of the processes' lists of routes; the others are left out.
 const DISCOVERY_MAX: Duration = Duration::from_secs(5);
 
 impl Arguments {
-    /// What is said where nothing is shown: that nobody serves, or that one cannot know.
+    /// Outcome without a matching route: no one serves it, or that is uncertain.
     fn none(&self, domain: &str, known: &[KnownRoute], is_any_silent: bool, is_any_unheard: bool) -> Outcome {
         if !known.is_empty() {
             return Ok(());
@@ -158,13 +158,13 @@ fn show(arguments: &Arguments) -> Outcome {
     }
 }
 
-/// Why something may be missing: processes that could not be asked.
+/// Reasons for which routes may be missing.
 struct Unheard {
     reasons: Vec<String>,
 }
 
 impl Unheard {
-    /// What was said while they were asked; where it is in doubt whether anybody serves, those that let nobody in, too.
+    /// Warnings of the discovery; if no server was found, also the processes that refuse connections.
     fn of(directory: &Path, is_in_doubt: bool) -> Self {
         let mut reasons = warnings::take();
         if is_in_doubt && reasons.is_empty() {
@@ -174,23 +174,23 @@ impl Unheard {
     }
 }
 
-/// What a copy or a caller counts, by name.
+/// Counters of an instance or a caller, by name.
 pub(crate) fn counters_in_json(values: &[(&'static str, u64)]) -> Value {
     Value::Object(values.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect())
 }
 
-/// What processes count of their calls of a route.
+/// Counters of a process's calls of a route.
 pub(crate) fn calls_in_json(calls: &CallReading) -> Value {
     serde_json::json!({ "process": calls.process_name, "process_id": calls.process_id, "counters": counters_in_json(&calls.statistics.values()) })
 }
 
-/// What cannot be read.
 pub(crate) fn unreadable_in_json(unreadable: &[UnreadableCounters]) -> Value {
     let object = |unreadable: &UnreadableCounters| serde_json::json!({ "path": unreadable.path.display().to_string(), "reason": unreadable.reason });
     Value::Array(unreadable.iter().map(object).collect())
 }
 
-/// Requests of a route that its callers have offered and no handler has begun, about: both are read one after the other.
+/// Approximate number of a route's requests that were offered and not begun; both counters are read one after the
+/// other.
 pub(crate) fn waiting<'a>(
     route: &str,
     copies: impl Iterator<Item = &'a CopyReading>,

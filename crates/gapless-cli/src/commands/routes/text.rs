@@ -1,4 +1,4 @@
-//! The routes of a domain as text: a line for those that say the same.
+//! The routes of a domain as text, with equal ones in one line.
 
 use crate::printable::escaped;
 use gapless_rpc::domain::KnownRoute;
@@ -6,18 +6,18 @@ use gapless_rpc::message::Encoding;
 use gapless_rpc::message::described::TypeDescription;
 use std::fmt::Write as _;
 
-/// Processes of a line at most.
+/// Limit of processes in a line.
 const PROCESSES_MAX: usize = 8;
-/// Letters of a cell at most, but those of a route's name.
+/// Limit of characters in a cell, except for a route's name.
 const CELL_MAX: usize = 64;
-/// The cell of a route whose process has not told it.
+/// Cell of a route with an unknown description.
 const UNKNOWN: &str = "?";
 
-/// A line for each route, version, types and state, with the copies that have them in common.
+/// Formats a line for each route, version, types and state, with the instances that share them.
 pub(super) fn in_text(known: &[KnownRoute]) -> String {
     let head = ["ROUTE", "VERSION", "REQUEST → REPLY", "STATE", "COPIES", "WORKERS", "PROCESSES"].map(str::to_owned);
     let groups = together(known, |a, b| {
-        // A bridge is no copy: it stands for those of other machines.
+        // A bridge is not an instance: it represents those of other machines.
         let is_copy = a.stands_for.is_empty() && b.stands_for.is_empty();
         is_copy && (&a.route, a.state, &a.version, types(a)) == (&b.route, b.state, &b.version, types(b))
     });
@@ -37,7 +37,7 @@ pub(super) fn in_text(known: &[KnownRoute]) -> String {
     table(&std::iter::once(head).chain(rows).collect::<Vec<_>>())
 }
 
-/// A line for each type of a route's requests and replies, with the copies that have told the same of it.
+/// Formats a line for each type of a route's requests and replies, with the instances that share it.
 pub(super) fn types_in_text(known: &[KnownRoute]) -> String {
     let head = ["ROUTE", "SIDE", "TYPE", "ENCODING", "FINGERPRINT", "PROCESSES"].map(str::to_owned);
     let groups = together(known, |a, b| (&a.route, &a.types) == (&b.route, &b.types));
@@ -56,13 +56,13 @@ pub(super) fn types_in_text(known: &[KnownRoute]) -> String {
     table(&std::iter::once(head).chain(rows).collect::<Vec<_>>())
 }
 
-/// The names of a route's types.
+/// Names of a route's types.
 fn types(known: &KnownRoute) -> (String, String) {
     let unknown = || (UNKNOWN.to_owned(), UNKNOWN.to_owned());
     known.types.as_ref().map_or_else(unknown, |(request, reply)| (request.to_string(), reply.to_string()))
 }
 
-/// How a type is encoded, in a word.
+/// Name of a type's encoding.
 pub(super) const fn encoding(described: &TypeDescription) -> &'static str {
     match described.encoding {
         Encoding::Bytes => "bytes",
@@ -73,7 +73,7 @@ pub(super) const fn encoding(described: &TypeDescription) -> &'static str {
     }
 }
 
-/// The number that differs when a type's shape does; `-` for what is not compared.
+/// Fingerprint of a type's shape; `-` if it is not compared.
 pub(super) fn fingerprint(described: &TypeDescription) -> String {
     match described.fingerprint {
         0 => "-".to_owned(),
@@ -81,7 +81,7 @@ pub(super) fn fingerprint(described: &TypeDescription) -> String {
     }
 }
 
-/// Those that say the same, in the order of the first of them.
+/// Groups equal routes, in order of first appearance.
 fn together(known: &[KnownRoute], is_same: impl Fn(&KnownRoute, &KnownRoute) -> bool) -> Vec<Vec<&KnownRoute>> {
     let mut groups: Vec<Vec<&KnownRoute>> = Vec::new();
     for route in known {
@@ -93,7 +93,7 @@ fn together(known: &[KnownRoute], is_same: impl Fn(&KnownRoute, &KnownRoute) -> 
     groups
 }
 
-/// The processes of a line, or those of other machines that one stands for.
+/// Names the processes of a line, or the remote instances of a bridge.
 fn processes(group: &[&KnownRoute]) -> String {
     if let [bridge] = group
         && !bridge.stands_for.is_empty()
@@ -113,7 +113,7 @@ fn processes(group: &[&KnownRoute]) -> String {
     processes.join(", ")
 }
 
-/// Rows under each other, with two spaces between columns.
+/// Aligns rows, with two spaces between columns.
 pub(in crate::commands) fn table<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String {
     let widths: [usize; COLUMNS] =
         std::array::from_fn(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0));
@@ -121,7 +121,6 @@ pub(in crate::commands) fn table<const COLUMNS: usize>(rows: &[[String; COLUMNS]
     for row in rows {
         let mut line = String::new();
         for (cell, width) in row.iter().zip(widths) {
-            // Writing to a string cannot fail.
             let _ = write!(line, "{cell:width$}  ");
         }
         text.push_str(line.trim_end());
@@ -130,7 +129,7 @@ pub(in crate::commands) fn table<const COLUMNS: usize>(rows: &[[String; COLUMNS]
     text
 }
 
-/// What another process has written: nothing of it moves the cursor, and it is no longer than a cell.
+/// Makes text of another process safe: escapes it, and cuts it to a cell.
 pub(in crate::commands) fn cell(text: &str) -> String {
     let shown = escaped(text);
     let mut cell: String = shown.chars().take(CELL_MAX).collect();
@@ -149,7 +148,7 @@ mod tests {
     use gapless_rpc::relay::Instance;
 
     #[test]
-    fn copies_that_say_the_same_are_one_line_and_nothing_moves_the_cursor() {
+    fn equal_instances_share_one_line() {
         let described = |name: &str| TypeDescription {
             name: name.to_owned(),
             fingerprint: 0,
@@ -198,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bridge_names_its_instances() {
+    fn bridge_names_its_instances() {
         let here = KnownRoute {
             route: "bank/pay".to_owned(),
             state: KnownRouteState::Open,
@@ -231,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_process_that_has_told_nothing_nothing_is_invented() {
+    fn unknown_description_is_shown_as_such() {
         let silent = KnownRoute {
             route: "calculator/add".to_owned(),
             state: KnownRouteState::NotAnswering,

@@ -1,4 +1,5 @@
-//! Processes that serve in a domain and let nobody in: they close a connection before a word is said on it, and nobody learns what they serve.
+//! Serving processes that accept no caller: they close a connection before the first packet, so their routes are
+//! unknown.
 
 use gapless_agent::folder::Folder;
 use gapless_transport::peer_process::{PeerCredentials, PeerProcess};
@@ -9,15 +10,16 @@ use rustix::net::{connect, recv, socket_with};
 use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::path::Path;
 
-/// One that lets in others waits for their first word; so long it has to close a connection.
+/// Time in which such a process closes the connection; others wait for a hello.
 const CLOSES_WITHIN: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
-/// So many are looked at.
+/// Limit of processes that are tried.
 const SOCKETS_MAX: usize = 64;
 
-/// What is said of each. What cannot be looked at is none of them: what is wrong with it is said where it is asked.
+/// Reasons of the processes that refuse connections. Skips processes that cannot be tried; the regular request reports
+/// their errors.
 pub(super) fn closed(directory: &Path) -> Vec<String> {
     let Ok(folder) = Folder::open(directory) else { return Vec::new() };
-    // A long path has no room in a socket's address.
+    // A long path does not fit a socket's address.
     let folder_path = format!("/proc/self/fd/{}", folder.as_fd().as_raw_fd());
     let names = std::fs::read_dir(directory).into_iter().flatten().flatten();
     let names = names.filter_map(|entry| entry.file_name().into_string().ok());
@@ -29,7 +31,7 @@ pub(super) fn closed(directory: &Path) -> Vec<String> {
     found
 }
 
-/// Why it lets nobody in; `None`: it has no number in this process namespace.
+/// Reason of a refusal; `None`: the process has no id in this namespace.
 fn reason(process: Option<PeerProcess>) -> String {
     let which = process.map_or_else(|| "a process".to_owned(), |process| format!("process {}", process.id()));
     match process {
@@ -42,14 +44,14 @@ fn reason(process: Option<PeerProcess>) -> String {
     }
 }
 
-/// The process that closes its connection at once.
+/// Returns the process if it closes the connection at once.
 fn who_closes(path: &str) -> Option<Option<PeerProcess>> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).ok()?;
     connect(&socket, &SocketAddrUnix::new(path).ok()?).ok()?;
     let process = PeerCredentials::of(&socket).ok()?.process;
     poll(&mut [PollFd::new(&socket, PollFlags::IN)], Some(&CLOSES_WITHIN)).ok()?;
-    // None speaks first.
+    // A serving process never sends first.
     let is_closed = recv(&socket, &mut [0_u8; 1][..], RecvFlags::DONTWAIT).err() != Some(Errno::AGAIN);
     is_closed.then_some(process)
 }

@@ -1,28 +1,28 @@
-//! The guard: a process of its own that knows which programs run, and kills them when the server is gone, however it went: killed, or
-//! out of memory. All that it reads is its standard input, whose end is the server's.
+//! The guard: a separate process that tracks the running programs, and kills them when the server is gone for any
+//! reason, such as SIGKILL or lack of memory. It reads its standard input, whose end is the server's.
 //!
-//! Lines of it: `+PID START` for a program that has begun, whose process has started at that tick, `-PID` for one that has ended, `=` before
-//! all that run, where lines before were left out.
+//! Lines of the input: `+PID START` for a started program and its start tick, `-PID` for one that has ended, `=` before
+//! a list of all that run, after omitted lines.
 
 use crate::commands::Outcome;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::collections::HashMap;
 use std::io::{self, BufRead as _};
 
-/// The name of the command that it is: nobody else's, so no help has it.
+/// Name of the command, for internal use and hidden from the help.
 pub(crate) const COMMAND: &str = "serve-guard";
 
-/// When a process has started, in ticks of the kernel; 0 of one that is not there.
+/// Start of a process in kernel ticks; 0 if there is no such process.
 pub(super) fn start_of(process_id: u32) -> u64 {
     let stat = std::fs::read_to_string(format!("/proc/{process_id}/stat")).unwrap_or_default();
-    // Behind the name, which may have anything in it: the 22nd field of all.
+    // Skips the name, which may contain anything; the start is field 22 of the whole line.
     let fields = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
     fields.split(' ').nth(19).and_then(|start| start.parse().ok()).unwrap_or(0)
 }
 
-/// The guard itself: reads until its server is gone.
+/// Runs the guard until its server is gone.
 pub(crate) fn run() -> Outcome {
-    // Who stops all processes of a service means the server, which may still finish what has begun.
+    // A signal to all processes of a service is meant for the server, which may still finish begun work.
     ctrlc::set_handler(|| {})?;
     let mut running = HashMap::new();
     for line in io::stdin().lock().lines() {
@@ -36,7 +36,8 @@ pub(crate) fn run() -> Outcome {
         }
     }
     for (process_id, start) in running {
-        // What it has missed may have ended since, and another may have its number. The group outlives the first of its processes.
+        // An ended process may be missing from the input, and another may have its id. The process group outlives its
+        // first process.
         let process_id = u32::try_from(process_id)?;
         if [0, start].contains(&start_of(process_id))
             && let Some(process) = Pid::from_raw(process_id.cast_signed())

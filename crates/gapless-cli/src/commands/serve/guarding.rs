@@ -1,7 +1,7 @@
-//! [`Guarding`]: the server's end of its guard: tells it what begins and ends, and never waits for it.
+//! [`Guarding`]: the server's side of its guard: reports starts and ends of programs, and never waits for it.
 //!
-//! What the pipe has no room for is left out, and the guard is told all that runs once it reads again, so that what is kept for it has a
-//! bound. A guard that ends is replaced.
+//! Lines that do not fit the pipe are omitted; once the guard reads again, it gets the list of all running programs. So
+//! memory is bounded. A guard that ends is replaced.
 
 use super::guard::{COMMAND, start_of};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
@@ -15,10 +15,10 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Between two guards: one that ends at once is not started again and again.
+/// Pause between two guards, so that one that ends at once is not restarted in a loop.
 const NEXT_AFTER: Duration = Duration::from_secs(1);
 
-/// The guard, and what it has to know.
+/// The guard and the state to report to it.
 pub(super) struct Guarding {
     state: Mutex<State>,
 }
@@ -26,20 +26,19 @@ pub(super) struct Guarding {
 struct State {
     process: Child,
     started: Instant,
-    /// Where it is told; written without waiting.
+    /// Input of the guard, non-blocking.
     input: File,
-    /// What the pipe had no room for, from the middle of a line on, perhaps.
+    /// Bytes that did not fit the pipe, perhaps from the middle of a line.
     unwritten: Vec<u8>,
-    /// Lines behind that were left out.
+    /// Later lines were omitted.
     is_behind: bool,
-    /// What runs, and when it has started.
+    /// Running programs with their start ticks.
     running: BTreeMap<u32, u64>,
-    /// That it does not read was said.
+    /// The warning that it does not read was given.
     is_said: bool,
 }
 
 impl Guarding {
-    /// Starts a guard.
     pub(super) fn start() -> io::Result<Self> {
         let (process, input) = start()?;
         let state = State {
@@ -58,7 +57,7 @@ impl Guarding {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A program has begun, with a process group of its own.
+    /// Reports the start of a program, which has a process group of its own.
     pub(super) fn begin(&self, process_id: u32) {
         let start = start_of(process_id);
         let mut state = self.lock();
@@ -66,15 +65,15 @@ impl Guarding {
         state.tell(format_args!("+{process_id} {start}\n"));
     }
 
-    /// It has ended, or is killed: said before its number can be another's.
+    /// Reports an end or a kill, before the process id can be reused.
     pub(super) fn end(&self, process_id: u32) {
         let mut state = self.lock();
         state.running.remove(&process_id);
         state.tell(format_args!("-{process_id}\n"));
     }
 
-    /// To be called now and then: replaces a guard that has ended, and tells one that reads again what it has missed. What a person should
-    /// know is the result.
+    /// Call it regularly: replaces a guard that has ended, and sends omitted lines to one that reads again. Returns a
+    /// message for the user, if any.
     pub(super) fn look(&self) -> Option<String> {
         let mut state = self.lock();
         let state = &mut *state;
@@ -117,17 +116,17 @@ impl State {
             self.is_behind = true;
             return;
         }
-        // Writing to a vector cannot fail.
         let _ = self.unwritten.write_fmt(line);
         self.write();
     }
 
-    /// Writes what there is room for: the rest of a line first, then, if lines were left out, all that runs.
+    /// Writes as far as there is room: the rest of a line first, then, after omitted lines, the list of running
+    /// programs.
     fn write(&mut self) {
         while self.write_some() {}
     }
 
-    /// Whether more may be written.
+    /// Writes once; returns whether more may be written.
     fn write_some(&mut self) -> bool {
         if self.unwritten.is_empty() {
             if !std::mem::take(&mut self.is_behind) {
@@ -135,7 +134,6 @@ impl State {
             }
             let mut all = "=\n".to_owned();
             for (process_id, start) in &self.running {
-                // Writing to a string cannot fail.
                 let _ = writeln!(all, "+{process_id} {start}");
             }
             self.unwritten = all.into_bytes();
@@ -146,16 +144,16 @@ impl State {
                 true
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => true,
-            // Full, or nobody reads: `look` sees that.
+            // Full or closed, which `look` handles.
             Err(_) => false,
         }
     }
 }
 
-/// A guard, and its standard input.
+/// Starts a guard; returns it with its standard input.
 fn start() -> io::Result<(Child, File)> {
     let mut command = Command::new("/proc/self/exe");
-    // A group of its own: the Ctrl-C of a terminal is not for it.
+    // A group of its own, so that the Ctrl-C of a terminal does not reach it.
     command.arg0("gapless").arg(COMMAND).process_group(0).current_dir("/");
     let mut process = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
     let input = File::from(OwnedFd::from(process.stdin.take().ok_or(io::ErrorKind::BrokenPipe)?));

@@ -1,4 +1,4 @@
-//! `gapless serve`: a program as the worker of a route: a process for each request.
+//! `gapless serve`: runs a program as the worker of a route, one process for each request.
 
 pub(crate) mod guard;
 mod guarding;
@@ -48,11 +48,11 @@ pub(crate) struct Arguments {
     command: Vec<OsString>,
 }
 
-/// The first interrupt lets what has begun finish; so many kill it.
+/// The first interrupt lets begun requests finish; this many kill them.
 const AT_ONCE: u32 = 2;
-/// So long killing what has begun may take.
+/// Limit of the time for killing them.
 const KILLED_WITHIN: Duration = Duration::from_secs(5);
-/// Between two looks at the guard.
+/// Interval of checks of the guard.
 const LOOK: Duration = Duration::from_millis(100);
 
 fn workers(text: &str) -> Result<u16, String> {
@@ -65,7 +65,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     route(&arguments.route)?;
     program::check(program)?;
     let interrupts = interrupts()?;
-    // The guard knows the programs by it.
+    // The guard identifies programs by `/proc`.
     proc_folder::check()?;
     let guard = Guarding::start().map_err(SupervisorError::io("starting the guard of its programs"))?;
     let guard = Arc::new(guard);
@@ -106,7 +106,8 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     Ok(())
 }
 
-/// Looks after the guard, from a thread of its own; and ends the program some time after the second interrupt, whatever hinders its end.
+/// Checks the guard from a thread of its own, and ends the program some time after the second interrupt, even if its
+/// end hangs.
 fn look_after(guard: &Arc<Guarding>, interrupts: &Arc<AtomicU32>) -> Outcome {
     let (guard, interrupts) = (Arc::clone(guard), Arc::clone(interrupts));
     std::thread::Builder::new().name("gapless-guard".to_owned()).spawn(move || {
@@ -114,7 +115,7 @@ fn look_after(guard: &Arc<Guarding>, interrupts: &Arc<AtomicU32>) -> Outcome {
         loop {
             std::thread::sleep(LOOK);
             if let Some(said) = guard.look() {
-                // Nobody may read it.
+                // Standard error may be closed.
                 let _ = writeln!(io::stderr(), "note: {said}");
             }
             // Relaxed: the count guards no data.

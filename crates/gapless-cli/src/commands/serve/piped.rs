@@ -1,8 +1,9 @@
-//! [`Piped`]: the bytes of a program's pipe as a message. Callers with JSON may send a program JSON, and get its JSON.
+//! [`Piped`]: the bytes of a program's pipe as a message. Callers with JSON may send JSON to a program, and get its
+//! JSON.
 
 use gapless_rpc::{Encoding, Json, Message, MessageError};
 
-/// Bytes, as a route of bytes has them between processes. As JSON they are what they are, where they are an object.
+/// Bytes on the wire; in JSON, an object passes unchanged.
 pub(super) struct Piped(pub Vec<u8>);
 
 impl Message for Piped {
@@ -21,7 +22,7 @@ impl Message for Piped {
         Message::decode(bytes).map(Self)
     }
 
-    /// An object as it is; else as bytes, a text or an array of numbers.
+    /// Returns an object unchanged, else the JSON of bytes: a text or an array of numbers.
     fn to_json(&self) -> Result<Vec<u8>, MessageError> {
         let is_object = self.0.trim_ascii_start().starts_with(b"{");
         match is_object.then(|| Json::new(self.0.as_slice())) {
@@ -30,7 +31,7 @@ impl Message for Piped {
         }
     }
 
-    /// The text of an object; else the bytes of a text or of an array of numbers.
+    /// Takes the text of an object, else the bytes of a text or of an array of numbers.
     fn from_json(text: &[u8]) -> Result<Self, MessageError> {
         if text.trim_ascii_start().starts_with(b"{") {
             return Json::new(text).map(|json| Self(json.into_text()));
@@ -46,7 +47,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_passes_through_a_route_of_bytes() {
+    fn json_passes_through_byte_route() {
         for (json, bytes) in [
             (&b"\"text\""[..], &b"text"[..]),
             (b"[104, 105]", b"hi"),

@@ -1,14 +1,14 @@
-//! Whether a program can be started: said when serving begins, not with the first request.
+//! Checks that a program can be started, when serving begins rather than at the first request.
 
 use crate::commands::Usage;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 use std::ffi::OsStr;
 use std::path::Path;
 
-/// Looks for `program` as starting it will: a path as it is, a name in the directories of PATH.
+/// Searches `program` like its start does: a path directly, a name in the directories of PATH.
 ///
 /// # Errors
-/// What is not there, is no file, or may not be executed.
+/// A program that is missing, is not a file, or may not be executed.
 pub(super) fn check(program: &OsStr) -> Result<(), Usage> {
     let path = Path::new(program);
     if program.as_encoded_bytes().contains(&b'/') {
@@ -23,7 +23,7 @@ pub(super) fn check(program: &OsStr) -> Result<(), Usage> {
         let file = folder.join(program);
         match reason_against(&file) {
             None => return Ok(()),
-            // As a shell does: what comes later in PATH may be it.
+            // Like a shell, continues with later directories of PATH.
             Some(found) if file.is_file() => reason = Some(format!("{}: {found}", file.display())),
             Some(_) => {}
         }
@@ -33,7 +33,6 @@ pub(super) fn check(program: &OsStr) -> Result<(), Usage> {
     Err(Usage(reason.unwrap_or_else(none)))
 }
 
-/// Why a file cannot be executed; `None` if it can.
 fn reason_against(file: &Path) -> Option<String> {
     match file.metadata() {
         Err(error) => Some(error.to_string()),

@@ -1,11 +1,11 @@
-//! One request, one process: its standard input is the request, its standard output the reply.
+//! One process for each request: its standard input is the request, its standard output the reply.
 //!
-//! Nothing here waits for a pipe that the process's own children hold open: when the process has ended, what it has written is
-//! the reply. It has a process group of its own, so that a Ctrl-C on the terminal lets it finish, and so that a request whose
-//! time is over ends it with its children.
+//! Nothing here waits for a pipe that the process's own children hold open: when the process has ended, its output so
+//! far is the reply. It has a process group of its own, so that a Ctrl-C on the terminal lets it finish, and so that a
+//! timeout kills its children, too.
 //!
-//! A lack of descriptors, memory or processes is no refusal: the request waits until the program can be started, and once it runs nothing that
-//! it needs takes another descriptor.
+//! A lack of descriptors, memory or processes is not a refusal: the request waits until the program can be started, and
+//! a running request takes no more descriptors.
 
 use super::guarding::Guarding;
 use crate::commands::to_stderr;
@@ -25,27 +25,27 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Bytes of a reply at most.
 const REPLY_LENGTH_MAX: usize = 16 << 20;
-/// So much of what it says on standard error is the text of a refusal: the beginning.
+/// Limit of standard error in the text of a refusal; the beginning is kept.
 const ERROR_LENGTH_MAX: usize = 8 << 10;
-/// So much is read before the other pipes have their turn.
+/// Limit of one read, before the other pipes have their turn.
 const READ_PER_TURN_BYTES: usize = 1 << 20;
-/// Between two looks at whether it is still to run.
+/// Interval of checks whether it may go on running.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
-/// Until a program that could not be started for a shortage is tried again.
+/// Pause before a start that failed by a shortage is retried.
 const START_AGAIN: Duration = Duration::from_millis(100);
-/// Between two notes about that.
+/// Interval of warnings about a shortage.
 const NOTE_INTERVAL_NS: u64 = 1_000_000_000;
-/// Refusal codes that are no exit code: as shells, `env` and `timeout` have them.
+/// Refusal codes other than exit codes, as used by shells, `env` and `timeout`.
 const CODE_OUR_FAILURE: u32 = 125;
 const CODE_NOT_STARTED: u32 = 127;
 const CODE_SIGNAL: u32 = 128;
 
-/// Runs `program` for one request, until `reason_to_end` says that it must end.
+/// Runs `program` for one request, until `reason_to_end` returns a reason to kill it.
 ///
 /// # Errors
-/// That reason; a program that cannot be started or ends with another code than 0, which is the refusal's; its standard error is the text.
+/// That reason; a program that cannot be started, or exits with a code other than 0, which becomes the refusal's code.
+/// Its standard error is the text.
 pub(super) fn run(
     guard: &Guarding,
     (program, words): (&OsString, &[OsString]),
@@ -80,7 +80,7 @@ pub(super) fn run(
         if is_over {
             break;
         }
-        // With this the process is gone.
+        // The return drops the process, which kills it.
         if let Some(reason) = reason_to_end() {
             return Err(killed(reason));
         }
@@ -89,7 +89,7 @@ pub(super) fn run(
     if status.success() { Ok(pipes.output) } else { Err(refusal(program, status, &pipes.error)) }
 }
 
-/// Says that a request waits, for all workers at most once a second.
+/// Warns that a request waits, at most once a second over all workers.
 fn note_shortage(program: &OsString, error: &io::Error) {
     static NEXT_NS: AtomicU64 = AtomicU64::new(0);
     let now_ns = monotonic_ns();
@@ -111,7 +111,7 @@ fn refusal(program: &OsString, status: ExitStatus, error: &[u8]) -> Refusal {
     Refusal::new(code, if said.is_empty() { format!("{}: {status}", program.display()) } else { said })
 }
 
-/// The process; dropped before its end, it and its children are killed.
+/// The process; on drop, a running process is killed with its children.
 struct Running<'guard> {
     child: Child,
     guard: &'guard Guarding,
@@ -119,9 +119,9 @@ struct Running<'guard> {
 }
 
 impl Running<'_> {
-    /// Takes the status of what has ended.
+    /// Takes the exit status of an ended process.
     fn wait(&mut self) -> io::Result<ExitStatus> {
-        // The number is its own until it has been waited for.
+        // The id is not reused before the process has been waited for.
         self.guard.end(self.child.id());
         self.has_ended = true;
         self.child.wait()
@@ -130,7 +130,7 @@ impl Running<'_> {
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
-        // Nobody is killed after `wait`: its number may be another's.
+        // No kill after `wait`: the id may be another's.
         if self.has_ended {
             return;
         }
@@ -141,10 +141,10 @@ impl Drop for Running<'_> {
     }
 }
 
-/// What is written to and read from a process.
+/// Pipes of a process.
 struct Pipes<'a> {
     process: Pid,
-    /// Readable at the end of the process; none where there was no descriptor for it, and then the system is asked.
+    /// Readable at the end of the process; `None` if there was no descriptor left, then `waitid` is polled.
     exit: Option<OwnedFd>,
     stdin: Option<File>,
     stdout: Option<File>,
@@ -174,9 +174,10 @@ impl<'a> Pipes<'a> {
         })
     }
 
-    /// Waits a while for something to do, and does it. True when the process has ended and what it wrote is here.
+    /// Waits for an event for a while, and handles it. Returns true when the process has ended and its output is
+    /// complete.
     fn turn(&mut self) -> io::Result<bool> {
-        // What has been written before the end is there when the end is seen.
+        // Checked before reading: output written before the end is complete once the end is seen.
         let has_ended = {
             let mut polled: Vec<_> = self.exit.iter().map(|exit| PollFd::new(exit, PollFlags::IN)).collect();
             polled.extend(self.stdin.iter().map(|pipe| PollFd::new(pipe, PollFlags::OUT)));
@@ -195,14 +196,14 @@ impl<'a> Pipes<'a> {
         let output = output.min((REPLY_LENGTH_MAX + 1).saturating_sub(self.output.len()));
         read(&mut self.stdout, &mut self.output, output)?;
         read(&mut self.stderr, &mut self.error, error)?;
-        // The rest is read all the same: it must not wait for room in the pipe.
+        // The rest is read, too, so that the process does not block on a full pipe.
         self.error.truncate(ERROR_LENGTH_MAX);
         Ok(has_ended)
     }
 }
 
 impl Pipes<'_> {
-    /// Whether the process has ended; its status is left for who waits for it.
+    /// Whether the process has ended, without taking its status.
     fn has_ended(&self) -> io::Result<bool> {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         match waitid(WaitId::Pid(self.process), options) {
@@ -213,7 +214,7 @@ impl Pipes<'_> {
     }
 }
 
-/// Writes what there is room for; closes the pipe behind the last byte, or when nobody reads it.
+/// Writes as far as there is room; closes the pipe after the last byte, or when its reader has gone.
 fn write(pipe: &mut Option<File>, bytes: &mut &[u8]) -> io::Result<()> {
     while let Some(file) = pipe {
         if bytes.is_empty() {
@@ -224,7 +225,7 @@ fn write(pipe: &mut Option<File>, bytes: &mut &[u8]) -> io::Result<()> {
             Ok(count) => *bytes = &bytes[count..],
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            // It may answer without having read all.
+            // A program may reply without reading everything.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => *pipe = None,
             Err(error) => return Err(error),
         }
@@ -232,13 +233,14 @@ fn write(pipe: &mut Option<File>, bytes: &mut &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// How many bytes are read now: once the process has ended, all that the pipe holds, and no more, for its children may write on.
+/// Bytes to read now: after the end of the process, the content of the pipe and no more, since its children may go on
+/// writing.
 fn to_read(pipe: &Option<File>, has_ended: bool) -> io::Result<usize> {
     let Some(file) = pipe.as_ref().filter(|_| has_ended) else { return Ok(READ_PER_TURN_BYTES) };
     Ok(usize::try_from(ioctl_fionread(file)?).unwrap_or(usize::MAX))
 }
 
-/// Reads what is there, `count_max` bytes at most; closes the pipe at its end.
+/// Reads available bytes, at most `count_max`; closes the pipe at its end.
 fn read(pipe: &mut Option<File>, into: &mut Vec<u8>, count_max: usize) -> io::Result<()> {
     let mut piece = [0; 16 << 10];
     let until = into.len().saturating_add(count_max);
@@ -265,13 +267,13 @@ mod tests {
     use std::os::fd::AsRawFd as _;
 
     #[test]
-    fn a_request_waits_for_descriptors() {
-        if !is_alone("commands::serve::worker::tests::a_request_waits_for_descriptors") {
+    fn request_waits_for_descriptors() {
+        if !is_alone("commands::serve::worker::tests::request_waits_for_descriptors") {
             return;
         }
         let guard = Guarding::start().unwrap();
         let (cat, words) = (OsString::from("sh"), ["-c", "cat; exit 3"].map(OsString::from));
-        // Too few for its pipes, and then enough for these and for nothing else.
+        // Too few for its pipes, then just enough.
         for count in 0..12 {
             let (few, looks) = (RefCell::new(Some(leave_files(count))), Cell::new(0));
             let refused = run(&guard, (&cat, &words), b"request", || {
@@ -292,7 +294,7 @@ mod tests {
 
     #[test]
     #[expect(unsafe_code, reason = "the length of a pipe is a system call that has no wrapper here")]
-    fn all_that_a_process_has_left_in_a_large_pipe_is_read_and_no_more() {
+    fn large_pipe_is_read_to_the_end() {
         let (reader, mut writer) = io::pipe().unwrap();
         // SAFETY: the descriptor is open, and the call takes a number.
         if unsafe { libc::fcntl(writer.as_raw_fd(), libc::F_SETPIPE_SZ, 4 << 20) } < 0 {
@@ -303,7 +305,7 @@ mod tests {
         writer.write_all(&written).unwrap();
         let (mut pipe, mut read_bytes) = (Some(File::from(OwnedFd::from(reader))), Vec::new());
         let count = to_read(&pipe, true).unwrap();
-        // A child of the process goes on.
+        // A child of the process continues to write.
         writer.write_all(b"more").unwrap();
         read(&mut pipe, &mut read_bytes, count).unwrap();
         assert!(read_bytes == written, "{} bytes", read_bytes.len());

@@ -1,4 +1,4 @@
-//! `gapless stream archive`: a relay that is there for its journal.
+//! `gapless stream archive`: a relay run for its journal.
 
 use super::location::StreamLocation;
 use super::relaying;

@@ -19,7 +19,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     let upstream = arguments.location.config()?;
     let (ours, mut options) = relaying::options(&upstream, &arguments.to, "; its nodes need no dispatcher")?;
     options.persistence = ours.persistence;
-    // To the sequencer all nodes here are one.
+    // To the sequencer, all nodes here are one.
     options.throttle = ours.throttle;
     relaying::run(&upstream, &options, None)
 }

@@ -1,4 +1,4 @@
-//! Lines of standard input or a file, without waiting for them: a thread reads ahead, a few blocks at most.
+//! Lines of standard input or a file, read ahead by a thread, a few blocks at most, so that the caller never waits.
 
 use crate::standard_streams;
 use std::fs::File;
@@ -9,46 +9,46 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync
 use std::thread::Builder;
 use std::time::Duration;
 
-/// Blocks that are read ahead.
+/// Limit of blocks read ahead.
 const BLOCKS: usize = 16;
-/// Bytes asked for at once.
+/// Size of a read.
 const BLOCK_BYTES: usize = 64 << 10;
 
-/// Opens the input, on the thread that reads it.
+/// Opens the input, on the reading thread.
 type Open = Box<dyn FnOnce() -> io::Result<Box<dyn Read + Send>> + Send>;
 
-/// Whole lines, the last one of the input perhaps without its line feed.
+/// Whole lines; the last one of the input may lack its line feed.
 type Block = Result<Vec<u8>, String>;
 
-/// The next part of the input.
+/// Next part of the input.
 pub(super) enum Next<'a> {
     /// A line without its line end.
     Line(&'a [u8]),
-    /// No whole line yet.
+    /// No complete line yet.
     NotYet,
-    /// No more lines.
+    /// End of the input.
     End,
 }
 
-/// Lines that are read ahead.
+/// Lines of an input, read ahead.
 pub(super) struct Lines {
     blocks: Receiver<Block>,
     block: Vec<u8>,
     position: usize,
-    /// Lines handed out.
+    /// Lines returned so far.
     count: u64,
     is_ended: bool,
 }
 
 impl Lines {
-    /// The lines of `file`, or of standard input; `-` is standard input, too. None may have more than
-    /// `length_max` bytes.
+    /// Reads the lines of `file`, or of standard input if it is `None` or `-`. The limit of a line is `length_max`
+    /// bytes.
     pub(super) fn open(file: Option<&Path>, length_max: usize) -> Result<Self, String> {
         let (name, open): (String, Open) = match file.filter(|file| *file != Path::new("-")) {
             Some(file) => {
                 let (name, file) = (file.display().to_string(), file.to_owned());
                 if std::fs::metadata(&file).is_ok_and(|found| found.file_type().is_fifo()) {
-                    // It waits for somebody who writes.
+                    // Opening a named pipe waits for a writer.
                     (name, Box::new(move || Ok(Box::new(File::open(file)?))))
                 } else {
                     let opened = File::open(file).map_err(|error| format!("reading {name}: {error}"))?;
@@ -62,7 +62,7 @@ impl Lines {
         };
         let (sender, blocks) = sync_channel(BLOCKS);
         let thread = Builder::new().name("input".to_owned());
-        // Not joined: it may wait for a terminal, or for the writer of a pipe, for ever.
+        // Not joined: it may wait forever for a terminal, or for the writer of a pipe.
         thread
             .spawn(move || {
                 let opened = open().map_err(|error| error.to_string());
@@ -74,7 +74,7 @@ impl Lines {
         Ok(Self { blocks, block: Vec::new(), position: 0, count: 0, is_ended: false })
     }
 
-    /// The next line, if it is there.
+    /// Returns the next line, if it is complete.
     pub(super) fn next(&mut self) -> Result<Next<'_>, String> {
         if self.position == self.block.len() && !self.is_ended {
             match self.blocks.try_recv() {
@@ -94,7 +94,7 @@ impl Lines {
         Ok(Next::Line(line.strip_suffix(b"\r").unwrap_or(line)))
     }
 
-    /// Sleeps until there is more of the input, or `timeout`.
+    /// Sleeps until there is more input, or until the timeout.
     pub(super) fn wait(&mut self, timeout: Duration) -> Result<(), String> {
         if self.position < self.block.len() || self.is_ended {
             std::thread::sleep(timeout);
@@ -108,7 +108,7 @@ impl Lines {
         Ok(())
     }
 
-    /// Lines handed out so far; the number of the last one.
+    /// Lines returned so far, which is the number of the last one.
     pub(super) const fn count(&self) -> u64 {
         self.count
     }
@@ -130,7 +130,7 @@ fn read_ahead(mut reader: Box<dyn Read + Send>, sender: &SyncSender<Block>, leng
         let whole = if read == 0 {
             rest.len()
         } else {
-            // The bytes before it hold no line feed.
+            // The bytes before `begin` contain no line feed.
             rest[begin..].iter().rposition(|byte| *byte == b'\n').map_or(0, |index| begin + index + 1)
         };
         if rest.len() - whole > length_max {
@@ -138,7 +138,7 @@ fn read_ahead(mut reader: Box<dyn Read + Send>, sender: &SyncSender<Block>, leng
         }
         if whole > 0 {
             let after = rest.split_off(whole);
-            // A reader that takes no more lines has gone.
+            // The receiver has gone.
             if sender.send(Ok(std::mem::replace(&mut rest, after))).is_err() {
                 return Ok(());
             }

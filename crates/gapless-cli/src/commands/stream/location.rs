@@ -1,4 +1,4 @@
-//! Locates a stream: a file that configures it, or the directory of one over shared memory.
+//! Locates a stream: by its configuration file, or by the directory of one over shared memory.
 
 use crate::commands::Usage;
 use clap::Args;
@@ -8,7 +8,7 @@ use gapless_stream::options::EventStreamOptions;
 use gapless_wire::soup::Field;
 use std::path::PathBuf;
 
-/// Names the file where `--config` does not.
+/// Environment variable that names the file if `--config` does not.
 const VARIABLE: &str = "GAPLESS_STREAM";
 
 #[derive(Args)]
@@ -53,7 +53,7 @@ impl NodeLocation {
             let text = read_piped_text(file).map_err(|error| format!("reading {name}: {error}"))?;
             let password = text.lines().next().ok_or_else(|| format!("the password in {name}: it is empty"))?;
             config.node.username = Field::new(user).map_err(|error| Usage(format!("--username {user}: {error}")))?;
-            // The password itself is nobody's to see.
+            // The error must not contain the password.
             config.node.password = Field::new(password).map_err(|error| format!("the password in {name}: {error}"))?;
         }
         Ok(config)
@@ -68,7 +68,7 @@ fn config(file: Option<&PathBuf>, directories: &[PathBuf]) -> Result<StreamConfi
     match file.cloned().or_else(named) {
         Some(file) => {
             let config = StreamConfig::load(file)?;
-            // A file is right as a whole, or no command takes it.
+            // Every command refuses an invalid file, even if it does not use the wrong part.
             EventStreamOptions::from_config(&config)?;
             Ok(config)
         }

@@ -31,7 +31,7 @@ pub(super) struct Arguments {
 }
 
 const FRAMES_PER_POLL: usize = 1024;
-/// How long it sleeps when there is nothing to do.
+/// Sleep of an idle node.
 const PAUSE: Duration = Duration::from_millis(5);
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {

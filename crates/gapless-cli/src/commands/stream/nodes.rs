@@ -6,7 +6,7 @@ use gapless_client::control_messages::NodeRow;
 use serde_json::{Value, json};
 use std::fmt::Write;
 
-/// The head of the table's columns; the last ones are numbers.
+/// Titles of the columns; the last columns are numbers.
 const TITLES: [&str; 11] = [
     "node",
     "where",
@@ -20,7 +20,7 @@ const TITLES: [&str; 11] = [
     "read/s",
     "published/s",
 ];
-/// Columns of words, which stand to the left.
+/// Number of left-aligned text columns.
 const WORDS: usize = 4;
 
 /// One object for each node.
@@ -47,7 +47,7 @@ pub(crate) fn in_json(nodes: &[NodeReading]) -> Value {
     nodes.iter().map(node).collect()
 }
 
-/// A table with a row for each node; nothing if there is none.
+/// Formats a row for each node; empty without nodes.
 pub(super) fn in_text(nodes: &[NodeReading]) -> String {
     if nodes.is_empty() {
         return String::new();
@@ -59,7 +59,6 @@ pub(super) fn in_text(nodes: &[NodeReading]) -> String {
     let mut text = String::new();
     for row in &rows {
         for (column, (cell, width)) in row.iter().zip(widths).enumerate() {
-            // Writing to a string cannot fail.
             let _ = if column < WORDS { write!(text, "{cell:width$}  ") } else { write!(text, "{cell:>width$}  ") };
         }
         text.truncate(text.trim_end().len());
@@ -74,7 +73,7 @@ fn cells(NodeReading { row, read_per_s, published_per_s }: &NodeReading) -> [Str
         (None, Some(address)) => address.to_string(),
         (None, None) => "-".to_owned(),
     };
-    // A name comes from the node: characters that would move a terminal's cursor are escaped.
+    // A name comes from the node, so control characters are escaped.
     let name = escaped(&row.name);
     let name = if name.is_empty() { "-".to_owned() } else { name };
     let position = if row.position == 0 { "-".to_owned() } else { row.position.to_string() };

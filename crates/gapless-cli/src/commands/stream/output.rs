@@ -28,17 +28,17 @@ impl FormArguments {
     }
 }
 
-/// Standard output. Once its reader is gone nothing more is written, which is no error.
+/// Standard output. After its reader has gone, nothing more is written, which is not an error.
 pub(super) struct Output {
     logger: Logger,
     line: Vec<u8>,
     stdout: Option<BufWriter<Stdout>>,
-    /// Reported at the next flush, because a poll's callback cannot end the poll.
+    /// Error to report at the next flush, because a poll's callback cannot end the poll.
     failure: Option<io::Error>,
 }
 
 impl Output {
-    /// Prints `event`, if it is part of the stream; whether it is.
+    /// Prints `event` if it is part of the stream; returns whether it is.
     pub(super) fn event(&mut self, event: &NodeEvent<'_>) -> bool {
         self.line.clear();
         if !self.logger.line(event, &mut self.line) {
@@ -51,7 +51,7 @@ impl Output {
         true
     }
 
-    /// Lets the reader see what was printed; whether there is one still.
+    /// Flushes; returns whether the reader is still there.
     pub(super) fn flush(&mut self) -> io::Result<bool> {
         if let Some(stdout) = &mut self.stdout {
             let flushed = stdout.flush();
@@ -69,13 +69,13 @@ impl Output {
             false
         });
         if !is_open && let Some(stdout) = self.stdout.take() {
-            // The rest is for nobody, and must not be tried again when the buffer is dropped.
+            // The rest must not be written again when the buffer is dropped.
             let (_stdout, _unwritten) = stdout.into_parts();
         }
     }
 }
 
-/// A word about the node itself, which is no part of the stream.
+/// Prints a notice about the node itself, which is not part of the stream.
 pub(super) fn note(event: &NodeEvent<'_>) {
     match event {
         NodeEvent::Lapped { sequence, released_sequence } => {

@@ -36,21 +36,21 @@ fn rate(text: &str) -> Result<f64, String> {
     rate.ok_or_else(|| "a number of lines from 0.001 is expected".to_owned())
 }
 
-/// How long it sleeps when it can do nothing.
+/// Sleep while neither input nor stream is ready.
 const PAUSE: Duration = Duration::from_millis(1);
-/// Between two changes of the progress that is shown.
+/// Interval of updates of the progress bar.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 const FRAMES_PER_POLL: usize = 1024;
 pub(super) fn run(arguments: &Arguments) -> Outcome {
     let mut config = arguments.location.config()?;
-    // Earlier messages need not be read: the sequencer says which number it expects.
+    // Earlier messages need not be read: the sequencer reports the number it expects.
     config.node.start = Start::Live;
     let longest = EventStreamOptions::from_config(&config)?.message_length_max;
     let lines = Lines::open(arguments.file.as_deref(), arguments.publish.line_length_max(longest))?;
     let mut publishing = Publishing::new(&arguments.publish, lines, arguments.rate);
     let mut node = StreamNode::new(config.link()?, config.node_options(arguments.publish.token()));
     let interrupted = interrupt()?;
-    // Shown on a terminal only.
+    // Visible on a terminal only.
     let progress = ProgressBar::new_spinner();
     let (patience, begun) = (Duration::from_secs(arguments.timeout), Instant::now());
     let (mut last_progress, mut shown) = (begun, begun);

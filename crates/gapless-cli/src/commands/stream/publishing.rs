@@ -1,4 +1,4 @@
-//! Lines into the stream, as fast as it takes them: a line that does not fit now waits for the next turn.
+//! Publishes lines as fast as the stream takes them; a line that does not fit waits for the next turn.
 
 use super::input::{Lines, Next};
 use clap::Args;
@@ -9,7 +9,7 @@ use gapless_client::node::{AnyLink, Resumption, StreamNode};
 use gapless_wire::Encoding;
 use std::time::{Duration, Instant};
 
-/// Lines published between two polls of the node.
+/// Limit of lines between two polls of the node.
 const LINES_PER_TURN: usize = 256;
 
 #[derive(Args)]
@@ -37,46 +37,44 @@ impl PublishArguments {
         self.token.as_deref().map(token_of)
     }
 
-    /// The longest line, where a message has at most `message_length_max` bytes.
+    /// Limit of a line, for messages of up to `message_length_max` bytes.
     pub(super) const fn line_length_max(&self, message_length_max: usize) -> usize {
         if self.hex { 2 * message_length_max } else { message_length_max }
     }
 }
 
-/// The result of a turn.
+/// Result of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Turn {
-    /// Lines are published.
+    /// Lines were published.
     Busy,
-    /// There is no line yet, or none is due.
+    /// No line is ready or due.
     Idle,
-    /// The stream takes none now.
+    /// The stream takes no line at present.
     Full,
-    /// Every line is published.
+    /// Every line was published.
     Done,
 }
 
-/// Lines on their way into the stream.
+/// Lines being published.
 pub(super) struct Publishing {
     lines: Lines,
     message_type: MessageType,
     hex: bool,
     names_session: bool,
-    /// Once the session is open, if it has a name.
+    /// Set once the session is open, if it has a name.
     resumption: Option<Resumption>,
-    /// A line that found no room.
+    /// Line that did not fit.
     waiting: Option<Vec<u8>>,
-    /// Between two lines.
+    /// Interval of lines, if a rate is given.
     interval: Option<Duration>,
     next_due: Instant,
-    /// Lines published.
     pub(super) published: u64,
-    /// Lines that the stream had already.
+    /// Lines that the stream has already.
     pub(super) passed_over: u64,
 }
 
 impl Publishing {
-    /// Publishes `lines`, at most `rate` a second.
     pub(super) fn new(arguments: &PublishArguments, lines: Lines, rate: Option<f64>) -> Self {
         Self {
             lines,
@@ -92,7 +90,6 @@ impl Publishing {
         }
     }
 
-    /// Publishes some lines.
     pub(super) fn turn(&mut self, node: &mut StreamNode<AnyLink>) -> Result<Turn, Box<dyn std::error::Error>> {
         let (Some(session), Some(next)) = (node.session(), node.next_session_seq()) else { return Ok(Turn::Full) };
         if self.names_session && self.resumption.is_none() {
@@ -137,15 +134,15 @@ impl Publishing {
                 Err(error) => return Err(format!("line {}: {error}", self.lines.count()).into()),
             }
             if let Some(interval) = self.interval {
-                // A pause is not made up for by a burst.
+                // Time lost in a pause is not made up by a burst.
                 self.next_due = (self.next_due + interval).max(Instant::now() - interval);
             }
         }
         Ok(Turn::Busy)
     }
 
-    /// Closes the session, once everything has come back. One with a name stays, so that publishing under it can go on.
-    /// A stream that is halted gets the close to keep, and takes it when it is resumed.
+    /// Closes the session after all its messages have come back. A named session stays, so that it can be continued. A
+    /// halted stream receives the close at once, and handles it after it is resumed.
     pub(super) fn finish(&self, node: &mut StreamNode<AnyLink>, is_halted: bool) {
         if self.names_session {
             return;
@@ -160,7 +157,7 @@ impl Publishing {
         }
     }
 
-    /// Sleeps until there is more of the input or a line is due, at most `pause`.
+    /// Sleeps until there is more input or a line is due, at most `pause`.
     pub(super) fn wait(&mut self, pause: Duration) -> Result<(), String> {
         let until_due = self.next_due.saturating_duration_since(Instant::now());
         if until_due.is_zero() {
@@ -171,7 +168,7 @@ impl Publishing {
         }
     }
 
-    /// The next line's bytes, or why there are none.
+    /// Returns the next line's payload, or the reason for which there is none.
     fn next(&mut self) -> Result<Result<Vec<u8>, Turn>, String> {
         let hex = self.hex;
         let payload = match self.lines.next()? {
@@ -184,7 +181,7 @@ impl Publishing {
     }
 }
 
-/// The bytes that hexadecimal digits say.
+/// Decodes hexadecimal digits.
 fn bytes_of(line: &[u8]) -> Result<Vec<u8>, String> {
     let line = line.trim_ascii();
     let (pairs, rest) = line.as_chunks::<2>();
@@ -195,5 +192,5 @@ fn bytes_of(line: &[u8]) -> Result<Vec<u8>, String> {
         .ok_or_else(|| "an even number of hexadecimal digits and nothing else is expected".to_owned())
 }
 
-/// So long the stream may take to close the session, and before that to bring back what an interrupted run has published.
+/// Limit of the close, and before it of the return of an interrupted run's messages.
 pub(super) const FINISH_PATIENCE: Duration = Duration::from_secs(5);

@@ -1,4 +1,4 @@
-//! A node that prints until it has what was asked for.
+//! A node that prints the requested messages.
 
 use super::output::{Output, note};
 use super::waiting::Waiting;
@@ -9,9 +9,9 @@ use gapless_client::node::{AnyLink, NodeEvent, NodeLink, NodeState, Start, Strea
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// Frames between two looks at Ctrl-C and at the reader.
+/// Limit of frames between two checks of Ctrl-C and of the reader.
 const FRAMES_PER_POLL: usize = 1024;
-/// How long it sleeps when there is nothing new; nobody reads faster.
+/// Sleep without new messages.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// How long a stream that never answered is waited for.
@@ -23,28 +23,28 @@ pub(super) struct Patience {
 }
 
 impl Patience {
-    /// Of the sequencer that `node` asks since `begun`, which has not answered yet.
+    /// Checks the time that `node` has waited for an answer of the sequencer since `begun`.
     ///
     /// # Errors
-    /// It is over.
+    /// The timeout is over.
     pub(super) fn check(&self, node: &StreamNode<AnyLink>, begun: Instant) -> Outcome {
         let patience = Duration::from_secs(self.timeout);
         if begun.elapsed() > patience { Err(silent(node, patience).into()) } else { Ok(()) }
     }
 }
 
-/// The selection of messages to print.
+/// Selection of messages to print.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Extent {
-    /// Up to this sequence.
+    /// Last sequence.
     pub(super) last_sequence: Option<u64>,
-    /// So many lines.
+    /// Limit of lines.
     pub(super) lines: Option<u64>,
-    /// Whether messages that come later are printed, too.
+    /// Prints later messages, too.
     pub(super) follows: bool,
 }
 
-/// Where to begin, as an option says it.
+/// Parses the start of reading.
 pub(super) fn start(text: &str) -> Result<Start, String> {
     match (text, text.parse()) {
         ("first", _) => Ok(Start::First),
@@ -54,7 +54,7 @@ pub(super) fn start(text: &str) -> Result<Start, String> {
     }
 }
 
-/// Prints what `node` reads.
+/// Prints the messages that `node` reads.
 pub(super) fn print(mut node: StreamNode<AnyLink>, mut output: Output, extent: Extent, patience: &Patience) -> Outcome {
     let interrupted = interrupt()?;
     let begun = Instant::now();
@@ -75,7 +75,7 @@ pub(super) fn print(mut node: StreamNode<AnyLink>, mut output: Output, extent: E
                 left -= 1;
             }
         });
-        // The messages read before a failure are worth having.
+        // Prints the messages read before a failure.
         let is_read = output.flush()?;
         let count = polled?;
         // Relaxed: the flag guards no data (pairs with the store of the signal handler).
@@ -98,14 +98,14 @@ pub(super) fn print(mut node: StreamNode<AnyLink>, mut output: Output, extent: E
     Ok(())
 }
 
-/// The error where nobody answers.
+/// Error after the timeout without an answer.
 pub(super) fn silent(node: &StreamNode<AnyLink>, patience: Duration) -> String {
     let failure = node.connect_failure().map(|failure| format!(" ({failure})")).unwrap_or_default();
     let (peer, patience_s) = (node.link().peer(), patience.as_secs_f64());
     format!("no sequencer answers at {peer} within {patience_s} s; is it running?{failure}")
 }
 
-/// The sequence of an event, if it has one.
+/// Sequence of an event, if it has one.
 fn sequence(event: &NodeEvent<'_>) -> Option<u64> {
     match event {
         NodeEvent::Message(message) => Some(message.sequence),

@@ -1,4 +1,4 @@
-//! Passes a stream on until Ctrl-C, for `dispatch`, `bridge` and `archive`.
+//! Relays a stream until Ctrl-C, for `dispatch`, `bridge` and `archive`.
 
 use super::sequencer::{PAUSE, addresses, recovered};
 use super::text_archive::TextArchive;
@@ -14,14 +14,14 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// So long what is not written down yet may hold up the end; the next run writes the rest.
+/// Limit of the time for writing the rest of the text at the end; the next run writes what is missing.
 const WRITING_PATIENCE: Duration = Duration::from_secs(5);
 
-/// Options of the stream itself, and of a relay in the directory `to` with the same limits. `needless` says why the stream's own
-/// directory needs none.
+/// Options of the stream itself, and of a relay in the directory `to` with the same limits. `needless` is the reason
+/// for which the stream's own directory needs no relay.
 ///
 /// # Errors
-/// That it is the stream's own; a file that says no stream.
+/// `to` is the stream's own directory; the file configures no stream.
 pub(super) fn options(
     upstream: &StreamConfig,
     to: &Path,
@@ -39,7 +39,7 @@ pub(super) fn options(
     Ok((ours, options))
 }
 
-/// Passes the stream of `upstream` on as `options` say, and writes it down in `text`.
+/// Relays the stream of `upstream` according to `options`, and writes its text to `text`.
 pub(super) fn run(
     upstream: &StreamConfig,
     options: &EventStreamOptions,

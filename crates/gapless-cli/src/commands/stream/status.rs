@@ -1,5 +1,5 @@
-//! `gapless stream status`: from the counters of the stream's directory, which it only reads, and by the stream's socket
-//! what is known of each node.
+//! `gapless stream status`: reads the counters in the stream's directory, without writing, and asks the stream's socket
+//! for its nodes.
 
 use super::location::StreamLocation;
 use super::nodes;
@@ -39,16 +39,16 @@ pub(super) struct Arguments {
     watch: Option<Duration>,
 }
 
-/// Rates are those of so long a time, at least; nodes over networks say every 200 ms how they are.
+/// Shortest time for a rate; nodes over networks report every 200 ms.
 const SAMPLE: Duration = Duration::from_millis(500);
-/// The time that the sequencer may take to name the connected nodes.
+/// Timeout of the list of connected nodes.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The counters at one moment.
+/// Counters at one moment.
 struct Sample {
     at: Instant,
     process: u32,
-    /// Its number is one of this process namespace.
+    /// The process id belongs to this process namespace.
     is_visible: bool,
     values: Vec<(String, u64)>,
 }
@@ -75,7 +75,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     let is_interrupted = || interrupted.load(Ordering::Relaxed);
     let clear = clear(arguments.watch.is_some() && !arguments.json);
     let mut before = sample(&layout)?;
-    // A fault is reported at the second read; who says nothing is not asked again by a single look.
+    // A fault is reported at the second read; a single look asks a silent process only once.
     let mut first = before.as_ref().map(|before| Answer::ask(&layout, &mut feed, before));
     loop {
         let silent = first.take_if(|answer| matches!(answer, Answer::Silent(_)) && arguments.watch.is_none());
@@ -121,14 +121,14 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     }
 }
 
-/// What became of the question for the stream's state and its nodes.
+/// Result of asking for the stream's state and its nodes.
 enum Answer {
     Read(StatusReading),
-    /// Its process is there, and says nothing.
+    /// The process exists, but does not answer.
     Silent(String),
-    /// It ends nothing: the counters are of use, too.
+    /// The request failed; the counters are still shown.
     Failed(ClientError),
-    /// A service or a command bus that no other process reaches: it has no socket.
+    /// A service or a command bus, which has no socket.
     Closed,
 }
 
@@ -142,7 +142,7 @@ impl Answer {
         }
         let process = sample.is_visible.then(|| PeerProcess::numbered(sample.process));
         if let Some(process) = process.filter(|process| process.standstill().is_some()) {
-            // There is nothing to wait for.
+            // A stopped process is not waited for.
             return Self::Silent(process.silence());
         }
         match feed.read(TIMEOUT) {
@@ -155,7 +155,7 @@ impl Answer {
         }
     }
 
-    /// Notes it in `status`; the nodes.
+    /// Adds the answer to `status`; returns the nodes.
     fn tell(&self, status: &mut Map<String, Value>) -> &[NodeReading] {
         status.insert("answers".to_owned(), json!(matches!(self, Self::Read(_))));
         match self {
@@ -173,7 +173,7 @@ impl Answer {
     }
 }
 
-/// Why a relay or a member of a cluster that answers cannot do its part, if it cannot.
+/// Fault of a running relay or cluster member, if any.
 fn illness(directory: &Path, now: &Sample) -> Option<String> {
     if now.value("relay.connected") == Some(0) {
         return Some("its stream is not there; it looks for it".to_owned());
@@ -182,13 +182,13 @@ fn illness(directory: &Path, now: &Sample) -> Option<String> {
         Ok(Report::Status(report)) => report.illness().map(str::to_owned),
         Ok(Report::Refused(reason)) => Some(reason),
         Ok(_) => None,
-        // Of another stream than a member's.
+        // Not a member's stream.
         Err(ClusterError::System { source, .. }) if source.kind() == ErrorKind::NotFound => None,
         Err(error) => Some(error.to_string()),
     }
 }
 
-/// What the sequencer says of the stream as a whole.
+/// Adds the sequencer's state of the stream.
 fn tell_stream(stream: &StreamState, status: &mut Map<String, Value>) {
     let transports: Vec<_> = stream.transports.iter().map(|transport| transport.name()).collect();
     let feed_session = Some(stream.feed_session.as_str()).filter(|name| !name.is_empty());
@@ -199,14 +199,14 @@ fn tell_stream(stream: &StreamState, status: &mut Map<String, Value>) {
     status.insert("feed_ended".to_owned(), json!(stream.has_feed_ended));
 }
 
-/// The counters of the sequencer that runs there; none if none does. A process that was killed leaves its file behind.
+/// Counters of the running sequencer, if any. The file of a killed process is still there.
 fn sample(layout: &StreamLayout) -> Result<Option<Sample>, Box<dyn std::error::Error>> {
     if !layout.counters().exists() {
         return Ok(None);
     }
     let reader = CountersReader::open(layout.counters())?;
     let process = reader.owner_pid();
-    // Not that there is such a process: it may be in another namespace, and its number another's.
+    // Checks the owner, not the process id, which may belong to another namespace, and there to another process.
     if !reader.is_owned() {
         return Ok(None);
     }
@@ -240,7 +240,7 @@ fn status(
     if !now.is_visible {
         status.insert("process_in_other_namespace".to_owned(), json!(true));
     }
-    // A relay has no sequencer, and passes on the order of another.
+    // A relay has no sequencer of its own.
     let last = now.value("sequencer.last_sequence").or_else(|| now.value("relay.last_sequence"));
     status.insert("last_sequence".to_owned(), json!(last));
     for (name, counter) in [("journal_lag", "journaler.last_sequence"), ("sync_lag", "sync.last_sequence")] {
@@ -263,7 +263,7 @@ fn status(
             status.insert(name.to_owned(), json!((new.saturating_sub(old) as f64 / seconds).round()));
         }
     }
-    // The connected nodes and the errors, by the labels that the counters have.
+    // Connected nodes and errors keep the labels of their counters.
     for (label, value) in &now.values {
         if !matches!(
             &**label,

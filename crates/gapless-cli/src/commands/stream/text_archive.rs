@@ -1,4 +1,5 @@
-//! [`TextArchive`]: the text of an archive, which outlives a full disk: its file is opened again and gone on with behind its last whole line.
+//! [`TextArchive`]: the text of an archive. It survives a full disk: the file is opened again and continued after its
+//! last whole line.
 
 use super::text_file::{FRAMES_PER_POLL, Failure, TextFile};
 use super::waiting::tell;
@@ -7,13 +8,12 @@ use gapless_agent::wait_notices::WaitNotices;
 use gapless_stream::event_stream::EventStream;
 use std::path::{Path, PathBuf};
 
-/// Between two attempts at a file that cannot be written, ns.
+/// Pause between two attempts to write, ns.
 const PAUSE_NS: u64 = 1_000_000_000;
 
-/// The text of an archive.
 pub(super) struct TextArchive {
     path: PathBuf,
-    /// None while it cannot be written.
+    /// `None` while the file cannot be written.
     file: Option<TextFile>,
     next_attempt_ns: u64,
     notices: WaitNotices,
@@ -22,14 +22,14 @@ pub(super) struct TextArchive {
 
 impl TextArchive {
     /// # Errors
-    /// As [`TextFile::open`].
+    /// Errors of [`TextFile::open`].
     pub(super) fn open(path: &Path) -> Result<Self, Failure> {
         let file = Some(TextFile::open(path)?);
         Ok(Self { path: path.to_owned(), file, next_attempt_ns: 0, notices: WaitNotices::at_once(), is_behind: false })
     }
 
-    /// Writes down what `stream` has now; whether there may be more already. While the file cannot be written that is said, and it is
-    /// tried again.
+    /// Writes the new frames of `stream`; returns whether there may be more. A file that cannot be written is reported
+    /// and retried.
     pub(super) fn follow(&mut self, stream: &EventStream) -> bool {
         let now_ns = monotonic_ns();
         if now_ns < self.next_attempt_ns {
@@ -45,7 +45,7 @@ impl TextArchive {
         })
     }
 
-    /// As [`follow`](Self::follow), at once.
+    /// Like [`follow`](Self::follow), without a pause.
     ///
     /// # Errors
     /// The file cannot be written.

@@ -1,4 +1,4 @@
-//! A stream as readable text in a file that is gone on with: where its last whole line ends is where the next run begins.
+//! A stream as readable text in a resumable file: a run continues after the last whole line of the previous one.
 
 use gapless_client::node::{SharedMemoryLink, SharedMemoryOptions, Start, StreamNode, StreamNodeOptions};
 use gapless_stream::event_stream::EventStream;
@@ -8,14 +8,14 @@ use std::io;
 use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// Bytes looked at once, from the end of the file backwards.
+/// Size of a backward read from the end of the file.
 const BLOCK_BYTES: u64 = 64 << 10;
-/// Frames written down between two looks at anything else.
+/// Limit of frames in one turn.
 pub(super) const FRAMES_PER_POLL: usize = 4096;
 
 pub(super) type Failure = Box<dyn std::error::Error>;
 
-/// A file that a stream is written down in.
+/// File with the text of a stream.
 pub(super) struct TextFile {
     path: PathBuf,
     file: BufWriter<File>,
@@ -25,7 +25,7 @@ pub(super) struct TextFile {
 }
 
 impl TextFile {
-    /// Opens the file or makes it, and cuts off a line of which only a part was written.
+    /// Opens or creates the file, and cuts off an incomplete last line.
     pub(super) fn open(path: &Path) -> Result<Self, Failure> {
         let said = |error: io::Error| format!("{}: {error}", path.display());
         let mut file =
@@ -45,10 +45,10 @@ impl TextFile {
         Ok(Self { path: path.to_owned(), file: BufWriter::new(file), start, line: Vec::new(), node: None })
     }
 
-    /// Writes down what `stream` has now and the file has not: how many frames. After an error it is of no more use.
+    /// Writes the new frames of `stream`; returns their number. Unusable after an error.
     pub(super) fn follow(&mut self, stream: &EventStream) -> Result<usize, Failure> {
         if self.node.is_none() {
-            // A copy that has lost its end, or was begun anew, gets these frames again.
+            // A relay that has lost its end, or was restarted from the beginning, receives these frames again.
             if matches!(self.start, Start::Sequence(next) if next > stream.released_sequence() + 1) {
                 return Ok(0);
             }
@@ -67,19 +67,19 @@ impl TextFile {
         Ok(polled?)
     }
 
-    /// Closes the file without another attempt at what could not be written.
+    /// Closes the file without writing the buffer.
     pub(super) fn discard(self) {
         let _unwritten = self.file.into_parts();
     }
 }
 
-/// Where the last whole line ends.
+/// Position after the last whole line.
 fn end_of_lines(file: &mut File) -> io::Result<u64> {
     let length = file.seek(SeekFrom::End(0))?;
     Ok(line_feed_before(file, length)?.map_or(0, |position| position + 1))
 }
 
-/// The last line of the first `length` bytes, which end with it; as much of it as says its sequence.
+/// Last line of the first `length` bytes, which end with it; cut after its sequence.
 fn last_line(file: &mut File, length: u64) -> io::Result<Option<String>> {
     let Some(before) = length.checked_sub(1) else { return Ok(None) };
     let start = line_feed_before(file, before)?.map_or(0, |position| position + 1);
@@ -89,7 +89,7 @@ fn last_line(file: &mut File, length: u64) -> io::Result<Option<String>> {
     Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-/// The last line feed in the first `length` bytes.
+/// Last line feed in the first `length` bytes.
 fn line_feed_before(file: &mut File, length: u64) -> io::Result<Option<u64>> {
     let mut end = length;
     while end > 0 {
@@ -115,7 +115,7 @@ mod tests {
     use std::time::{Duration, Instant};
 
     #[test]
-    fn a_text_that_is_ahead_of_the_stream_waits_for_it() {
+    fn text_ahead_waits_for_stream() {
         let patience = Duration::from_secs(60);
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("text");
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_gone_on_with_behind_its_last_whole_line() {
+    fn file_resumes_after_last_whole_line() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("text");
         let opened = |content: &[u8]| {

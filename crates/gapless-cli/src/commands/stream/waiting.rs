@@ -1,29 +1,29 @@
-//! For whom a node waits, or one that asks, on standard error: once a second at first, then less often.
+//! Notices about a node that waits, or a request, on standard error: once a second at first, then less often.
 
 use gapless_agent::monotonic::monotonic_ns;
 use gapless_agent::wait_notices::WaitNotices;
 use gapless_client::node::{AnyLink, NodeLink, NodeState, StreamNode};
 use std::time::Duration;
 
-/// One for whom nothing comes looks this often whether the sequencer stands still, ns.
+/// Interval of checks for a halted sequencer while nothing arrives, ns.
 const LOOK_INTERVAL_NS: u64 = 500_000_000;
 
-/// As is said of any wait.
 fn note(waited: Duration, what: &str) -> String {
     format!("note: waiting for {} s: {what}", waited.as_secs())
 }
 
-/// Says that a sequencer was asked and does not answer.
+/// Reports a sequencer that does not answer.
 pub(super) fn tell(waited: Duration, what: &str) {
     crate::commands::to_stderr!("{}", note(waited, what));
 }
 
-/// What is said while a node waits.
+/// Notices of a node.
 pub(super) struct Waiting {
     notices: WaitNotices,
-    /// The messages that had come back at the last look, or what was read, and its state: while that changes nobody waits.
+    /// Progress at the last check, and the node's state: while that changes, the node is not waiting. The progress is
+    /// the number of returned messages, or of read ones.
     seen: (u64, NodeState),
-    /// When it is looked at next whether the sequencer stands still, ns, and whether it did.
+    /// Time of the next check for a halted sequencer, ns, and the last result.
     next_look_ns: u64,
     stands_still: bool,
 }
@@ -34,7 +34,7 @@ impl Waiting {
         Self { notices, seen, next_look_ns: 0, stands_still: false }
     }
 
-    /// A look at `node`, after each of its polls; what is to be said now, if anything is.
+    /// Checks `node` after each of its polls; returns a due notice.
     pub(super) fn look(&mut self, node: &StreamNode<AnyLink>) -> Option<String> {
         let waits = node.state() == NodeState::Connecting
             || node.in_flight() > 0
@@ -50,7 +50,7 @@ impl Waiting {
         Some(note(waited, &node.waits_for()?))
     }
 
-    /// Whether the sequencer of one that reads, and waits for what others publish, stands still.
+    /// Whether a reader waits for messages while the sequencer stands still.
     fn stands_still(&mut self, node: &StreamNode<AnyLink>) -> bool {
         let now_ns = monotonic_ns();
         if now_ns >= self.next_look_ns {
@@ -60,7 +60,7 @@ impl Waiting {
         self.stands_still
     }
 
-    /// As [`Waiting::look`]; it is said at once.
+    /// Like [`Waiting::look`], and prints the notice.
     pub(super) fn say(&mut self, node: &StreamNode<AnyLink>) {
         if let Some(line) = self.look(node) {
             crate::commands::to_stderr!("{line}");

@@ -1,4 +1,4 @@
-//! `gapless start`, `stop`, `restart`, `reload` and `scale`: what runs is changed.
+//! `gapless start`, `stop`, `restart`, `reload` and `scale`: change the running processes.
 
 use super::At;
 use crate::commands::{Outcome, Usage};

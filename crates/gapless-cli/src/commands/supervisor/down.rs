@@ -1,4 +1,4 @@
-//! `gapless down`: everything ends in reverse order, and the supervisor behind it.
+//! `gapless down`: ends all processes in reverse order, and then the supervisor.
 
 use super::At;
 use super::waiting::WaitNotice;
@@ -21,7 +21,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     end(&arguments.at.directory()?)
 }
 
-/// Has everything of a state directory ended, and waits for it.
+/// Ends all processes of a state directory, and waits for it.
 pub(crate) fn end(path: &Path) -> Outcome {
     let _notice = WaitNotice::of_end(path);
     let has_run = end_all(path, &RoleCommand::default(), super::THERE_WITHIN)?;

@@ -1,4 +1,4 @@
-//! `gapless events`: what has happened to copies and to the whole, and what happens.
+//! `gapless events`: prints past and new events of instances and of the supervisor.
 
 use super::At;
 use super::lines::Lines;
@@ -14,7 +14,7 @@ use std::io::ErrorKind;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// Between two looks at whether there is more.
+/// Interval of checks for new events.
 const PAUSE: Duration = Duration::from_millis(50);
 
 #[derive(Args)]
@@ -79,7 +79,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     }
 }
 
-/// A line of the log for people or programs; none of one that was not written whole, as on a full disk.
+/// Formats a line of the log; `None` if it was not written completely, as on a full disk.
 fn shown(line: &str, is_json: bool) -> Option<String> {
     let record = serde_json::from_str::<EventRecord>(line).ok()?;
     Some(if is_json { format!("{line}\n") } else { format!("{}\n", in_text(&record)) })
@@ -92,7 +92,7 @@ fn in_text(record: &EventRecord) -> String {
         Recorded::Copy(happening) => of_copy(happening),
         Recorded::Supervisor { event } => event.to_string(),
     };
-    // A copy has said some of it, and a line is an event.
+    // Some of the text comes from an instance; an event must stay in one line.
     let what = escaped(&what);
     format!("{hours:02}:{minutes:02}:{:02}.{ms:03}Z {what}", seconds % 60)
 }

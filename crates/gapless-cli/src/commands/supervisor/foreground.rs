@@ -1,5 +1,5 @@
-//! `gapless up --foreground`: it stays for as long as the file is in force. What it says, its service manager hears, too. It supervises
-//! nothing: killed, it is missed by nobody but who has started it.
+//! `gapless up --foreground`: stays while the file is in force, and reports to standard output and the service manager.
+//! It supervises nothing: only its starter notices when it is killed.
 
 use super::progress::{Progress, is_given_up, is_up, summary};
 use super::{THERE_WITHIN, connect};
@@ -16,14 +16,15 @@ use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Events that come together are one look.
+/// Time to collect events before one look.
 const GATHERED: Duration = Duration::from_millis(20);
-/// While everything ends it is looked after signals and the watchdog so often.
+/// Interval of checks for signals and the watchdog while everything ends.
 const ENDING_LOOK: Duration = Duration::from_millis(50);
 
-/// Has a file in force, and stays. What is not ready after `within` is said.
+/// Puts a file in force, and stays. Reports processes that are not ready after `within`.
 pub(super) fn run(file: &Path, within: Duration) -> Outcome {
-    // First of all: process 1 hears no signal before. SIGHUP is heard also where `nohup` has it ignored: it ends nothing here.
+    // First of all, since process 1 receives no signal without a handler. SIGHUP is handled even if `nohup` has it
+    // ignored: it ends nothing here.
     let signals = ForegroundSignals::install()?;
     let services = ServiceManager::from_environment().unwrap_or_else(|problem| {
         note(&problem);
@@ -44,7 +45,7 @@ pub(super) fn run(file: &Path, within: Duration) -> Outcome {
     foreground.stay()
 }
 
-/// What the service manager was told last.
+/// Last state reported to the service manager.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Told {
     Nothing,
@@ -57,11 +58,11 @@ struct Foreground {
     directory: PathBuf,
     signals: ForegroundSignals,
     services: ServiceManager,
-    /// It tells what happens.
+    /// Subscribed to events.
     client: ControlClient,
     progress: Progress,
     told: Told,
-    /// What is not ready then is said; once.
+    /// Time at which processes that are not ready are reported, once.
     late_at: Option<Instant>,
 }
 
@@ -91,7 +92,7 @@ impl Foreground {
             }
             let is_due = |at: Option<Instant>| at.is_some_and(|at| at <= Instant::now());
             if is_due(self.services.next_watchdog()) || is_due(self.late_at) {
-                // Who has no answer does not say that all is well.
+                // Without an answer the watchdog is not fed.
                 match self.look() {
                     true if is_due(self.services.next_watchdog()) => self.services.watchdog(),
                     true => {}
@@ -102,18 +103,18 @@ impl Foreground {
         }
     }
 
-    /// Whether something has happened.
+    /// Whether there is an event.
     fn heard(&mut self) -> Result<bool, Box<dyn Error>> {
         Ok(self.client.next(Duration::ZERO)?.is_some())
     }
 
-    /// Says what has changed. False if the supervisor does not answer.
+    /// Reports changes. Returns false if the supervisor does not answer.
     fn look(&mut self) -> bool {
-        // The other connection is for what happens.
+        // The other connection is for events.
         let connected = ControlClient::connect(&self.directory).ok().flatten();
-        // One that was killed is not there for a moment: that is heard of.
+        // A killed supervisor is missing for a moment; its return is an event.
         let Some(status) = connected.and_then(|mut client| client.status().ok()) else { return false };
-        // Nobody may read it any more.
+        // Standard output may be closed.
         let _ = self.progress.show(&status);
         let words = summary(&status);
         self.services.status(&words);
@@ -126,7 +127,7 @@ impl Foreground {
             if self.late_at.take().is_some() {
                 note(&words);
             }
-            // That it starts goes on; that it is read anew is over.
+            // Starting may continue, but the reload is over.
             if self.told != Told::Reloading {
                 return true;
             }
@@ -141,7 +142,7 @@ impl Foreground {
         true
     }
 
-    /// The file is read anew. If anything is wrong with it the one before stays.
+    /// Reads the file again. An invalid one is ignored, and the old one stays in force.
     fn reload(&mut self) {
         self.services.reloading();
         if self.told == Told::Ready {
@@ -155,7 +156,7 @@ impl Foreground {
         self.look();
     }
 
-    /// The supervisor that told what happens is gone: asks the next one. False if everything has ended.
+    /// Connects to the next supervisor after the old one has gone. Returns false if everything has ended.
     fn connect_again(&mut self) -> Result<bool, Box<dyn Error>> {
         let deadline = Instant::now() + THERE_WITHIN;
         loop {
@@ -165,7 +166,7 @@ impl Foreground {
                     self.client = client;
                     return Ok(true);
                 }
-                // The last act of those that end everything.
+                // Removing the file from force is the last step of ending everything.
                 _ if !self.has_file() => return Ok(false),
                 Err(error) if is_over => return Err(error),
                 Ok(None) if is_over => return Err(format!("nobody supervises {}", self.directory.display()).into()),
@@ -184,7 +185,7 @@ impl Foreground {
         let mut client = match ControlClient::connect(&self.directory)? {
             Some(client) => client,
             None if is_any_role_running(&StateDirectory::open(&self.directory)?)? => return Ok(None),
-            // Supervisor and guardian were killed at one time: what this command was started for is done once more.
+            // Supervisor and guardian were killed at the same time, so they are started again.
             None => take_over(&self.directory, &RoleCommand::default(), THERE_WITHIN)?,
         };
         client.request(&Request::Events)?;
@@ -211,23 +212,23 @@ impl Foreground {
         Ok(())
     }
 
-    /// Sleeps until there is something to do.
+    /// Sleeps until the next event or deadline.
     fn sleep(&self) {
         let until = self.services.next_watchdog().into_iter().chain(self.late_at).min();
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
         let left = left.map(|left| Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() });
         let mut fds = [PollFd::new(&self.signals, PollFlags::IN), PollFd::new(&self.client, PollFlags::IN)];
-        // Whatever it says, everything is looked at.
+        // The caller checks everything, so the result does not matter.
         let _ = poll(&mut fds, left.as_ref());
     }
 }
 
-/// To standard output, which nobody may read any more.
+/// Prints to standard output, which may be closed.
 fn say(words: &str) {
     let _ = crate::commands::is_printed(&format!("{words}\n"));
 }
 
-/// To standard error, which is a log.
+/// Logs to standard error.
 fn note(words: &str) {
     crate::commands::to_stderr!("note: {words}");
 }

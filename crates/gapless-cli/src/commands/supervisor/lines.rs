@@ -1,39 +1,39 @@
-//! [`Lines`]: the lines of a log, those that are there and those that come.
+//! [`Lines`]: the present and future lines of a log.
 
 use gapless_supervisor::logs::LogFollower;
 use std::path::Path;
 
-/// What is read at a time, bytes; no more is looked at for the last lines, nor waited for the end of one.
+/// Size of a read, in bytes. It also limits the search for the last lines, and the length of a line.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// The lines of a log, those that are there and those that come.
+/// Present and future lines of a log.
 pub(crate) struct Lines {
     follower: LogFollower,
-    /// The beginning of a line whose end has not come.
+    /// Beginning of an incomplete line.
     begun: Vec<u8>,
-    /// The first piece may begin in the middle of a line.
+    /// Set until the first read, which may begin in the middle of a line.
     is_first: bool,
 }
 
-/// Lines that have come.
+/// New lines.
 pub(crate) struct Come {
-    /// Whole ones, without their ends.
+    /// Complete lines, without line ends.
     pub(crate) lines: Vec<String>,
-    /// Bytes before them that are not kept any more.
+    /// Bytes before them that the log does not keep any more.
     pub(crate) skipped: u64,
-    /// There may be more at once.
+    /// Whether more may be available at once.
     pub(crate) has_more: bool,
 }
 
 impl Lines {
-    /// From some way before its end on.
+    /// Starts at most one read before the end.
     pub(crate) fn of(log: &Path) -> Self {
         let follower = LogFollower::before_end(log, PIECE_BYTES as u64);
         let is_first = follower.position() > 0;
         Self { follower, begun: Vec::new(), is_first }
     }
 
-    /// What has come. A log that cannot be read has nothing.
+    /// Reads new lines; empty if the log cannot be read.
     pub(crate) fn more(&mut self) -> Come {
         let piece = self.follower.read(PIECE_BYTES).unwrap_or_default();
         if piece.skipped > 0 {
@@ -43,7 +43,7 @@ impl Lines {
         let mut bytes = std::mem::take(&mut self.begun);
         bytes.extend(piece.bytes);
         let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1);
-        // A line without end is not waited for.
+        // A line may not exceed one read.
         let whole = if whole == 0 && bytes.len() >= PIECE_BYTES { bytes.len() } else { whole };
         self.begun = bytes.split_off(whole);
         let is_cut = self.is_first && whole > 0;
@@ -53,7 +53,7 @@ impl Lines {
         Come { lines, skipped: piece.skipped, has_more }
     }
 
-    /// The beginning of a line that nobody waits for.
+    /// Returns the incomplete last line.
     pub(crate) fn rest(self) -> Option<String> {
         let is_one = !self.begun.is_empty() && !self.is_first;
         is_one.then(|| String::from_utf8_lossy(&self.begun).into_owned())
@@ -66,7 +66,7 @@ mod tests {
     use std::io::Write;
 
     #[test]
-    fn whole_lines_come_once_and_the_rest_at_the_end() {
+    fn whole_lines_then_the_rest() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
         std::fs::write(&path, "one\ntwo\nthr").unwrap();

@@ -1,4 +1,4 @@
-//! `gapless logs`: what copies have printed.
+//! `gapless logs`: prints the output of instances.
 
 use super::At;
 use super::lines::{Come, Lines};
@@ -12,9 +12,9 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// Between two looks at whether there is more.
+/// Interval of checks for new lines.
 const PAUSE: Duration = Duration::from_millis(50);
-/// Between two questions at a supervisor, which has other things to do.
+/// Interval of requests to the supervisor.
 const LOOK_AT_SUPERVISOR: Duration = Duration::from_secs(1);
 
 #[derive(Args)]
@@ -49,7 +49,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
             return Err(Box::new(Usage(reason)));
         }
     }
-    // One that is followed may come later.
+    // With --follow, a log may appear later.
     let is_missing = |name: &&String| name.parse::<CopyName>().is_ok_and(|copy| !known.logs.contains_key(&copy));
     if let Some(name) = arguments.names.iter().find(is_missing).filter(|_| !arguments.follow) {
         return Err(Box::new(Ended { code: 1, reason: format!("{name} has no log") }));
@@ -91,7 +91,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         if !has_more {
             std::thread::sleep(PAUSE);
         }
-        // Another file may be in force by now; when all has ended, the last is.
+        // Another file may be in force by now; after everything has ended, the last one counts.
         if Instant::now() >= next_look {
             if let Ok(new) = Known::of(&directory) {
                 known = new;
@@ -101,11 +101,11 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     }
 }
 
-/// Which logs there are.
+/// Known processes and their logs.
 struct Known {
     processes: Vec<String>,
     logs: BTreeMap<CopyName, PathBuf>,
-    /// Between two looks at whether there are others.
+    /// Interval of checks for new ones.
     look_interval: Duration,
 }
 
@@ -114,7 +114,7 @@ impl Known {
         if directory.is_own() { Self::of_file(directory) } else { Self::of_supervisor(directory) }
     }
 
-    /// Those of the file in force.
+    /// Logs according to the file in force.
     fn of_file(directory: &StateDirectory) -> Result<Self, Box<dyn std::error::Error>> {
         let Some(in_force) = directory.read_config_in_force()? else {
             let reason = format!("no file is in force in {}", directory.path().display());
@@ -125,7 +125,7 @@ impl Known {
         Ok(Self { processes, logs: logs(&config), look_interval: PAUSE })
     }
 
-    /// Those that the supervisor tells a member of its group of, who may not see the file.
+    /// Logs according to the supervisor, for members of its group, who may not read the file.
     fn of_supervisor(directory: &StateDirectory) -> Result<Self, Box<dyn std::error::Error>> {
         let copies = super::connect(directory.path())?.status()?.copies;
         let mut processes: Vec<String> = copies.iter().map(|copy| copy.copy.process().to_owned()).collect();
@@ -135,7 +135,7 @@ impl Known {
     }
 }
 
-/// The last lines of a log.
+/// Last lines of a log.
 fn last(lines: &mut Lines, count: usize) -> Come {
     let mut all = Come { lines: Vec::new(), skipped: 0, has_more: true };
     while all.has_more {
@@ -148,7 +148,7 @@ fn last(lines: &mut Lines, count: usize) -> Come {
     all
 }
 
-/// How lines are shown.
+/// Format of lines.
 struct Shown<'a> {
     copy: &'a CopyName,
     is_one: bool,
@@ -175,7 +175,7 @@ impl Shown<'_> {
     }
 }
 
-/// The logs that are there.
+/// Existing logs.
 fn logs(config: &SupervisorConfig) -> BTreeMap<CopyName, PathBuf> {
     let mut found = BTreeMap::new();
     for process in &config.processes {

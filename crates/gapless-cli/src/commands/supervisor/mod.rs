@@ -1,5 +1,5 @@
-//! The commands around a supervisor: what a file names is started, looked after and ended. What they share: [`At`], which
-//! supervisor is meant, [`lines`], how a log is read, and [`text`], how copies are shown.
+//! The commands of a supervisor, which starts, watches and ends the processes of a file. Shared parts: [`At`], the
+//! chosen supervisor, [`lines`], reading of a log, and [`text`], formatting of instances.
 
 pub(crate) mod change;
 pub(crate) mod down;
@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use waiting::WaitNotice;
 
-/// A supervisor that is being started again is there within this time.
+/// Limit of the restart of a supervisor.
 pub(crate) const THERE_WITHIN: Duration = Duration::from_secs(10);
 
 /// Which supervisor is meant.
@@ -38,11 +38,11 @@ pub(crate) struct At {
 }
 
 impl At {
-    /// Its state directory, which need not be there.
+    /// State directory, which need not exist.
     pub(crate) fn directory(&self) -> Result<PathBuf, Box<dyn std::error::Error>> {
         let Some(path) = &self.at else { return Ok(only_one_in(Path::new("."))?) };
         let directory = if path.is_dir() { path.clone() } else { directory_of_file(path)? };
-        // What cannot be seen is said where it is opened.
+        // Errors of access are reported when it is opened.
         if directory.is_dir() && matches!(StateDirectory::is_one(&directory), Ok(false)) {
             let reason =
                 format!("--at {}: {} is no state directory of a supervisor", path.display(), directory.display());
@@ -51,13 +51,13 @@ impl At {
         Ok(directory)
     }
 
-    /// Whether several state directories are in this folder, none is named, and no file is in force in any.
+    /// Whether this folder has several state directories, none is named, and no file is in force in any.
     pub(crate) fn is_any_of_several_at_rest(&self) -> bool {
         let found = if self.at.is_none() { all_in(Path::new(".")).unwrap_or_default() } else { Vec::new() };
         found.len() > 1 && !found.iter().any(|path| is_in_force(path))
     }
 
-    /// Asks it for something, also one that is being started; while it does not answer, it is said who is waited for.
+    /// Sends a request to the supervisor, also to one that is starting; reports a long wait.
     pub(crate) fn ask<T>(
         &self,
         ask: impl FnOnce(&mut ControlClient) -> Result<T, SupervisorError>,
@@ -68,9 +68,9 @@ impl At {
     }
 }
 
-/// A connection to the supervisor of a state directory; waits for one that is being started again.
+/// Connects to the supervisor of a state directory; waits for a restarting one.
 pub(crate) fn connect(directory: &Path) -> Result<ControlClient, Box<dyn std::error::Error>> {
-    // Of a group that may look or steer: it cannot see whether somebody is just being started.
+    // Members of a group with permissions cannot see whether a supervisor is starting.
     let is_own = StateDirectory::open(directory).is_ok();
     let found = if is_own { connect_if_any(directory, THERE_WITHIN)? } else { ControlClient::connect(directory)? };
     if let Some(client) = found {
@@ -80,8 +80,8 @@ pub(crate) fn connect(directory: &Path) -> Result<ControlClient, Box<dyn std::er
     Err(Box::new(Ended { code: 1, reason }))
 }
 
-/// The state directory of the supervisor of a file. Where the file is gone or has errors, it is the one in which it is in force;
-/// then its errors are a note.
+/// State directory of the supervisor of a file. If the file is missing or invalid, the directory in which it is in
+/// force, with the errors as a note.
 fn directory_of_file(path: &Path) -> Result<PathBuf, Box<dyn std::error::Error>> {
     let absolute = std::path::absolute(path)?;
     let (error, named): (Box<dyn std::error::Error>, _) = match read_text(path) {
@@ -102,7 +102,7 @@ fn directory_of_file(path: &Path) -> Result<PathBuf, Box<dyn std::error::Error>>
     Ok(directory)
 }
 
-/// The state directory in a folder; one whose file is in force before others.
+/// The state directory in a folder; those with a file in force have precedence.
 fn only_one_in(folder: &Path) -> Result<PathBuf, Usage> {
     let mut found = all_in(folder)?;
     let in_force: Vec<PathBuf> = found.iter().filter(|path| is_in_force(path)).cloned().collect();
@@ -123,7 +123,6 @@ fn only_one_in(folder: &Path) -> Result<PathBuf, Usage> {
     }
 }
 
-/// The state directories in a folder.
 fn all_in(folder: &Path) -> Result<Vec<PathBuf>, Usage> {
     let listed = std::fs::read_dir(folder).map_err(|error| Usage(format!("{}: {error}", folder.display())))?;
     let is_one = |path: &PathBuf| path.join("guardian.lock").exists() && path.join("copies").is_dir();
@@ -134,7 +133,7 @@ fn is_in_force(directory: &Path) -> bool {
     directory.join("config-in-force").exists()
 }
 
-/// A folder there that may be a state directory and cannot be read, with the reason.
+/// A folder that may be a state directory but cannot be read, with the reason.
 fn unreadable_in(folder: &Path) -> Option<String> {
     let mut folders = std::fs::read_dir(folder).ok()?.flatten().map(|entry| entry.path()).filter(|path| path.is_dir());
     folders.find_map(|path| Some(format!("{}: {}", path.display(), StateDirectory::is_one(&path).err()?)))

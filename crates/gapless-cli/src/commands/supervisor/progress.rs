@@ -1,4 +1,4 @@
-//! [`Progress`]: how far the copies of a file have come, said as it changes.
+//! [`Progress`]: prints state changes of the instances of a file.
 
 use super::connect;
 use super::text::last_end;
@@ -10,17 +10,17 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Between two looks.
+/// Interval of requests.
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// What has been said of each copy.
+/// Last printed state of each instance.
 #[derive(Default)]
 pub(super) struct Progress {
     shown: BTreeMap<String, (CopyCondition, u64)>,
 }
 
 impl Progress {
-    /// Says what changes until all is ready, or will not be by itself.
+    /// Prints changes until all instances are ready, or cannot become so without help.
     pub(super) fn follow(
         &mut self,
         client: &mut ControlClient,
@@ -35,7 +35,7 @@ impl Progress {
             let status = match client.status() {
                 Ok(status) => status,
                 Err(error) if is_over() || matches!(error, SupervisorError::Refused(_)) => return Err(Box::new(error)),
-                // It was killed; another one takes over.
+                // The supervisor was killed; another one takes over.
                 Err(_) => {
                     std::thread::sleep(PAUSE);
                     *client = connect(directory)?;
@@ -65,12 +65,12 @@ impl Progress {
     }
 }
 
-/// Whether all is as far as it shall come.
+/// Whether all instances have reached their target state.
 pub(super) fn is_up(status: &Status) -> bool {
     status.copies.iter().all(|copy| copy.state.is_good())
 }
 
-/// Whether what is not ready stays so until a person does something.
+/// Whether only a person can help those that are not ready.
 pub(super) fn is_given_up(status: &Status) -> bool {
     let is_waited_for = |copy: &CopyStatus| {
         matches!(copy.state, CopyCondition::Starting | CopyCondition::Stopping | CopyCondition::BackingOff)
@@ -78,7 +78,7 @@ pub(super) fn is_given_up(status: &Status) -> bool {
     status.copies.iter().any(|copy| copy.state.is_given_up()) && !status.copies.iter().any(is_waited_for)
 }
 
-/// That all is up, or what is not.
+/// Summary: all up, or the instances that are not.
 pub(super) fn summary(status: &Status) -> String {
     if is_up(status) {
         let count = status.copies.len();
@@ -106,7 +106,7 @@ mod tests {
     use gapless_supervisor::state_directory::{Socket, StateDirectory};
     use rustix::net::{AddressFamily, SocketAddrUnix, SocketType};
 
-    /// A supervisor that dies whenever it is asked for something.
+    /// Follows a supervisor that dies at each request.
     fn follow_one_that_dies(within: u32, is_interrupted: bool) -> String {
         let folder = tempfile::tempdir().unwrap();
         let directory = StateDirectory::create(&folder.path().join("state"), None).unwrap();
@@ -114,7 +114,7 @@ mod tests {
         let address = SocketAddrUnix::new(directory.path().join(Socket::Control.file())).unwrap();
         rustix::net::bind(&listener, &address).unwrap();
         rustix::net::listen(&listener, 16).unwrap();
-        // Until the test ends, which shuts it.
+        // Runs until the test shuts the socket.
         let taken = listener.try_clone().unwrap();
         let dying = std::thread::spawn(move || while rustix::net::accept(&taken).is_ok() {});
         let mut client = ControlClient::connect(directory.path()).unwrap().unwrap();
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn one_whose_supervisor_dies_again_and_again_is_left_in_time_and_when_it_is_interrupted() {
+    fn dying_supervisor_is_given_up() {
         for error in [follow_one_that_dies(0, false), follow_one_that_dies(3600, true)] {
             assert!(error.contains("the supervisor of"), "{error}");
         }

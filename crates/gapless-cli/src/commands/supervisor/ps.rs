@@ -1,4 +1,4 @@
-//! `gapless ps`: what runs, a line for each copy.
+//! `gapless ps`: lists the instances, one line each.
 
 use super::At;
 use super::status::status;
@@ -63,7 +63,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     }
 }
 
-/// What is wrong, if anything is: what a person has stopped, and tasks that are done, are as they shall be.
+/// Fault, if any; instances stopped by a person and completed tasks are fine.
 fn illness(figures: &Figures) -> Option<Ended> {
     let supervisor = &figures.supervisor;
     if supervisor.file.is_none() && figures.copies.is_empty() {

@@ -1,4 +1,4 @@
-//! `gapless supervise`: what only the program itself starts: guardian, supervisor, launcher.
+//! `gapless supervise`: the internal roles guardian, supervisor and launcher, started only by the program itself.
 
 use crate::commands::{Ended, Outcome};
 use gapless_supervisor::role::{Outcome as Ending, Role, RoleCommand};
@@ -6,13 +6,13 @@ use gapless_supervisor::{driver, guardian, launch};
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// Another one runs, which is as it should be.
+/// Exit code if the role is taken, which is fine.
 const ANOTHER_IS_THERE: u8 = 75;
 
-/// The word before a role.
+/// Word before a role.
 pub(crate) const COMMAND: &str = "supervise";
 
-/// Runs a role with what it is given.
+/// Runs a role with its arguments.
 pub(crate) fn run(arguments: &[OsString]) -> Outcome {
     let Some(role) = Role::from_arguments(arguments) else {
         return Err(Box::new(crate::commands::Usage("only the program itself starts its roles".to_owned())));

@@ -1,4 +1,4 @@
-//! [`status`]: what a supervisor says of its copies; where it does not, what the files do.
+//! [`status`]: instances as reported by the supervisor, or else by its files.
 
 use gapless_supervisor::SupervisorError;
 use gapless_supervisor::control::{ControlClient, Status, connect_if_any, status_of_files};
@@ -7,18 +7,18 @@ use rustix::io::Errno;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// A supervisor that is well has answered within this time, also one that is being started again.
+/// Time in which a healthy supervisor answers, even while restarting.
 const SOON: Duration = Duration::from_secs(2);
-/// Between two questions where one that was asked has been killed.
+/// Pause before a retry when the supervisor was killed.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// What the supervisor says; where there is none, or it does not answer, what the files do.
+/// Status from the supervisor; from the files if there is none, or it does not answer.
 pub(super) fn status(path: &Path) -> Result<Status, Box<dyn std::error::Error>> {
     let directory = StateDirectory::look(path)?;
     if !directory.is_own() {
-        // Of a group that may look: it sees no files, and not whether somebody is just being started.
+        // Members of a group see no files, and cannot see whether a supervisor is starting.
         let ask = || ControlClient::connect_within(path, SOON)?.status();
-        // One may be killed just now: the next one answers.
+        // The supervisor may just have been killed; the next one answers.
         return Ok(ask().or_else(|error| if is_silence(&error) { ask() } else { Err(error) })?);
     }
     let deadline = Instant::now() + SOON;
@@ -28,7 +28,7 @@ pub(super) fn status(path: &Path) -> Result<Status, Box<dyn std::error::Error>> 
         match connected.and_then(|client| client.map(|mut client| client.status_within(left())).transpose()) {
             Ok(None) => return Ok(status_of_files(&directory)?),
             Ok(Some(Some(status))) => return Ok(status),
-            // It was killed just now: the next one answers.
+            // Killed just now; the next one answers.
             Err(error) if is_silence(&error) && !left().is_zero() => std::thread::sleep(PAUSE),
             Ok(Some(None)) => return without_answer(&directory),
             Err(error) if is_silence(&error) => return without_answer(&directory),
@@ -37,13 +37,13 @@ pub(super) fn status(path: &Path) -> Result<Status, Box<dyn std::error::Error>> 
     }
 }
 
-/// Whether nobody has answered, or too many others wait for an answer.
+/// Whether no supervisor has answered, or its queue is full.
 fn is_silence(error: &SupervisorError) -> bool {
     matches!(error, SupervisorError::Supervisor { .. } | SupervisorError::Silent { .. })
         || error.errno() == Some(Errno::AGAIN)
 }
 
-/// What the files say while a supervisor runs that does not answer.
+/// Status from the files while the supervisor does not answer.
 fn without_answer(directory: &StateDirectory) -> Result<Status, Box<dyn std::error::Error>> {
     let mut status = status_of_files(directory)?;
     let record = supervisor_record(directory.path());
@@ -55,7 +55,7 @@ fn without_answer(directory: &StateDirectory) -> Result<Status, Box<dyn std::err
     Ok(status)
 }
 
-/// The supervisor with the number of its process, where this user sees it.
+/// Names the supervisor, with its process id if this user may see it.
 pub(super) fn supervisor(directory: &Path) -> String {
     match supervisor_record(directory).map(|record| record.process) {
         Some(process) if process.is_of_this_namespace() => format!("the supervisor (process {})", process.process_id),
@@ -64,7 +64,7 @@ pub(super) fn supervisor(directory: &Path) -> String {
     }
 }
 
-/// The record of the process that holds the supervisor's lock.
+/// Record of the holder of the supervisor's lock.
 fn supervisor_record(directory: &Path) -> Option<LockRecord> {
     match StateDirectory::open(directory).ok()?.role_holder(RoleLock::Supervisor).ok()? {
         Holder::Recorded { record, .. } => Some(record),

@@ -1,4 +1,4 @@
-//! How copies are shown: as a table, and in one line why one is not ready.
+//! Formats instances: as a table, and in one line the reason why one is not ready.
 
 use crate::commands::time_text::time;
 use crate::printable::escaped;
@@ -6,15 +6,15 @@ use gapless_supervisor::control::protocol::CopyStatus;
 use gapless_supervisor::control::{CopyFigures, Figures, RouteFigures};
 use std::fmt::Write as _;
 
-/// The columns of [`table`].
+/// Columns of [`table`].
 const HEADS: [&str; 8] = ["COPY", "STATE", "PID", "SINCE", "RESTARTS", "CPU", "MEMORY", "LAST END"];
-/// Those before the last one, where a copy serves routes.
+/// Columns before the last one if an instance serves routes.
 const HEADS_OF_ROUTES: [&str; 4] = ["CALLS", "QUEUE", "P50", "P99"];
 
-/// In the table the line that a copy printed last is cut to so many characters, with its quotation marks.
+/// Limit of characters of the last printed line in the table, with its quotation marks.
 const QUOTE_CHARACTERS_MAX: usize = 60;
 
-/// Everything, a line for each copy.
+/// Formats a line for each instance.
 pub(crate) fn table(figures: &Figures) -> String {
     let mut heads: Vec<String> = HEADS.iter().map(|head| (*head).to_owned()).collect();
     let mut rows: Vec<Vec<String>> = figures.copies.iter().map(|copy| row(copy).to_vec()).collect();
@@ -34,12 +34,11 @@ pub(crate) fn table(figures: &Figures) -> String {
         let mut line = String::new();
         for (column, cell) in row.iter().enumerate() {
             let width = widths[column];
-            // Figures to the right.
+            // Figures are right-aligned.
             let is_figure = (2..count - 1).contains(&column);
             let padded = if is_figure { format!("{cell:>width$}") } else { format!("{cell:<width$}") };
             line = line + &padded + "  ";
         }
-        // Writing to a string cannot fail.
         let _ = writeln!(text, "{}", line.trim_end());
     }
     text
@@ -60,7 +59,7 @@ fn row(figures: &CopyFigures) -> [String; 8] {
     ]
 }
 
-/// Of all routes of a copy: calls and queue together, times of the slowest.
+/// Figures over all routes of an instance: sums of calls and queues, times of the slowest.
 fn of_routes(routes: &[RouteFigures]) -> [String; 4] {
     if routes.is_empty() {
         return ["-"; 4].map(str::to_owned);
@@ -70,12 +69,12 @@ fn of_routes(routes: &[RouteFigures]) -> [String; 4] {
     [sum(|route| route.calls), sum(|route| route.queued), most(|route| route.p50_ns), most(|route| route.p99_ns)]
 }
 
-/// How it last ended, why, and what it said last.
+/// The last exit, its reason, and the last line printed.
 pub(crate) fn last_end(copy: &CopyStatus) -> String {
     described(copy, |line| line)
 }
 
-/// The same, with what `quote` makes of the line in quotation marks.
+/// Like [`last_end`], with the line quoted by `quote`.
 fn described(copy: &CopyStatus, quote: impl FnOnce(String) -> String) -> String {
     let end = copy.last_end.as_ref().map(ToString::to_string);
     let line = copy.last_lines.last().map(|line| quote(format!("{line:?}")));
@@ -83,7 +82,7 @@ fn described(copy: &CopyStatus, quote: impl FnOnce(String) -> String) -> String 
     words.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
-/// A text in quotation marks, with as many characters as the table has room for.
+/// Cuts a quoted text to the room in the table.
 fn cut(quoted: String) -> String {
     if quoted.chars().count() <= QUOTE_CHARACTERS_MAX {
         return quoted;
@@ -92,7 +91,7 @@ fn cut(quoted: String) -> String {
     format!("{begin}…\"")
 }
 
-/// A time of seconds to days, with two units.
+/// Formats a duration from seconds to days, with two units.
 pub(crate) fn duration(ms: u64) -> String {
     let seconds = ms / 1000;
     match seconds {
@@ -132,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_copy_said_last_is_cut_in_the_table() {
+    fn long_last_line_is_cut_in_table() {
         let quote = |figures: &Figures| {
             let text = table(figures);
             text.lines().nth(1).unwrap().split_once("exited with 7; ").unwrap().1.to_owned()

@@ -1,4 +1,4 @@
-//! `gapless up`: what a file names is started, in its order, and supervised from then on.
+//! `gapless up`: starts the processes of a file in its order, and supervises them from then on.
 
 use super::progress::Progress;
 use super::{THERE_WITHIN, foreground};

@@ -1,4 +1,4 @@
-//! [`WaitNotice`]: a command that waits says for whom.
+//! [`WaitNotice`]: reports whom a command is waiting for.
 
 use super::status::{status, supervisor};
 use gapless_supervisor::control::protocol::{CopyCondition, CopyStatus};
@@ -6,30 +6,30 @@ use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-/// After this time it is said.
+/// Delay of the first notice.
 const AFTER: Duration = Duration::from_secs(1);
-/// And after this again, where it may have changed.
+/// Interval of further notices, if the reason may change.
 const AGAIN_AFTER: Duration = Duration::from_secs(5);
 
-/// As long as it lives a command waits; after a second standard error says for whom.
+/// Waiting command; standard error gets a notice after a second. Ends on drop.
 pub(super) struct WaitNotice {
-    /// Its end ends the thread.
+    /// Dropping it ends the thread.
     _is_over: Sender<()>,
 }
 
 impl WaitNotice {
-    /// Of a command that waits for an answer of the supervisor of a state directory.
+    /// Waits for an answer of the supervisor of a state directory.
     pub(super) fn of_answer(directory: &Path) -> Self {
         let directory = directory.to_owned();
         Self::begin(None, move || Some(format!("{} of {}", supervisor(&directory), directory.display())))
     }
 
-    /// Of a command that waits until all copies have ended.
+    /// Waits until all instances have ended.
     pub(super) fn of_end(directory: &Path) -> Self {
         let directory = directory.to_owned();
         Self::begin(Some(AGAIN_AFTER), move || {
             let status = status(&directory).ok()?;
-            // Its files say what runs, not what is being stopped.
+            // The files show running instances, not those being stopped.
             if status.copies.iter().any(|copy| copy.state == CopyCondition::Unwatched) {
                 return Some(supervisor(&directory));
             }

@@ -1,4 +1,4 @@
-//! Finds the directories to look at.
+//! Finds the directories to show.
 
 use super::source::is_of_a_node;
 use crate::commands::domain::{ended, none, of_environment, path_of, place_of};
@@ -9,14 +9,14 @@ use gapless_rpc::domain::{DomainReading, Place, read_domain};
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
-/// Directories at a time; each has a thread that looks at it.
+/// Limit of directories; each is read by its own thread.
 const DIRECTORIES_MAX: usize = 64;
 
-/// The directories that are meant: each itself if a service, a stream or a member runs or ran there, or copies serve or are called, else those in it where
-/// one does, by their names.
+/// Directories to show: each given one itself if it has a service, a stream, a member or routes, running or not; else
+/// the subdirectories that have one, by their names.
 ///
 /// # Errors
-/// A directory that is none, or has none; more than [`DIRECTORIES_MAX`].
+/// A path that is not a directory, or has none; more than [`DIRECTORIES_MAX`].
 pub(super) fn of(given: &[PathBuf], domains: &[String]) -> Result<Vec<PathBuf>, Box<dyn Error>> {
     let mut found: Vec<PathBuf> = Vec::new();
     let named = if given.is_empty() && domains.is_empty() { of_environment()? } else { None };
@@ -45,7 +45,7 @@ pub(super) fn of(given: &[PathBuf], domains: &[String]) -> Result<Vec<PathBuf>, 
         }
         let meant = if is_of_a_process(path) { Ok(vec![path.clone()]) } else { directories_in(path) };
         let is_nothing = meant.as_ref().map_or(true, Vec::is_empty);
-        // What is another user's is not read, and would look as if it were not there.
+        // A directory of another user cannot be read, and would seem to be missing.
         let user = path.metadata().ok().as_ref().and_then(other_user);
         if let Some(user) = user.filter(|_| is_nothing && (meant.is_err() || has_files_of_one(path))) {
             return Err(ended(format!("{}: {user}", path.display())));

@@ -1,38 +1,38 @@
-//! [`Keys`]: what is typed, from the bytes that a terminal sends. All bytes that are there are read at a time, however many they are.
+//! [`Keys`]: decodes the bytes that a terminal sends into keys. All available bytes are decoded at a time.
 
-/// What a key does here.
+/// Action of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Key {
     /// q, Escape, Ctrl-C or Ctrl-D.
     End,
-    /// The arrow, or k.
+    /// Arrow up, or k.
     Up,
-    /// The arrow, or j.
+    /// Arrow down, or j.
     Down,
     PageUp,
-    /// Or the space bar.
+    /// Also the space bar.
     PageDown,
 }
 
-/// The bytes of a sequence at most: what is longer is none.
+/// Limit of a sequence; a longer one is ignored.
 const SEQUENCE_LENGTH_MAX: usize = 32;
 const ESCAPE: u8 = 0x1b;
 
-/// What is typed.
+/// Decoder of keys.
 #[derive(Default)]
 pub(super) struct Keys {
-    /// The beginning of a sequence.
+    /// Beginning of a sequence.
     begun: Vec<u8>,
 }
 
 impl Keys {
-    /// The keys of bytes that have come, in their order.
+    /// Decodes bytes, in order.
     pub(super) fn of(&mut self, bytes: &[u8]) -> Vec<Key> {
         let mut bytes = bytes.iter();
         std::iter::from_fn(|| bytes.next().map(|byte| self.next(*byte))).flatten().collect()
     }
 
-    /// Nothing has come for a while: an Escape that no sequence followed was typed.
+    /// Handles a pause of the input: an Escape without a sequence was typed.
     pub(super) fn pause(&mut self) -> Option<Key> {
         let is_escape = self.begun == [ESCAPE];
         self.begun.clear();
@@ -51,13 +51,12 @@ impl Keys {
                 _ => None,
             },
             [ESCAPE, b'[' | b'O'] => return None,
-            // Twice, or with a letter: Alt. The second may begin a sequence.
+            // Alt: Escape twice, or before a letter. The second Escape may begin a sequence.
             [ESCAPE, ESCAPE] => {
                 self.begun.pop();
                 return None;
             }
             [ESCAPE, _] => None,
-            // Parameters.
             [ESCAPE, b'[', .., 0x20..=0x3f] if self.begun.len() < SEQUENCE_LENGTH_MAX => return None,
             [ESCAPE, _, rest @ ..] => match rest {
                 [.., b'A'] => Some(Key::Up),
@@ -78,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_are_known_however_their_bytes_come() {
+    fn keys_survive_any_split_of_bytes() {
         let typed = b"jk \x1b[A\x1b[1;5B\x1bOA\x1b[5~\x1b[6~x\x1b[200~\xc3\xa4\x1bxq\x03\x04";
         let expected = {
             use Key::{Down, End, PageDown, PageUp, Up};
@@ -93,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_sequence_keeps_no_key_from_being_seen() {
+    fn invalid_sequence_hides_no_key() {
         let mut keys = Keys::default();
         let flood = [b"\x1b[".as_slice(), &b"1;".repeat(1_000), b"q"].concat();
         assert!(keys.of(&flood).contains(&Key::End));

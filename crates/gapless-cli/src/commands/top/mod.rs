@@ -1,11 +1,11 @@
-//! `gapless top`: nodes, streams, members of clusters and routes of this machine, as they are now and how fast they go.
+//! `gapless top`: current state and rates of the nodes, streams, cluster members and routes of this machine.
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | `directories` | which directories are looked at |
-//! | `source` | looking at one of them: counters, a member's status, the connected nodes |
+//! | `directories` | the directories to show |
+//! | `source` | reads one of them: counters, a member's status, the connected nodes |
 //! | `table` | a reading, as rows of words |
-//! | `screen`, `keys`, `text` | the terminal, and what is typed there; text and JSON |
+//! | `screen`, `keys`, `text` | the terminal and its keys; text and JSON |
 
 mod directories;
 mod keys;
@@ -58,7 +58,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
     seconds.map(Duration::from_secs_f64).ok_or_else(|| "0.05 to 86400 seconds are possible".to_owned())
 }
 
-/// The rates of `--once` are those of so long a time, or of the interval if that is shorter.
+/// Time over which `--once` computes rates, or the interval if that is shorter.
 const SAMPLE: Duration = Duration::from_millis(500);
 
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
@@ -73,7 +73,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
         let watch = Watch::start(sources, arguments.interval)?;
         return Ok(screen::run(&watch, arguments.interval, is_interrupted)?);
     }
-    // Rates need a look before.
+    // Rates need an earlier read.
     read(&mut sources);
     let interval = if arguments.once { SAMPLE.min(arguments.interval) } else { arguments.interval };
     let mut is_first = true;
@@ -97,7 +97,7 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     }
 }
 
-/// A failed read ends `--once` with an error: nobody looks again.
+/// Returns the error of a failed read, which ends `--once`: there is no later read.
 fn problem_of(readings: &[Reading]) -> Outcome {
     let unreadable = |reading: &Reading| reading.unreadable.first().map(ToString::to_string);
     match readings.iter().find_map(|reading| reading.problem.clone().or_else(|| unreadable(reading))) {
@@ -106,7 +106,7 @@ fn problem_of(readings: &[Reading]) -> Outcome {
     }
 }
 
-/// Looks at all of them at once: one that does not answer delays it, and no more than one does.
+/// Reads all at once, so that several silent ones delay it no more than one.
 fn read(sources: &mut [Source]) -> Vec<Reading> {
     std::thread::scope(|scope| {
         let looks: Vec<_> = sources.iter_mut().map(|source| scope.spawn(|| source.read())).collect();
@@ -114,7 +114,7 @@ fn read(sources: &mut [Source]) -> Vec<Reading> {
     })
 }
 
-/// Looks at each directory from a thread of its own, so that one that does not answer delays no other and no key.
+/// Reads each directory in its own thread, so that a silent one delays neither others nor the keys.
 struct Watch {
     readings: Receiver<(usize, Reading)>,
     directories: usize,
@@ -124,7 +124,7 @@ struct Watch {
 impl Watch {
     fn start(sources: Vec<Source>, interval: Duration) -> io::Result<Self> {
         let directories = sources.len();
-        // A sender whose messages are not taken waits: a stopped screen lets nothing pile up.
+        // A full channel blocks the sender, so a stopped screen accumulates nothing.
         let (sender, readings) = sync_channel(directories);
         let stopping = Arc::<AtomicBool>::default();
         for (at, mut source) in sources.into_iter().enumerate() {
@@ -153,7 +153,7 @@ impl Watch {
 }
 
 impl Drop for Watch {
-    /// The threads end by themselves: one may wait for an answer, and nobody waits for it.
+    /// The threads end by themselves; they are not joined, because one may wait for an answer.
     fn drop(&mut self) {
         self.stopping.store(true, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! The screen of `gapless top`: draws readings, moves the selection, and leaves the terminal as it was.
+//! The screen of `gapless top`: draws readings, moves the selection, and restores the terminal.
 
 use super::Watch;
 use super::keys::{Key, Keys};
@@ -14,24 +14,23 @@ use rustix::io::Errno;
 use std::io::{self, Write};
 use std::time::Duration;
 
-/// Between two looks for keys and readings.
+/// Interval of checks for keys and readings.
 const TURN: Duration = Duration::from_millis(50);
-/// Bytes of what is typed that are read at a time: as many as a terminal holds.
+/// Size of a read of keys: the buffer of a terminal.
 const TYPED_BYTES_MAX: usize = 4096;
 
-/// A line of the screen.
 struct Line {
     text: String,
     style: ContentStyle,
 }
 
-/// The contents of the screen.
+/// Contents of the screen.
 pub(super) struct Screen {
-    /// The last reading of each directory; `None` before the first.
+    /// Last reading of each directory; `None` before the first.
     readings: Vec<Option<Reading>>,
     interval: Duration,
     selected: usize,
-    /// The first counter that is shown, or the first line about routes where there are no counters.
+    /// First visible counter, or first visible line about routes if there are no counters.
     first_row: usize,
 }
 
@@ -40,7 +39,7 @@ impl Screen {
         Self { readings: vec![None; directories], interval, selected: 0, first_row: 0 }
     }
 
-    /// Takes a key; `false` ends it.
+    /// Handles a key; returns `false` to end.
     fn press(&mut self, key: Key) -> bool {
         let before = self.selected;
         match key {
@@ -56,7 +55,7 @@ impl Screen {
         true
     }
 
-    /// The visible lines on a terminal of so many rows: at most so many lines.
+    /// Visible lines on a terminal with `height` rows: at most that many.
     fn lines(&mut self, height: usize) -> Vec<Line> {
         let (count, seconds) = (self.readings.len(), self.interval.as_secs_f64());
         let directories = if count == 1 { "directory" } else { "directories" };
@@ -72,7 +71,7 @@ impl Screen {
         lines
     }
 
-    /// A row for each directory, or for those around the selected one if there are more than rows.
+    /// Formats a row for each directory; if there are more than rows, those around the selected one.
     fn overview(&self, height: usize) -> Vec<Line> {
         let style = |(at, reading): (usize, &Option<Reading>)| {
             let style = match reading {
@@ -86,7 +85,7 @@ impl Screen {
         };
         let styles: Vec<_> = self.readings.iter().enumerate().map(style).collect();
         let mut known = self.readings.iter().flatten().peekable();
-        // What is not read yet may be either.
+        // An unread directory may be of either kind.
         let mut lines = if known.peek().is_some() && known.all(|reading| !reading.has_node) {
             table_of(table::DOMAIN, &self.rows(table::domain), 2, &styles)
         } else {
@@ -99,13 +98,13 @@ impl Screen {
         lines
     }
 
-    /// A row for each directory, also for what is not read yet.
+    /// Formats a row for each directory, also for unread ones.
     fn rows<const COLUMNS: usize>(&self, row: impl Fn(&Reading) -> [String; COLUMNS]) -> Vec<[String; COLUMNS]> {
         let empty = || std::array::from_fn(|column| if column == 0 { "…".to_owned() } else { String::new() });
         self.readings.iter().map(|reading| reading.as_ref().map_or_else(empty, &row)).collect()
     }
 
-    /// All of one directory: its remark, members, nodes and, in the room that is left, counters.
+    /// Details of one directory: its remark, members, nodes and, in the remaining room, counters.
     fn details(&mut self, height: usize, reading: &Reading) -> Vec<Line> {
         let (peers, nodes, counters) = (table::peers(reading), table::nodes(reading), table::counters(reading));
         let mut lines = vec![Line { text: table::remark(reading), style: ContentStyle::new().yellow() }];
@@ -114,13 +113,13 @@ impl Screen {
         of_nodes.extend(block("routes", table_of(table::ROUTES, &table::routes(reading), 1, &[])));
         of_nodes.extend(block("calls", table_of(table::CALLS, &table::calls(reading), 1, &[])));
         if counters.is_empty() {
-            // It is these that scroll.
+            // Without counters, these lines scroll.
             let room = height.saturating_sub(lines.len()).max(1);
             self.first_row = self.first_row.min(of_nodes.len().saturating_sub(room));
             lines.extend(of_nodes.drain(self.first_row..));
             return lines;
         }
-        // Counters keep some room, however many nodes there are.
+        // Counters keep some room, regardless of the number of nodes.
         of_nodes.truncate(height / 3);
         lines.extend(of_nodes);
         // Two lines are titles.
@@ -133,7 +132,7 @@ impl Screen {
     }
 }
 
-/// Rows under their titles, nothing without rows; `styles` of the first of them, as far as there are any.
+/// Rows below their titles; empty without rows. `styles` apply to the first rows.
 fn table_of<const COLUMNS: usize>(
     titles: [&str; COLUMNS],
     rows: &[[String; COLUMNS]],
@@ -153,7 +152,7 @@ fn block(name: &str, mut table: Vec<Line>) -> Vec<Line> {
     table
 }
 
-/// The terminal, given back however this ends; a panic gives it back before it speaks.
+/// Raw mode of the terminal. Restored on drop; a panic restores it before its message.
 struct Terminal;
 
 impl Terminal {
@@ -165,7 +164,7 @@ impl Terminal {
         }));
         terminal::enable_raw_mode()?;
         let terminal = Self;
-        // The terminal cuts lines that are too wide; it knows how wide a letter is.
+        // The terminal cuts lines that are too wide, since it knows the width of characters.
         execute!(io::stdout(), EnterAlternateScreen, DisableLineWrap, Hide)?;
         Ok(terminal)
     }
@@ -174,7 +173,7 @@ impl Terminal {
         let mut output = io::stdout().lock();
         queue!(output, BeginSynchronizedUpdate)?;
         for (row, line) in (0..).zip(lines) {
-            // Cleared before: after a line that is as wide as the terminal the cursor stands on its last letter.
+            // Cleared before printing: after a line as wide as the terminal, the cursor stands on its last character.
             queue!(output, MoveTo(0, row), Clear(ClearType::CurrentLine), SetStyle(line.style), Print(&line.text))?;
             queue!(output, SetAttribute(Attribute::Reset), ResetColor)?;
         }
@@ -188,7 +187,7 @@ impl Terminal {
         output.flush()
     }
 
-    /// As it was. A failure here means that there is no terminal any more.
+    /// Restores the terminal. An error means that there is no terminal any more.
     fn restore() {
         let _ = execute!(io::stdout(), Show, EnableLineWrap, LeaveAlternateScreen);
         let _ = terminal::disable_raw_mode();
@@ -201,14 +200,14 @@ impl Drop for Terminal {
     }
 }
 
-/// What the terminal has sent within a turn: all that was there, or nothing; `None` if it has gone.
+/// Bytes typed within a turn, perhaps none; `None` if the terminal has gone.
 fn typed(bytes: &mut [u8]) -> io::Result<Option<&[u8]>> {
     let stdin = io::stdin();
     let mut polled = [PollFd::new(&stdin, PollFlags::IN)];
     let turn = Timespec { tv_sec: 0, tv_nsec: i64::from(TURN.subsec_nanos()) };
     match poll(&mut polled, Some(&turn)) {
         Ok(0) => return Ok(Some(&[])),
-        // A signal, of a resized terminal for one.
+        // A signal, as after a resize.
         Err(Errno::INTR) => return Ok(Some(&[])),
         Ok(_) => {}
         Err(error) => return Err(error.into()),
@@ -217,17 +216,17 @@ fn typed(bytes: &mut [u8]) -> io::Result<Option<&[u8]>> {
         return Ok(None);
     }
     match rustix::io::read(&stdin, &mut *bytes) {
-        // It was readable: that is its end.
+        // Readable without bytes: end of the input.
         Ok(0) => Ok(None),
         Ok(length) => Ok(Some(&bytes[..length])),
         Err(Errno::INTR | Errno::AGAIN) => Ok(Some(&[])),
-        // As it is when its other end has just gone.
+        // The other end has just gone.
         Err(Errno::IO) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }
 
-/// Shows what `watch` reads until q, Ctrl-C or a signal, or until the terminal goes.
+/// Shows the readings of `watch` until q, Ctrl-C or a signal, or until the terminal goes.
 pub(super) fn run(watch: &Watch, interval: Duration, is_interrupted: impl Fn() -> bool) -> io::Result<()> {
     let mut screen = Screen::new(watch.directories(), interval);
     let terminal = Terminal::new()?;
@@ -288,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_counters_file_is_drawn_with_its_rates_and_what_becomes_of_its_process() {
+    fn counters_show_rates_and_process_state() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("counters");
         let counters = Counters::create(&path, 64).unwrap();
@@ -326,12 +325,12 @@ mod tests {
         screen.readings[0] = Some(source.read());
         let back = drawn(&mut screen, 12);
         assert_eq!(words(&back[2])[1], "running");
-        // The same process has it: nobody was started anew.
+        // The same process holds it, so there was no restart.
         assert_eq!(words(&back[2]).last(), Some(&"0"));
     }
 
     #[test]
-    fn a_member_is_drawn_with_its_peers() {
+    fn member_is_drawn_with_its_peers() {
         let directory = tempfile::tempdir().unwrap();
         let counters = Counters::create(directory.path().join("counters"), 64).unwrap();
         for number in 0..40 {
@@ -350,7 +349,7 @@ mod tests {
         assert_eq!(words(&lines[at + 2]), ["1", "voter", "itself", "95", "0"]);
         assert_eq!(words(&lines[at + 3]), ["2", "witness", "none", "80", "15"]);
         assert!(lines.iter().any(|line| line.starts_with("counter.00")), "{lines:#?}");
-        // It scrolls, and not beyond the last one.
+        // Scrolling stops at the last one.
         (0..9).for_each(|_| assert!(screen.press(Key::PageDown)));
         let scrolled = drawn(&mut screen, 20);
         assert!(scrolled.last().unwrap().starts_with("counter.39"), "{scrolled:#?}");
@@ -358,12 +357,12 @@ mod tests {
         for height in 0..8 {
             drawn(&mut screen, height);
         }
-        // Of more directories than rows those are seen that are next to the selected one.
+        // With more directories than rows, those next to the selected one are visible.
         assert!(drawn(&mut screen, 3)[2].contains("running"), "the second one is selected");
     }
 
     #[test]
-    fn domains_alone_have_no_columns_of_nodes() {
+    fn domains_have_no_node_columns() {
         let (domain, node) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let mut screen = Screen::new(2, Duration::from_secs(1));
         screen.readings[0] = Some(Source::new(domain.path()).read());
@@ -371,7 +370,7 @@ mod tests {
         assert_eq!(words(&lines[1]), table::DOMAIN);
         assert_eq!(words(&lines[2])[1..], ["stopped", "0", "0"]);
         assert!(lines[3].starts_with('…') && lines[4].contains("no route is served or called"), "{lines:#?}");
-        // There are no counters: it is the routes that scroll, and all rows are theirs.
+        // Without counters the routes scroll, and use all rows.
         let copy = |number: u32| {
             let statistics = gapless_rpc::CopyStatistics::default();
             (

@@ -1,5 +1,5 @@
-//! [`Source`]: reads one directory again and again: its counters, its member's status, the nodes connected to its
-//! stream. Never writes, and outlives the processes that it looks at.
+//! [`Source`]: reads one directory repeatedly: counters, the member's status, the nodes connected to its stream. Never
+//! writes, and outlives the processes that it reads.
 
 use crate::commands::domain_directory::lacks_own;
 use gapless_agent::CountersReader;
@@ -13,22 +13,22 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// The time that a stream may take to name the connected nodes.
+/// Timeout of the list of connected nodes.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The time that a process of a domain has to answer.
+/// Timeout of the answers of a domain's processes.
 const ANSWER_MAX: Duration = Duration::from_millis(500);
-/// Between two looks for who answers, if somebody does not: each leaves a connection in its queue.
+/// Interval of requests while processes are silent: each request leaves a connection in a silent process's queue.
 const SILENT_LOOK: Duration = Duration::from_secs(5);
 
-/// Whether something runs in a directory.
+/// Whether a process runs in a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ProcessState {
-    /// A process has it.
+    /// A process holds it.
     Running,
-    /// One had it and has ended, or was killed, since the first look.
+    /// A process held it at an earlier read, and has ended.
     Gone,
-    /// None has it, and none had at any look.
+    /// No process has held it at any read.
     Stopped,
 }
 
@@ -42,7 +42,7 @@ impl ProcessState {
     }
 }
 
-/// A counter, and its change per second since the look before; `None` without one of the same process.
+/// A counter, and its change per second since the last read; `None` without an earlier value of the same process.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct CounterReading {
     pub label: String,
@@ -50,31 +50,30 @@ pub(super) struct CounterReading {
     pub per_s: Option<f64>,
 }
 
-/// The reading of one directory.
 #[derive(Clone, Debug)]
 pub(super) struct Reading {
     pub directory: PathBuf,
     pub state: ProcessState,
-    /// The process that writes these counters; while nothing runs, the last one.
+    /// Process that writes these counters; the last one while none runs.
     pub process: Option<u32>,
-    /// How often another process has come in the place of one that was seen.
+    /// Number of replaced processes since the first read.
     pub restarts: u64,
-    /// Whether a service, a stream or a member is or was there: what is a domain's alone has no such row.
+    /// Whether the directory has a service, a stream or a member, running or not; a mere domain has no such row.
     pub has_node: bool,
-    /// None if nothing runs.
+    /// Empty if no process runs.
     pub counters: Vec<CounterReading>,
-    /// Of a member of a cluster.
+    /// Status of a cluster member.
     pub member: Option<StatusReport>,
     pub nodes: Vec<NodeReading>,
-    /// Of a domain: what each copy of a route counts, and how many calls a second it has begun since the look before.
+    /// Instances of a domain's routes: counters, and calls begun per second since the last read.
     pub routes: Vec<(CopyReading, Option<f64>)>,
-    /// Of a domain: what each process counts of its calls, and how many it has offered a second since the look before.
+    /// Callers of a domain: counters, and calls offered per second since the last read.
     pub calls: Vec<(CallReading, Option<f64>)>,
-    /// Of a domain: what is missing in both, because it could not be read.
+    /// Counters of a domain that could not be read, and are missing in both.
     pub unreadable: Vec<UnreadableCounters>,
-    /// Of a domain: processes that serve there and do not answer.
+    /// Serving processes of a domain that do not answer.
     pub silent: Vec<u32>,
-    /// The error of a read that failed.
+    /// Error of a failed read.
     pub problem: Option<String>,
 }
 
@@ -83,20 +82,19 @@ impl Reading {
         self.counters.iter().find(|counter| counter.label == label)
     }
 
-    /// Whether a route is served or called there, as far as that could be read.
+    /// Whether a route is served or called there, as far as could be read.
     pub(super) fn has_routes(&self) -> bool {
         !self.routes.is_empty() || !self.calls.is_empty() || !self.unreadable.is_empty()
     }
 }
 
-/// The counters at one moment.
+/// Counters at one moment.
 struct Sample {
     at: Instant,
     process: u32,
     values: Vec<(String, u64)>,
 }
 
-/// A directory that is looked at.
 pub(super) struct Source {
     layout: StreamLayout,
     directory: PathBuf,
@@ -107,7 +105,7 @@ pub(super) struct Source {
     copies: Vec<CopyReading>,
     calls: Vec<CallReading>,
     copies_at: Instant,
-    /// Processes that did not answer, and when that was.
+    /// Silent processes, and the time of the request.
     silent: (Vec<u32>, Option<Instant>),
     was_used: bool,
     has_node: bool,
@@ -118,7 +116,7 @@ impl Source {
         Self {
             layout: StreamLayout::new(directory),
             directory: directory.to_owned(),
-            // What does not answer is the look's problem, and shown as that.
+            // A silent process is reported as a problem of the read.
             feed: StatusFeed::new(Controller::new(directory).telling(|_, _| {})),
             before: None,
             process: None,
@@ -132,7 +130,7 @@ impl Source {
         }
     }
 
-    /// Looks once. A member or a stream that does not answer delays it by seconds.
+    /// Reads once. A silent member or stream delays it by seconds.
     pub(super) fn read(&mut self) -> Reading {
         let mut problem = None;
         let now = self.sample().unwrap_or_else(|error| {
@@ -183,8 +181,7 @@ impl Source {
         }
     }
 
-    /// The counters of the process that has the directory; none if none has. A process that was killed leaves its file
-    /// behind.
+    /// Counters of the process that holds the directory, if any. The file of a killed process is still there.
     fn sample(&self) -> Result<Option<Sample>, Box<dyn std::error::Error>> {
         let reader = match CountersReader::open(self.layout.counters()) {
             Ok(reader) => reader,
@@ -194,20 +191,20 @@ impl Source {
             Err(error) => return Err(error.into()),
         };
         let process = reader.owner_pid();
-        // Not that there is such a process: it may be in another namespace, and its number another's.
+        // Checks the owner, not the process id, which may belong to another namespace, and there to another process.
         if !reader.is_owned() {
             return Ok(None);
         }
         Ok(Some(Sample { at: Instant::now(), process, values: reader.read()? }))
     }
 
-    /// What copies and callers count, if the directory is a domain's.
+    /// Counters of instances and callers, if the directory is a domain.
     fn domain(&self, problem: &mut Option<String>) -> DomainReading {
         let read = if self.directory.is_dir() { read_domain(&self.directory) } else { Ok(DomainReading::default()) };
         note(problem, read.map_err(|error| error.to_string()))
     }
 
-    /// With the rates since the look before.
+    /// Adds the rates since the last read.
     fn rated(&mut self, copies: Vec<CopyReading>, calls: Vec<CallReading>) -> (Rated<CopyReading>, Rated<CallReading>) {
         let seconds = self.copies_at.elapsed().as_secs_f64();
         let copy = |copy: &CopyReading| (copy.route.clone(), copy.process_id, copy.statistics.begun);
@@ -218,11 +215,11 @@ impl Source {
         (routes, rated_calls)
     }
 
-    /// The processes that serve routes in the directory, and do not answer.
+    /// Serving processes of the directory that do not answer.
     fn silent(&mut self, is_served: bool) -> Vec<u32> {
         let is_due = self.silent.0.is_empty() || self.silent.1.is_none_or(|at| at.elapsed() >= SILENT_LOOK);
         if !is_served || is_due {
-            // Asking would change the mode of one that was closed.
+            // Asking would change the mode of a closed directory.
             let is_asked = is_served && !lacks_own(&self.directory);
             let asked = is_asked.then(|| Domain::silent_processes(&self.directory, ANSWER_MAX).ok()).flatten();
             self.silent = (asked.unwrap_or_default(), Some(Instant::now()));
@@ -243,19 +240,19 @@ impl Source {
     }
 }
 
-/// Whether a service, a stream or a member runs or ran in a directory.
+/// Whether the directory has a service, a stream or a member, running or not.
 pub(super) fn is_of_a_node(layout: &StreamLayout, directory: &Path) -> bool {
-    // A stream in memory that has ended leaves its record alone.
+    // An ended stream in memory leaves only its record.
     layout.counters().exists()
         || layout.journal().is_dir()
         || DirectoryRecord::path(layout).exists()
         || directory.join(MEMBER_SOCKET).exists()
 }
 
-/// Readings, each with a rate if there was one before of the same route and process.
+/// Readings, each with a rate if there was an earlier one of the same route and process.
 type Rated<Reading> = Vec<(Reading, Option<f64>)>;
 
-/// `of`: the route, the process and the count whose rate it is.
+/// `of` returns the route, the process, and the count of which the rate is computed.
 fn rated<Reading: Clone>(
     now: &[Reading],
     before: &[Reading],
@@ -270,10 +267,10 @@ fn rated<Reading: Clone>(
     now.iter().map(|reading| (reading.clone(), rate(reading))).collect()
 }
 
-/// Where a member is asked.
+/// Socket of a member.
 const MEMBER_SOCKET: &str = "cluster.socket";
 
-/// The values that were read, or nothing and the reason; of several reasons the first is kept.
+/// Returns the values, or a default and the reason; the first of several reasons is kept.
 fn note<T: Default>(problem: &mut Option<String>, read: Result<T, String>) -> T {
     read.unwrap_or_else(|error| {
         problem.get_or_insert(error);

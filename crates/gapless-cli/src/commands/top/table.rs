@@ -1,4 +1,4 @@
-//! A reading as rows of words: the same on a screen and in text.
+//! A reading as rows of words, shared by screen and text.
 
 use crate::commands::routes::waiting;
 use crate::commands::time_text::time;
@@ -6,7 +6,7 @@ use crate::printable::escaped;
 
 use super::source::{CounterReading, ProcessState, Reading};
 
-/// The columns of [`overview`].
+/// Columns of [`overview`].
 pub(super) const OVERVIEW: [&str; 13] = [
     "directory",
     "state",
@@ -22,18 +22,18 @@ pub(super) const OVERVIEW: [&str; 13] = [
     "nodes",
     "restarts",
 ];
-/// The columns of [`domain`].
+/// Columns of [`domain`].
 pub(super) const DOMAIN: [&str; 4] = ["domain", "state", "copies", "callers"];
-/// Counters files at most of which it is said what is wrong with them.
+/// Limit of unreadable counters files that are named.
 const UNREADABLE_MAX: usize = 3;
-/// Columns of words, which stand to the left.
+/// Number of left-aligned text columns.
 pub(super) const OVERVIEW_WORDS: usize = 3;
 
-/// The columns of [`peers`].
+/// Columns of [`peers`].
 pub(super) const PEERS: [&str; 5] = ["member", "kind", "connection", "has up to", "lags by"];
-/// The columns of [`nodes`].
+/// Columns of [`nodes`].
 pub(super) const NODES: [&str; 6] = ["node", "transport", "position", "behind", "read/s", "published/s"];
-/// The columns of [`routes`]: what failed has panicked, or was a message that nobody could read.
+/// Columns of [`routes`]. `failed` counts panics and undecodable messages.
 pub(super) const ROUTES: [&str; 14] = [
     "route",
     "process",
@@ -50,8 +50,8 @@ pub(super) const ROUTES: [&str; 14] = [
     "p50",
     "p99",
 ];
-/// The columns of [`calls`]: in flight is what waits for a copy or runs there, waiting what all callers of the route have offered and no
-/// handler has begun; failed has panicked, or could not be read.
+/// Columns of [`calls`]. `in flight` counts requests that wait for an instance or run there; `waiting` counts offered
+/// requests of all callers of the route that no handler has begun; `failed` counts panics and undecodable messages.
 pub(super) const CALLS: [&str; 20] = [
     "called",
     "process",
@@ -74,12 +74,12 @@ pub(super) const CALLS: [&str; 20] = [
     "p50",
     "p99",
 ];
-/// Columns that are not shown where all of them would be 0: a screen has no room for what seldom happens.
+/// Columns hidden while all their values are 0, to save room.
 const SELDOM: [&str; 4] = ["busy", "no route", "cancelled", "overflowed"];
-/// The columns of [`counters`].
+/// Columns of [`counters`].
 pub(super) const COUNTERS: [&str; 3] = ["counter", "value", "per second"];
 
-/// A text from elsewhere: nothing of it moves a terminal's cursor.
+/// Escapes text from other processes.
 pub(super) fn clean(text: &str) -> String {
     escaped(text)
 }
@@ -92,7 +92,7 @@ fn rate(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), |value| format!("{value:.0}"))
 }
 
-/// A directory in one row.
+/// Formats a directory in one row.
 pub(super) fn overview(reading: &Reading) -> [String; 13] {
     let member = reading.member.as_ref();
     let value = |label: &str| reading.counter(label).map(|counter| counter.value);
@@ -108,7 +108,7 @@ pub(super) fn overview(reading: &Reading) -> [String; 13] {
     };
     let journaled = member.map(|member| member.journaled_sequence).or_else(|| value("journaler.last_sequence"));
     let lag = match (member, last) {
-        // Of a cluster: by the lag of the slowest member, as its leader knows it.
+        // In a cluster, the lag of the slowest member, as known to its leader.
         (Some(member), _) => member.members.iter().filter_map(|peer| peer.lag_frames).max(),
         (None, Some(last)) => journaled.map(|journaled| last.value.saturating_sub(journaled)),
         (None, None) => None,
@@ -130,14 +130,14 @@ pub(super) fn overview(reading: &Reading) -> [String; 13] {
     ]
 }
 
-/// A domain in one row.
+/// Formats a domain in one row.
 pub(super) fn domain(reading: &Reading) -> [String; 4] {
     let path = clean(&reading.directory.display().to_string());
     let (copies, callers) = (reading.routes.len().to_string(), reading.calls.len().to_string());
     [path, reading.state.name().to_owned(), copies, callers]
 }
 
-/// A row for each member of its cluster.
+/// Formats a row for each member of its cluster.
 pub(super) fn peers(reading: &Reading) -> Vec<[String; 5]> {
     let Some(report) = &reading.member else { return Vec::new() };
     let row = |peer: &gapless_cluster::member::control::MemberReport| {
@@ -152,7 +152,7 @@ pub(super) fn peers(reading: &Reading) -> Vec<[String; 5]> {
     report.members.iter().map(row).collect()
 }
 
-/// A row for each node that is connected to its stream.
+/// Formats a row for each node connected to its stream.
 pub(super) fn nodes(reading: &Reading) -> Vec<[String; 6]> {
     let row = |node: &gapless_client::control::NodeReading| {
         let name = clean(&node.row.name);
@@ -168,12 +168,12 @@ pub(super) fn nodes(reading: &Reading) -> Vec<[String; 6]> {
     reading.nodes.iter().map(row).collect()
 }
 
-/// A process by its name, if it has told one, and its id.
+/// Names a process by its name, if known, and its id.
 fn process(name: Option<&str>, process_id: u32) -> String {
     name.map_or_else(|| process_id.to_string(), |name| format!("{} {process_id}", clean(name)))
 }
 
-/// A row for each copy of a route.
+/// Formats a row for each instance of a route.
 pub(super) fn routes(reading: &Reading) -> Vec<[String; 14]> {
     let row = |(copy, per_s): &(gapless_rpc::domain::CopyReading, Option<f64>)| {
         let of = &copy.statistics;
@@ -197,7 +197,7 @@ pub(super) fn routes(reading: &Reading) -> Vec<[String; 14]> {
     reading.routes.iter().map(row).collect()
 }
 
-/// A row for each process that calls a route of others.
+/// Formats a row for each calling process.
 pub(super) fn calls(reading: &Reading) -> Vec<[String; 20]> {
     let row = |(calls, per_s): &(gapless_rpc::domain::CallReading, Option<f64>)| {
         let of = &calls.statistics;
@@ -228,13 +228,13 @@ pub(super) fn calls(reading: &Reading) -> Vec<[String; 20]> {
     reading.calls.iter().map(row).collect()
 }
 
-/// A row for each counter.
+/// Formats a row for each counter.
 pub(super) fn counters(reading: &Reading) -> Vec<[String; 3]> {
     let row = |counter: &CounterReading| [clean(&counter.label), counter.value.to_string(), rate(counter.per_s)];
     reading.counters.iter().map(row).collect()
 }
 
-/// Further notes on a directory, in a line; empty if there are none.
+/// Further notes on a directory, in one line, perhaps empty.
 pub(super) fn remark(reading: &Reading) -> String {
     let mut words = Vec::new();
     if let (ProcessState::Gone, Some(process)) = (reading.state, reading.process) {
@@ -255,7 +255,7 @@ pub(super) fn remark(reading: &Reading) -> String {
     words.join("; ")
 }
 
-/// Rows under their titles, a line each; nothing without rows. The first `words` columns stand to the left.
+/// Aligns rows below their titles; empty without rows. The first `words` columns are left-aligned.
 pub(super) fn aligned<const COLUMNS: usize>(
     titles: [&str; COLUMNS],
     rows: &[[String; COLUMNS]],
@@ -288,7 +288,7 @@ mod tests {
     use super::{CALLS, aligned};
 
     #[test]
-    fn what_seldom_happens_has_a_column_where_it_has_happened() {
+    fn rare_counts_get_a_column_when_set() {
         let place = CALLS.iter().position(|title| *title == "no route").unwrap();
         let mut row: [String; CALLS.len()] = std::array::from_fn(|_| "0".to_owned());
         let lines = aligned(CALLS, &[row.clone()], 1);

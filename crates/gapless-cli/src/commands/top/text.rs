@@ -8,7 +8,7 @@ use gapless_rpc::domain::{CallReading, CopyReading};
 use serde_json::{Map, Value, json};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// All of it: the overview, and below it each directory's members, nodes and counters.
+/// Formats the overview, and below it each directory's members, nodes and counters.
 pub(super) fn in_text(readings: &[Reading]) -> String {
     let overview: Vec<_> = readings.iter().filter(|reading| reading.has_node).map(table::overview).collect();
     let mut text = lines(table::aligned(table::OVERVIEW, &overview, table::OVERVIEW_WORDS));
@@ -29,14 +29,14 @@ fn lines(rows: Vec<String>) -> String {
     rows.into_iter().map(|row| row + "\n").collect()
 }
 
-/// One document, a line: the time, and the values of each directory.
+/// Formats one document in a line: the time, and the values of each directory.
 pub(super) fn in_json(readings: &[Reading]) -> Result<String, serde_json::Error> {
     let at_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as u64);
     let directories = readings.iter().map(reading_in_json).collect::<Result<Vec<_>, _>>()?;
     Ok(format!("{}\n", json!({ "at_ms": at_ms, "directories": directories })))
 }
 
-/// A rate, to a thousandth.
+/// Rounds a rate to a thousandth.
 fn rounded(per_s: Option<f64>) -> Value {
     json!(per_s.map(|rate| (rate * 1000.0).round() / 1000.0))
 }
