@@ -19,23 +19,23 @@ fn status(folder: &Path, more: &[&str]) -> Ended {
     run(folder, &[&STATUS, more].concat())
 }
 
-/// A file of a bridge whose broker is not there, with further lines.
+/// Writes the file of a bridge whose broker does not exist, with further lines.
 fn write_file(folder: &Path, more: &str) {
-    // The port of a listener that is gone.
+    // The port of a closed listener.
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let kafka = format!("[kafka]\nbrokers = [\"127.0.0.1:{port}\"]\nname = \"berlin\"\n");
     std::fs::write(folder.join("bridge.toml"), format!("{kafka}{more}[domain]\ndirectory = \"domain\"\n")).unwrap();
 }
 
 #[test]
-fn a_bridge_shows_its_status() {
+fn status_shows_a_bridge() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let missing = status(folder, &[]).error(1);
     assert!(missing.contains("there is no such directory"), "{missing}");
     write_file(folder, "");
     let mut bridge = Process::start(&mut gapless(folder, &["bridge", "kafka", "bridge.toml"]));
-    // A bridge that waits for its broker is not well, and is shown.
+    // A bridge that waits for its broker is unhealthy, but shown.
     let shown = until_some("the bridge answers", || {
         let ended = status(folder, &[]);
         (ended.code == Some(1) && !ended.stdout.is_empty()).then_some(ended)
@@ -68,7 +68,7 @@ fn a_bridge_shows_its_status() {
 }
 
 #[test]
-fn a_check_reads_what_the_file_names() {
+fn check_reads_referenced_files() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let check = || run(folder, &["bridge", "kafka", "bridge.toml", "--check"]);

@@ -1,5 +1,5 @@
-//! Three members as processes, killed while lines are published: everything acknowledged is there, once and in order, on
-//! every member.
+//! Three members as processes, killed while lines are published: every acknowledged line is present, once and in order,
+//! on every member.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -103,7 +103,7 @@ impl Cluster {
         each.flat_map(|directory| ["--directory".to_owned(), directory.display().to_string()]).collect()
     }
 
-    /// The lines that a member has released, once it has so many.
+    /// The lines that a member has released, once there are `count`.
     #[track_caller]
     fn lines(&self, member: usize, count: usize) -> Vec<String> {
         let directory = self.directory.join(format!("member-{member}"));
@@ -134,7 +134,7 @@ fn lines(count: usize) -> Vec<String> {
     (0..count).map(|number| format!("line {number}")).collect()
 }
 
-/// Publishes lines at a rate, and kills who leads `kills` times meanwhile.
+/// Publishes lines at a rate, and kills the leader `kills` times meanwhile.
 fn survives(options: &[&str], kills: usize) {
     const COUNT: usize = 6000;
     let root = tempfile::tempdir().unwrap();
@@ -174,17 +174,17 @@ fn survives(options: &[&str], kills: usize) {
 }
 
 #[test]
-fn whoever_leads_may_be_killed() {
+fn killed_leaders_lose_nothing() {
     survives(&[], 3);
 }
 
 #[test]
-fn a_witness_keeps_two_members_going() {
+fn witness_keeps_two_members_going() {
     survives(&["--witness"], 2);
 }
 
 #[test]
-fn the_lead_is_handed_over() {
+fn lead_is_transferred() {
     let root = tempfile::tempdir().unwrap();
     let cluster = Cluster::new(root.path(), &[], 3);
     let leader = cluster.leader();
@@ -195,12 +195,11 @@ fn the_lead_is_handed_over() {
     assert!(done.status.success(), "{}", text(&done.stderr));
     assert!(text(&done.stdout).starts_with(&format!("member {next} leads in term")), "{}", text(&done.stdout));
     assert_eq!(cluster.leader(), next);
-    // A member that does not lead says so, and so does one that is no member.
+    // A follower refuses, and so does a process outside the cluster.
     let refused = transfer(leader);
     let said = text(&refused.stderr);
     let words = format!("member {leader} does not lead: member {next} at 127.0.0.1:");
     assert!(!refused.status.success() && said.contains(&words) && said.contains("name its file"), "{said}");
-    // All of them can be named.
     let files: Vec<_> = (1..=3).map(|member| cluster.file(member)).collect();
     let names: Vec<_> = files.iter().map(|file| file.to_str().unwrap()).collect();
     let back = leader.to_string();
@@ -215,7 +214,7 @@ fn the_lead_is_handed_over() {
 }
 
 #[test]
-fn what_is_wrong_is_said() {
+fn invalid_use_is_reported() {
     let root = tempfile::tempdir().unwrap();
     let directory = root.path().join("orders");
     let directory = directory.to_str().unwrap();

@@ -1,5 +1,5 @@
-//! `gapless bench canonical -v`: primary and backup over each link between them, of either program, on one machine and as two
-//! commands; rows that fail, runs that are killed, directories that are used again.
+//! `gapless bench canonical -v`: primary and backup over each link between them, of either program, on one machine and
+//! as two commands; failing rows, killed runs, reused directories.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::bench_process::{LongRun, rows};
@@ -31,7 +31,7 @@ fn compares_its_copies(directory: &Path, link: &str, transport: &str, floor: &st
     let row = &report["rows"][0];
     assert_eq!(row["verified"], true, "{report:#}");
     assert_eq!(row["config"]["transport"], transport);
-    // On a machine that is busy it may have been too slow, and stands beside no floor then.
+    // On a busy machine the rate may be missed, and the row then has no floor.
     assert!(row["floor_name"] == floor || row["rate_reached"] == false, "{report:#}");
     assert!(row["bare"]["latency_ns"]["p99"].is_u64() && row["tail"]["p99"].is_string(), "{report:#}");
     assert_eq!((&row["lost"], &row["duplicated"]), (&0.into(), &0.into()));
@@ -45,7 +45,7 @@ fn canonical(directory: &Path, words: &str) -> Ended {
     run(directory, &["bench", "canonical"].into_iter().chain(words.split(' ')).collect::<Vec<_>>())
 }
 
-/// The report of a run that may have been too slow on a machine that is busy, and failed by nothing else.
+/// Report of a run that may have missed its rate on a busy machine, but has not failed otherwise.
 #[track_caller]
 fn report_of(ended: &Ended, directory: &Path) -> Value {
     let text = std::fs::read_to_string(directory.join("out.json")).unwrap_or_else(|error| panic!("{error}: {ended:?}"));
@@ -58,7 +58,7 @@ fn report_of(ended: &Ended, directory: &Path) -> Value {
 }
 
 #[test]
-fn every_row_of_both_programs_is_verified_with_each_thread_on_its_own() {
+fn every_row_has_own_threads() {
     let _turn = turn();
     let directory = tempfile::tempdir().unwrap();
     let ended = canonical(directory.path(), "-v --quick --mode throughput --cpu max --json out.json");
@@ -80,7 +80,7 @@ fn every_row_of_both_programs_is_verified_with_each_thread_on_its_own() {
 }
 
 #[test]
-fn a_directory_is_used_again_and_options_are_in_effect() {
+fn directory_is_reused_with_options() {
     let _turn = turn();
     let directory = tempfile::tempdir().unwrap();
     for program in ["es", "sr"] {
@@ -109,7 +109,7 @@ fn a_directory_is_used_again_and_options_are_in_effect() {
     }
 }
 
-/// Whether a process of the row had a thread of this name, on these CPUs where they are given.
+/// Whether a process of the row had a thread of this name, and on these CPUs if given.
 fn has_thread(row: &Value, process: &str, name: &str, cpus: Option<&str>) -> bool {
     let threads = row["config"][process].as_array().unwrap();
     threads.iter().any(|thread| thread["name"] == name && cpus.is_none_or(|cpus| thread["cpus"] == cpus))
@@ -125,7 +125,7 @@ fn detached_threads_of_a_cluster_exist() {
         rows(&report_of(&ended, directory.path()))[0].clone()
     };
     let plain = run_with("-W");
-    // The service shares its thread with the member, which then has no thread of its own name.
+    // The service shares the member's thread, which then has no name of its own.
     for process in ["primary_threads", "backup_threads"] {
         let is_absent = |name: &str| !has_thread(&plain, process, name, None);
         assert!(["replica-sender", "member", "sender"].into_iter().all(is_absent), "{plain:#}");
@@ -148,8 +148,8 @@ fn detached_threads_of_a_cluster_exist() {
 }
 
 #[test]
-fn interrupted_cluster_reports_what_it_has() {
-    // As a signal to the program, and as Ctrl-C, which its backup gets as well.
+fn interrupted_cluster_reports() {
+    // By a signal to the program, and by Ctrl-C, which reaches its backup, too.
     for reaches_backup in [false, true] {
         let directory = tempfile::tempdir().unwrap();
         let line = "canonical -v -l sbe.serial -c 10000000 -r 1000 -t 0 -i 0.02 -a --json out.json";
@@ -201,7 +201,7 @@ fn primary_and_backup_are_two_commands() {
     assert!(refused.contains("--count has no use with --role backup"), "{refused}");
 }
 
-/// The process that `parent` has started.
+/// The process started by `parent`.
 fn child_of(parent: Pid) -> Option<Pid> {
     let wanted = format!("PPid:\t{}\n", parent.as_raw_nonzero());
     let is_child = |entry: std::fs::DirEntry| {
@@ -212,7 +212,7 @@ fn child_of(parent: Pid) -> Option<Pid> {
 }
 
 #[test]
-fn a_row_whose_backup_dies_says_so_and_the_others_are_measured() {
+fn dead_backup_fails_its_row_only() {
     let directory = tempfile::tempdir().unwrap();
     let words = ["canonical", "-v", "--quick", "--program", "es", "--mode", "throughput", "--json", "out.json"];
     let long = LongRun::start(directory.path(), &words);
@@ -233,7 +233,7 @@ fn a_row_whose_backup_dies_says_so_and_the_others_are_measured() {
 }
 
 #[test]
-fn what_a_killed_run_has_left_the_next_one_removes() {
+fn next_run_cleans_after_a_kill() {
     let directory = tempfile::tempdir().unwrap();
     let words = ["canonical", "-v", "-l", "sbe.serial", "-c", "100000000", "-r", "1000", "-i", "0.02", "-a"];
     let long = LongRun::start(directory.path(), &words);
@@ -243,7 +243,7 @@ fn what_a_killed_run_has_left_the_next_one_removes() {
     let backup = child_of(long.pid()).unwrap();
     drop(long);
     let command_line = format!("/proc/{}/cmdline", backup.as_raw_nonzero());
-    // Of one that has ended and that nobody has waited for it is empty.
+    // Empty for a process that has ended and was not waited for.
     until("the backup has ended", || std::fs::read(&command_line).map_or(true, |bytes| bytes.is_empty()));
     assert_eq!(names(directory.path()).len(), 1, "what is left");
     let _turn = turn();
@@ -253,7 +253,7 @@ fn what_a_killed_run_has_left_the_next_one_removes() {
 }
 
 #[test]
-fn a_missed_rate_is_marked_and_fails_if_strict() {
+fn missed_rate_is_marked_or_fails() {
     let _turn = turn();
     let directory = tempfile::tempdir().unwrap();
     let words = "-l sbe.serial -c 300000 -r 1000000000 -t 0 -a --json out.json";
@@ -276,7 +276,7 @@ fn a_missed_rate_is_marked_and_fails_if_strict() {
 }
 
 #[test]
-fn a_thread_on_the_drivers_cpu_is_named() {
+fn thread_on_driver_cpu_is_named() {
     let _turn = turn();
     let directory = tempfile::tempdir().unwrap();
     let ended =

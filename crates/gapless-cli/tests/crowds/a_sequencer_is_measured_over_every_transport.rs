@@ -1,5 +1,5 @@
-//! `gapless bench sequencer`: every row is there and verified, over every transport; it measures a stream that runs
-//! already; it leaves no process running and no file in place.
+//! `gapless bench sequencer`: every row is present and verified, over every transport; it also measures a running
+//! stream; it leaves no process and no file.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::bench_process;
@@ -19,7 +19,7 @@ use std::path::Path;
 
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// The report of a short run with these words.
+/// Report of a short run with these words.
 fn report(words: &[&str]) -> Value {
     let words = [&["--quick", "--hlog", "out.hlog"], words].concat();
     let (report, table) = bench_process::report("sequencer", &words, &["out.hlog", "out.json"]);
@@ -33,7 +33,7 @@ fn report(words: &[&str]) -> Value {
     report
 }
 
-/// Transport, bytes, and whether packets may hold several messages, of the rows of `mode`.
+/// Transport, bytes, and whether packets may hold several messages, for the rows of `mode`.
 fn shapes(report: &Value, mode: &str) -> Vec<(String, u64, Option<bool>)> {
     let of_mode = rows(report).iter().filter(|row| row["config"]["mode"] == mode);
     of_mode
@@ -52,7 +52,7 @@ fn check_latencies(report: &Value) {
         let slices = row["slices"].as_array().unwrap();
         let greatest: Vec<_> = slices.iter().map(|slice| slice["greatest_ns"].as_u64().unwrap()).collect();
         assert!(greatest.len() == 6 && greatest.is_sorted(), "{row}");
-        // On a busy machine anything may stand beside anything.
+        // On a busy machine the ratio may have any value.
         assert!(row["floor_ratio"].is_number(), "{row}");
         let bytes = row["config"]["payload_bytes"].as_u64().unwrap();
         let (floor, added) = match row["config"]["transport"].as_str().unwrap() {
@@ -121,7 +121,7 @@ fn every_row_is_there_and_verified() {
 }
 
 #[test]
-fn options_choose_what_is_measured() {
+fn options_select_rows() {
     let report = report(&["--only", "latency,throughput", "--transport", "udp", "--payload", "32,1400"]);
     let shape = |bytes, batch| ("udp".to_owned(), bytes, batch);
     assert_eq!(shapes(&report, "latency"), [shape(32, None), shape(1400, None)]);
@@ -161,7 +161,7 @@ fn stated_mtu_is_that_of_every_row() {
 }
 
 #[test]
-fn each_row_is_printed_when_it_is_measured() {
+fn rows_are_printed_when_measured() {
     let directory = tempfile::tempdir().unwrap();
     let words = "bench sequencer --quick --only latency --transport tcp,udp --payload 64 --json -";
     let words: Vec<&str> = words.split(' ').collect();
@@ -174,7 +174,7 @@ fn each_row_is_printed_when_it_is_measured() {
 }
 
 #[test]
-fn nodes_and_tier_are_those_that_were_asked_for() {
+fn nodes_and_tier_are_as_requested() {
     for (tier, nodes) in [("memory", 1), ("sync", 2)] {
         let count = nodes.to_string();
         let words = [
@@ -199,7 +199,7 @@ fn nodes_and_tier_are_those_that_were_asked_for() {
 }
 
 #[test]
-fn a_late_joiner_by_packets_is_rewound_over_tcp() {
+fn late_joiner_by_packets_is_rewound() {
     let report = report(&["--only", "rewind", "--transport", "udp", "--rewind-frames", "30000"]);
     let [row] = rows(&report) else { panic!("{report}") };
     assert_eq!((&row["config"]["transport"], &row["config"]["rewind"]), (&"udp".into(), &"tcp".into()), "{row}");
@@ -207,14 +207,14 @@ fn a_late_joiner_by_packets_is_rewound_over_tcp() {
     let roles = row["roles"].as_array().unwrap();
     let late = roles.iter().find(|role| role["role"] == "late node").unwrap();
     let (handled, rewound) = (late["handled"].as_u64().unwrap(), late["rewound"].as_u64().unwrap());
-    // A message that comes during the rewind comes by packets.
+    // A message sent during the rewind arrives in packets.
     assert!(handled >= 30_000 && rewound > 15_000, "{late}");
     for latency in ["latency_ns", "latency_before_ns"] {
         assert!(row[latency]["count"].as_u64().unwrap() > 0, "{latency}: {row}");
     }
 }
 
-/// A stream of this process, over shared memory and perhaps packets.
+/// A stream of this process, over shared memory and optionally packets.
 fn stream(directory: &Path, packets: Option<&PacketNetwork>) -> EventStream {
     let mut options = EventStreamOptions::in_directory(directory);
     options.window_bytes = 8 << 20;
@@ -235,10 +235,10 @@ fn network(group: Option<SocketAddr>) -> PacketNetwork {
 }
 
 #[test]
-fn a_running_stream_is_measured_through_shared_memory() {
+fn running_stream_by_shared_memory() {
     let directory = tempfile::tempdir().unwrap();
     let running = stream(directory.path(), None);
-    // Beside what was there before, which nobody counts.
+    // Next to messages of earlier runs, which are not counted.
     for _ in 0..2 {
         let report = report(&["--stream", directory.path().to_str().unwrap()]);
         assert_eq!(rows(&report).len(), 4);
@@ -250,7 +250,7 @@ fn a_running_stream_is_measured_through_shared_memory() {
 }
 
 #[test]
-fn a_running_stream_is_measured_by_packets() {
+fn running_stream_by_packets() {
     let process = std::process::id();
     let group = SocketAddr::new(Ipv4Addr::new(239, 254, process as u8, (process >> 8) as u8).into(), 23_457);
     for group in [None, Some(group)] {
@@ -274,7 +274,7 @@ fn a_running_stream_is_measured_by_packets() {
 }
 
 #[test]
-fn a_protected_stream_is_measured_by_who_knows_its_password() {
+fn running_stream_by_password() {
     let directory = tempfile::tempdir().unwrap();
     let mut network = network(None);
     let (username, password) = (Field::new("anna").unwrap(), Field::new("swordfish").unwrap());
@@ -297,7 +297,7 @@ fn a_protected_stream_is_measured_by_who_knows_its_password() {
     running.stop().unwrap();
 }
 
-/// The processes of a benchmark that keeps its streams below `directory`.
+/// Processes of a benchmark that keeps its streams below `directory`.
 fn processes_in(directory: &Path) -> Vec<Pid> {
     processes_of(&["sequencer-process", directory.to_str().unwrap()])
 }
@@ -305,7 +305,7 @@ fn processes_in(directory: &Path) -> Vec<Pid> {
 /// Starts a run that takes hours in `directory` and waits for its processes.
 fn long_run(part: &str, processes: usize, directory: &Path) -> LongRun {
     let directory_text = directory.to_str().unwrap();
-    // One message in flight: the disk is not filled meanwhile.
+    // One message in flight, so that the disk is not filled meanwhile.
     let run = LongRun::start(
         directory,
         &[
@@ -320,13 +320,13 @@ fn long_run(part: &str, processes: usize, directory: &Path) -> LongRun {
 }
 
 #[test]
-fn an_interrupt_ends_all_and_leaves_nothing() {
+fn interrupt_leaves_nothing() {
     for (part, processes) in [("latency", 2), ("throughput", 4)] {
         let directory = tempfile::tempdir().unwrap();
         let run = long_run(part, processes, directory.path());
-        // As Ctrl-C does, to all of them.
+        // Like Ctrl-C, to all of them.
         for process in processes_in(directory.path()) {
-            // It may have ended already, because another one has.
+            // The process may have ended already, after another one.
             let _ = kill_process(process, Signal::INT);
         }
         kill_process(run.pid(), Signal::INT).unwrap();
@@ -338,7 +338,7 @@ fn an_interrupt_ends_all_and_leaves_nothing() {
 }
 
 #[test]
-fn a_killed_sequencer_or_node_ends_the_run() {
+fn killed_process_ends_the_run() {
     let directory = tempfile::tempdir().unwrap();
     let run = long_run("latency", 2, directory.path());
     let processes = processes_in(directory.path());

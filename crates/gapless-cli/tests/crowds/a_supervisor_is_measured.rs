@@ -7,7 +7,7 @@ use crate::turn;
 use serde_json::Value;
 
 #[test]
-fn every_row_has_its_figures_and_nothing_is_left() {
+fn every_row_is_complete() {
     let _turn = turn();
     let directory = tempfile::tempdir().unwrap();
     let temporary = directory.path().join("tmp");

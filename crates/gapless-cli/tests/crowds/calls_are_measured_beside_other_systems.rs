@@ -1,4 +1,4 @@
-//! `gapless bench rpc curve`: figures of each system that is on the PATH, of one that is not how to install it; and
+//! `gapless bench rpc curve`: figures of each system on the PATH, and an installation hint for each missing one;
 //! however it ends, no broker and no file is left.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// The program, which puts what is temporary into `tmp` of the directory.
+/// The program, with its temporary files in `tmp` of the directory.
 fn curve(directory: &Path, words: &[&str]) -> Command {
     let temporary = directory.join("tmp");
     std::fs::create_dir_all(&temporary).unwrap();
@@ -31,7 +31,7 @@ fn report(directory: &Path, name: &str) -> Value {
     serde_json::from_slice(&std::fs::read(directory.join(name)).unwrap()).unwrap()
 }
 
-/// The rows with figures of the systems that are there; the others are named.
+/// Rows with figures of the available systems; the others must be named.
 fn measured(report: &Value) -> Vec<&Value> {
     let mut found = Vec::new();
     for row in rows(report) {
@@ -47,7 +47,7 @@ fn measured(report: &Value) -> Vec<&Value> {
 }
 
 #[test]
-fn every_system_that_is_there_has_its_curves() {
+fn every_available_system_has_curves() {
     let _turn = turn();
     let directory = tempfile::tempdir().unwrap();
     let words = ["--sizes", "1,300", "--samples", "20", "--json", "out.json", "--plot", "out.svg"];
@@ -91,7 +91,7 @@ fn every_system_that_is_there_has_its_curves() {
         assert_eq!(bytes, [65, 364], "{floor}");
     }
 
-    // The same figures again, beside the first.
+    // The same measurement again, compared with the first.
     let words =
         ["--sizes", "1", "--samples", "20", "--waiting", "blocking", "--json", "second.json", "--compare", "out.json"];
     let table = run(directory.path(), &words).good();
@@ -101,7 +101,7 @@ fn every_system_that_is_there_has_its_curves() {
     assert_eq!(with_ratio, measured.len() * 5 / 16, "three at the one size, and two with many callers");
 }
 
-/// A run that takes hours, and its broker, if that is there.
+/// A run that takes hours, and its broker, if installed.
 fn long_run(directory: &Path) -> Option<(Child, Pid)> {
     let words = ["--systems", "nats", "--samples", "10000000", "--json", "out.json"];
     let mut child = curve(directory, &words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -123,7 +123,7 @@ fn long_run(directory: &Path) -> Option<(Child, Pid)> {
 }
 
 #[test]
-fn an_interrupt_stops_the_broker_and_reports_what_there_is() {
+fn interrupt_stops_broker_and_reports() {
     let _turn = turn();
     let directory = tempfile::tempdir().unwrap();
     let Some((child, _)) = long_run(directory.path()) else { return };
@@ -137,7 +137,7 @@ fn an_interrupt_stops_the_broker_and_reports_what_there_is() {
 }
 
 #[test]
-fn a_broker_does_not_outlive_a_benchmark_that_is_killed() {
+fn broker_dies_with_killed_benchmark() {
     let _turn = turn();
     let directory = tempfile::tempdir().unwrap();
     let Some((mut child, _)) = long_run(directory.path()) else { return };
@@ -149,23 +149,23 @@ fn a_broker_does_not_outlive_a_benchmark_that_is_killed() {
 }
 
 #[test]
-fn a_broker_that_is_killed_ends_the_run_with_an_error() {
+fn killed_broker_fails_the_run() {
     let _turn = turn();
     let directory = tempfile::tempdir().unwrap();
     let Some((child, _)) = long_run(directory.path()) else { return };
-    // Its guard as well, whose command line has the same words.
+    // Also kills its guard, whose command line has the same words.
     for process in processes_of(&["nats.conf", directory.path().to_str().unwrap()]) {
         let _ = kill_process(process, Signal::KILL);
     }
     let ended: Ended = child.wait_with_output().unwrap().into();
     let error = ended.error(1);
-    // Whether its server was connected by then is chance.
+    // The connection may or may not exist by then.
     assert!(error.contains("the broker") || error.contains("connect to 127.0.0.1"), "{error}");
     assert_eq!(names(directory.path()), ["tmp"], "no report of what was not measured");
 }
 
 #[test]
-fn options_that_make_no_sense_are_refused() {
+fn invalid_options_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     for (words, expected) in [
         (["--sizes", "0"], "--sizes"),

@@ -1,5 +1,5 @@
-//! `gapless bench rpc payloads`: four sizes and the picture's, one way and two ways, in one process and between two; every reply
-//! as it must be, and no file left.
+//! `gapless bench rpc payloads`: four sizes and those of the picture, one way and two ways, in one process and between
+//! two; every reply is verified, and no file is left.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::bench_process::rows;
@@ -8,7 +8,7 @@ use crate::turn;
 use serde_json::Value;
 
 #[test]
-fn every_size_has_its_rows_and_every_reply_is_verified() {
+fn every_size_is_measured_and_verified() {
     let _turn = turn();
     let directory = tempfile::tempdir().unwrap();
     let temporary = directory.path().join("tmp");
@@ -46,7 +46,7 @@ fn every_size_has_its_rows_and_every_reply_is_verified() {
 }
 
 #[test]
-fn options_that_make_no_sense_are_refused() {
+fn invalid_options_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     for (option, value) in [("--calls", "0"), ("--plot", "..")] {
         let ended: crate::program::Ended =

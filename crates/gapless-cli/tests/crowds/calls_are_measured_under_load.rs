@@ -1,5 +1,5 @@
-//! `gapless bench rpc scenarios`: every scenario has its row, what is too much for memory passes the disk, every reply is as it must
-//! be, and no file is left.
+//! `gapless bench rpc scenarios`: every scenario has its row, the overflow of memory passes the disk, every reply is
+//! verified, and no file is left.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::bench_process::rows;
@@ -8,7 +8,7 @@ use crate::turn;
 use serde_json::Value;
 
 #[test]
-fn every_scenario_has_its_row_and_the_overflow_passes_the_disk() {
+fn every_scenario_has_its_row() {
     let _turn = turn();
     let directory = tempfile::tempdir().unwrap();
     let overflow = directory.path().join("overflow");
@@ -46,7 +46,7 @@ fn every_scenario_has_its_row_and_the_overflow_passes_the_disk() {
 }
 
 #[test]
-fn options_that_make_no_sense_are_refused() {
+fn invalid_options_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     let run = |option: &str, value: &str| -> Ended {
         gapless(directory.path(), &["bench", "rpc", "scenarios", "--quick", option, value]).output().unwrap().into()

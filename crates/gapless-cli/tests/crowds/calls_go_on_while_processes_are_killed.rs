@@ -1,4 +1,4 @@
-//! `gapless bench rpc faults`: every row has its kills, every answer is as it must be, and no process and no file is left.
+//! `gapless bench rpc faults`: every row has its kills, every reply is verified, and no process and no file is left.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::bench_process::{processes_of, rows};
@@ -7,7 +7,7 @@ use crate::turn;
 use serde_json::Value;
 
 #[test]
-fn every_row_has_its_kills_and_no_answer_is_wrong_or_doubled() {
+fn every_row_survives_its_kills() {
     let _turn = turn();
     let directory = tempfile::tempdir().unwrap();
     let temporary = directory.path().join("tmp");
@@ -78,7 +78,7 @@ fn every_row_has_its_kills_and_no_answer_is_wrong_or_doubled() {
 }
 
 #[test]
-fn options_that_make_no_sense_are_refused() {
+fn invalid_options_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     for (option, value) in [("--kills", "0"), ("--minutes", "0"), ("--seed", "now"), ("--plot", "..")] {
         let words = ["bench", "rpc", "faults", "--quick", option, value];

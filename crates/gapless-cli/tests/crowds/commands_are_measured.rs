@@ -1,4 +1,5 @@
-//! `gapless bench commands`: every row, beside its floor and the canonical row; every outcome as it must be, and no file left.
+//! `gapless bench commands`: every row with its floor and the canonical row; every outcome is verified, and no file
+//! left.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::bench_process::{LongRun, processes_of, report, rows};
@@ -11,7 +12,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 #[test]
-fn every_row_is_measured_and_every_outcome_is_verified() {
+fn every_row_is_measured_and_verified() {
     let words = ["--quick", "--plot", "out.svg", "--only", "throughput,latency,replay,scale"];
     let (report, table) = report("commands", &words, &["out.json", "out.svg"]);
     let of = |row: &Value, key: &str| row["config"][key].clone();
@@ -72,15 +73,15 @@ fn every_row_is_measured_and_every_outcome_is_verified() {
     );
 }
 
-/// A program of that name in a directory.
+/// Creates a program of that name in a directory.
 fn script(directory: &Path, name: &str, text: &str) {
     let path = directory.join(name);
     std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// The report of Axon's rows, with the programs of a directory and no others.
-fn beside_axon(programs: &Path, part: &str) -> (Value, String) {
+/// Report of Axon's rows, with only the programs of a directory on the PATH.
+fn axon_report(programs: &Path, part: &str) -> (Value, String) {
     let _turn = turn();
     let directory = tempfile::tempdir().unwrap();
     let words = ["bench", "commands", "--quick", "--only", part, "--json", "out.json"];
@@ -92,23 +93,23 @@ fn beside_axon(programs: &Path, part: &str) -> (Value, String) {
 }
 
 #[test]
-fn axon_is_built_and_run_where_java_and_maven_are_found_and_missed_where_they_are_not() {
+fn axon_is_built_if_java_is_installed() {
     let programs = tempfile::tempdir().unwrap();
-    let (report, table) = beside_axon(programs.path(), "axon");
+    let (report, table) = axon_report(programs.path(), "axon");
     let reason = rows(&report)[0]["not_measured"].as_str().unwrap();
     assert!(
         rows(&report).len() == 1 && reason.contains("java is not on the PATH") && table.contains(reason),
         "{table}"
     );
 
-    // It is given all of its source, and says what it counted.
+    // The script receives the whole source, and reports its counts.
     script(programs.path(), "mvn", "read -r line < pom.xml && test -f src/main/java/gapless/Main.java");
     script(
         programs.path(),
         "java",
         r#"echo "{\"counted\":1000,\"elapsed_ns\":2000000,\"cpu_ns\":3000000,\"collected_ns\":7,\"sent\":1001,\"wrong\":0,\"first_wrong\":null,\"axon\":\"4.0.0\",\"java\":\"17\",\"heap_bytes_max\":1}""#,
     );
-    let (report, table) = beside_axon(programs.path(), "axon");
+    let (report, table) = axon_report(programs.path(), "axon");
     assert_eq!(rows(&report).len(), 12, "{table}");
     for row in rows(&report) {
         assert!(row["config"]["name"].as_str().unwrap().starts_with("axon "), "{row}");
@@ -119,19 +120,19 @@ fn axon_is_built_and_run_where_java_and_maven_are_found_and_missed_where_they_ar
         assert_eq!((&row["verified"], &row["config"]["axon"]), (&true.into(), &"4.0.0".into()), "{row}");
     }
 
-    let (report, table) = beside_axon(programs.path(), "ladder");
+    let (report, table) = axon_report(programs.path(), "ladder");
     let answered: Vec<&Value> = rows(&report).iter().filter_map(|row| row["answers"].as_array()).flatten().collect();
     assert!(answered.len() == 7 && answered.contains(&&"axon/disruptor/repeated".into()), "{report}");
     assert!(table.contains("1,353,546, 1,422,475") && table.contains("500,000") && !table.contains("NO"), "{table}");
 
     script(programs.path(), "mvn", "echo '[ERROR] there is no network'; exit 1");
-    let (report, _) = beside_axon(programs.path(), "axon");
+    let (report, _) = axon_report(programs.path(), "axon");
     let reason = rows(&report)[0]["not_measured"].as_str().unwrap();
     assert!(reason.contains("there is no network"), "{reason}");
 }
 
 #[test]
-fn options_that_make_no_sense_are_refused_before_the_run() {
+fn invalid_options_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     let refused = [
         ("--seconds", "0"),
@@ -157,11 +158,11 @@ fn options_that_make_no_sense_are_refused_before_the_run() {
 }
 
 #[test]
-fn an_interrupt_ends_it_with_what_was_measured_and_leaves_no_file() {
+fn interrupt_leaves_no_file() {
     let directory = tempfile::tempdir().unwrap();
     let words = ["commands", "--only", "throughput", "--seconds", "600", "--json", "out.json"];
     let run = LongRun::start(directory.path(), &words);
-    // A row in memory has no directory: the canonical one before it has.
+    // A row in memory has no directory; the canonical one before it has.
     until("the canonical row begins", || names(directory.path()).iter().any(|name| name.starts_with(".gapless")));
     kill_process(run.pid(), Signal::INT).unwrap();
     let table = run.end().interrupted();
@@ -170,7 +171,7 @@ fn an_interrupt_ends_it_with_what_was_measured_and_leaves_no_file() {
 }
 
 #[test]
-fn rows_before_an_interrupt_are_reported() {
+fn rows_before_interrupt_are_reported() {
     let directory = tempfile::tempdir().unwrap();
     let rates = ["--only", "throughput,scale", "--drives", "direct", "--tiers", "memory", "--seconds", "0.05"];
     let words = [&["commands"], &rates[..], &["--scale-events", "1000000000", "--json", "out.json"]].concat();
@@ -189,7 +190,7 @@ fn rows_before_an_interrupt_are_reported() {
 }
 
 #[test]
-fn an_interrupt_ends_the_process_of_the_bus_too() {
+fn interrupt_ends_the_bus_process() {
     let directory = tempfile::tempdir().unwrap();
     let words = ["commands", "--only", "scale", "--scale-events", "1000000000", "--json", "out.json"];
     let run = LongRun::start(directory.path(), &words);

@@ -1,5 +1,5 @@
-//! `gapless bench serialization|log|link|messaging|persistence|storage|time`: figures, floors and ratios of one run,
-//! in a table and in the JSON.
+//! `gapless bench serialization|log|link|messaging|persistence|storage|time`: figures, floors and ratios of one run, in
+//! a table and in the JSON.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::bench_process::{self, LongRun, processes_of, rows};
@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::path::Path;
 
-/// The report of a short run, whose rows and floors are all there.
+/// Report of a short run with all rows and floors.
 fn report(part: &str, count: &str) -> Value {
     let (report, table) = bench_process::report(part, &["--count", count], &["out.json"]);
     assert!(!report["floor"].as_array().unwrap().is_empty(), "{report}");
@@ -30,7 +30,7 @@ fn rows_named<'a>(report: &'a Value, part_of_name: &str) -> Vec<&'a Value> {
 }
 
 #[test]
-fn serialization_has_both_directions_of_every_encoding() {
+fn serialization_covers_both_ways() {
     let report = report("serialization", "1000");
     for name in ["encode", "decode"] {
         let encodings: Vec<_> = rows_named(&report, name).iter().map(|row| row["config"]["encoding"].clone()).collect();
@@ -39,7 +39,7 @@ fn serialization_has_both_directions_of_every_encoding() {
 }
 
 #[test]
-fn log_has_ring_and_window_both_ways() {
+fn log_covers_ring_and_window() {
     let report = report("log", "2000");
     for name in ["ring, one way, 16", "ring, one way, 1 ", "window, one way"] {
         let bytes: Vec<_> =
@@ -51,7 +51,7 @@ fn log_has_ring_and_window_both_ways() {
     }
 }
 
-/// The second process that `parent` has started, if it runs now.
+/// The second process started by `parent`, if it runs.
 fn partner_of(parent: Pid) -> Option<Pid> {
     let is_its = |partner: &Pid| {
         let status = std::fs::read_to_string(format!("/proc/{}/status", partner.as_raw_nonzero())).unwrap_or_default();
@@ -60,7 +60,7 @@ fn partner_of(parent: Pid) -> Option<Pid> {
     processes_of(&["child", "log-partner"]).into_iter().find(is_its)
 }
 
-/// Whether a second process has ended, also after a sudden end of the one that started it.
+/// Whether a second process has ended, also after a sudden end of its parent.
 fn has_ended(partner: Pid) -> bool {
     !processes_of(&["child", "log-partner"]).contains(&partner)
 }
@@ -73,7 +73,7 @@ fn long_run(directory: &Path) -> (LongRun, Pid) {
 }
 
 #[test]
-fn log_leaves_no_process_behind() {
+fn log_leaves_no_process() {
     let directory = tempfile::tempdir().unwrap();
     let run = LongRun::start(directory.path(), &["log", "--count", "200000"]);
     let partner = until_some("a second process", || partner_of(run.pid()));
@@ -82,7 +82,7 @@ fn log_leaves_no_process_behind() {
 }
 
 #[test]
-fn a_killed_second_process_ends_log_with_its_signal() {
+fn killed_log_partner_ends_log() {
     let directory = tempfile::tempdir().unwrap();
     let (run, partner) = long_run(directory.path());
     kill_process(partner, Signal::KILL).unwrap();
@@ -93,7 +93,7 @@ fn a_killed_second_process_ends_log_with_its_signal() {
 }
 
 #[test]
-fn the_second_process_of_log_does_not_outlive_the_first() {
+fn log_partner_dies_with_log() {
     let directory = tempfile::tempdir().unwrap();
     let (run, partner) = long_run(directory.path());
     drop(run);
@@ -101,12 +101,12 @@ fn the_second_process_of_log_does_not_outlive_the_first() {
 }
 
 #[test]
-fn an_interrupted_log_ends_both_and_reports_what_there_is() {
+fn interrupted_log_ends_and_reports() {
     let directory = tempfile::tempdir().unwrap();
     for of_both in [true, false] {
         let (run, partner) = long_run(directory.path());
         if of_both {
-            // As Ctrl-C does, to the second one first.
+            // Like Ctrl-C, to the second one first.
             kill_process(partner, Signal::INT).unwrap();
         }
         kill_process(run.pid(), Signal::INT).unwrap();
@@ -117,7 +117,7 @@ fn an_interrupted_log_ends_both_and_reports_what_there_is() {
 }
 
 #[test]
-fn the_second_process_of_log_refuses_what_is_no_order() {
+fn log_partner_refuses_invalid_order() {
     let directory = tempfile::tempdir().unwrap();
     let refused = run(directory.path(), &["bench", "child", "log-partner", "{"]).error(1);
     assert!(refused.contains("EOF"), "{refused}");
@@ -127,7 +127,7 @@ fn the_second_process_of_log_refuses_what_is_no_order() {
 }
 
 #[test]
-fn link_has_four_ways_of_four_sizes_over_each_transport() {
+fn link_covers_four_ways_and_sizes() {
     let report = report("link", "6000");
     for (name, is_latency) in [
         ("there and back", true),
@@ -146,7 +146,7 @@ fn link_has_four_ways_of_four_sizes_over_each_transport() {
             }
         }
     }
-    // Nobody is at its standard input: it must not wait for messages that will never come.
+    // Its standard input is empty: it must not wait for messages that will never come.
     let order = r#"{"cpu":null,"frame_length":136,"messages":6,"task":"read"}"#;
     let directory = tempfile::tempdir().unwrap();
     let refused = run(directory.path(), &["bench", "child", "link-partner", order]).error(1);
@@ -158,7 +158,7 @@ fn link_has_four_ways_of_four_sizes_over_each_transport() {
 }
 
 #[test]
-fn messaging_goes_from_small_to_fragmented() {
+fn messaging_goes_up_to_fragments() {
     let report = report("messaging", "20");
     let rows = rows_named(&report, "client to node and back");
     let bytes: Vec<_> = rows.iter().map(|row| row["config"]["payload_bytes"].as_u64().unwrap()).collect();
@@ -178,7 +178,7 @@ fn persistence_appends_and_replays() {
 }
 
 #[test]
-fn storage_has_every_operation_of_both_sizes() {
+fn storage_covers_every_operation() {
     let directory = tempfile::tempdir().unwrap();
     let words = ["bench", "storage", "--quick", "--objects", "300", "--count", "500", "--json", "out.json"];
     let table = run(directory.path(), &words).good();
@@ -196,7 +196,7 @@ fn storage_has_every_operation_of_both_sizes() {
 }
 
 #[test]
-fn time_has_the_system_s_clocks_and_the_agents() {
+fn time_covers_system_and_agent_clocks() {
     let report = report("time", "20");
     for name in ["std_instant", "clock_monotonic", "agent_system"] {
         assert!(!rows_named(&report, name).is_empty(), "{name}");

@@ -1,5 +1,5 @@
-//! `gapless bench canonical`: each option, by its effects that can be seen from outside. Options share runs, because
-//! each run measures the machine's floor for two seconds.
+//! `gapless bench canonical`: each option, by its effects visible from outside. Options share runs, because each run
+//! measures the machine's floor for two seconds.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{Ended, gapless, names, run};
@@ -11,7 +11,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-/// A CPU that no machine of these tests has.
+/// A CPU that no test machine has.
 const MISSING_CPU: &str = "[1000]";
 
 fn canonical(directory: &Path, words: &str) -> Ended {
@@ -20,12 +20,12 @@ fn canonical(directory: &Path, words: &str) -> Ended {
     run(directory, &line)
 }
 
-/// Whether the row has a ratio with its floor, unless it is no result.
+/// Whether the row has a ratio with its floor, unless it missed its rate.
 fn has_floor(row: &Value) -> bool {
     row["floor_ratio"].is_number() != (row["rate_reached"] == false)
 }
 
-/// The one row of a report, after the checks that every report must pass.
+/// The single row of a report, after the checks that apply to every report.
 fn row(report: &Value) -> &Value {
     assert_eq!(report["benchmark"], "canonical");
     assert_eq!(report["rows"].as_array().unwrap().len(), 1);
@@ -43,14 +43,14 @@ fn has_note(report: &Value, words: &[&str]) -> bool {
     notes.iter().any(|note| words.iter().all(|word| note.as_str().unwrap().contains(word)))
 }
 
-/// The segments below a `--log-location`.
+/// Segments below a `--log-location`.
 fn segments(location: &Path) -> Vec<PathBuf> {
     let journal = location.join("journal");
     names(&journal).iter().filter(|name| name.ends_with(".segment")).map(|name| journal.join(name)).collect()
 }
 
 #[test]
-fn a_run_in_memory_with_its_rate_its_masks_and_its_files() {
+fn rate_masks_and_files_in_memory() {
     let directory = tempfile::tempdir().unwrap();
     let words = format!(
         "-l sbe.serial -c 1,300 -r 1000 -t 0 -b --sessions 10 --repeat-percent 50 --json out.json -j {MISSING_CPU} -y {MISSING_CPU}"
@@ -78,14 +78,14 @@ fn a_run_in_memory_with_its_rate_its_masks_and_its_files() {
     for option in ["--injector-cpu-mask", "--service-cpu-mask"] {
         assert!(has_note(&report, &[option, "CPU 1000 is not there"]), "{:?}", report["notes"]);
     }
-    // Latencies beside the JSON; no journal.
+    // Latencies next to the JSON; no journal.
     assert_eq!(names(directory.path()), ["out.hlog", "out.json"]);
     let hlog = std::fs::read_to_string(directory.path().join("out.hlog")).unwrap();
     assert!(hlog.starts_with('#') && hlog.contains("HIST"), "{hlog}");
 }
 
 #[test]
-fn results_that_cannot_be_written_and_options_without_effect_are_refused_before_the_run() {
+fn unwritable_output_is_refused_first() {
     let directory = tempfile::tempdir().unwrap();
     let run = "-l sbe.serial -c 100000000 -r 10 -t 0";
     for (words, expected) in [
@@ -101,20 +101,20 @@ fn results_that_cannot_be_written_and_options_without_effect_are_refused_before_
         let refused = canonical(directory.path(), &words).error(2);
         assert!(refused.contains(expected), "{words}: {refused}");
     }
-    // The latency data file that it writes unasked.
+    // The default latency data file.
     let refused = canonical(Path::new("/proc"), run).error(2);
     assert!(refused.contains("canonical.hlog") && refused.contains("--no-latency-writes"), "{refused}");
     assert!(names(directory.path()).is_empty());
 }
 
 #[test]
-fn one_that_is_interrupted_prints_what_it_has_and_ends_with_a_code_of_its_own() {
+fn interrupt_prints_and_has_own_code() {
     let directory = tempfile::tempdir().unwrap();
     let _turn = turn();
     let words = ["bench", "canonical", "-l", "sbe.serial", "-c", "60000", "-r", "1000", "-t", "0", "-b", "-a"];
     let mut running = Process::start(gapless(directory.path(), &words).stderr(Stdio::piped()));
     let said = running.error_lines();
-    // Figures of an interval: it measures.
+    // Figures of an interval show that it measures.
     assert!(said.iter().any(|line| line.contains("p99")), "it prints figures each second");
     running.interrupt();
     let printed = running.rest().join("\n");
@@ -124,7 +124,7 @@ fn one_that_is_interrupted_prints_what_it_has_and_ends_with_a_code_of_its_own() 
 }
 
 #[test]
-fn a_replicated_state_on_one_node_in_memory_and_with_a_journal() {
+fn replicated_state_on_one_node() {
     for (more, tier) in [("-l sbe.serial", "memory"), ("-l protobuf.random -e --client-processes 2", "journal")] {
         let directory = tempfile::tempdir().unwrap();
         let words = format!("--program sr -c 2000 -t 0 --repeat-percent 20 --json out.json {more}");
@@ -137,7 +137,7 @@ fn a_replicated_state_on_one_node_in_memory_and_with_a_journal() {
 }
 
 #[test]
-fn a_journal_where_it_was_asked_for_with_its_length_and_its_threads() {
+fn journal_location_length_and_threads() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::create_dir(directory.path().join("log")).unwrap();
     let words = format!(
@@ -147,7 +147,7 @@ fn a_journal_where_it_was_asked_for_with_its_length_and_its_threads() {
     let report = read_json(directory.path().join("out.json"));
     let config = &row(&report)["config"];
     assert_eq!(config["tier"], "journal");
-    // An empty Car is its fixed part: shorter than the full one of 159 bytes.
+    // An empty Car is its fixed part, shorter than the full one of 159 bytes.
     assert!(config["payload_bytes"].as_u64().unwrap() < 120, "{config}");
     for agent in ["journaler", "sender"] {
         assert!(has_note(&report, &["plan", agent]), "{agent}: {:?}", report["notes"]);
@@ -170,7 +170,7 @@ fn a_journal_where_it_was_asked_for_with_its_length_and_its_threads() {
 }
 
 #[test]
-fn the_first_segment_is_written_beforehand_and_its_rate_stands_beside_the_steady_one() {
+fn prepared_rate_is_shown_separately() {
     let directory = tempfile::tempdir().unwrap();
     // 224 bytes each, so that three segments of 4 MiB are begun.
     let words = "-l sbe.serial -c 50000 -t 0 --mode throughput -a -e -k log -i 0.00390625 --json out.json";
@@ -190,19 +190,19 @@ fn the_first_segment_is_written_beforehand_and_its_rate_stands_beside_the_steady
     let file = std::fs::File::open(&segments[0]).unwrap();
     let hole = rustix::fs::seek(file, rustix::fs::SeekFrom::Hole(0)).unwrap();
     assert_eq!(hole, 4 << 20, "zeros were written, not left out");
-    // One that goes on with a journal has nothing that was prepared beforehand.
+    // A run that continues a journal has no prepared segment.
     canonical(directory.path(), words).good();
     let report = read_json(directory.path().join("out.json"));
     assert!(report["rows"][0].get("prepared_per_s").is_none(), "{report}");
 }
 
-/// System calls that wrote something, of the whole run.
+/// Write system calls of the whole run.
 fn writes_of(directory: &Path, words: &str) -> u64 {
     let _turn = turn();
     let line: Vec<&str> = ["bench", "canonical"].into_iter().chain(words.split(' ')).collect();
     let mut child = gapless(directory, &line).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     let pid = rustix::process::Pid::from_child(&child);
-    // Its figures stay readable until its end is acknowledged.
+    // The figures stay readable until the process is reaped.
     let options = rustix::process::WaitIdOptions::EXITED | rustix::process::WaitIdOptions::NOWAIT;
     rustix::process::waitid(rustix::process::WaitId::Pid(pid), options).unwrap();
     let figures = std::fs::read_to_string(format!("/proc/{}/io", pid.as_raw_nonzero())).unwrap();
@@ -212,7 +212,7 @@ fn writes_of(directory: &Path, words: &str) -> u64 {
 }
 
 #[test]
-fn flush_options_and_the_write_buffer_show_in_the_system_calls() {
+fn flush_options_show_in_system_calls() {
     const MESSAGES: u64 = 100_000;
     let directory = tempfile::tempdir().unwrap();
     let writes = |rest: &str| {
@@ -239,7 +239,7 @@ fn flush_options_and_the_write_buffer_show_in_the_system_calls() {
 }
 
 #[test]
-fn clients_in_other_processes_and_a_figure_in_a_cell() {
+fn clients_in_other_processes() {
     let directory = tempfile::tempdir().unwrap();
     let first = "-c 500 -r 20000 -t 0 -O results.xlsx --hlog latencies.hlog --json - --client-processes 2";
     let report: Value = serde_json::from_str(&canonical(directory.path(), first).good()).unwrap();
@@ -257,7 +257,7 @@ fn clients_in_other_processes_and_a_figure_in_a_cell() {
 }
 
 #[test]
-fn the_tier_and_the_plan_are_those_that_were_asked_for() {
+fn tier_and_plan_are_as_requested() {
     let directory = tempfile::tempdir().unwrap();
     let words = "-l protobuf.random -c 200 -r 2000 -t 0 -a --tier sync --cpu min -k . -i 0.0078125 --json out.json";
     canonical(directory.path(), words).good();

@@ -1,4 +1,4 @@
-//! The promises of whole benchmarks and clusters of processes: they keep every core busy for minutes, so `cargo test
+//! The promises of whole benchmarks and clusters of processes. They keep every core busy for minutes, so `cargo test
 //! --workspace` leaves them out. `cargo test -p gapless-cli --test crowds` runs them.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
@@ -26,9 +26,9 @@ mod two_builds_are_compared;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Tests that keep all processors busy take turns: runs of benchmarks, and clusters.
+/// Lets tests that keep all CPUs busy take turns: benchmarks and clusters.
 fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
-    // An earlier failure says nothing of this one.
+    // An earlier failure does not affect the next test.
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! `gapless cluster add`, `remove` and `recover` on processes: the commands that an operator types, and their output.
+//! `gapless cluster add`, `remove` and `recover` on processes: the commands of an operator, and their output.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -33,7 +33,7 @@ fn fails(arguments: &[&str], words: &str) {
     assert!(!output.status.success() && error.contains(words), "{arguments:?}: {error}");
 }
 
-/// A member's process, which writes what it says to the end of `log`.
+/// Starts a member's process, whose output is appended to `log`.
 fn start(file: &Path, log: &Path) -> Process {
     let log = std::fs::File::options().create(true).append(true).open(log).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_gapless"));
@@ -84,7 +84,6 @@ impl Cluster {
         }
     }
 
-    /// The leader of these.
     #[track_caller]
     fn leader(&self, members: &[usize]) -> usize {
         self.wait("a leader", || {
@@ -106,7 +105,7 @@ impl Cluster {
         assert!(output.status.success(), "{}", text(&output.stderr));
     }
 
-    /// The lines that a member shows, once there are so many.
+    /// The lines of a member, once there are `count`.
     #[track_caller]
     fn lines(&self, member: usize, count: usize) -> Vec<String> {
         let directory = self.path(&format!("orders/member-{member}"));
@@ -127,7 +126,7 @@ fn free_address() -> String {
 }
 
 #[test]
-fn a_member_is_added_and_the_leader_is_removed() {
+fn member_added_and_leader_removed() {
     let cluster = Cluster::new("3");
     let mut members: Vec<_> = (1..=3).map(|member| cluster.start(member)).collect();
     cluster.leader(&[1, 2, 3]);
@@ -167,7 +166,7 @@ fn a_member_is_added_and_the_leader_is_removed() {
 }
 
 #[test]
-fn a_lost_partner_is_left_behind_by_force() {
+fn lost_partner_is_removed_by_force() {
     let cluster = Cluster::new("2");
     let (first, second) = (cluster.start(1), cluster.start(2));
     cluster.leader(&[1, 2]);
@@ -186,7 +185,7 @@ fn a_lost_partner_is_left_behind_by_force() {
     cluster.leader(&[1]);
     cluster.publish(&[1], "two");
     assert_eq!(cluster.lines(1, 2), ["one", "two"]);
-    // The old partner starts with its own file and gets no leader; with a copy of the new one it does not start.
+    // The old partner starts with its own file and finds no leader; with a copy of the new one it does not start.
     let second = cluster.start(2);
     cluster.wait("a refusal", || {
         let log = std::fs::read_to_string(cluster.log(2)).unwrap();

@@ -1,4 +1,4 @@
-//! `gapless bench compare`: its verdict on builds whose figures are known, and on one build and itself.
+//! `gapless bench compare`: its verdict on builds with known figures, and on a build and itself.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{Ended, run};
@@ -11,7 +11,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// A program that reports `per_s` messages a second, each time a little else, for every workload.
+/// Creates a program that reports about `per_s` messages a second for every workload, with a little variation.
 fn build(directory: &Path, name: &str, per_s: u64) {
     let script = format!(
         r#"#!/bin/sh
@@ -39,7 +39,7 @@ fn compare(directory: &Path, words: &[&str]) -> Ended {
 }
 
 #[test]
-fn the_exit_code_says_that_a_build_is_slower() {
+fn exit_code_reports_slower_build() {
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
     build(directory, "quick", 1_000_000);
@@ -63,7 +63,7 @@ fn the_exit_code_says_that_a_build_is_slower() {
 }
 
 #[test]
-fn the_program_is_compared_with_itself() {
+fn program_is_compared_with_itself() {
     let _turn = turn();
     let directory = tempfile::tempdir().unwrap();
     let program = env!("CARGO_BIN_EXE_gapless");
@@ -77,17 +77,17 @@ fn the_program_is_compared_with_itself() {
     let (a, b, floors): (Vec<f64>, Vec<f64>, Vec<f64>) = (values("a"), values("b"), values("floor_a_ns"));
     assert_eq!((a.len(), b.len()), (floors.len(), floors.len()), "each with its floor: {row:#}");
     assert!(a.iter().chain(&b).chain(&floors).all(|value| *value > 0.0), "{row:#}");
-    // One build and itself may be called slower once in twenty comparisons; the exit code says the same.
+    // A build compared with itself may be called slower once in twenty runs, and the exit code then agrees.
     assert_eq!(ended.code, Some(if row["verdict"] == "slower" { 3 } else { 0 }), "{row:#}");
 }
 
 #[test]
-fn what_was_found_is_kept_when_the_next_run_fails() {
+fn results_survive_a_later_failure() {
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
     build(directory, "quick", 1_000_000);
     build(directory, "slow", 900_000);
-    // It fails at the last run.
+    // Fails at the last run.
     let script = fs::read_to_string(directory.join("slow")).unwrap();
     program(
         directory,
@@ -103,7 +103,7 @@ fn what_was_found_is_kept_when_the_next_run_fails() {
 }
 
 #[test]
-fn a_build_that_fails_ends_the_comparison_with_its_own_words() {
+fn failing_build_ends_comparison() {
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
     build(directory, "good", 1_000_000);
@@ -117,7 +117,7 @@ fn a_build_that_fails_ends_the_comparison_with_its_own_words() {
 }
 
 #[test]
-fn a_report_that_cannot_be_kept_is_printed_all_the_same() {
+fn unsaved_report_is_still_printed() {
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
     build(directory, "quick", 1_000_000);
@@ -127,15 +127,15 @@ fn a_report_that_cannot_be_kept_is_printed_all_the_same() {
     assert!(ended.stdout.contains("slower") && ended.stderr.contains("/dev/full"), "{ended:?}");
 }
 
-/// Sent to the comparison alone, it ends what that has started, too.
+/// A signal to the comparison alone ends its child processes, too.
 #[test]
-fn a_signal_ends_a_build_that_hangs() {
+fn signal_ends_a_hanging_build() {
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
     build(directory, "good", 1_000_000);
     // A shell that waits for another process handles a signal when that ends; both get it.
     program(directory, "hanging", "#!/bin/sh\ntouch it-hangs\nsleep 1000\n");
-    // A test that runs in the background may have been started with interrupts ignored, which children inherit.
+    // A background test may have been started with interrupts ignored, which children inherit.
     let mut comparison = Command::new("env")
         .args(["--default-signal=INT,TERM", env!("CARGO_BIN_EXE_gapless"), "bench", "compare", "hanging", "good"])
         .current_dir(directory)
@@ -146,7 +146,7 @@ fn a_signal_ends_a_build_that_hangs() {
         .unwrap();
     until_some("it hangs", || directory.join("it-hangs").exists().then_some(()));
     kill_process(Pid::from_child(&comparison), Signal::TERM).unwrap();
-    // Its pipes would be open as long as the hanging one lives.
+    // The pipes stay open as long as the hanging process lives.
     until_some("the end", || comparison.try_wait().unwrap());
     let output = comparison.wait_with_output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
@@ -164,7 +164,7 @@ fn too_few_pairs_are_refused() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_refused_before_anything_runs() {
+fn incomparable_input_is_refused_first() {
     let directory = tempfile::tempdir().unwrap();
     let directory = directory.path();
     program(directory, "ran", "#!/bin/sh\ntouch it-ran\n");

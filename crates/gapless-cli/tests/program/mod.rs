@@ -1,17 +1,17 @@
-//! The program as a process, for the tests of its promises.
+//! The program as a process.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-/// The program in a directory, nothing on its standard input.
+/// The program in a directory, with an empty standard input.
 pub fn gapless(directory: &Path, words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_gapless"));
     command.args(words).current_dir(directory).stdin(Stdio::null());
     command
 }
 
-/// The output of a run, and how it ended.
+/// Output and exit code of a run.
 #[derive(Debug)]
 pub struct Ended {
     pub code: Option<i32>,
@@ -30,14 +30,14 @@ impl From<Output> for Ended {
 }
 
 impl Ended {
-    /// Standard output of a run that went well.
+    /// Standard output of a successful run.
     #[track_caller]
     pub fn good(self) -> String {
         assert_eq!(self.code, Some(0), "{self:?}");
         self.stdout
     }
 
-    /// Standard output of a command that shows a state, whether all is well or not.
+    /// Standard output of a status command, healthy or not.
     #[track_caller]
     #[allow(dead_code, reason = "one of the two programs of tests looks at supervisors")]
     pub fn shown(self) -> String {
@@ -45,7 +45,7 @@ impl Ended {
         self.stdout
     }
 
-    /// Standard output of a benchmark that Ctrl-C has ended.
+    /// Standard output of a benchmark ended by Ctrl-C.
     #[track_caller]
     #[allow(dead_code, reason = "one of the two programs of tests measures")]
     pub fn interrupted(self) -> String {
@@ -54,11 +54,11 @@ impl Ended {
         self.stdout
     }
 
-    /// The one line of an error that ended the program with `code`.
+    /// The single line of an error with exit code `code`.
     #[track_caller]
     pub fn error(self, code: i32) -> String {
         assert_eq!(self.code, Some(code), "{self:?}");
-        // What was said while it waited is no part of the error.
+        // Notices during a wait are not part of the error.
         let lines: Vec<_> =
             self.stderr.split_inclusive('\n').filter(|line| !line.starts_with("note: waiting ")).collect();
         assert_eq!(lines.len(), 1, "one line: {}", self.stderr);
@@ -72,7 +72,7 @@ pub fn run(directory: &Path, words: &[&str]) -> Ended {
     gapless(directory, words).output().unwrap().into()
 }
 
-/// The names in a directory, hidden ones included, sorted.
+/// Names in a directory, including hidden ones, sorted.
 pub fn names(directory: &Path) -> Vec<String> {
     let mut names: Vec<String> =
         std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();

@@ -1,4 +1,4 @@
-//! The example `calculator` with two copies under a supervisor: one is killed, all are reloaded, and calls go on.
+//! The example `calculator` with two instances under a supervisor: one is killed, all are reloaded, and calls go on.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::floor::Floor;
@@ -7,7 +7,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::process::{Command, Stdio};
 
-/// A client that calls twice and looks at both answers.
+/// Runs a client that calls twice, and checks both replies.
 fn calls(floor: &Floor) {
     let mut command = Command::new("calculator");
     let domain = floor.path().join("calculator.state/domain");
@@ -23,7 +23,7 @@ fn pids(floor: &Floor) -> Vec<Value> {
 }
 
 #[test]
-fn whichever_copy_is_killed_calls_go_on() {
+fn calls_survive_a_killed_instance() {
     let folder = "crates/gapless-rpc/examples/calculator";
     let floor = Floor::of_example("gapless-rpc", folder, &["calculator.toml"], &["calculator"]);
     let said = floor.run(&["up", "calculator.toml"]).good();

@@ -1,5 +1,5 @@
-//! From a shell a call has the options that it has in a program, its error says all that a program would learn, `gapless routes` shows
-//! the routes that are asked for, and `gapless top` finds a domain as the other commands do.
+//! Calls from a shell: they have the options of the API, their errors have all its details, `gapless routes` selects
+//! routes by name, and `gapless top` finds a domain like the other commands.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{Ended, gapless, run};
@@ -7,13 +7,13 @@ use gapless::rpc::{CallContext, Domain, DomainOptions, Refusal};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// The program in the domain of `folder`, run to its end.
+/// Runs the program in the domain of `folder` to its end.
 fn here(folder: &Path, words: &[&str]) -> Ended {
     run(folder, &[words, &["--directory", "domain"]].concat())
 }
 
 #[test]
-fn a_call_has_its_options_and_an_error_all_that_it_says() {
+fn call_options_and_error_details() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let domain = Domain::open_directory(folder.join("domain"), DomainOptions::default()).unwrap();
@@ -50,7 +50,7 @@ fn a_call_has_its_options_and_an_error_all_that_it_says() {
 }
 
 #[test]
-fn routes_are_shown_by_their_names() {
+fn routes_are_selected_by_name() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let domain = Domain::open_directory(folder.join("domain"), DomainOptions::default()).unwrap();
@@ -70,7 +70,7 @@ fn routes_are_shown_by_their_names() {
 }
 
 #[test]
-fn a_domain_is_looked_at_by_its_name() {
+fn top_finds_a_domain_by_name() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     std::fs::create_dir(folder.join("gapless")).unwrap();

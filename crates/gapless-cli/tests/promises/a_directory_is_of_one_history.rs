@@ -1,5 +1,5 @@
-//! A stream whose directory was put together of several times: it is refused with both files, `journal verify` says so,
-//! and `journal restore` makes of it a history of its own.
+//! A stream's directory assembled from several points in time: it is refused with both files named, `journal verify`
+//! reports it, and `journal restore` makes it a history of its own.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{Ended, names, run};
@@ -22,7 +22,7 @@ fn start_is_refused(here: &Path) -> String {
 }
 
 #[test]
-fn an_older_journal_beside_newer_states_is_refused_until_it_is_restored() {
+fn older_journal_needs_a_restore() {
     let directory = configured("shared-memory");
     let here = directory.path();
     let lines = some_lines(3_500);
@@ -57,7 +57,7 @@ fn an_older_journal_beside_newer_states_is_refused_until_it_is_restored() {
     assert!(set_aside.iter().any(|path| path.as_str().unwrap().contains(&newest)), "{restored}");
     assert!(run(here, &["journal", "verify", "stream"]).good().ends_with("\nwhole\n"));
 
-    // A line published now, twice under one token and with a kill between, is there once.
+    // A line published twice with one token, with a kill between, is stored once.
     let mut running = sequencer(here);
     stream(here, "publish c --token import").good();
     running.kill();
@@ -70,7 +70,7 @@ fn an_older_journal_beside_newer_states_is_refused_until_it_is_restored() {
 }
 
 #[test]
-fn a_journal_that_is_gone_is_missed_by_what_lies_beside_it() {
+fn missing_journal_is_noticed() {
     let directory = configured("shared-memory");
     let here = directory.path();
     write_lines(here, "a", &some_lines(100));
@@ -86,7 +86,7 @@ fn a_journal_that_is_gone_is_missed_by_what_lies_beside_it() {
 }
 
 #[test]
-fn only_a_stopped_stream_of_its_own_is_restored() {
+fn restore_needs_a_stopped_stream() {
     let directory = configured("shared-memory");
     let here = directory.path();
     let running = sequencer(here);
@@ -109,7 +109,7 @@ fn only_a_stopped_stream_of_its_own_is_restored() {
 }
 
 #[test]
-fn one_damaged_slot_of_the_journaled_mark_is_said_by_who_reads_and_by_the_start_that_mends_it() {
+fn damaged_mark_slot_is_reported() {
     let directory = configured("shared-memory");
     let here = directory.path();
     write_lines(here, "a", &some_lines(100));

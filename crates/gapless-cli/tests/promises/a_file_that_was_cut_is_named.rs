@@ -1,5 +1,5 @@
-//! A file that is made shorter, removed or exchanged while a sequencer writes it ends the sequencer with the file's name and a code of
-//! its own, and its publisher learns that it is gone.
+//! A file truncated, removed or replaced while a sequencer writes it: the sequencer ends with the file's name and its
+//! own exit code, and its publisher learns of the end.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{gapless, run};
@@ -20,7 +20,7 @@ fn longest(directory: &Path) -> PathBuf {
 }
 
 #[test]
-fn a_shortened_segment_or_counters_file_is_named_and_the_process_ends() {
+fn truncated_file_ends_the_process() {
     let is_named = |cut: &str| {
         let directory = configured("shared-memory");
         let here = directory.path();
@@ -40,7 +40,7 @@ fn a_shortened_segment_or_counters_file_is_named_and_the_process_ends() {
         let said = sequencer.errors();
         assert_eq!(sequencer.wait().code(), Some(74), "{cut}: {said}");
         let name = path.file_name().unwrap().to_str().unwrap();
-        // By the kernel at the next store, or by the sequencer's own look before.
+        // Noticed by the kernel at the next store, or by the sequencer's earlier check.
         let is_told = said.contains("was made shorter") || said.contains("was cut from");
         assert!(said.contains(name) && is_told, "{cut}: {said}");
         drop(input);
@@ -54,19 +54,19 @@ fn a_shortened_segment_or_counters_file_is_named_and_the_process_ends() {
     });
 }
 
-/// What somebody does to a file.
-type Deed = fn(&Path);
+/// Damage to a file.
+type Damage = fn(&Path);
 
-/// Nothing looks at a mapping here, and nothing comes that would be written: the sequencer looks by itself.
+/// The mapping is not touched and no frame is written: the sequencer must check by itself.
 #[test]
-fn an_idle_sequencer_notices_what_becomes_of_its_journal() {
-    let deeds: [(&str, Deed, &str); 4] = [
+fn idle_sequencer_checks_its_journal() {
+    let damages: [(&str, Damage, &str); 4] = [
         ("cut", |path| writable(path).set_len(0).unwrap(), "was cut from 4194304 to 0 bytes"),
         ("cut and made long again", cut_and_make_long_again, "was written over"),
         ("removed", |path| std::fs::remove_file(path).unwrap(), "was removed or moved"),
         ("exchanged", exchange, "was exchanged for another file"),
     ];
-    let is_noticed = |settings: &str, (name, deed, expected): (&str, Deed, &str)| {
+    let is_noticed = |settings: &str, (name, deed, expected): (&str, Damage, &str)| {
         let directory = configured("shared-memory");
         let here = directory.path();
         let (table, _) = settings.split_once('\n').unwrap();
@@ -91,7 +91,7 @@ fn an_idle_sequencer_notices_what_becomes_of_its_journal() {
     };
     for settings in ["[stream]\ntier = \"sync\"\n", "[journal]\nflush = \"write\"\n"] {
         std::thread::scope(|scope| {
-            for deed in deeds {
+            for deed in damages {
                 scope.spawn(move || is_noticed(settings, deed));
             }
         });
@@ -116,7 +116,7 @@ fn exchange(path: &Path) {
 }
 
 #[test]
-fn an_idle_sequencer_notices_that_its_counters_were_cut() {
+fn idle_sequencer_checks_its_counters() {
     let directory = configured("shared-memory");
     let here = directory.path();
     let mut command = stream_command(here, "sequencer");
@@ -129,12 +129,12 @@ fn an_idle_sequencer_notices_that_its_counters_were_cut() {
 }
 
 #[test]
-fn an_idle_member_notices_it_of_its_journal_and_its_counters() {
-    let deeds: [(&str, Deed, &str); 2] = [
+fn idle_member_checks_its_files() {
+    let damages: [(&str, Damage, &str); 2] = [
         ("journal", |path| std::fs::remove_file(path).unwrap(), "was removed or moved"),
         ("counters", |path| writable(path).set_len(0).unwrap(), "nothing is left at byte"),
     ];
-    for (file, deed, expected) in deeds {
+    for (file, deed, expected) in damages {
         let directory = tempfile::tempdir().unwrap();
         let here = directory.path();
         run(here, &["cluster", "new", "orders", "--members", "1"]).good();

@@ -1,4 +1,5 @@
-//! `up`, `ps`, `scale`, `stop`, `start`, `reload`, `logs`, `events` and `down`: processes that a file names, run by commands.
+//! `up`, `ps`, `scale`, `stop`, `start`, `reload`, `logs`, `events` and `down`: the processes of a file, run by
+//! commands.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::floor::Floor;
@@ -17,7 +18,7 @@ fn is(states: &[(String, String)], expected: &[(&str, &str)]) -> bool {
 }
 
 #[test]
-fn a_floor_is_started_shown_changed_and_ended() {
+fn floor_is_run_from_up_to_down() {
     let floor = Floor::new(
         "[process.worker]\ncommand = [\"sh\", \"-c\", \"echo here I am; exec sleep 300\"]\n\
          copies = { min = 1, max = 2 }\nready = { line = \"here I\" }\n\
@@ -66,7 +67,7 @@ fn a_floor_is_started_shown_changed_and_ended() {
 }
 
 #[test]
-fn up_says_what_is_not_ready_and_why() {
+fn up_names_unready_instances() {
     let floor = Floor::new(
         "[process.worker]\ncommand = [\"sh\", \"-c\", \"echo no such luck; exit 7\"]\n\
          ready = \"notify\"\nrestart = { restarts_max = 1, backoff_first = \"1 ms\" }\n\
@@ -83,7 +84,7 @@ fn up_says_what_is_not_ready_and_why() {
 }
 
 #[test]
-fn one_copy_is_changed_and_stays_stopped_over_supervisors() {
+fn stopped_instance_stays_stopped() {
     let floor = Floor::new("[process.worker]\ncommand = [\"sleep\", \"300\"]\ncopies = { min = 2, max = 4 }\n");
     run(floor.path(), &["up", "floor.toml"]).good();
     let pids = || floor.copies().iter().map(|copy| copy["process_id"].clone()).collect::<Vec<_>>();
@@ -119,7 +120,7 @@ fn one_copy_is_changed_and_stays_stopped_over_supervisors() {
     until("`up` starts what is stopped", || is(&floor.states(), &both));
 }
 
-/// Reads on what a command prints until a line has this text.
+/// Reads the output of a command up to a line with this text.
 #[track_caller]
 fn line_with(printed: &mut Process, text: &str) {
     let mut all = Vec::new();
@@ -133,7 +134,7 @@ fn line_with(printed: &mut Process, text: &str) {
 }
 
 #[test]
-fn a_file_is_read_again_and_events_and_logs_are_followed() {
+fn reload_events_and_logs() {
     let one = "[process.one]\ncommand = [\"sh\", \"-c\", \"echo one begins; exec sleep 300\"]\n";
     let floor = Floor::new(one);
     run(floor.path(), &["up", "floor.toml"]).good();
@@ -148,7 +149,7 @@ fn a_file_is_read_again_and_events_and_logs_are_followed() {
     let mut happens = Process::start(&mut gapless(floor.path(), &["events", "-f"]));
     let mut printed = Process::start(&mut gapless(floor.path(), &["logs", "-f"]));
     line_with(&mut printed, "one begins");
-    // Of a wrong file the line is said; the one before stays in force.
+    // The error of an invalid file names the line; the old file stays in force.
     let path = floor.path().join("floor.toml");
     std::fs::write(&path, format!("{one}copies = many\n")).unwrap();
     let refused = run(floor.path(), &["reload"]).error(1);
@@ -177,7 +178,7 @@ fn as_json(line: &str) -> Value {
 }
 
 #[test]
-fn ps_shows_what_copies_do() {
+fn ps_shows_routes_of_instances() {
     let served = env!("CARGO_BIN_EXE_gapless");
     let floor = Floor::new(&format!(
         "[process.upper]\ncommand = [\"{served}\", \"serve\", \"upper\", \"--json\", \"--\", \"tr\", \"a-z\", \"A-Z\"]\n\
@@ -206,13 +207,13 @@ fn ps_shows_what_copies_do() {
     let heads =
         ["COPY", "STATE", "PID", "SINCE", "RESTARTS", "CPU", "MEMORY", "CALLS", "QUEUE", "P50", "P99", "LAST", "END"];
     assert_eq!(lines[0], heads, "{text}");
-    // Behind the words, and figures with their units.
+    // After the words, and figures with their units.
     assert_eq!(&lines[1][9..12], ["MiB", "3", "0"], "{text}");
     assert_eq!(&lines[3][10..], ["-", "-", "-", "-"], "{text}");
 }
 
 #[test]
-fn health_is_told_by_exit_codes() {
+fn exit_codes_tell_health() {
     let floor = Floor::new("[process.a]\ncommand = [\"sleep\", \"300\"]\n");
     let code = || run(floor.path(), &["ps"]).code;
     run(floor.path(), &["up", "floor.toml"]).good();
@@ -221,7 +222,7 @@ fn health_is_told_by_exit_codes() {
     until("a person has stopped it", || code() == Some(0));
     let failing = "[process.a]\ncommand = [\"false\"]\nrestart = { policy = \"never\" }\n";
     std::fs::write(floor.path().join("floor.toml"), failing).unwrap();
-    // It may be ready before it ends.
+    // The process may become ready before it ends.
     run(floor.path(), &["up", "floor.toml"]);
     until("it has failed", || code() == Some(1));
     run(floor.path(), &["down"]).good();
@@ -229,7 +230,7 @@ fn health_is_told_by_exit_codes() {
 }
 
 #[test]
-fn looks_that_fail_are_logged_seldom() {
+fn failed_checks_are_logged_seldom() {
     let floor = Floor::new("[process.a]\ncommand = [\"sleep\", \"300\"]\n");
     run(floor.path(), &["up", "floor.toml"]).good();
     let process = floor.copies()[0]["process_id"].as_i64().unwrap();
@@ -251,7 +252,7 @@ fn looks_that_fail_are_logged_seldom() {
 }
 
 #[test]
-fn what_does_not_run_is_told_from_what_is_not_there() {
+fn stopped_and_missing_are_distinct() {
     let one = "[process.a]\ncommand = [\"sleep\", \"300\"]\n";
     let floor = Floor::new(one);
     std::fs::write(floor.path().join("other.toml"), one).unwrap();
@@ -276,7 +277,7 @@ fn what_does_not_run_is_told_from_what_is_not_there() {
 }
 
 #[test]
-fn too_few_descriptors_leave_no_guardian() {
+fn no_guardian_without_descriptors() {
     let floor = Floor::new("[process.a]\ncommand = [\"sleep\", \"300\"]\n");
     let mut limited = std::process::Command::new("sh");
     limited.args(["-c", "ulimit -n 20; exec \"$0\" up floor.toml", env!("CARGO_BIN_EXE_gapless")]);

@@ -1,5 +1,5 @@
-//! `gapless up --foreground`: a service of systemd, and process 1 of a container. Its service manager hears how far everything is, it
-//! reads its file anew at SIGHUP, ends everything at SIGTERM, and its own death stops nothing.
+//! `gapless up --foreground`: a service of systemd, and process 1 of a container. Its service manager is informed of
+//! progress. It reads its file again at SIGHUP, ends everything at SIGTERM, and its own death stops nothing.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::floor::Floor;
@@ -11,7 +11,7 @@ use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// What stays, and shows what it was told.
+/// A process that stays, and prints its environment.
 const WORKER: &str = "command = [\"sh\", \"-c\", \"env; exec sleep 300\"]\nready = { line = \"GAPLESS_COPY\" }\n";
 
 /// A process that ends with its test.
@@ -22,7 +22,7 @@ impl Running {
         kill_process(Pid::from_child(&self.0), signal).unwrap();
     }
 
-    /// The code that it ends with.
+    /// Waits for the exit code.
     fn ended(mut self) -> Option<i32> {
         until_some("it has ended", || self.0.try_wait().unwrap()).code()
     }
@@ -30,7 +30,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended.
+        // The process may have ended.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -54,7 +54,7 @@ impl Manager {
         Running(command.spawn().unwrap())
     }
 
-    /// What it hears up to a message that begins so, without those of the watchdog.
+    /// Messages up to one with this beginning, without those of the watchdog.
     fn hear(&self, last: &str) -> Vec<String> {
         let mut heard = Vec::new();
         until(&format!("{last} is told"), || {
@@ -86,7 +86,7 @@ fn pids(floor: &Floor) -> Vec<String> {
 }
 
 #[test]
-fn a_service_manager_hears_how_far_everything_is() {
+fn service_manager_sees_progress() {
     let floor = Floor::new(&format!("[process.first]\n{WORKER}[process.second]\n{WORKER}after = [\"first\"]\n"));
     let manager = Manager::new(&floor);
     let running = manager.start(&floor);
@@ -97,7 +97,7 @@ fn a_service_manager_hears_how_far_everything_is() {
         manager.hear("WATCHDOG=1");
     }
 
-    // What is said to the service is said to nobody else.
+    // Variables of the service must not reach other processes.
     let log = std::fs::read_to_string(floor.path().join("floor.state/logs/first.1.log")).unwrap();
     let guardian = std::fs::read(format!("/proc/{}/environ", floor.status()["guardian_process_id"])).unwrap();
     let guardian = String::from_utf8_lossy(&guardian).into_owned();
@@ -106,7 +106,7 @@ fn a_service_manager_hears_how_far_everything_is() {
     }
     assert!(!guardian.contains("NOTIFY_SOCKET") && log.contains("floor.state/notify/socket"), "{log} {guardian}");
 
-    // A file that is wrong, and one that is not.
+    // First an invalid file, then a valid one.
     let before = std::fs::read_to_string(floor.path().join("floor.toml")).unwrap();
     std::fs::write(floor.path().join("floor.toml"), format!("{before}wrong = 1\n")).unwrap();
     running.signal(Signal::HUP);
@@ -119,7 +119,7 @@ fn a_service_manager_hears_how_far_everything_is() {
     let heard = manager.hear("READY=1");
     assert!(heard[0].starts_with("RELOADING=1\n") && ready(&floor, &["first.1", "second.1", "third.1"]), "{heard:?}");
 
-    // Its death stops nothing, and the next one finds all as it was.
+    // A kill stops nothing, and the next one finds everything unchanged.
     let before = pids(&floor);
     running.signal(Signal::KILL);
     assert_eq!(running.ended(), None);
@@ -134,7 +134,7 @@ fn a_service_manager_hears_how_far_everything_is() {
 }
 
 #[test]
-fn when_everything_is_ended_by_another_or_nobody_watches_it_knows() {
+fn foreign_end_and_death_are_noticed() {
     let floor = Floor::new(&format!("[process.first]\n{WORKER}"));
     let manager = Manager::new(&floor);
     let running = manager.start(&floor);
@@ -143,7 +143,7 @@ fn when_everything_is_ended_by_another_or_nobody_watches_it_knows() {
     let both = ["supervisor_process_id", "guardian_process_id"].map(|name| floor.status()[name].clone());
     for pid in &both {
         let pid = Pid::from_raw(pid.as_i64().unwrap() as i32).unwrap();
-        // Whoever is killed second may have been replaced.
+        // The second process may have been replaced before it is killed.
         kill_process(pid, Signal::KILL).unwrap();
     }
     until("it has taken over", || {
@@ -157,7 +157,7 @@ fn when_everything_is_ended_by_another_or_nobody_watches_it_knows() {
 }
 
 #[test]
-fn wrong_surroundings_and_files_are_named() {
+fn invalid_environment_is_named() {
     let floor = Floor::new("[process.first]\ncommand = [\"true\"]\nafter = [\"nobody\"]\n");
     let mut command = gapless(floor.path(), &["up", "--foreground", "floor.toml"]);
     let ended = command.env("NOTIFY_SOCKET", "not/absolute").output().unwrap();
@@ -169,11 +169,11 @@ fn wrong_surroundings_and_files_are_named() {
     );
 }
 
-/// Makes a namespace of processes in which the command is the first one, and which ends with it.
+/// Creates a process namespace in which the command is process 1, and which ends with it.
 const UNSHARE: [&str; 8] =
     ["--user", "--map-root-user", "--mount", "--pid", "--mount-proc", "--fork", "--kill-child", "--"];
 
-/// The parent of each process, and its state.
+/// Id, parent and state of each process.
 fn processes() -> Vec<(u32, u32, String)> {
     let of = |entry: std::fs::DirEntry| {
         let pid = entry.file_name().to_str()?.parse().ok()?;
@@ -203,18 +203,18 @@ fn ps_needs_no_proc() {
     }
     let ended = unmounted("exec \"$0\" ps --at floor.toml").unwrap();
     let (out, said) = (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
-    // Nothing was ever started.
+    // No process was ever started.
     assert!(ended.status.code() == Some(3) && out.contains("no file is in force"), "{out}{said}");
 }
 
 #[test]
-fn as_process_1_it_reaps_reloads_and_ends_all() {
+fn process_1_reaps_reloads_and_ends() {
     let trial = Command::new("unshare").args(UNSHARE).arg("true").output();
     if !trial.as_ref().is_ok_and(|ended| ended.status.success()) {
         println!("SKIPPED: namespaces of processes cannot be made with unshare: {trial:?}");
         return;
     }
-    // The parent of a copy is its guardian: killed, it leaves all copies to process 1.
+    // The parent of an instance is its guardian: killing it leaves all instances to process 1.
     let killer = "[process.killer]\ncommand = [\"sh\", \"-c\", \"kill -9 $PPID; exec sleep 0.1\"]\nrestart = { policy = \"never\" }\n";
     let stays = format!("[process.first]\n{WORKER}");
     let floor = Floor::new(&stays);
@@ -230,7 +230,7 @@ fn as_process_1_it_reaps_reloads_and_ends_all() {
     std::fs::write(floor.path().join("floor.toml"), format!("{stays}{killer}")).unwrap();
     let pid = Pid::from_raw(first as i32).unwrap();
     kill_process(pid, Signal::HUP).unwrap();
-    // How it ended nobody has seen.
+    // The exit status was seen by no one.
     until("it is over, and another guardian is there", || {
         let status = floor.status();
         status["guardian_process_id"].is_number()
@@ -248,7 +248,7 @@ fn as_process_1_it_reaps_reloads_and_ends_all() {
 }
 
 #[test]
-fn the_unit_file_of_the_guide_is_one() {
+fn guide_unit_file_is_valid() {
     let unit = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/guides/gapless.service");
     let text = std::fs::read_to_string(unit).unwrap();
     let folder = tempfile::tempdir().unwrap();

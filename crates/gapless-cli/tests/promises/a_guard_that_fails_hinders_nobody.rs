@@ -1,4 +1,5 @@
-//! `gapless serve` and its guard: one that is stopped holds up no request and no end, one that dies is replaced, and both are said.
+//! `gapless serve` and its guard: a stopped guard delays no request and no end, a dead one is replaced, and both are
+//! reported.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::gapless;
@@ -11,7 +12,7 @@ use std::fs::File;
 use std::path::Path;
 use std::process::Stdio;
 
-/// A route `up` whose program is `words`; its errors are in the file `errors`.
+/// Serves a route `up` with the program `words`; its errors go to the file `errors`.
 fn serving(folder: &Path, words: &[&str]) -> Process {
     let errors = File::create(folder.join("errors")).unwrap();
     let words = [&["serve", "--directory", "domain", "--workers", "4", "up", "--"], words].concat();
@@ -20,7 +21,7 @@ fn serving(folder: &Path, words: &[&str]) -> Process {
     copy
 }
 
-/// The living children of a process with this word in their command line.
+/// Living children of a process with this word in their command line.
 fn children(process: &Process, word: &str) -> Vec<Pid> {
     let id = process.pid().as_raw_nonzero();
     let tasks = std::fs::read_dir(format!("/proc/{id}/task")).unwrap();
@@ -40,13 +41,12 @@ fn guard(process: &Process) -> Pid {
     until_some("the guard", || children(process, "serve-guard").first().copied())
 }
 
-/// Whether a process still runs.
 fn runs(process_id: &str) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{process_id}/stat"));
     stat.is_ok_and(|stat| stat.rsplit(") ").next().is_some_and(|state| !state.starts_with('Z')))
 }
 
-/// Makes so many calls of `up`, some at a time.
+/// Makes `count` calls of `up`, some in parallel.
 fn call(folder: &Path, count: usize) {
     let domain = Domain::open_directory(folder.join("domain"), DomainOptions::default()).unwrap();
     let call = CallOptions { timeout: Some(PATIENCE), wait_for_route: Some(PATIENCE), ..CallOptions::default() };
@@ -59,13 +59,13 @@ fn call(folder: &Path, count: usize) {
 }
 
 #[test]
-fn a_stopped_guard_holds_up_no_request_and_no_end() {
+fn stopped_guard_delays_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let mut copy = serving(folder, &["true"]);
     let guard = guard(&copy);
     kill_process(guard, Signal::STOP).unwrap();
-    // Each call is told with two lines of 8 bytes or more: a pipe of a page is full long before.
+    // Each call sends two lines of 8 bytes or more: a pipe of one page is full long before.
     let pipe = File::open(format!("/proc/{}/fd/0", guard.as_raw_nonzero())).unwrap();
     assert_eq!(fcntl_setpipe_size(pipe, 4096), Ok(4096));
     call(folder, 400);
@@ -81,7 +81,7 @@ fn a_stopped_guard_holds_up_no_request_and_no_end() {
 }
 
 #[test]
-fn a_guard_that_dies_is_replaced_and_knows_what_runs() {
+fn dead_guard_is_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let mut copy = serving(folder, &["sh", "-c", "echo $$ > id.new; mv id.new id; exec sleep 1000"]);
@@ -94,7 +94,7 @@ fn a_guard_that_dies_is_replaced_and_knows_what_runs() {
         until_some("another guard", || children(&copy, "serve-guard").into_iter().find(|process| *process != first));
     until("no zombie is left", || !Path::new(&format!("/proc/{}", first.as_raw_nonzero())).exists());
     assert!(runs(id.trim()) && second != first);
-    // Said when it has been told what runs.
+    // Reported after it has received the list of running programs.
     let said = until_some("a note", || Some(errors(folder)).filter(|said| said.ends_with('\n')));
     let begin = format!("note: the guard of its programs, process {}, has ended (signal: 9", first.as_raw_nonzero());
     assert!(said.starts_with(&begin) && said.ends_with("another is started\n"), "{said}");

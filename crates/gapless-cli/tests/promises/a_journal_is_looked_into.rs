@@ -1,4 +1,4 @@
-//! `gapless journal verify|dump|tail|info`: of a sound journal, a damaged one, a live one, and none.
+//! `gapless journal verify|dump|tail|info`: of a sound journal, a damaged one, a live one, and a missing one.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{gapless, names, run};
@@ -15,7 +15,7 @@ const SEGMENT_LENGTH: u64 = 64 << 10;
 /// 2023-11-14T22:13:20Z.
 const BEGIN_NS: u64 = 1_700_000_000_000_000_000;
 
-/// A node's directory with a journal in it.
+/// Creates a node's directory with a journal.
 fn open(node: &Path) -> Journal {
     let directory = node.join("journal");
     std::fs::create_dir_all(&directory).unwrap();
@@ -60,7 +60,7 @@ fn json(text: &str) -> Value {
 }
 
 #[test]
-fn a_sound_journal_is_verified_from_either_directory() {
+fn sound_journal_is_verified() {
     let directory = tempfile::tempdir().unwrap();
     let mut journal = open(directory.path());
     append(&mut journal, 1000);
@@ -75,14 +75,14 @@ fn a_sound_journal_is_verified_from_either_directory() {
 }
 
 #[test]
-fn records_of_consensus_are_counted_and_their_checkpoint_is_placed() {
+fn consensus_records_are_counted() {
     let directory = tempfile::tempdir().unwrap();
     let mut journal = open(directory.path());
     append(&mut journal, 10);
     journal.append_record(b"an entry").unwrap();
     journal.append_checkpoint(b"all that is kept").unwrap();
     append(&mut journal, 10);
-    // It is a member's, whose small files are not here.
+    // The journal of a member, whose small files are not here.
     assert!(run(directory.path(), &["journal", "verify", "."]).error(1).contains("instance is missing"));
     let text = run(directory.path(), &["journal", "verify", "journal"]).good();
     assert!(text.contains("frames 20 ") && text.contains("records of consensus 2 (152 bytes)"), "{text}");
@@ -96,7 +96,7 @@ fn records_of_consensus_are_counted_and_their_checkpoint_is_placed() {
 }
 
 #[test]
-fn damage_is_named_with_segment_and_position() {
+fn damage_has_segment_and_position() {
     let directory = tempfile::tempdir().unwrap();
     let mut journal = open(directory.path());
     append(&mut journal, 1000);
@@ -113,7 +113,7 @@ fn damage_is_named_with_segment_and_position() {
     assert!(damage.contains(name) && damage.contains("at byte"), "{damage}");
     assert!(ended.stdout.ends_with("DAMAGED\n"), "{}", ended.stdout);
     assert!(ended.error(1).contains("1 damage; the first: "));
-    // The part before it is printed, then the error.
+    // The part before the damage is printed, then the error.
     let ended = run(directory.path(), &["journal", "dump", "."]);
     let last = ended.stdout.lines().last().unwrap();
     let sequence: u64 = last.split(' ').next().unwrap().parse().unwrap();
@@ -122,7 +122,7 @@ fn damage_is_named_with_segment_and_position() {
 }
 
 #[test]
-fn a_dump_has_a_line_for_each_frame() {
+fn dump_has_a_line_for_each_frame() {
     let directory = tempfile::tempdir().unwrap();
     let mut journal = open(directory.path());
     append(&mut journal, 500);
@@ -147,7 +147,7 @@ fn a_dump_has_a_line_for_each_frame() {
 }
 
 #[test]
-fn a_dump_says_which_timer_has_come_and_when_it_was_due() {
+fn dump_shows_timer_and_due_time() {
     let directory = tempfile::tempdir().unwrap();
     let mut journal = open(directory.path());
     let timer = |deadline_ns| TimerFired { timer: 10, deadline_ns }.to_bytes();
@@ -163,7 +163,7 @@ fn a_dump_says_which_timer_has_come_and_when_it_was_due() {
 }
 
 #[test]
-fn a_journal_is_described_and_its_lock_holder_named() {
+fn info_names_the_lock_holder() {
     let directory = tempfile::tempdir().unwrap();
     let mut journal = open(directory.path());
     append(&mut journal, 1000);
@@ -191,7 +191,7 @@ fn a_journal_is_described_and_its_lock_holder_named() {
 }
 
 #[test]
-fn no_journal_is_an_error_in_one_line() {
+fn missing_journal_is_one_line_error() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::create_dir(directory.path().join("empty")).unwrap();
     for action in ["verify", "dump", "tail", "info"] {
@@ -209,14 +209,14 @@ fn tail(directory: &Path, words: &[&str]) -> Process {
 }
 
 #[test]
-fn a_tail_follows_a_live_writer_until_it_is_interrupted() {
+fn tail_follows_until_interrupted() {
     let directory = tempfile::tempdir().unwrap();
     let mut journal = open(directory.path());
     append(&mut journal, 100);
     let mut tail = tail(directory.path(), &["-n", "3", "--json"]);
     let mut next = || json(&tail.line())["sequence"].as_u64().unwrap();
     assert_eq!([next(), next(), next()], [98, 99, 100]);
-    // Enough to go into the next segment.
+    // Enough to begin the next segment.
     append(&mut journal, 900);
     for sequence in 101..=1000 {
         assert_eq!(next(), sequence);
@@ -226,7 +226,7 @@ fn a_tail_follows_a_live_writer_until_it_is_interrupted() {
 }
 
 #[test]
-fn a_closed_pipe_ends_a_tail_and_a_dump_without_a_word() {
+fn closed_pipe_ends_output_silently() {
     let directory = tempfile::tempdir().unwrap();
     let mut journal = open(directory.path());
     append(&mut journal, 1000);

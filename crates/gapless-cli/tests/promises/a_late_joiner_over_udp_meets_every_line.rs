@@ -1,5 +1,5 @@
-//! A late joiner over UDP receives every line: by a rewind over TCP where the stream has a rewind port, by requests
-//! where it has none.
+//! A late joiner over UDP receives every line: by a rewind over TCP if the stream has a rewind port, otherwise by
+//! requests.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::run;
@@ -9,10 +9,10 @@ use serde_json::Value;
 use std::io::Write as _;
 use std::path::Path;
 
-/// A gap of so many frames is rewound over TCP, where it can be.
+/// A gap of this many frames is rewound over TCP if possible.
 const LINES: usize = 6_000;
 
-/// Frames that were sent again by request, and by rewinds; `None` if there is no such port.
+/// Frames sent again by request, and by rewinds; `None` if there is no such port.
 fn sent_again(here: &Path) -> (u64, Option<u64>) {
     let text = run(here, &["counters", "stream", "--json"]).good();
     let counters: Value = serde_json::from_str(&text).unwrap();
@@ -23,7 +23,7 @@ fn joins_late(rewinds: bool) {
     let directory = configured("udp");
     let here = directory.path();
     if rewinds {
-        // Its last table is that of the network.
+        // The network is the file's last table.
         let mut file = std::fs::OpenOptions::new().append(true).open(here.join("stream.toml")).unwrap();
         writeln!(file, "rewind = \"127.0.0.1:{}\"", free_port()).unwrap();
     }

@@ -1,4 +1,5 @@
-//! `gapless journal verify` finds of a member's small files what its start refuses, and the start refuses a journal without them.
+//! `gapless journal verify` finds the faults in a member's small files that prevent its start, and a start without
+//! these files is refused.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{gapless, run};
@@ -9,7 +10,7 @@ use std::path::Path;
 
 const MEMBER: &str = "orders/member-1";
 
-/// A cluster of one that has taken a line and has stopped.
+/// Creates a cluster of one member that has stored a line and has stopped.
 fn stopped(here: &Path) {
     run(here, &["cluster", "new", "orders", "--members", "1"]).good();
     let mut member = Process::start(&mut gapless(here, &["cluster", "start", "orders/member-1.toml"]));
@@ -22,7 +23,7 @@ fn stopped(here: &Path) {
 }
 
 #[test]
-fn what_its_start_refuses_is_found() {
+fn faults_that_prevent_start_are_found() {
     let directory = tempfile::tempdir().unwrap();
     let here = directory.path();
     stopped(here);
@@ -54,7 +55,7 @@ fn what_its_start_refuses_is_found() {
     std::fs::write(path("checkpoint"), "x").unwrap();
     assert!(verify().error(1).contains(&format!("{MEMBER}/checkpoint is damaged")));
     std::fs::remove_file(path("checkpoint")).unwrap();
-    // Without any of them it is a member's journal all the same, and no new member.
+    // Without any of them it is still a member's journal, and not a new member.
     for name in small {
         std::fs::remove_file(path(name)).unwrap();
     }

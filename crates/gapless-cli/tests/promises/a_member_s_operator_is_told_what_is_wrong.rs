@@ -1,4 +1,4 @@
-//! What an operator of a cluster types wrongly is refused at once, in words that say what would be right.
+//! Mistakes of a cluster's operator are refused at once, with a hint at the right command.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{gapless, run};
@@ -8,7 +8,7 @@ use gapless_testkit::wait::{until, until_some};
 use std::process::Stdio;
 
 #[test]
-fn a_new_member_has_an_address_of_its_own_and_who_leads_is_handed_nothing() {
+fn taken_address_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let here = directory.path();
     run(here, &["cluster", "new", "orders", "--members", "1"]).good();
@@ -24,7 +24,7 @@ fn a_new_member_has_an_address_of_its_own_and_who_leads_is_handed_nothing() {
         let text = run(here, &add).error(1);
         assert!(text.contains(expected), "{text}");
     }
-    // Whoever asks the member itself.
+    // Even if the member itself is asked.
     let addresses = vec![address.to_owned()];
     let request = Request::Add { member: 2, addresses, kind: "full".to_owned(), replaces: None };
     match ask(&here.join("orders/member-1"), &request).unwrap() {
@@ -45,7 +45,7 @@ fn a_new_member_has_an_address_of_its_own_and_who_leads_is_handed_nothing() {
 }
 
 #[test]
-fn a_member_is_healthy_with_a_quorum() {
+fn member_is_healthy_with_quorum() {
     let directory = tempfile::tempdir().unwrap();
     let here = directory.path();
     run(here, &["cluster", "new", "orders", "--members", "2"]).good();
@@ -69,7 +69,7 @@ fn a_member_is_healthy_with_a_quorum() {
 }
 
 #[test]
-fn files_and_printed_commands_are_what_they_say() {
+fn printed_commands_work() {
     let directory = tempfile::tempdir().unwrap();
     let here = directory.path();
     let printed = run(here, &["cluster", "new", "a b"]).good();
@@ -84,7 +84,7 @@ fn files_and_printed_commands_are_what_they_say() {
 }
 
 #[test]
-fn an_error_that_ends_a_member_is_said_once() {
+fn fatal_error_is_printed_once() {
     let directory = tempfile::tempdir().unwrap();
     let here = directory.path();
     run(here, &["cluster", "new", "orders", "--members", "2"]).good();
@@ -97,7 +97,7 @@ fn an_error_that_ends_a_member_is_said_once() {
     let status = |member: u64| run(here, &["cluster", "status", &format!("orders/member-{member}.toml")]).stdout;
     until_some("they have met", || (status(1) + &status(2)).contains("follower of member").then_some(()));
     one.kill();
-    // The other one knows it with another directory, and refuses it for good.
+    // The other member knows it with another directory, and refuses it permanently.
     std::fs::remove_dir_all(here.join("orders/member-1")).unwrap();
     let mut one = start(1, "again");
     assert_eq!(one.wait().code(), Some(1));

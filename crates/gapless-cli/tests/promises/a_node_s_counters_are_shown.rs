@@ -1,4 +1,4 @@
-//! `gapless counters`: of a running service, of one that has ended, and of a file that is no counters file.
+//! `gapless counters`: of a running service, of one that has ended, and of an invalid file.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{gapless, run};
@@ -19,7 +19,7 @@ impl Service for Idle {
 }
 
 #[test]
-fn of_a_running_node_and_not_of_one_that_has_ended() {
+fn running_node_only() {
     let directory = tempfile::tempdir().unwrap();
     let mut options = ServiceHostOptions::in_directory(directory.path().join("node"));
     options.persistence.segment_length_bytes = 4 << 20;
@@ -44,7 +44,7 @@ fn of_a_running_node_and_not_of_one_that_has_ended() {
         assert!(lines.next().unwrap().unwrap().contains("\"orders.open\":17"));
     }
     host.stop().unwrap();
-    // It ends with the host.
+    // The watch ends with the host.
     assert!(lines.all(|line| line.unwrap().contains("orders.open")));
     assert!(watch.wait().unwrap().success());
 
@@ -53,7 +53,7 @@ fn of_a_running_node_and_not_of_one_that_has_ended() {
 }
 
 #[test]
-fn of_nothing_and_of_something_else() {
+fn missing_or_foreign_file_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("text"), "no counters").unwrap();
     let missing = run(directory.path(), &["counters", "missing"]).error(1);

@@ -42,7 +42,7 @@ fn unusable_input_is_named() {
 }
 
 #[test]
-fn output_that_nobody_gets_is_an_error() {
+fn lost_output_is_an_error() {
     let directory = tempfile::tempdir().unwrap();
     let here = directory.path();
     std::fs::write(here.join("log.json"), RUN).unwrap();

@@ -1,5 +1,5 @@
-//! `gapless journal skip`, `dead-letters`, `verify` and `dump` at a node whose handler panics: what stopped it, what helps, and
-//! what the directory says of it later.
+//! `gapless journal skip`, `dead-letters`, `verify` and `dump` at a node whose handler panics: the reason, the remedy,
+//! and later traces in the directory.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -38,7 +38,6 @@ fn start(directory: &Path) -> Result<ServiceHost, EngineError> {
     ServiceHost::start(Sum::default(), options)
 }
 
-/// Exit code and output of `gapless journal …`.
 fn journal(arguments: &[&str]) -> (i32, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_gapless")).arg("journal").args(arguments).output().unwrap();
     (output.status.code().unwrap(), String::from_utf8([output.stdout, output.stderr].concat()).unwrap())
@@ -59,7 +58,7 @@ fn poison(place: &Path) {
 }
 
 #[test]
-fn skips_stand_beside_a_linked_journal() {
+fn skips_work_with_a_linked_journal() {
     let root = tempfile::tempdir().unwrap();
     let (place, other) = (root.path().join("orders"), root.path().join("disk"));
     poison(&place);
@@ -76,7 +75,7 @@ fn skips_stand_beside_a_linked_journal() {
 }
 
 #[test]
-fn a_command_is_skipped_by_command() {
+fn poison_command_is_skipped() {
     let root = tempfile::tempdir().unwrap();
     let (place, directory) = (root.path(), root.path().to_str().unwrap());
     poison(place);
@@ -106,7 +105,7 @@ fn a_command_is_skipped_by_command() {
     let object: serde_json::Value = serde_json::from_str(&said).unwrap();
     assert_eq!((&object["sequence"], &object["session"]), (&3.into(), &1.into()), "{said}");
 
-    // A line that a full disk has cut short.
+    // A line cut short by a full disk.
     let file = place.join("dead-letters.jsonl");
     let whole = std::fs::read(&file).unwrap();
     std::fs::write(&file, [&whole[..], &whole[..20]].concat()).unwrap();

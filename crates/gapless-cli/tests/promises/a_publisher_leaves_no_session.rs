@@ -1,5 +1,5 @@
-//! `gapless stream publish` closes its session when everything has come back, also when it is interrupted; one that is
-//! killed, or names its session, leaves it to expiry.
+//! `gapless stream publish` closes its session after all its messages have come back, also when interrupted. A killed
+//! publisher, or one with a named session, leaves it to expiry.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program;
@@ -19,7 +19,7 @@ fn sessions_become(here: &Path, expected: u64) {
     });
 }
 
-/// Starts a publisher and gives it a line; returns once that is in the stream.
+/// Starts a publisher with a line, and waits until the line is in the stream.
 fn publisher_with_a_line(here: &Path, command: &mut Command) -> (Process, std::process::ChildStdin) {
     let count = || stream(here, "tail --no-follow --raw").good().lines().count();
     let before = count();
@@ -51,13 +51,13 @@ fn leaves_no_session_over(transport: &str) {
     assert_eq!(chat.wait().code(), Some(0));
     sessions_become(here, 0);
 
-    // Killed, and named: these may be gone on with.
+    // Sessions of killed and named publishers may be continued.
     let (mut killed, _input) = publisher_with_a_line(here, stream_command(here, "publish").stderr(Stdio::null()));
     killed.kill();
     stream(here, "publish lines --token monday").good();
     sessions_become(here, 2);
 
-    // A closed session is closed after a restart, too.
+    // A closed session stays closed after a restart.
     drop(running);
     let _running = sequencer(here);
     stream(here, "publish lines").good();
@@ -89,7 +89,7 @@ fn over_tcp() {
 }
 
 #[test]
-fn behind_a_dispatcher() {
+fn through_a_dispatcher() {
     let directory = configured("tcp");
     let here = directory.path();
     let _running = sequencer(here);
@@ -102,7 +102,7 @@ fn behind_a_dispatcher() {
 }
 
 #[test]
-fn a_halted_stream_keeps_nobody_who_is_interrupted() {
+fn halted_stream_lets_publisher_end() {
     let directory = configured("shared-memory");
     let here = directory.path();
     let _running = sequencer(here);
@@ -114,13 +114,13 @@ fn a_halted_stream_keeps_nobody_who_is_interrupted() {
     let said = std::fs::read_to_string(here.join("said")).unwrap();
     assert!(said.contains("interrupted; 1 lines published, 0 of them not acknowledged"), "{said}");
     sessions_become(here, 1);
-    // Its close waits with everything else.
+    // The close waits with everything else.
     stream(here, "control resume").good();
     sessions_become(here, 0);
 }
 
 #[test]
-fn nor_one_whose_lines_are_all_there() {
+fn halted_stream_with_nothing_to_send() {
     let directory = configured("shared-memory");
     let here = directory.path();
     let _running = sequencer(here);

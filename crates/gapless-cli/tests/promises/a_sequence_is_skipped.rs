@@ -1,4 +1,5 @@
-//! `gapless cluster skip` on files: each gets the sequence once, all of them or none, and nothing else of them changes.
+//! `gapless cluster skip` on files: each gets the sequence once, all of them or none, and the rest of the text is
+//! unchanged.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 

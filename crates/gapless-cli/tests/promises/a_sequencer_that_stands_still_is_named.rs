@@ -1,5 +1,5 @@
-//! A sequencer whose process is stopped is there and does nothing: who waits for it by shared memory says so, waits for as long as it
-//! was told, and goes on when it does.
+//! A stopped sequencer process: commands that wait for it over shared memory report it, respect their timeout, and
+//! continue when it does.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{gapless, run};
@@ -12,12 +12,12 @@ use std::io::Write;
 use std::process::Stdio;
 use std::sync::mpsc::Receiver;
 
-/// What is said of its process.
+/// Text about its process.
 fn standstill(sequencer: &Process) -> String {
     format!("process {}", sequencer.pid().as_raw_nonzero())
 }
 
-/// The next line that says that `sequencer` is stopped, behind those that have `beginning`.
+/// The next line with `beginning` that reports `sequencer` as stopped.
 fn told(errors: &Receiver<String>, beginning: &str, sequencer: &Process) -> String {
     let is_it = |line: &String| {
         line.contains(beginning) && line.contains(&standstill(sequencer)) && line.contains("is stopped by a signal")
@@ -26,14 +26,14 @@ fn told(errors: &Receiver<String>, beginning: &str, sequencer: &Process) -> Stri
 }
 
 #[test]
-fn who_comes_meanwhile_waits_and_goes_on() {
+fn newcomer_waits_and_continues() {
     let directory = configured("shared-memory");
     let here = directory.path();
     let running = sequencer(here);
     write_lines(here, "lines", &["one".to_owned()]);
     stream(here, "publish lines").good();
     running.stop();
-    // Longer than a connection takes by itself.
+    // Longer than a normal connection takes.
     let start = |words: &str| {
         let mut process = Process::start(stream_command(here, words).stdin(Stdio::null()).stderr(Stdio::piped()));
         (process.error_lines(), process)
@@ -52,7 +52,7 @@ fn who_comes_meanwhile_waits_and_goes_on() {
 }
 
 #[test]
-fn who_comes_meanwhile_gives_up_when_it_was_told_to() {
+fn newcomer_gives_up_at_timeout() {
     let directory = configured("shared-memory");
     let here = directory.path();
     let running = sequencer(here);
@@ -74,7 +74,7 @@ fn who_comes_meanwhile_gives_up_when_it_was_told_to() {
 }
 
 #[test]
-fn who_reads_and_publishes_already_says_so_and_one_whose_stream_is_idle_does_not() {
+fn active_nodes_report_a_stop() {
     let (stopped, idle) = (configured("shared-memory"), configured("shared-memory"));
     let (running, _idle) = (sequencer(stopped.path()), sequencer(idle.path()));
     let start = |here, words| {
@@ -89,7 +89,7 @@ fn who_reads_and_publishes_already_says_so_and_one_whose_stream_is_idle_does_not
     input.write_all(b"one\n").unwrap();
     assert_eq!(tail.line(), "one");
     running.stop();
-    // Who has nothing to publish waits for nobody but the stream.
+    // A publisher without input waits only for the stream.
     told(&publisher_errors, "note: waiting for 1 s: nothing comes: the sequencer's ", &running);
     input.write_all(b"two\n").unwrap();
     for waited in [1, 2] {
@@ -105,7 +105,7 @@ fn who_reads_and_publishes_already_says_so_and_one_whose_stream_is_idle_does_not
 }
 
 #[test]
-fn its_status_says_so_and_ends_with_4() {
+fn status_reports_it_and_exits_with_4() {
     let directory = configured("shared-memory");
     let here = directory.path();
     let running = sequencer(here);
@@ -128,7 +128,7 @@ fn its_status_says_so_and_ends_with_4() {
 }
 
 #[test]
-fn who_controls_it_says_for_whom_it_waits() {
+fn control_names_the_sequencer() {
     let directory = configured("shared-memory");
     let here = directory.path();
     let running = sequencer(here);
@@ -140,14 +140,14 @@ fn who_controls_it_says_for_whom_it_waits() {
 }
 
 #[test]
-fn who_passes_its_stream_on_says_so_in_its_log() {
+fn relay_logs_the_stop() {
     let directory = configured("shared-memory");
     let here = directory.path();
     let running = sequencer(here);
     let words = ["stream", "archive", "--config", "stream.toml", "--to", "archive"];
     let mut archiving = Process::start(gapless(here, &words).stderr(Stdio::piped()));
     let errors = archiving.error_lines();
-    // It looks for the stream, and has found it.
+    // The archive announces the search for the stream, and the success.
     let lines = [archiving.line(), archiving.line()];
     assert!(lines[1].contains("passed on"), "{lines:?}");
     running.stop();
@@ -158,7 +158,7 @@ fn who_passes_its_stream_on_says_so_in_its_log() {
 }
 
 #[test]
-fn its_member_of_a_cluster_is_named_too() {
+fn stopped_cluster_member_is_named() {
     let directory = tempfile::tempdir().unwrap();
     let here = directory.path();
     run(here, &["cluster", "new", "orders", "--members", "1"]).good();

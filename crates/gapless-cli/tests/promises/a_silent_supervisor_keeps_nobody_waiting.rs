@@ -1,5 +1,5 @@
-//! Where a supervisor does not answer, or nobody supervises, `ps` says what the files of the state directory do; a command that
-//! waits says for whom.
+//! Without an answer of a supervisor, `ps` shows the state from the files of the state directory; a waiting command
+//! names the process that it waits for.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::floor::Floor;
@@ -18,7 +18,7 @@ fn started() -> Floor {
     floor
 }
 
-/// A role's process, which goes on when its test ends.
+/// A stopped process of a role, continued when its test ends.
 struct Stopped(Pid);
 
 impl Stopped {
@@ -32,17 +32,17 @@ impl Stopped {
 
 impl Drop for Stopped {
     fn drop(&mut self) {
-        // It may have been killed.
+        // The process may have been killed.
         let _ = kill_process(self.0, Signal::CONT);
     }
 }
 
 #[test]
-fn ps_says_what_the_files_do_while_a_supervisor_is_silent() {
+fn ps_reads_files_without_an_answer() {
     let floor = started();
     let pid = floor.copies()[0]["process_id"].clone();
     let status = floor.status();
-    // Who would kill it after a while.
+    // The guardian would kill the supervisor after a while.
     let guardian = Stopped::new(&status, "guardian_process_id");
     let stopped = Stopped::new(&status, "supervisor_process_id");
     let shown = run(floor.path(), &["ps"]).shown();
@@ -58,7 +58,7 @@ fn ps_says_what_the_files_do_while_a_supervisor_is_silent() {
 }
 
 #[test]
-fn ps_says_that_the_process_of_a_copy_is_stopped() {
+fn ps_marks_a_stopped_process() {
     let floor = started();
     let pid = floor.copies()[0]["process_id"].clone();
     let stopped = Stopped::new(&floor.copies()[0], "process_id");
@@ -71,7 +71,7 @@ fn ps_says_that_the_process_of_a_copy_is_stopped() {
 }
 
 #[test]
-fn ps_says_that_nobody_watches_as_soon_as_nobody_does() {
+fn ps_reports_a_missing_supervisor() {
     let floor = started();
     let status = floor.status();
     let both = ["guardian_process_id", "supervisor_process_id"].map(|role| Stopped::new(&status, role));
@@ -81,7 +81,7 @@ fn ps_says_that_nobody_watches_as_soon_as_nobody_does() {
 }
 
 #[test]
-fn a_command_that_waits_says_for_whom() {
+fn waiting_command_names_supervisor() {
     let floor = started();
     let status = floor.status();
     let guardian = Stopped::new(&status, "guardian_process_id");
@@ -96,7 +96,7 @@ fn a_command_that_waits_says_for_whom() {
 }
 
 #[test]
-fn down_says_for_whom_it_waits() {
+fn down_names_remaining_instances() {
     let worker = "command = [\"sh\", \"-c\", \"trap '' TERM; echo up; while :; do sleep 0.1; done\"]\nready = { line = \"up\" }\n";
     let floor = Floor::new(&format!("[process.worker]\n{worker}stop = {{ grace = \"3s\" }}\n"));
     run(floor.path(), &["up", "floor.toml"]).good();
@@ -120,9 +120,9 @@ fn down_ends_on_a_full_disk() {
     run(floor.path(), &["down"]).good();
 }
 
-/// What cannot be written to its log is lost, and nothing else.
+/// Lines that cannot be written to its log are lost, and nothing else.
 #[test]
-fn a_full_disk_of_its_log_stops_no_guardian() {
+fn full_log_disk_stops_no_guardian() {
     let floor = Floor::new("[process.worker]\ncommand = [\"sleep\", \"300\"]\n");
     let state = floor.path().join("floor.state");
     std::fs::DirBuilder::new().mode(0o700).create(&state).unwrap();

@@ -1,4 +1,4 @@
-//! `gapless cluster snapshot` asks a running member, also one that is part of another program, and prints the result.
+//! `gapless cluster snapshot` asks a running member, also one embedded in another program, and prints the result.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -41,7 +41,7 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn its_sequence_is_printed() {
+fn sequence_is_printed() {
     let root = tempfile::tempdir().unwrap();
     let replica = Replica::start(Nothing, ReplicaOptions::default(), &config(root.path())).unwrap();
     let plain = snapshot(&root.path().join("member-1.toml"), &[]);
@@ -55,7 +55,7 @@ fn its_sequence_is_printed() {
 }
 
 #[test]
-fn who_cannot_take_one_says_why() {
+fn failed_snapshot_has_a_reason() {
     let root = tempfile::tempdir().unwrap();
     let member = ClusterMember::start(&config(root.path())).unwrap();
     let refused = snapshot(&root.path().join("member-1.toml"), &["--json"]);

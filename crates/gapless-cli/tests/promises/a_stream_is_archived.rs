@@ -1,5 +1,5 @@
-//! `gapless stream archive`: a journal of the stream elsewhere, which is read without a sequencer, and a readable text; both
-//! are gone on with after a kill.
+//! `gapless stream archive`: a copy of the stream's journal, readable without a sequencer, and a readable text; both
+//! are continued after a kill.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{gapless, run};
@@ -40,7 +40,7 @@ fn is_archived_over(transport: &str) {
     stream(here, "publish second").good();
     text_becomes(here, &stream(here, "replay").good());
     archiving.kill();
-    // As a kill in the middle of a line leaves it.
+    // Cut like by a kill in the middle of a line.
     let mut torn = std::fs::read(here.join("copy.log")).unwrap();
     torn.truncate(torn.len() - 7);
     std::fs::write(here.join("copy.log"), torn).unwrap();
@@ -77,7 +77,7 @@ fn over_tcp() {
 }
 
 #[test]
-fn a_full_disk_delays_only_the_text() {
+fn full_disk_delays_only_the_text() {
     let Some(disk) = SmallDisk::new(64) else { return };
     let directory = configured("shared-memory");
     let here = directory.path();
@@ -105,7 +105,7 @@ fn a_full_disk_delays_only_the_text() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn invalid_options_are_refused() {
     let directory = configured("shared-memory");
     let here = directory.path();
     let refused = stream(here, "archive --to stream").error(2);

@@ -1,5 +1,5 @@
-//! `gapless stream control`: a request is in the stream when the command returns, at the sequence that it prints; a
-//! stream that cannot be controlled says why.
+//! `gapless stream control`: when the command returns, its request is in the stream at the printed sequence. A stream
+//! that cannot be controlled gives the reason.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::run;
@@ -43,7 +43,7 @@ fn is_controlled_over(transport: &str) {
     let again = object(&stream(here, "control halt --json").good());
     assert_eq!((&again["sequence"], &again["changed"]), (&(before + 1).into(), &false.into()), "{again}");
 
-    // A line published meanwhile waits, and comes when the stream is resumed.
+    // A line published meanwhile waits until the stream is resumed.
     write_lines(here, "late", &["three".to_owned()]);
     let mut publish = Process::start(stream_command(here, "publish late").stderr(Stdio::null()));
     std::thread::sleep(Duration::from_millis(300));
@@ -72,7 +72,7 @@ fn is_controlled_over(transport: &str) {
     write_lines(here, "more", &["four".to_owned()]);
     stream(here, "publish more").good();
 
-    // A halt is there after a restart, and can be ended by the next operator.
+    // A halt survives a restart, and another operator can end it.
     stream(here, "control halt").good();
     running.kill();
     let _running = sequencer(here);
@@ -97,7 +97,7 @@ fn over_tcp() {
 }
 
 #[test]
-fn nothing_passes_a_halt_while_a_node_publishes() {
+fn no_message_passes_a_halt() {
     let directory = configured("shared-memory");
     let here = directory.path();
     let _running = sequencer(here);
@@ -130,7 +130,7 @@ fn nothing_passes_a_halt_while_a_node_publishes() {
 }
 
 #[test]
-fn whatever_cannot_be_controlled_says_why() {
+fn uncontrollable_stream_gives_reason() {
     let directory = configured("shared-memory");
     let here = directory.path();
     for words in ["control halt", "control resume", "control roll-over X", "control end"] {
@@ -160,7 +160,7 @@ fn whatever_cannot_be_controlled_says_why() {
     assert!(text.contains("no sequencer answers there"), "a socket that is left behind: {text}");
 }
 
-/// Says `word` at the stream's socket and returns the length of the answer; 0 if the sequencer hangs up.
+/// Sends `word` to the stream's socket and returns the length of the answer; 0 if the sequencer hangs up.
 fn said(here: &Path, word: &[u8]) -> usize {
     let address = SocketAddrUnix::new(here.join("stream/stream.socket")).unwrap();
     let socket =
@@ -171,7 +171,7 @@ fn said(here: &Path, word: &[u8]) -> usize {
 }
 
 #[test]
-fn hostile_words_are_refused_and_counted() {
+fn invalid_requests_are_counted() {
     let directory = configured("shared-memory");
     let here = directory.path();
     let _running = sequencer(here);

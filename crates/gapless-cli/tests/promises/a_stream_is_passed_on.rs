@@ -1,5 +1,5 @@
 //! A dispatcher and a bridge, as processes: nodes that connect to them read the same stream and publish into it, and
-//! either goes on at its position when it is started again.
+//! either resumes at its position after a restart.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::stream_process::{configured, sequencer, some_lines, started, stream, stream_with_config, write_lines};
@@ -7,7 +7,7 @@ use gapless_testkit::process::Process;
 use gapless_testkit::wait::until;
 use std::path::Path;
 
-/// Starts `gapless stream WORDS` in `here`, once it passes the stream on.
+/// Starts `gapless stream WORDS` in `here`, and waits until it relays.
 fn relay(here: &Path, words: &[&str]) -> Process {
     let mut line = vec!["stream"];
     line.extend(words);
@@ -26,7 +26,7 @@ fn passes_on(transport: &str, start: impl Fn(&Path) -> Process, far: &[&str]) {
     let (first, rest) = lines.split_at(300);
     let (second, third) = rest.split_at(300);
 
-    // From here, from a node of the relay, and from here while there is none.
+    // Published at the sequencer, at a node of the relay, and at the sequencer while there is no relay.
     write_lines(here, "first", first);
     write_lines(here, "second", second);
     write_lines(here, "third", third);
@@ -47,13 +47,13 @@ fn passes_on(transport: &str, start: impl Fn(&Path) -> Process, far: &[&str]) {
 }
 
 #[test]
-fn by_a_dispatcher_to_the_nodes_of_its_machine() {
+fn by_a_dispatcher() {
     let start = |here: &Path| relay(here, &["dispatch", "--config", "stream.toml", "--to", "dispatched"]);
     passes_on("multicast", start, &["--directory", "dispatched"]);
 }
 
 #[test]
-fn by_a_bridge_into_another_network() {
+fn by_a_bridge() {
     let other = configured("tcp");
     let file = other.path().join("stream.toml");
     let file = file.to_str().unwrap();
@@ -62,7 +62,7 @@ fn by_a_bridge_into_another_network() {
 }
 
 #[test]
-fn a_relay_without_its_stream_is_unhealthy() {
+fn relay_without_stream_is_unhealthy() {
     let (directory, other) = (configured("tcp"), configured("tcp"));
     let here = directory.path();
     let running = sequencer(here);
@@ -80,7 +80,7 @@ fn a_relay_without_its_stream_is_unhealthy() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn invalid_options_are_refused() {
     let directory = configured("shared-memory");
     let here = directory.path();
     let refused = stream(here, "bridge --to stream.toml").error(2);
@@ -88,7 +88,7 @@ fn what_makes_no_sense_is_refused() {
     let refused = stream(here, "dispatch --to stream").error(2);
     assert!(refused.contains("need no dispatcher"), "{refused}");
 
-    // A directory holds a part of one stream and never of another.
+    // A directory never holds parts of two streams.
     let first = sequencer(here);
     let mut dispatcher = relay(here, &["dispatch", "--config", "stream.toml", "--to", "dispatched"]);
     dispatcher.interrupt();

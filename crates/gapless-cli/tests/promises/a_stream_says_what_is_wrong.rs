@@ -1,4 +1,4 @@
-//! `gapless stream`: bad files, absent and doubled sequencers, pipes that close, and the output of `status`.
+//! `gapless stream`: invalid files, missing and doubled sequencers, closed pipes, and the output of `status`.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{self, gapless, run};
@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 #[test]
-fn a_bad_file_is_refused_with_its_line_by_every_subcommand() {
+fn bad_file_is_refused_with_its_line() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("stream.toml"), "[stream]\ndirectory = \"d\"\ntier = \"fast\"\n").unwrap();
     for words in ["sequencer", "node", "tail", "publish", "replay", "status"] {
@@ -26,7 +26,7 @@ fn a_bad_file_is_refused_with_its_line_by_every_subcommand() {
 }
 
 #[test]
-fn wrong_options_are_one_line_and_end_with_2() {
+fn wrong_options_exit_with_2() {
     let directory = tempfile::tempdir().unwrap();
     for (words, expected) in [
         ("stream tail", "--config FILE or --directory DIRECTORY"),
@@ -46,7 +46,7 @@ fn wrong_options_are_one_line_and_end_with_2() {
 }
 
 #[test]
-fn a_second_sequencer_is_told_who_is_there() {
+fn second_sequencer_is_refused() {
     let directory = configured("udp");
     let _running = sequencer(directory.path());
     let text = stream(directory.path(), "sequencer").error(1);
@@ -59,7 +59,7 @@ fn a_second_sequencer_is_told_who_is_there() {
 }
 
 #[test]
-fn who_is_not_known_is_not_let_in() {
+fn unknown_user_is_refused() {
     for transport in ["udp", "tcp"] {
         let directory = configured(transport);
         let here = directory.path();
@@ -72,7 +72,7 @@ fn who_is_not_known_is_not_let_in() {
         write_lines(here, "lines", &["one".to_owned()]);
         let _running = sequencer(here);
         stream(here, "publish lines").good();
-        // Who is named by an option needs nothing in the file, and the users' own file is for the sequencer alone.
+        // A user given by option needs no entry in the file, and the users' own file is for the sequencer alone.
         std::fs::write(here.join("stream.toml"), &file).unwrap();
         std::fs::write(here.join("password"), "swordfish\n").unwrap();
         stream(here, "publish lines --username anna --password-file password").good();
@@ -90,7 +90,7 @@ fn who_is_not_known_is_not_let_in() {
 }
 
 #[test]
-fn who_publishes_to_nobody_or_nonsense_ends_with_1() {
+fn failed_publish_exits_with_1() {
     let directory = configured("shared-memory");
     let here = directory.path();
     write_lines(here, "lines", &["one".to_owned(), "xyz".to_owned()]);
@@ -109,7 +109,7 @@ fn who_publishes_to_nobody_or_nonsense_ends_with_1() {
 }
 
 #[test]
-fn a_closed_pipe_ends_a_tail_quietly() {
+fn closed_pipe_ends_tail_silently() {
     let directory = configured("shared-memory");
     let here = directory.path();
     let lines: Vec<String> = (0..20_000).map(|number| number.to_string()).collect();
@@ -122,7 +122,7 @@ fn a_closed_pipe_ends_a_tail_quietly() {
         tail.stop_reading();
         assert_eq!(tail.wait().code(), Some(0), "{words}");
     }
-    // Also one that has nothing more to write.
+    // Also a tail without further output.
     let mut tail = Process::start(&mut stream_command(here, "tail --raw --from 20002"));
     assert_eq!(tail.line(), "19999");
     tail.stop_reading();
@@ -134,7 +134,7 @@ fn a_closed_pipe_ends_a_tail_quietly() {
 }
 
 #[test]
-fn status_says_whether_it_runs_and_how_far_it_is() {
+fn status_shows_state_and_position() {
     let directory = configured("udp");
     let here = directory.path();
     let text = stream(here, "status").error(3);
@@ -179,7 +179,7 @@ fn status_says_whether_it_runs_and_how_far_it_is() {
 }
 
 #[test]
-fn a_lock_file_that_was_removed_hides_no_sequencer() {
+fn removed_lock_hides_no_sequencer() {
     let directory = configured("shared-memory");
     let here = directory.path();
     let _running = sequencer(here);
@@ -204,7 +204,7 @@ fn limited(directory: &Path, before: &str, words: &str) -> program::Ended {
 }
 
 #[test]
-fn ones_own_lack_of_descriptors_is_told() {
+fn own_lack_of_descriptors_is_named() {
     let directory = configured("shared-memory");
     let here = directory.path();
     let _running = sequencer(here);
@@ -223,7 +223,7 @@ fn ones_own_lack_of_descriptors_is_told() {
 }
 
 #[test]
-fn a_closed_input_is_no_empty_one() {
+fn closed_input_is_not_empty_input() {
     let directory = tempfile::tempdir().unwrap();
     let publish = "stream publish --directory d <&-";
     assert_eq!(limited(directory.path(), ":", publish).error(1), "gapless: standard input: it is closed\n");
@@ -232,7 +232,7 @@ fn a_closed_input_is_no_empty_one() {
 }
 
 #[test]
-fn a_file_size_limit_is_named() {
+fn file_size_limit_is_named() {
     let directory = tempfile::tempdir().unwrap();
     // 4 MiB, in blocks of 512 bytes.
     let said = limited(directory.path(), "ulimit -f 8192", "stream sequencer --directory orders").error(75);
@@ -240,7 +240,7 @@ fn a_file_size_limit_is_named() {
 }
 
 #[test]
-fn a_host_that_lacks_something_ends_with_75() {
+fn shortage_exits_with_75() {
     let directory = tempfile::tempdir().unwrap();
     for limit in [6, 10, 14] {
         let said =
@@ -252,7 +252,7 @@ fn a_host_that_lacks_something_ends_with_75() {
 }
 
 #[test]
-fn output_that_cannot_be_written_stops_nothing() {
+fn unwritable_output_stops_nothing() {
     let directory = configured("shared-memory");
     let here = directory.path();
     write_lines(here, "lines", &["one".to_owned()]);
@@ -268,7 +268,7 @@ fn output_that_cannot_be_written_stops_nothing() {
 }
 
 #[test]
-fn a_journal_is_not_hidden_by_tier_memory() {
+fn tier_memory_hides_no_journal() {
     let directory = configured("shared-memory");
     let here = directory.path();
     write_lines(here, "lines", &["old".to_owned()]);
@@ -290,7 +290,7 @@ fn a_journal_is_not_hidden_by_tier_memory() {
 }
 
 #[test]
-fn a_copy_of_hard_links_is_a_directory_of_its_own() {
+fn hard_link_copy_is_independent() {
     let directory = configured("shared-memory");
     let here = directory.path();
     write_lines(here, "lines", &["one".to_owned()]);
@@ -304,7 +304,6 @@ fn a_copy_of_hard_links_is_a_directory_of_its_own() {
     let mut copy = Process::start(&mut gapless(here, &["stream", "sequencer", "--directory", "copy"]));
     copy.line();
     run(here, &["stream", "publish", "--directory", "copy", "more"]).good();
-    // Both run, beside each other.
     let _original = sequencer(here);
     assert!(!stream(here, "replay --raw").good().contains("two"));
     let copied = run(here, &["stream", "replay", "--directory", "copy", "--raw"]).good();

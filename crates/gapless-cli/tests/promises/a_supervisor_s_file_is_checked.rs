@@ -1,4 +1,4 @@
-//! `gapless validate` says what a file means, or where it is wrong and what is allowed. It starts nothing.
+//! `gapless validate` shows the meaning of a file, or its errors with place and allowed values. It starts nothing.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{Ended, gapless, names, run};
@@ -31,7 +31,7 @@ once = true
 "#;
 
 #[test]
-fn what_a_file_means_is_shown() {
+fn meaning_of_file_is_shown() {
     let shown = validate(FLOOR, &[]).good();
     let lines: Vec<&str> = shown.lines().collect();
     let expected = [
@@ -46,7 +46,7 @@ fn what_a_file_means_is_shown() {
 }
 
 #[test]
-fn the_help_names_every_key_of_the_guide() {
+fn help_names_every_key_of_guide() {
     let help = run(Path::new("/"), &["validate", "--help"]).good();
     let named: Vec<&str> = help.split(|c: char| !c.is_alphanumeric() && c != '_').collect();
     let guide = include_str!("../../../../docs/guides/supervisor.toml");
@@ -58,7 +58,7 @@ fn the_help_names_every_key_of_the_guide() {
 }
 
 #[test]
-fn what_is_wrong_is_named_with_its_line_and_what_is_allowed() {
+fn error_has_line_and_allowed_values() {
     let told = validate(&FLOOR.replace("[\"matching\"]", "[\"matchin\"]"), &[]).error(1);
     assert!(told.contains("floor.toml:9: process.gate.after: \"matchin\" is no process of this file"), "{told}");
     let told = validate("", &[]).error(1);
@@ -73,7 +73,7 @@ fn what_is_wrong_is_named_with_its_line_and_what_is_allowed() {
 }
 
 #[test]
-fn everything_that_is_wrong_is_told_a_line_each() {
+fn every_error_has_its_line() {
     let text = FLOOR.replace("[\"matching\"]", "[\"matchin\"]").replace("min = 2", "min = 9") + "twice = 1\n";
     let ended = validate(&text, &["--json"]);
     let told: Vec<&str> = ended.stderr.lines().collect();

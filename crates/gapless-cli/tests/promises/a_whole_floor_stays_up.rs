@@ -1,5 +1,5 @@
-//! The example `trading_floor`: a sequencer, order entries, a matching service and a cluster in one file, and whoever is killed, every
-//! order is filled once. Each entry looks, and ends with an error if one is not.
+//! The example `trading_floor`: a sequencer, order entries, a matching service and a cluster in one file. Whichever
+//! process is killed, every order is filled once. Each entry checks this, and fails otherwise.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::floor::Floor;
@@ -15,7 +15,7 @@ fn floor() -> Floor {
     )
 }
 
-/// How many orders an entry has seen filled, as its last line says.
+/// Number of filled orders, from an entry's last line.
 fn filled(floor: &Floor, entry: &str) -> u64 {
     let said = floor.run(&["logs", entry]).good();
     let last = said.lines().rev().find_map(|line| line.split_once(" orders in the stream, "));
@@ -28,7 +28,7 @@ fn kill(pid: &Value) {
 }
 
 #[test]
-fn whoever_is_killed_each_order_is_filled_once() {
+fn kills_fill_each_order_once() {
     let floor = floor();
     floor.run(&["cluster", "new", "accounts"]).good();
     let said = floor.run(&["up", "floor.toml"]).good();
@@ -48,7 +48,7 @@ fn whoever_is_killed_each_order_is_filled_once() {
         });
     }
     let restarted: Vec<_> = floor.copies().into_iter().filter(|copy| copy["restarts"] != 0).collect();
-    // Who loses its sequencer may end as well, and says why; nobody is ever wrong about an order.
+    // A process that loses its sequencer may end, too, with a reason, but no order is ever wrong.
     let reasons = serde_json::to_string(&restarted).unwrap();
     assert!(!reasons.contains(" follows "), "{reasons}");
     assert_eq!(floor.run(&["down"]).good(), "all has ended\n");

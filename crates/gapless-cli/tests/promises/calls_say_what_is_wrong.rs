@@ -1,5 +1,5 @@
-//! `gapless call`, `broadcast`, `routes`, `serve` and `top` say what is wrong in a line, by the names of the command line, and end with
-//! 2 if it is in what they were given, with 1 if there is no result.
+//! `gapless call`, `broadcast`, `routes`, `serve` and `top` report errors in one line, in terms of the command line,
+//! and exit with 2 for invalid input, with 1 without a result.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{Ended, gapless, names, run};
@@ -13,7 +13,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Stdio;
 
-/// A domain in `folder` where `refuse` says no with its request as the text.
+/// A domain in `folder` whose route `refuse` refuses each request with the request as the text.
 fn refusing(folder: &Path) -> (Domain, ServedRoute) {
     let domain = Domain::open_directory(folder.join("domain"), DomainOptions::default()).unwrap();
     let refuse = |request: Vec<u8>, _: &_| -> Result<Vec<u8>, _> {
@@ -23,13 +23,13 @@ fn refusing(folder: &Path) -> (Domain, ServedRoute) {
     (domain, served)
 }
 
-/// The program in the domain of `folder`, run to its end.
+/// Runs the program in the domain of `folder` to its end.
 fn here(folder: &Path, words: &[&str]) -> Ended {
     run(folder, &[words, &["--directory", "domain"]].concat())
 }
 
 #[test]
-fn a_route_that_nobody_serves_is_waited_for_by_an_option() {
+fn missing_route_can_be_waited_for() {
     let folder = tempfile::tempdir().unwrap();
     let _domain = refusing(folder.path());
     let folder = folder.path();
@@ -48,7 +48,7 @@ fn a_route_that_nobody_serves_is_waited_for_by_an_option() {
 }
 
 #[test]
-fn a_copy_that_stands_still_is_named_in_the_time_of_the_call() {
+fn stopped_instance_is_named_in_time() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let mut serve = gapless(folder, &["serve", "up", "--directory", "domain", "--", "cat"]);
@@ -108,7 +108,7 @@ fn looking_and_calling_make_no_domain() {
 }
 
 #[test]
-fn a_domain_is_waited_for_as_its_route_is() {
+fn missing_domain_can_be_waited_for() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let words = ["call", "--directory", "domain", "echo", "x", "--bytes", "--timeout", "60", "--wait", "60"];
@@ -124,7 +124,7 @@ fn a_domain_is_waited_for_as_its_route_is() {
 }
 
 #[test]
-fn a_result_that_nobody_gets_is_an_error() {
+fn lost_output_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let domain = Domain::open_directory(folder.path().join("domain"), DomainOptions::default()).unwrap();
     let (called, folder) = (std::sync::Arc::new(std::sync::atomic::AtomicU32::new(0)), folder.path());
@@ -166,7 +166,7 @@ fn a_result_that_nobody_gets_is_an_error() {
 }
 
 #[test]
-fn a_copy_without_room_for_callers_is_named() {
+fn full_instance_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let mut copy = Process::start(&mut gapless(folder, &["serve", "--directory", "domain", "echo", "--", "cat"]));
@@ -192,13 +192,13 @@ fn a_copy_without_room_for_callers_is_named() {
 }
 
 #[test]
-fn what_others_say_is_escaped_and_cut() {
+fn foreign_text_is_escaped_and_cut() {
     let folder = tempfile::tempdir().unwrap();
     let _domain = refusing(folder.path());
     let folder = folder.path();
     std::fs::write(folder.join("zeros"), [0; 8 << 10]).unwrap();
     for command in ["call", "broadcast"] {
-        // A string of JSON is bytes as they are.
+        // A JSON string is sent as its bytes.
         let ended = here(folder, &[command, "refuse", r#""no\u001b[2J""#]);
         let text = format!("{}{}", ended.stdout, ended.stderr);
         assert!(text.contains(r"the call of refuse was refused with code 7: no\u{1b}[2J"), "{text}");
@@ -222,7 +222,7 @@ fn what_others_say_is_escaped_and_cut() {
 }
 
 #[test]
-fn what_is_given_wrong_ends_with_2() {
+fn invalid_input_exits_with_2() {
     let folder = tempfile::tempdir().unwrap();
     let _domain = refusing(folder.path());
     let folder = folder.path();
@@ -262,7 +262,7 @@ fn what_is_given_wrong_ends_with_2() {
     raw.arg(std::ffi::OsStr::from_bytes(b"\xff"));
     let said = Ended::from(raw.output().unwrap()).error(1);
     assert!(said.ends_with("with code 7: \u{fffd}\n"), "bytes are sent as they are: {said}");
-    // Sent, and refused by who serves it.
+    // Sent, and refused by the server.
     here(folder, &["call", "refuse", "@longest", "--bytes", "--header", "x=y"]).error(1);
     here(folder, &["call", "refuse", "-12"]).error(1);
 
@@ -286,7 +286,7 @@ fn what_is_given_wrong_ends_with_2() {
 }
 
 #[test]
-fn a_program_that_cannot_be_started_is_not_served() {
+fn unstartable_program_is_not_served() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     std::fs::write(folder.join("plain"), "#!/bin/sh\n").unwrap();

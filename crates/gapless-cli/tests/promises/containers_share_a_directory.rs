@@ -1,5 +1,5 @@
-//! Processes of one user that share a directory, and neither a process nor a user namespace, or not their clocks: as the containers of
-//! one volume.
+//! Processes of one user that share a directory, but neither process nor user namespaces, or not their clocks: like the
+//! containers of one volume.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::floor::Floor;
@@ -16,12 +16,12 @@ const UNSHARE: [&str; 6] = ["--user", "--map-root-user", "--pid", "--fork", "--k
 const LATER: [&str; 9] =
     ["--user", "--map-root-user", "--time", "--monotonic", "90000", "--boottime", "90000", "--fork", "--kill-child"];
 
-/// With the processes of the others in `/proc`.
+/// With the other processes visible in `/proc`.
 const FOREIGN_PROC: [&str; 5] = ["--user", "--map-root-user", "--pid", "--fork", "--kill-child"];
-/// With a file system of their own at a path.
+/// With a mount namespace of their own.
 const MOUNTS: [&str; 3] = ["--user", "--map-root-user", "--mount"];
 
-/// The program in namespaces of its own.
+/// The program in its own namespaces.
 fn contained(directory: &Path, words: &[&str]) -> Command {
     within(&UNSHARE, directory, words)
 }
@@ -59,7 +59,7 @@ fn ran(mut command: Command) -> Ended {
 }
 
 #[test]
-fn a_stream_is_published_and_looked_at() {
+fn stream_is_published_and_inspected() {
     if !has_namespaces() {
         return;
     }
@@ -85,13 +85,13 @@ fn a_stream_is_published_and_looked_at() {
 }
 
 #[test]
-fn a_killed_container_is_waited_for() {
+fn killed_container_is_waited_for() {
     if !has_namespaces() {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
     for _ in 0..3 {
-        // Each is process 1, as the one before, which may still be dying.
+        // Each is process 1, like the previous one, which may still be dying.
         let mut sequencer = contained_sequencer(directory.path());
         sequencer.kill();
     }
@@ -109,7 +109,7 @@ fn members_meet_by_shared_memory() {
     for member in 1..=3 {
         let path = here.join(format!("trio/member-{member}.toml"));
         let text = std::fs::read_to_string(&path).unwrap();
-        // Each address has a path beside it that all containers see.
+        // Adds to each address a path that all containers see.
         let lines = text.lines().map(|line| match line.strip_prefix("addresses = [\"127.0.0.1:") {
             Some(rest) => {
                 let port = rest.split('"').next().unwrap();
@@ -125,7 +125,7 @@ fn members_meet_by_shared_memory() {
 }
 
 #[test]
-fn copies_are_taken_over_from_later_clocks() {
+fn instances_survive_other_clocks() {
     if !can_make(&LATER) {
         return;
     }
@@ -147,7 +147,7 @@ fn copies_are_taken_over_from_later_clocks() {
     }
 }
 
-/// Process 1 of a container: has the floor up, and at a word of the test kills guardian and supervisor.
+/// Process 1 of a container: starts the floor, and kills guardian and supervisor at the test's signal.
 const CONTAINER: &str = r#""$0" up floor.toml && echo up
 until [ -e go ]; do sleep 0.02; done
 roles=$(sed 's/.*"process_id":\([0-9]*\).*/\1/' floor.state/guardian.lock floor.state/supervisor.lock)
@@ -156,7 +156,7 @@ echo killed
 exec sleep 300"#;
 
 #[test]
-fn copies_of_a_container_are_seen_as_such() {
+fn container_instances_are_marked() {
     if !has_namespaces() {
         return;
     }
@@ -168,7 +168,7 @@ fn copies_of_a_container_are_seen_as_such() {
     while container.line() != "up" {}
     let is_marked = |shown: &str| shown.contains("*  ") && shown.contains("\n* of another process namespace");
     let shown_to = |command: fn(&Path, &[&str]) -> Command| ran(command(floor.path(), &["ps"])).shown();
-    // Told by its supervisor, to a sibling and outside.
+    // Reported by its supervisor, to a sibling and outside.
     for shown in [shown_to(contained), shown_to(gapless)] {
         assert!(shown.contains("ready") && is_marked(&shown), "{shown}");
     }
@@ -177,7 +177,7 @@ fn copies_of_a_container_are_seen_as_such() {
     until("nobody watches", || shown_to(contained).contains("nobody watches"));
     let shown = shown_to(contained);
     assert!(shown.contains("unwatched") && is_marked(&shown), "{shown}");
-    // From outside it is seen, and taken over.
+    // Seen and taken over from outside.
     let before = floor.copies();
     let pid = before[0]["process_id"].as_u64().unwrap();
     assert!(std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap().contains("sleep"), "{before:?}");
@@ -188,7 +188,7 @@ fn copies_of_a_container_are_seen_as_such() {
 }
 
 #[test]
-fn a_route_of_another_container_is_explained() {
+fn foreign_route_is_explained() {
     if !has_namespaces() {
         return;
     }
@@ -196,7 +196,7 @@ fn a_route_of_another_container_is_explained() {
     let here = directory.path();
     let mut serving = Process::start(&mut contained(here, &["serve", "--directory", "domain", "echo", "--", "cat"]));
     assert!(serving.line().contains(" is served"));
-    // To a sibling it has no number, outside it has one.
+    // The server has no process id for a sibling, but one outside.
     for command in [contained, gapless] {
         let call = ran(command(here, &["call", "--directory", "domain", "echo", "1"])).error(1);
         let routes = ran(command(here, &["routes", "--directory", "domain"]));
@@ -209,7 +209,7 @@ fn a_route_of_another_container_is_explained() {
 }
 
 #[test]
-fn another_mount_at_a_path_is_no_loss() {
+fn other_mount_at_path_is_no_loss() {
     if !can_make(&MOUNTS) {
         return;
     }
@@ -227,7 +227,7 @@ fn another_mount_at_a_path_is_no_loss() {
         return;
     }
     ended.good();
-    // What runs here is still guarded against its removal.
+    // The floor running here still notices its removal.
     let state = floor.path().join("floor.state");
     std::fs::rename(&state, floor.path().join("moved")).unwrap();
     let refused = floor.run(&["up", "floor.toml"]).error(1);
@@ -236,7 +236,7 @@ fn another_mount_at_a_path_is_no_loss() {
 }
 
 #[test]
-fn a_foreign_proc_is_named() {
+fn foreign_proc_is_named() {
     if !can_make(&FOREIGN_PROC) {
         return;
     }

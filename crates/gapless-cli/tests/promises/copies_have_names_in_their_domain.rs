@@ -1,4 +1,4 @@
-//! What runs under a supervisor is named by its copy where its routes meet those of others.
+//! A process under a supervisor appears in its domain under the name of its instance.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::floor::Floor;
@@ -12,7 +12,7 @@ fn serving(name: &str, more: &str) -> String {
     format!("[process.{name}]\ncommand = {words:?}\nready = {{ route = \"upper\" }}\n{more}\n")
 }
 
-/// The names of the processes that serve.
+/// Names of the serving processes.
 fn names(floor: &Floor) -> Vec<String> {
     let shown = floor.run(&["routes", "--json", "--directory", "floor.state/domain"]).good();
     let shown: Vec<Value> = serde_json::from_str(&shown).unwrap();
@@ -22,7 +22,7 @@ fn names(floor: &Floor) -> Vec<String> {
 }
 
 #[test]
-fn a_copy_is_shown_by_its_name_and_a_program_without_one_by_its_file() {
+fn instance_or_program_name_is_shown() {
     let renamed = serving("renamed", "environment = { GAPLESS_COPY = \"another\" }");
     let floor = Floor::new(&[serving("fraud", "copies = 2"), renamed].concat());
     floor.run(&["up", "floor.toml"]).good();

@@ -1,5 +1,6 @@
-//! Whatever is done to the files in which copies and callers count: calls go on, `gapless top` and `gapless routes` say which counters
-//! cannot be read and why, and show all others; and they have them again when there are calls and nothing stands in the way.
+//! Damage to the counters files of instances and callers: calls go on, `gapless top` and `gapless routes` name the
+//! unreadable counters with the reason and show all others. The counters return with the next calls when nothing
+//! prevents it.
 
 use crate::program::{Ended, gapless, run};
 use gapless::rpc::{CallOptions, Caller, CallerOptions, Domain, DomainOptions, Reach};
@@ -13,7 +14,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// `gapless serve` of a route, once it serves. A limit on its files is an error there, and no signal.
+/// Starts `gapless serve` of a route, with the signal of file size limits ignored, so that the limit is an error.
 fn serving(folder: &Path, route: &str) -> Process {
     let program = gapless(folder, &["serve", "--directory", "domain", route, "--", "tr", "a-z", "A-Z"]);
     let mut command = Command::new("sh");
@@ -36,21 +37,21 @@ fn top(folder: &Path) -> Value {
     serde_json::from_str::<Value>(&ended.stdout).unwrap()["directories"][0].take()
 }
 
-/// What a row of `gapless top` counts, if it is there.
+/// Value of a counter in a row of `gapless top`, if present.
 fn counted(folder: &Path, (rows, route): (&str, &str), name: &str) -> Option<u64> {
     let top = top(folder);
     let row = top[rows].as_array().unwrap().iter().find(|row| row["route"] == route)?;
     Some(row["counters"][name].as_u64().unwrap())
 }
 
-/// Nothing more is counted, and all of it is in the files.
+/// Waits until all counts are in the files.
 fn until_all_is_written(folder: &Path, calls: u64) {
     let is_written = |rows, name| counted(folder, (rows, "upper"), name) == Some(calls);
     until("all is written", || is_written("routes", "replied") && is_written("calls", "replied"));
     until("the end of the handler", || counted(folder, ("routes", "upper"), "in_flight") == Some(0));
 }
 
-/// That `reason` is said of `path`, in each way, and the others are shown.
+/// Checks that `path` is reported with `reason` in each output, and the others are shown.
 #[track_caller]
 fn check_said(folder: &Path, path: &Path, reason: &str) {
     let name = path.file_name().unwrap().to_str().unwrap();
@@ -70,7 +71,7 @@ fn check_said(folder: &Path, path: &Path, reason: &str) {
 }
 
 #[test]
-fn they_go_on_and_what_cannot_be_read_is_said() {
+fn damaged_counters_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let mut other = serving(folder, "other");
@@ -93,14 +94,13 @@ fn they_go_on_and_what_cannot_be_read_is_said() {
 
     let shorten = |path: &Path| File::options().write(true).open(path).unwrap().set_len(0).unwrap();
     for path in [&copy, &calling] {
-        // Shortened: whole again with the next call.
+        // Truncated: complete again with the next call.
         shorten(path);
         check_said(folder, path, "found 0 bytes");
         until_all_is_written(folder, call());
-        // Removed.
         std::fs::remove_file(path).unwrap();
         until_all_is_written(folder, call());
-        // Nothing of what stands in its place is touched, and calls go on.
+        // Anything in its place is left untouched, and calls go on.
         for make in [&|| std::fs::create_dir(path).unwrap() as (), &|| {
             mknodat(CWD, path, FileType::Fifo, Mode::RUSR, 0).unwrap()
         }] as [&dyn Fn(); 2]
@@ -114,7 +114,7 @@ fn they_go_on_and_what_cannot_be_read_is_said() {
         }
     }
 
-    // There is no room for it: shortened, it stays so, and whole it is when there is room again.
+    // Without room the truncated file stays so; it is complete when there is room again.
     let limit = |bytes| {
         let limit = Rlimit { current: bytes, maximum: None };
         prlimit(Some(upper.pid()), Resource::Fsize, limit).unwrap()

@@ -1,4 +1,4 @@
-//! An error in what somebody has asked for ends soon, and says what is wrong and what helps.
+//! An error in a request comes soon, and names the cause and the remedy.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{Ended, gapless, run};
@@ -19,14 +19,14 @@ fn start_is_refused(here: &Path, words: &str) {
 }
 
 #[test]
-fn a_stream_whose_journal_is_gone() {
+fn missing_journal() {
     let directory = configured("shared-memory");
     let here = directory.path();
     write_lines(here, "a", &some_lines(10));
     let mut running = sequencer(here);
     stream(here, "publish a").good();
     running.kill();
-    // Before its first state: nothing names the journal but what was made beside it.
+    // Before its first state, only files made at the start name the journal.
     assert_eq!(std::fs::read_dir(here.join("stream/sequencer")).unwrap().count(), 0);
     std::fs::remove_dir_all(here.join("stream/journal")).unwrap();
     start_is_refused(here, "put the folder `journal` back");
@@ -44,7 +44,7 @@ fn a_stream_whose_journal_is_gone() {
 }
 
 #[test]
-fn a_position_behind_the_end() {
+fn position_after_the_end() {
     let directory = configured("shared-memory");
     let here = directory.path();
     write_lines(here, "a", &some_lines(10));
@@ -61,7 +61,7 @@ fn a_position_behind_the_end() {
 }
 
 #[test]
-fn a_sequencer_that_stands_still() {
+fn stopped_sequencer() {
     let directory = configured("shared-memory");
     let here = directory.path();
     let running = sequencer(here);
@@ -75,7 +75,7 @@ fn a_sequencer_that_stands_still() {
 }
 
 #[test]
-fn a_configuration_that_is_none() {
+fn invalid_configuration() {
     let directory = tempfile::tempdir().unwrap();
     let here = directory.path();
     for words in [&["stream", "sequencer", "--config", "/dev/zero"][..], &["cluster", "start", "/dev/zero"]] {
@@ -88,7 +88,7 @@ fn a_configuration_that_is_none() {
 }
 
 #[test]
-fn pipes_in_the_place_of_files() {
+fn pipes_instead_of_files() {
     let directory = configured("shared-memory");
     let here = directory.path();
     mknodat(CWD, here.join("pipe"), FileType::Fifo, Mode::RWXU, 0).unwrap();
@@ -105,7 +105,7 @@ fn pipes_in_the_place_of_files() {
     let told = ended(stream_command(here, "publish --username anna --password-file pipe")).error(1);
     assert!(told.contains("the password in pipe: it is empty"), "{told}");
 
-    // Lines may come by a pipe, whose writer is waited for.
+    // Lines may come from a pipe, whose writer is waited for.
     let _running = sequencer(here);
     let mut publish = Process::start(stream_command(here, "publish pipe").stderr(Stdio::piped()));
     File::options().write(true).open(here.join("pipe")).unwrap().write_all(b"a line\n").unwrap();
@@ -116,7 +116,7 @@ fn pipes_in_the_place_of_files() {
     assert_eq!(publish.wait_end("Ctrl-C ends it").code(), Some(1));
 }
 
-/// Waits for the end with a limit.
+/// Waits for the end, with a limit.
 fn ended(mut command: Command) -> Ended {
     let mut process = Process::start(command.stderr(Stdio::piped()));
     let code = process.wait_end(&format!("{command:?} ends")).code();
@@ -124,7 +124,7 @@ fn ended(mut command: Command) -> Ended {
 }
 
 #[test]
-fn a_cluster_that_is_there_a_path_that_is_too_long() {
+fn existing_cluster_and_too_long_path() {
     let directory = tempfile::tempdir().unwrap();
     let here = directory.path();
     run(here, &["cluster", "new", "trades"]).good();

@@ -1,4 +1,4 @@
-//! A floor of the program's commands, for the tests of its promises.
+//! A supervised floor run by the program's commands.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{Ended, gapless};
@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A floor that ends with its test, whether that passes or fails.
+/// Floor that is ended with its test, passed or failed.
 pub struct Floor(tempfile::TempDir);
 
 impl Floor {
@@ -16,7 +16,7 @@ impl Floor {
         Self(folder)
     }
 
-    /// One of an example, with its files and its programs, which must have been built.
+    /// Floor of an example, with its files and its programs, which must have been built.
     pub fn of_example(package: &str, folder: &str, files: &[&str], programs: &[&str]) -> Self {
         let examples = programs_folder().join("examples");
         let are_built = programs.iter().all(|name| examples.join(name).exists());
@@ -29,7 +29,7 @@ impl Floor {
         this
     }
 
-    /// The program finds those of examples on its PATH.
+    /// Runs the program with those of examples on its PATH.
     pub fn run(&self, words: &[&str]) -> Ended {
         self.with_examples(&mut gapless(self.path(), words)).output().unwrap().into()
     }
@@ -62,12 +62,12 @@ impl Floor {
 
 impl Drop for Floor {
     fn drop(&mut self) {
-        // It may be down already.
+        // The floor may be down already.
         let _ = self.run(&["down"]);
     }
 }
 
-/// Where the program lies.
+/// Directory of the program.
 fn programs_folder() -> PathBuf {
     Path::new(env!("CARGO_BIN_EXE_gapless")).parent().unwrap().to_owned()
 }

@@ -1,11 +1,11 @@
-//! `gapless stream publish`: no line is lost and none is doubled when the sequencer or the publisher is killed.
+//! `gapless stream publish`: no line is lost or duplicated when the sequencer or the publisher is killed.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::stream_process::{configured, sequencer, some_lines, stream, stream_command, write_lines};
 use gapless_testkit::process::Process;
 use std::process::Stdio;
 
-/// Lines that are read before something is killed.
+/// Lines read before the kill.
 const BEFORE: usize = 1_500;
 
 fn survives_a_killed_sequencer(transport: &str) {
@@ -29,27 +29,27 @@ fn survives_a_killed_sequencer(transport: &str) {
 }
 
 #[test]
-fn a_killed_sequencer_loses_and_doubles_nothing_over_shared_memory() {
+fn killed_sequencer_shared_memory() {
     survives_a_killed_sequencer("shared-memory");
 }
 
 #[test]
-fn a_killed_sequencer_loses_and_doubles_nothing_over_udp() {
+fn killed_sequencer_udp() {
     survives_a_killed_sequencer("udp");
 }
 
 #[test]
-fn a_killed_sequencer_loses_and_doubles_nothing_over_multicast() {
+fn killed_sequencer_multicast() {
     survives_a_killed_sequencer("multicast");
 }
 
 #[test]
-fn a_killed_sequencer_loses_and_doubles_nothing_over_tcp() {
+fn killed_sequencer_tcp() {
     survives_a_killed_sequencer("tcp");
 }
 
 #[test]
-fn a_killed_publisher_goes_on_with_its_token() {
+fn killed_publisher_resumes_by_token() {
     let directory = configured("shared-memory");
     let here = directory.path();
     let lines = some_lines(6_000);
@@ -78,7 +78,7 @@ fn a_killed_publisher_goes_on_with_its_token() {
 }
 
 #[test]
-fn other_lines_under_the_same_token_are_noticed_where_they_can_be() {
+fn other_lines_with_token_are_noticed() {
     let directory = configured("udp");
     let here = directory.path();
     let _running = sequencer(here);

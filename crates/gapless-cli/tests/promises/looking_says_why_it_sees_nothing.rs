@@ -1,5 +1,5 @@
-//! The commands that look at a domain: where they see nothing or may not, they say why and of whom, change nothing, and show nothing that
-//! moves the cursor.
+//! Commands that look at a domain: when they see nothing or lack permission, they name the reason and the process,
+//! change nothing, and print nothing that moves the cursor.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{Ended, gapless, run};
@@ -20,12 +20,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// The program in the domain of `folder`, run to its end.
+/// Runs the program in the domain of `folder` to its end.
 fn here(folder: &Path, words: &[&str]) -> Ended {
     run(folder, &[words, &["--directory", "domain"]].concat())
 }
 
-/// `gapless serve` of the route `up`, once it serves.
+/// Starts `gapless serve` of the route `up`.
 fn serving(folder: &Path) -> Process {
     let words = ["serve", "--directory", "domain", "up", "--", "cat"];
     let mut process = Process::start(gapless(folder, &words).stderr(Stdio::inherit()));
@@ -33,7 +33,8 @@ fn serving(folder: &Path) -> Process {
     process
 }
 
-/// A process that stands in a domain as a copy does, says these bytes to each that connects, and without any closes.
+/// Process that poses as an instance of a domain: sends these bytes to each connection, and closes it if there are
+/// none.
 struct FalseCopy {
     is_over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -57,7 +58,7 @@ impl FalseCopy {
                 match accept_with(&socket, SocketFlags::CLOEXEC) {
                     Ok(connection) if !bytes.is_empty() => {
                         let _ = send(&connection, bytes, rustix::net::SendFlags::NOSIGNAL);
-                        // One that is closed with something unread in it takes back what was sent.
+                        // Closing a socket with unread data would discard the sent bytes.
                         open.push(connection);
                     }
                     Ok(_) => {}
@@ -76,19 +77,19 @@ impl Drop for FalseCopy {
     }
 }
 
-/// An empty domain in `folder`.
+/// Creates an empty domain in `folder`.
 fn empty(folder: &Path) -> std::path::PathBuf {
     drop(Domain::open_directory(folder.join("domain"), DomainOptions::default()).unwrap());
     folder.join("domain")
 }
 
 #[test]
-fn where_nobody_could_be_asked_it_is_not_said_that_nobody_serves() {
+fn silence_is_not_called_unserved() {
     let folder = tempfile::tempdir().unwrap();
     let domain = empty(folder.path());
     for (bytes, expected) in [(&b""[..], " serves and lets nobody in"), (b"what no copy says", " is closed: ")] {
         let _copy = FalseCopy::that_says(&domain, bytes);
-        // A machine that is too busy for the copy makes it one that only is silent.
+        // On a busy machine the instance may seem to be merely silent.
         let ended = until_some("it is seen that it is closed", || {
             let ended = here(folder.path(), &["routes"]);
             (ended.code != Some(0) || !ended.stderr.contains("no process serves a route")).then_some(ended)
@@ -102,7 +103,7 @@ fn where_nobody_could_be_asked_it_is_not_said_that_nobody_serves() {
         empty(folder.path());
     }
     let _copy = serving(folder.path());
-    // This process may pass on descriptors of its own, so limits rise until the program has enough.
+    // This process may pass on its own descriptors, so the limit rises until the program has enough.
     let (mut refused, mut good) = (0, 0);
     for limit in 4.. {
         let script = format!("ulimit -n {limit}; exec \"$0\" routes --directory domain");
@@ -117,7 +118,7 @@ fn where_nobody_could_be_asked_it_is_not_said_that_nobody_serves() {
                     break;
                 }
             }
-            // The loader finds no descriptor for a library: the program has not begun.
+            // The loader has no descriptor for a library: the program has not begun.
             Some(127) => assert!(refused + good == 0, "{limit}: {short:?}"),
             _ => {
                 assert!(short.stderr.contains("Too many open files"), "{limit}: {short:?}");
@@ -129,7 +130,7 @@ fn where_nobody_could_be_asked_it_is_not_said_that_nobody_serves() {
 }
 
 #[test]
-fn a_copy_that_does_not_answer_is_named_by_who_wants_to_change_it() {
+fn silent_instance_is_named_by_change() {
     let folder = tempfile::tempdir().unwrap();
     let mut copy = serving(folder.path());
     let process_id = copy.pid().as_raw_nonzero();
@@ -150,7 +151,7 @@ fn a_copy_that_does_not_answer_is_named_by_who_wants_to_change_it() {
 }
 
 #[test]
-fn what_belongs_to_another_user_is_said_to() {
+fn foreign_ownership_is_reported() {
     if !rustix::process::geteuid().is_root() {
         println!("SKIPPED: giving a directory away needs a privilege that this process does not have");
         return;
@@ -166,7 +167,7 @@ fn what_belongs_to_another_user_is_said_to() {
 }
 
 #[test]
-fn looking_changes_no_mode_and_advises_to_close_no_directory_of_others() {
+fn looking_changes_no_mode() {
     let folder = tempfile::tempdir().unwrap();
     let domain = empty(folder.path());
     let mode = || std::fs::metadata(&domain).unwrap().mode() & 0o7777;
@@ -185,14 +186,14 @@ fn looking_changes_no_mode_and_advises_to_close_no_directory_of_others() {
             assert!(said.contains("choose another directory") && !said.contains("chmod"), "{words:?}: {said}");
         }
     }
-    // One that was a domain's, and was opened for others.
+    // A directory with files of a domain, opened for others.
     std::fs::set_permissions(&domain, Permissions::from_mode(0o755)).unwrap();
     std::fs::write(domain.join("copy-00000000000000000000000000000001.lock"), "").unwrap();
     assert!(here(folder.path(), &["routes"]).error(1).contains("chmod 700"));
 }
 
 #[test]
-fn nothing_of_others_moves_the_cursor_or_turns_a_line() {
+fn foreign_text_moves_no_cursor() {
     let folder = tempfile::tempdir().unwrap();
     let name = "a\u{1b}[31m\nb\u{202e}";
     let path = folder.path().join(name);
@@ -208,7 +209,7 @@ fn nothing_of_others_moves_the_cursor_or_turns_a_line() {
 }
 
 #[test]
-fn a_warning_stands_in_no_output_of_a_call_unless_it_is_asked_for() {
+fn call_output_has_no_warnings() {
     let folder = tempfile::tempdir().unwrap();
     let _copy = serving(folder.path());
     let _false = FalseCopy::that_says(&folder.path().join("domain"), b"what no copy says");
@@ -222,7 +223,7 @@ fn a_warning_stands_in_no_output_of_a_call_unless_it_is_asked_for() {
 }
 
 #[test]
-fn a_request_that_is_waited_for_is_said_to_be() {
+fn waiting_for_input_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let _copy = serving(folder.path());
     let fifo = folder.path().join("fifo");
@@ -238,7 +239,7 @@ fn a_request_that_is_waited_for_is_said_to_be() {
 }
 
 #[test]
-fn a_domain_is_named_by_its_path_and_a_supervisor_s_is_found() {
+fn domain_by_path_and_of_supervisor() {
     let folder = tempfile::tempdir().unwrap();
     let _copy = serving(folder.path());
     let path = folder.path().join("domain");

@@ -1,4 +1,4 @@
-//! `gapless top` of a running stream, of a member of a cluster, of one that has gone and of one that never was.
+//! `gapless top` of a running stream, of a cluster member, of an ended one and of a missing one.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{gapless, run};
@@ -20,7 +20,7 @@ fn json(directory: &Path, place: &str) -> Option<Value> {
 }
 
 #[test]
-fn a_stream_is_watched_through_its_death_and_return() {
+fn stream_is_watched_through_a_restart() {
     let directory = configured("shared-memory");
     let mut process = sequencer(directory.path());
     write_lines(directory.path(), "lines", &some_lines(100));
@@ -40,7 +40,7 @@ fn a_stream_is_watched_through_its_death_and_return() {
     assert_eq!((&first["state"], &first["restarts"]), (&"running".into(), &0.into()));
     assert!(first["counters"]["sequencer.last_sequence"].as_u64().unwrap() >= 100, "{first}");
     assert_eq!(first["per_s"]["sequencer.last_sequence"], 0.0, "nothing is published");
-    // A publisher makes the rate rise.
+    // A publisher raises the rate.
     stream_with(directory.path(), "publish", &directory.path().join("lines")).good();
     until("a rate", || next()["per_s"]["sequencer.last_sequence"].as_f64().is_some_and(|rate| rate > 0.0));
     process.kill();
@@ -55,7 +55,7 @@ fn a_stream_is_watched_through_its_death_and_return() {
 }
 
 #[test]
-fn a_member_is_watched_and_text_comes_again() {
+fn member_is_watched_as_repeated_text() {
     let directory = tempfile::tempdir().unwrap();
     run(directory.path(), &["cluster", "new", "orders", "--members", "1"]).good();
     let mut member = started(directory.path(), &["cluster", "start", "orders/member-1.toml"]);
@@ -77,12 +77,11 @@ fn a_member_is_watched_and_text_comes_again() {
         // Up to the empty line before the next text.
         until("the next text", || watch.line().is_empty());
     }
-    // A reader that stops reading ends it.
     watch.stop_reading();
     assert_eq!(watch.wait().code(), Some(0));
 }
 
-/// `gapless top stream` on a terminal, once it shows the stream; and the terminal's other end.
+/// Starts `gapless top stream` on a terminal, waits until it shows the stream, and returns the terminal's other end.
 fn on_a_screen(directory: &Path) -> (Process, File) {
     let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
     grantpt(&terminal).unwrap();
@@ -91,7 +90,7 @@ fn on_a_screen(directory: &Path) -> (Process, File) {
     let size = Winsize { ws_row: 24, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 };
     tcsetwinsize(&terminal, size).unwrap();
     let end = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
-    // It is not the terminal that controls this process, so no signal says that it hangs up.
+    // The terminal does not control this process, so no signal reports its hang-up.
     let mut command = gapless(directory, &["top", "stream"]);
     command.stdin(end.try_clone().unwrap()).stdout(end.try_clone().unwrap()).stderr(end);
     let screen = Process::start_as(&mut command);
@@ -105,7 +104,7 @@ fn on_a_screen(directory: &Path) -> (Process, File) {
     (screen, terminal)
 }
 
-/// Nothing is there before it is shown.
+/// Reads output; there may be none before the first frame.
 fn read_what_is_shown(terminal: &mut File, shown: &mut Vec<u8>) {
     let mut bytes = [0; 4096];
     let read = terminal.read(&mut bytes).unwrap_or(0);
@@ -113,7 +112,7 @@ fn read_what_is_shown(terminal: &mut File, shown: &mut Vec<u8>) {
 }
 
 #[test]
-fn a_screen_ends_with_its_terminal() {
+fn screen_ends_with_its_terminal() {
     let directory = configured("shared-memory");
     let _process = sequencer(directory.path());
     let (mut screen, terminal) = on_a_screen(directory.path());
@@ -123,12 +122,12 @@ fn a_screen_ends_with_its_terminal() {
 }
 
 #[test]
-fn a_key_behind_more_than_is_read_at_a_time_is_seen() {
+fn key_after_a_flood_is_seen() {
     let directory = configured("shared-memory");
     let _process = sequencer(directory.path());
     for flood in [b"x".repeat(2_000), b"\x1b[B".repeat(342)] {
         let (mut screen, mut terminal) = on_a_screen(directory.path());
-        // All at once, so that nothing comes behind what is left of it.
+        // All at once, so that nothing follows the rest.
         assert_eq!(terminal.write(&[&flood[..], b"q"].concat()).unwrap(), flood.len() + 1);
         let mut shown = Vec::new();
         until("the end by q", || {
@@ -140,7 +139,7 @@ fn a_key_behind_more_than_is_read_at_a_time_is_seen() {
 }
 
 #[test]
-fn what_is_wrong_is_said() {
+fn invalid_use_is_reported() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::create_dir(directory.path().join("empty")).unwrap();
     std::fs::create_dir(directory.path().join("foreign")).unwrap();

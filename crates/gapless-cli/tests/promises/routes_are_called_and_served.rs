@@ -1,4 +1,4 @@
-//! `gapless call`, `routes`, `broadcast` and `serve`: a shell takes part in what programs serve and call.
+//! `gapless call`, `routes`, `broadcast` and `serve`: a shell takes part in the calls of programs.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{Ended, gapless, run};
@@ -34,13 +34,13 @@ fn calculator(folder: &TempDir) -> (Domain, ServedRoute) {
     (domain, served)
 }
 
-/// The program in the domain of `folder`, run to its end.
+/// Runs the program in the domain of `folder` to its end.
 fn here(folder: &Path, words: &[&str]) -> Ended {
     let words: Vec<&str> = [words[0], "--directory", "domain"].into_iter().chain(words[1..].iter().copied()).collect();
     run(folder, &words)
 }
 
-/// `gapless serve`, once it serves.
+/// Starts `gapless serve`.
 fn serving(folder: &Path, words: &[&str]) -> Process {
     let words: Vec<&str> = ["serve", "--directory", "domain"].into_iter().chain(words.iter().copied()).collect();
     let mut process = Process::start(gapless(folder, &words).stderr(Stdio::inherit()));
@@ -49,7 +49,7 @@ fn serving(folder: &Path, words: &[&str]) -> Process {
     process
 }
 
-/// A call whose request is its standard input.
+/// Makes a call with its request on standard input.
 fn piped(folder: &Path, words: &[&str], input: &[u8]) -> std::process::Output {
     let mut command = gapless(folder, &["call", "--directory", "domain"]);
     command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -62,7 +62,7 @@ fn piped(folder: &Path, words: &[&str], input: &[u8]) -> std::process::Output {
     output
 }
 
-/// The copies that `gapless top` shows.
+/// Instances in the output of `gapless top`.
 fn copies_in_top(folder: &Path) -> Vec<Value> {
     let top: Value =
         serde_json::from_str(&run(folder, &["top", "domain", "--interval", "0.05", "--once", "--json"]).good())
@@ -71,7 +71,7 @@ fn copies_in_top(folder: &Path) -> Vec<Value> {
 }
 
 #[test]
-fn what_a_copy_counts_is_read_without_it_and_goes_with_it() {
+fn instance_counters_from_outside() {
     let folder = tempfile::tempdir().unwrap();
     let (domain, calculator) = calculator(&folder);
     let folder = folder.path();
@@ -80,14 +80,14 @@ fn what_a_copy_counts_is_read_without_it_and_goes_with_it() {
     let call = |request: &str| here(folder, &["call", "calculator/add", request]);
     assert_eq!(call(r#"{"left": 2, "right": 3}"#).good(), "5\n");
     call(r#"{"left": 9223372036854775807, "right": 3}"#).error(1);
-    // One of this process counts as one of others does.
+    // A caller in this process counts like those in others.
     let own = domain.caller::<Add, i64>("calculator/add").unwrap();
     assert_eq!(own.call(Add { left: 1, right: 2 }), Ok(3));
     let counted = || {
         let routes: Value = serde_json::from_str(&here(folder, &["routes", "--json"]).good()).unwrap();
         routes.as_array().unwrap().iter().find(|route| route["route"] == "calculator/add").unwrap()["counters"].clone()
     };
-    // A handler's time is counted behind its answer, and others see it after a while.
+    // A handler's time is counted after its answer, and others see it after a while.
     until("all have ended", || counted()["begun"] == 3 && counted()["in_flight"] == 0);
     let counters = counted();
     let of = |name: &str| counters[name].as_u64().unwrap();
@@ -106,7 +106,7 @@ fn what_a_copy_counts_is_read_without_it_and_goes_with_it() {
     let text = run(folder, &["top", "domain", "--once"]).good();
     assert!(text.starts_with("domain\nroute "), "no table of nodes where there are none: {text}");
     let row = text.lines().find(|line| line.starts_with("calculator/add")).unwrap_or_default();
-    // On a machine with much to do a handler takes milliseconds.
+    // On a busy machine a handler takes milliseconds.
     assert!(text.contains("  p99\n") && [" µs", " ms"].iter().any(|unit| row.ends_with(unit)), "{text}");
 
     cat.kill();
@@ -121,14 +121,14 @@ fn what_a_copy_counts_is_read_without_it_and_goes_with_it() {
     assert!(run(folder, &["top", "--domain", "../other"]).error(2).contains("no domain's name"));
 }
 
-/// Whether no thread of a process runs any more: a signal stops one after the other.
+/// Whether all threads of a process are stopped: a signal stops one after the other.
 fn is_stopped(process_id: &Value) -> bool {
     let threads = std::fs::read_dir(format!("/proc/{process_id}/task")).unwrap();
     let stats = threads.map(|thread| std::fs::read_to_string(thread.unwrap().path().join("stat")).unwrap());
     stats.into_iter().all(|stat| stat.rsplit(") ").next().is_some_and(|state| state.starts_with('T')))
 }
 
-/// The callers that `gapless top` shows.
+/// Callers in the output of `gapless top`.
 fn callers_in_top(folder: &Path) -> Vec<Value> {
     let top: Value =
         serde_json::from_str(&run(folder, &["top", "domain", "--interval", "0.05", "--once", "--json"]).good())
@@ -137,7 +137,7 @@ fn callers_in_top(folder: &Path) -> Vec<Value> {
 }
 
 #[test]
-fn what_a_process_counts_of_its_calls_is_read_without_it_and_goes_with_it() {
+fn caller_counters_from_outside() {
     let folder = tempfile::tempdir().unwrap();
     let (domain, _calculator) = calculator(&folder);
     let folder = folder.path();
@@ -152,7 +152,7 @@ fn what_a_process_counts_of_its_calls_is_read_without_it_and_goes_with_it() {
     let nobody = calling.caller_with::<Vec<u8>, Vec<u8>>("nobody", CallerOptions { call: hurried, ..options }).unwrap();
     assert_eq!(nobody.call(Vec::new()).map_err(|error| error.kind()), Err("no_route"));
     let row = |route: &str| callers_in_top(folder).into_iter().find(|row| row["route"] == route).unwrap();
-    // Another process sees after a while what this one has counted.
+    // Other processes see counts with a delay.
     let row_once = |route: &str, name: &str, value: u64| {
         until_some(name, || Some(row(route)).filter(|row| row["counters"][name] == value))
     };
@@ -170,8 +170,8 @@ fn what_a_process_counts_of_its_calls_is_read_without_it_and_goes_with_it() {
     assert_eq!((of(&served["callers"][0], "replied"), &served["waiting"]), (1, &0.into()), "{served}");
     assert_eq!(domain.caller_statistics().unwrap().len(), 2);
 
-    // One that its copy does not take is in flight, and waits, until it is given up. The copy counts the end of a call a moment
-    // after its caller has the reply.
+    // A call that its instance does not take is in flight, and waiting, until it is abandoned. The instance counts the
+    // end of a call a moment after its caller has the reply.
     let is_idle =
         |copy: &Value| copy["route"] != "upper" || copy["counters"]["begun"] == 1 && copy["counters"]["in_flight"] == 0;
     until("the end of the handler", || copies_in_top(folder).iter().all(is_idle));
@@ -196,7 +196,7 @@ fn what_a_process_counts_of_its_calls_is_read_without_it_and_goes_with_it() {
 }
 
 #[test]
-fn a_typed_route_takes_json_and_gives_json() {
+fn typed_route_converts_json() {
     let folder = tempfile::tempdir().unwrap();
     let _calculator = calculator(&folder);
     let folder = folder.path();
@@ -222,7 +222,7 @@ fn a_typed_route_takes_json_and_gives_json() {
 }
 
 #[test]
-fn routes_are_listed_with_their_copies() {
+fn routes_are_listed_with_instances() {
     let folder = tempfile::tempdir().unwrap();
     drop(Domain::open_directory(folder.path().join("domain"), DomainOptions::default()).unwrap());
     let empty = here(folder.path(), &["routes"]);
@@ -246,7 +246,7 @@ fn routes_are_listed_with_their_copies() {
     assert_eq!(json[0]["metadata"]["team"], "blue");
     assert_eq!(json[1]["workers"], 2);
 
-    // Watched, and its reader goes away.
+    // Watched until its reader goes away.
     let words = ["routes", "--directory", "domain", "--json", "--watch", "0.01"];
     let mut watching = Process::start(gapless(folder, &words).stderr(Stdio::inherit()));
     let first = watching.line();
@@ -257,7 +257,7 @@ fn routes_are_listed_with_their_copies() {
 }
 
 #[test]
-fn where_notices_are_received_is_listed_on_demand_alone() {
+fn receivers_are_listed_on_demand() {
     let folder = tempfile::tempdir().unwrap();
     let (domain, _served) = calculator(&folder);
     let _notices = domain.notices(|_: String, _context| {}).unwrap();
@@ -274,7 +274,7 @@ fn where_notices_are_received_is_listed_on_demand_alone() {
 }
 
 #[test]
-fn every_copy_has_an_outcome_of_its_own() {
+fn broadcast_has_outcome_per_instance() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let copies =
@@ -299,19 +299,19 @@ fn every_copy_has_an_outcome_of_its_own() {
 }
 
 #[test]
-fn a_program_is_a_worker() {
+fn program_is_a_worker() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let _upper = serving(folder, &["upper", "--", "tr", "a-z", "A-Z"]);
     assert_eq!(here(folder, &["call", "upper", "hello", "--bytes"]).good(), "HELLO");
     assert_eq!(here(folder, &["call", "upper", "\"hello\""]).good(), "\"HELLO\"\n", "bytes have a form as JSON");
     assert_eq!(here(folder, &["call", "upper", r#"{"a": 1}"#]).good(), "{\"A\": 1}\n", "and may be JSON");
-    // More than pipes hold, both ways at once.
+    // More than pipes hold, in both directions at once.
     let long = b"abc\n".repeat(1 << 20);
     let output = piped(folder, &["upper", "-", "--bytes"], &long);
     assert_eq!(output.stdout, b"ABC\n".repeat(1 << 20), "{}", String::from_utf8_lossy(&output.stderr));
 
-    // It may end without having read, write much that is an error, or be killed.
+    // A program may end without reading, write a long error, or be killed.
     let _deaf = serving(folder, &["deaf", "--", "true"]);
     assert_eq!(piped(folder, &["deaf", "-", "--bytes"], &long).status.code(), Some(0));
     let script = "head -c 1000000 /dev/zero | tr '\\0' 'x' >&2; exit 9";
@@ -333,21 +333,21 @@ fn a_program_is_a_worker() {
 }
 
 #[test]
-fn a_late_request_ends_its_process() {
+fn late_request_ends_its_process() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    // The only worker, and a child of it that would hold its output open.
+    // A single worker, and a child of it that would hold its output open.
     let script = "read word; if [ $word = slow ]; then sleep 1000 & sleep 1000; fi; echo $word";
     let _copy = serving(folder, &["echo", "--", "sh", "-c", script]);
     let late = here(folder, &["call", "echo", "slow", "--bytes", "--timeout", "0.5"]).error(1);
-    // The server kills it at the same moment, and may be the first to say so.
+    // The server kills it at the same moment, and either may report first.
     let ends = ["no reply from echo within 500 ms", "its caller no longer waits"];
     assert!(ends.iter().any(|end| late.contains(end)), "{late}");
     assert_eq!(here(folder, &["call", "echo", "fast", "--bytes", "--timeout", "60"]).good(), "fast\n");
 }
 
 #[test]
-fn a_served_program_finishes_what_it_has_begun() {
+fn begun_request_is_finished() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let script = "touch begun; while [ ! -e go ]; do sleep 0.02; done; echo done";
@@ -364,7 +364,7 @@ fn a_served_program_finishes_what_it_has_begun() {
 }
 
 #[test]
-fn a_reader_that_has_gone_is_no_error() {
+fn closed_pipe_is_no_error() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let _copy = serving(folder, &["echo", "--", "cat"]);
@@ -378,7 +378,7 @@ fn a_reader_that_has_gone_is_no_error() {
 }
 
 #[test]
-fn a_domain_is_found_by_its_name() {
+fn domain_is_found_by_name() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let command = |words: &[&str], domain: Option<&str>| {
@@ -404,7 +404,7 @@ fn a_domain_is_found_by_its_name() {
 }
 
 #[test]
-fn a_copy_whose_files_were_removed_is_found_again() {
+fn instance_survives_file_removal() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let words = ["serve", "--directory", "domain", "upper", "--", "tr", "a-z", "A-Z"];

@@ -1,4 +1,5 @@
-//! `gapless routes suspend`, `resume` and `drain`; and `--types`, by which one sees what both sides of a call compare.
+//! `gapless routes suspend`, `resume` and `drain`; and `--types`, which shows the types that both sides of a call
+//! compare.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{Ended, gapless, run};
@@ -8,12 +9,12 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::Stdio;
 
-/// The program in the domain of `folder`, run to its end.
+/// Runs the program in the domain of `folder` to its end.
 fn here(folder: &Path, words: &[&str]) -> Ended {
     run(folder, &[words, &["--directory", "domain"]].concat())
 }
 
-/// `gapless serve`, once it serves.
+/// Starts `gapless serve`.
 fn serving(folder: &Path, words: &[&str]) -> Process {
     let words = [&["serve", "--directory", "domain"], words].concat();
     let mut process = Process::start(gapless(folder, &words).stderr(Stdio::inherit()));
@@ -22,7 +23,7 @@ fn serving(folder: &Path, words: &[&str]) -> Process {
 }
 
 #[test]
-fn a_copy_is_suspended_resumed_and_drained_and_its_server_ends() {
+fn suspend_resume_and_drain() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     let mut copies = [0, 1].map(|_| serving(folder, &["upper", "--json", "--", "cat"]));
@@ -55,7 +56,7 @@ fn a_copy_is_suspended_resumed_and_drained_and_its_server_ends() {
 }
 
 #[test]
-fn what_cannot_be_changed_is_said() {
+fn impossible_change_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
     assert!(here(folder, &["routes", "suspend", "upper"]).error(1).contains("there is no such directory"));
@@ -67,7 +68,7 @@ fn what_cannot_be_changed_is_said() {
     for words in [&["routes", "drain"][..], &["routes", "resume", "../x"], &["routes", "drain", ".notices"]] {
         here(folder, words).error(2);
     }
-    // A route that is called as a command is.
+    // A route with the name of a command.
     let shown = here(folder, &["routes", "suspend/"]).good();
     assert!(shown.lines().nth(1).unwrap().starts_with("suspend "), "{shown}");
 }
@@ -82,7 +83,7 @@ struct Order {
 }
 
 #[test]
-fn types_are_shown_with_what_both_sides_compare() {
+fn types_show_compared_fingerprints() {
     let folder = tempfile::tempdir().unwrap();
     let domain = Domain::open_directory(folder.path().join("domain"), DomainOptions::default()).unwrap();
     let _orders = domain.serve("shop/order").handle(|order: Order, _| Ok(order.id)).unwrap();

@@ -1,4 +1,4 @@
-//! `gapless serve` lets what has begun finish at the first Ctrl-C or SIGTERM, and leaves no process at the second.
+//! `gapless serve` lets begun requests finish at the first Ctrl-C or SIGTERM, and leaves no process at the second.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{gapless, run};
@@ -8,20 +8,19 @@ use rustix::process::Signal;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Whether a process still runs; one that has ended and that nobody has waited for does not.
+/// Whether a process still runs; a zombie does not.
 fn runs(process_id: &str) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{process_id}/stat"));
     stat.is_ok_and(|stat| stat.rsplit(") ").next().is_some_and(|state| !state.starts_with('Z')))
 }
 
-/// Whether a process ignores SIGHUP.
 fn ignores_hang_up(process_id: &str) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{process_id}/status")).unwrap();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap().trim();
     u64::from_str_radix(ignored, 16).unwrap() & 1 == 1
 }
 
-/// The route `slow` with so many workers, at work for as many callers; and what each of its processes has started, by ids.
+/// The route `slow` with `workers` workers, all busy; and the process ids of each request.
 fn at_work(folder: &Path, workers: usize) -> (Process, Vec<Process>, Vec<String>) {
     let script = "sleep 1000 & echo $$ $! > ids-$$; wait";
     let count = workers.to_string();
@@ -44,7 +43,7 @@ fn at_work(folder: &Path, workers: usize) -> (Process, Vec<Process>, Vec<String>
 }
 
 #[test]
-fn the_second_signal_kills_what_has_begun() {
+fn second_signal_kills_begun_requests() {
     for signal in [Signal::INT, Signal::TERM] {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path();
@@ -63,7 +62,7 @@ fn the_second_signal_kills_what_has_begun() {
 }
 
 #[test]
-fn a_killed_server_leaves_no_process() {
+fn killed_server_leaves_no_process() {
     let folder = tempfile::tempdir().unwrap();
     let (mut copy, mut calls, ids) = at_work(folder.path(), 2);
     copy.kill();
@@ -74,9 +73,9 @@ fn a_killed_server_leaves_no_process() {
 }
 
 #[test]
-fn one_signal_ends_what_does_nothing() {
+fn one_signal_ends_an_idle_server() {
     let folder = tempfile::tempdir().unwrap();
-    // Below `nohup` this process ignores it, and what it starts does as well.
+    // Under `nohup` this process and its children ignore it.
     let hangs_up = (!ignores_hang_up("self")).then_some(Signal::HUP);
     for signal in [Signal::INT, Signal::TERM].into_iter().chain(hangs_up) {
         let words = ["serve", "--directory", "domain", "echo", "--", "cat"];
@@ -88,7 +87,7 @@ fn one_signal_ends_what_does_nothing() {
 }
 
 #[test]
-fn what_ignores_that_its_terminal_goes_serves_on() {
+fn ignored_hang_up_keeps_serving() {
     let folder = tempfile::tempdir().unwrap();
     let script = "trap '' HUP; exec \"$0\" serve --directory domain echo -- cat";
     let mut command = Command::new("sh");

@@ -1,4 +1,4 @@
-//! `gapless events ls|show|read|stats`: of a command bus that runs, that has stopped, and that is none.
+//! `gapless events ls|show|read|stats`: of a running command bus, of a stopped one, and of a missing one.
 
 use crate::program::{Ended, gapless, run};
 use gapless::cqrs::{
@@ -84,7 +84,7 @@ fn lines(text: &str) -> Vec<Value> {
 }
 
 #[test]
-fn events_are_read_beside_a_running_host_and_behind_one_that_has_stopped() {
+fn events_of_running_and_stopped_host() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let (host, bus) = start(path);
@@ -92,14 +92,14 @@ fn events_are_read_beside_a_running_host_and_behind_one_that_has_stopped() {
     book(&bus, "LX 38", 18, "Cy");
     book(&bus, "BA 1", 17, "Di");
     bus.call(Flight::command(&"BA 1".to_owned(), &BookingCommand::Close)).unwrap();
-    // What was answered is released, and is counted in a moment.
+    // Answered commands are released, and are counted soon.
     wait::until("all of it is counted", || run(path, &["events", "read", "flights"]).good().lines().count() == 4);
     check(path);
     host.stop().unwrap();
     check(path);
 }
 
-/// Everything that can be asked, of two flights.
+/// Checks every query, with two flights.
 fn check(path: &Path) {
     let all = run(path, &["events", "read", "flights"]).good();
     assert_eq!(all.lines().count(), 4, "{all}");
@@ -167,7 +167,7 @@ fn check(path: &Path) {
 }
 
 #[test]
-fn what_is_archived_is_read_on_and_an_archive_that_is_missing_is_named() {
+fn archived_events_are_read() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let model = CommandModel::new().aggregate::<Flight>();
@@ -200,7 +200,7 @@ fn what_is_archived_is_read_on_and_an_archive_that_is_missing_is_named() {
 }
 
 #[test]
-fn the_index_is_verified_with_the_journal_and_goes_with_a_restore() {
+fn index_is_verified_with_journal() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let (host, bus) = start(path);
@@ -238,7 +238,7 @@ fn the_index_is_verified_with_the_journal_and_goes_with_a_restore() {
 }
 
 #[test]
-fn what_is_deleted_is_said_and_what_stands_for_it_is_verified() {
+fn deleted_events_are_reported() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let model = CommandModel::new().aggregate_with_snapshots::<Flight>(SnapshotPolicy::default());
@@ -286,7 +286,7 @@ fn what_is_deleted_is_said_and_what_stands_for_it_is_verified() {
 }
 
 #[test]
-fn a_follower_prints_what_comes() {
+fn follower_prints_new_events() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     let (host, bus) = start(path);
@@ -306,7 +306,7 @@ fn a_follower_prints_what_comes() {
 }
 
 #[test]
-fn what_is_wrong_is_said_in_one_line() {
+fn error_is_one_line() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
     for action in ["ls", "read", "stats"] {
@@ -333,13 +333,13 @@ fn what_is_wrong_is_said_in_one_line() {
         let error = run(path, &[&["events"], words].concat()).error(code);
         assert!(error.contains(expected), "{error}");
     }
-    // Without names numbers are shown, and that is said.
+    // Without names, numbers are shown, with a note.
     std::fs::remove_file(path.join("flights/types.json")).unwrap();
     let ended = run(path, &["events", "read", "flights", "--aggregate", "flight/LX 38"]);
     assert!(ended.stderr.starts_with("note: types are shown by their numbers: "), "{}", ended.stderr);
     let text = ended.good();
     assert!(text.contains(" 0x") && text.contains("/LX 38 #seat=1 #passenger=Bo hex "), "{text}");
-    // Without a subcommand it is about a supervisor, as ever.
+    // Without a subcommand it is still about a supervisor.
     let supervisor = run(path, &["events"]).error(2);
     assert!(supervisor.contains("no supervisor"), "{supervisor}");
 }

@@ -1,10 +1,10 @@
-//! Every subcommand has a help with an example; every error in the options is one line and ends with 2.
+//! Every subcommand has a help with an example; every error in the options is one line and exits with 2.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{self, run};
 
 #[test]
-fn every_subcommand_has_a_help_with_an_example() {
+fn every_subcommand_has_an_example() {
     let directory = tempfile::tempdir().unwrap();
     for words in [
         "bench",
@@ -70,7 +70,7 @@ fn every_subcommand_has_a_help_with_an_example() {
 }
 
 #[test]
-fn the_whole_names_its_subcommands() {
+fn main_help_names_the_subcommands() {
     let directory = tempfile::tempdir().unwrap();
     for (words, expected) in [
         (
@@ -109,7 +109,7 @@ fn the_whole_names_its_subcommands() {
 }
 
 #[test]
-fn wrong_options_are_one_line_and_end_with_2() {
+fn wrong_options_exit_with_2() {
     let directory = tempfile::tempdir().unwrap();
     for (words, expected) in [
         ("journal dump . --form 3", "--form"),
@@ -150,7 +150,7 @@ fn wrong_options_are_one_line_and_end_with_2() {
 }
 
 #[test]
-fn all_schemas_that_are_named_are_checked() {
+fn all_named_schemas_are_checked() {
     let directory = tempfile::tempdir().unwrap();
     let schemas = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../gapless-schema/schemas");
     for name in ["car.xml", "truck.xml"] {
@@ -166,7 +166,7 @@ fn all_schemas_that_are_named_are_checked() {
 }
 
 #[test]
-fn what_is_of_a_cluster_is_refused_without_one() {
+fn cluster_options_need_a_cluster() {
     let directory = tempfile::tempdir().unwrap();
     for words in ["-I 127.0.0.1", "-W", "-V [0]", "--tier quorum", "--tier quorum-sync"] {
         let line: Vec<&str> = ["bench", "canonical"].into_iter().chain(words.split(' ')).collect();
@@ -176,7 +176,7 @@ fn what_is_of_a_cluster_is_refused_without_one() {
 }
 
 #[test]
-fn the_examples_of_the_commands_for_calls_work_as_they_stand() {
+fn call_examples_work() {
     std::thread::scope(|scope| {
         for command in ["call", "broadcast", "routes", "serve", "top"] {
             scope.spawn(move || examples_work(command));
@@ -195,7 +195,7 @@ fn examples_work(command: &str) {
     let mut script = "set -e\ntrap 'kill $all; wait' EXIT\ngapless serve some -- cat & all=$!\n".to_owned();
     script += "gapless call some 1 --bytes --wait 60\n";
     for line in examples.filter(|line| has_jq || !line.contains("jq")) {
-        // What stands behind an example in two columns is no part of it; the others of `top` need nodes.
+        // Drops the explanation after an example in two columns; the others of `top` need nodes.
         let line = line.split("   ").next().unwrap();
         if command == "top" && !line.contains("--domain") {
             continue;
@@ -206,7 +206,7 @@ fn examples_work(command: &str) {
         script += &if is_endless {
             format!("timeout -s INT 1 {line} || [ $? = 124 ]\n")
         } else {
-            // However slow this machine is.
+            // Waits however slow this machine is.
             let line = line.replace("sleep 1", "until gapless routes | grep -q who; do sleep 0.1; done");
             let line = line.replace(" &", " & all=\"$all $!\";").replace("--wait 2", "--wait 60");
             format!("{}\n", line.trim_end_matches(';'))

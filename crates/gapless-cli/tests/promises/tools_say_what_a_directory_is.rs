@@ -1,5 +1,5 @@
-//! Directories of another kind or format, records with a changed bit, processes that are gone, files with errors: each command says
-//! what is there, and none names a remedy that refuses.
+//! Directories of another kind or format, records with a changed bit, ended processes, invalid files: each command
+//! reports the actual state, and none suggests a remedy that is refused.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::floor::Floor;
@@ -16,7 +16,7 @@ fn stop(mut running: Process) {
     assert_eq!(running.wait().code(), Some(0));
 }
 
-/// A stream with ten lines that has stopped.
+/// A stopped stream with ten lines.
 fn stopped_stream() -> TempDir {
     let directory = configured("shared-memory");
     write_lines(directory.path(), "lines", &some_lines(10));
@@ -33,10 +33,10 @@ fn change_record(directory: &Path, change: impl FnOnce(&str) -> String) {
 }
 
 #[test]
-fn a_newer_format_is_refused_by_all() {
+fn newer_format_is_refused_by_all() {
     let directory = stopped_stream();
     let here = directory.path();
-    // As a newer program writes it, and one that writes no checksum.
+    // Written by a newer program, and by one that writes no checksum.
     change_record(&here.join("stream"), |_| "kind bus\nformat 2\nwritten by gapless 9.0.0\n".to_owned());
     for words in [
         &["events", "stats", "stream"][..],
@@ -59,7 +59,7 @@ fn a_newer_format_is_refused_by_all() {
 }
 
 #[test]
-fn a_changed_record_is_damage() {
+fn changed_record_is_damage() {
     let directory = stopped_stream();
     let here = directory.path();
     change_record(&here.join("stream"), |text| text.replace("stream", "stseam"));
@@ -74,7 +74,7 @@ fn a_changed_record_is_damage() {
 }
 
 #[test]
-fn a_stream_has_no_events() {
+fn stream_has_no_events() {
     let directory = stopped_stream();
     let here = directory.path();
     for subcommand in ["stats", "ls", "read"] {
@@ -90,7 +90,7 @@ fn a_stream_has_no_events() {
 }
 
 #[test]
-fn a_stream_in_memory_merely_stopped() {
+fn memory_stream_merely_stopped() {
     let directory = configured("shared-memory");
     let here = directory.path();
     let text = std::fs::read_to_string(here.join("stream.toml")).unwrap();
@@ -108,7 +108,7 @@ fn a_stream_in_memory_merely_stopped() {
 }
 
 #[test]
-fn counters_of_a_killed_process_are_none() {
+fn killed_process_has_no_counters() {
     let directory = configured("shared-memory");
     let mut running = sequencer(directory.path());
     running.kill();
@@ -118,7 +118,7 @@ fn counters_of_a_killed_process_are_none() {
 }
 
 #[test]
-fn a_supervisor_is_found_by_a_broken_file() {
+fn supervisor_is_found_by_broken_file() {
     let floor = Floor::new("[process.worker]\ncommand = [\"sleep\", \"300\"]\n");
     run(floor.path(), &["up", "floor.toml"]).good();
     let file = floor.path().join("floor.toml");
@@ -136,7 +136,7 @@ fn a_supervisor_is_found_by_a_broken_file() {
 }
 
 #[test]
-fn an_archive_of_a_restored_stream_says_so() {
+fn archive_of_restored_stream() {
     let directory = stopped_stream();
     let here = directory.path();
     let running = sequencer(here);

@@ -1,5 +1,5 @@
-//! Where segments of a journal are gone, or something else stands in their place, each command that reads it says so and
-//! ends with 1: no reader takes what is left for all there is.
+//! A journal with missing or replaced segments: each command that reads it reports that and exits with 1. No reader
+//! takes the rest for the whole.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{Ended, names, run};
@@ -44,7 +44,7 @@ fn segments(place: &Path) -> Vec<String> {
     names(&place.join("journal")).into_iter().filter(|name| name.ends_with(".segment")).collect()
 }
 
-/// Every reader of the journal that `damage` has changed a copy of says `words`.
+/// Checks that every reader of the damaged journal reports `words`.
 #[track_caller]
 fn is_missed(words: &str, damage: impl Fn(&Path)) {
     for is_running in [false, true] {
@@ -62,14 +62,14 @@ fn is_missed(words: &str, damage: impl Fn(&Path)) {
 }
 
 #[test]
-fn the_newest_segment() {
+fn newest_segment() {
     is_missed("missing", |journal| {
         std::fs::remove_file(journal.join(segments(journal.parent().unwrap()).pop().unwrap())).unwrap();
     });
 }
 
 #[test]
-fn the_newest_segment_where_nothing_names_it_yet() {
+fn newest_segment_without_a_record() {
     is_missed("is missing", |journal| {
         std::fs::remove_file(journal.join(segments(journal.parent().unwrap()).pop().unwrap())).unwrap();
         std::fs::remove_file(journal.join("history")).unwrap();
@@ -77,14 +77,14 @@ fn the_newest_segment_where_nothing_names_it_yet() {
 }
 
 #[test]
-fn the_oldest_segment() {
+fn oldest_segment() {
     is_missed("were not deleted", |journal| {
         std::fs::remove_file(journal.join(&segments(journal.parent().unwrap())[0])).unwrap();
     });
 }
 
 #[test]
-fn a_file_in_whose_place_a_pipe_stands() {
+fn pipe_instead_of_segment() {
     let places: [fn(&Path) -> String; 2] =
         [|_| "history".to_owned(), |journal| segments(journal.parent().unwrap())[1].clone()];
     for place in places {

@@ -1,5 +1,5 @@
-//! What a supervisor shows and does, and for whom: for its own user, and for members of the group that its file names, as long as it
-//! names it. Needs root, to be somebody else, and says that it is skipped without.
+//! Permissions of a supervisor: its own user, and members of the group named by its file, as long as it is named. Needs
+//! root to become another user, and reports that it is skipped otherwise.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::floor::Floor;
@@ -14,7 +14,7 @@ const NOBODY: u32 = 65534;
 const WORKER: &str = "[process.worker]\ncommand = [\"sh\", \"-c\", \"echo here I am; exec sleep 300\"]\n\
                       ready = { line = \"here I\" }\nsecrets = [\"TOKEN\"]\nenvironment = { TOKEN = \"hunter2\" }\n";
 
-/// A group that no process of this machine is likely to have: its name and its number.
+/// Name and number of a group that probably no process of this machine has.
 fn group() -> Option<(String, u32)> {
     let groups = std::fs::read_to_string("/etc/group").ok()?;
     let of = |line: &str| {
@@ -24,7 +24,7 @@ fn group() -> Option<(String, u32)> {
     groups.lines().filter_map(of).find(|(_, id): &(String, u32)| *id != 0 && *id != NOBODY)
 }
 
-/// The floor in a folder that others may enter, a group, or why not.
+/// The floor in a folder that others may enter, and a group; or the reason for skipping.
 fn floor() -> Result<(Floor, String, u32), String> {
     if !rustix::process::geteuid().is_root() {
         return Err("only root can be somebody else".to_owned());
@@ -39,7 +39,7 @@ fn floor() -> Result<(Floor, String, u32), String> {
     }
 }
 
-/// A command of `nobody` in this group.
+/// Runs a command as `nobody` in this group.
 fn as_member(floor: &Floor, group: u32, words: &[&str]) -> Ended {
     gapless(floor.path(), words).uid(NOBODY).gid(group).output().unwrap().into()
 }
@@ -48,14 +48,14 @@ fn write(floor: &Floor, supervisor: &str) {
     std::fs::write(floor.path().join("floor.toml"), format!("[supervisor]\n{supervisor}\n{WORKER}")).unwrap();
 }
 
-/// Mode and group of what lies in the state directory.
+/// Mode and group of a file in the state directory.
 fn access(floor: &Floor, name: &str) -> (u32, u32) {
     let found = std::fs::metadata(floor.path().join("floor.state").join(name)).unwrap();
     (found.mode() & 0o777, found.gid())
 }
 
 #[test]
-fn a_group_looks_and_steers_as_long_as_the_file_says_so() {
+fn group_has_access_while_named() {
     let (floor, group, id) = match floor() {
         Ok(found) => found,
         Err(reason) => return println!("SKIPPED: {reason}"),
@@ -97,7 +97,7 @@ fn a_group_looks_and_steers_as_long_as_the_file_says_so() {
     run(floor.path(), &["reload"]).good();
     as_member(&floor, id, &["restart", "worker"]).good();
     until("it is back", || floor.states() == [("worker.1".to_owned(), "ready".to_owned())]);
-    // What is made since is for the group, too.
+    // Later files belong to the group, too.
     assert_eq!(as_member(&floor, id, &["logs"]).good(), "here I am\nhere I am\n");
     let said = as_member(&floor, id, &["up", "floor.toml"]).error(1);
     assert!(said.contains("floor.state"), "only its user puts a file in force: {said}");
@@ -114,7 +114,7 @@ fn a_group_looks_and_steers_as_long_as_the_file_says_so() {
 }
 
 #[test]
-fn ps_says_why_there_are_no_control_groups() {
+fn ps_explains_missing_control_groups() {
     let floor = Floor::new(WORKER);
     run(floor.path(), &["up", "floor.toml"]).good();
     let status = floor.status();
@@ -140,7 +140,7 @@ fn ps_says_why_there_are_no_control_groups() {
 }
 
 #[test]
-fn what_is_secret_stands_in_no_error() {
+fn secrets_stand_in_no_error() {
     let folder = tempfile::tempdir().unwrap();
     for wrong in ["TOKEN = \"hunter2", "TOKEN = hunter2", "TOKEN = [\"hunter2\"]"] {
         let text =

@@ -1,4 +1,4 @@
-//! Silence is never the answer: a command that waits says for whom and why, on standard error, and says it again.
+//! A waiting command is never silent: it repeats the object and the reason on standard error.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{gapless, run};
@@ -8,7 +8,7 @@ use std::io::Write;
 use std::process::Stdio;
 
 #[test]
-fn a_publisher_whose_sequencer_is_killed_says_so() {
+fn publisher_reports_killed_sequencer() {
     let directory = configured("shared-memory");
     let here = directory.path();
     let mut running = sequencer(here);
@@ -28,7 +28,7 @@ fn a_publisher_whose_sequencer_is_killed_says_so() {
 }
 
 #[test]
-fn a_publisher_to_a_stream_that_was_halted_or_ended_before_says_so() {
+fn publisher_reports_halt_or_end() {
     let waits = |command: &str, expected: &str| {
         let directory = configured("shared-memory");
         let here = directory.path();
@@ -46,7 +46,7 @@ fn a_publisher_to_a_stream_that_was_halted_or_ended_before_says_so() {
 }
 
 #[test]
-fn who_reads_a_stream_by_network_with_nobody_there_says_so() {
+fn reader_reports_missing_sequencer() {
     let waits = |transport: &str| {
         let directory = configured(transport);
         let ended = stream(directory.path(), "tail --timeout 3");
@@ -62,7 +62,7 @@ fn who_reads_a_stream_by_network_with_nobody_there_says_so() {
 }
 
 #[test]
-fn a_dispatcher_of_nobody_and_a_member_alone_say_so() {
+fn lone_dispatcher_and_member_report() {
     let directory = configured("udp");
     let here = directory.path();
     run(here, &["cluster", "new", "orders"]).good();

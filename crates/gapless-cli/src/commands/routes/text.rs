@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_description_is_shown_as_such() {
+    fn unknown_route_is_marked() {
         let silent = KnownRoute {
             route: "calculator/add".to_owned(),
             state: KnownRouteState::NotAnswering,

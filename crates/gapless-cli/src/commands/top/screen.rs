@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_show_rates_and_process_state() {
+    fn counters_show_rates_and_state() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("counters");
         let counters = Counters::create(&path, 64).unwrap();

@@ -1,4 +1,4 @@
-//! `gapless bench` as a process, for the tests of its promises.
+//! `gapless bench` as a process.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{Ended, gapless, names, run};
@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::MutexGuard;
 
-/// The report and the table of `gapless bench NAME WORDS`, which leaves these files and no others.
+/// Report and table of `gapless bench NAME WORDS`, which must leave exactly these files.
 #[track_caller]
 pub fn report(name: &str, words: &[&str], files: &[&str]) -> (Value, String) {
     let _turn = turn();
@@ -28,11 +28,11 @@ pub fn rows(report: &Value) -> &[Value] {
     report["rows"].as_array().unwrap()
 }
 
-/// The processes whose command lines hold all of these words, whether who started them still lives or not.
+/// Processes with all of these words in their command lines, whether their parent still lives or not.
 pub fn processes_of(words: &[&str]) -> Vec<Pid> {
     let is_one = |entry: std::fs::DirEntry| {
         let pid = entry.file_name().to_str()?.parse().ok().and_then(Pid::from_raw)?;
-        // One that ends meanwhile, or only waits for its parent to take note of its end, has none.
+        // A process that ends meanwhile, or a zombie, has no command line.
         let command_line = String::from_utf8(std::fs::read(entry.path().join("cmdline")).ok()?).ok()?;
         words.iter().all(|word| command_line.contains(word)).then_some(pid)
     };
@@ -60,7 +60,7 @@ impl LongRun {
     /// Waits for the first line on its standard error.
     pub fn first_line(&mut self) -> String {
         let stderr = self.child.as_mut().unwrap().stderr.as_mut().unwrap();
-        // Without a buffer, so that the rest is there at its end.
+        // Without a buffer, so that `end` gets the rest.
         let bytes = std::iter::from_fn(|| {
             let mut byte = [0];
             (stderr.read(&mut byte).unwrap() == 1 && byte != *b"\n").then_some(byte[0])
@@ -68,7 +68,6 @@ impl LongRun {
         String::from_utf8(bytes.collect()).unwrap()
     }
 
-    /// Waits for its end.
     pub fn end(mut self) -> Ended {
         until_some("the end of the run", || self.child.as_mut().unwrap().try_wait().unwrap());
         self.child.take().unwrap().wait_with_output().unwrap().into()

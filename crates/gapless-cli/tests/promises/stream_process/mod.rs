@@ -1,4 +1,4 @@
-//! Streams as processes, for the tests of the promises of `gapless stream`.
+//! Streams as processes, for the tests of `gapless stream`.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::program::{Ended, gapless};
@@ -39,12 +39,11 @@ pub fn configured(transport: &str) -> TempDir {
     directory
 }
 
-/// Starts the program in `directory`.
 pub fn started(directory: &Path, words: &[&str]) -> Process {
     Process::start(gapless(directory, words).stderr(Stdio::inherit()))
 }
 
-/// The sequencer of the stream that `directory` configures, once nodes can connect.
+/// Starts the sequencer of the configured stream, and waits until nodes can connect.
 pub fn sequencer(directory: &Path) -> Process {
     let mut process = started(directory, &["stream", "sequencer", "--config", "stream.toml"]);
     let line = process.line();
@@ -52,12 +51,12 @@ pub fn sequencer(directory: &Path) -> Process {
     process
 }
 
-/// `gapless stream SUBCOMMAND --config stream.toml …`, run to its end with `input`.
+/// Runs `gapless stream SUBCOMMAND --config stream.toml …` to its end with `input`.
 pub fn stream_with(directory: &Path, words: &str, input: &Path) -> Ended {
     stream_command(directory, words).stdin(File::open(input).unwrap()).output().unwrap().into()
 }
 
-/// As [`stream_with`], with nothing on its input.
+/// Like [`stream_with`], with an empty input.
 pub fn stream(directory: &Path, words: &str) -> Ended {
     stream_command(directory, words).output().unwrap().into()
 }
@@ -69,8 +68,8 @@ pub fn stream_command(directory: &Path, words: &str) -> Command {
     gapless(directory, &line)
 }
 
-/// Watches `gapless stream status` until it is as `expected` says. Nodes over networks say every 200 ms how they are: a shorter interval
-/// would seldom have the rates of two of them.
+/// Watches `gapless stream status` until it matches `expected`. Nodes over networks report every 200 ms: with a shorter
+/// interval two of them would seldom both have rates.
 #[track_caller]
 pub fn status_when(directory: &Path, what: &str, expected: impl Fn(&Value) -> bool) -> Value {
     let mut watch = Process::start(&mut stream_command(directory, "status --json --watch 0.25"));
@@ -85,13 +84,12 @@ pub fn status_when(directory: &Path, what: &str, expected: impl Fn(&Value) -> bo
     }
 }
 
-/// `gapless stream WORDS PLACE`, run to its end.
+/// Runs `gapless stream WORDS PLACE` to its end.
 pub fn stream_with_config(directory: &Path, place: &[&str], words: &[&str]) -> Ended {
     let line: Vec<&str> = ["stream"].iter().chain(words).chain(place).copied().collect();
     gapless(directory, &line).output().unwrap().into()
 }
 
-/// Writes `lines` into the file `name` of `directory`.
 pub fn write_lines(directory: &Path, name: &str, lines: &[String]) {
     std::fs::write(directory.join(name), lines.join("\n") + "\n").unwrap();
 }
