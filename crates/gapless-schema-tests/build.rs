@@ -1,4 +1,4 @@
-//! Generates the messages of every test schema, as an application's build script does.
+//! Generates the messages of every test schema, like an application's build script.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo::rerun-if-changed={}", folder.display());
     for entry in std::fs::read_dir(folder)? {
         let schema = entry?.path();
-        // What ends with `-types` is included by another schema.
+        // Files ending with `-types` are included by other schemas.
         if schema.file_stem().is_some_and(|stem| !stem.to_string_lossy().ends_with("-types")) {
             gapless_schema::generate::build(&schema)?;
         }

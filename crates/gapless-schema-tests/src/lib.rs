@@ -1,6 +1,6 @@
-//! The messages of every schema in `gapless-schema/schemas`, which between them have every feature of SBE. The build
-//! script generates them, and they are compiled once, here, for all tests that need them: those of this crate and the
-//! fuzz targets.
+//! The messages of every schema in `gapless-schema/schemas`, which together use every feature of SBE. The build script
+//! generates them, and they are compiled once, here, for all tests that need them: those of this crate and the fuzz
+//! targets.
 //!
 //! | module | what lives there |
 //! |---|---|
@@ -19,7 +19,7 @@ gapless_schema::include_schema!("names");
 gapless_schema::include_schema!("numbers");
 gapless_schema::include_schema!("truck");
 
-/// The Rust and the `.proto` that the build script made of `car.xml`, which has a golden file.
+/// Rust and `.proto` generated from `car.xml`, which has a golden file.
 pub const CAR_SOURCES: [(&str, &str); 2] = [
     ("car.rs", include_str!(concat!(env!("OUT_DIR"), "/car.rs"))),
     ("car.proto", include_str!(concat!(env!("OUT_DIR"), "/car.proto"))),

@@ -8,18 +8,16 @@ use gapless_schema::{ProtobufObject, SbeObject};
 
 include!("../../gapless-schema/golden/reference_car.rs");
 
-/// What is done with each sample.
+/// Check that runs on each sample.
 pub trait Check {
     /// `golden` is the name of the golden file without its extension.
     fn check<T: SbeObject + ProtobufObject + PartialEq + Debug + Clone>(&mut self, golden: &str, object: T);
 }
 
-/// Where the golden files lie.
 pub fn golden_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../gapless-schema/golden")
 }
 
-/// The golden bytes of that name.
 pub fn golden(name: &str) -> Vec<u8> {
     let path = golden_folder().join(format!("{name}.hex"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));

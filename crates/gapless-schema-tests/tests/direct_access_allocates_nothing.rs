@@ -1,5 +1,5 @@
-//! Writing and reading a Car directly allocates nothing, in both encodings. A program of its own, because its allocator
-//! counts.
+//! Direct writing and reading of a Car allocates nothing, in both encodings. A program of its own, because its
+//! allocator counts.
 
 use gapless_schema_tests::car::*;
 use gapless_schema_tests::samples::reference;
@@ -9,7 +9,7 @@ use gapless_testkit::allocations::{self, during};
 static ALLOCATOR: allocations::Counting = allocations::Counting;
 
 #[test]
-fn sbe_is_written_and_read_in_place() {
+fn sbe_is_accessed_in_place() {
     let mut buffer = [0; 512];
     let mut length = 0;
     let written = during(|| {
@@ -37,7 +37,7 @@ fn sbe_is_written_and_read_in_place() {
 }
 
 #[test]
-fn protobuf_is_written_and_read_in_place() {
+fn protobuf_is_accessed_in_place() {
     let object = reference();
     let mut buffer = [0; 512];
     let mut length = 0;

@@ -1,11 +1,11 @@
-//! [`DecodeError`] and [`EncodeError`]: what generated code answers to bytes and values that do not fit.
+//! [`DecodeError`] and [`EncodeError`]: errors of generated code for bytes and values that do not fit.
 //!
 //! Fields are named by their path in the schema (`Car.performanceFigure.acceleration`), positions are bytes from the
-//! start of the payload. Encode errors are made in their cold branch without a call: a call would return them through memory,
-//! the compiler could not tell that they are never `Ok`, and the encoder's state would live on the stack. Decoding has
-//! no state to lose, so its errors are made out of line.
+//! start of the payload. Encode errors are made in their cold branch without a call: a call would return them through
+//! memory, the compiler could not tell that they are never `Ok`, and the encoder's state would live on the stack.
+//! Decoding has no state to lose, so its errors are made out of line.
 
-/// Why a payload is not the message it should be.
+/// Reason for which a payload is not the expected message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeError {
@@ -14,31 +14,31 @@ pub enum DecodeError {
     Truncated {
         /// Path of the field, group or data.
         field: &'static str,
-        /// Where it begins.
+        /// Position of its first byte.
         position: usize,
-        /// Bytes that it takes.
+        /// Bytes needed.
         needed_bytes: usize,
-        /// Bytes that are left.
+        /// Bytes left.
         found_bytes: usize,
     },
     /// The message header names another schema.
     #[error("{message}: the header names schema {found}, expected {expected}")]
     Schema {
-        /// Message that was expected.
+        /// Expected message.
         message: &'static str,
-        /// Its schema id.
+        /// Schema id of the message.
         expected: u16,
-        /// The id in the header.
+        /// Id in the header.
         found: u64,
     },
     /// The message header names another message of the schema.
     #[error("{message}: the header names template {found}, expected {expected}")]
     Template {
-        /// Message that was expected.
+        /// Expected message.
         message: &'static str,
-        /// Its template id.
+        /// Template id of the message.
         expected: u16,
-        /// The id in the header.
+        /// Id in the header.
         found: u64,
     },
     /// The block is shorter than the fields of the version that wrote it.
@@ -48,13 +48,13 @@ pub enum DecodeError {
     BlockLength {
         /// Path of the message or group.
         field: &'static str,
-        /// Where the block begins.
+        /// Position of its first byte.
         position: usize,
-        /// Bytes that the fields of that version take.
+        /// Bytes of the fields of that version.
         needed_bytes: usize,
-        /// The block length in the header or dimensions.
+        /// Block length in the header or dimensions.
         found_bytes: u64,
-        /// The acting version.
+        /// Acting version.
         version: u64,
     },
     /// More entries than a group can hold.
@@ -62,9 +62,9 @@ pub enum DecodeError {
     GroupLength {
         /// Path of the group.
         field: &'static str,
-        /// Where its first entry begins.
+        /// Position of its first entry.
         position: usize,
-        /// The number of entries in the dimensions.
+        /// Number of entries in the dimensions.
         found: u64,
     },
     /// A text is not in the character encoding that the schema names.
@@ -72,7 +72,7 @@ pub enum DecodeError {
     Text {
         /// Path of the field.
         field: &'static str,
-        /// The character encoding.
+        /// Character encoding.
         expected: &'static str,
         /// Index of the first bad byte in the text.
         index: usize,
@@ -82,14 +82,14 @@ pub enum DecodeError {
     Protobuf {
         /// Path of the field or message.
         field: &'static str,
-        /// Where it begins.
+        /// Position of its first byte.
         position: usize,
-        /// What is wrong.
+        /// Description of the fault.
         problem: &'static str,
     },
 }
 
-/// Why a message could not be written.
+/// Reason for which a message could not be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EncodeError {
@@ -98,11 +98,11 @@ pub enum EncodeError {
     Capacity {
         /// Path of the field, group or data.
         field: &'static str,
-        /// Where it begins.
+        /// Position of its first byte.
         position: usize,
-        /// Bytes that it takes.
+        /// Bytes needed.
         needed_bytes: usize,
-        /// Bytes that are left.
+        /// Bytes left.
         found_bytes: usize,
     },
     /// Groups and data must be written in the order of the schema.
@@ -116,9 +116,9 @@ pub enum EncodeError {
     Length {
         /// Path of the group or data.
         field: &'static str,
-        /// Entries or bytes that were asked for.
+        /// Entries or bytes requested.
         found: usize,
-        /// Entries or bytes that are allowed.
+        /// Entries or bytes allowed.
         limit: u64,
     },
     /// A text is longer than its field, holds a NUL, or has characters outside of its encoding.
@@ -126,24 +126,22 @@ pub enum EncodeError {
     Text {
         /// Path of the field.
         field: &'static str,
-        /// Bytes of the text.
         found_bytes: usize,
-        /// Bytes of the field.
         limit_bytes: usize,
-        /// The character encoding.
+        /// Character encoding.
         expected: &'static str,
     },
-    /// A value is the one that means null, or outside of the range that the schema gives.
+    /// A value that means null, or is outside of the schema's range.
     #[error("{field}: the value is outside of the range {range}")]
     Range {
         /// Path of the field.
         field: &'static str,
-        /// The range in the schema.
+        /// Range in the schema.
         range: &'static str,
     },
 }
 
-/// Marks the branch that calls it as one that is rarely taken.
+/// Marks a branch that calls it as rarely taken.
 #[cold]
 #[inline(never)]
 pub(crate) const fn cold() {}

@@ -1,37 +1,39 @@
 //! The traits between generated messages and the code that carries them.
 //!
-//! A service's dispatch takes [`Message`], its replies take [`Encode`] (an object, whole) or [`Direct`] (a flyweight,
-//! piece by piece); each is a [`MessageSchema`]. Generated code implements them; nothing here knows a particular message.
+//! A service's dispatch takes [`Message`], its replies take [`Encode`] (a whole object) or [`Direct`] (a flyweight,
+//! written piece by piece); each is a [`MessageSchema`]. Generated code implements them; nothing here knows a
+//! particular message.
 
 use crate::{DecodeError, EncodeError, Encoding};
 
-/// Which message of which schema a type reads or writes, and in which encoding.
+/// Identity of a message type: schema, message and encoding.
 pub trait MessageSchema {
     /// Id of the schema.
     const SCHEMA_ID: u16;
     /// Id of the message in its schema.
     const TEMPLATE_ID: u16;
-    /// How its payload is encoded.
+    /// Encoding of its payload.
     const ENCODING: Encoding;
-    /// Its name in the schema.
+    /// Name in the schema.
     const NAME: &'static str;
 }
 
-/// A message that is read: by a handler, a client or a node.
+/// Message that is read by a handler, a client or a node.
 pub trait Message: MessageSchema {
-    /// What a handler sees: a view of the payload, or an object.
+    /// Type passed to a handler: a view of the payload, or an object.
     type Decoded<'a>;
 
     /// Decodes a payload.
     ///
     /// # Errors
-    /// What is wrong with the payload and where. SBE is checked as a whole here: what is decoded has no errors left.
+    /// The fault in the payload and its place. SBE is checked as a whole here, so access to the decoded message cannot
+    /// fail.
     fn decode(payload: &[u8]) -> Result<Self::Decoded<'_>, DecodeError>;
 }
 
-/// A message that is written into a buffer piece by piece, without copy and without allocation.
+/// Message written into a buffer piece by piece, without copy and without allocation.
 pub trait Direct: MessageSchema {
-    /// Writes the fields.
+    /// Flyweight that writes the fields.
     type Encoder<'a>;
 
     /// Begins a message at the start of `buffer`; every optional field is null until it is set.
@@ -47,7 +49,7 @@ pub trait Direct: MessageSchema {
     fn finish(encoder: Self::Encoder<'_>) -> Result<usize, EncodeError>;
 }
 
-/// An object that is written whole.
+/// Object that is written as a whole.
 pub trait Encode: MessageSchema {
     /// Bytes that [`Encode::encode`] will write.
     fn encoded_length(&self) -> usize;
@@ -59,26 +61,26 @@ pub trait Encode: MessageSchema {
     fn encode(&self, buffer: &mut [u8]) -> Result<usize, EncodeError>;
 }
 
-/// What a frame's `schema` field holds: schema id << 16 | template id.
+/// Content of a frame's `schema` field: schema id << 16 | template id.
 #[inline]
 #[must_use]
 pub const fn schema_key(schema_id: u16, template_id: u16) -> u32 {
     (schema_id as u32) << 16 | template_id as u32
 }
 
-/// An object with an SBE form; [`Sbe`] makes it a [`Message`].
+/// Object with an SBE form; [`Sbe`] makes it a [`Message`].
 pub trait SbeObject: Sized {
     /// Id of the schema.
     const SCHEMA_ID: u16;
     /// Id of the message in its schema.
     const TEMPLATE_ID: u16;
-    /// Its name in the schema.
+    /// Name in the schema.
     const NAME: &'static str;
 
     /// Reads an SBE payload, which begins with the message header.
     ///
     /// # Errors
-    /// What is wrong with the payload and where.
+    /// The fault in the payload and its place.
     fn from_sbe(payload: &[u8]) -> Result<Self, DecodeError>;
 
     /// Bytes that [`SbeObject::to_sbe`] will write.
@@ -91,19 +93,19 @@ pub trait SbeObject: Sized {
     fn to_sbe(&self, buffer: &mut [u8]) -> Result<usize, EncodeError>;
 }
 
-/// An object with a protobuf form; [`Protobuf`] makes it a [`Message`].
+/// Object with a protobuf form; [`Protobuf`] makes it a [`Message`].
 pub trait ProtobufObject: Sized {
     /// Id of the schema.
     const SCHEMA_ID: u16;
     /// Id of the message in its schema.
     const TEMPLATE_ID: u16;
-    /// Its name in the schema.
+    /// Name in the schema.
     const NAME: &'static str;
 
     /// Reads a protobuf payload.
     ///
     /// # Errors
-    /// What is wrong with the payload and where.
+    /// The fault in the payload and its place.
     fn from_protobuf(payload: &[u8]) -> Result<Self, DecodeError>;
 
     /// Bytes that [`ProtobufObject::to_protobuf`] will write.
@@ -116,11 +118,11 @@ pub trait ProtobufObject: Sized {
     fn to_protobuf(&self, buffer: &mut [u8]) -> Result<usize, EncodeError>;
 }
 
-/// An object that travels as SBE (`sbe.random`).
+/// Object sent as SBE (`sbe.random`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sbe<T>(pub T);
 
-/// An object that travels as protobuf (`protobuf.random`).
+/// Object sent as protobuf (`protobuf.random`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Protobuf<T>(pub T);
 

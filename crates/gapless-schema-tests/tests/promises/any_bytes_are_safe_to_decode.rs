@@ -1,5 +1,5 @@
-//! Truncated, mutated and random payloads give an error or a message, never a panic; and what is a message survives
-//! every conversion: bytes to object to bytes, SBE to protobuf to SBE.
+//! Truncated, mutated and random payloads give an error or a message, never a panic. A message survives every
+//! conversion: bytes to object to bytes, SBE to protobuf to SBE.
 
 #![allow(clippy::unwrap_used)]
 
@@ -11,11 +11,11 @@ use gapless_schema_tests::samples::{Check, for_each_sample, golden};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-/// What happens to a payload.
+/// Damage done to a payload.
 #[derive(Clone, Debug)]
 struct Damage {
     bytes: Vec<(Index, u8)>,
-    /// Cuts the payload here, or appends as many bytes as this is beyond it.
+    /// Cuts the payload here, or appends this many bytes.
     length: Option<(Index, u8)>,
 }
 
@@ -118,7 +118,7 @@ impl Check for Untouched {
 }
 
 #[test]
-fn every_message_survives_both_encodings_and_every_cut_is_noticed() {
+fn samples_survive_cuts_are_noticed() {
     for_each_sample(&mut Untouched);
 }
 
@@ -193,7 +193,7 @@ proptest! {
     #[test]
     fn random_bytes_never_panic(mut bytes in proptest::collection::vec(any::<u8>(), 0..300), headed in any::<bool>()) {
         if headed && bytes.len() > 8 {
-            // A header that fits, so that what is behind it is reached.
+            // A valid header, so that the parser goes beyond it.
             bytes[..8].copy_from_slice(&[28, 0, 1, 0, 1, 0, 0, 0]);
         }
         if let Ok(car) = car::Car::from_sbe(&bytes) {

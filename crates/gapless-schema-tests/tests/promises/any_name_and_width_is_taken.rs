@@ -30,7 +30,7 @@ fn object() -> TailMessage {
 }
 
 #[test]
-fn every_name_is_there_and_every_width_is_read_back() {
+fn names_and_widths_round_trip() {
     let mut buffer = vec![0; 1024];
     let length = Sbe(object()).encode(&mut buffer).unwrap();
     assert_eq!(length, Sbe(object()).encoded_length());
@@ -40,7 +40,7 @@ fn every_name_is_there_and_every_width_is_read_back() {
 }
 
 #[test]
-fn the_widest_header_is_laid_out_as_the_schema_says() {
+fn widest_header_follows_the_schema() {
     let mut buffer = vec![0xa5; 1024];
     Sbe(object()).encode(&mut buffer).unwrap();
     assert_eq!(buffer[0], 0, "a spare byte");
@@ -56,7 +56,7 @@ fn the_widest_header_is_laid_out_as_the_schema_says() {
     for length in [28, group, group + 14, 100] {
         assert!(TailMessage::from_sbe(&buffer[..length]).is_err());
     }
-    // Counts and lengths far beyond the payload, which a multiplication would overflow.
+    // Counts and lengths far beyond the payload, which would overflow a multiplication.
     for huge in [u64::MAX, u64::MAX / 2, 1 << 40] {
         let mut damaged = buffer.clone();
         damaged[group..group + 8].copy_from_slice(&huge.to_le_bytes());
@@ -65,7 +65,7 @@ fn the_widest_header_is_laid_out_as_the_schema_says() {
 }
 
 #[test]
-fn a_message_may_have_the_name_of_a_type_of_another() {
+fn message_may_share_a_type_name() {
     let mut buffer = [0; 64];
     let length = TailDecoderEncoder::new(&mut buffer).unwrap().finish().unwrap();
     assert!(TailDecoderDecoder::parse(&buffer[..length]).is_ok());

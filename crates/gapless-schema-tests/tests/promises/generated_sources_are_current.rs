@@ -1,12 +1,12 @@
-//! The golden sources `gapless-schema/golden/car.rs` and `car.proto` are what the generator makes of `schemas/car.xml`, so
-//! that a change of the generator shows what it changes.
+//! The golden sources `gapless-schema/golden/car.rs` and `car.proto` equal the generator's output for
+//! `schemas/car.xml`, so that a change of the generator shows its effect.
 //!
 //! Refresh them with `GAPLESS_REFRESH=1 cargo test -p gapless-schema-tests --test promises generated_sources`.
 
 use gapless_schema_tests::{CAR_SOURCES, samples};
 
 #[test]
-fn committed_sources_are_what_the_generator_makes() {
+fn committed_sources_are_current() {
     let refresh = std::env::var_os("GAPLESS_REFRESH").is_some();
     let mut stale = Vec::new();
     for (name, generated) in CAR_SOURCES {

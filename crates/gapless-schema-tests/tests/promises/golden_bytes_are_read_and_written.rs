@@ -1,4 +1,4 @@
-//! The bytes of the official generator are read as the values it wrote, and our encoders write exactly those bytes.
+//! Bytes of the official generator are read as the values that it wrote, and our encoders write exactly those bytes.
 
 use std::fmt::Debug;
 
@@ -12,7 +12,7 @@ impl Check for Golden {
     fn check<T: SbeObject + ProtobufObject + PartialEq + Debug + Clone>(&mut self, name: &str, object: T) {
         let bytes = golden(name);
         assert_eq!(Sbe::<T>::decode(&bytes).as_ref(), Ok(&object), "{name} is read");
-        // What was in the buffer before must not shine through.
+        // Earlier content of the buffer must not remain visible.
         let mut buffer = vec![0xa5; bytes.len() + 3];
         let object = Sbe(object);
         assert_eq!(object.encode(&mut buffer), Ok(bytes.len()), "{name} is written");
@@ -23,7 +23,7 @@ impl Check for Golden {
 }
 
 #[test]
-fn every_golden_message_is_read_and_written() {
+fn golden_messages_round_trip() {
     let mut check = Golden(0);
     for_each_sample(&mut check);
     let files = std::fs::read_dir(golden_folder()).unwrap().map(|entry| entry.unwrap().path());
@@ -32,7 +32,7 @@ fn every_golden_message_is_read_and_written() {
 }
 
 #[test]
-fn a_car_written_directly_is_the_golden_one() {
+fn direct_car_equals_golden_bytes() {
     use car::*;
     let mut buffer = [0xa5; 512];
     let mut car = CarEncoder::new(&mut buffer).unwrap();
@@ -64,7 +64,7 @@ fn a_car_written_directly_is_the_golden_one() {
 }
 
 #[test]
-fn a_golden_car_is_read_directly_in_any_order() {
+fn golden_car_is_read_in_any_order() {
     let bytes = golden("car");
     let car = car::CarDecoder::parse(&bytes).unwrap();
     assert_eq!((car.model(), car.manufacturer_str()), (&b"MODEL"[..], Ok("MANUFACTURER")));
@@ -82,7 +82,7 @@ fn a_golden_car_is_read_directly_in_any_order() {
 }
 
 #[test]
-fn constants_and_ranges_are_those_of_the_schema() {
+fn constants_and_ranges_match_schema() {
     let bytes = golden("truck");
     let decoder = truck::TruckDecoder::parse(&bytes).unwrap();
     assert_eq!((decoder.discounted_model(), decoder.shown_model()), (truck::Model::C, truck::Model::B));
@@ -100,7 +100,7 @@ fn constants_and_ranges_are_those_of_the_schema() {
 }
 
 #[test]
-fn a_new_reader_reads_what_an_old_writer_wrote() {
+fn new_reader_reads_old_writer() {
     let bytes = golden("extension-v0-order");
     let order = Sbe::<extension_v2::Order>::decode(&bytes).unwrap();
     let leg = |ratio, accounts: &[u32]| extension_v2::OrderLegs {
@@ -126,7 +126,7 @@ fn a_new_reader_reads_what_an_old_writer_wrote() {
 }
 
 #[test]
-fn an_old_reader_reads_what_a_new_writer_wrote() {
+fn old_reader_reads_new_writer() {
     let order = Sbe::<extension_v0::Order>::decode(&golden("extension-v2-order")).unwrap();
     let allocation = |account| extension_v0::OrderLegsAllocations { account };
     assert_eq!((order.order_id, order.venue.country), (77, 49));

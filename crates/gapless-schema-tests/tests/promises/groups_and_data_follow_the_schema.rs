@@ -1,5 +1,4 @@
-//! What encoders do when groups and data are skipped, come too late, or do not fit; and what decoders do with lengths
-//! that lie.
+//! Encoders with groups and data that are skipped, come too late, or do not fit; decoders with wrong lengths.
 
 use gapless_schema::{DecodeError, Direct, Encode, EncodeError, Message, Sbe, SbeObject};
 use gapless_schema_tests::big_endian::{Big, BigEncoder};
@@ -8,7 +7,7 @@ use gapless_schema_tests::samples::{self, golden, reference};
 use gapless_schema_tests::{extension_v2, numbers, truck};
 
 #[test]
-fn what_is_skipped_is_empty() {
+fn skipped_groups_and_data_are_empty() {
     let mut buffer = [0xa5; 256];
     let mut car = CarEncoder::new(&mut buffer).unwrap();
     car.serial_number(5);
@@ -21,7 +20,7 @@ fn what_is_skipped_is_empty() {
 }
 
 #[test]
-fn entries_are_completed_when_the_writer_goes_on() {
+fn later_writes_complete_entries() {
     let mut buffer = [0xa5; 512];
     let mut big = <BigEncoder<'_> as Direct>::encoder(&mut buffer).unwrap();
     let mut outer = big.outer().unwrap();
@@ -40,7 +39,7 @@ fn entries_are_completed_when_the_writer_goes_on() {
 }
 
 #[test]
-fn an_entry_that_is_still_open_is_completed_at_the_end() {
+fn open_entry_is_completed_at_the_end() {
     let mut buffer = [0xa5; 512];
     let mut big = BigEncoder::new(&mut buffer).unwrap();
     let mut outer = big.outer().unwrap();
@@ -50,7 +49,7 @@ fn an_entry_that_is_still_open_is_completed_at_the_end() {
 }
 
 #[test]
-fn what_comes_too_late_is_refused() {
+fn late_groups_and_data_are_refused() {
     let mut buffer = [0; 512];
     let mut car = CarEncoder::new(&mut buffer).unwrap();
     car.extras().unwrap();
@@ -64,7 +63,7 @@ fn what_comes_too_late_is_refused() {
 }
 
 #[test]
-fn a_full_group_and_long_data_are_refused() {
+fn full_group_or_long_data_is_refused() {
     let mut buffer = vec![0; 1 << 20];
     let mut choices = numbers::ChoicesEncoder::new(&mut buffer).unwrap();
     let mut sides = choices.sides().unwrap();
@@ -85,7 +84,7 @@ fn a_full_group_and_long_data_are_refused() {
 }
 
 #[test]
-fn objects_refuse_what_would_be_read_as_something_else() {
+fn objects_refuse_ambiguous_values() {
     let mut buffer = [0; 1024];
     let mut refuse = |car: Car| Sbe(car).encode(&mut buffer).unwrap_err().to_string();
     let year = refuse(Car { model_year: Some(i16::MIN), ..reference() });
@@ -104,9 +103,9 @@ fn objects_refuse_what_would_be_read_as_something_else() {
     assert!(matches!(latin, EncodeError::Text { field: "Truck.model", expected: "ISO-8859-1", .. }), "{latin}");
 }
 
-/// Readers elsewhere would misread anything else. What was written before this was checked is read as it was.
+/// Other readers would misread anything else. Text written before this check existed is still read.
 #[test]
-fn text_that_is_declared_ascii_is_written_as_ascii() {
+fn ascii_text_is_checked() {
     let mut buffer = [0; 1024];
     let expected = EncodeError::Text { field: "Car.vehicleCode", found_bytes: 4, limit_bytes: 4, expected: "US-ASCII" };
     let mut car = CarEncoder::new(&mut buffer).unwrap();
@@ -120,9 +119,9 @@ fn text_that_is_declared_ascii_is_written_as_ascii() {
     assert_eq!(Sbe(object).encode(&mut buffer).err(), Some(expected));
 }
 
-/// A set has no null value: nothing on the wire tells an empty one from none.
+/// A set has no null value: on the wire an empty one does not differ from a missing one.
 #[test]
-fn a_set_that_the_writer_did_not_have_is_none_to_a_view_and_empty_in_an_object() {
+fn absent_set_is_none_or_empty() {
     use gapless_schema_tests::{extension_v0, extension_v2};
     let mut buffer = [0; 1024];
     let length = extension_v0::OrderEncoder::new(&mut buffer).unwrap().finish().unwrap();
@@ -133,7 +132,7 @@ fn a_set_that_the_writer_did_not_have_is_none_to_a_view_and_empty_in_an_object()
 }
 
 #[test]
-fn headers_of_other_messages_are_refused() {
+fn foreign_headers_are_refused() {
     let mut bytes = golden("car");
     bytes[2] = 9;
     assert_eq!(CarDecoder::parse(&bytes).unwrap_err(), DecodeError::Template { message: "Car", expected: 1, found: 9 });
@@ -144,7 +143,7 @@ fn headers_of_other_messages_are_refused() {
 }
 
 #[test]
-fn lengths_that_lie_are_noticed() {
+fn wrong_lengths_are_noticed() {
     let mut bytes = golden("car");
     bytes[0] = 27;
     assert_eq!(
@@ -152,7 +151,7 @@ fn lengths_that_lie_are_noticed() {
         "Car at byte 8: block length 27 is below the 28 bytes of version 0"
     );
     let mut bytes = golden("car");
-    // The dimensions of someNumbers stand behind header and block.
+    // The dimensions of someNumbers follow header and block.
     bytes[38..40].copy_from_slice(&60_000u16.to_le_bytes());
     let total = bytes.len();
     assert_eq!(
@@ -167,7 +166,7 @@ fn lengths_that_lie_are_noticed() {
     bytes[36..38].copy_from_slice(&3u16.to_le_bytes());
     let short = CarDecoder::parse(&bytes).unwrap_err();
     assert_eq!(short.to_string(), "Car.someNumbers at byte 40: block length 3 is below the 4 bytes of version 0");
-    // A writer of version 2 cannot have left out the fields of version 2.
+    // A writer of version 2 cannot have omitted the fields of version 2.
     let mut bytes = golden("extension-v2-order");
     bytes[0] = 13;
     let short = extension_v2::OrderDecoder::parse(&bytes).unwrap_err();
@@ -175,8 +174,8 @@ fn lengths_that_lie_are_noticed() {
 }
 
 #[test]
-fn longer_blocks_of_newer_writers_are_skipped() {
-    // The block of the message and the entries of someNumbers get two bytes more.
+fn longer_blocks_are_skipped() {
+    // The block of the message and the entries of someNumbers get two more bytes.
     let bytes = golden("car");
     let mut longer = bytes[..36].to_vec();
     longer[0] += 2;

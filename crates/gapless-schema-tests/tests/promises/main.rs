@@ -1,4 +1,4 @@
-//! What generated messages promise: one program, with a module for each promise, because linking a program for each
+//! The promises of generated messages: one program, with a module for each promise, because linking a program for each
 //! costs more than running them all.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]

@@ -1,5 +1,5 @@
-//! The protobuf form of the Car is that of `prost`, another implementation, in both directions; and the streaming
-//! forms are the same as that of the object.
+//! The protobuf form of the Car equals that of `prost`, another implementation, in both directions; the streaming forms
+//! equal that of the object.
 
 use gapless_schema::{DecodeError, Encode, EncodeError, Message as _, Protobuf, ProtobufObject};
 use gapless_schema_tests::car::*;
@@ -97,7 +97,7 @@ fn prost_car() -> ProstCar {
 }
 
 #[test]
-fn the_object_is_written_and_read_as_prost_does() {
+fn object_equals_prost() {
     let mut buffer = [0; 512];
     let length = Protobuf(reference()).encode(&mut buffer).unwrap();
     assert_eq!(buffer[..length], prost_car().encode_to_vec());
@@ -106,7 +106,7 @@ fn the_object_is_written_and_read_as_prost_does() {
 }
 
 #[test]
-fn the_empty_message_is_nearly_nothing() {
+fn empty_message_is_short() {
     let mut buffer = [0; 16];
     let length = Protobuf(Car::default()).encode(&mut buffer).unwrap();
     assert_eq!(buffer[..length], [6 << 3 | 2, 0], "an engine without fields");
@@ -143,7 +143,7 @@ fn streaming_writes_the_same_bytes() {
 }
 
 #[test]
-fn a_list_may_be_packed_or_not_and_unknown_fields_are_skipped() {
+fn packed_unpacked_and_unknown_fields() {
     // someNumbers as two unpacked values, one packed pair, and fields 100 (varint), 101 (bytes), 102 and 103 (fixed).
     let payload = [
         [7 << 3, 2].as_slice(),
@@ -159,7 +159,7 @@ fn a_list_may_be_packed_or_not_and_unknown_fields_are_skipped() {
 }
 
 #[test]
-fn what_is_wrong_is_named_with_its_place() {
+fn errors_are_named_with_their_place() {
     let problem = |payload: &[u8]| match Car::from_protobuf(payload).unwrap_err() {
         DecodeError::Protobuf { field, position, problem } => (field, position, problem),
         other => panic!("{other}"),
@@ -192,7 +192,7 @@ fn fixed_arrays_know_their_length() {
 }
 
 #[test]
-fn a_buffer_that_is_too_short_is_told_at_the_end() {
+fn short_buffer_is_reported_at_the_end() {
     let mut buffer = [0; 20];
     let mut car = CarProtobufEncoder::new(&mut buffer);
     car.manufacturer("MANUFACTURER").model("MODEL").serial_number(1);

@@ -1,6 +1,6 @@
-//! The attributes that an element of a schema may have: those of the standard's XML schema, and the few that
-//! sbe-tool reads beside them. A misspelled one would be passed over in silence, and `sincVersion` changes what is read.
-//! Attributes of another namespace are somebody else's notes, and pass.
+//! Checks the attributes of schema elements: allowed are those of the standard's XML schema, and a few more that
+//! sbe-tool reads. Otherwise a misspelled one would be ignored silently, and `sincVersion`, for example, changes the
+//! meaning. Attributes of another namespace are annotations, and allowed.
 
 use super::error::SchemaError;
 use super::xml::Element;
@@ -10,7 +10,7 @@ const VERSION: &[&str] = &["sinceVersion", "deprecated"];
 const PLACE: &[&str] = &["offset", "presence"];
 const TIME: &[&str] = &["epoch", "timeUnit"];
 
-/// What an element of this name may have; `None` if there is no such element, which is said elsewhere.
+/// Allowed attributes of an element; `None` for an unknown element, which is reported elsewhere.
 fn allowed(element: &str) -> Option<[&'static [&'static str]; 5]> {
     let own: &[&str] = match element {
         "messageSchema" => {
@@ -36,7 +36,7 @@ fn allowed(element: &str) -> Option<[&'static [&'static str]; 5]> {
     Some([own, SEMANTIC, VERSION, PLACE, TIME])
 }
 
-/// Checks an element and everything in it.
+/// Checks an element and its descendants.
 pub(crate) fn check(element: &Element<'_>) -> Result<(), SchemaError> {
     if let Some(allowed) = allowed(element.name()) {
         let known = || allowed.iter().copied().flatten().copied();

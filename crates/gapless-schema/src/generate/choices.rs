@@ -1,4 +1,4 @@
-//! The `<enum>`s and `<set>`s of a schema.
+//! Reads the `<enum>`s and `<set>`s of a schema.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -97,7 +97,7 @@ impl<'d> Types<'d> {
         Ok(of)
     }
 
-    /// The primitive type of an enum or set, and its null value.
+    /// Primitive type and null value of an enum or set.
     fn encoding_type(&mut self, element: &Element<'d>) -> Result<Rc<Encoded>, SchemaError> {
         let name = element.required("encodingType")?;
         let resolved = self.named(name, element, "encodingType")?;

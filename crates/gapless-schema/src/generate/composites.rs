@@ -1,4 +1,4 @@
-//! The `<composite>`s of a schema.
+//! Reads the `<composite>`s of a schema.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -11,7 +11,7 @@ use super::values::{notes, offset};
 use super::versions;
 use super::xml::Element;
 
-/// The most members of a composite, with those of the composites in it: they are visited often.
+/// Limit of members of a composite, including nested ones, since they are visited often.
 const MEMBERS_MAX: usize = 4_096;
 
 impl<'d> Types<'d> {
@@ -97,7 +97,7 @@ impl<'d> Types<'d> {
         Ok(Rc::new(Composite { members, level }))
     }
 
-    /// A type that is defined inside of a composite; its Rust name carries the composite's if it is taken.
+    /// Reads a type defined inside of a composite. Its Rust name is prefixed with the composite's if it is taken.
     fn inline(&mut self, element: &Element<'d>, composite: &str, member: &str) -> Result<Type, SchemaError> {
         let taken = self.raw.contains_key(member) || self.rust_names.is_taken(&pascal(member));
         let name = if taken { format!("{composite}_{member}") } else { member.to_owned() };

@@ -1,57 +1,55 @@
-//! [`SchemaError`]: what is wrong with a schema, and where.
+//! [`SchemaError`]: an error in a schema, with its place.
 
 use std::path::PathBuf;
 use std::rc::Rc;
 
-/// Why a schema cannot be used.
+/// Reason for which a schema cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchemaError {
     /// The file cannot be read or written.
     #[error("{}: {source}; expected {expected}", file.display())]
     File {
-        /// The file.
         file: PathBuf,
-        /// What was expected of it.
+        /// Expected property of the file.
         expected: &'static str,
-        /// What the system says.
+        /// Error of the operating system.
         source: std::io::Error,
     },
     /// The file is larger than any schema.
     #[error("{}: {found_bytes} bytes found, expected a schema of at most {limit_bytes} bytes", file.display())]
     TooLarge {
-        /// The file.
         file: PathBuf,
-        /// Its size.
+        /// Size of the file.
         found_bytes: u64,
-        /// The largest size allowed.
+        /// Limit of the size.
         limit_bytes: u64,
     },
-    /// Something in the file is wrong.
+    /// A fault in the file.
     #[error("{file}:{line}:{column}: {problem}; expected {expected}")]
     Invalid {
-        /// The file, as it was named.
+        /// File name as given.
         file: String,
         /// Line, from 1.
         line: u32,
         /// Column in characters, from 1.
         column: u32,
-        /// What is wrong.
+        /// Description of the fault.
         problem: String,
-        /// What would be right.
+        /// Description of a valid value.
         expected: String,
     },
 }
 
-/// The text of a schema file.
+/// Text of a schema file.
 #[derive(Debug)]
 pub(crate) struct Source {
     pub name: String,
     pub text: String,
 }
 
-/// A place in a schema file. Line and column are counted when somebody wants to know them: to count them for every
-/// element would take the square of the file's length.
+/// Place in a schema file. Line and column are computed on demand: computing them for every element would take time
+/// quadratic in the file's length.
 #[derive(Clone, Debug)]
 pub(crate) struct Location {
     pub source: Rc<Source>,

@@ -2,13 +2,13 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`error`] | [`SchemaError`]: file, line, column, what is wrong and what was expected |
+//! | [`error`] | [`SchemaError`]: file, line, column, found and expected |
 //! | `xml` | files, includes, elements |
-//! | `attributes` | which attributes an element may have |
+//! | `attributes` | the allowed attributes of each element |
 //! | `model` | a schema as values |
 //! | `types`, `choices`, `composites`, `values`, `read` | XML to model, with all checks |
-//! | `versions` | what was added later stands where older readers pass over it |
-//! | `names` | names of the schema as names of Rust |
+//! | `versions` | checks that older readers can skip later additions |
+//! | `names` | maps names of the schema to names of Rust |
 //! | `emit`, `proto` | model to Rust and to `.proto` |
 //!
 //! Build scripts call [`build`], the command line calls [`generate`] and [`check`], others use [`Generator`].
@@ -33,10 +33,10 @@ pub use error::SchemaError;
 
 use model::Schema;
 
-/// What a schema became.
+/// Result of the generator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Generated {
-    /// Name of the module in the Rust source, from the name of the file.
+    /// Name of the module in the Rust source, derived from the file name.
     pub module: String,
     /// Rust source: one module.
     pub rust: String,
@@ -44,7 +44,7 @@ pub struct Generated {
     pub proto: String,
     /// One line for people: package, id, version and number of messages.
     pub summary: String,
-    /// The files that were read, the schema itself first.
+    /// Files that were read, the schema itself first.
     pub files: Vec<PathBuf>,
 }
 
@@ -90,7 +90,7 @@ impl Default for Generator {
 }
 
 impl Generator {
-    /// A generator without a schema.
+    /// Creates a generator without a schema.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -104,7 +104,7 @@ impl Generator {
         self
     }
 
-    /// Takes the schema as text; `name` stands in errors, and its folder is where includes are looked for.
+    /// Takes the schema as text. `name` appears in errors, and its folder is the base of includes.
     #[must_use]
     pub fn schema_text(mut self, name: impl AsRef<Path>, text: impl Into<String>) -> Self {
         self.path = name.as_ref().to_owned();
@@ -112,14 +112,14 @@ impl Generator {
         self
     }
 
-    /// Names the module; without it the name comes from that of the file.
+    /// Names the module; by default the name is derived from the file's.
     #[must_use]
     pub fn module(mut self, name: impl Into<String>) -> Self {
         self.module = Some(name.into());
         self
     }
 
-    /// The path under which generated code finds this crate, `::gapless_schema` by default.
+    /// Sets the path of this crate in generated code, `::gapless_schema` by default.
     ///
     /// # Panics
     /// If it is not a path of Rust.
@@ -130,18 +130,18 @@ impl Generator {
         self
     }
 
-    /// Leaves the protobuf form out, and with it the limits of protobuf's field numbers: an SBE id may be anything from
-    /// 0 to 65535 then.
+    /// Omits the protobuf form, and with it the limits of protobuf's field numbers: an SBE id may then be anything from
+    /// 0 to 65535.
     #[must_use]
     pub const fn without_protobuf(mut self) -> Self {
         self.has_protobuf = false;
         self
     }
 
-    /// Reads, checks and generates.
+    /// Reads and checks the schema, and generates the code.
     ///
     /// # Errors
-    /// The first thing that is wrong with the schema.
+    /// The first fault in the schema.
     pub fn generate(&self) -> Result<Generated, SchemaError> {
         let (schema, files) = self.read()?;
         let module = module_name(&self.module.clone().unwrap_or_else(|| stem(&self.path)));
@@ -154,10 +154,10 @@ impl Generator {
         })
     }
 
-    /// Reads and checks; returns the summary.
+    /// Reads and checks the schema; returns the summary.
     ///
     /// # Errors
-    /// The first thing that is wrong with the schema.
+    /// The first fault in the schema.
     pub fn check(&self) -> Result<String, SchemaError> {
         self.read().map(|(schema, _)| summary(&schema))
     }
@@ -165,13 +165,13 @@ impl Generator {
     /// In a build script: generates `OUT_DIR/<name of the file>.rs` and `.proto`, for [`crate::include_schema`].
     ///
     /// # Errors
-    /// What is wrong with the schema, or that a file cannot be written.
+    /// A fault in the schema, or a file that cannot be written.
     ///
     /// # Panics
     /// If `OUT_DIR` is not set, that is, outside of a build script.
     pub fn build(&self) -> Result<(), SchemaError> {
         let folder = PathBuf::from(std::env::var_os("OUT_DIR").expect("OUT_DIR is set by cargo for build scripts"));
-        // Said before the schema is read, so that a wrong one is read again once it is repaired.
+        // Printed before the schema is read, so that an invalid one is read again once it is corrected.
         println!("cargo::rerun-if-changed={}", self.path.display());
         let generated = self.generate()?;
         for file in &generated.files {
@@ -185,10 +185,10 @@ impl Generator {
         Ok(())
     }
 
-    /// Generates `<name>.rs`, and `<name>.proto` if there is a protobuf form, in `folder`; returns what to print.
+    /// Generates `<name>.rs`, and `<name>.proto` if there is a protobuf form, in `folder`; returns a message to print.
     ///
     /// # Errors
-    /// What is wrong with the schema, or that a file cannot be written.
+    /// A fault in the schema, or a file that cannot be written.
     pub fn generate_into(&self, folder: &Path) -> Result<String, SchemaError> {
         let generated = self.generate()?;
         std::fs::create_dir_all(folder).map_err(|source| SchemaError::File {
@@ -223,7 +223,7 @@ impl Generator {
 /// In a build script: [`Generator::build`] of a schema file.
 ///
 /// # Errors
-/// What is wrong with the schema, or that a file cannot be written.
+/// A fault in the schema, or a file that cannot be written.
 ///
 /// # Panics
 /// If `OUT_DIR` is not set, that is, outside of a build script.
@@ -231,18 +231,18 @@ pub fn build(schema: impl AsRef<Path>) -> Result<(), SchemaError> {
     Generator::new().schema_file(schema).build()
 }
 
-/// For the command line: generates `<name>.rs` and `<name>.proto` in `folder`; returns what to print.
+/// For the command line: generates `<name>.rs` and `<name>.proto` in `folder`; returns a message to print.
 ///
 /// # Errors
-/// What is wrong with the schema, or that a file cannot be written.
+/// A fault in the schema, or a file that cannot be written.
 pub fn generate(schema: &Path, folder: &Path) -> Result<String, SchemaError> {
     Generator::new().schema_file(schema).generate_into(folder)
 }
 
-/// For the command line: checks a schema; returns what to print.
+/// For the command line: checks a schema; returns a message to print.
 ///
 /// # Errors
-/// What is wrong with the schema.
+/// A fault in the schema.
 pub fn check(schema: &Path) -> Result<String, SchemaError> {
     Generator::new().schema_file(schema).check().map(|summary| format!("{}: {summary}", schema.display()))
 }
@@ -259,7 +259,7 @@ fn stem(path: &Path) -> String {
     path.file_stem().map_or_else(|| "schema".to_owned(), |stem| stem.to_string_lossy().into_owned())
 }
 
-/// A name as one of a module: what cannot stand in an identifier becomes an underscore.
+/// Makes a name valid for a module: invalid characters become underscores.
 fn module_name(name: &str) -> String {
     let name = name.replace(|character: char| !character.is_ascii_alphanumeric(), "_");
     let name = if names::snake(&name).is_empty() { "schema" } else { &name };

@@ -1,4 +1,4 @@
-//! A schema as values: what the readers of XML produce and the writers of Rust and `.proto` take.
+//! A schema as values: the output of the XML readers, and the input of the writers of Rust and `.proto`.
 //!
 //! Everything is resolved and checked: types are shared by reference, offsets and lengths are known.
 
@@ -6,7 +6,6 @@ use std::rc::Rc;
 
 use super::error::Location;
 
-/// A whole schema.
 pub(crate) struct Schema {
     pub package: String,
     pub id: u16,
@@ -21,7 +20,6 @@ pub(crate) struct Schema {
     pub messages: Vec<Message>,
 }
 
-/// The message header.
 pub(crate) struct Header {
     pub length: usize,
     pub block_length: Slot,
@@ -30,7 +28,6 @@ pub(crate) struct Header {
     pub version: Slot,
 }
 
-/// The dimensions of a group.
 pub(crate) struct Dimension {
     pub length: usize,
     pub block_length: Slot,
@@ -38,14 +35,14 @@ pub(crate) struct Dimension {
     pub num_max: u64,
 }
 
-/// An unsigned integer in a header or in dimensions.
+/// Unsigned integer in a header or in dimensions.
 #[derive(Clone, Copy)]
 pub(crate) enum Slot {
     At { offset: usize, primitive: Primitive },
     Constant(u64),
 }
 
-/// A message: its root block, groups and data are a [`Level`].
+/// A message; its root block, groups and data are a [`Level`].
 pub(crate) struct Message {
     pub name: String,
     pub template_id: u16,
@@ -59,22 +56,22 @@ pub(crate) struct Level {
     /// Prefix of its Rust types: `CarPerformanceFigure`.
     pub rust: String,
     pub notes: Notes,
-    /// Fields of a version up to this one are always there.
+    /// Fields of a version up to this one are always present.
     pub base_version: u64,
     pub block_length: usize,
-    /// Of a composite: itself and everything in it.
+    /// Number of members of a composite, including nested ones, and itself.
     pub members_in_all: usize,
     pub fields: Vec<Field>,
     pub groups: Vec<Group>,
     pub data: Vec<Data>,
 }
 
-/// A field of a block or a member of a composite.
+/// Field of a block or member of a composite.
 pub(crate) struct Field {
     pub name: String,
     /// Name of its Rust methods.
     pub rust: String,
-    /// Its variant in the enum of protobuf fields.
+    /// Variant in the enum of protobuf fields.
     pub variant: String,
     /// SBE field id; in a composite the member's place, from 1.
     pub number: u32,
@@ -86,7 +83,6 @@ pub(crate) struct Field {
     pub notes: Notes,
 }
 
-/// A repeating group.
 pub(crate) struct Group {
     pub name: String,
     pub rust: String,
@@ -108,7 +104,7 @@ pub(crate) struct Data {
     pub notes: Notes,
 }
 
-/// What the schema says about something beside its layout.
+/// Annotations of a schema element, apart from its layout.
 #[derive(Clone)]
 pub(crate) struct Notes {
     pub description: Option<String>,
@@ -120,7 +116,7 @@ pub(crate) struct Notes {
     pub location: Location,
 }
 
-/// What a field holds.
+/// Content of a field.
 #[derive(Clone)]
 pub(crate) enum Kind {
     Scalar { primitive: Primitive, null: Number, min: Option<Number>, max: Option<Number> },
@@ -170,23 +166,20 @@ pub(crate) struct Choice {
     pub notes: Notes,
 }
 
-/// How text is encoded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Charset {
-    /// What is written is checked; what is read may be UTF-8, as it was written before that check was there.
+    /// Checked when written. Text read may still be UTF-8, as written before that check existed.
     Ascii,
     Utf8,
     Latin1,
 }
 
-/// A number of a schema.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Number {
     Integer(i128),
     Float(f64),
 }
 
-/// The primitive types of SBE.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Primitive {
     Char,
@@ -242,13 +235,13 @@ impl Primitive {
         matches!(self, Self::Int8 | Self::Int16 | Self::Int32 | Self::Int64)
     }
 
-    /// Smallest and greatest integer that the bits can hold.
+    /// Smallest and greatest integer of the type.
     pub(crate) const fn integer_range(self) -> (i128, i128) {
         let bits = self.size() as u32 * 8;
         if self.is_signed() { (-(1 << (bits - 1)), (1 << (bits - 1)) - 1) } else { (0, (1 << bits) - 1) }
     }
 
-    /// The null value where the schema gives none.
+    /// Null value if the schema gives none.
     pub(crate) const fn default_null(self) -> Number {
         match self {
             Self::Float | Self::Double => Number::Float(f64::NAN),
@@ -260,24 +253,23 @@ impl Primitive {
 }
 
 impl Level {
-    /// Bytes that the fields of `version` take.
+    /// Length of the fields of `version`, bytes.
     pub(crate) fn length_at(&self, version: u64) -> usize {
         let version = version.max(self.base_version);
         let known = self.fields.iter().filter(|field| field.notes.since <= version);
         known.map(|field| field.offset + field.kind.length_at(version)).max().unwrap_or(0)
     }
 
-    /// Whether the acting version decides what is in the block.
+    /// Whether the content of the block depends on the acting version.
     pub(crate) fn is_versioned(&self) -> bool {
         self.fields.iter().any(|field| self.is_late(field) || field.kind.is_versioned())
     }
 
-    /// Whether a writer of an older version may have left the field out.
+    /// Whether a writer of an older version may have omitted the field.
     pub(crate) const fn is_late(&self, field: &Field) -> bool {
         field.notes.since > self.base_version
     }
 
-    /// Whether the field can be null.
     pub(crate) const fn is_nullable(&self, field: &Field) -> bool {
         field.optional || self.is_late(field)
     }
@@ -305,7 +297,7 @@ impl Level {
         versions
     }
 
-    /// The one field of a group that is a plain list: required, named `value`, and nothing else in the group.
+    /// The single field of a group that is a plain list: required, named `value`, and without other fields.
     pub(crate) fn list_field(&self) -> Option<&Field> {
         match &self.fields[..] {
             [field] if !self.has_members() && field.name == "value" && !self.is_nullable(field) => {
@@ -317,7 +309,7 @@ impl Level {
 }
 
 impl Kind {
-    /// Itself and, in a composite, everything in it.
+    /// Number of members, itself included; more than 1 for a composite.
     pub(crate) fn members(&self) -> usize {
         match self {
             Self::Composite(level) => level.members_in_all,
@@ -325,12 +317,11 @@ impl Kind {
         }
     }
 
-    /// Bytes in the block.
     pub(crate) fn length(&self) -> usize {
         self.length_at(u64::MAX)
     }
 
-    /// Bytes in the block of a writer that knew `version`.
+    /// Length in the block of a writer of `version`, bytes.
     pub(crate) fn length_at(&self, version: u64) -> usize {
         match self {
             Self::Scalar { primitive, .. } => primitive.size(),
@@ -346,7 +337,7 @@ impl Kind {
         matches!(self, Self::Composite(level) if level.is_versioned())
     }
 
-    /// Bytes that a decoder takes as an array: of a versioned composite the part that is always there.
+    /// Bytes that a decoder takes as an array; of a versioned composite, the part that is always present.
     pub(crate) fn known_length(&self) -> usize {
         match self {
             Self::Composite(level) => level.known_length(),

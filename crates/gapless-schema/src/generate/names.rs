@@ -1,7 +1,7 @@
-//! Names of a schema as names of Rust: snake case, Pascal case, and what to do when a name is taken.
+//! Maps names of a schema to names of Rust: snake case, Pascal case, and unique names.
 //!
-//! A name that is taken or reserved gets an underscore at its end, in the order of the schema, so the same schema
-//! always gives the same Rust.
+//! A taken or reserved name gets an underscore at its end, in the order of the schema, so the same schema always gives
+//! the same Rust.
 
 use std::collections::{HashMap, HashSet};
 
@@ -65,33 +65,33 @@ const TYPES: &[&str] = &[
     "Vec",
 ];
 
-/// What stands behind the name of a level in the names of its types.
+/// Suffixes of the names of a level's types.
 pub(crate) const SUFFIXES: &[&str] =
     &["", "Decoder", "Encoder", "GroupEncoder", "Field", "ProtobufEncoder", "ProtobufDecoder", "Stage"];
 
-/// Names that are taken in one scope.
+/// Taken names of a scope.
 #[derive(Default)]
 pub(crate) struct Names {
     taken: HashSet<String>,
-    /// How many underscores the last claimant of a name needed: fewer are not tried again, so that many names that
-    /// become the same one take no longer than others.
+    /// Number of underscores added at the last claim of a name. Fewer are not tried again, so that many names that
+    /// become the same one do not take quadratic time.
     underscores: HashMap<String, usize>,
 }
 
 impl Names {
-    /// A name for types of a level, enum or set.
+    /// Claims a name for the types of a level, enum or set.
     pub(crate) fn claim_type(&mut self, name: &str) -> String {
         let name = self.free(pascal(name), Self::is_taken);
         self.taken.extend(SUFFIXES.iter().map(|suffix| format!("{name}{suffix}")));
         name
     }
 
-    /// Whether a type of that name, or one that goes with it, is there.
+    /// Whether a type of that name, or one of its suffixed types, exists.
     pub(crate) fn is_taken(&self, name: &str) -> bool {
         TYPES.contains(&name) || SUFFIXES.iter().any(|suffix| self.taken.contains(&format!("{name}{suffix}")))
     }
 
-    /// A name for a method, together with the methods that go with it.
+    /// Claims a name for a method, together with its derived methods.
     pub(crate) fn claim_method(&mut self, name: &str) -> String {
         const WITH: [&str; 5] = ["", "_str", "_or_null", "_min", "_max"];
         let name = self.free(snake(name), |names, name| {
@@ -101,7 +101,7 @@ impl Names {
         name
     }
 
-    /// A name for a choice of a set, which has a method to ask for it and one to set it.
+    /// Claims a name for a choice of a set, which has a getter and a setter.
     pub(crate) fn claim_choice(&mut self, name: &str) -> String {
         let name = self.free(snake(name), |names, name| {
             is_reserved(name) || names.taken.contains(name) || names.taken.contains(&with(name))
@@ -110,7 +110,7 @@ impl Names {
         name
     }
 
-    /// A name for a variant of an enum.
+    /// Claims a name for a variant of an enum.
     pub(crate) fn claim_variant(&mut self, name: &str) -> String {
         let name = self.free(pascal(name), |names, name| {
             matches!(name, "Self" | "Unknown" | "NULL") || names.taken.contains(name)
@@ -119,7 +119,7 @@ impl Names {
         name
     }
 
-    /// `name` with as many underscores behind it as make it free.
+    /// Appends underscores to `name` until it is free.
     fn free(&mut self, name: String, is_taken: impl Fn(&Self, &str) -> bool) -> String {
         let mut count = self.underscores.get(&name).copied().unwrap_or(0);
         let mut candidate = format!("{name}{}", "_".repeat(count));
@@ -132,17 +132,17 @@ impl Names {
     }
 }
 
-/// Whether generated code or Rust itself has another use for the name of a method.
+/// Whether generated code or Rust itself uses the name of a method otherwise.
 fn is_reserved(name: &str) -> bool {
     KEYWORDS.contains(&name) || METHODS.contains(&name)
 }
 
-/// The method that sets a choice of a set.
+/// Setter of a choice of a set.
 pub(crate) fn with(choice: &str) -> String {
     format!("with_{}", choice.trim_start_matches('_'))
 }
 
-/// The words of a name: split at underscores and where lower case turns to upper case.
+/// Splits a name at underscores and where lower case turns to upper case.
 fn words(name: &str) -> Vec<String> {
     let characters: Vec<char> = name.chars().collect();
     let mut words = vec![String::new()];
@@ -179,7 +179,7 @@ pub(crate) fn pascal(name: &str) -> String {
     let words = words(name);
     let mut joined = String::new();
     for word in &words {
-        // A digit on both sides of the seam would read as one number.
+        // Two adjacent digits would read as one number.
         if joined.ends_with(|last: char| last.is_ascii_digit())
             && word.starts_with(|first: char| first.is_ascii_digit())
         {
@@ -197,7 +197,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_follow_the_words_of_the_schema() {
+    fn names_follow_the_schema() {
         for (name, snake_case, pascal_case) in [
             ("fuelFigure", "fuel_figure", "FuelFigure"),
             ("HTTPServer", "http_server", "HttpServer"),
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn taken_and_reserved_names_get_an_underscore() {
+    fn taken_names_get_an_underscore() {
         let mut names = Names::default();
         assert_eq!(names.claim_method("type"), "type_");
         assert_eq!(names.claim_method("fooBar"), "foo_bar");

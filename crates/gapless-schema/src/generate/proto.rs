@@ -1,4 +1,4 @@
-//! A schema as `.proto`, so that others can read and write the protobuf form.
+//! A schema as `.proto`, for other programs that read and write the protobuf form.
 //!
 //! Field numbers are SBE field ids; members of composites, which have none, are numbered by their place from 1. Signed
 //! integers are `sint32` and `sint64`, null is absent. An enum of more than 32 bits, which protobuf does not have, is
@@ -9,7 +9,7 @@ use super::error::SchemaError;
 use super::model::{Constant, EnumType, Field, Kind, Level, Notes, Primitive, Schema};
 use super::names::snake;
 
-/// The greatest number of a protobuf field below the reserved ones, which lie in the middle.
+/// Reserved field numbers of protobuf.
 const RESERVED: std::ops::RangeInclusive<u32> = 19_000..=19_999;
 
 /// Checks that every field id can be a protobuf field number.
@@ -33,7 +33,6 @@ fn check_level(level: &Level) -> Result<(), SchemaError> {
     level.groups.iter().try_for_each(|group| check_level(&group.level))
 }
 
-/// The `.proto` of a schema.
 pub(crate) fn proto(schema: &Schema) -> String {
     let mut out = Out { text: String::new(), indent: 0 };
     out.line(&format!(
@@ -87,8 +86,8 @@ fn enumeration(out: &mut Out, of: &EnumType) {
     out.notes(&of.notes);
     out.line(&format!("enum {} {{", of.rust));
     out.indent += 1;
-    // The first value of a proto3 enum is zero.
-    // Values of an enum share the scope of the enum, hence the prefix; underscores keep the same names apart.
+    // The first value of a proto3 enum is zero. Values of an enum share the scope of the enum, hence the prefix;
+    // underscores keep equal names apart.
     let name = |rust: &str| {
         let underscores = rust.len() - rust.trim_end_matches('_').len();
         format!("{prefix}_{}{}", snake(rust).to_ascii_uppercase(), "_".repeat(underscores))
@@ -142,7 +141,7 @@ fn message(out: &mut Out, level: &Level) {
     }
 }
 
-/// The name of a field: that of the schema, with its id where an earlier one became the same.
+/// Name of a field: that of the schema, with its id if an earlier name became the same.
 fn name(level: &Level, name: &str, number: u32) -> String {
     let fields = level.fields.iter().map(|field| (&field.name, field.number));
     let groups = level.groups.iter().map(|group| (&group.name, group.number));

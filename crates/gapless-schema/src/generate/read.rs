@@ -1,4 +1,5 @@
-//! A schema file as a [`Schema`]: the root element, the message header, and the messages with their groups and data.
+//! Reads a schema file as a [`Schema`]: the root element, the message header, and the messages with their groups and
+//! data.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -12,13 +13,13 @@ use super::values::{notes, offset};
 use super::versions;
 use super::xml::{self, Element};
 
-/// The longest block: a payload of a frame is not longer.
+/// Limit of a block: the longest payload of a frame.
 const BLOCK_LENGTH_MAX: usize = 1 << 20;
-/// The most fields of all messages, with the members of their composites: each is visited often, and composites of
-/// composites grow as powers do.
+/// Limit of fields of all messages, with the members of their composites: each is visited often, and nested composites
+/// grow exponentially.
 const MEMBERS_MAX: usize = 100_000;
 
-/// Reads the schema in `sources`, of which the first has the root element.
+/// Reads the schema in `sources`; the first has the root element.
 pub(crate) fn schema(sources: &[Rc<Source>]) -> Result<Schema, SchemaError> {
     let documents = sources.iter().map(xml::parse).collect::<Result<Vec<_>, _>>()?;
     let roots: Vec<Element<'_>> =
@@ -73,7 +74,7 @@ pub(crate) fn schema(sources: &[Rc<Source>]) -> Result<Schema, SchemaError> {
     composites.retain(|level| used.iter().any(|other| Rc::ptr_eq(level, other)));
     let text = |name: &str| root.attribute(name).map(str::to_owned);
     Ok(Schema {
-        // It stands in comments of generated files, so it is one line.
+        // In one line, since it appears in comments of generated files.
         package: text("package").unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" "),
         id: root.number("id", "a schema id from 0 to 65535")?.ok_or_else(|| {
             root.error("<messageSchema> has no attribute \"id\"", "id=\"…\", a number from 0 to 65535")
@@ -97,7 +98,7 @@ pub(crate) fn schema(sources: &[Rc<Source>]) -> Result<Schema, SchemaError> {
     })
 }
 
-/// The composites that fields of a level use, also those inside of them.
+/// Collects the composites used by fields of a level, including nested ones.
 fn collect_composites(level: &Level, used: &mut Vec<Rc<Level>>) {
     for field in &level.fields {
         if let Kind::Composite(inner) = &field.kind
@@ -113,7 +114,7 @@ fn collect_composites(level: &Level, used: &mut Vec<Rc<Level>>) {
 struct MessageReader<'d> {
     types: Types<'d>,
     version: u64,
-    /// Fields so far, with the members of their composites.
+    /// Number of fields so far, with the members of their composites.
     members: usize,
 }
 
@@ -375,7 +376,6 @@ impl<'d> MessageReader<'d> {
     }
 }
 
-/// Names and ids of one level.
 #[derive(Default)]
 struct Scope {
     stage: u8,
@@ -386,7 +386,7 @@ struct Scope {
 }
 
 impl Scope {
-    /// Checks name and id of a field, group or data against those before, and returns the id.
+    /// Checks name and id of a field, group or data against earlier ones, and returns the id.
     fn claim(&mut self, element: &Element<'_>, name: &str) -> Result<u32, SchemaError> {
         let id: u32 = element.number("id", "a number from 0 to 65535")?.ok_or_else(|| {
             element.error(format!("<{}> {name:?} has no attribute \"id\"", element.name()), "a number from 0 to 65535")
@@ -410,7 +410,7 @@ impl Scope {
     }
 }
 
-/// An unsigned integer of a header or of dimensions.
+/// Reads an unsigned integer of a header or of dimensions.
 fn slot(
     composite: &Rc<Composite>,
     user: &Element<'_>,
@@ -439,7 +439,7 @@ fn slot(
     Ok((slot, encoded.clone()))
 }
 
-/// The greatest length or count: maxValue, or all but the null value.
+/// Greatest length or count: maxValue, or the greatest non-null value.
 fn length_max(encoded: &Encoded, primitive: Primitive) -> u64 {
     match encoded.max {
         Some(super::model::Number::Integer(max)) => max as u64,

@@ -1,7 +1,6 @@
-//! The `<types>` of a schema: encoded types, enums, sets and composites, resolved by name.
+//! Reads the `<types>` of a schema: encoded types, enums, sets and composites, resolved by name.
 //!
-//! Types may refer to each other in any order, so they are resolved when they are first asked for; a chain of
-//! references that comes back to its beginning is an error.
+//! Types may refer to each other in any order, so they are resolved on first use; a cycle of references is an error.
 
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -12,13 +11,12 @@ use super::names::Names;
 use super::values::{notes, number_in, parse_number};
 use super::xml::Element;
 
-/// The longest array or text; a block must fit its length field anyway.
+/// Limit of an array or text; a block must fit its length field anyway.
 pub(super) const ARRAY_LENGTH_MAX: usize = 1 << 20;
 
-/// The longest chain of references; a composite in a composite in a composite is three.
+/// Limit of a chain of references; a composite in a composite in a composite is three.
 const CHAIN_MAX: usize = 32;
 
-/// A resolved type.
 #[derive(Clone)]
 pub(crate) enum Type {
     Encoded(Rc<Encoded>),
@@ -27,7 +25,6 @@ pub(crate) enum Type {
     Composite(Rc<Composite>),
 }
 
-/// A `<type>`.
 #[derive(Clone)]
 pub(crate) struct Encoded {
     pub primitive: Primitive,
@@ -39,12 +36,12 @@ pub(crate) struct Encoded {
     pub max: Option<Number>,
     pub constant: Option<Constant>,
     pub charset: Option<Charset>,
-    /// The value is left to the field that uses the type.
+    /// The field that uses the type gives the value.
     pub constant_without_value: bool,
     pub notes: Notes,
 }
 
-/// A `<composite>`: as a level where it can be a field, and its members where it is a header, dimensions or data.
+/// A `<composite>`: a level for use as a field, and its members for use as header, dimensions or data.
 pub(crate) struct Composite {
     pub members: Vec<(String, Type, usize)>,
     /// `None` for the encoding of data, which has no fixed length.
@@ -55,7 +52,7 @@ pub(crate) struct Types<'d> {
     pub(super) raw: HashMap<String, Element<'d>>,
     names_in_order: Vec<String>,
     done: HashMap<String, Type>,
-    /// Names that are being resolved: the chain of references.
+    /// Names being resolved: the chain of references.
     chain: Vec<String>,
     pub rust_names: Names,
     pub enums: Vec<Rc<EnumType>>,
@@ -101,7 +98,7 @@ impl<'d> Types<'d> {
         })
     }
 
-    /// Resolves every type, so that an unused one is checked too.
+    /// Resolves every type, so that an unused one is checked, too.
     pub(crate) fn resolve_all(&mut self) -> Result<(), SchemaError> {
         for name in self.names_in_order.clone() {
             if let Some(element) = self.raw.get(&name).cloned() {
@@ -111,7 +108,7 @@ impl<'d> Types<'d> {
         Ok(())
     }
 
-    /// The type that an attribute of `user` names.
+    /// Resolves the type named by an attribute of `user`.
     pub(crate) fn named(&mut self, name: &str, user: &Element<'d>, attribute: &str) -> Result<Type, SchemaError> {
         if let Some(done) = self.done.get(name) {
             return Ok(done.clone());
@@ -198,7 +195,7 @@ impl<'d> Types<'d> {
         Ok(encoded)
     }
 
-    /// The value of a constant type: in its text, or a `valueRef` to an enum.
+    /// Reads the value of a constant type: its text, or a `valueRef` to an enum.
     fn constant(
         &mut self,
         element: &Element<'d>,
@@ -235,7 +232,7 @@ impl<'d> Types<'d> {
         Ok(())
     }
 
-    /// `Enum.value` as a constant.
+    /// Resolves `Enum.value` to a constant.
     pub(crate) fn value_ref(
         &mut self,
         element: &Element<'d>,
@@ -265,7 +262,7 @@ impl<'d> Types<'d> {
 }
 
 impl Type {
-    /// The type as what a field holds.
+    /// Converts the type to the content of a field.
     pub(crate) fn kind(&self, user: &Element<'_>) -> Result<Kind, SchemaError> {
         match self {
             Self::Encoded(encoded) => encoded.kind(user),
@@ -316,7 +313,6 @@ impl Encoded {
     }
 }
 
-/// The attribute `presence`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Presence {
     Required,
@@ -336,7 +332,7 @@ pub(crate) fn presence(element: &Element<'_>) -> Result<Option<Presence>, Schema
     }
 }
 
-/// The character encoding that an element names.
+/// Parses the character encoding of an element.
 pub(crate) fn charset(element: &Element<'_>) -> Result<Option<Charset>, SchemaError> {
     let Some(text) = element.attribute("characterEncoding") else { return Ok(None) };
     match text.trim().to_ascii_uppercase().replace('_', "-").as_str() {

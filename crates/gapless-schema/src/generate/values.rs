@@ -1,10 +1,10 @@
-//! Numbers, offsets and notes in attributes: small readers that all parts of a schema share.
+//! Reads numbers, offsets and notes in attributes, for all parts of a schema.
 
 use super::error::{Location, SchemaError};
 use super::model::{Notes, Number, Primitive};
 use super::xml::Element;
 
-/// A number of a primitive type; a char is one ASCII character.
+/// Parses a number of a primitive type; a char is one ASCII character.
 pub(crate) fn parse_number(
     primitive: Primitive,
     text: &str,
@@ -23,7 +23,7 @@ pub(crate) fn parse_number(
                 Primitive::Float => text.parse::<f32>().ok().map(f64::from),
                 _ => text.parse::<f64>().ok(),
             };
-            // What parses to infinity without saying so is out of range.
+            // A finite number that parses to infinity is out of range.
             let number = number.filter(|number| number.is_finite() || text.contains(['n', 'N']));
             number
                 .map(Number::Float)
@@ -61,7 +61,7 @@ pub(crate) fn number_in(
     Ok(())
 }
 
-/// The offset of a field or member: its attribute, or where the one before ends.
+/// Offset of a field or member: its attribute, or the end of the previous one.
 pub(crate) fn offset(element: &Element<'_>, end: usize) -> Result<usize, SchemaError> {
     match element.number::<usize>("offset", "a number of bytes")? {
         Some(offset) if offset < end => Err(element
@@ -72,7 +72,6 @@ pub(crate) fn offset(element: &Element<'_>, end: usize) -> Result<usize, SchemaE
     }
 }
 
-/// Description, versions and the like.
 pub(crate) fn notes(element: &Element<'_>) -> Result<Notes, SchemaError> {
     let text = |name: &str| element.attribute(name).map(str::to_owned);
     Ok(Notes {

@@ -1,11 +1,11 @@
-//! What a later version added must stand where readers of an older one pass over it: fields at the end of their block,
-//! groups and data behind those that were there. Nothing on the wire says how many groups and data there are, so
-//! elsewhere an older reader would take them for what it knows, without a word.
+//! Checks that additions of later versions are skipped by older readers: fields at the end of their block, groups and
+//! data after the existing ones. The number of groups and data is not on the wire, so anywhere else an older reader
+//! would silently misread them.
 
 use super::error::SchemaError;
 use super::model::{Field, Kind, Level, Notes};
 
-/// Checks the fields of a block or the members of a composite, which are there since `base_version`.
+/// Checks the fields of a block or the members of a composite, which exists since `base_version`.
 pub(crate) fn check_fields(fields: &[Field], base_version: u64) -> Result<(), SchemaError> {
     let mut newest = base_version;
     let mut newest_name = "";
@@ -29,7 +29,7 @@ pub(crate) fn check_fields(fields: &[Field], base_version: u64) -> Result<(), Sc
     Ok(())
 }
 
-/// The last version in which the field became longer.
+/// Last version in which the field became longer.
 fn grown_in(field: &Field) -> u64 {
     match &field.kind {
         Kind::Composite(level) => level.versions().last().copied().unwrap_or(0).max(field.notes.since),

@@ -1,6 +1,6 @@
-//! Schema files as XML: reading them, following `xi:include`, and asking elements for attributes with their places.
+//! Reads schema files as XML, follows `xi:include`, and gives elements and attributes with their places.
 //!
-//! Nothing here knows SBE. What is wrong is a [`SchemaError`] with file, line and column.
+//! Nothing here knows SBE. A fault is a [`SchemaError`] with file, line and column.
 
 use std::collections::HashSet;
 use std::io::Read;
@@ -12,22 +12,22 @@ use roxmltree::{Document, Node, ParsingOptions};
 
 use super::error::{Location, SchemaError, Source};
 
-/// The largest schema file.
+/// Limit of a schema file.
 pub const FILE_BYTES_MAX: u64 = 16 << 20;
-/// The most elements, attributes and texts in a file.
+/// Limit of elements, attributes and texts in a file.
 const NODES_MAX: u32 = 1_000_000;
-/// The deepest nesting of elements; group in group in group is three.
+/// Limit of the nesting of elements; group in group in group is three.
 const DEPTH_MAX: usize = 64;
-/// The most files that a schema may include.
+/// Limit of included files.
 const FILES_MAX: usize = 256;
 
-/// Reads a schema file and the files that it includes; the schema itself comes first.
+/// Reads a schema file and its includes; the schema itself comes first.
 pub(crate) fn load(path: &Path) -> Result<Vec<Rc<Source>>, SchemaError> {
     let text = read(path)?;
     load_text(path, text)
 }
 
-/// As [`load`], with the text of the first file given; `path` names it and says where its includes are.
+/// Like [`load`], with the text of the first file given; `path` is its name and the base of its includes.
 pub(crate) fn load_text(path: &Path, text: String) -> Result<Vec<Rc<Source>>, SchemaError> {
     let mut seen: HashSet<PathBuf> = HashSet::from([path.to_owned()]);
     let mut paths = vec![path.to_owned()];
@@ -56,7 +56,7 @@ fn read(path: &Path) -> Result<String, SchemaError> {
     let failed = |source| SchemaError::File { file: path.to_owned(), expected: "a readable schema in UTF-8", source };
     let metadata = std::fs::metadata(path).map_err(failed)?;
     if !metadata.is_file() {
-        // A device has no length and no end; a pipe may never say anything.
+        // A device has no length and no end; a pipe may block forever.
         return Err(failed(std::io::Error::other("it is not a file")));
     }
     let found_bytes = metadata.len();
@@ -65,7 +65,7 @@ fn read(path: &Path) -> Result<String, SchemaError> {
     }
     let mut text = String::new();
     let file = std::fs::File::open(path).map_err(failed)?;
-    // A limit, because what the kernel makes up as it is read has no length either.
+    // A limit, because generated files of the kernel report no length either.
     file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text).map_err(failed)?;
     Ok(text)
 }
@@ -80,7 +80,6 @@ fn includes(source: &Rc<Source>) -> Result<Vec<(String, Location)>, SchemaError>
     Ok(found)
 }
 
-/// Parses the XML of a file.
 pub(crate) fn parse(source: &Rc<Source>) -> Result<Document<'_>, SchemaError> {
     if source.text.len() as u64 > FILE_BYTES_MAX {
         let file = PathBuf::from(&source.name);
@@ -90,16 +89,16 @@ pub(crate) fn parse(source: &Rc<Source>) -> Result<Document<'_>, SchemaError> {
     let options = ParsingOptions { nodes_limit: NODES_MAX, ..ParsingOptions::default() };
     Document::parse_with_options(&source.text, options).map_err(|error| {
         let location = Location { source: source.clone(), byte: error_position(&source.text, &error) };
-        // The parser quotes what it found, line breaks too; an error is one line.
+        // The parser quotes its input with line breaks; an error must be one line.
         let error = error.to_string().replace(char::is_control, " ");
         location.error(format!("malformed XML: {error}"), "well-formed XML without a document type")
     })
 }
 
-/// The byte at which the parser found something wrong.
+/// Byte of the parser's error.
 fn error_position(text: &str, error: &roxmltree::Error) -> usize {
     use roxmltree::Error::{NoRootNode, UnclosedRootNode, UnexpectedEndOfStream};
-    // The parser says no place for what is missing: it is missing at the end.
+    // The parser gives no place for these; they are at the end.
     if matches!(error, NoRootNode | UnclosedRootNode | UnexpectedEndOfStream) {
         return text.len();
     }
@@ -109,8 +108,8 @@ fn error_position(text: &str, error: &roxmltree::Error) -> usize {
     column.map_or(text.len(), |(offset, _)| start + offset)
 }
 
-/// Refuses deep nesting before the parser, which recurses, sees it. Counts tags roughly: what is not a tag but looks
-/// like one (in a comment or CDATA) is skipped.
+/// Refuses deep nesting before the parser, which recurses. The count of tags is approximate: text that looks like a tag
+/// (in a comment or CDATA) is skipped.
 fn check_depth(source: &Rc<Source>) -> Result<(), SchemaError> {
     let text = source.text.as_bytes();
     let mut depth = 0usize;
@@ -159,7 +158,7 @@ fn tag_length(rest: &[u8]) -> Option<usize> {
     None
 }
 
-/// An element of a schema file.
+/// Element of a schema file.
 #[derive(Clone)]
 pub(crate) struct Element<'d> {
     pub node: Node<'d, 'd>,
@@ -184,7 +183,7 @@ impl<'d> Element<'d> {
         Location { source: self.source.clone(), byte }
     }
 
-    /// Where an attribute stands; the element if it has none of that name.
+    /// Place of an attribute; of the element if it has none of that name.
     pub(crate) fn attribute_location(&self, name: &str) -> Location {
         match self.node.attribute_node(name) {
             Some(attribute) => self.at(attribute.range().start),
@@ -215,7 +214,7 @@ impl<'d> Element<'d> {
             .ok_or_else(|| self.error(format!("<{}> has no attribute {name:?}", self.name()), format!("{name}=\"…\"")))
     }
 
-    /// A number in an attribute.
+    /// Parses a number in an attribute.
     pub(crate) fn number<T: FromStr>(&self, name: &str, expected: &str) -> Result<Option<T>, SchemaError> {
         match self.attribute(name) {
             None => Ok(None),

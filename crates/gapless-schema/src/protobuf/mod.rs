@@ -1,4 +1,4 @@
-//! What generated protobuf writers and readers stand on.
+//! Runtime of generated protobuf writers and readers.
 //!
 //! | module | what lives there |
 //! |---|---|
@@ -6,8 +6,8 @@
 //! | [`read`] | [`Reader`], which walks fields, and [`Packed`], the values of a repeated scalar |
 //!
 //! Field numbers are SBE field ids, signed integers are `sint32` and `sint64`, null is absent. Only generated code
-//! calls this; nothing here allocates. Objects and streaming share it, so that both have one form on the wire; in the
-//! tests `prost` is the foreign witness of that form.
+//! calls this; nothing here allocates. Objects and streaming share it, so that both have one form on the wire. The
+//! tests compare that form with `prost`.
 
 pub mod read;
 pub mod write;

@@ -1,14 +1,14 @@
 //! [`Reader`], which walks the fields of a protobuf message, and [`Packed`], the values of a repeated scalar.
 //!
-//! Safe on any bytes: what is not protobuf is a [`DecodeError`] with field and position. What is rare takes the reader
-//! by value, so that on the straight path its two fields stay in registers.
+//! Safe on any bytes: invalid input is a [`DecodeError`] with field and position. Rare paths take the reader by value,
+//! so that on the straight path its two fields stay in registers.
 
 use core::marker::PhantomData;
 
 use super::{FIXED32, FIXED64, LENGTH_DELIMITED, VARINT};
 use crate::DecodeError;
 
-/// Walks fields from the start of a message to its end.
+/// Reads the fields of a message in order.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'a> {
     rest: &'a [u8],
@@ -24,23 +24,23 @@ impl<'a> Reader<'a> {
         Self { rest: payload, end: payload.len() }
     }
 
-    /// Bytes from the start of the payload.
+    /// Position in bytes from the start of the payload.
     #[inline]
     #[must_use]
     pub const fn position(&self) -> usize {
         self.end - self.rest.len()
     }
 
-    /// Skips everything, so that nothing is read after an error.
+    /// Skips the rest, so that nothing is read after an error.
     #[inline]
     pub const fn stop(&mut self) {
         self.rest = &[];
     }
 
-    /// The key of the next field, number and wire type; `None` at the end.
+    /// Reads the key of the next field, number and wire type; `None` at the end.
     ///
     /// # Errors
-    /// A key that is cut short or has no meaning.
+    /// A truncated or invalid key.
     #[inline(always)]
     pub fn key(&mut self, message: &'static str) -> Result<Option<u32>, DecodeError> {
         if self.rest.is_empty() {
@@ -53,48 +53,48 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A nested message.
+    /// Reads a nested message.
     ///
     /// # Errors
-    /// The end of the message.
+    /// A premature end of the message.
     #[inline(always)]
     pub fn message(&mut self, field: &'static str) -> Result<Reader<'a>, DecodeError> {
         let rest = self.bytes(field)?;
         Ok(Reader { rest, end: self.position() })
     }
 
-    /// Text.
+    /// Reads text.
     ///
     /// # Errors
-    /// Text that is not UTF-8, or the end of the message.
+    /// Text that is not UTF-8, or a premature end of the message.
     #[inline]
     pub fn text(&mut self, field: &'static str) -> Result<&'a str, DecodeError> {
         crate::sbe::text::utf8(self.bytes(field)?, field)
     }
 
-    /// Bytes.
+    /// Reads bytes.
     ///
     /// # Errors
-    /// The end of the message.
+    /// A premature end of the message.
     #[inline(always)]
     pub fn bytes(&mut self, field: &'static str) -> Result<&'a [u8], DecodeError> {
         let length = self.varint(field)?;
         self.take(length, field)
     }
 
-    /// The values of a packed list.
+    /// Reads a packed list.
     ///
     /// # Errors
-    /// The end of the message.
+    /// A premature end of the message.
     #[inline]
     pub fn packed<T: Value>(&mut self, field: &'static str) -> Result<Packed<'a, T>, DecodeError> {
         Ok(Packed { reader: self.message(field)?, field, value: PhantomData })
     }
 
-    /// One value of a list that is not packed.
+    /// Reads one value of a list that is not packed.
     ///
     /// # Errors
-    /// A value out of range, or the end of the message.
+    /// A value out of range, or a premature end of the message.
     #[inline]
     pub fn unpacked<T: Value>(&mut self, field: &'static str) -> Result<Packed<'a, T>, DecodeError> {
         let start = *self;
@@ -103,10 +103,10 @@ impl<'a> Reader<'a> {
         Ok(Packed { reader: Reader { rest, end: self.position() }, field, value: PhantomData })
     }
 
-    /// What to do with a key that is not that of a field: skips a field of unknown number. `known` names the others.
+    /// Handles an unexpected key: skips a field of unknown number. `known` names the others.
     ///
     /// # Errors
-    /// A field whose wire type is not that of the schema, an unknown wire type, or the end of the message.
+    /// A known field with another wire type, an unknown wire type, or a premature end of the message.
     #[cold]
     #[inline(never)]
     pub fn other(
@@ -129,10 +129,10 @@ impl<'a> Reader<'a> {
         Ok(self)
     }
 
-    /// A varint of up to 64 bits.
+    /// Reads a varint of up to 64 bits.
     ///
     /// # Errors
-    /// More bits, or the end of the message.
+    /// More bits, or a premature end of the message.
     #[inline(always)]
     pub fn varint(&mut self, field: &'static str) -> Result<u64, DecodeError> {
         match *self.rest {
@@ -187,7 +187,7 @@ impl<'a> Reader<'a> {
         Ok(*taken)
     }
 
-    /// An error at this position.
+    /// Creates an error at this position.
     #[cold]
     #[inline(never)]
     #[must_use]
@@ -196,12 +196,12 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// A scalar that a field can hold; implemented here for numbers and by generated code for enums and sets.
+/// Scalar of a field; implemented here for numbers and by generated code for enums and sets.
 pub trait Value: Sized {
     /// Reads it.
     ///
     /// # Errors
-    /// A value out of range, or the end of the message.
+    /// A value out of range, or a premature end of the message.
     fn read(reader: &mut Reader<'_>, field: &'static str) -> Result<Self, DecodeError>;
 }
 
@@ -249,10 +249,10 @@ impl Value for f64 {
     }
 }
 
-/// The number of a protobuf enum, which is sign-extended on the wire.
+/// Reads the number of a protobuf enum, which is sign-extended on the wire.
 ///
 /// # Errors
-/// A number that does not fit into `T`, or the end of the message.
+/// A number that does not fit into `T`, or a premature end of the message.
 #[inline(always)]
 pub fn enum_number<T: TryFrom<i64>>(reader: &mut Reader<'_>, field: &'static str) -> Result<T, DecodeError> {
     let start = *reader;
@@ -260,7 +260,7 @@ pub fn enum_number<T: TryFrom<i64>>(reader: &mut Reader<'_>, field: &'static str
     T::try_from(value).map_err(|_| start.error(field, "the number is outside of the range of its enum"))
 }
 
-/// The values of a repeated scalar, an iterator.
+/// Iterator over the values of a repeated scalar.
 #[derive(Debug)]
 pub struct Packed<'a, T> {
     reader: Reader<'a>,

@@ -3,18 +3,19 @@
 use super::{FIXED32, FIXED64, LENGTH_DELIMITED, VARINT};
 use crate::EncodeError;
 
-/// The longest key and integer: 5 and 10 bytes, and one to spare.
+/// Length of the longest key and integer: 5 and 10 bytes, and one to spare.
 const FIELD_LENGTH_MAX: usize = 16;
 
-/// Appends fields. What does not fit is counted but not written, so a setter cannot fail: [`Writer::finish`] tells.
+/// Appends fields. A field that does not fit is counted but not written, so a setter cannot fail: [`Writer::finish`]
+/// returns the error.
 #[derive(Debug)]
 pub struct Writer<'a> {
     buffer: &'a mut [u8],
-    /// Bytes that all fields take; beyond the buffer's length after the first that did not fit.
+    /// Bytes of all fields; beyond the buffer's length after the first that did not fit.
     position: usize,
 }
 
-/// Where a nested message or packed list began; [`Writer::close`] needs it.
+/// Start of a nested message or packed list, for [`Writer::close`].
 #[derive(Debug)]
 #[must_use]
 pub struct Mark(usize);
@@ -27,7 +28,7 @@ impl<'a> Writer<'a> {
         Self { buffer, position: 0 }
     }
 
-    /// Bytes that the fields take so far.
+    /// Bytes of the fields so far.
     #[inline]
     #[must_use]
     pub const fn position(&self) -> usize {
@@ -46,31 +47,31 @@ impl<'a> Writer<'a> {
         Ok(self.position)
     }
 
-    /// An unsigned integer, a boolean or an enum.
+    /// Writes an unsigned integer, a boolean or an enum.
     #[inline]
     pub fn uint(&mut self, number: u32, value: u64) {
         self.short(number << 3 | VARINT, |room, at| put_varint(room, at, value));
     }
 
-    /// A signed integer, in zigzag form.
+    /// Writes a signed integer, in zigzag form.
     #[inline]
     pub fn sint(&mut self, number: u32, value: i64) {
         self.uint(number, zigzag(value));
     }
 
-    /// A `float`.
+    /// Writes a `float`.
     #[inline]
     pub fn float(&mut self, number: u32, value: f32) {
         self.short(number << 3 | FIXED32, |room, at| put_array(room, at, value.to_le_bytes()));
     }
 
-    /// A `double`.
+    /// Writes a `double`.
     #[inline]
     pub fn double(&mut self, number: u32, value: f64) {
         self.short(number << 3 | FIXED64, |room, at| put_array(room, at, value.to_le_bytes()));
     }
 
-    /// Text or bytes.
+    /// Writes text or bytes.
     #[inline]
     pub fn bytes(&mut self, number: u32, value: &[u8]) {
         self.short(number << 3 | LENGTH_DELIMITED, |room, at| put_varint(room, at, value.len() as u64));
@@ -80,12 +81,12 @@ impl<'a> Writer<'a> {
     /// Begins a nested message or a packed list.
     #[inline]
     pub fn open(&mut self, number: u32) -> Mark {
-        // One byte is kept for the length; a longer one moves the body when it is known.
+        // One byte is reserved for the length; a longer length moves the body when it is known.
         self.short(number << 3 | LENGTH_DELIMITED, |room, at| put_varint(room, at, 0));
         Mark(self.position)
     }
 
-    /// Ends what `mark` began.
+    /// Ends the message or list begun at `mark`.
     #[inline]
     pub fn close(&mut self, mark: Mark) {
         let length = self.position - mark.0;
@@ -106,25 +107,25 @@ impl<'a> Writer<'a> {
         self.position += more;
     }
 
-    /// A value inside of a packed list.
+    /// Writes a value inside of a packed list.
     #[inline]
     pub fn packed_uint(&mut self, value: u64) {
         self.raw(|room, at| put_varint(room, at, value));
     }
 
-    /// A signed value inside of a packed list.
+    /// Writes a signed value inside of a packed list.
     #[inline]
     pub fn packed_sint(&mut self, value: i64) {
         self.packed_uint(zigzag(value));
     }
 
-    /// A `float` inside of a packed list.
+    /// Writes a `float` inside of a packed list.
     #[inline]
     pub fn packed_float(&mut self, value: f32) {
         self.raw(|room, at| put_array(room, at, value.to_le_bytes()));
     }
 
-    /// A `double` inside of a packed list.
+    /// Writes a `double` inside of a packed list.
     #[inline]
     pub fn packed_double(&mut self, value: f64) {
         self.raw(|room, at| put_array(room, at, value.to_le_bytes()));
@@ -138,7 +139,7 @@ impl<'a> Writer<'a> {
         });
     }
 
-    /// Appends the bytes that `put` writes and counts.
+    /// Appends the bytes that `put` writes; `put` returns their number.
     #[inline(always)]
     fn raw(&mut self, put: impl FnOnce(&mut [u8; FIELD_LENGTH_MAX], usize) -> usize) {
         if let Some(room) = self.buffer.get_mut(self.position..).and_then(|rest| rest.first_chunk_mut()) {
@@ -166,8 +167,8 @@ const fn zigzag(value: i64) -> u64 {
     ((value << 1) ^ (value >> 63)) as u64
 }
 
-/// Writes a varint at `at` and returns where it ends. Indices wrap within the array, so there is no bounds check; keys
-/// and values together are shorter than it.
+/// Writes a varint at `at` and returns its end. Indices wrap within the array, so there is no bounds check; keys and
+/// values together are shorter than the array.
 #[inline(always)]
 fn put_varint(room: &mut [u8; FIELD_LENGTH_MAX], mut at: usize, mut value: u64) -> usize {
     while value >= 0x80 {
@@ -192,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_nested_message_moves_to_make_room_for_its_length() {
+    fn long_nested_message_is_moved() {
         let mut buffer = [0; 400];
         let mut writer = Writer::new(&mut buffer);
         let mark = writer.open(1);
@@ -206,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_counted_and_told_at_the_end() {
+    fn overflow_is_reported_at_the_end() {
         let fields = |writer: &mut Writer<'_>| {
             writer.sint(1, -70_000);
             let mark = writer.open(2);

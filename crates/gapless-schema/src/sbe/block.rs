@@ -1,7 +1,7 @@
 //! Fields at fixed offsets of a block.
 //!
-//! Offsets and lengths are constants of the generated code; whether a field lies inside its block is decided when it
-//! is compiled, so none of these functions can fail or panic.
+//! Offsets and lengths are constants of the generated code, and a field's bounds are checked at compile time, so none
+//! of these functions can fail or panic.
 
 /// The `N` bytes at offset `O` of a block of `B` bytes.
 #[inline(always)]
@@ -14,7 +14,7 @@ pub const fn field<const O: usize, const N: usize, const B: usize>(block: &[u8; 
     }
 }
 
-/// The `N` bytes at offset `O` of a block of `B` bytes, to write them.
+/// Like [`field`], mutable.
 #[inline(always)]
 pub const fn field_mut<const O: usize, const N: usize, const B: usize>(block: &mut [u8; B]) -> &mut [u8; N] {
     const { assert!(O + N <= B, "the field lies outside of its block") };
@@ -24,21 +24,21 @@ pub const fn field_mut<const O: usize, const N: usize, const B: usize>(block: &m
     }
 }
 
-/// A field that a later version appended: `None` if the writer's version is older, or the block ends before it.
+/// Field that a later version appended: `None` if the writer's version is older, or the block ends before it.
 #[inline(always)]
 #[must_use]
 pub fn late_field<const N: usize>(block: &[u8], version: u64, since: u64, offset: usize) -> Option<&[u8; N]> {
     if version < since { None } else { block.get(offset..)?.first_chunk() }
 }
 
-/// The bytes from `offset` on, none if the block ends before it.
+/// The bytes from `offset` on; empty if the block ends before it.
 #[inline(always)]
 #[must_use]
 pub fn from_offset(block: &[u8], offset: usize) -> &[u8] {
     block.get(offset..).unwrap_or(&[])
 }
 
-/// A block whose nulls are in place: writes `bytes` at `offset` of `block`.
+/// Writes `bytes` at `offset` of `block`, for blocks with their nulls in place.
 #[must_use]
 pub const fn with<const B: usize, const N: usize>(mut block: [u8; B], offset: usize, bytes: [u8; N]) -> [u8; B] {
     let mut index = 0;
@@ -49,7 +49,7 @@ pub const fn with<const B: usize, const N: usize>(mut block: [u8; B], offset: us
     block
 }
 
-/// As [`with`], `count` times one after the other.
+/// Like [`with`], `count` times one after the other.
 #[must_use]
 pub const fn with_repeated<const B: usize, const N: usize>(
     mut block: [u8; B],

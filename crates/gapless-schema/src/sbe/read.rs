@@ -1,25 +1,23 @@
-//! [`Reader`], which walks a payload once, and [`Group`], the entries of a repeating group.
+//! [`Reader`], which parses a payload once, and [`Group`], the entries of a repeating group.
 //!
-//! A message is walked as a whole before a handler sees it: each group and data becomes a slice whose bounds are
-//! checked. Iterating entries later repeats the cheap part of the walk and cannot fail any more.
+//! A whole message is parsed before a handler sees it: each group and data becomes a slice with checked bounds.
+//! Iterating entries later repeats the cheap part of the parse and cannot fail any more.
 
 use core::marker::PhantomData;
 
 use crate::DecodeError;
 
-/// Groups whose entries take no bytes may have this many, so that a short payload cannot make a long loop.
+/// Limit of a group whose entries take no bytes, so that a short payload cannot cause a long loop.
 pub const EMPTY_ENTRIES_MAX: u64 = 255;
 
-/// The fields of a message header as values, whatever their width on the wire.
+/// Fields of a message header as values, whatever their width on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Bytes of the root block, as the writer knew it.
+    /// Bytes of the writer's root block.
     pub block_length: u64,
-    /// Id of the message.
     pub template_id: u64,
-    /// Id of the schema.
     pub schema_id: u64,
-    /// Version of the schema that the writer knew: the acting version.
+    /// Schema version of the writer: the acting version.
     pub version: u64,
 }
 
@@ -48,7 +46,7 @@ impl Header {
     }
 }
 
-/// Walks a payload from its start to its end.
+/// Parses a payload in order.
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'a> {
     rest: &'a [u8],
@@ -63,7 +61,7 @@ impl<'a> Reader<'a> {
         Self { rest: payload, total: payload.len() }
     }
 
-    /// Bytes from the start of the payload.
+    /// Position in bytes from the start of the payload.
     #[inline]
     #[must_use]
     pub const fn position(&self) -> usize {
@@ -96,9 +94,9 @@ impl<'a> Reader<'a> {
         Ok(slice)
     }
 
-    /// Takes a block: its known part as an array of `N` bytes, and all of it as the writer knew it.
+    /// Takes a block: its known part as an array of `N` bytes, and all of it as written.
     ///
-    /// `needed` is what the fields of `version` take, at least `N`.
+    /// `needed` is the length of the fields of `version`, at least `N`.
     ///
     /// # Errors
     /// [`DecodeError::BlockLength`], [`DecodeError::Truncated`].
@@ -140,27 +138,27 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// An entry of a group; implemented by generated decoders.
+/// Entry of a group; implemented by generated decoders.
 pub trait Entry<'a>: Sized {
     /// Path of the group in the schema.
     const NAME: &'static str;
     /// Whether entries hold groups or data, so that their lengths differ.
     const HAS_MEMBERS: bool;
 
-    /// Bytes that the fields of `version` take.
+    /// Length of the fields of `version`, bytes.
     fn needed_length(version: u64) -> usize;
 
-    /// An entry without groups and data, whose block is given; `None` if the block is too short.
+    /// Creates an entry without groups and data from its block; `None` if the block is too short.
     fn from_block(block: &'a [u8], version: u64) -> Option<Self>;
 
-    /// Reads the entry that begins here.
+    /// Parses the entry that begins here.
     ///
     /// # Errors
-    /// What is wrong with it and where.
+    /// The fault in the entry and its place.
     fn parse(reader: &mut Reader<'a>, block_length: u64, version: u64) -> Result<Self, DecodeError>;
 }
 
-/// The entries of a repeating group, an iterator. Copy it to go over them again.
+/// Iterator over the entries of a repeating group. Copy it to iterate again.
 #[derive(Debug)]
 pub struct Group<'a, E> {
     bytes: &'a [u8],
@@ -180,17 +178,17 @@ impl<E> Clone for Group<'_, E> {
 impl<E> Copy for Group<'_, E> {}
 
 impl<'a, E: Entry<'a>> Group<'a, E> {
-    /// A group without entries: what a writer of an older version left out.
+    /// Creates a group without entries, as for a group that an older writer omitted.
     #[inline]
     #[must_use]
     pub const fn empty() -> Self {
         Self { bytes: &[], count: 0, block_length: 0, version: 0, entry: PhantomData }
     }
 
-    /// Walks over the entries behind the dimensions.
+    /// Parses the entries after the dimensions.
     ///
     /// # Errors
-    /// What is wrong with an entry and where.
+    /// The fault in an entry and its place.
     #[inline(always)]
     pub fn parse(reader: &mut Reader<'a>, block_length: u64, count: u64, version: u64) -> Result<Self, DecodeError> {
         if count == 0 {
@@ -221,14 +219,14 @@ impl<'a, E: Entry<'a>> Group<'a, E> {
         Ok(Self { bytes, count, block_length: stride, version, entry: PhantomData })
     }
 
-    /// Entries that are left.
+    /// Number of remaining entries.
     #[inline]
     #[must_use]
     pub const fn len(&self) -> usize {
         self.count
     }
 
-    /// Whether no entry is left.
+    /// Whether no entry remains.
     #[inline]
     #[must_use]
     pub const fn is_empty(&self) -> bool {
@@ -248,7 +246,7 @@ impl<'a, E: Entry<'a>> Iterator for Group<'a, E> {
     #[inline(always)]
     fn next(&mut self) -> Option<E> {
         self.count = self.count.checked_sub(1)?;
-        // It was checked once, so it is there; should that ever be wrong, the group ends here.
+        // Checked once already; if a check should ever be wrong, the group ends here.
         if !E::HAS_MEMBERS {
             let (block, rest) = self.bytes.split_at_checked(self.block_length)?;
             self.bytes = rest;

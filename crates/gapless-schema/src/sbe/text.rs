@@ -1,4 +1,4 @@
-//! Fixed-length text: it ends at the first NUL or at the end of its field.
+//! Fixed-length text, which ends at the first NUL or at the end of its field.
 
 use crate::{DecodeError, EncodeError};
 
@@ -10,7 +10,7 @@ pub fn until_nul(bytes: &[u8]) -> &[u8] {
     &bytes[..end]
 }
 
-/// Text as UTF-8, of which ASCII is a part.
+/// Text as UTF-8, which includes ASCII.
 ///
 /// # Errors
 /// [`DecodeError::Text`].
@@ -33,10 +33,10 @@ pub fn latin1_to_string(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| char::from(*byte)).collect()
 }
 
-/// A text as bytes of ISO 8859-1.
+/// Encodes a text in ISO 8859-1.
 ///
 /// # Errors
-/// [`EncodeError::Text`] for a character that it does not have.
+/// [`EncodeError::Text`] for a character that the encoding does not have.
 pub fn latin1_bytes(text: &str, field: &'static str) -> Result<Vec<u8>, EncodeError> {
     let bytes = text.chars().map(|character| u8::try_from(u32::from(character)));
     bytes.collect::<Result<_, _>>().map_err(|_| EncodeError::Text {
@@ -64,7 +64,7 @@ pub fn put(field_bytes: &mut [u8], text: &[u8], field: &'static str) -> Result<(
     }
 }
 
-/// As [`put`], in US-ASCII.
+/// Like [`put`], in US-ASCII.
 ///
 /// # Errors
 /// [`EncodeError::Text`], also for a character that the encoding does not have.
@@ -91,7 +91,7 @@ const fn does_not_fit(field: &'static str, found_bytes: usize, limit_bytes: usiz
     EncodeError::Text { field, found_bytes, limit_bytes, expected: "text" }
 }
 
-/// As [`put`], in ISO 8859-1.
+/// Like [`put`], in ISO 8859-1.
 ///
 /// # Errors
 /// [`EncodeError::Text`], also for a character that the encoding does not have.

@@ -1,9 +1,9 @@
-//! [`Tail`], the part of a buffer that is not written yet.
+//! [`Tail`], the unwritten part of a buffer.
 
 use crate::EncodeError;
 use crate::error::cold;
 
-/// The part of a buffer that is not written yet: groups and data take their bytes from its start.
+/// Unwritten part of a buffer: groups and data take their bytes from its start.
 #[derive(Debug)]
 pub struct Tail<'a> {
     rest: &'a mut [u8],
@@ -11,7 +11,7 @@ pub struct Tail<'a> {
 }
 
 impl<'a> Tail<'a> {
-    /// All of `buffer`.
+    /// Creates the tail of an unwritten buffer.
     #[inline]
     #[must_use]
     pub const fn new(buffer: &'a mut [u8]) -> Self {
@@ -19,14 +19,14 @@ impl<'a> Tail<'a> {
         Self { rest: buffer, total }
     }
 
-    /// Bytes that are written.
+    /// Bytes written.
     #[inline]
     #[must_use]
     pub const fn position(&self) -> usize {
         self.total - self.rest.len()
     }
 
-    /// Moves the tail out; what stays behind has no bytes.
+    /// Moves the tail out, and leaves an empty one.
     #[inline(always)]
     pub const fn take(&mut self) -> Self {
         core::mem::replace(self, Self { rest: &mut [], total: 0 })
@@ -60,7 +60,7 @@ impl<'a> Tail<'a> {
         Ok(())
     }
 
-    /// Appends data: `length` is its length field of `N` bytes, already encoded.
+    /// Appends data; `length` is its encoded length field of `N` bytes.
     ///
     /// # Errors
     /// [`EncodeError::Capacity`]; nothing is written then.
@@ -84,8 +84,8 @@ impl<'a> Tail<'a> {
     }
 }
 
-/// Copies `from` to `to`, which is as long. Short texts are copied in two overlapping halves: a call to `memcpy` takes
-/// longer than they do.
+/// Copies `from` to `to`, of the same length. Short texts are copied in two overlapping halves, because a call to
+/// `memcpy` takes longer.
 ///
 /// # Panics
 /// If the lengths differ.
@@ -111,7 +111,7 @@ fn copy_halves<const N: usize>(to: &mut [u8], from: &[u8]) {
     }
 }
 
-/// A group or data is called after one that stands behind it in the schema.
+/// Error of a group or data that is written after a later one of the schema.
 #[inline(always)]
 #[must_use]
 pub const fn too_late(field: &'static str) -> EncodeError {
@@ -119,7 +119,7 @@ pub const fn too_late(field: &'static str) -> EncodeError {
     EncodeError::Order { field }
 }
 
-/// A length field cannot express `found`.
+/// Error of a length field that cannot express `found`.
 #[inline(always)]
 #[must_use]
 pub const fn too_long(field: &'static str, found: usize, limit: u64) -> EncodeError {

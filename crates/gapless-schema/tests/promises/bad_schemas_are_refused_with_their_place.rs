@@ -1,4 +1,4 @@
-//! A bad schema gets an error with file, line, column, what is wrong and what was expected; never a panic.
+//! A bad schema is refused with file, line, column, found and expected; never with a panic.
 
 use std::path::Path;
 
@@ -55,14 +55,14 @@ fn refusal(schema: &str) -> String {
 }
 
 #[test]
-fn the_good_one_is_good() {
+fn good_schema_is_accepted() {
     let generated = Generator::new().schema_text("dir/good-one.xml", GOOD).generate().unwrap();
     assert_eq!(generated.summary, "schema \"p\", id 1, version 1: 1 message (Order)");
     assert_eq!(generated.module, "good_one");
 }
 
 #[test]
-fn text_of_the_schema_stays_text() {
+fn schema_text_stays_text() {
     let odd = r#"package="a b&#10;mod evil {}.c*/" description="x&#10;*/ } mod evil { /* [y] &quot;""#;
     let schema = GOOD.replacen(r#"package="p""#, odd, 1);
     let generated = Generator::new().schema_text("self.xml", schema).generate().unwrap();
@@ -73,7 +73,7 @@ fn text_of_the_schema_stays_text() {
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "a table with a line for each mistake")]
-fn each_mistake_is_named_with_its_place() {
+fn mistakes_are_named_with_place() {
     let cases: &[(&str, &str, &str)] = &[
         // XML and the root.
         ("</types>", "</typos>", "bad.xml:28:3: malformed XML"),
@@ -274,7 +274,7 @@ fn each_mistake_is_named_with_its_place() {
 }
 
 #[test]
-fn long_chains_of_references_that_come_back_are_refused() {
+fn reference_cycles_are_refused() {
     let cycle = r#"<composite name="A"><ref name="b" type="B"/></composite>
       <composite name="B"><composite name="inner"><ref name="c" type="C"/></composite></composite>
       <composite name="C"><ref name="a" type="A"/></composite></types>"#;
@@ -298,7 +298,7 @@ fn deep_nesting_is_refused() {
 }
 
 #[test]
-fn files_that_are_missing_or_too_large_are_refused() {
+fn missing_or_large_file_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let missing = check(&folder.path().join("missing.xml")).unwrap_err();
     assert!(matches!(&missing, SchemaError::File { .. }), "{missing}");
@@ -313,7 +313,7 @@ fn files_that_are_missing_or_too_large_are_refused() {
 }
 
 #[test]
-fn includes_are_followed_and_their_errors_carry_their_file() {
+fn include_errors_name_their_file() {
     let folder = tempfile::tempdir().unwrap();
     let main = folder.path().join("main.xml");
     let include = r#"<xi:include xmlns:xi="http://www.w3.org/2001/XInclude" href="more.xml"/>"#;
@@ -337,7 +337,7 @@ fn includes_are_followed_and_their_errors_carry_their_file() {
     assert!(matches!(blocked, SchemaError::File { .. }), "{blocked}");
 }
 
-/// Schemas whose parts are mutated.
+/// Schemas that are mutated.
 fn schemas() -> Vec<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas");
     let names = ["car.xml", "numbers.xml", "big-endian.xml", "extension-v2.xml"];
@@ -350,7 +350,7 @@ fn schemas() -> Vec<String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(gapless_testkit::random::rounds(300, 30) as u32))]
 
-    /// Values of attributes are swapped, replaced by odd ones, lines are removed, doubled and moved.
+    /// Attribute values are swapped or replaced by odd ones, lines are removed, doubled and moved.
     #[test]
     fn mutated_schemas_never_panic(
         schema in any::<Index>(),
@@ -441,7 +441,7 @@ fn mutate(text: &str, kind: u8, from: &Index, to: &Index, odd: &str) -> String {
         1 => lines.insert(to_line, lines[from_line]),
         2 => lines.swap(from_line, to_line),
         _ => {
-            // The odd one quoted part is an attribute's value.
+            // Every second part between quotes is an attribute's value.
             let mut parts: Vec<&str> = text.split('"').collect();
             let values = parts.len() / 2;
             if values == 0 {

@@ -1,4 +1,4 @@
-//! What the generator promises; what generated messages promise is in `gapless-schema-tests`, where they are compiled.
+//! The promises of the generator. Those of generated messages are in `gapless-schema-tests`, which compiles them.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 

@@ -1,5 +1,5 @@
-//! What readers of an older version would take for something else is refused, and so is what a schema says that nobody
-//! would heed. What is refused for protobuf's sake alone is taken without a protobuf form.
+//! Schemas that readers of an older version would misread are refused, and so are ignored parts of a schema. Schemas
+//! refused only for protobuf are accepted without a protobuf form.
 
 use gapless_schema::generate::Generator;
 use std::time::{Duration, Instant};
@@ -25,7 +25,7 @@ fn check(types: &str, message: &str) -> Result<String, String> {
 }
 
 #[test]
-fn groups_and_data_stand_in_the_order_of_their_versions() {
+fn groups_are_in_version_order() {
     let entry = r#"<field name="x" id="1" type="int8"/>"#;
     let group = |name: &str, id: u32, since: u32| {
         format!("<group name=\"{name}\" id=\"{id}\" sinceVersion=\"{since}\">{entry}</group>\n")
@@ -48,26 +48,26 @@ fn groups_and_data_stand_in_the_order_of_their_versions() {
         let error = check("", &bad).unwrap_err();
         assert!(error.starts_with(place) && error.contains("in the order of their versions"), "{error}");
     }
-    // Nothing says where an entry of a group ends.
+    // The end of a group's entry is not on the wire.
     for late in [group("late", 9, 1), data("late", 9, 1)] {
         let error = check("", &format!("<group name=\"a\" id=\"1\">{entry}\n{late}</group>")).unwrap_err();
         assert!(error.starts_with("s.xml:9:1: \"late\" came to the entries of M.a in version 1"), "{error}");
-        // A group that is new as a whole may hold what it likes.
+        // A group that is entirely new may hold anything.
         check("", &format!("<group name=\"a\" id=\"1\" sinceVersion=\"1\">{entry}\n{late}</group>")).unwrap();
     }
 }
 
 #[test]
-fn fields_stand_in_the_order_of_their_versions() {
+fn fields_are_in_version_order() {
     let old = |more: &str| format!("<field name=\"old\" id=\"9\" type=\"int8\" {more}/>");
     let new = "<field name=\"new\" id=\"1\" type=\"int8\" sinceVersion=\"2\"/>\n";
     let error = check("", &format!("{new}{}", old("sinceVersion=\"1\""))).unwrap_err();
     let expected = "s.xml:9:1: \"old\", of version 1, stands behind \"new\", which has grown in version 2";
     assert!(error.starts_with(expected), "{error}");
-    // An offset says that the place was kept free.
+    // An offset reserves the place.
     check("", &format!("{new}{}", old("offset=\"8\""))).unwrap();
     check("", &format!("{}{new}", old("sinceVersion=\"1\""))).unwrap();
-    // A composite that has grown moves what stands behind it.
+    // A composite that has grown moves the fields after it.
     let grown = r#"<composite name="Grown"><type name="a" primitiveType="int8"/><type name="b" primitiveType="int8" sinceVersion="1"/></composite>"#;
     let field = "<field name=\"grown\" id=\"1\" type=\"Grown\"/>\n";
     let error = check(grown, &format!("{field}{}", old(""))).unwrap_err();
@@ -80,7 +80,7 @@ fn fields_stand_in_the_order_of_their_versions() {
 }
 
 #[test]
-fn character_encodings_are_known_wherever_they_stand() {
+fn encodings_are_checked_everywhere() {
     let data = "<data name=\"a\" id=\"1\" type=\"text\" characterEncoding=\"EBCDIC\"/>";
     let error = check("", data).unwrap_err();
     assert!(error.starts_with("s.xml:8:35: unknown character encoding \"EBCDIC\""), "{error}");
@@ -88,7 +88,7 @@ fn character_encodings_are_known_wherever_they_stand() {
 }
 
 #[test]
-fn an_attribute_that_nobody_heeds_is_refused_with_its_place() {
+fn unknown_attribute_is_refused() {
     for (element, expected) in [
         (
             "<field name=\"a\" id=\"1\" type=\"int8\" sinceversion=\"1\"/>",
@@ -108,7 +108,7 @@ fn an_attribute_that_nobody_heeds_is_refused_with_its_place() {
 }
 
 #[test]
-fn what_is_missing_at_the_end_is_missed_at_the_end() {
+fn missing_end_is_reported_at_the_end() {
     let whole = schema("", "<field name=\"a\" id=\"1\" type=\"int8\"/>");
     let lines = whole.lines().count();
     for cut in ["</messageSchema>", "</message>\n</messageSchema>"] {
@@ -122,7 +122,7 @@ fn what_is_missing_at_the_end_is_missed_at_the_end() {
 }
 
 #[test]
-fn any_id_is_taken_without_a_protobuf_form() {
+fn any_id_is_valid_without_protobuf() {
     let message = "<field name=\"a\" id=\"0\" type=\"int8\"/><field name=\"b\" id=\"19000\" type=\"int8\"/>\
                    <data name=\"c\" id=\"65535\" type=\"text\"/>";
     let error = check("", message).unwrap_err();
@@ -139,9 +139,9 @@ fn any_id_is_taken_without_a_protobuf_form() {
     assert!(said.ends_with("s.rs") && folder.path().join("s.rs").is_file() && !folder.path().join("s.proto").exists());
 }
 
-/// Each composite holds the one before twice.
+/// Each composite holds the previous one twice.
 #[test]
-fn composites_that_grow_as_powers_do_are_refused_at_once() {
+fn exponential_composite_is_refused() {
     for member in [
         r#"<type name="x" primitiveType="int8" presence="constant">1</type>"#,
         r#"<type name="x" primitiveType="int8"/>"#,
@@ -167,13 +167,13 @@ fn composites_that_grow_as_powers_do_are_refused_at_once() {
     assert!(error.contains("the messages have more than 100000 fields"), "{error}");
 }
 
-/// A check whose time is the square of the length takes minutes for these.
+/// A check that takes quadratic time would take minutes for these.
 #[test]
-fn a_long_schema_takes_as_long_as_it_is() {
+fn long_schema_takes_linear_time() {
     let values: String = (0..60_000).map(|n| format!("<validValue name=\"v{n}\">{n}</validValue>\n")).collect();
     let began = Instant::now();
     check(&format!("<enum name=\"E\" encodingType=\"uint32\">{values}</enum>"), "").unwrap();
-    // Names that become one.
+    // Names that become the same.
     let same: String =
         (0..2_000).map(|n| format!("<field name=\"a{}\" id=\"{}\" type=\"int8\"/>\n", "_".repeat(n), n + 1)).collect();
     check("", &same).unwrap();

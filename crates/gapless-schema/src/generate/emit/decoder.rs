@@ -1,4 +1,4 @@
-//! Direct SBE decoders: a message is walked once, then every field is an infallible read.
+//! Direct SBE decoders: a message is parsed once, then every field is an infallible read.
 
 use proc_macro2::{Ident, TokenStream};
 use quote::quote;
@@ -67,7 +67,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Walks the block, groups and data of a level.
+    /// Parses the block, groups and data of a level.
     fn level_parse(&self, level: &Level) -> TokenStream {
         let runtime = &self.runtime;
         let path = &level.path;
@@ -185,12 +185,12 @@ impl Emitter<'_> {
     }
 }
 
-/// The private field of a group in a decoder; a prefix keeps it apart from the decoder's own.
+/// Private field of a group in a decoder; a prefix separates it from the decoder's own.
 pub(super) fn group_field(group: &Group) -> Ident {
     ident(&format!("group_{}", group.rust))
 }
 
-/// The private field of data in a decoder.
+/// Private field of data in a decoder.
 pub(super) fn data_field(data: &Data) -> Ident {
     ident(&format!("data_{}", data.rust))
 }

@@ -1,9 +1,9 @@
 //! Direct SBE encoders: setters write into a block whose capacity is checked once; groups and data follow in order.
 //!
-//! A message is complete at every moment: an entry is counted when it begins, and groups and data that were not
-//! written are filled in as empty when the writer goes on. What is open is remembered in `…Stage` structs, one byte
-//! per level with groups or data, which the optimizer removes where the calls are in straight order: so what advances a
-//! stage is always inlined, and does not depend on what else is compiled beside it.
+//! A message is complete at every moment: an entry is counted when it begins, and skipped groups and data are filled in
+//! as empty when a later one is written. The progress is kept in `…Stage` structs, one byte per level with groups or
+//! data, which the optimizer removes if the calls are in straight order. So the code that advances a stage is always
+//! inlined, whatever else is compiled with it.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -298,7 +298,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// The encoder of a group as a whole: it makes entries and counts them.
+    /// The encoder of a whole group: it begins entries and counts them.
     pub(super) fn group_encoder(&self, group: &Group) -> TokenStream {
         let runtime = &self.runtime;
         let level = &group.level;
@@ -368,7 +368,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// How far the groups and data of a level are written.
+    /// Progress through the groups and data of a level.
     fn stage(&self, level: &Level) -> TokenStream {
         let runtime = &self.runtime;
         let name = ident(&format!("{}Stage", level.rust));
@@ -467,7 +467,7 @@ impl Emitter<'_> {
     }
 }
 
-/// The field of a group in the stage of its parent, and its type.
+/// Field of a group in the stage of its parent, with its type.
 fn child(group: &Group) -> (proc_macro2::Ident, proc_macro2::Ident) {
     (ident(&format!("child_{}", group.rust)), ident(&format!("{}Stage", group.level.rust)))
 }

@@ -63,7 +63,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// An expression of what the bytes `raw` say.
+    /// Expression that decodes the bytes `raw`.
     fn decoded_value(&self, kind: &Kind, offset: usize) -> TokenStream {
         match kind {
             Kind::Scalar { primitive, .. } => self.read(*primitive, &quote!(*raw)),
@@ -99,7 +99,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// An expression that tells whether `value`, read from `raw`, is null.
+    /// Expression that tests whether `value`, read from `raw`, is null.
     fn is_null(&self, kind: &Kind) -> TokenStream {
         match kind {
             Kind::Scalar { primitive, null, .. } => null_test(*primitive, *null, &quote!(value)),
@@ -118,7 +118,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Whether a composite is null: its first member that takes bytes says so.
+    /// Test of a composite for null, by its first member that takes bytes.
     pub(super) fn composite_is_null(&self, level: &Level) -> TokenStream {
         let first = level.fields.iter().find(|field| !matches!(field.kind, Kind::Constant(_)));
         let test = match first {
@@ -250,7 +250,7 @@ pub(super) fn is_option(level: &Level, field: &Field) -> bool {
     }
 }
 
-/// Arrays of these are read where they lie.
+/// Arrays of these types are read in place.
 pub(super) const fn is_bytes(primitive: Primitive) -> bool {
     matches!(primitive, Primitive::Char | Primitive::Uint8)
 }
@@ -279,7 +279,7 @@ fn decoded_type(kind: &Kind) -> TokenStream {
     }
 }
 
-/// A test of `value` for null; NaN is not equal to itself.
+/// Test of `value` for null. NaN is not equal to itself.
 pub(super) fn null_test(primitive: Primitive, null: Number, value: &TokenStream) -> TokenStream {
     match null {
         Number::Float(null) if null.is_nan() => quote!(#value.is_nan()),
@@ -290,7 +290,7 @@ pub(super) fn null_test(primitive: Primitive, null: Number, value: &TokenStream)
     }
 }
 
-/// The range of a field, where the schema gives one.
+/// Constants for the range of a field, if the schema gives one.
 fn range_constants(field: &Field) -> TokenStream {
     let Kind::Scalar { primitive, min, max, .. } = &field.kind else { return quote!() };
     let of = primitive_type(*primitive);

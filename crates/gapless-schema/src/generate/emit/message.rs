@@ -144,7 +144,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// What makes a direct encoder one.
+    /// The traits of a direct encoder.
     fn direct(&self, encoder: &Ident, ids: &TokenStream, encoding: &TokenStream, new: &TokenStream) -> TokenStream {
         let runtime = &self.runtime;
         quote! {

@@ -1,6 +1,6 @@
 //! A schema as Rust.
 //!
-//! | module | what it writes |
+//! | module | output |
 //! |---|---|
 //! | [`values`] | numbers, nulls and documentation |
 //! | [`enums`] | enums and sets |
@@ -32,7 +32,7 @@ pub(crate) use enums::fits_protobuf;
 
 use super::model::{Level, Message, Schema};
 
-/// What all writers need.
+/// State shared by all writers.
 pub(crate) struct Emitter<'s> {
     schema: &'s Schema,
     /// Path of the runtime.
@@ -40,7 +40,7 @@ pub(crate) struct Emitter<'s> {
     has_protobuf: bool,
 }
 
-/// What a level belongs to.
+/// Owner of a level.
 #[derive(Clone, Copy)]
 enum Role<'s> {
     Message(&'s Message),
@@ -48,7 +48,7 @@ enum Role<'s> {
     Composite,
 }
 
-/// The Rust of a schema: one module of the given name.
+/// Emits the Rust of a schema: one module of the given name.
 pub(crate) fn rust(schema: &Schema, module: &str, runtime: &str, has_protobuf: bool) -> String {
     let runtime = runtime.parse().expect("the path of the runtime is checked by the generator");
     let emitter = Emitter { schema, runtime, has_protobuf };
@@ -126,7 +126,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Everything for a level and the groups in it.
+    /// Emits all code for a level and the groups in it.
     fn level(&self, level: &Level, role: Role<'_>) -> TokenStream {
         let decoder = self.decoder(level, role);
         let encoder = self.encoder(level, role);

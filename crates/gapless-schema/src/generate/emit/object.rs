@@ -240,7 +240,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// Refuses what the schema's range excludes and what would be read as null.
+    /// Refuses values outside the schema's range, and values that would be read as null.
     fn range_check(&self, level: &Level, field: &Field, value: &TokenStream) -> TokenStream {
         let path = format!("{}.{}", level.path, field.name);
         let (primitive, null, min, max, number_of) = match &field.kind {
@@ -249,7 +249,7 @@ impl Emitter<'_> {
             _ => return quote!(),
         };
         let mut tests = Vec::new();
-        // NaN is null by itself: it says what it means.
+        // NaN means null, so it is allowed.
         let nan = matches!(null, Number::Float(null) if null.is_nan());
         if level.is_nullable(field) && !nan {
             tests.push(null_test(primitive, null, &number_of));
@@ -323,7 +323,7 @@ pub(super) fn has_option(level: &Level, field: &Field) -> bool {
     is_option(level, field) && !matches!(field.kind, Kind::Set(_))
 }
 
-/// The type of a field in an object.
+/// Type of a field in an object.
 fn object_type(level: &Level, field: &Field) -> TokenStream {
     let of = match &field.kind {
         Kind::Scalar { primitive, .. } => primitive_type(*primitive),
@@ -350,7 +350,7 @@ fn object_type(level: &Level, field: &Field) -> TokenStream {
     if has_option(level, field) { quote!(Option<#of>) } else { of }
 }
 
-/// The type of the items of a group in an object.
+/// Type of a group's items in an object.
 pub(super) fn item_type(group: &Group) -> TokenStream {
     match group.level.list_field() {
         Some(field) => object_type(&group.level, field),

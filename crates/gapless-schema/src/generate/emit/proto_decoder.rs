@@ -10,7 +10,7 @@ use super::values::{docs, note_lines, primitive_type};
 use super::{Emitter, ident};
 use crate::protobuf::{FIXED32, FIXED64, LENGTH_DELIMITED, VARINT};
 
-/// A variant of the enum of fields: what it holds, whether that borrows, and how it is read.
+/// Variant of the enum of fields: its content, whether that borrows, and the code that reads it.
 struct Variant {
     name: proc_macro2::Ident,
     docs: TokenStream,
@@ -18,10 +18,9 @@ struct Variant {
     number: u32,
     of: TokenStream,
     borrows: bool,
-    /// Wire type.
     wire: u32,
     read: TokenStream,
-    /// Wire type of values that come one by one, and how they are read.
+    /// Wire type and reading code of values that are not packed.
     single: Option<(u32, TokenStream)>,
 }
 
@@ -168,7 +167,7 @@ impl Emitter<'_> {
     }
 }
 
-/// The wire type of single values.
+/// Wire type of single values.
 fn wire_type(kind: &Kind) -> u32 {
     match kind {
         Kind::Scalar { primitive: Primitive::Float, .. } | Kind::Array { primitive: Primitive::Float, .. } => FIXED32,

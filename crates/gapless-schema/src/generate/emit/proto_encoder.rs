@@ -182,7 +182,7 @@ fn proto_data(data: &Data) -> TokenStream {
     }
 }
 
-/// The type of a scalar and the statement that writes `value`.
+/// Type of a scalar, and the statement that writes `value`.
 fn scalar(kind: &Kind, number: u32) -> (TokenStream, TokenStream) {
     match kind {
         Kind::Scalar { primitive, .. } => {
@@ -208,7 +208,7 @@ fn scalar(kind: &Kind, number: u32) -> (TokenStream, TokenStream) {
     }
 }
 
-/// The statement that writes `item` inside of a packed list.
+/// Statement that writes `item` inside of a packed list.
 fn packed(primitive: Primitive, item: &TokenStream) -> TokenStream {
     match primitive {
         Primitive::Float => quote!(self.writer.packed_float(#item);),
@@ -218,7 +218,7 @@ fn packed(primitive: Primitive, item: &TokenStream) -> TokenStream {
     }
 }
 
-/// The number of an enum as it stands on the wire: sign-extended, as protobuf enums are.
+/// Number of an enum on the wire: sign-extended, like all protobuf enums.
 fn enum_value(primitive: Primitive, value: &TokenStream) -> TokenStream {
     if fits_protobuf(primitive) {
         quote!(i64::from(#value.raw()) as u64)

@@ -136,7 +136,7 @@ impl Emitter<'_> {
     }
 }
 
-/// Whether values of the field come one by one, so that their number must be known.
+/// Whether values of the field come one by one, so that they must be counted.
 fn is_counted(field: &Field) -> bool {
     matches!(&field.kind, Kind::Array { charset: None, primitive, .. } if !is_bytes(*primitive))
 }

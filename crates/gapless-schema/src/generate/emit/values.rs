@@ -6,7 +6,6 @@ use quote::quote;
 use super::super::model::{Constant, Data, Field, Kind, Level, Notes, Number, Primitive, Slot};
 use super::{Emitter, ident};
 
-/// The Rust type of a primitive.
 pub(super) fn primitive_type(primitive: Primitive) -> TokenStream {
     match primitive {
         Primitive::Char | Primitive::Uint8 => quote!(u8),
@@ -50,7 +49,7 @@ pub(super) fn number(primitive: Primitive, value: Number) -> TokenStream {
     }
 }
 
-/// An expression for a constant and its type.
+/// Expression and type of a constant.
 pub(super) fn constant(constant: &Constant) -> (TokenStream, TokenStream) {
     match constant {
         Constant::Number(primitive, value) => (primitive_type(*primitive), number(*primitive, *value)),
@@ -63,23 +62,23 @@ pub(super) fn constant(constant: &Constant) -> (TokenStream, TokenStream) {
     }
 }
 
-/// A usize without suffix.
+/// A `usize` literal without suffix.
 pub(super) fn size(value: usize) -> Literal {
     Literal::usize_unsuffixed(value)
 }
 
-/// An u64 without suffix.
+/// A `u64` literal without suffix.
 pub(super) fn long(value: u64) -> Literal {
     Literal::u64_unsuffixed(value)
 }
 
-/// Lines as documentation. Text of the schema is not markdown: brackets and the like are escaped.
+/// Lines as documentation. The schema's text is not markdown: brackets and the like are escaped.
 pub(super) fn docs(lines: &[String]) -> TokenStream {
     let lines = lines.iter().map(|line| if line.is_empty() { String::new() } else { format!(" {line}") });
     quote!(#(#[doc = #lines])*)
 }
 
-/// Text of the schema for documentation.
+/// Text of the schema, escaped for documentation.
 pub(super) fn plain(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.split_whitespace().collect::<Vec<_>>().join(" ").chars() {
@@ -91,7 +90,7 @@ pub(super) fn plain(text: &str) -> String {
     escaped
 }
 
-/// What the notes say, as lines of documentation.
+/// Notes of the schema as lines of documentation.
 pub(super) fn note_lines(notes: &Notes, first: String) -> Vec<String> {
     let mut lines = vec![notes.description.as_deref().map(plain).filter(|text| !text.is_empty()).unwrap_or(first)];
     let mut more = Vec::new();
@@ -117,7 +116,6 @@ pub(super) fn note_lines(notes: &Notes, first: String) -> Vec<String> {
     lines
 }
 
-/// The attribute of a deprecated item.
 pub(super) fn deprecated(notes: &Notes) -> Option<TokenStream> {
     notes.deprecated.map(|version| {
         let note = format!("deprecated since version {version} of the schema");
@@ -125,13 +123,13 @@ pub(super) fn deprecated(notes: &Notes) -> Option<TokenStream> {
     })
 }
 
-/// Documentation of a field as it is read.
+/// Documentation of a field's getter.
 pub(super) fn field_docs(level: &Level, field: &Field) -> TokenStream {
     let said = is_nullable(level, field).then(|| "`None` if it is null.".to_owned());
     lines_of(field, said)
 }
 
-/// Documentation of a field as it is written.
+/// Documentation of a field's setter.
 pub(super) fn setter_docs(level: &Level, field: &Field) -> TokenStream {
     let null = match field.kind {
         Kind::Scalar { null, .. } | Kind::Array { null, .. } | Kind::Enum { null, .. } => Some(null),
@@ -164,7 +162,6 @@ fn lines_of(field: &Field, said: Option<String>) -> TokenStream {
     docs(&lines)
 }
 
-/// Documentation of data.
 pub(super) fn data_docs(data: &Data) -> TokenStream {
     docs(&note_lines(&data.notes, format!("Data `{}`.", data.name)))
 }
