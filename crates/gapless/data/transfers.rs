@@ -1,5 +1,5 @@
-//! Makes a file of transfers, about three in a hundred of them bad in every way that the ledger knows.
-//! The same number of lines is always the same file:
+//! Generates a file of transfers, about three in a hundred of them bad in every way known to the ledger. The output
+//! depends only on the number of lines:
 //!
 //! ```text
 //! cargo run --example transfers -- 10000 > crates/gapless/data/transfers.csv
@@ -9,10 +9,10 @@
 
 use std::io::Write;
 
-/// Accounts; each begins with a deposit.
+/// Number of accounts; each begins with a deposit.
 const ACCOUNTS: u64 = 100;
 
-/// What transfers are for. Some need quotes.
+/// Notes of transfers. Some need quotes.
 const NOTES: [&str; 8] =
     ["rent", "\"rent, and heating\"", "lunch", "\"the \"\"big\"\" bill\"", "", "book", "\"Zürich, ticket\"", "invoice"];
 
@@ -28,10 +28,10 @@ impl Dice {
     }
 }
 
-/// Writes `lines` lines, the header among them.
+/// Writes `lines` lines, the header included.
 ///
 /// # Errors
-/// `out` takes no more.
+/// A failed write.
 pub fn write(lines: u64, out: &mut impl Write) -> std::io::Result<()> {
     let mut dice = Dice(2026);
     writeln!(out, "id,from,to,amount,note")?;
@@ -64,7 +64,7 @@ fn pair(dice: &mut Dice) -> (String, String) {
     (name(from), name(to))
 }
 
-/// A line that is refused.
+/// Writes a line that the ledger refuses.
 fn write_bad(id: u64, dice: &mut Dice, out: &mut impl Write) -> std::io::Result<()> {
     let (from, to) = pair(dice);
     let amount = format!("{}.00", 1 + dice.roll(50));

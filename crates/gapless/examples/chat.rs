@@ -1,5 +1,5 @@
-//! Publishes the lines of standard input and prints everybody's, over whichever transport the file says. Start a
-//! sequencer, and then this in as many terminals as you like:
+//! Publishes the lines of standard input and prints everyone's, over the transport that the file configures. Start a
+//! sequencer, and then this in any number of terminals:
 //!
 //! ```text
 //! gapless stream sequencer --config chat.toml
@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut config = StreamConfig::load(file)?;
     config.node.start = Start::Live; // Or Start::First, to read what was said before.
     let mut node = StreamNode::new(config.link()?, config.node_options(None));
-    // Reading a terminal blocks, so a thread does it: the node is polled without a pause.
+    // Reading a terminal blocks, so a thread does it; the node is polled without a pause.
     let (sender, typed) = channel();
     std::thread::spawn(move || {
         std::io::stdin().lock().lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             }
         }
         let count = node.poll(100, |event| match event {
-            // Everybody sees every line in the same order; one's own coming back is its acknowledgement.
+            // All nodes see all lines in the same order; the return of an own line is its acknowledgement.
             NodeEvent::Message(message) => {
                 println!("{}{}", if message.own { "> " } else { "  " }, String::from_utf8_lossy(message.payload));
             }

@@ -18,7 +18,7 @@ fn keep(path: &Path, bytes: &[u8]) -> io::Result<()> {
     fs::rename(path.with_extension("new"), path)
 }
 
-/// A file that cannot be read is no reason to begin anew: what is in the outbox may have been sent in that session.
+/// An unreadable file does not start a new session: the command in the outbox may have been sent in the old one.
 fn saved_or_new(session: &Path, outbox: &Path) -> Result<SavedSession, Box<dyn Error>> {
     match fs::read(session) {
         Err(error) if error.kind() == io::ErrorKind::NotFound && !outbox.exists() => {

@@ -1,4 +1,4 @@
-//! Services and streams on a replicated cluster: with the feature `cluster`.
+//! Services and streams on a replicated cluster, with the feature `cluster`.
 //!
 //! ```no_run
 //! use gapless::prelude::*;

@@ -1,7 +1,7 @@
-//! The command bus: commands, aggregates, and an event store that is the stream: with the feature `cqrs`.
+//! The command bus: commands, aggregates, and an event store that is the stream, with the feature `cqrs`.
 //!
-//! An aggregate decides on commands and is made of its events. The bus puts the events of each command into the stream as one transaction, and
-//! answers when that is as durable as the tier promises:
+//! An aggregate decides on commands and is rebuilt from its events. The bus puts the events of each command into the
+//! stream as one transaction, and answers when that is as durable as the tier promises:
 //!
 //! ```
 //! use gapless::cqrs::{
@@ -65,8 +65,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The guide `docs/guides/commanding.md` has the rest: handlers over several aggregates, identifiers and expected versions, reading events,
-//! tests, and what happens when something fails.
+//! The guide `docs/guides/commanding.md` has the rest: handlers over several aggregates, identifiers and expected
+//! versions, reading events, tests, and failures.
 
 #[cfg(feature = "cluster")]
 pub use gapless_cqrs::member::CommandMember;
@@ -82,7 +82,7 @@ pub use gapless_cqrs::{
     Random, ReadError, RecordedEvent, RecordedTransaction, RetryPolicy, SnapshotPolicy, Stop, Tags, Ticket, TypeKey,
     Undone, When, WhenSent, Work, time_ordered_identifier,
 };
-/// Makes a message of a struct or an enum: a command, an event, a reply or a refusal.
+/// Derives a message from a struct or an enum: a command, an event, a reply or a refusal.
 ///
 /// ```
 /// use gapless::cqrs::Message;
@@ -99,7 +99,7 @@ pub use gapless_cqrs::{
 /// ```
 pub use gapless_rpc_macros::FaceCommandMessage as Message;
 
-/// The code of the guide is compiled as the examples of this module are.
+/// Compiles the code of the guide like the examples of this module.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guides/commanding.md")]
 struct Guide;

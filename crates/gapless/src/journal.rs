@@ -1,4 +1,4 @@
-//! A stream's journal: how it is kept, reading its frames, and replaying a copy of it under today's handlers.
+//! A stream's journal: its storage options, reading its frames, and replaying a copy of it under today's handlers.
 //!
 //! ```
 //! use gapless::journal::JournalReader;

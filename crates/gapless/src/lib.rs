@@ -1,11 +1,11 @@
 //! Gapless puts messages in one total order, never loses one, and runs services on them.
 //!
-//! This crate is what an application imports: [`prelude`] brings in what nearly every service and client needs, the other
-//! modules have the rest of it by subject. The crates behind them are not part of the interface.
+//! This crate is the one that an application imports: [`prelude`] covers nearly every service and client, the other
+//! modules have the rest by subject. The other crates are not part of the interface.
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`prelude`] | what nearly every service and client needs |
+//! | [`prelude`] | items that nearly every service and client needs |
 //! | [`service`] | services, and the process that runs them |
 //! | [`store`] | the state of a state-replicated service |
 //! | [`client`] | clients of a service: sessions, commands, replies |
@@ -51,7 +51,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! | feature | what it adds | what it costs to build |
+//! | feature | adds | cost of the build |
 //! |---|---|---|
 //! | – | services and streams, in one process or between processes and machines | |
 //! | `cluster` | replicated clusters: the module `cluster` | consensus: 28 foreign crates more |
@@ -79,7 +79,7 @@ pub mod threads;
 
 pub use gapless_engine::store_object;
 
-/// The code of the project's README is compiled and run with the examples of this crate.
+/// Compiles and runs the code of the project's README with the examples of this crate.
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct Readme;

@@ -1,4 +1,4 @@
-//! What nearly every service and client needs.
+//! Items that nearly every service and client needs.
 
 pub use crate::client::{
     Client, ClientError, ClientOptions, CommandNumber, Incoming, MessageType, Outcome, OwnedReply, Reply, SavedSession,

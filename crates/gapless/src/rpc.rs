@@ -1,8 +1,9 @@
-//! Calls: services by name, in this process and between processes of one machine, with nobody in the middle: with the feature
+//! Calls: services by name, in this process and between processes of one machine, without a broker, with the feature
 //! `rpc`.
 //!
-//! A function becomes a route and its typed client. The same code serves and calls within one process ([`Domain::in_process`]),
-//! where values move, and between processes ([`Domain::open`]), where they travel through shared memory:
+//! A function becomes a route and its typed client. The same code serves and calls within one process
+//! ([`Domain::in_process`]), where values move, and between processes ([`Domain::open`]), where they travel through
+//! shared memory:
 //!
 //! ```
 //! use gapless::rpc::{CallError, CallOptions, Domain, Message, Rejection, route, together};
@@ -45,7 +46,7 @@
 //! ```
 //!
 //! `gapless routes`, `gapless call`, `gapless serve` and `gapless broadcast` do the same from a shell. The guide
-//! `docs/guides/calling.md` has the rest: options, how calls end, retries, and what happens at each death.
+//! `docs/guides/calling.md` has the rest: options, outcomes of calls, retries, and the effects of each death.
 
 pub use gapless_rpc::caller::{CopyAddress, together};
 pub use gapless_rpc::domain::{CallReading, CopyReading, KnownRoute, KnownRouteState, ServeReach};
@@ -58,7 +59,7 @@ pub use gapless_rpc::{
     CallerOptions, CopyQuery, CopyStatistics, Domain, DomainOptions, Headers, NoTraceParent, Priority, Reach, Refusal,
     Rejection, Retry, RouteBuilder, RpcError, ServedRoute, TraceBridge, TraceContext, Waiting, set_trace_bridge,
 };
-/// Makes a message of a struct or an enum, for the calls of this module.
+/// Derives a message from a struct or an enum, for the calls of this module.
 ///
 /// ```
 /// use gapless::rpc::Message;
@@ -75,10 +76,10 @@ pub use gapless_rpc::{
 /// assert_eq!(Order::shape(), "Order v2 {id: u64, note: String?}");
 /// ```
 pub use gapless_rpc_macros::FaceMessage as Message;
-/// Makes a route and its typed client of a function, for the calls of this module: see the example at its head.
+/// Derives a route and its typed client from a function, for the calls of this module: see the example at its head.
 pub use gapless_rpc_macros::face_route as route;
 
-/// The code of the guide is compiled as the examples of this module are.
+/// Compiles the code of the guide like the examples of this module.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guides/calling.md")]
 struct Guide;

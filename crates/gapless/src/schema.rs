@@ -1,4 +1,4 @@
-//! Messages of a schema, as generated code has them: SBE and protobuf from one XML file.
+//! Messages of a schema, as used by generated code: SBE and protobuf from one XML file.
 //!
 //! A build script generates them, with this module as their runtime:
 //!
@@ -14,14 +14,14 @@
 //! ```
 //!
 //! A handler takes such a message as a view of its bytes (`CarDecoder`), or as a plain struct: [`Sbe`]`<Car>`,
-//! [`Protobuf`]`<Car>`. `docs/guides/message-schemas.md` has both, and how a schema may change.
+//! [`Protobuf`]`<Car>`. `docs/guides/message-schemas.md` describes both, and the evolution of a schema.
 
 pub use gapless_schema::{
     DecodeError, Direct, Encode, EncodeError, Encoding, Message, MessageSchema, Protobuf, ProtobufObject, Sbe,
     SbeObject, include_schema, protobuf, sbe, schema_key,
 };
 
-/// The code of the guide is compiled as the example of this module is.
+/// Compiles the code of the guide like the example of this module.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guides/message-schemas.md")]
 struct Guide;

@@ -1,8 +1,8 @@
 //! Services on a stream, and the process that runs them.
 //!
 //! An *event-sourced* [`Service`] is a deterministic fold: its handlers run on every member and at every replay. A
-//! *state-replicated* [`StateService`] keeps its state in a [`Store`](crate::store::Store); its handlers run once, and the
-//! stream holds what they have changed.
+//! *state-replicated* [`StateService`] keeps its state in a [`Store`](crate::store::Store); its handlers run once, and
+//! the stream holds their changes.
 //!
 //! ```
 //! use gapless::prelude::*;
@@ -53,7 +53,7 @@ pub use gapless_engine::{
     StateService, StreamService, StreamServiceOptions, Threads,
 };
 
-/// The code of the guide is compiled as the example of this module is.
+/// Compiles the code of the guide like the example of this module.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guides/writing-a-service.md")]
 struct Guide;

@@ -51,7 +51,7 @@
 //! ```
 //!
 //! In other processes and on other machines a node finds its stream by a file ([`StreamConfig`]), which names the
-//! transport: shared memory, UDP, multicast or TCP. `docs/guides/running-a-stream.md` has all of it.
+//! transport: shared memory, UDP, multicast or TCP. `docs/guides/running-a-stream.md` has the details.
 
 pub use gapless_client::StreamConfig;
 pub use gapless_client::control::{Controller, NodeReading, StatusFeed};

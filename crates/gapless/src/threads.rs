@@ -1,4 +1,4 @@
-//! Threads, cores, clocks and counters of what runs in this process.
+//! Threads, cores, clocks and counters of this process.
 //!
 //! ```
 //! use gapless::threads::{CpuMask, OptimizeFor, PlanKind};

@@ -1,9 +1,9 @@
-//! [`Account`]: what decides on its own commands and is made of its events.
+//! [`Account`]: an aggregate that decides on its commands and is rebuilt from its events.
 
 use gapless::cqrs::{Aggregate, Creation, Decision, Message, MessageError, OldEvent};
 use serde::{Deserialize, Serialize};
 
-/// What an account is asked for. Amounts are in hundredths.
+/// Commands of an account. Amounts are in hundredths.
 #[derive(Clone, Debug, Serialize, Deserialize, Message)]
 pub enum AccountCommand {
     Open { owner: String },
@@ -12,7 +12,7 @@ pub enum AccountCommand {
     Close,
 }
 
-/// What has happened to an account. Version 2 can close one.
+/// Events of an account. Version 2 added closing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
 #[message(version = 2)]
 pub enum AccountEvent {
@@ -31,14 +31,14 @@ pub enum AccountEvent {
     },
 }
 
-/// What the first program of the bank has written: amounts with a sign, and reviews, which mean nothing any more.
+/// Events of the bank's first program: amounts with a sign, and reviews, which are obsolete.
 #[derive(Clone, Debug, Serialize, Deserialize, Message)]
 pub enum AccountBooking {
     Booked { amount: i64 },
     Reviewed { by: String },
 }
 
-/// Why an account refuses.
+/// Reason for which an account refuses a command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
 pub enum AccountRefusal {
     Overdrawn { balance: u64 },
@@ -119,7 +119,7 @@ mod tests {
     use gapless::cqrs::{CommandError, Fixture, Invariants};
 
     #[test]
-    fn an_account_pays_what_it_has_and_no_more() {
+    fn account_never_overdraws() {
         let opened = AccountEvent::Opened { owner: "Ada".to_owned() };
         let fixture = Fixture::<Account>::of(7)
             .given([opened, AccountEvent::Deposited { amount: 100 }])
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn an_account_is_opened_once_and_before_all_else() {
+    fn account_is_opened_once_and_first() {
         let open = || AccountCommand::Open { owner: "Ada".to_owned() };
         let fixture = Fixture::<Account>::of(7).when(AccountCommand::Close).then_error(CommandError::NotFound);
         let opened = AccountEvent::Opened { owner: "Ada".to_owned() };
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_comes_nobody_gets_more_than_was_paid_in() {
+    fn no_command_creates_money() {
         let commands = |random: &mut gapless::cqrs::Random| match random.below(8) {
             0 => AccountCommand::Open { owner: "Ada".to_owned() },
             1 => AccountCommand::Close,
@@ -156,20 +156,20 @@ mod tests {
     }
 
     #[test]
-    fn an_event_of_version_1_is_understood() {
+    fn event_of_version_1_is_understood() {
         let old = AccountEvent::Deposited { amount: 5 };
         let mut bytes = Vec::new();
         old.encode_as(1, &mut bytes).unwrap();
         assert_eq!(AccountEvent::decode_as(1, &bytes).unwrap(), old);
     }
 
-    /// Bytes as they stand in streams of the first program.
+    /// Bytes as written to streams by the first program.
     const BOOKED_2500: &[u8] = include_bytes!("old_events/booked_2500");
     const BOOKED_MINUS_700: &[u8] = include_bytes!("old_events/booked_minus_700");
     const REVIEWED_BY_BOB: &[u8] = include_bytes!("old_events/reviewed_by_bob");
 
     #[test]
-    fn what_the_first_program_has_written_is_upcast() {
+    fn events_of_first_program_are_upcast() {
         let fixture = Fixture::<Account>::of(7)
             .given_old("AccountBooking", 1, BOOKED_2500)
             .given_old("AccountBooking", 1, REVIEWED_BY_BOB)

@@ -1,4 +1,4 @@
-//! [`audit`]: whether the money that was paid in is there, by somebody who knows nothing but the events.
+//! [`audit`]: checks that the money paid in is all there, from the events alone.
 
 use crate::account::{Account, AccountEvent};
 use crate::tellers::first_deposit_of;
@@ -6,7 +6,7 @@ use gapless::cqrs::{AggregateId as _, EventReader};
 use std::collections::{BTreeMap, BTreeSet};
 use std::error::Error;
 
-/// Reads the whole stream. Returns how many transfers are in it.
+/// Reads the whole stream. Returns the number of transfers in it.
 pub fn audit(mut reader: EventReader) -> Result<u64, Box<dyn Error>> {
     let mut balances = BTreeMap::<u64, i128>::new();
     let (mut paid_in, mut events, mut transfers) = (0_i128, 0_u64, 0);
@@ -24,7 +24,7 @@ pub fn audit(mut reader: EventReader) -> Result<u64, Box<dyn Error>> {
             let balance = balances.entry(account).or_default();
             events += 1;
             match event.decode::<Account>()? {
-                // What older programs have written may mean nothing any more.
+                // Obsolete events of older programs decode to `None`.
                 None | Some(AccountEvent::Opened { .. }) => {}
                 Some(AccountEvent::Deposited { amount }) => {
                     *balance += i128::from(amount);

@@ -1,5 +1,5 @@
-//! The bank on a cluster: three members, each a process of its own with the same model as on one node. The one that leads is killed in the middle
-//! of the work, and comes back.
+//! The bank on a cluster: three members, each a process of its own with the same model as on one node. The leader is
+//! killed in the middle of the work, and restarted.
 
 use crate::audit::audit;
 use crate::tellers::{Transfers, open_accounts};
@@ -18,16 +18,16 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Instant;
 
 const MEMBERS: [usize; 3] = [1, 2, 3];
-/// Nothing takes longer, on however busy a machine.
+/// Longer than anything takes on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// What a member's process does: it runs until its input ends, which is when the process ends that has started it.
+/// Runs a member's process until its input ends, which happens when its parent ends.
 pub fn be_a_member(file: &Path, model: CommandModel) -> Result<(), Box<dyn Error>> {
     let member = CommandMember::start(model, CommandHostOptions::default(), &ClusterConfig::load(file)?)?;
     let (input, ended) = channel::<()>();
     std::thread::spawn(move || {
-        // An error is an end, too.
+        // An error also counts as the end.
         let _ = std::io::stdin().read_to_end(&mut Vec::new());
         drop(input);
     });
@@ -46,7 +46,7 @@ pub fn run(transfers: &Transfers) -> Result<(), Box<dyn Error>> {
     let mut cluster = Cluster::start(root.path())?;
     let leader = cluster.leader()?;
     println!("member {leader} leads");
-    // What a handle alone gives up is sent again under its identifier: it has its effect once.
+    // A command that the handle gives up is retried under its identifier, and has its effect once.
     let retry = RetryPolicy { attempts_max: 100, ..RetryPolicy::default() };
     let bus = CommandMember::bus_of(&cluster.sockets(), &BusOptions::default())?.with_retry(retry);
     open_accounts(&bus, transfers.accounts)?;
@@ -74,7 +74,7 @@ pub fn run(transfers: &Transfers) -> Result<(), Box<dyn Error>> {
     cluster.stop()
 }
 
-/// The members' processes; those that still run are killed at the end.
+/// The members' processes; those still running are killed on drop.
 struct Cluster<'a> {
     root: &'a Path,
     processes: Vec<Child>,
@@ -82,13 +82,13 @@ struct Cluster<'a> {
 
 impl<'a> Cluster<'a> {
     fn start(root: &'a Path) -> Result<Self, Box<dyn Error>> {
-        // A loopback address that no other process takes: a member that comes back finds its port free.
+        // A loopback address that no other process uses, so that a restarted member finds its port free.
         let [_, a, b, c] = std::process::id().to_be_bytes();
         let member = |id| format!("[[member]]\nid = {id}\naddresses = [\"127.{}.{b}.{c}:{}\"]\n", a + 1, 4100 + id);
         let members: String = MEMBERS.map(member).concat();
         let mut cluster = Self { root, processes: Vec::new() };
         for member in MEMBERS {
-            // As `gapless cluster new` writes it.
+            // The format of `gapless cluster new`.
             let own =
                 format!("[cluster]\nname = \"bank\"\nmember = {member}\n[stream]\ndirectory = \"member-{member}\"\n");
             std::fs::write(cluster.file(member), own + &members)?;
@@ -119,14 +119,14 @@ impl<'a> Cluster<'a> {
         Ok(())
     }
 
-    /// With SIGKILL.
+    /// Sends SIGKILL.
     fn kill(&mut self, member: usize) -> std::io::Result<()> {
         let process = &mut self.processes[member - 1];
         process.kill()?;
         process.wait().map(drop)
     }
 
-    /// What a member says of itself, if it runs.
+    /// Status of a member, if it runs.
     fn status(&self, member: usize) -> Option<StatusReport> {
         match ask(&self.directory(member), &Request::Status) {
             Ok(Answer::Status(status)) => Some(*status),
@@ -134,7 +134,7 @@ impl<'a> Cluster<'a> {
         }
     }
 
-    /// Waits for one that leads.
+    /// Waits for a leader.
     fn leader(&self) -> Result<usize, Box<dyn Error>> {
         let mut leader = None;
         until("a member that leads", || {
@@ -160,7 +160,7 @@ impl<'a> Cluster<'a> {
 impl Drop for Cluster<'_> {
     fn drop(&mut self) {
         for process in &mut self.processes {
-            // It may have ended, which is as good.
+            // The process may have ended already.
             let _ = process.kill();
             let _ = process.wait();
         }

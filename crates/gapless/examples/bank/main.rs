@@ -10,10 +10,10 @@
 //! | module | what lives there |
 //! |---|---|
 //! | `cluster` | the same on a cluster |
-//! | `audit` | whether the money is there |
-//! | `tellers` | who opens accounts and moves money |
-//! | `transfer` | from one account to another |
-//! | `account` | what an account decides, and what has happened to it |
+//! | `audit` | the check that the money is there |
+//! | `tellers` | opening of accounts, moving of money |
+//! | `transfer` | transfers between two accounts |
+//! | `account` | commands and events of an account |
 #![allow(clippy::unwrap_used, reason = "a panic is as good as an error here")]
 
 mod account;
@@ -60,10 +60,10 @@ struct Arguments {
     member: Option<PathBuf>,
 }
 
-/// Room for more than half a million transfers.
+/// Enough for more than half a million transfers.
 const WINDOW_BYTES: usize = 256 << 20;
 
-/// What the bank decides with, wherever it runs.
+/// The bank's model, the same on one node and on a cluster.
 fn model() -> CommandModel {
     CommandModel::new().aggregate::<Account>().handler(TransferHandler)
 }
@@ -79,7 +79,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let stream = match &directory {
         Some(directory) => ServiceHostOptions::in_directory(directory),
-        // What keeps no journal has its events in its window alone, and the audit is to find them all.
+        // Without a journal, events exist only in the window, and the audit reads all of them.
         None => ServiceHostOptions { window_bytes: WINDOW_BYTES, ..ServiceHostOptions::in_memory() },
     };
     let host = CommandHost::start(model(), CommandHostOptions::default(), stream)?;

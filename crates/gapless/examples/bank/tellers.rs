@@ -1,4 +1,4 @@
-//! What is done with the bank, on one node as on a cluster: accounts are opened, and money goes from one to another.
+//! The bank's work, on one node as on a cluster: accounts are opened, and money is moved between them.
 
 use crate::account::{Account, AccountCommand};
 use crate::transfer::{Transfer, TransferHandler};
@@ -7,18 +7,18 @@ use std::error::Error;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What each account gets when it is opened, in hundredths.
+/// First deposit of each account, in hundredths.
 const FIRST_DEPOSIT: u64 = 10_000;
 const THREADS: u64 = 4;
-/// Transfers of a thread that are on their way at once.
+/// Transfers in flight per thread.
 const IN_FLIGHT: u64 = 256;
 
-/// The identifier of an account's first deposit: one that was sent before a crash, and is sent again, is one deposit.
+/// Identifier of an account's first deposit, so that a retry after a crash is not a second deposit.
 pub fn first_deposit_of(account: u64) -> u128 {
     u128::from(account) + 1
 }
 
-/// Opens those that are not there yet.
+/// Opens missing accounts.
 pub fn open_accounts(bus: &CommandBus, accounts: u64) -> Result<(), Box<dyn Error>> {
     let mut opened = 0;
     for id in 0..accounts {
@@ -34,26 +34,26 @@ pub fn open_accounts(bus: &CommandBus, accounts: u64) -> Result<(), Box<dyn Erro
     Ok(())
 }
 
-/// Transfers that are to be made, and what has become of them.
+/// Transfers to make, and their outcomes.
 #[derive(Default)]
 pub struct Transfers {
     pub accounts: u64,
     pub count: u64,
-    /// Print the position of each as soon as it is accepted.
+    /// Whether to print the position of each accepted transfer at once.
     pub tell: bool,
     pub accepted: AtomicU64,
     pub refused: AtomicU64,
 }
 
 impl Transfers {
-    /// Makes them, by several threads.
+    /// Makes the transfers, in several threads.
     pub fn make(&self, bus: &CommandBus) {
         std::thread::scope(|scope| {
             (1..=THREADS).for_each(|seed| _ = scope.spawn(move || self.make_part(bus, seed)));
         });
     }
 
-    /// How many have an outcome by now.
+    /// Number of outcomes so far.
     pub fn outcomes(&self) -> u64 {
         self.accepted.load(Ordering::Relaxed) + self.refused.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! [`TransferHandler`]: money from one account to another, in one transaction: both have their events, or neither.
+//! [`TransferHandler`]: moves money from one account to another in one transaction: both get their events, or neither.
 
 use crate::account::{Account, AccountCommand, AccountRefusal};
 use gapless::cqrs::{CommandHandler, Message, Stop, Work};
@@ -11,7 +11,7 @@ pub struct Transfer {
     pub amount: u64,
 }
 
-/// What is left where it came from.
+/// Balance left in the source account.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
 pub struct Transferred {
     pub left: u64,
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_transfer_is_of_both_accounts_or_of_none() {
+    fn transfer_changes_both_or_none() {
         let overdrawn = AccountRefusal::Overdrawn { balance: 70 };
         let mut fixture = accounts()
             .when(TransferHandler::command(&Transfer { from: 1, to: 2, amount: 30 }))
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_is_transferred_the_sum_stays() {
+    fn transfers_keep_the_sum() {
         let transfers = |random: &mut Random| {
             let (from, to) = (random.below(5), random.below(5));
             Transfer { from, to, amount: random.below(150) }

@@ -1,5 +1,5 @@
-//! [`Book`]: the service. Accounts, transfers and imports as a fold of the stream. No file, clock or
-//! random number is touched here.
+//! [`Book`]: the service. Accounts, transfers and imports as a fold of the stream. It uses no file, clock or random
+//! number.
 
 use crate::fnv;
 use crate::messages::{self, Fields, Progress, Take, Totals};
@@ -8,25 +8,25 @@ use crate::transfer::{AccountName, Transfer};
 use gapless::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// An import with more bad lines than this is taken no further.
+/// Limit of bad lines of an import.
 pub const REFUSALS_MAX: usize = 100_000;
 
-/// The ledger's whole state.
+/// State of the ledger.
 #[derive(Default)]
 pub struct Book {
     /// In hundredths.
     balances: BTreeMap<AccountName, u64>,
-    /// Of accepted transfers.
+    /// Ids of accepted transfers.
     ids: BTreeSet<u64>,
     deposited: u128,
     imports: BTreeMap<u128, Import>,
 }
 
-/// One file's way into the ledger.
+/// Import of one file.
 struct Import {
-    /// The last line taken.
+    /// Last line taken.
     line: u64,
-    /// Of the file up to that line.
+    /// Fingerprint of the file up to that line.
     fingerprint: u64,
     accepted: u64,
     /// In the order of their lines.
@@ -86,7 +86,7 @@ impl Book {
         context.reply_with(messages::PROGRESS, &Progress { line, fingerprint }.to_bytes())
     }
 
-    /// Checks everything, then changes everything: a line that is out of order leaves no trace.
+    /// Checks everything, then changes everything: a line that is out of order has no effect.
     fn take(&mut self, payload: &[u8], context: &mut Context<'_>) -> Result<(), Reject> {
         let take = Take::from_bytes(payload).ok_or("malformed line")?;
         let (last, refused) = self.imports.get(&take.import).map_or((1, 0), |own| (own.line, own.refusals.len()));
@@ -162,7 +162,7 @@ impl Book {
         context.reply_with(messages::TOTALS, &totals.to_bytes())
     }
 
-    /// Equal states have equal fingerprints, however they came about.
+    /// Equal states have equal fingerprints, regardless of their history.
     fn fingerprint(&self) -> u64 {
         let mut state = Vec::new();
         self.snapshot(&mut state);

@@ -1,15 +1,15 @@
-//! FNV-1a: short fingerprints that are the same on every machine and in every version of the program.
-//! Against accidents, not against enemies. The example's own: what an application imports has no such thing.
+//! FNV-1a: short fingerprints, the same on every machine and in every version of the program. They protect against
+//! accidents, not against attacks. Part of the example, because the library offers none.
 
-/// The fingerprint of nothing.
+/// Fingerprint of no bytes.
 pub const EMPTY: u64 = 0xcbf2_9ce4_8422_2325;
 
-/// `fingerprint`, extended by `bytes`.
+/// Extends `fingerprint` by `bytes`.
 pub fn extend(fingerprint: u64, bytes: &[u8]) -> u64 {
     bytes.iter().fold(fingerprint, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
 }
 
-/// 128 bits of fingerprint, never 0.
+/// Fingerprint of 128 bits, never 0.
 pub fn wide(bytes: &[u8]) -> u128 {
     let offset = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d_u128;
     let prime = 0x0000_0000_0100_0000_0000_0000_0000_013b_u128;

@@ -1,9 +1,8 @@
-//! [`Import`]: sends a file's lines to the ledger, in order, and asks it how it stands.
+//! [`Import`]: sends a file's lines to the ledger, in order, and asks it for its state.
 //!
-//! The ledger keeps the number of the last line that it has taken, in the same step in which it books
-//! that line. So a run that follows a killed one asks for the number and goes on behind it: what the
-//! journal has is not sent again, what it has not is. Inside a run the session sees to the order, and
-//! its window lets 64 lines travel at once.
+//! The ledger stores the number of the last line in the same step in which it books that line. So the run after a
+//! killed one asks for the number and continues after it: lines in the journal are not sent again, all others are.
+//! Within a run the session keeps the order, and its window allows 64 lines in flight.
 
 use crate::fnv;
 use crate::lines::Lines;
@@ -17,12 +16,12 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// Lines on their way at one time.
+/// Lines in flight.
 const WINDOW_MESSAGES: u32 = 64;
-/// The ledger has this long to answer a question.
+/// Timeout of a question to the ledger.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// One file on its way into the ledger.
+/// Import of one file into the ledger.
 pub struct Import<'a> {
     path: PathBuf,
     key: u128,
@@ -34,10 +33,10 @@ pub struct Import<'a> {
 }
 
 impl<'a> Import<'a> {
-    /// Connects to the ledger and goes to the line behind the last that it has taken.
+    /// Connects to the ledger and goes to the line after the last one taken.
     ///
     /// # Errors
-    /// The file is not the one of which the ledger has taken lines; the host has stopped.
+    /// The file is not the one whose lines the ledger has taken; the host has stopped.
     pub fn resume(
         host: &'a ServiceHost,
         path: &Path,
@@ -69,15 +68,15 @@ impl<'a> Import<'a> {
         Ok((import, taken.line))
     }
 
-    /// Sends what is left of the file. Returns whether the end was reached; if not, `stop` was set.
+    /// Sends the rest of the file. Returns whether its end was reached; if not, `stop` was set.
     ///
     /// # Errors
-    /// The file cannot be read, the ledger takes no more, the host has stopped.
+    /// The file cannot be read, the ledger refuses more lines, the host has stopped.
     pub fn run(&mut self, stop: &AtomicBool, progress: &mut ProgressLine) -> Result<bool, Failure> {
         let began = Instant::now();
         let (mut sent, mut is_ended) = (0, false);
         loop {
-            // Relaxed: a flag on its own; nothing else is read because of it.
+            // Relaxed: the flag guards no data.
             let is_stopped = stop.load(Ordering::Relaxed);
             while !is_ended && !is_stopped && self.client.can_send(self.session) && self.is_due(sent, began) {
                 is_ended = !self.lines.next()?;
@@ -96,12 +95,12 @@ impl<'a> Import<'a> {
         }
     }
 
-    /// The last line read.
+    /// Number of the last line read.
     pub const fn line(&self) -> u64 {
         self.lines.number()
     }
 
-    /// Whether the next line may leave, at the pace that was asked for.
+    /// Whether the next line may be sent at the configured rate.
     fn is_due(&self, sent: u32, began: Instant) -> bool {
         self.lines_per_second.is_none_or(|rate| began.elapsed() >= Duration::from_secs(1) * sent / rate)
     }
@@ -117,7 +116,7 @@ impl<'a> Import<'a> {
         Ok(())
     }
 
-    /// Takes what the ledger has answered, or waits a moment for it.
+    /// Handles the ledger's answers, or waits briefly for one.
     fn take_answers(&mut self) -> Result<(), Failure> {
         let mut objection = None;
         let polled = self.client.poll(usize::MAX, |incoming| match incoming {
@@ -135,14 +134,14 @@ impl<'a> Import<'a> {
             Ok(0) => self.client.wait(moment),
             other => other.map(|_| ()),
         };
-        // Why the host has stopped says more than that it is gone.
+        // The host's failure explains more than the lost connection.
         match (self.host.failure(), waited) {
             (Some(failure), _) => Err(failure.into()),
             (None, waited) => Ok(waited?),
         }
     }
 
-    /// Asks the ledger something. Questions are commands too: they have their place in the order.
+    /// Asks the ledger a question. Questions are commands, too, and have their place in the order.
     fn ask(&mut self, question: MessageType, payload: &[u8]) -> Result<Vec<u8>, Failure> {
         match self.client.call(self.session, question, payload, ANSWER_TIMEOUT) {
             Ok(reply) => Ok(reply.payload),
@@ -166,8 +165,8 @@ impl<'a> Import<'a> {
         }
     }
 
-    /// What there is to say about the import and the ledger: a function of the ledger's state and the
-    /// file, so it is the same however many runs it took.
+    /// Report on the import and the ledger: a function of the ledger's state and the file, so it does not depend on the
+    /// number of runs.
     ///
     /// # Errors
     /// The host has stopped, or the file cannot be read again.

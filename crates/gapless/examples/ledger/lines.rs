@@ -1,14 +1,14 @@
-//! A file, line by line, with numbers that are the same at every reading. One line is one record: a
-//! quote that is never closed spoils its own line and no other.
+//! Reads a file line by line, with the same numbers at every reading. One line is one record: an unclosed quote spoils
+//! only its own line.
 
 use crate::fnv;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Result};
 
-/// The longest line that is looked at, bytes.
+/// Limit of the part of a line that is read, bytes.
 pub const LINE_LENGTH_MAX: usize = 4096;
 
-/// Reads a file's lines.
+/// Reader of a file's lines.
 pub struct Lines {
     reader: BufReader<File>,
     line: Vec<u8>,
@@ -19,7 +19,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// From the beginning of `file`.
+    /// Reads from the beginning of `file`.
     pub fn new(file: File) -> Self {
         let reader = BufReader::with_capacity(1 << 16, file);
         let (line, is_too_long, number) = (Vec::new(), false, 0);
@@ -54,7 +54,7 @@ impl Lines {
         if self.bytes_read == before {
             return Ok(false);
         }
-        // The same for a last line without its line end, so that the file may grow behind it.
+        // Counted even for a last line without its line end, so that the file may grow after it.
         self.fingerprint = fnv::extend(self.fingerprint, b"\n");
         self.number += 1;
         if self.line.last() == Some(&b'\r') {
@@ -74,17 +74,17 @@ impl Lines {
         self.is_too_long
     }
 
-    /// The line's number in the file, from 1.
+    /// Number of the line in the file, from 1.
     pub const fn number(&self) -> u64 {
         self.number
     }
 
-    /// Of everything up to this line.
+    /// Fingerprint of the file up to this line.
     pub const fn fingerprint(&self) -> u64 {
         self.fingerprint
     }
 
-    /// How far the file has been read, bytes.
+    /// Bytes of the file read so far.
     pub const fn bytes_read(&self) -> u64 {
         self.bytes_read
     }

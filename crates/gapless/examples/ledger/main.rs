@@ -1,25 +1,24 @@
-//! A ledger that reads transfers from a CSV file, refuses bad ones with line and reason, and can be
-//! killed at any moment: the next run goes on where the journal ends, with nothing lost or doubled.
+//! A ledger that reads transfers from a CSV file, refuses bad ones with line and reason, and can be killed at any
+//! moment: the next run continues where the journal ends, with nothing lost or duplicated.
 //!
 //! | module | what lives there |
 //! |---|---|
 //! | `main` | options, the host, the end of a run |
 //! | `book` | the service: accounts, transfers and imports |
-//! | `messages` | what program and service say to each other |
-//! | `import` | one file on its way into the ledger |
+//! | `messages` | messages between program and service |
+//! | `import` | import of one file into the ledger |
 //! | `lines` | a file, line by line |
-//! | `transfer_file` | a file of transfers, opened |
-//! | `transfer` | a line of CSV, read |
-//! | `reason` | why a line is refused |
-//! | `report` | what is printed at the end |
-//! | `progress` | what is shown meanwhile |
+//! | `transfer_file` | opening of a file of transfers |
+//! | `transfer` | parsing of a line of CSV |
+//! | `reason` | reasons to refuse a line |
+//! | `report` | the report at the end |
+//! | `progress` | the progress line |
 //! | `fnv` | fingerprints |
 //!
-//! The report is printed by the run that reaches the end of the file, from the ledger's own state:
-//! every refused line of the whole file once, in order, however many runs it took. A run that was
-//! stopped or killed before has printed nothing; one that was killed while it printed has printed a
-//! beginning, and the next prints all of it. A further run of the same file changes nothing and prints
-//! the same again.
+//! The report is printed by the run that reaches the end of the file, from the ledger's own state: every refused line
+//! of the whole file once, in order, regardless of the number of runs. An earlier run that was stopped or killed has
+//! printed nothing; one killed while printing has printed a beginning, and the next prints all of it. Another run of
+//! the same file changes nothing and prints the same again.
 
 #![forbid(unsafe_code)]
 
@@ -87,7 +86,7 @@ Examples:
 It ends with 0 when the file was read to its end, with 1 after an error, with 2 for a wrong
 option, and with 130 when it was stopped; refused lines are no error.";
 
-/// As a shell shows a program that Ctrl-C has ended.
+/// Exit code after Ctrl-C, as used by shells.
 const STOPPED: u8 = 130;
 
 fn main() -> ExitCode {
@@ -131,13 +130,12 @@ fn run(options: &Options) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Set by Ctrl-C and by a request to terminate; a second one ends the program at once, which is no
-/// worse than a kill.
+/// Returns a flag that Ctrl-C and SIGTERM set. A second signal ends the program at once, which is no worse than a kill.
 fn stop_flag() -> Result<Arc<AtomicBool>, ctrlc::Error> {
     let stop = Arc::<AtomicBool>::default();
     let flag = Arc::clone(&stop);
     ctrlc::set_handler(move || {
-        // Relaxed: a flag on its own; nothing else is read because of it.
+        // Relaxed: the flag guards no data.
         if flag.swap(true, Ordering::Relaxed) {
             std::process::exit(STOPPED.into());
         }
@@ -154,8 +152,7 @@ fn host_options(options: &Options, file_bytes: u64) -> ServiceHostOptions {
         // The only client is this process.
         socket_path: None,
         persistence: Persistence { segment_length_bytes: 16 << 20, ..Persistence::default() },
-        // A snapshot holds all that was booked, so only a few while a file is read: lines have about
-        // 40 bytes.
+        // A snapshot holds all bookings, so only a few are taken while a file is read; lines have about 40 bytes.
         snapshot_interval_frames: Some((file_bytes / 320).max(1000)),
         ..ServiceHostOptions::in_directory(&options.directory)
     }
@@ -164,7 +161,7 @@ fn host_options(options: &Options, file_bytes: u64) -> ServiceHostOptions {
 fn print(report: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     match out.write_all(report.as_bytes()).and_then(|()| out.flush()) {
-        // Whoever reads only the beginning has it.
+        // The reader wanted only the beginning.
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         written => Ok(written?),
     }

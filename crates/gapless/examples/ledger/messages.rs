@@ -1,4 +1,4 @@
-//! What the program and the ledger say to each other, byte by byte. All numbers little-endian.
+//! Messages between the program and the ledger, byte by byte. All numbers little-endian.
 //!
 //! ```text
 //! Progress     import u128                          →  line u64, fingerprint u64
@@ -11,71 +11,71 @@
 //! Totals       import u128                          →  accepted u64, refused u64, accounts u64,
 //!                                                      deposited u128, balances u128, fingerprint u64
 //! ```
-//! An *import* is one file's way into the ledger; its number is the fingerprint of the file's name.
+//! An *import* is the import of one file; its number is the fingerprint of the file's name.
 
 use crate::reason::Reason;
 use crate::transfer::{AccountName, Transfer};
 use gapless::prelude::{Encoding, MessageType};
 
-/// How far has an import come?
+/// Asks for the progress of an import.
 pub const PROGRESS: MessageType = message(1);
-/// The next line of an import.
+/// Sends the next line of an import.
 pub const TAKE: MessageType = message(2);
-/// Which lines of an import were refused?
+/// Asks for the refused lines of an import.
 pub const REFUSALS: MessageType = message(3);
-/// How does it stand?
+/// Asks for the totals of an import and of the ledger.
 pub const TOTALS: MessageType = message(4);
 
-/// The most refusals in one answer.
+/// Limit of refusals in one answer.
 pub const REFUSALS_PER_PAGE: usize = 4096;
 
 const fn message(template: u32) -> MessageType {
     MessageType { schema: 20 << 16 | template, encoding: Encoding::Opaque }
 }
 
-/// Reads fields off the front; `None` beyond the end.
+/// Reads fields from the front; `None` beyond the end.
 pub struct Fields<'a>(pub &'a [u8]);
 
 impl<'a> Fields<'a> {
-    /// The next `N` bytes.
+    /// Takes the next `N` bytes.
     pub fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (field, rest) = self.0.split_first_chunk::<N>()?;
         self.0 = rest;
         Some(*field)
     }
 
-    /// A byte.
+    /// Takes a byte.
     pub fn u8(&mut self) -> Option<u8> {
         self.take().map(u8::from_le_bytes)
     }
 
-    /// Eight bytes.
+    /// Takes eight bytes.
     pub fn u64(&mut self) -> Option<u64> {
         self.take().map(u64::from_le_bytes)
     }
 
-    /// Sixteen bytes.
+    /// Takes sixteen bytes.
     pub fn u128(&mut self) -> Option<u128> {
         self.take().map(u128::from_le_bytes)
     }
 
-    /// `value`, if nothing is left behind it.
+    /// Returns `value` if no bytes are left.
     pub fn end<T>(&self, value: T) -> Option<T> {
         self.0.is_empty().then_some(value)
     }
 }
 
-/// How far an import has come.
+/// Progress of an import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// The last line taken; 1, the header, before any.
+    /// Last line taken; 1, the header, before any.
     pub line: u64,
-    /// Of the file up to that line.
+    /// Fingerprint of the file up to that line.
     pub fingerprint: u64,
 }
 
 impl Progress {
-    /// The answer's payload.
+    /// Encodes the answer.
     pub fn to_bytes(self) -> [u8; 16] {
         let mut bytes = [0; 16];
         bytes[..8].copy_from_slice(&self.line.to_le_bytes());
@@ -83,7 +83,7 @@ impl Progress {
         bytes
     }
 
-    /// Reads the answer.
+    /// Decodes the answer.
     pub fn from_bytes(payload: &[u8]) -> Option<Self> {
         let mut fields = Fields(payload);
         let progress = Self { line: fields.u64()?, fingerprint: fields.u64()? };
@@ -91,17 +91,17 @@ impl Progress {
     }
 }
 
-/// The next line of an import. A line that is no transfer is sent too: it takes its place in the
-/// order, and its refusal is as durable as a booking.
+/// Next line of an import. An invalid line is sent, too: it has its place in the order, and its refusal is as durable
+/// as a booking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Take {
-    /// Whose.
+    /// Number of the import.
     pub import: u128,
-    /// Its number in the file.
+    /// Number of the line in the file.
     pub line: u64,
-    /// Of the file up to this line.
+    /// Fingerprint of the file up to this line.
     pub fingerprint: u64,
-    /// What it says.
+    /// Transfer in the line, or the reason for which it is invalid.
     pub content: Result<Transfer, Reason>,
 }
 
@@ -109,7 +109,7 @@ impl Take {
     /// Length of the payload, bytes.
     pub const LENGTH: usize = 88;
 
-    /// Writes the payload.
+    /// Encodes the payload.
     pub fn write_to(&self, payload: &mut [u8]) {
         let nothing = Transfer { id: 0, from: AccountName::OUTSIDE, to: AccountName::OUTSIDE, amount: 0 };
         let (code, transfer) = match self.content {
@@ -126,7 +126,7 @@ impl Take {
         payload[72..88].copy_from_slice(&transfer.to.0);
     }
 
-    /// Reads a payload.
+    /// Decodes a payload.
     pub fn from_bytes(payload: &[u8]) -> Option<Self> {
         let mut fields = Fields(payload);
         let (import, line, fingerprint) = (fields.u128()?, fields.u64()?, fields.u64()?);
@@ -139,32 +139,32 @@ impl Take {
     }
 }
 
-/// How an import and the ledger stand.
+/// Totals of an import and of the ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Totals {
     /// Lines of the import that were booked.
     pub accepted: u64,
-    /// Lines of the import that were not.
+    /// Lines of the import that were refused.
     pub refused: u64,
     /// Accounts of the ledger.
     pub accounts: u64,
-    /// What was ever deposited, in hundredths.
+    /// Sum of all deposits, in hundredths.
     pub deposited: u128,
-    /// The sum of all balances, in hundredths.
+    /// Sum of all balances, in hundredths.
     pub balances: u128,
-    /// Of the ledger's whole state.
+    /// Fingerprint of the ledger's whole state.
     pub fingerprint: u64,
 }
 
 impl Totals {
-    /// The answer's payload.
+    /// Encodes the answer.
     pub fn to_bytes(self) -> Vec<u8> {
         let numbers = [self.accepted, self.refused, self.accounts].map(u64::to_le_bytes).concat();
         let sums = [self.deposited, self.balances].map(u128::to_le_bytes).concat();
         [numbers, sums, self.fingerprint.to_le_bytes().to_vec()].concat()
     }
 
-    /// Reads the answer.
+    /// Decodes the answer.
     pub fn from_bytes(payload: &[u8]) -> Option<Self> {
         let mut fields = Fields(payload);
         let totals = Self {

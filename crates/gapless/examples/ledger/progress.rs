@@ -1,4 +1,4 @@
-//! The progress line on standard error. Knows nothing of the ledger.
+//! The progress line on standard error, independent of the ledger.
 
 use crate::transfer::with_commas;
 use std::io::{IsTerminal, Write, stderr};
@@ -16,7 +16,7 @@ pub enum ProgressMode {
     Never,
 }
 
-/// Rewritten on a terminal, repeated elsewhere.
+/// Progress line, rewritten on a terminal, repeated elsewhere.
 pub struct ProgressLine {
     is_shown: bool,
     is_terminal: bool,
@@ -26,25 +26,25 @@ pub struct ProgressLine {
 }
 
 const INTERVAL: Duration = Duration::from_millis(100);
-/// Away from a terminal one line of progress for so many lines of the file.
+/// Lines of the file per line of progress, if not on a terminal.
 const LINES_PER_MESSAGE: u64 = 250;
 
 impl ProgressLine {
-    /// Of a file of `file_bytes`, whose first lines up to `line` were taken before.
+    /// Progress of a file of `file_bytes`, whose lines up to `line` were taken by earlier runs.
     pub fn new(mode: ProgressMode, file_bytes: u64, line: u64) -> Self {
         let is_terminal = stderr().is_terminal();
         let is_shown = mode == ProgressMode::Always || (mode == ProgressMode::Auto && is_terminal);
         Self { is_shown, is_terminal, file_bytes, last_shown: Instant::now(), last_line: line }
     }
 
-    /// The lines up to `line` are taken, and `bytes` of the file are read.
+    /// Shows that the lines up to `line` are taken, and `bytes` of the file are read.
     pub fn show(&mut self, line: u64, bytes: u64) {
         if !self.is_shown {
             return;
         }
         let percent = (100 * bytes).checked_div(self.file_bytes).unwrap_or(100).min(100);
         let text = format!("line {} taken, {percent} %", with_commas(line.into()));
-        // Whoever closes standard error does not want to see it.
+        // Standard error may be closed.
         if self.is_terminal && self.last_shown.elapsed() >= INTERVAL {
             let _ = write!(stderr(), "\r{text}\x1b[K");
             self.last_shown = Instant::now();

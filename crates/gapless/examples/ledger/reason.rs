@@ -1,10 +1,10 @@
-//! Why a line is refused. The numbers are in journals, so they never change their meaning.
+//! Reasons to refuse a line. Their numbers are in journals, so they never change their meaning.
 
 use std::fmt;
 
 macro_rules! reasons {
     ($($name:ident = $code:literal, $text:literal;)*) => {
-        /// Why a line is refused.
+        /// Reason to refuse a line.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         #[repr(u8)]
         pub enum Reason {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
-/// The report on the file at `path`, of which `refusals` were refused.
+/// Formats the report on the file at `path`, with the lines in `refusals`.
 ///
 /// # Errors
 /// The file cannot be read again.

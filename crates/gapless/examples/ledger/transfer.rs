@@ -1,4 +1,4 @@
-//! A transfer, and how it is read from a line of CSV. Knows nothing of accounts or files.
+//! A transfer, and its parser for a line of CSV. Independent of accounts and files.
 
 use crate::reason::Reason;
 use std::fmt;
@@ -7,12 +7,12 @@ use std::fmt;
 pub const HEADER: &str = "id,from,to,amount,note";
 const COLUMNS: usize = 5;
 
-/// An account's name: 1 to 16 letters, digits, dots, hyphens and underscores, padded with zeros.
+/// Name of an account: 1 to 16 letters, digits, dots, hyphens and underscores, padded with zeros.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct AccountName(pub [u8; 16]);
 
 impl AccountName {
-    /// Nobody: what stands on the other side of a deposit.
+    /// The other side of a deposit.
     pub const OUTSIDE: Self = Self([0; 16]);
 
     fn parse(text: &str) -> Result<Self, Reason> {
@@ -36,7 +36,7 @@ impl fmt::Display for Amount {
     }
 }
 
-/// A number as people read it.
+/// Formats a number with commas.
 pub fn with_commas(number: u128) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -49,24 +49,24 @@ pub fn with_commas(number: u128) -> String {
     text
 }
 
-/// Money from one account to another.
+/// Money moved from one account to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
-    /// The file's number for it.
+    /// Id in the file.
     pub id: u64,
-    /// Who pays; [`AccountName::OUTSIDE`] for a deposit, which opens its account if it is new.
+    /// Sender; [`AccountName::OUTSIDE`] for a deposit, which opens its account if it is new.
     pub from: AccountName,
-    /// Who is paid.
+    /// Receiver.
     pub to: AccountName,
-    /// How much, in hundredths.
+    /// Amount in hundredths.
     pub amount: u64,
 }
 
 impl Transfer {
-    /// Reads a line without its line end.
+    /// Parses a line without its line end.
     ///
     /// # Errors
-    /// The first thing that is wrong with it, from left to right.
+    /// The first fault, from left to right.
     pub fn parse(line: &[u8]) -> Result<Self, Reason> {
         if line.is_empty() {
             return Err(Reason::LineEmpty);
@@ -89,7 +89,7 @@ impl Transfer {
     }
 }
 
-/// The columns of a line. A column may stand in quotes as a whole, and then a quote in it is written twice.
+/// Splits a line into columns. A column may be quoted as a whole, with quotes in it doubled.
 fn split(line: &str) -> Result<Vec<String>, Reason> {
     let mut fields = Vec::new();
     let mut rest = line;
@@ -124,7 +124,7 @@ fn is_digits(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// "12", "12.3" or "12.34", in hundredths.
+/// Parses "12", "12.3" or "12.34", in hundredths.
 fn parse_amount(text: &str) -> Result<u64, Reason> {
     let (is_negative, digits) = text.strip_prefix('-').map_or((false, text), |digits| (true, digits));
     let (whole, decimals) = digits.split_once('.').unwrap_or((digits, "0"));

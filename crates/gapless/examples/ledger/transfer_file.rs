@@ -1,4 +1,4 @@
-//! A file of transfers: opened at its first transfer, its lines as they can be printed.
+//! A file of transfers: opened at its first transfer, with printable lines.
 
 use crate::lines::Lines;
 use crate::transfer::HEADER;
@@ -6,16 +6,16 @@ use std::error::Error;
 use std::fs::File;
 use std::path::Path;
 
-/// Anything that ends a run; shown in one line.
+/// Error that ends a run; shown in one line.
 pub type Failure = Box<dyn Error>;
 
 /// Opens a file of transfers and reads its header.
 ///
 /// # Errors
-/// There is no such file, it cannot be read, or it does not begin with the header.
+/// The file is missing, cannot be read, or does not begin with the header.
 pub fn open(path: &Path) -> Result<Lines, Failure> {
     let about = |error: std::io::Error| format!("cannot read {}: {error}", path.display());
-    // Before it is opened: a pipe that nobody writes would hold the opening up for ever.
+    // Checked before opening: opening a pipe without a writer would block forever.
     let is_file = std::fs::metadata(path).map_err(about)?.is_file();
     let file = is_file.then(|| File::open(path)).transpose().map_err(about)?;
     let Some(file) = file else {
@@ -34,7 +34,7 @@ pub fn open(path: &Path) -> Result<Lines, Failure> {
     Ok(lines)
 }
 
-/// A line as it can be printed: at most 80 characters, nothing that moves a terminal's cursor.
+/// Makes a line printable: at most 80 characters, no control characters.
 pub fn shown(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(&line[..line.len().min(400)]);
     let mut shown: String = text.chars().take(80).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();

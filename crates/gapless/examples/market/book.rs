@@ -1,43 +1,43 @@
-//! The order book: the best price first, and at one price whoever came first. No I/O, no clock.
+//! The order book: best price first, and at one price first come, first served. No I/O, no clock.
 
 use super::fingerprint::Fingerprint;
 use super::messages::Side;
 use std::collections::{BTreeMap, VecDeque};
 
-/// An order that waits in the book.
+/// Order that waits in the book.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resting {
-    /// Its name.
+    /// Id of the order.
     pub order: u64,
-    /// What is left of it, at least 1.
+    /// Remaining quantity, at least 1.
     pub quantity: u32,
 }
 
-/// A meeting of an order that comes with one that rests.
+/// Match of an incoming order with a resting one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fill {
-    /// The one that rested, at whose price they meet.
+    /// Resting order, at whose price they match.
     pub resting: u64,
-    /// Its price, hundredths.
+    /// Price in hundredths.
     pub price: i64,
-    /// How much of both.
+    /// Matched quantity.
     pub quantity: u32,
 }
 
-/// The orders of one side at each price, in the order of their coming.
+/// Orders of one side at each price, in the order of arrival.
 type Levels = BTreeMap<i64, VecDeque<Resting>>;
 
-/// What waits to be bought and sold.
+/// Resting orders of both sides.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Book {
     bids: Levels,
     asks: Levels,
-    /// Where each order is.
+    /// Side and price of each order.
     places: BTreeMap<u64, (bool, i64)>,
 }
 
 impl Book {
-    /// Takes an order: tells each fill in its order, and keeps what is left.
+    /// Takes an order: reports each fill in order, and keeps the rest.
     pub fn take(&mut self, order: u64, side: Side, price: i64, quantity: u32, mut fill: impl FnMut(Fill)) {
         let is_buy = side == Side::Buy;
         let mut left = quantity;
@@ -74,7 +74,7 @@ impl Book {
         self.places.insert(resting.order, (is_buy, price));
     }
 
-    /// Takes an order out; how much was left of it, `None` if it does not rest here.
+    /// Removes an order and returns its remaining quantity; `None` if it does not rest here.
     pub fn cancel(&mut self, order: u64) -> Option<u32> {
         let (is_buy, price) = self.places.remove(&order)?;
         let levels = if is_buy { &mut self.bids } else { &mut self.asks };
@@ -87,35 +87,35 @@ impl Book {
         Some(resting.quantity)
     }
 
-    /// Everything that rests: the best bid first, then the best ask first, each price in the order of coming.
+    /// All resting orders: the best bid first, then the best ask first, each price in the order of arrival.
     pub fn orders(&self) -> impl Iterator<Item = (Side, i64, Resting)> {
         let bids = self.bids.iter().rev().map(|level| (Side::Buy, level));
         let asks = self.asks.iter().map(|level| (Side::Sell, level));
         bids.chain(asks).flat_map(|(side, (price, queue))| queue.iter().map(move |resting| (side, *price, *resting)))
     }
 
-    /// Puts back what [`Book::orders`] gave away, in that order.
+    /// Puts back an order returned by [`Book::orders`], in the same sequence.
     pub fn put_back(&mut self, side: Side, price: i64, resting: Resting) {
         self.rest(side == Side::Buy, price, resting);
     }
 
-    /// How many orders rest.
+    /// Number of resting orders.
     pub fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// The quantity that rests, of both sides.
+    /// Resting quantity of both sides.
     pub fn quantity(&self) -> u64 {
         self.orders().map(|(_, _, resting)| u64::from(resting.quantity)).sum()
     }
 
-    /// Equal for equal books, also for one that was made in another way.
+    /// Equal for equal books, regardless of their history.
     pub fn fingerprint(&self) -> u64 {
         fingerprint(self.orders())
     }
 }
 
-/// The fingerprint of orders as [`Book::orders`] gives them.
+/// Fingerprint of orders in the sequence of [`Book::orders`].
 pub fn fingerprint(orders: impl Iterator<Item = (Side, i64, Resting)>) -> u64 {
     let mut fingerprint = Fingerprint::default();
     for (side, price, resting) in orders {

@@ -1,4 +1,4 @@
-//! The parent's hold on one process: starts it, hears it, lets go of it, and leaves none behind.
+//! The parent's side of one child process: starts it, reads its output, tells it to end, and leaves none running.
 
 use crate::Failure;
 use crate::options::{Options, Role};
@@ -9,31 +9,30 @@ use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
-/// How long a process that was let go may take to end.
+/// Limit of the time from the signal to end to the end.
 const ENDING_TIME: Duration = Duration::from_secs(15);
 
-/// What is heard of a process.
+/// Message about a process.
 #[derive(Debug)]
 pub struct Heard {
-    /// Which start of which process: its number among all starts.
+    /// Number of the start among all starts.
     pub start: usize,
-    /// What it said; `None` when it will not say anything any more.
+    /// A line of output; `None` at the end.
     pub line: Option<String>,
 }
 
-/// A process of the market; killed if it is still there when this is dropped.
+/// A process of the market; killed on drop if it still runs.
 pub struct Process {
-    /// Which one.
     pub role: Role,
     child: Child,
-    /// It ends when this is closed.
+    /// Standard input; closing it ends the process.
     lifeline: Option<ChildStdin>,
     /// Whether it was killed on purpose.
     pub was_killed: bool,
 }
 
 impl Process {
-    /// Starts this program as `role`; what it says comes to `hear`, as that of start number `start`.
+    /// Starts this program as `role`; its output goes to `hear`, under the start number `start`.
     pub fn start(
         options: &Options,
         place: &Path,
@@ -48,7 +47,7 @@ impl Process {
             Some(seconds) => command.args(["--seconds", &seconds.to_string()]),
             None => command.args(["--orders", &options.orders.to_string()]),
         };
-        // Ctrl-C in the terminal is for the parent, which ends the others in order.
+        // Ctrl-C in the terminal is for the parent, which ends the children in order.
         command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn()?;
         let lifeline = child.stdin.take();
@@ -57,14 +56,14 @@ impl Process {
         let complaints = std::thread::spawn(move || pass_on(stderr, start, &err));
         std::thread::spawn(move || {
             pass_on(stdout, start, &out);
-            // Its last words may be a complaint.
+            // The last line may be an error.
             let _ = complaints.join();
             let _ = out.send(Heard { start, line: None });
         });
         Ok(Self { role, child, lifeline, was_killed: false })
     }
 
-    /// Kills it, as `kill -9` does.
+    /// Kills it, like `kill -9`.
     pub fn kill(&mut self) -> Result<(), Failure> {
         self.was_killed = true;
         self.child.kill()?;
@@ -72,12 +71,12 @@ impl Process {
         Ok(())
     }
 
-    /// Lets go of it, which tells it to end.
+    /// Closes the lifeline, which tells the process to end.
     pub fn let_go(&mut self) {
         self.lifeline = None;
     }
 
-    /// Waits for its end, which is near.
+    /// Waits for its imminent end.
     pub fn wait(&mut self) -> Result<ExitStatus, Failure> {
         let deadline = Instant::now() + ENDING_TIME;
         loop {
@@ -103,13 +102,13 @@ fn pass_on(pipe: Option<impl Read>, start: usize, hear: &Sender<Heard>) {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // One that has ended by itself cannot be killed, and need not be.
+        // Fails only if it has ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// How a process ended, for a person.
+/// Describes the exit status.
 pub fn ending(status: ExitStatus) -> String {
     match status.signal() {
         Some(signal) => format!("was killed by signal {signal}"),

@@ -1,5 +1,5 @@
-//! A copy of the matching service as a process. It keeps snapshots of its own and publishes under the name that all
-//! copies have, so that what each of them says is in the stream once.
+//! An instance of the matching service as a process. It keeps its own snapshots and publishes under the name shared by
+//! all instances, so that their common output is in the stream once.
 
 use crate::Failure;
 use crate::fingerprint::Fingerprint;
@@ -12,12 +12,12 @@ use std::time::Instant;
 
 /// The service's name in the stream.
 const TOKEN: u128 = 0x6d61_726b_6574;
-/// Between two lines for the terminal.
+/// Interval of lines for the terminal.
 const LINE_INTERVAL: Duration = Duration::from_secs(1);
 
 type MarketCopy = StreamService<Market, AnyLink>;
 
-/// Runs copy `number` until the market is closed and everybody has been told.
+/// Runs instance `number` until the market is closed and its outputs are delivered.
 pub fn run(place: &Path, number: u64, lifeline: &Lifeline) -> Result<(), Failure> {
     let mut options = StreamServiceOptions::new(TOKEN);
     options.directory = Some(place.join(format!("matching-{number}")));

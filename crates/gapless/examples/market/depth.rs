@@ -1,44 +1,43 @@
-//! The book as a stranger makes it of what the market says: accepted orders, trades and cancels, and nothing of how the
-//! market matches. What cannot be is counted.
+//! The book as rebuilt by an outsider from published messages: accepted orders, trades and cancels, without knowledge
+//! of the matching. Contradictions are counted.
 
 use super::book::{Resting, fingerprint};
 use super::messages::{Accepted, Cancelled, Said, Side, Trade, entry_of, number_of};
 use super::options::ENTRIES;
 use std::collections::{BTreeMap, HashMap};
 
-/// An order that is in the book.
+/// Order in the book.
 #[derive(Clone, Copy, Debug)]
 struct Order {
     side: Side,
     price: i64,
     quantity: u32,
-    /// The how manieth that was accepted.
+    /// Sequence number of its acceptance.
     place: u64,
 }
 
-/// What was made of it.
+/// State rebuilt from the messages.
 #[derive(Debug, Default)]
 pub struct Depth {
     orders: HashMap<u64, Order>,
-    /// The quantity at each price, of bids and asks.
+    /// Quantity at each price, of bids and asks.
     levels: [BTreeMap<i64, u64>; 2],
     accepted: u64,
     /// Whether each request of each entry node had an outcome.
     met: [Vec<bool>; ENTRIES as usize],
     /// Requests that had an outcome.
     pub outcomes: u64,
-    /// What cannot be: a second outcome, a trade of what is not there, a number left out.
+    /// Contradictions: a second outcome, a trade of a missing order, a skipped number.
     pub contradictions: u64,
-    /// The number of the last trade.
+    /// Number of the last trade.
     pub trades: u64,
-    /// What was traded.
     pub traded_quantity: u64,
     /// Price and quantity of the last trade.
     pub last: Option<(i64, u32)>,
 }
 
 impl Depth {
-    /// Takes what the market says.
+    /// Takes a message of the market.
     pub fn take(&mut self, said: &Said) {
         match said {
             Said::Accepted(accepted) => self.accept(accepted),
@@ -123,12 +122,11 @@ impl Depth {
         [self.levels[0].last_key_value().map(copied), self.levels[1].first_key_value().map(copied)]
     }
 
-    /// The quantity that rests.
     pub fn quantity(&self) -> u64 {
         self.levels.iter().flat_map(BTreeMap::values).sum()
     }
 
-    /// The fingerprint that a market with the same book has.
+    /// Fingerprint of the same book in the market.
     pub fn fingerprint(&self) -> u64 {
         let mut orders: Vec<_> = self.orders.iter().collect();
         orders.sort_by_key(|(_, order)| {

@@ -1,4 +1,4 @@
-//! An order-entry node: sends its orders and cancels, and keeps account of what became of each.
+//! An order-entry node: sends its orders and cancels, and tracks the outcome of each.
 
 use crate::Failure;
 use crate::lifeline::Lifeline;
@@ -11,28 +11,28 @@ use gapless::prelude::*;
 use std::path::Path;
 use std::time::Instant;
 
-/// Requests without an outcome at one time.
+/// Limit of requests without an outcome.
 const WINDOW: u64 = 256;
-/// Between two lines for the terminal.
+/// Interval of lines for the terminal.
 const LINE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What is known of one request.
+/// State of one request.
 #[derive(Clone, Copy, Debug, Default)]
 struct Account {
-    /// What was to be bought or sold; 0 for a cancel, and after a refusal.
+    /// Ordered quantity; 0 for a cancel, and after a refusal.
     quantity: u32,
     filled: u32,
     cancelled: u32,
-    /// How often it was told what became of it.
+    /// Number of outcomes received.
     outcomes: u32,
     /// `None` for a cancel.
     side: Option<Side>,
 }
 
-/// Everything that one node asked for.
+/// All requests of one node.
 struct Accounts {
     entry: u64,
-    /// Of request 1 first.
+    /// In order, request 1 first.
     requests: Vec<Account>,
     /// Requests with an outcome.
     answered: u64,
@@ -46,7 +46,7 @@ impl Accounts {
         self.requests.push(Account { quantity, side: order.map(|order| order.side), ..Account::default() });
     }
 
-    /// The account of a request, if it is this node's.
+    /// The account of a request, if it belongs to this node.
     fn of(&mut self, request: u64) -> Option<&mut Account> {
         if entry_of(request) != self.entry {
             return None;
@@ -116,7 +116,7 @@ impl Accounts {
     }
 }
 
-/// How fast, and how long.
+/// Rate and duration of sending.
 struct Pace {
     begun: Instant,
     options: Options,
@@ -131,7 +131,7 @@ impl Pace {
         }
     }
 
-    /// Whether the next one is due.
+    /// Whether the next request is due.
     fn is_due(&self, sent: u64) -> bool {
         let rate = self.options.orders_per_second;
         rate == 0 || self.begun.elapsed().as_secs_f64() * rate as f64 >= sent as f64

@@ -1,6 +1,6 @@
-//! Fingerprints of books, FNV-1a of 64 bits. The example's own: what an application imports has no such thing.
+//! Fingerprints of books, FNV-1a of 64 bits. Part of the example, because the library offers none.
 
-/// A fingerprint of what was written into it, in its order.
+/// Fingerprint of a sequence of numbers.
 pub struct Fingerprint(u64);
 
 impl Default for Fingerprint {
@@ -10,14 +10,12 @@ impl Default for Fingerprint {
 }
 
 impl Fingerprint {
-    /// Writes a number into it.
     pub fn add(&mut self, number: u64) {
         for byte in number.to_le_bytes() {
             self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         }
     }
 
-    /// What it is.
     pub const fn value(&self) -> u64 {
         self.0
     }

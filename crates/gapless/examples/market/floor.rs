@@ -1,5 +1,5 @@
-//! The parent: starts the processes, shows what they say, kills a copy if it is told to, and looks in the end whether
-//! everything adds up. It is no part of the stream.
+//! The parent: starts the processes, shows their output, optionally kills an instance, and finally checks that
+//! everything adds up. It takes no part in the stream.
 
 use crate::child::{Heard, Process, ending};
 use crate::options::{COPIES, ENTRIES, Options, Role};
@@ -13,9 +13,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-/// As a shell shows a program that Ctrl-C has ended.
+/// Exit code after Ctrl-C, as used by shells.
 const STOPPED: u8 = 130;
-/// A market in which nothing is answered for so long stands still.
+/// Timeout without an outcome.
 const STILL_MAX: Duration = Duration::from_secs(60);
 
 /// Runs the market to its end.
@@ -27,7 +27,7 @@ pub fn run(options: &Options) -> Result<ExitCode, Failure> {
     let mut floor = Floor::new(options, directory.path(), &stop);
     let is_over = floor.open().and_then(|()| floor.trade());
     let outcome = is_over.and_then(|()| floor.close());
-    // Before anything more is said: a process that ends because another one did has nothing to add.
+    // Before further output: a process that ends because another one did has nothing to add.
     drop(floor.processes);
     match outcome {
         Ok(checks) => Ok(conclude(&checks)),
@@ -39,16 +39,16 @@ pub fn run(options: &Options) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Set by Ctrl-C and by a request to terminate.
+/// Returns a flag that Ctrl-C and SIGTERM set.
 fn stop_flag() -> Result<Arc<AtomicBool>, ctrlc::Error> {
     let stop = Arc::<AtomicBool>::default();
     let flag = Arc::clone(&stop);
-    // Relaxed: a flag on its own.
+    // Relaxed: the flag guards no data.
     ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))?;
     Ok(stop)
 }
 
-/// Why a market did not come to its end.
+/// Reason for which a market did not come to its end.
 enum Ended {
     Stopped,
     Failed(Failure),
@@ -60,14 +60,14 @@ impl<E: Into<Failure>> From<E> for Ended {
     }
 }
 
-/// What happens to the copy that is killed.
+/// State of the instance to kill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Killing {
-    /// Not yet, and perhaps never.
+    /// Still running, and perhaps never killed.
     Ahead,
-    /// It is dead since there were so many outcomes.
+    /// Killed, after this number of outcomes.
     Dead { outcomes: i128 },
-    /// It was started again; meanwhile there were so many outcomes.
+    /// Restarted; meanwhile there were this many outcomes.
     Over { outcomes_meanwhile: i128 },
 }
 
@@ -81,11 +81,11 @@ struct Floor<'a> {
     heard: Receiver<Heard>,
     results: Results,
     is_ready: bool,
-    /// Outcomes that the reader has met.
+    /// Outcomes that the reader has received.
     outcomes: i128,
     killing: Killing,
     begun: Instant,
-    /// When it was last seen that it goes on.
+    /// Time of the last progress.
     moved: Instant,
 }
 
@@ -127,7 +127,7 @@ impl<'a> Floor<'a> {
         Ok(())
     }
 
-    /// Until everybody has said how it ended.
+    /// Runs until all processes have reported their results.
     fn trade(&mut self) -> Result<(), Ended> {
         while !self.results.are_complete() || matches!(self.killing, Killing::Dead { .. }) {
             self.hear_one()?;
@@ -141,7 +141,7 @@ impl<'a> Floor<'a> {
     fn close(&mut self) -> Result<Vec<Check>, Ended> {
         let sequencer = 0;
         self.processes[sequencer].let_go();
-        // It says what it has to say and ends.
+        // The sequencer reports its result and ends.
         while self.results.0.len() as u64 == ENTRIES + COPIES + 1 {
             self.hear_one()?;
         }
@@ -162,16 +162,16 @@ impl<'a> Floor<'a> {
         Ok(checks)
     }
 
-    /// Hears one thing, or nothing for a moment; what comes next is looked at by the caller.
+    /// Handles one message, or none for a moment; the caller checks the state.
     fn hear_one(&mut self) -> Result<(), Ended> {
-        // Relaxed: pairs with nothing; it is looked at again and again.
+        // Relaxed: the flag guards no data, and is read repeatedly.
         if self.stop.load(Ordering::Relaxed) {
             return Err(Ended::Stopped);
         }
         if self.moved.elapsed() > STILL_MAX {
             return Err(format!("the market has stood still for {STILL_MAX:?}").into());
         }
-        // This end has a sender, too, so it is never the last.
+        // Never fails because of a lost sender: this end has one, too.
         let Ok(heard) = self.heard.recv_timeout(Duration::from_millis(20)) else { return Ok(()) };
         let process = &mut self.processes[heard.start];
         let role = process.role.to_string();
@@ -204,7 +204,7 @@ impl<'a> Floor<'a> {
     fn kill_a_copy(&mut self) -> Result<(), Failure> {
         let victim = Role::Matching(self.options.seed % COPIES + 1);
         let all = i128::from(self.options.orders) * i128::from(ENTRIES);
-        // How far the market is, in hundredths.
+        // Progress of the market in hundredths.
         let percent = match self.options.seconds {
             Some(seconds) => (self.begun.elapsed().as_millis() / u128::from(10 * seconds)) as i128,
             None => self.outcomes * 100 / all,
@@ -232,7 +232,7 @@ impl<'a> Floor<'a> {
     }
 }
 
-/// Says what was looked at and found.
+/// Prints the checks and their results.
 fn conclude(checks: &[Check]) -> ExitCode {
     print("");
     for Check { what, found, is_right } in checks {
@@ -246,7 +246,7 @@ fn conclude(checks: &[Check]) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// To standard output, whether anybody reads it or not: the market ends in order in any case.
+/// Prints to standard output, which may be closed: the market ends in order in any case.
 fn print(line: &str) {
     let _ = writeln!(std::io::stdout().lock(), "{line}");
 }

@@ -1,4 +1,4 @@
-//! A process's hold on its parent: it ends when the parent ends, however that dies, or lets it go.
+//! A child's side of its parent: it ends when the parent ends for any reason, or tells it to.
 
 use std::io::Read;
 use std::process::exit;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// How long a process may take to end by itself.
+/// Limit of the time for a regular end.
 const ENDING_TIME: Duration = Duration::from_secs(10);
 
 /// Held while the parent keeps its end of this process's standard input open. The kernel closes it with the parent.
@@ -15,14 +15,14 @@ pub struct Lifeline {
 }
 
 impl Lifeline {
-    /// Takes standard input for it.
+    /// Uses standard input.
     pub fn hold() -> Self {
         let cut = Arc::<AtomicBool>::default();
         let flag = Arc::clone(&cut);
         std::thread::spawn(move || {
-            // Nothing is ever written; an error is as good as the end.
+            // No byte is ever written; an error also counts as the end.
             let _ = std::io::stdin().lock().read_to_end(&mut Vec::new());
-            // Relaxed: a flag on its own.
+            // Relaxed: the flag guards no data.
             flag.store(true, Ordering::Relaxed);
             std::thread::sleep(ENDING_TIME);
             exit(1);
@@ -30,9 +30,9 @@ impl Lifeline {
         Self { cut }
     }
 
-    /// Whether this process is to end.
+    /// Whether this process must end.
     pub fn is_cut(&self) -> bool {
-        // Relaxed: nothing else is read because of it.
+        // Relaxed: the flag guards no data.
         self.cut.load(Ordering::Relaxed)
     }
 }

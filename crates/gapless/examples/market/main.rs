@@ -3,26 +3,26 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | `main` | which process this is |
+//! | `main` | the choice of the process |
 //! | `options` | the options |
-//! | `floor` | the parent: starts the processes, kills a copy, looks whether everything adds up |
-//! | `child` | the parent's hold on one process |
-//! | `report` | what a process says to its parent at the end, and the look at all of it |
-//! | `lifeline` | a process's hold on its parent: it ends when the parent does |
+//! | `floor` | the parent: starts the processes, kills an instance, checks that everything adds up |
+//! | `child` | the parent's side of one process |
+//! | `report` | results sent to the parent at the end, and their check |
+//! | `lifeline` | a child's side of its parent: it ends when the parent does |
 //! | `stream_file` | the stream's configuration, the same for all; the transport is a line of it |
-//! | `messages`, `generated` | what the processes say to each other in the stream, as SBE |
-//! | `orders` | what an entry node orders: follows from the seed alone |
+//! | `messages`, `generated` | messages in the stream, as SBE |
+//! | `orders` | orders of an entry node, derived from the seed alone |
 //! | `entry` | an order-entry node |
 //! | `book` | the order book: price, then time |
 //! | `matching` | the matching service |
-//! | `copy` | a copy of it as a process |
-//! | `depth` | a book made of what the market says, by other means than `book` |
+//! | `copy` | an instance of it as a process |
+//! | `depth` | a book rebuilt from the market's messages, independent of `book` |
 //! | `reader` | the market-data reader |
 //! | `fingerprint` | fingerprints of books |
 //!
-//! An order's walk: `entry` publishes it → the sequencer gives it a place in the order → both copies of `matching` read
-//! it there, and publish the same outcome and the same trades → the sequencer recognises the second copy's → every
-//! process reads each of them once.
+//! Path of an order: `entry` publishes it → the sequencer gives it a place in the order → both instances of `matching`
+//! read it there, and publish the same outcome and the same trades → the sequencer drops the duplicates → every process
+//! reads each of them once.
 
 #![forbid(unsafe_code)]
 
@@ -47,7 +47,7 @@ use lifeline::Lifeline;
 use options::{Options, Role};
 use std::process::ExitCode;
 
-/// Whatever went wrong, for a person.
+/// Error for people.
 pub type Failure = Box<dyn std::error::Error>;
 
 fn main() -> ExitCode {

@@ -1,4 +1,4 @@
-//! The matching service: a fold of the stream, so that its copies agree without speaking to each other.
+//! The matching service: a fold of the stream, so that its instances agree without communication.
 
 use super::book::{Book, Resting};
 use super::messages::{
@@ -7,12 +7,12 @@ use super::messages::{
 use super::options::ENTRIES;
 use gapless::prelude::*;
 
-/// The highest price, hundredths.
+/// Highest price, in hundredths.
 pub const PRICE_MAX: i64 = 1_000_000;
-/// The largest quantity of an order.
+/// Largest quantity of an order.
 pub const QUANTITY_MAX: u32 = 10_000;
 
-/// What an entry node has bought and sold.
+/// Balance of an entry node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Position {
     /// Shares; below zero if more was sold.
@@ -35,25 +35,24 @@ impl Position {
     }
 }
 
-/// Book, positions, and how far everything is.
+/// Book, positions and progress.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Market {
-    /// What rests.
     pub book: Book,
     /// Of each entry node.
     pub positions: [Position; ENTRIES as usize],
     /// Requests that had an outcome.
     pub requests: u64,
-    /// Trades, which is the number of the last one.
+    /// Number of trades, and of the last trade.
     pub trades: u64,
-    /// Entry nodes that have finished, a bit each.
+    /// Finished entry nodes, one bit each.
     pub finished: u64,
 }
 
-/// Its outputs in the middle of a handler.
+/// Outputs of a handler.
 struct Outcomes<'a, 'b> {
     context: &'a mut Context<'b>,
-    /// A message that could not be encoded.
+    /// Error of a message that could not be encoded.
     failed: Result<(), Reject>,
 }
 
@@ -130,7 +129,7 @@ impl Market {
     }
 }
 
-/// Whether a request is from one of the entry nodes: the service books for nobody else.
+/// Whether a request comes from one of the entry nodes; others are refused.
 fn check(request: u64) -> Result<(), Reject> {
     if (1..=ENTRIES).contains(&entry_of(request)) {
         return Ok(());
@@ -160,8 +159,8 @@ impl Service for Market {
         });
     }
 
-    /// Numbers of 64 bits: requests, trades, who has finished, shares and cash of each entry node, and of each order
-    /// in the book side, price, name and quantity.
+    /// Numbers of 64 bits: requests, trades, finished nodes, shares and cash of each entry node, and for each order in
+    /// the book side, price, id and quantity.
     fn snapshot(&self, state: &mut Vec<u8>) {
         let mut write =
             |numbers: &[u64]| numbers.iter().for_each(|number| state.extend_from_slice(&number.to_le_bytes()));

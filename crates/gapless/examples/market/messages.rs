@@ -1,7 +1,7 @@
-//! What the processes of the market say to each other. `market.xml` describes it; `generated/market.rs` is made of it
-//! by `gapless schema generate market.xml --output generated`, and a test holds one to the other. An application
-//! generates its messages in a build script (`docs/guides/message-schemas.md`); one of this crate would have every user
-//! of the library compile the generator for the sake of an example.
+//! Messages between the processes of the market. `market.xml` describes them; `generated/market.rs` is generated from
+//! it by `gapless schema generate market.xml --output generated`, and a test compares the two. An application generates
+//! its messages in a build script (`docs/guides/message-schemas.md`); a build script of this crate would make every
+//! user of the library compile the generator for an example.
 
 #![allow(dead_code, reason = "tests use a part of it")]
 
@@ -20,12 +20,12 @@ pub const fn request(entry: u64, number: u64) -> u64 {
     entry << NUMBER_BITS | number
 }
 
-/// The entry node that a request is from.
+/// Entry node of a request.
 pub const fn entry_of(request: u64) -> u64 {
     request >> NUMBER_BITS
 }
 
-/// Its number there, from 1.
+/// Number of a request in its entry node, from 1.
 pub const fn number_of(request: u64) -> u64 {
     request & ((1 << NUMBER_BITS) - 1)
 }
@@ -38,29 +38,28 @@ pub const fn other(side: Side) -> Side {
     }
 }
 
-/// Publishes a message.
 pub fn publish<M: Encode>(node: &mut StreamNode<AnyLink>, message: &M) -> Result<(), super::Failure> {
     node.publish_message(message)?;
     Ok(())
 }
 
-/// What the matching service says.
+/// Message of the matching service.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Said {
-    /// An order was taken.
+    /// An order was accepted.
     Accepted(Accepted),
     /// A request was refused.
     Rejected(Rejected),
-    /// An order was taken out of the book.
+    /// An order was removed from the book.
     Cancelled(Cancelled),
-    /// Two orders have met.
+    /// Two orders were matched.
     Trade(Trade),
-    /// The market is over.
+    /// The market is closed.
     Closed(Closed),
 }
 
 impl Said {
-    /// What `message` says, if it is from the matching service.
+    /// Decodes `message`, if it is from the matching service.
     pub fn read(message: &stream::Message<'_>) -> Result<Option<Self>, DecodeError> {
         if message.encoding != Encoding::Sbe || message.schema >> 16 != u32::from(market::SCHEMA_ID) {
             return Ok(None);
@@ -77,7 +76,7 @@ impl Said {
     }
 }
 
-/// Hundredths as people write money.
+/// Formats hundredths as money.
 pub fn money(hundredths: i64) -> String {
     let sign = if hundredths < 0 { "-" } else { "" };
     format!("{sign}{}.{:02}", hundredths.unsigned_abs() / 100, hundredths.unsigned_abs() % 100)

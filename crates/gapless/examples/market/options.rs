@@ -1,13 +1,13 @@
-//! The options, and how a process of the market is told which one it is.
+//! The options, and the role of a process of the market.
 
 use clap::{Parser, ValueEnum};
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// How many order-entry nodes there are.
+/// Number of order-entry nodes.
 pub const ENTRIES: u64 = 3;
-/// How many copies of the matching service.
+/// Number of instances of the matching service.
 pub const COPIES: u64 = 2;
 
 /// A small market: three order-entry nodes, a matching service in two copies, a market-data reader and the
@@ -76,14 +76,14 @@ pub enum Transport {
     Tcp,
 }
 
-/// Which process of the market one is.
+/// Role of a process of the market.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// The sequencer.
     Sequencer,
     /// An order-entry node, from 1.
     Entry(u64),
-    /// A copy of the matching service, from 1.
+    /// An instance of the matching service, from 1.
     Matching(u64),
     /// The market-data reader.
     Reader,

@@ -1,21 +1,21 @@
-//! What an entry node asks of the market: follows from seed and node alone, so that a run's orders can be repeated.
+//! Requests of an entry node, derived from seed and node alone, so that a run can be repeated.
 
 use super::messages::{CancelOrder, NewOrder, Side, request};
 use super::options::ENTRIES;
 
-/// What prices go back to, hundredths.
+/// Price to which prices return, in hundredths.
 const PRICE_MIDDLE: i64 = 10_000;
 
-/// One thing that is asked.
+/// Request to the market.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Request {
     /// An order; one in fifty must be refused.
     Order(NewOrder),
-    /// A cancel, of what may be gone already or is another's.
+    /// A cancel, perhaps of a removed order or of another node's.
     Cancel(CancelOrder),
 }
 
-/// The requests of one entry node.
+/// Requests of one entry node.
 pub struct Orders {
     entry: u64,
     random: u64,
@@ -24,13 +24,13 @@ pub struct Orders {
 }
 
 impl Orders {
-    /// Those of `entry` under `seed`.
+    /// Requests of `entry` under `seed`.
     pub const fn new(seed: u64, entry: u64) -> Self {
         let random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ entry.wrapping_mul(0xd1b5_4a32_d192_ed03);
         Self { entry, random, number: 0, fair_price: PRICE_MIDDLE }
     }
 
-    /// A number below `bound`.
+    /// Random number below `bound`.
     fn below(&mut self, bound: u64) -> u64 {
         // SplitMix64.
         self.random = self.random.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -58,7 +58,7 @@ impl Iterator for Orders {
         }
         self.fair_price += (PRICE_MIDDLE - self.fair_price) / 64 + self.below(11) as i64 - 5;
         let side = if self.below(2) == 0 { Side::Buy } else { Side::Sell };
-        // A quarter goes far enough to meet what rests on the other side.
+        // A quarter crosses the spread to match resting orders.
         let away = self.below(20) as i64 - 5;
         let price = if side == Side::Buy { self.fair_price - away } else { self.fair_price + away };
         let quantity = 1 + self.below(100) as u32;

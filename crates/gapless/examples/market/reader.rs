@@ -1,4 +1,4 @@
-//! The market-data reader: publishes nothing, and makes a book of its own of what everybody may read.
+//! The market-data reader: publishes nothing, and rebuilds the book from published messages.
 
 use crate::Failure;
 use crate::depth::Depth;
@@ -9,9 +9,9 @@ use gapless::prelude::*;
 use std::path::Path;
 use std::time::Instant;
 
-/// Between two lines for the terminal.
+/// Interval of lines for the terminal.
 const LINE_INTERVAL: Duration = Duration::from_millis(500);
-/// Between two words to the parent about how far it is.
+/// Interval of progress messages to the parent.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Reads until the market is closed.
@@ -27,7 +27,7 @@ pub fn run(place: &Path, lifeline: &Lifeline) -> Result<(), Failure> {
             let NodeEvent::Message(message) = event else { return };
             match Said::read(&message) {
                 Ok(Some(Said::Closed(all))) => {
-                    // Closed twice would be one too many.
+                    // A second close is an error.
                     depth.contradictions += u64::from(closed.replace(all).is_some());
                 }
                 Ok(Some(said)) => depth.take(&said),

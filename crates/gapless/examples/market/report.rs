@@ -1,19 +1,19 @@
-//! What a process says to its parent beside its lines for the terminal, and the look at all of it in the end.
+//! Messages of a process to its parent, apart from its lines for the terminal, and the final check.
 
 use super::messages::money;
 use super::options::{COPIES, ENTRIES, Role};
 use std::collections::{BTreeMap, HashMap};
 
-/// Begins a line that is for the parent.
+/// Marks a line for the parent.
 const MARK: char = '\u{2}';
 
-/// Says `facts` of a `kind` to the parent.
+/// Sends `facts` of a `kind` to the parent.
 pub fn say(kind: &str, facts: &[(&str, i128)]) {
     let facts: String = facts.iter().map(|(name, number)| format!(" {name}={number}")).collect();
     println!("{MARK}{kind}{facts}");
 }
 
-/// Some facts, each a number with a name.
+/// Named numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts(HashMap<String, i128>);
 
@@ -29,40 +29,39 @@ impl Facts {
         Some((kind, Self(words.map(fact).collect::<Option<_>>()?)))
     }
 
-    /// The number of that name.
     pub fn get(&self, name: &str) -> Option<i128> {
         self.0.get(name).copied()
     }
 
-    /// Changes a number; tests do.
+    /// Changes a number, for tests.
     #[allow(dead_code, reason = "the market itself changes nothing of what it was told")]
     pub fn set(&mut self, name: &str, number: i128) {
         self.0.insert(name.to_owned(), number);
     }
 }
 
-/// Something that must be equal, and whether it is.
+/// Result of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
-    /// What was looked at.
+    /// Name of the check.
     pub what: String,
-    /// What was found, for a person.
+    /// Values found, for people.
     pub found: String,
-    /// Whether it is as it must be.
+    /// Whether the check passed.
     pub is_right: bool,
 }
 
-/// The results of all processes, by name.
+/// Results of all processes, by name.
 #[derive(Debug, Default)]
 pub struct Results(pub BTreeMap<String, Facts>);
 
 impl Results {
-    /// Whether everybody but the sequencer has said how it ended.
+    /// Whether all processes but the sequencer have reported.
     pub fn are_complete(&self) -> bool {
         self.0.len() as u64 == ENTRIES + COPIES + 1
     }
 
-    /// A fact of a process. What is missing is no number that anything is equal to.
+    /// A fact of a process. A missing one equals no other number.
     fn of(&self, role: Role, name: &str) -> i128 {
         self.0.get(&role.to_string()).and_then(|facts| facts.get(name)).unwrap_or(i128::MIN / 1024)
     }
@@ -71,7 +70,7 @@ impl Results {
         (1..=ENTRIES).map(|entry| self.of(Role::Entry(entry), name)).sum()
     }
 
-    /// Looks whether everything adds up.
+    /// Checks that everything adds up.
     pub fn checks(&self) -> Vec<Check> {
         let mut checks = Vec::new();
         let mut check = |what: &str, found: String, is_right: bool| {

@@ -1,5 +1,5 @@
-//! The stream's configuration, one file for all processes; the transport is a line of it, and nothing else of the market
-//! knows it.
+//! The stream's configuration, one file for all processes. The transport is a line of it, and no other part of the
+//! market depends on it.
 
 use crate::Failure;
 use crate::lifeline::Lifeline;
@@ -11,7 +11,7 @@ use std::path::Path;
 
 const NAME: &str = "stream.toml";
 
-/// Writes it into `place`, with ports that are free.
+/// Writes the file into `place`, with free ports.
 pub fn write(place: &Path, transport: Transport) -> Result<(), Failure> {
     let (name, network) = match transport {
         Transport::SharedMemory => ("shared-memory", String::new()),
@@ -29,7 +29,7 @@ pub fn write(place: &Path, transport: Transport) -> Result<(), Failure> {
     Ok(std::fs::write(place.join(NAME), text)?)
 }
 
-/// An address that nobody uses now, of UDP and TCP.
+/// Address that is currently free for UDP and TCP.
 fn free() -> Result<String, Failure> {
     loop {
         let address = UdpSocket::bind("127.0.0.1:0")?.local_addr()?;
@@ -39,14 +39,13 @@ fn free() -> Result<String, Failure> {
     }
 }
 
-/// A group that another market on this machine hardly uses.
+/// Multicast group that another market on this machine is unlikely to use.
 fn group(feed: u8) -> Result<String, Failure> {
     let process = std::process::id().to_le_bytes();
     let port = UdpSocket::bind("127.0.0.1:0")?.local_addr()?.port();
     Ok(format!("\"239.253.{}.{}:{port}\"", process[0], process[1].wrapping_mul(2).wrapping_add(feed)))
 }
 
-/// Reads it.
 pub fn load(place: &Path) -> Result<StreamConfig, Failure> {
     Ok(StreamConfig::load(place.join(NAME))?)
 }

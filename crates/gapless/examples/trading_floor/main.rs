@@ -1,5 +1,6 @@
-//! A floor under a supervisor: a sequencer, three order entries, a matching service in two copies, and accounts on a cluster of three,
-//! all in one file. Nobody of them knows of the supervisor; each may be killed at any time, and so may it.
+//! A floor under a supervisor: a sequencer, three order entries, a matching service in two instances, and accounts on a
+//! cluster of three, all in one file. None of them knows of the supervisor; each may be killed at any time, and so may
+//! the supervisor.
 //!
 //! ```sh
 //! cargo build --release --examples --bins
@@ -12,10 +13,10 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | `main` | which process this is |
-//! | `entry` | an order entry: sends orders, and looks that each is filled once |
-//! | `matching` | a copy of the matching service |
-//! | `messages` | what they say to each other in the stream |
+//! | `main` | the choice of the process |
+//! | `entry` | an order entry: sends orders, and checks that each is filled once |
+//! | `matching` | an instance of the matching service |
+//! | `messages` | messages in the stream |
 //!
 //! `floor.toml` is the supervisor's file, `stream.toml` the stream's. The cluster's members are the example `clustered`.
 
@@ -28,16 +29,16 @@ mod messages;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Whatever went wrong, for a person.
+/// Error for people.
 type Failure = Box<dyn std::error::Error>;
 
-/// The stream's file, where the supervisor runs us.
+/// The stream's file, in the supervisor's folder.
 const STREAM_FILE: &str = "stream.toml";
 
 fn main() -> Result<(), Failure> {
     let stop = Arc::<AtomicBool>::default();
     let flag = Arc::clone(&stop);
-    // SIGTERM, as the supervisor stops us, and Ctrl-C. Relaxed: a flag on its own.
+    // SIGTERM from the supervisor, and Ctrl-C. Relaxed: the flag guards no data.
     ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))?;
     let is_over = || stop.load(Ordering::Relaxed);
     match std::env::args().nth(1).as_deref() {
@@ -47,7 +48,7 @@ fn main() -> Result<(), Failure> {
     }
 }
 
-/// Which copy of its process this is, from 1: the supervisor says `entry.2`.
+/// Instance number of this process, from 1: the supervisor sets `entry.2`.
 fn copy_number() -> u64 {
     let copy = std::env::var("GAPLESS_COPY").unwrap_or_default();
     copy.rsplit('.').next().and_then(|number| number.parse().ok()).unwrap_or(1)

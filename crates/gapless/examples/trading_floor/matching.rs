@@ -1,5 +1,5 @@
-//! A copy of the matching service. All copies read the same order and publish under one name, so that what they say is in the stream
-//! once, whoever of them lives.
+//! An instance of the matching service. All instances read the same order and publish under one name, so that their
+//! common output is in the stream once, whichever of them lives.
 
 use super::messages::{FILLED, Numbers, ORDER};
 use super::{Failure, STREAM_FILE};
@@ -9,13 +9,13 @@ use std::time::Instant;
 
 /// The service's name in the stream.
 const TOKEN: u128 = 0x6d61_7463_6869_6e67;
-/// Between two lines in the log.
+/// Interval of lines in the log.
 const LINE_INTERVAL: Duration = Duration::from_secs(5);
 
-/// What was filled.
+/// Filled orders.
 #[derive(Default)]
 struct Matching {
-    /// The last order of each entry.
+    /// Last order of each entry.
     orders: BTreeMap<u64, u64>,
     quantity: u64,
 }
@@ -36,7 +36,7 @@ impl Service for Matching {
                 Ok::<_, std::convert::Infallible>(filled.len())
             })
         });
-        // What the copies themselves say.
+        // Outputs of the instances themselves.
         handlers.on_bytes(FILLED.schema, |_, _, _| Ok(()));
     }
 
@@ -59,7 +59,7 @@ impl Service for Matching {
     }
 }
 
-/// Runs copy `number` until it is over.
+/// Runs instance `number` until it is over.
 pub fn run(number: u64, is_over: impl Fn() -> bool) -> Result<(), Failure> {
     let mut options = StreamServiceOptions::new(TOKEN);
     options.directory = Some(format!("matching-{number}").into());

@@ -1,18 +1,18 @@
-//! What the processes say to each other in the stream: three numbers each.
+//! Messages in the stream: three numbers each.
 
 use gapless::prelude::*;
 
-/// Of an order entry: [`Numbers`] with a quantity.
+/// From an order entry: [`Numbers`] with a quantity.
 pub const ORDER: MessageType = MessageType { schema: 7 << 16 | 1, encoding: Encoding::Opaque };
-/// Of the matching service: the same order, and all that was filled so far.
+/// From the matching service: the same order, and the total quantity filled so far.
 pub const FILLED: MessageType = MessageType { schema: 7 << 16 | 2, encoding: Encoding::Opaque };
 
-/// The payload of either.
+/// Payload of both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Numbers {
     /// The order entry, from 1.
     pub entry: u64,
-    /// Its order, from 1.
+    /// Number of its order, from 1.
     pub order: u64,
     pub quantity: u64,
 }

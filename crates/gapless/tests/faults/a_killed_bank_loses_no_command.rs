@@ -1,9 +1,10 @@
-//! A bank with a command bus is killed with SIGKILL at each named step of a command, of its journal and of its index, under load, many times, and
-//! each time started again. A checker that reads nothing but the journal holds what the tellers were told against what is there: no
-//! accepted command is lost, none has its effect twice, who was refused has had none, each answer is that of the accounts as they were,
-//! and at the end each account is what its events make of it. The same check catches the planted mutants.
+//! A bank with a command bus is killed with SIGKILL at each named step of a command, of its journal and of its index,
+//! under load, many times, and restarted each time. A checker that reads only the journal compares it with the tellers'
+//! outcomes: no accepted command is lost or applied twice, a refused command had no effect, each answer matches the
+//! accounts at its time, and each account finally equals the fold of its events. The same check catches the planted
+//! mutants.
 //!
-//! Each change kills once at each point, `GAPLESS_FULL` five times; needs debug assertions.
+//! CI kills once at each point, `GAPLESS_FULL` five times; needs debug assertions.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -20,7 +21,7 @@ use gapless_testkit::wait::until_some;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The steps of its stream that a command passes, too.
+/// Crash points of the stream that a command passes, too.
 const STREAM_CRASH_POINTS: [&str; 8] = [
     "between_claim_and_commit",
     "before_journal_copy",
@@ -31,11 +32,11 @@ const STREAM_CRASH_POINTS: [&str; 8] = [
     "before_snapshot_rename",
     "before_segment_roll",
 ];
-/// Kills at each point, at each tier. With every change it is one, and more only at points that were missed.
+/// Kills at each point, at each tier. CI kills once, and more often only at missed points.
 const KILLS_PER_POINT: u64 = 5;
-/// Outcomes without the point being reached, after which the attempt counts as a miss.
+/// Outcomes without reaching the point, after which the attempt counts as a miss.
 const OUTCOMES_PER_ATTEMPT: u64 = 6000;
-/// A mutant that survives so many kills is not caught.
+/// Kills after which a surviving mutant counts as not caught.
 const KILLS_PER_MUTANT: u32 = 40;
 
 pub fn module() -> Module {
@@ -54,7 +55,7 @@ pub fn module() -> Module {
         .with_choices("the_mutant_drop_identifiers_is_caught", the_mutant_drop_identifiers_is_caught)
 }
 
-/// After how many passes to die: some points are passed by every command, some by every file of the index.
+/// Number of passes before the death: some points are passed by every command, some by every file of the index.
 fn passes(point: &str, random: &mut Random) -> u64 {
     let most = match point {
         "command_decided" | "transaction_appended" | "transaction_released" | "between_claim_and_commit" => 1500,
@@ -62,14 +63,14 @@ fn passes(point: &str, random: &mut Random) -> u64 {
         "before_journal_copy" | "after_journal_copy" | "before_journaled_mark" => 60,
         "aggregate_loading" | "aggregate_loaded" => 200,
         "transaction_between_frames" => 10,
-        // The death before has left some.
+        // The previous death has left some.
         "index_opening" => 1,
         _ => 3,
     };
     1 + random.below(most)
 }
 
-/// Bank and tellers.
+/// The bank and its tellers.
 struct Bank<'a> {
     directory: &'a Path,
     tier: Tier,
@@ -81,7 +82,7 @@ impl<'a> Bank<'a> {
         Self { directory, tier, tellers: Tellers::start(&[socket(directory)], random) }
     }
 
-    /// One life. Whether it has ended by itself, before there were so many outcomes.
+    /// Runs one life. Returns whether the bank ended by itself before `outcomes` outcomes.
     fn live(&self, environment: &[(&str, &str)], outcomes: u64) -> Result<bool, String> {
         let mut process = BankProcess::start(self.directory, self.tier, environment);
         let goal = self.tellers.answered() + outcomes;
@@ -96,12 +97,12 @@ impl<'a> Bank<'a> {
         Ok(has_ended)
     }
 
-    /// Holds what the tellers were told against the journal. The bank is dead.
+    /// Compares the tellers' outcomes with the journal, while the bank is dead.
     fn check(&self) -> Result<(Counts, Balances), String> {
         answers::check_told(&History::read(&self.directory.join("journal"))?, &self.tellers.known())
     }
 
-    /// Looks whether each account is what the journal makes of it.
+    /// Compares each account with the journal's fold.
     fn compare(&self, balances: &Balances) -> Result<(), String> {
         let mut process = BankProcess::start(self.directory, self.tier, &[]);
         answers::compare(&[socket(self.directory)], balances)?;
@@ -109,7 +110,7 @@ impl<'a> Bank<'a> {
     }
 }
 
-/// Where a bank in that directory lets tellers in.
+/// Socket of a bank in that directory.
 fn socket(directory: &Path) -> PathBuf {
     directory.join("node.socket")
 }
@@ -121,7 +122,7 @@ fn at_each_point(tier: Tier, random: &mut Random) {
     let points = STREAM_CRASH_POINTS.into_iter().chain(COMMAND_CRASH_POINTS);
     let points: Vec<_> = points.chain(sync.into_iter().filter(|_| tier == Tier::Sync)).collect();
     let mut hits: BTreeMap<&str, u32> = points.iter().map(|point| (*point, 0)).collect();
-    // A first life that nobody ends at a crash point.
+    // The first life does not end at a crash point.
     assert!(!bank.live(&[], 300).unwrap());
     for round in 0..KILLS_PER_POINT {
         for point in &points {
@@ -135,7 +136,7 @@ fn at_each_point(tier: Tier, random: &mut Random) {
             *hits.get_mut(point).unwrap() += u32::from(hit);
         }
     }
-    // What had no outcome gets one.
+    // Pending commands get their outcomes.
     assert!(!bank.live(&[], 300).unwrap());
     bank.tellers.finish();
     let (counts, balances) = bank.check().unwrap_or_else(|problem| panic!("tier {tier}, at the end: {problem}"));
@@ -152,7 +153,8 @@ fn at_each_point(tier: Tier, random: &mut Random) {
     assert!(repeated > 0 && counts.accepted > 0 && counts.refused > 0);
 }
 
-/// The directory becomes what it was before, but for its index, which has gone on: as after a power failure that took the newest frames.
+/// Restores an earlier copy of the directory, but with the later index, as after a power failure that lost the newest
+/// frames.
 fn with_an_index_of_another_history(environment: &[(&str, &str)], random: &mut Random) -> Result<(), String> {
     let parent = tempfile::tempdir().unwrap();
     let (directory, copy) = (parent.path().join("bank"), parent.path().join("copy"));
@@ -161,7 +163,7 @@ fn with_an_index_of_another_history(environment: &[(&str, &str)], random: &mut R
     bank.live(environment, 1500)?;
     bank.check()?;
     folder::copy(&directory, &copy);
-    // Others than those that the tellers knew meanwhile: these are not answered any more.
+    // Commands other than the tellers' known ones: these are not answered any more.
     bank.live(environment, 3000)?;
     drop(bank);
     folder::copy(&index, &copy.join("index"));

@@ -1,7 +1,7 @@
-//! Kills a bank that deletes its events, at each named step of that: every account is as before, and the deletion goes on. Half of the segments are
-//! in an archive.
+//! Kills a bank that deletes its events, at each named step of the deletion: every account is unchanged, and the
+//! deletion resumes. Half of the segments are in an archive.
 //!
-//! Each change kills at the first pass of each point, `GAPLESS_FULL` at the second, too; needs debug assertions.
+//! CI kills at the first pass of each point, `GAPLESS_FULL` at the second, too; needs debug assertions.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -93,7 +93,7 @@ fn start(directory: &Path) -> CommandHost {
 
 const DELETER: &str = "a_killed_deletion_loses_nothing::deleter";
 
-/// If this process was started as the one that deletes, it is that until it is killed, and does not come back from here.
+/// Runs the deleting process if this process was started as such, until it is killed; does not return then.
 pub fn be_the_deleter_if_asked() {
     let Some(arguments) = started_as(DELETER) else { return };
     let host = start(Path::new(&arguments[0]));
@@ -102,7 +102,7 @@ pub fn be_the_deleter_if_asked() {
     std::process::exit(3);
 }
 
-/// Deletes what can be deleted; it may be that all of it is.
+/// Deletes as much as possible; everything may be deleted already.
 fn delete(host: &CommandHost, directory: &Path) {
     match host.delete_events_before(u64::MAX) {
         Ok(_) | Err(DeletionError::NothingBefore { .. }) => {}

@@ -1,7 +1,7 @@
-//! A bank with a command bus on three members, of which one after the other is killed with SIGKILL under load, mostly the one that leads, and some
-//! at a named step of a command; each is started again. The members' journals agree in the end, and the checker that reads nothing but these
-//! holds what the tellers were told against each: no accepted command is lost, none has its effect twice, each answer is that of the accounts as
-//! they were, and at the end each account is what its events make of it.
+//! A bank with a command bus on three members, killed one after the other with SIGKILL under load, mostly the leader,
+//! some at a named step of a command, and restarted. The members' journals finally agree, and a checker that reads only
+//! the journals compares each with the tellers' outcomes: no accepted command is lost or applied twice, each answer
+//! matches the accounts at its time, and each account finally equals the fold of its events.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -19,7 +19,7 @@ use std::net::{Ipv4Addr, TcpListener};
 use std::path::{Path, PathBuf};
 
 const MEMBERS: usize = 3;
-/// Outcomes between two deaths, at most.
+/// Limit of outcomes between two deaths.
 const OUTCOMES_MAX: u64 = 1200;
 
 pub fn module() -> Module {
@@ -77,12 +77,12 @@ impl<'a> Cluster<'a> {
         until_some("a member leads", || (0..MEMBERS).find(leads))
     }
 
-    /// The first that has ended by itself.
+    /// The first member that has ended by itself.
     fn ended(&mut self) -> Option<usize> {
         self.members.iter_mut().position(BankProcess::has_ended)
     }
 
-    /// Kills a member, if it lives, and starts it again; with a step at which it kills itself, if there is one.
+    /// Kills a member, if it lives, and restarts it, optionally with a step at which it kills itself.
     fn start_again(&mut self, member: usize, step: Option<&str>) {
         let killed = self.members[member].kill();
         killed.unwrap_or_else(|problem| panic!("member {member}: {problem}"));
@@ -91,13 +91,13 @@ impl<'a> Cluster<'a> {
     }
 }
 
-/// Held together, so that no two are the same.
+/// All held at once, so that no two are equal.
 fn ports(host: Ipv4Addr) -> Vec<u16> {
     let listeners: Vec<_> = (0..MEMBERS).map(|_| TcpListener::bind((host, 0)).unwrap()).collect();
     listeners.iter().map(|listener| listener.local_addr().unwrap().port()).collect()
 }
 
-/// A step at which a member is to kill itself, and how often it passes it before.
+/// Step at which a member kills itself, with the number of passes before.
 #[cfg(debug_assertions)]
 fn step(random: &mut Random) -> Option<String> {
     use gapless_agent::fault::{CLUSTER_CRASH_POINTS, COMMAND_CRASH_POINTS};
@@ -138,7 +138,7 @@ fn whichever_it_is(random: &mut Random) {
         let step = step(random);
         cluster.start_again(victim, step.as_deref());
     }
-    // What had no outcome gets one, and those that would kill themselves do not any more.
+    // Pending commands get their outcomes, and no member kills itself any more.
     (0..MEMBERS).for_each(|member| cluster.start_again(member, None));
     let goal = tellers.answered() + 300;
     until("the bank answers", || tellers.answered() >= goal || tellers.known().problem.is_some());

@@ -1,6 +1,6 @@
-//! A bank in a process that owns its bus, which nobody else polls, is killed with SIGKILL at each named step of a command, its journal and its index,
-//! and each time started again. What it has told is held against its journal, as in `a_killed_bank_loses_no_command`; in the end a host goes
-//! on with the same directory.
+//! A bank in a process that owns its bus, without other pollers, is killed with SIGKILL at each named step of a
+//! command, its journal and its index, and restarted each time. Its outcomes are compared with its journal, as in
+//! `a_killed_bank_loses_no_command`; finally a host continues with the same directory.
 //!
 //! Needs debug assertions.
 
@@ -16,7 +16,7 @@ use gapless_testkit::random::{Random, rounds};
 use gapless_testkit::scenarios::Module;
 use std::collections::BTreeSet;
 
-/// Outcomes without the step being reached, after which the attempt counts as a miss.
+/// Outcomes without reaching the step, after which the attempt counts as a miss.
 const OUTCOMES_PER_ATTEMPT: u64 = 1500;
 
 pub fn module() -> Module {
@@ -55,9 +55,9 @@ fn at_each_point(tier: Tier, random: &mut Random) {
             hit.extend(has_died.then_some(point));
         }
     }
-    // What had no outcome gets one.
+    // Pending commands get their outcomes.
     let (_, (counts, balances)) = live(&mut teller, None, 300);
-    // A program may change from one to the other.
+    // A program may switch from one kind to the other.
     let mut host = BankProcess::start(directory.path(), tier, &[]);
     answers::compare(&[directory.path().join("node.socket")], &balances).unwrap_or_else(|problem| panic!("{problem}"));
     host.kill().unwrap();

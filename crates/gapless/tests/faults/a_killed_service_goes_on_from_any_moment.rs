@@ -1,6 +1,6 @@
-//! A service is killed with SIGKILL from outside, at random moments of its life: while it starts,
-//! recovers, works, writes snapshots or rolls segments. After each death the witness goes on, and in the
-//! end holds the service to everything that it ever acknowledged.
+//! A service is killed with SIGKILL from outside, at random moments: while it starts, recovers, works, writes snapshots
+//! or rolls segments. After each death the witness continues, and finally checks everything that the service ever
+//! acknowledged.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -12,7 +12,7 @@ use gapless_testkit::random::{Random, rounds};
 use gapless_testkit::scenarios::Module;
 use std::path::Path;
 
-/// Deaths at each tier, of a run with every change a fifth.
+/// Deaths at each tier; CI does a fifth.
 const KILLS: u64 = 25;
 
 pub fn module() -> Module {
@@ -50,7 +50,7 @@ fn kill_at_random_moments(tier: Tier, kind: Kind, random: &mut Random) {
         assert_eq!(witness.go_on(&mut service).unwrap(), Ended::Answered);
         let wanted = 1 + random.below(3000) as usize;
         assert_eq!(witness.load(random, wanted).unwrap(), Ended::Answered);
-        // In the middle of what was sent and has no reply yet.
+        // In the middle of commands without a reply.
         service.kill();
         at_work += 1;
         let (status, said) = service.wait();
@@ -66,7 +66,7 @@ fn kill_at_random_moments(tier: Tier, kind: Kind, random: &mut Random) {
         witness.repeats_checked
     );
     assert!(witness.repeats_checked > 0);
-    // A clean end after all that, and everything is still there.
+    // After a clean end, everything is still there.
     service.ask_to_stop();
     let (status, said) = service.wait();
     assert!(status.success(), "{status}: {said}");

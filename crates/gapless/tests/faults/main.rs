@@ -1,5 +1,4 @@
-//! What a service promises when its process is killed: one program, without a harness, see
-//! `gapless_testkit::scenarios`.
+//! The promises of a service whose process is killed: one program, without a harness, see `gapless_testkit::scenarios`.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 

@@ -1,5 +1,5 @@
-//! The example `bank` on a cluster: it kills the member that leads, and finds every transfer that was accepted, once, on each member. Its members
-//! end with it, however it ends, and leave nothing behind.
+//! The example `bank` on a cluster: it kills the leader, and finds every accepted transfer once on each member. Its
+//! members end with it, for whatever reason, and leave nothing running.
 
 use crate::ledger_process::{Run, example};
 use gapless_testkit::wait::until;
@@ -13,7 +13,7 @@ fn bank(folder: &Path, transfers: &str) -> Run {
     Run::start(&mut command)
 }
 
-/// How many processes were started with a file in that folder.
+/// Number of processes started with a file in that folder.
 fn processes_of(folder: &Path) -> usize {
     let processes = std::fs::read_dir("/proc").unwrap();
     let command_lines = processes.filter_map(|entry| std::fs::read(entry.unwrap().path().join("cmdline")).ok());
@@ -21,7 +21,7 @@ fn processes_of(folder: &Path) -> usize {
 }
 
 #[test]
-fn with_every_transfer() {
+fn no_transfer_is_lost() {
     let folder = tempfile::tempdir().unwrap();
     let report = bank(folder.path(), "6000").end().report();
     let lines: Vec<&str> = report.lines().collect();
@@ -37,7 +37,7 @@ fn with_every_transfer() {
 }
 
 #[test]
-fn or_its_members_end_with_it() {
+fn members_end_with_a_killed_bank() {
     let folder = tempfile::tempdir().unwrap();
     let run = bank(folder.path(), "100000000");
     until("the members run", || processes_of(folder.path()) == 3);

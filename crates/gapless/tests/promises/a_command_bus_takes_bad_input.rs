@@ -1,5 +1,5 @@
-//! Bad input of a command bus ends as an error of its own kind, and what has nothing to do with it goes on: events and commands of versions that are
-//! not known here, bytes that are none, decisions that panic, a disk that is full, an index that is torn.
+//! Bad input of a command bus is an error of its own kind, and unrelated work continues: events and commands of unknown
+//! versions, undecodable bytes, panicking decisions, a full disk, a torn index.
 
 use gapless::client::MessageType;
 use gapless::cqrs::{
@@ -108,7 +108,7 @@ counter!(
     |Command::Count(count)| Event::Counted(count)
 );
 
-/// Few aggregates in memory, and files of the index that are soon full.
+/// Few aggregates in memory, and index files that are soon full.
 fn start(directory: &Path, model: CommandModel) -> (CommandHost, CommandBus) {
     try_start(directory, model).unwrap_or_else(|refused| panic!("{refused}"))
 }
@@ -125,13 +125,13 @@ fn count(bus: &CommandBus, id: u64) -> Result<u64, CommandError<()>> {
     bus.call(first::Counter::command(&id, &first::Command::Count(5))).map(|counted| counted.version)
 }
 
-/// It is set apart, for a reason in which these words are.
-fn is_set_apart(outcome: &Result<u64, CommandError<()>>, words: &str) -> bool {
+/// Whether the aggregate is quarantined with a reason that contains these words.
+fn is_quarantined(outcome: &Result<u64, CommandError<()>>, words: &str) -> bool {
     matches!(outcome, Err(CommandError::Quarantined(reason)) if reason.contains(words))
 }
 
 #[test]
-fn events_that_are_not_known_here_set_their_aggregate_apart_alone() {
+fn unknown_events_quarantine_one() {
     let directory = tempfile::tempdir().unwrap();
     let (host, bus) = newer::start(directory.path());
     let doubled = bus.call(newer::Counter::command(&1, &newer::Command::Double)).unwrap();
@@ -142,11 +142,11 @@ fn events_that_are_not_known_here_set_their_aggregate_apart_alone() {
 
     let (host, bus) = first::start(directory.path());
     let set_apart = count(&bus, 1);
-    assert!(is_set_apart(&set_apart, &format!("event {}", doubled.position)), "{set_apart:?}");
+    assert!(is_quarantined(&set_apart, &format!("event {}", doubled.position)), "{set_apart:?}");
     assert_eq!(count(&bus, 3), Ok(1), "others go on");
     // Of version 2, though it has nothing that version 1 does not know.
     let outcome = count(&bus, 2);
-    assert!(outcome == Ok(2) || is_set_apart(&outcome, "version"), "{outcome:?}");
+    assert!(outcome == Ok(2) || is_quarantined(&outcome, "version"), "{outcome:?}");
     let Err(CommandError::Failed(reason)) = bus.call(newer::Counter::command(&3, &newer::Command::Double)) else {
         panic!("a command of a newer version was decided");
     };
@@ -162,11 +162,11 @@ fn events_that_are_not_known_here_set_their_aggregate_apart_alone() {
         let (host, bus) = start(directory.path());
         for id in [1, 2, 3] {
             let set_apart = count(&bus, id);
-            assert!(is_set_apart(&set_apart, words), "{set_apart:?}");
+            assert!(is_quarantined(&set_apart, words), "{set_apart:?}");
         }
         host.stop().unwrap();
     }
-    // Nothing is lost: who knows them makes them.
+    // No event is lost: a program that knows the events can read them.
     std::fs::remove_file(directory.path().join("types.json")).unwrap();
     let (host, bus) = newer::start(directory.path());
     let versions = [1, 2, 3].map(|id| bus.call(newer::Counter::command(&id, &newer::Command::Double)).unwrap().version);
@@ -176,7 +176,7 @@ fn events_that_are_not_known_here_set_their_aggregate_apart_alone() {
 }
 
 #[test]
-fn what_panics_changes_nothing_and_holds_up_nobody() {
+fn panicking_decision_changes_nothing() {
     let directory = tempfile::tempdir().unwrap();
     for round in 0..3 {
         let (host, bus) = first::start(directory.path());
@@ -209,7 +209,7 @@ fn envelope(id: u64) -> Vec<u8> {
 }
 
 #[test]
-fn hostile_bytes_at_the_endpoint_are_refused_and_the_others_go_on() {
+fn hostile_bytes_are_refused() {
     let directory = tempfile::tempdir().unwrap();
     let mut random = Random::seeded();
     let (host, bus) = first::start(directory.path());
@@ -250,7 +250,7 @@ fn hostile_bytes_at_the_endpoint_are_refused_and_the_others_go_on() {
 }
 
 #[test]
-fn a_full_store_stops_the_bus_with_its_reason_and_what_was_accepted_is_there() {
+fn full_disk_stops_bus_without_loss() {
     let Some(disk) = SmallDisk::new(3000) else { return };
     let directory = disk.path.join("bus");
     let (mut told, mut label) = (Told::default(), 0);
@@ -297,7 +297,7 @@ fn index_files(directory: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Some bytes of a file of the index are others, or missing.
+/// Changes or removes some bytes of an index file.
 fn tear(file: &Path, is_in_use: bool, random: &mut Random) {
     let length = std::fs::metadata(file).unwrap().len();
     match random.below(if is_in_use { 1 } else { 4 }) {
@@ -314,7 +314,7 @@ fn tear(file: &Path, is_in_use: bool, random: &mut Random) {
 }
 
 #[test]
-fn a_torn_index_is_made_anew_and_no_answer_is_another() {
+fn torn_index_is_rebuilt() {
     const COUNTERS: u64 = 30;
     let mut random = Random::seeded();
     let directory = tempfile::tempdir().unwrap();
@@ -327,7 +327,7 @@ fn a_torn_index_is_made_anew_and_no_answer_is_another() {
                 assert_eq!(count(&bus, id), Ok(version), "counter {id}");
             }
             for file in index_files(directory.path()) {
-                // It may be merged meanwhile.
+                // The file may be merged meanwhile.
                 if random.below(3) == 0 && file.extension().is_none() && file.exists() {
                     tear(&file, true, &mut random);
                     torn += 1;

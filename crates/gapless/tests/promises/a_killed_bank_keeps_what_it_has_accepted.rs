@@ -1,5 +1,5 @@
-//! The example `bank`, killed at any moment: every transfer that it was told of is in the stream, whole; the sum is what was paid in. What is
-//! there is read from the stream alone, by a host that knows no aggregate.
+//! The example `bank`, killed at any moment: every reported transfer is completely in the stream, and the sum equals
+//! the deposits. The content is read from the stream alone, by a host without aggregates.
 
 use crate::ledger_process::{Run, example};
 use gapless::cqrs::{CommandHost, CommandHostOptions, CommandModel, Position};
@@ -17,7 +17,7 @@ fn bank(directory: &Path, words: &[&str]) -> Run {
     Run::start(&mut command)
 }
 
-/// The events of each transaction.
+/// Number of events of each transaction.
 fn recorded(directory: &Path) -> BTreeMap<u64, usize> {
     let options = ServiceHostOptions::in_directory(directory);
     let host = CommandHost::start(CommandModel::new(), CommandHostOptions::default(), options).unwrap();
@@ -31,7 +31,7 @@ fn recorded(directory: &Path) -> BTreeMap<u64, usize> {
 }
 
 #[test]
-fn at_any_moment() {
+fn kept_after_a_kill_at_any_moment() {
     let folder = tempfile::tempdir().unwrap();
     let directory = folder.path().join("bank");
     let mut random = Random::seeded();

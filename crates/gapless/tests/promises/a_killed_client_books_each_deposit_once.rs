@@ -1,4 +1,5 @@
-//! The example `surviving_client`, which the guide shows: killed at any moment and run again, it books each deposit once.
+//! The example `surviving_client`, which the guide shows: killed at any moment and run again, it books each deposit
+//! once.
 
 use crate::ledger_process::{Run, example};
 use gapless::prelude::*;
@@ -8,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 const DEPOSIT: u32 = 1 << 16 | 1;
 
-/// What was deposited, in its order.
+/// Deposits in their order.
 #[derive(Clone, Default)]
 struct Bank(Arc<Mutex<Vec<u64>>>);
 
@@ -21,7 +22,7 @@ impl Service for Bank {
                 if amount % 10 == 0 {
                     return Err("no round sums".into());
                 }
-                // Long enough for a kill between its being sent and its outcome.
+                // Long enough for a kill between sending and outcome.
                 std::thread::sleep(Duration::from_millis(2));
                 let mut booked = bank.0.lock().unwrap();
                 booked.push(amount);
@@ -43,7 +44,7 @@ impl Service for Bank {
 }
 
 #[test]
-fn whenever_it_is_killed() {
+fn killed_at_any_moment() {
     let folder = tempfile::tempdir().unwrap();
     let (directory, home) = (folder.path().join("bank"), folder.path().join("home"));
     std::fs::create_dir(&home).unwrap();
@@ -68,7 +69,7 @@ fn whenever_it_is_killed() {
         // From before it reads its session to after it has ended.
         let kill_after = (amount % 4 != 0).then(|| Duration::from_micros(amount * 97 % 7_000));
         match run(Some(amount), kill_after) {
-            // Where one was left in the outbox, that went first, and then this one.
+            // A deposit left in the outbox was sent first, and then this one.
             Some(_) => ended.push(amount),
             None => killed += 1,
         }
@@ -90,9 +91,9 @@ fn whenever_it_is_killed() {
     assert!(killed > 10 && ended.len() >= 25, "{killed} were killed, {} ended", ended.len());
 }
 
-/// The guide shows what the example does.
+/// The guide shows the code of the example.
 #[test]
-fn in_30_lines_which_the_guide_shows() {
+fn guide_shows_its_30_lines() {
     let (example, guide) = (
         include_str!("../../examples/surviving_client.rs"),
         include_str!("../../../../docs/guides/connecting-clients.md"),

@@ -1,7 +1,6 @@
-//! The ledger is killed with SIGKILL again and again, at random moments: while it starts, recovers,
-//! takes lines, writes snapshots or ends. Each run goes on behind everything that was said to be taken,
-//! and the report of the one that reaches the end is the report of a ledger that was never killed:
-//! every refused line once, every transfer once.
+//! The ledger is killed with SIGKILL again and again, at random moments: while it starts, recovers, takes lines, writes
+//! snapshots or ends. Each run continues after all reported lines, and the report of the run that reaches the end is
+//! that of a ledger that was never killed: every refused line once, every transfer once.
 
 #![allow(clippy::unwrap_used, reason = "this is a test")]
 
@@ -20,7 +19,7 @@ fn at_tier_sync() {
     kill_until_it_ends("sync");
 }
 
-/// The number of kills after which the ledger is left alone.
+/// Number of kills after which the ledger is left alone.
 fn kills_max() -> u64 {
     rounds(150, 20)
 }
@@ -30,7 +29,7 @@ fn kill_until_it_ends(tier: &str) {
     let content = shipped_transfers();
     let expected = expected_report("transfers.csv", &content);
     let place = Place::with(&content);
-    // Slow enough that a run is killed long before its end, also if this process is not scheduled at once.
+    // Slow enough that a run is killed long before its end, even if this process is not scheduled at once.
     let options = ["--tier", tier, "--progress", "always", "--lines-per-second", "4000"];
     let (mut kills, mut kills_between, mut taken) = (0, 0, 1);
     let report = loop {
@@ -38,8 +37,7 @@ fn kill_until_it_ends(tier: &str) {
         if kills == kills_max() {
             break run.wait().report();
         }
-        // Two of three are killed while lines are taken, the others somewhere from the first
-        // instruction on.
+        // Two of three are killed while lines are taken, the others anywhere from the first instruction on.
         if random.below(3) > 0 {
             let messages = 2 + random.below(3);
             for _ in 0..messages {

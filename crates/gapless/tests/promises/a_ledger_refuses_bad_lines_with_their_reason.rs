@@ -1,11 +1,10 @@
-//! Every kind of bad line is refused with its number and its reason, and the lines beside it are booked.
+//! Every kind of bad line is refused with its number and its reason, and the lines next to it are booked.
 
 use crate::ledger_fold::expected_report;
 use crate::ledger_process::{Place, Run, example, shipped_transfers};
 use gapless_testkit::random::rounds;
 
-/// Lines behind two deposits of 1000.00, and the reason for which each is refused; `""` for
-/// lines that are booked.
+/// Lines after two deposits of 1000.00, and the reason for which each is refused; `""` for booked lines.
 const CASES: &[(&[u8], &str)] = &[
     (b"3,ann,bob,1.00,", ""),
     (b"4,ann,bob,1,no decimals", ""),
@@ -66,7 +65,7 @@ const CASES: &[(&[u8], &str)] = &[
     (b"12,ann,bob,1.00,the id is free still", ""),
 ];
 
-/// A line of the longest length, and one that is longer.
+/// A line of the maximum length, and a longer one.
 fn long_lines() -> [(Vec<u8>, &'static str); 3] {
     let line = |length: usize| [&b"13,ann,bob,0.01,"[..], &vec![b'x'; length - 16]].concat();
     [
@@ -78,7 +77,7 @@ fn long_lines() -> [(Vec<u8>, &'static str); 3] {
 }
 
 #[test]
-fn of_every_kind() {
+fn every_kind_of_bad_line() {
     let cases: Vec<(Vec<u8>, &str)> =
         CASES.iter().map(|(line, reason)| (line.to_vec(), *reason)).chain(long_lines()).collect();
     let mut content = b"id,from,to,amount,note\n1,,ann,1000.00,\n2,,bob,1000.00,\n".to_vec();
@@ -103,7 +102,7 @@ fn of_every_kind() {
 }
 
 #[test]
-fn in_the_shipped_file_and_in_a_large_one() {
+fn shipped_and_large_file() {
     let content = shipped_transfers();
     let report = Place::with(&content).run(&["--tier", "memory"]).report();
     assert_eq!(report, expected_report("transfers.csv", &content));
@@ -116,12 +115,12 @@ fn in_the_shipped_file_and_in_a_large_one() {
 }
 
 #[test]
-fn in_a_file_that_holds_nothing_else() {
+fn file_of_bad_lines_only() {
     for content in [&b"id,from,to,amount,note"[..], b"\xef\xbb\xbfid,from,to,amount,note\r\n\n"] {
         let report = Place::with(content).run(&[]).report();
         assert_eq!(report, expected_report("transfers.csv", content));
     }
-    // Several pages of refusals; then so many that it is no file of transfers.
+    // Several pages of refusals; then so many that the file is rejected.
     let content = [b"id,from,to,amount,note\n".to_vec(), b"x\n".repeat(10_000)].concat();
     assert_eq!(Place::with(&content).run(&[]).report(), expected_report("transfers.csv", &content));
     let content = [b"id,from,to,amount,note\n".to_vec(), b"x\n".repeat(100_001)].concat();

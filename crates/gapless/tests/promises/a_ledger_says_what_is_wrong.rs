@@ -1,12 +1,11 @@
-//! A wrong file, directory or option gets one line that says what is wrong with which, and nothing is
-//! taken.
+//! A wrong file, directory or option is reported in one line with the fault and its place, and nothing is imported.
 
 use crate::ledger_process::{Place, Run, example, shipped_transfers};
 use std::process::Command;
 
 const GOOD: &[u8] = b"id,from,to,amount,note\n1,,ann,10.00,\n";
 
-/// One line of error, which contains all of `parts`.
+/// Checks for one line of error with all of `parts`.
 fn assert_error(command: &mut Command, parts: &[&str]) {
     let ended = Run::start(command).end();
     let error = ended.error(1);
@@ -17,7 +16,7 @@ fn assert_error(command: &mut Command, parts: &[&str]) {
 }
 
 #[test]
-fn of_the_file() {
+fn faults_of_the_file() {
     let place = Place::with(GOOD);
     let missing = place.path().join("missing.csv");
     assert_error(&mut place.command_on(&missing, &[]), &["missing.csv", "No such file"]);
@@ -38,7 +37,7 @@ fn of_the_file() {
 }
 
 #[test]
-fn of_the_directory() {
+fn faults_of_the_directory() {
     let place = Place::with(GOOD);
     let file = place.path().join("ledger");
     std::fs::write(&file, "not a directory").unwrap();
@@ -51,7 +50,7 @@ fn of_the_directory() {
 }
 
 #[test]
-fn of_a_directory_in_use() {
+fn directory_in_use() {
     let place = Place::with(&shipped_transfers());
     let mut holder = Run::start(&mut place.command(&["--lines-per-second", "10"]));
     assert!(holder.hear(), "it has begun");
@@ -64,7 +63,7 @@ fn of_a_directory_in_use() {
 }
 
 #[test]
-fn of_a_damaged_journal() {
+fn damaged_journal() {
     let place = Place::with(&shipped_transfers());
     place.run(&[]).report();
     for snapshot in std::fs::read_dir(place.path().join("ledger/snapshots")).unwrap() {
@@ -78,7 +77,7 @@ fn of_a_damaged_journal() {
 }
 
 #[test]
-fn of_options() {
+fn faults_of_options() {
     let place = Place::with(GOOD);
     for (options, parts) in [
         (&["--tier", "quorum"][..], ["--tier", "needs a cluster"]),
@@ -103,7 +102,7 @@ fn of_options() {
 }
 
 #[test]
-fn of_nothing_when_nobody_reads_the_report() {
+fn unread_report_is_no_error() {
     let place = Place::with(&shipped_transfers());
     let mut child = place
         .command(&["--tier", "memory"])

@@ -1,5 +1,5 @@
-//! The example `market`: over each transport everything adds up although a copy of the service is killed in the middle;
-//! no process of it outlives the one that was started, however that ends.
+//! The example `market`: over each transport everything adds up although an instance of the service is killed in the
+//! middle. No process outlives the parent, however that ends.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -54,7 +54,7 @@ fn over_tcp() {
     adds_up("tcp");
 }
 
-/// The processes whose command line names something in `place`: all of a market's but the first.
+/// Processes whose command line names something in `place`: all of a market's but the first.
 fn processes_of(place: &Path) -> Vec<PathBuf> {
     let place = place.as_os_str().as_encoded_bytes();
     let names_it = |process: &PathBuf| {
@@ -75,7 +75,7 @@ fn ended_by(signal: Signal) -> (tempfile::TempDir, ledger_process::Ended) {
 }
 
 #[test]
-fn a_stopped_market_leaves_nothing_behind() {
+fn stopped_market_leaves_nothing() {
     for signal in [Signal::INT, Signal::TERM] {
         let (place, ended) = ended_by(signal);
         assert_eq!(ended.status.code(), Some(130), "{}", ended.err);
@@ -85,7 +85,7 @@ fn a_stopped_market_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_killed_market_takes_its_processes_along() {
+fn killed_market_ends_its_processes() {
     let (_place, ended) = ended_by(Signal::KILL);
     assert!(ended.was_killed());
 }

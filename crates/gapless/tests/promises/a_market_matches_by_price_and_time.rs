@@ -1,5 +1,5 @@
-//! The rules of the example `market`, without its processes: the best price first, then who came first; the reader's
-//! book is the same by other means; and what does not add up is found.
+//! The rules of the example `market`, without its processes: best price first, then first come, first served. The
+//! reader's independent book is the same, and contradictions are found.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 #![allow(dead_code, reason = "the example's modules are whole, and a part of them is looked at")]
@@ -30,7 +30,7 @@ use orders::{Orders, Request};
 use report::{Facts, Results};
 use std::path::Path;
 
-/// What the example calls so.
+/// The same type in the example.
 type Failure = Box<dyn std::error::Error>;
 
 fn take(book: &mut Book, order: u64, side: Side, price: i64, quantity: u32) -> Vec<(u64, i64, u32)> {
@@ -40,7 +40,7 @@ fn take(book: &mut Book, order: u64, side: Side, price: i64, quantity: u32) -> V
 }
 
 #[test]
-fn the_best_price_and_then_the_first_to_come() {
+fn best_price_then_first_come() {
     let mut book = Book::default();
     for (order, price) in [(1, 102), (2, 101), (3, 101), (4, 103)] {
         assert_eq!(take(&mut book, order, Side::Sell, price, 10), []);
@@ -57,7 +57,7 @@ fn the_best_price_and_then_the_first_to_come() {
 }
 
 #[test]
-fn a_reader_makes_the_same_book() {
+fn reader_builds_the_same_book() {
     let (mut book, mut depth, mut trades, mut cancels) = (Book::default(), Depth::default(), 0, 0);
     let mut entries: Vec<_> = (1..=3).map(|entry| Orders::new(11, entry)).collect();
     for number in 0..30_000 {
@@ -87,7 +87,7 @@ fn a_reader_makes_the_same_book() {
     assert_eq!((depth.fingerprint(), depth.contradictions), (book.fingerprint(), 0));
     assert!(trades > 5_000 && cancels > 1_000, "{trades} trades, {cancels} cancels");
 
-    // The same trade again, and one of what is not there.
+    // The same trade again, and one of missing orders.
     let again =
         Trade { trade: trades, price: 1, buy_order: request(1, 1), sell_order: request(9, 9), quantity: 1_000_000 };
     depth.take(&Said::Trade(again));
@@ -95,7 +95,7 @@ fn a_reader_makes_the_same_book() {
 }
 
 #[test]
-fn a_market_is_its_snapshot() {
+fn market_equals_its_snapshot() {
     let mut market = Market { requests: 7, trades: 3, ..Market::default() };
     market.positions[1] = Position { shares: -5, cash: 12_345 };
     for (order, side, price) in [(1, Side::Buy, 99), (2, Side::Buy, 100), (3, Side::Buy, 100), (4, Side::Sell, 101)] {
@@ -140,7 +140,7 @@ fn results() -> Results {
 }
 
 #[test]
-fn what_does_not_add_up_is_found() {
+fn contradictions_are_found() {
     assert!(results().are_complete());
     let wrong = |results: &Results| results.checks().iter().filter(|check| !check.is_right).count();
     assert_eq!(wrong(&results()), 0, "{:?}", results().checks());
@@ -161,7 +161,7 @@ fn what_does_not_add_up_is_found() {
 }
 
 #[test]
-fn the_generated_source_is_current() {
+fn generated_source_is_current() {
     let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/market");
     let generated =
         gapless_schema::generate::Generator::new().schema_file(place.join("market.xml")).generate().unwrap();

@@ -1,13 +1,12 @@
-//! Ctrl-C, or a request to terminate, stops the ledger cleanly; the next run goes on. A run over a file
-//! that was read to its end changes nothing; lines that were added since are taken; a file that is
-//! another one is refused.
+//! Ctrl-C, or SIGTERM, stops the ledger cleanly, and the next run continues. A run over a finished file changes
+//! nothing; lines added since are taken; a different file is refused.
 
 use crate::ledger_fold::expected_report;
 use crate::ledger_process::{Place, Run, shipped_transfers};
 use rustix::process::Signal;
 
 #[test]
-fn after_a_signal() {
+fn signal_stops_and_next_run_resumes() {
     let content = shipped_transfers();
     for (signal, tier) in [(Signal::INT, "journal"), (Signal::TERM, "sync")] {
         let place = Place::with(&content);
@@ -33,7 +32,7 @@ fn after_a_signal() {
 }
 
 #[test]
-fn a_file_may_grow_at_its_end() {
+fn file_may_grow_at_its_end() {
     let first = b"id,from,to,amount,note\n1,,ann,10.00,\n2,,bob,5.00,\n3,ann,bob,20.00,".to_vec();
     let place = Place::with(&first);
     assert_eq!(place.run(&[]).report(), expected_report("transfers.csv", &first));
@@ -45,12 +44,12 @@ fn a_file_may_grow_at_its_end() {
 }
 
 #[test]
-fn another_file_of_the_same_name_is_refused() {
+fn other_file_of_same_name_is_refused() {
     let place = Place::with(b"id,from,to,amount,note\n1,,ann,10.00,\n2,,bob,5.00,\n");
     let report = place.run(&[]).report();
     let before = std::fs::read(&place.file).unwrap();
     for other in [
-        // Another line, a shorter file, and one that went on in the middle of a line.
+        // Another line, a shorter file, and one that continued in the middle of a line.
         "id,from,to,amount,note\n1,,ann,10.01,\n2,,bob,5.00,\n3,,bob,5.00,\n",
         "id,from,to,amount,note\n1,,ann,10.00,\n",
         "id,from,to,amount,note\n1,,ann,10.00,\n2,,bob,5.00,more\n",
@@ -78,7 +77,7 @@ fn several_files_go_into_one_ledger() {
 }
 
 #[test]
-fn a_copy_under_another_name_is_booked_once() {
+fn renamed_copy_is_booked_once() {
     let content = b"id,from,to,amount,note\n1,,ann,10.00,\n2,,bob,5.00,\n3,ann,bob,1.00,\n";
     let place = Place::with(content);
     place.run(&[]).report();

@@ -1,7 +1,7 @@
-//! Whatever commands come, over whatever restarts: each outcome is that of a model that decides one command after the other. So commands of one
-//! aggregate keep their order, an identifier has one effect and one answer, an expected version is a conflict or none, and nothing is lost. What
-//! breaks it is made as short as it can be. Two handles send, few aggregates are in memory, files of the index are soon full, and now and then
-//! the index is gone.
+//! For any commands, over any restarts, each outcome equals that of a model that decides one command after the other.
+//! So commands of one aggregate keep their order, an identifier has one effect and one answer, an expected version is
+//! checked, and nothing is lost. A failing sequence is minimised. Two handles send, few aggregates are in memory, index
+//! files are soon full, and occasionally the index is deleted.
 
 use crate::account::{Account, AccountCommand, AccountRefusal};
 use gapless::cqrs::{
@@ -25,10 +25,10 @@ enum Step {
         identifier: Option<u8>,
         expecting: Option<u64>,
     },
-    /// For all outcomes.
+    /// Waits for all outcomes.
     Await,
     Stop,
-    /// Without a word to anybody.
+    /// Drops everything without a stop.
     Drop,
     LoseIndex,
 }
@@ -49,7 +49,7 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![30 => send, 4 => Just(Step::Await), 1 => Just(Step::Stop), 1 => Just(Step::Drop), 1 => Just(Step::LoseIndex)]
 }
 
-/// What an account is.
+/// Model of an account.
 #[derive(Clone, Copy, Default)]
 struct Known {
     balance: u64,
@@ -60,17 +60,17 @@ struct Known {
 #[derive(Default)]
 struct Model {
     accounts: BTreeMap<u64, Known>,
-    /// By account and identifier: what was sent, and which command it was.
+    /// By account and identifier: the command sent, and its number.
     identified: BTreeMap<(u64, u8), (String, usize)>,
 }
 
-/// What is due.
+/// Expected outcome.
 #[derive(Debug)]
 enum Due {
-    /// Its version; one event.
+    /// Version after the command, with one event.
     Accepted(u64),
     Not(CommandError<AccountRefusal>),
-    /// The outcome of that command.
+    /// The same outcome as that of an earlier command.
     As(usize),
 }
 
@@ -78,7 +78,7 @@ impl Model {
     fn decide(&mut self, number: usize, step: &Step) -> Due {
         let Step::Send { account, command, identifier, expecting } = step else { unreachable!("a command") };
         if let Some(identifier) = identifier {
-            // What it expects may be another.
+            // The expected version may differ.
             let sent = format!("{command:?}");
             match self.identified.get(&(*account, *identifier)) {
                 Some((before, first)) if *before == sent => return Due::As(*first),
@@ -90,7 +90,7 @@ impl Model {
         let Known { balance, version, is_closed } = known.unwrap_or_default();
         let refused = |refusal| Due::Not(CommandError::Refused(refusal));
         if let Some(expected) = expecting.filter(|expected| *expected != version) {
-            // It may come again with another expectation.
+            // The identifier may be used again with another expectation.
             identifier.map(|identifier| self.identified.remove(&(*account, identifier)));
             return Due::Not(CommandError::Conflict { expected, found: version });
         }
@@ -129,7 +129,7 @@ impl Running {
         Self { host, buses }
     }
 
-    /// Commands of one account go by one handle: only these have an order.
+    /// Commands of one account use one handle, because only these have an order.
     fn send(&self, step: &Step) -> Pending<(), AccountRefusal> {
         let Step::Send { account, command, identifier, expecting } = step else { unreachable!("a command") };
         let mut draft = Account::command(account, command);

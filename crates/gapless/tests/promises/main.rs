@@ -1,5 +1,5 @@
-//! What the face and its examples promise: one program, with a module for each promise, because linking a program for each
-//! would take minutes more.
+//! The promises of this crate and its examples: one program, with a module for each promise, because linking a program
+//! for each would take minutes more.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 

@@ -1,5 +1,5 @@
-//! A message that a schema describes is sent, published and read as an object or a view of its bytes, by clients and nodes,
-//! without a line of the application's own; another message is refused and not misread.
+//! A message of a schema is sent, published and read as an object or a view of its bytes, by clients and nodes, without
+//! application code for it; another message is refused and not misread.
 
 use gapless::prelude::*;
 
@@ -30,7 +30,7 @@ impl Service for Mirror {
 }
 
 #[test]
-fn a_client_sends_and_reads_objects() {
+fn client_sends_and_reads_objects() {
     let host = ServiceHost::start(Mirror, ServiceHostOptions::in_memory()).unwrap();
     let mut client = host.connect(ClientOptions::default()).unwrap();
     let session = client.open_session(random_token(), 16).unwrap();
@@ -60,7 +60,7 @@ fn a_client_sends_and_reads_objects() {
 }
 
 #[test]
-fn a_node_publishes_and_reads_objects() {
+fn node_publishes_and_reads_objects() {
     let stream = EventStream::start(&EventStreamOptions::in_memory()).unwrap();
     let link = stream.local_link(SharedMemoryOptions::default()).unwrap();
     let mut node = StreamNode::new(link, StreamNodeOptions::default());

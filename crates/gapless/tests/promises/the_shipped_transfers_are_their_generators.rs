@@ -1,10 +1,10 @@
-//! `data/transfers.csv` is what `data/transfers.rs` makes, and has 10,000 lines.
+//! `data/transfers.csv` is the output of `data/transfers.rs`, and has 10,000 lines.
 
 #[path = "../../data/transfers.rs"]
 mod transfers;
 
 #[test]
-fn byte_for_byte() {
+fn file_equals_generator_output() {
     let mut made = Vec::new();
     transfers::write(10_000, &mut made).unwrap();
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/data/transfers.csv");

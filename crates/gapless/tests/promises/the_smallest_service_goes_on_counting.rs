@@ -1,4 +1,4 @@
-//! The example `smallest` gives no number twice, whatever becomes of it, and stays smallest.
+//! The example `smallest` gives no number twice after restarts and kills, and stays smallest.
 
 use crate::ledger_process::{Run, example};
 use std::process::Command;
@@ -9,7 +9,7 @@ fn number(text: &str) -> Option<u64> {
 }
 
 #[test]
-fn across_restarts_and_kills() {
+fn counts_across_restarts_and_kills() {
     let folder = tempfile::tempdir().unwrap();
     let program = || {
         let mut command = Command::new(example("smallest"));
@@ -39,7 +39,7 @@ fn across_restarts_and_kills() {
 }
 
 #[test]
-fn in_under_40_lines() {
+fn has_under_40_lines() {
     let source = include_str!("../../examples/smallest.rs");
     assert!(source.lines().count() < 40, "{} lines", source.lines().count());
 }

@@ -1,4 +1,4 @@
-//! What the bank's answers have to be, by a fold of its journal that knows nothing of its aggregates.
+//! Expected answers of the bank, by a fold of its journal that is independent of its aggregates.
 
 use super::model::{Account, BankCommand, BankEvent, NotTransferred, Overdrawn, Transferred};
 use super::tellers::{ACCOUNTS, Known, What};
@@ -10,16 +10,16 @@ use gapless_testkit::wait::until_some;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// Balances by account; who is not there is not open.
+/// Balances by account; missing accounts are not open.
 pub type Balances = BTreeMap<u64, u64>;
 
-/// As a bank remembers by default.
+/// The bank's default limit of remembered identifiers.
 pub const IDENTIFIERS_MAX: usize = 1_000_000;
 
-/// Holds what tellers were told against a history, and its answers against what they have to be.
+/// Compares the tellers' outcomes with a history, and its answers with the expected ones.
 ///
 /// # Errors
-/// What does not hold, in words.
+/// A description of the first difference.
 pub fn check_told(history: &History, known: &Known) -> Result<(Counts, Balances), String> {
     history.check(IDENTIFIERS_MAX)?;
     if let Some(problem) = &known.problem {
@@ -29,10 +29,10 @@ pub fn check_told(history: &History, known: &Known) -> Result<(Counts, Balances)
     Ok((counts, check(history, &known.commands)?))
 }
 
-/// Asks the bank with these sockets whether each account is what its events make of it.
+/// Compares each account of the bank with these sockets with the fold of its events.
 ///
 /// # Errors
-/// One is not.
+/// A different account.
 pub fn compare(sockets: &[PathBuf], balances: &Balances) -> Result<(), String> {
     let bus = until_some("the bank lets somebody in", || CommandMember::bus_of(sockets, &BusOptions::default()).ok());
     for id in 0..ACCOUNTS {
@@ -48,10 +48,11 @@ pub fn compare(sockets: &[PathBuf], balances: &Balances) -> Result<(), String> {
     Ok(())
 }
 
-/// Folds a history, and holds each answer against what was there before it and behind it. `commands` by their labels, where these are known.
+/// Folds a history, and compares each answer with the state before and after it. `commands` by their labels, as far as
+/// known.
 ///
 /// # Errors
-/// The first answer that is not what it has to be, or event that cannot be.
+/// The first unexpected answer, or impossible event.
 pub fn check(history: &History, commands: &BTreeMap<u64, What>) -> Result<Balances, String> {
     let mut balances = Balances::new();
     for transaction in history.transactions() {
@@ -63,7 +64,7 @@ pub fn check(history: &History, commands: &BTreeMap<u64, What>) -> Result<Balanc
         let command = label.and_then(|label| commands.get(&label));
         let wrong = |what: String| format!("transaction {sequence}, of {command:?}: {what}, its answer is {answer:?}");
         if answer.sequence != sequence {
-            // The answer of an earlier one.
+            // The answer of an earlier command.
             continue;
         }
         let expected = command.map(|command| expected(command, &balances));
@@ -96,7 +97,7 @@ fn apply(event: &Event, balances: &mut Balances) -> Result<(), String> {
     Ok(())
 }
 
-/// The outcome of a command, and what comes with it.
+/// Outcome of a command, with its payload.
 fn expected(command: &What, balances: &Balances) -> (u8, Vec<u8>) {
     const ACCEPTED: u8 = 0;
     const REFUSED: u8 = 1;

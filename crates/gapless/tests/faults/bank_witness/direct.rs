@@ -1,5 +1,5 @@
-//! The bank in a process that owns its bus, and the teller on the other side of its input and output: a line for each command, and one for each
-//! outcome.
+//! The bank in a process that owns its bus, and the teller at its input and output: a line for each command, and one
+//! for each outcome.
 
 use super::model::{Account, TransferHandler};
 use super::process::BankProcess;
@@ -16,7 +16,7 @@ use std::time::Duration;
 #[derive(Serialize, Deserialize, Message)]
 struct Order {
     label: u64,
-    /// The lower half of its identifier; the label is the other.
+    /// Lower half of its identifier; the label is the other.
     identifier: Option<u64>,
     what: What,
 }
@@ -27,7 +27,7 @@ impl Order {
     }
 }
 
-/// Decides on what comes until the input ends.
+/// Handles commands until the input ends.
 pub fn serve(bus: &mut DirectBus) {
     println!("ready");
     let (lines, orders) = channel();
@@ -76,7 +76,7 @@ fn tell(label: u64, outcome: &Result<Outcome, CommandError<()>>) {
     }
 }
 
-/// What such a line says.
+/// Parses an outcome's line.
 fn read(line: &str) -> Option<(u64, Result<Outcome, CommandError<()>>)> {
     let (label, said) = line.split_once(' ')?;
     let outcome = match said.split_once(' ') {
@@ -92,7 +92,8 @@ fn read(line: &str) -> Option<(u64, Result<Outcome, CommandError<()>>)> {
 }
 
 impl Teller {
-    /// Sends batches to a bank that owns its bus, and awaits each, until so many outcomes have come, or it has died: whether it has.
+    /// Sends batches to a bank that owns its bus, and awaits each, until there are `outcomes` outcomes or the bank has
+    /// died. Returns whether it has died.
     pub fn tell(&mut self, process: &mut BankProcess, outcomes: u64) -> bool {
         let goal = self.counts().0 + outcomes;
         while self.counts().0 < goal && self.known().problem.is_none() {
@@ -105,7 +106,7 @@ impl Teller {
                 lines.push(b'\n');
                 awaited.insert(label, command);
             }
-            // One that has died says so below.
+            // A death is noticed below.
             process.write(&String::from_utf8(lines).unwrap());
             while !awaited.is_empty() {
                 let Some(line) = process.next_line() else {
@@ -116,7 +117,7 @@ impl Teller {
                 if line == "ready" {
                     continue;
                 }
-                // Its last line may be cut.
+                // The last line of a killed process may be cut.
                 let Some((label, outcome)) = read(&line) else { continue };
                 let command = awaited.remove(&label).unwrap_or_else(|| panic!("{line:?} is of no command"));
                 self.note(command, outcome);

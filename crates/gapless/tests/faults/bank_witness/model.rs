@@ -96,7 +96,7 @@ impl CommandHandler for TransferHandler {
     fn handle(&self, transfer: Transfer, work: &mut Work<'_>) -> Result<Transferred, Stop<NotTransferred>> {
         let Transfer { from, to, amount } = transfer;
         let refusal = |overdrawn| NotTransferred { overdrawn };
-        // Towards a target that is not there what was withdrawn is undone.
+        // If the target is missing, the withdrawal is undone.
         let withdrawn = work.execute::<Account>(&from, BankCommand::Withdraw(amount));
         withdrawn.map_err(|undone| undone.refuse(refusal))?;
         let deposited = work.execute::<Account>(&to, BankCommand::Deposit(amount));

@@ -1,4 +1,4 @@
-//! The bank's process: this very executable, started again with arguments that say so.
+//! The bank's process: this executable, started again with arguments that select it.
 
 use super::direct;
 use super::model::model;
@@ -10,20 +10,21 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{ChildStdin, Command, Stdio};
 
-/// The first argument of a process that shall be the bank; its directory and its tier come behind it.
+/// First argument of a bank's process, before its directory and its tier.
 const BANK: &str = "bank_witness::bank";
-/// The first argument of a process that shall be the bank on a member of a cluster; the member's file comes behind it.
+/// First argument of a bank on a cluster member, before the member's file.
 const MEMBER: &str = "bank_witness::member";
 
-/// The first argument of a process that shall be the bank and owns its bus; its directory and its tier come behind it.
+/// First argument of a bank that owns its bus, before its directory and its tier.
 const OWNER: &str = "bank_witness::owner";
 
-/// Files of the index that are soon full, and few accounts in memory.
+/// Index files that are soon full, and few accounts in memory.
 fn bus_options() -> CommandHostOptions {
     CommandHostOptions { aggregates_max: 8, index_entries_max: 300, ..CommandHostOptions::default() }
 }
 
-/// Small segments and windows, and frequent snapshots: a few thousand commands pass through everything that a bus does in weeks.
+/// Small segments and windows, and frequent snapshots: a few thousand commands cause everything that usually happens in
+/// weeks.
 fn stream_options(directory: &Path, tier: Tier) -> ServiceHostOptions {
     ServiceHostOptions {
         tier,
@@ -31,13 +32,13 @@ fn stream_options(directory: &Path, tier: Tier) -> ServiceHostOptions {
         window_bytes: 1 << 20,
         snapshot_interval_frames: Some(500),
         persistence: Persistence { segment_length_bytes: 256 << 10, ..Persistence::default() },
-        // The journal beside the service, as on a larger machine.
+        // The journaler has a thread of its own, as on a larger machine.
         threads: Threads { detach_persister: true, ..Threads::default() },
         ..ServiceHostOptions::in_directory(directory)
     }
 }
 
-/// If this process was started to be the bank, is it until its input ends or it is killed.
+/// Runs the bank if this process was started as one, until its input ends or it is killed.
 pub fn be_the_bank_if_asked() {
     if let Some(arguments) = started_as(BANK) {
         let [directory, tier] = &arguments[..] else { panic!("two arguments are expected, not {arguments:?}") };
@@ -62,12 +63,12 @@ pub fn be_the_bank_if_asked() {
     }
 }
 
-/// Until the input ends.
+/// Waits until the input ends.
 fn serve<E: std::fmt::Display>(failure: impl Fn() -> Option<E>) {
     println!("ready");
     let (ended, end) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
-        // An error is an end, too.
+        // An error also counts as the end.
         let _ = std::io::stdin().read_to_end(&mut Vec::new());
         let _ = ended.send(());
     });
@@ -93,32 +94,29 @@ fn failed(error: &dyn std::fmt::Display) -> ! {
 /// A running bank.
 pub struct BankProcess {
     process: Process,
-    /// Its end is the bank's end, also when this process dies.
+    /// Closed with this process, which ends the bank.
     input: ChildStdin,
 }
 
 impl BankProcess {
-    /// Starts a bank with `environment`.
     pub fn start(directory: &Path, tier: Tier, environment: &[(&str, &str)]) -> Self {
         Self::start_as(this_program().arg(BANK).arg(directory).arg(tier.name()), environment)
     }
 
-    /// Starts a member of a cluster with that file, and with `environment`.
     pub fn start_member(file: &Path, environment: &[(&str, &str)]) -> Self {
         Self::start_as(this_program().arg(MEMBER).arg(file), environment)
     }
 
-    /// Starts a bank that owns its bus, with `environment`.
     pub fn start_owner(directory: &Path, tier: Tier, environment: &[(&str, &str)]) -> Self {
         Self::start_as(this_program().arg(OWNER).arg(directory).arg(tier.name()), environment)
     }
 
-    /// Writes to its input, if it lives, and says whether that was so.
+    /// Writes to its input; returns whether it lives.
     pub fn write(&mut self, text: &str) -> bool {
         self.input.write_all(text.as_bytes()).is_ok()
     }
 
-    /// The next line that it says; `None` at its end.
+    /// Next line of its output; `None` at its end.
     pub fn next_line(&mut self) -> Option<String> {
         self.process.next_line()
     }
@@ -130,7 +128,6 @@ impl BankProcess {
         Self { process, input }
     }
 
-    /// Whether it has ended.
     pub fn has_ended(&mut self) -> bool {
         self.process.ended().is_some()
     }
@@ -138,7 +135,7 @@ impl BankProcess {
     /// Kills it with SIGKILL, if it lives.
     ///
     /// # Errors
-    /// It has failed by itself, and why.
+    /// The reason for which it has failed by itself.
     pub fn kill(&mut self) -> Result<(), String> {
         self.process.kill();
         let (status, said) = (self.process.wait(), self.process.rest().join("\n"));

@@ -1,5 +1,5 @@
-//! [`Tellers`]: threads that send the bank commands, also over its deaths, and note what they are told. Some commands have an identifier, and are
-//! sent again until there is an outcome, and now and then when there was one long ago.
+//! [`Tellers`]: threads that send commands to the bank, also over its deaths, and record the outcomes. Some commands
+//! have an identifier; they are retried until there is an outcome, and occasionally long after it.
 
 use super::model::{Account, BankCommand, Transfer, TransferHandler};
 use gapless::cqrs::{
@@ -17,17 +17,18 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Accounts.
+/// Number of accounts.
 pub const ACCOUNTS: u64 = 40;
-/// Commands of a teller that are on their way at once.
+/// Commands in flight per teller.
 const IN_FLIGHT: u64 = 48;
-/// Commands with an identifier and an outcome that a teller may ask for once more: so many that most are older than the bank's newest snapshot.
+/// Limit of commands with identifier and outcome that may be sent again: most of them are older than the bank's newest
+/// snapshot.
 const ASKED_AGAIN_MAX: usize = 1000;
-/// A bank that is started again answers within this time, on any machine.
+/// Limit of the time in which a restarted bank answers, on any machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 const TELLERS: u64 = 2;
 
-/// A command.
+/// Content of a command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
 pub enum What {
     Account(u64, BankCommand),
@@ -41,13 +42,13 @@ pub struct Command {
     pub what: What,
 }
 
-/// What is known of all commands.
+/// Recorded commands and outcomes.
 #[derive(Default)]
 pub struct Known {
     pub told: Told,
-    /// By their labels.
+    /// By label.
     pub commands: BTreeMap<u64, What>,
-    /// The first thing that cannot be.
+    /// The first contradiction.
     pub problem: Option<String>,
 }
 
@@ -65,7 +66,7 @@ pub struct Tellers {
 }
 
 impl Tellers {
-    /// Tellers of the bank with these sockets, whether it runs yet or not.
+    /// Starts tellers of the bank with these sockets, which may start later.
     pub fn start(sockets: &[PathBuf], random: &mut Random) -> Self {
         let shared = Arc::<Shared>::default();
         let threads = (1..=TELLERS).map(|number| {
@@ -77,22 +78,22 @@ impl Tellers {
         Self { shared, threads }
     }
 
-    /// Outcomes that have come.
+    /// Number of outcomes so far.
     pub fn answered(&self) -> u64 {
         self.shared.answered.load(Ordering::Relaxed)
     }
 
-    /// Commands with an outcome that were sent once more and have got the same.
+    /// Number of commands that were sent again after their outcome, and got the same.
     pub fn repeated(&self) -> u64 {
         self.shared.repeated.load(Ordering::Relaxed)
     }
 
-    /// What they know.
+    /// Recorded commands and outcomes.
     pub fn known(&self) -> MutexGuard<'_, Known> {
         self.shared.known.lock().unwrap()
     }
 
-    /// Lets them end, behind an outcome of each command that can have one.
+    /// Ends the tellers after an outcome of each command that can have one.
     pub fn finish(&mut self) {
         self.shared.is_over.store(true, Ordering::Relaxed);
         self.threads.drain(..).for_each(|thread| thread.join().unwrap());
@@ -117,25 +118,25 @@ pub struct Teller {
     answered: Vec<Command>,
 }
 
-/// An outcome that is awaited.
+/// Awaited outcome.
 enum Awaited {
     Account(Pending<(), super::model::Overdrawn>),
     Transfer(Pending<super::model::Transferred, super::model::NotTransferred>),
 }
 
 impl Teller {
-    /// One that nobody runs: who has it sends its batches.
+    /// Creates a teller without a thread, whose batches the caller sends.
     pub fn alone(random: &mut Random) -> Self {
         let (random, shared) = (Random::new(random.number()), Arc::default());
         Self { number: 1, sockets: Vec::new(), random, shared, labels: 0, again: Vec::new(), answered: Vec::new() }
     }
 
-    /// Outcomes that have come, and commands with one that were sent once more.
+    /// Numbers of outcomes, and of commands sent again after theirs.
     pub fn counts(&self) -> (u64, u64) {
         (self.shared.answered.load(Ordering::Relaxed), self.shared.repeated.load(Ordering::Relaxed))
     }
 
-    /// What it knows.
+    /// Recorded commands and outcomes.
     pub fn known(&self) -> MutexGuard<'_, Known> {
         self.shared.known.lock().unwrap()
     }
@@ -147,12 +148,12 @@ impl Teller {
                 std::thread::sleep(Duration::from_millis(5));
                 continue;
             };
-            // The handle goes over to the bank that is started again, if that comes soon enough.
+            // The handle reconnects to a restarted bank, if that comes soon enough.
             while !is_over(&self.shared) && self.serve(&bus) {}
         }
     }
 
-    /// Sends some commands and awaits them. Whether the bus is still there.
+    /// Sends some commands and awaits them. Returns whether the bus is still there.
     fn serve(&mut self, bus: &CommandBus) -> bool {
         let sent: Vec<_> = self.batch().into_iter().map(|command| (send(bus, &command), command)).collect();
         let mut is_there = true;
@@ -166,13 +167,13 @@ impl Teller {
         is_there
     }
 
-    /// What is sent next, each with another label.
+    /// Next commands to send, each with another label.
     pub fn batch(&mut self) -> Vec<Command> {
         let count = 1 + self.random.below(IN_FLIGHT);
         let mut batch = std::mem::take(&mut self.again);
         if !self.answered.is_empty() {
             let once_more = &self.answered[self.random.below(self.answered.len() as u64) as usize];
-            // One that was sent again when its process died may be in the batch already.
+            // A command that was retried after a death may be in the batch already.
             if batch.iter().all(|command| command.label != once_more.label) {
                 batch.push(once_more.clone());
                 self.shared.repeated.fetch_add(1, Ordering::Relaxed);
@@ -182,7 +183,7 @@ impl Teller {
         batch
     }
 
-    /// Notes how a command has ended. Whether the bus is still there.
+    /// Records the outcome of a command. Returns whether the bus is still there.
     pub fn note(&mut self, command: Command, outcome: Result<Outcome, CommandError<()>>) -> bool {
         let mut known = self.shared.known.lock().unwrap();
         match outcome {
@@ -205,7 +206,7 @@ impl Teller {
         true
     }
 
-    /// Notes a command that has an outcome.
+    /// Records a command with an outcome for a later repetition.
     fn may_ask_again(&mut self, command: Command) {
         if command.identifier.is_none() {
             return;
@@ -218,7 +219,7 @@ impl Teller {
         }
     }
 
-    /// A new command.
+    /// Draws a new command.
     fn draw(&mut self) -> Command {
         let random = &mut self.random;
         let (account, amount) = (random.below(ACCOUNTS), 1 + random.below(100));

@@ -1,17 +1,16 @@
-//! The service under attack: accounts and their balances, a counter for each session, and a chain over
-//! every command that had an effect, so that one lost, doubled or reordered command shows for ever.
+//! The service under attack: accounts and their balances, a counter for each session, and a hash chain over every
+//! command with an effect, so that a lost, duplicated or reordered command is visible forever.
 
 use gapless::prelude::*;
 use std::collections::BTreeMap;
 
 /// Moves an amount into or out of an account.
 pub const MOVE: MessageType = MessageType { schema: 7 << 16 | 1, encoding: Encoding::Opaque };
-/// Asks for the whole state; changes nothing.
+/// Reads the whole state.
 pub const ASK: MessageType = MessageType { schema: 7 << 16 | 2, encoding: Encoding::Opaque };
-/// Length of a [`MOVE`] without its padding: account, amount, bytes of filling that the reply shall have.
+/// Length of a [`MOVE`] without its padding: account, amount, requested bytes of filling in the reply.
 pub const MOVE_LENGTH: usize = 16;
 
-/// The service.
 #[derive(Default)]
 pub struct Bank {
     balances: BTreeMap<u32, i64>,
@@ -42,7 +41,7 @@ impl Bank {
     }
 }
 
-/// The chain after one more command.
+/// The hash chain after one more command.
 pub fn link(chain: u64, payload: &[u8]) -> u64 {
     gapless_testkit::random::fnv_64(chain, payload)
 }

@@ -1,4 +1,4 @@
-//! The service's process: this very executable, started again with arguments that say so.
+//! The service's process: this executable, started again with arguments that select it.
 
 use super::bank::Bank;
 use super::state_bank::StateBank;
@@ -9,18 +9,18 @@ use std::io::Read;
 use std::path::Path;
 use std::process::{ChildStdin, ExitStatus, Stdio};
 
-/// The first argument of a process that shall be the service; its directory, its tier and its kind come behind it.
+/// First argument of a service's process, before its directory, its tier and its kind.
 const SERVICE: &str = "fault_witness::service";
 
-/// How the service keeps its state.
+/// Kind of the service's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     EventSourced,
     StateReplicated,
 }
 
-/// Small segments, frequent snapshots and hardly any retention: a few thousand commands pass through
-/// everything that a journal does in weeks.
+/// Small segments, frequent snapshots and hardly any retention: a few thousand commands cause everything that usually
+/// happens to a journal in weeks.
 fn options(directory: &Path, tier: Tier) -> ServiceHostOptions {
     ServiceHostOptions {
         tier,
@@ -32,13 +32,13 @@ fn options(directory: &Path, tier: Tier) -> ServiceHostOptions {
             retention: Retention { bytes_max: Some(512 << 10), age_max_ns: None },
             ..Persistence::default()
         },
-        // The journal beside the service, as on a larger machine.
+        // The journaler has a thread of its own, as on a larger machine.
         threads: Threads { detach_persister: true, ..Threads::default() },
         ..ServiceHostOptions::in_directory(directory)
     }
 }
 
-/// If this process was started to be the service, is it until its input ends or it is killed.
+/// Runs the service if this process was started as one, until its input ends or it is killed.
 pub fn be_the_service_if_asked() {
     let Some(arguments) = started_as(SERVICE) else { return };
     let [directory, tier, kind] = &arguments[..] else { panic!("three arguments are expected, not {arguments:?}") };
@@ -57,7 +57,7 @@ pub fn be_the_service_if_asked() {
     println!("ready");
     let (ended, end) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
-        // An error is an end, too.
+        // An error also counts as the end.
         let _ = std::io::stdin().read_to_end(&mut Vec::new());
         let _ = ended.send(());
     });
@@ -79,12 +79,11 @@ pub fn be_the_service_if_asked() {
 /// A running service.
 pub struct ServiceProcess {
     process: Process,
-    /// Its end is the service's end, also when this process dies.
+    /// Closed with this process, which ends the service.
     input: Option<ChildStdin>,
 }
 
 impl ServiceProcess {
-    /// Starts a service with `environment`.
     pub fn start(directory: &Path, tier: Tier, kind: Kind, environment: &[(&str, &str)]) -> Self {
         let mut command = this_program();
         command.env_remove("GAPLESS_CRASH_POINT").env_remove("GAPLESS_MUTANT");
@@ -94,10 +93,10 @@ impl ServiceProcess {
         Self { process, input }
     }
 
-    /// Waits until clients can connect. False if the service was killed before.
+    /// Waits until clients can connect. Returns false if the service was killed before.
     ///
     /// # Errors
-    /// It failed by itself, and why.
+    /// The reason for which it failed by itself.
     pub fn is_ready(&mut self) -> Result<bool, String> {
         match self.process.next_line().as_deref() {
             Some("ready") => Ok(true),
@@ -106,22 +105,20 @@ impl ServiceProcess {
         }
     }
 
-    /// Kills it with SIGKILL.
     pub fn kill(&mut self) {
         self.process.kill();
     }
 
-    /// Lets it end by itself.
+    /// Closes its input, which ends it regularly.
     pub fn ask_to_stop(&mut self) {
         self.input = None;
     }
 
-    /// Whether it is still there.
     pub fn is_alive(&mut self) -> bool {
         self.process.ended().is_none()
     }
 
-    /// Waits for its end; what it said after it was ready.
+    /// Waits for its end; returns its output since it was ready.
     pub fn wait(&mut self) -> (ExitStatus, String) {
         let said = self.process.rest().join("\n");
         (self.process.wait(), said)

@@ -1,17 +1,16 @@
-//! The [`Bank`](super::bank::Bank) once more, its state replicated: to the witness the two are the same.
+//! The [`Bank`](super::bank::Bank) with replicated state; the witness cannot tell them apart.
 
 use super::bank::{ASK, MOVE, link};
 use gapless::prelude::*;
 use gapless::store::{OrderedMap, Singleton, Store, Transaction};
 
 gapless::store_object! {
-    /// What an account holds, or how many commands a session has had.
+    /// Balance of an account, or number of a session's commands.
     pub struct Number = 1, version 1 {
         pub number: i64,
     }
 }
 
-/// The service.
 pub struct StateBank {
     balances: OrderedMap<u64, Number>,
     counters: OrderedMap<u64, Number>,
@@ -33,7 +32,7 @@ impl StateBank {
         let balance = number(store.get(self.balances, &account)) + i64::from_le_bytes(*amount);
         let counter = number(store.get(self.counters, &session)) + 1;
         let chain = link(number(store.get(self.chain, &())) as u64, payload);
-        // All of it before the check: a refusal takes it back.
+        // All of it before the check: a refusal undoes it.
         store.insert(self.balances, account, Number { number: balance });
         store.insert(self.counters, session, Number { number: counter });
         store.insert(self.chain, (), Number { number: chain as i64 });

@@ -1,5 +1,5 @@
-//! The witness: a client that keeps every command that it sent and every reply that it got, and holds
-//! the service to them across any number of deaths.
+//! The witness: a client that records every command sent and every reply received, and verifies the service across any
+//! number of deaths.
 
 use super::bank::{ASK, MOVE, MOVE_LENGTH, link};
 use super::process::ServiceProcess;
@@ -12,12 +12,12 @@ use std::time::Instant;
 
 const SESSIONS: usize = 4;
 const WINDOW_MESSAGES: u32 = 8;
-/// A service that is alive answers within this time, on any machine.
+/// Limit of the time in which a live service answers, on any machine.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// How long one attempt to connect takes before it is asked whether the service still lives.
+/// Limit of one attempt to connect, before the service is checked for its life.
 const ATTEMPT: Duration = Duration::from_secs(1);
 
-/// What a reply was, to the last byte.
+/// Content of a reply, to the last byte.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Answer {
     sequence: u64,
@@ -31,16 +31,14 @@ struct Sent {
     answer: Option<Answer>,
 }
 
-/// Why a stretch of load ended.
+/// Reason for the end of a stretch of load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// The service is gone.
     ServiceGone,
-    /// As many commands as were wanted have their replies.
+    /// All wanted commands have their replies.
     Answered,
 }
 
-/// The witness.
 pub struct Witness {
     client: Client,
     keys: Vec<SessionKey>,
@@ -54,7 +52,7 @@ pub struct Witness {
 }
 
 impl Witness {
-    /// A client of the service that listens at `socket` and stays alive meanwhile.
+    /// Connects to the service that listens at `socket` and stays alive meanwhile.
     pub fn connect(socket: &Path, random: &mut Random) -> Result<Self, String> {
         let tokens: Vec<u128> = (0..SESSIONS).map(|_| u128::from(random.below(u64::MAX)) << 32 | 1).collect();
         let deadline = Instant::now() + PATIENCE;
@@ -76,20 +74,19 @@ impl Witness {
         Ok(Self { client, keys, sent: HashMap::new(), acknowledged, repeats_checked: 0, problem: None })
     }
 
-    /// Commands that have their reply.
+    /// Number of commands with a reply.
     pub fn acknowledged_count(&self) -> usize {
         self.acknowledged.values().map(Vec::len).sum()
     }
 
-    /// Connects to the service that was started again, which may die at any moment, and asks again for
-    /// replies that came before.
+    /// Reconnects to the restarted service, which may die at any moment, and asks again for earlier replies.
     pub fn go_on(&mut self, service: &mut ServiceProcess) -> Result<Ended, String> {
         let deadline = Instant::now() + PATIENCE;
         while let Err(error) = self.client.reconnect() {
             if !service.is_alive() {
                 return Ok(Ended::ServiceGone);
             }
-            // What was acknowledged is not there: another attempt would not find it.
+            // Acknowledged commands are missing: a retry would not find them.
             let is_certain = matches!(error, ClientError::OtherHistory { .. });
             if is_certain || Instant::now() > deadline {
                 return Err(format!("a service that is alive lets nobody in again: {error}"));
@@ -102,7 +99,7 @@ impl Witness {
         }
         let mut asked: Vec<(SessionKey, u64)> = Vec::new();
         for key in self.keys.clone() {
-            // The replies to those before are no longer kept: later commands have acknowledged them.
+            // Replies before those are no longer kept: later commands have acknowledged them.
             let newest = self.sent.keys().filter(|(of, _)| *of == key).map(|(_, number)| *number).max().unwrap_or(0);
             let is_kept = |number: &u64| number + u64::from(WINDOW_MESSAGES) > newest;
             let acknowledged = self.acknowledged[&key].iter().rev().copied();
@@ -136,8 +133,8 @@ impl Witness {
         let mut last = (self.acknowledged_count(), Instant::now());
         while self.acknowledged_count() < goal {
             for (index, key) in self.keys.clone().into_iter().enumerate() {
-                // Half of the sessions keep their windows full; the others leave room, so that there are
-                // acknowledged commands that can be repeated after a death.
+                // Half of the sessions keep their windows full; the others leave room, so that there are acknowledged
+                // commands that can be repeated after a death.
                 let most = if index % 2 == 0 { WINDOW_MESSAGES } else { random.below(4) as u32 };
                 while self.client.can_send(key) && self.client.in_flight(key) < most {
                     if let Err(error) = self.send_one(key, random) {
@@ -161,7 +158,7 @@ impl Witness {
     }
 
     fn send_one(&mut self, key: SessionKey, random: &mut Random) -> Result<(), ClientError> {
-        // Most are short; some need several frames, as do some replies.
+        // Most are short; some commands and some replies need several frames.
         let padding = if random.below(40) == 0 { 4000 + random.below(8000) } else { random.below(400) } as usize;
         let filling = if random.below(40) == 0 { 4000 + random.below(8000) } else { random.below(300) } as u32;
         let mut payload = Vec::with_capacity(MOVE_LENGTH + padding);
@@ -177,7 +174,7 @@ impl Witness {
         Ok(())
     }
 
-    /// Takes what has come, waiting a little; `again` receives the repeats that were answered.
+    /// Takes replies, waiting a little; `again` receives the answered repeats.
     fn take_replies(&mut self, again: &mut Vec<(SessionKey, u64)>) -> Result<Ended, String> {
         let Self { client, sent, acknowledged, problem, .. } = self;
         let polled = client.poll(usize::MAX, |incoming| match incoming {
@@ -225,19 +222,19 @@ impl Witness {
         }
     }
 
-    /// A service that died is what these tests are about; everything else is a finding.
+    /// Separates a dead service, which is expected here, from all other errors.
     fn gone_or(&mut self, error: ClientError) -> Result<Ended, String> {
         match error {
             ClientError::Disconnected { .. } => Ok(Ended::ServiceGone),
             // The socket of a service that died just now.
             ClientError::Transport(_) => Ok(Ended::ServiceGone),
-            // What the client says of a session that the service does not know any more.
+            // For example, the error of a session that the service does not know any more.
             other => Err(other.to_string()),
         }
     }
 
-    /// Holds the service to everything: every command that was sent has one reply, the replies are
-    /// those of an independent fold of the commands in their order, and so is the final state.
+    /// Verifies everything: every command sent has one reply, the replies are those of an independent fold of the
+    /// commands in their order, and so is the final state.
     pub fn check_everything(&mut self, random: &mut Random) -> Result<usize, String> {
         // Every command in flight gets its reply.
         let deadline = Instant::now() + PATIENCE;

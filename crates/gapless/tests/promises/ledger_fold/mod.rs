@@ -1,5 +1,5 @@
-//! What the example `ledger` has to print for a file, worked out without it: own reading of CSV, own
-//! balances, own fingerprints. Shares no code with the example.
+//! Expected output of the example `ledger` for a file, computed independently: own reading of CSV, own balances, own
+//! fingerprints. Shares no code with the example.
 
 #![allow(clippy::unwrap_used, reason = "this is a test")]
 
@@ -28,7 +28,7 @@ const REASONS: [(&str, u8); 19] = [
     ("balance too large", 25),
 ];
 
-/// The report on a file called `name` that is the first of its ledger.
+/// Report on a file called `name` that is the first of its ledger.
 pub fn expected_report(name: &str, content: &[u8]) -> String {
     let mut balances = BTreeMap::<String, i128>::new();
     let mut ids = HashSet::<u64>::new();
@@ -100,7 +100,7 @@ pub fn expected_report(name: &str, content: &[u8]) -> String {
     report + &format!("its fingerprint: {:016x}\n", fnv_64(&state))
 }
 
-/// The bytes of the ledger's state: accounts, ids, deposits, and the one import.
+/// Bytes of the ledger's state: accounts, ids, deposits, and the one import.
 fn state(
     name: &str,
     lines: &[&[u8]],
@@ -122,7 +122,7 @@ fn state(
     state.extend((ids.len() as u64).to_le_bytes());
     state.extend(ids.iter().flat_map(|id| id.to_le_bytes()));
     state.extend(deposited.to_le_bytes());
-    // A file with a header and nothing else is not an import yet.
+    // A file with only a header is not an import yet.
     let imports = u64::from(lines.len() > 1);
     state.extend(imports.to_le_bytes());
     if imports == 1 {
@@ -140,7 +140,7 @@ fn state(
     state
 }
 
-/// Id, sender, receiver and hundredths of a line, or why it has none.
+/// Id, sender, receiver and hundredths of a line, or the reason for which it is refused.
 fn read(line: &[u8]) -> Result<(u64, String, String, i128), &'static str> {
     if line.len() > 4096 {
         return Err("line too long");
@@ -195,7 +195,7 @@ fn read(line: &[u8]) -> Result<(u64, String, String, i128), &'static str> {
     }
 }
 
-/// Columns by a machine that looks at one character after the other.
+/// Splits columns by a state machine over characters.
 fn columns(text: &str) -> Option<Vec<String>> {
     enum At {
         Begin,

@@ -1,5 +1,4 @@
-//! The example `ledger` as a process: started, watched, stopped and killed. Knows nothing of what it
-//! ought to print.
+//! The example `ledger` as a process: started, watched, stopped and killed, without knowledge of its output.
 
 #![allow(clippy::unwrap_used, reason = "this is a test")]
 
@@ -12,10 +11,10 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// No run of the tests takes nearly as long, on however busy a machine.
+/// Far longer than any run of the tests, on however busy a machine.
 const RUN_TIME_MAX: Duration = Duration::from_secs(300);
 
-/// An example's program: Cargo puts it beside the tests' programs.
+/// Program of an example: Cargo puts it next to the tests' programs.
 pub fn example(name: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let path = test.parent().and_then(Path::parent).unwrap().join("examples").join(name);
@@ -23,7 +22,6 @@ pub fn example(name: &str) -> PathBuf {
     path
 }
 
-/// The file of transfers that is in the repository.
 pub fn shipped_transfers() -> Vec<u8> {
     std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("data/transfers.csv")).unwrap()
 }
@@ -58,13 +56,12 @@ impl Place {
         command
     }
 
-    /// Runs to the end.
     pub fn run(&self, options: &[&str]) -> Ended {
         Run::start(&mut self.command(options)).end()
     }
 }
 
-/// What a run left.
+/// Result of a run.
 #[derive(Debug)]
 pub struct Ended {
     pub status: ExitStatus,
@@ -79,7 +76,7 @@ impl Ended {
         String::from_utf8(self.out.clone()).unwrap()
     }
 
-    /// The one line of an error, of a run that must have failed with `code` and printed nothing else.
+    /// The single line of an error, of a run that must have failed with `code` and printed nothing else.
     pub fn error(&self, code: i32) -> &str {
         assert_eq!(self.status.code(), Some(code), "standard error: {}", self.err);
         assert!(self.out.is_empty(), "a run that fails prints no report");
@@ -92,15 +89,14 @@ impl Ended {
     }
 }
 
-/// A running process.
 pub struct Run {
     child: Child,
     out: JoinHandle<Vec<u8>>,
     err: BufReader<ChildStderr>,
     seen: String,
-    /// The line behind which the ledger said that it goes on.
+    /// Line after which the ledger announced to continue.
     pub begun_behind: u64,
-    /// The last line that it said is taken.
+    /// Last line reported as taken.
     pub taken: u64,
     /// Kills a run that does not end; dropped with the run.
     _watchdog: Sender<()>,
@@ -160,12 +156,11 @@ impl Run {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    /// Waits for the end.
     pub fn end(mut self) -> Ended {
         self.wait()
     }
 
-    /// Waits for the end, and remembers what was said.
+    /// Waits for the end, and records the output.
     pub fn wait(&mut self) -> Ended {
         let mut rest = Vec::new();
         self.err.read_to_end(&mut rest).unwrap();
