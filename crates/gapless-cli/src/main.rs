@@ -251,7 +251,6 @@ fn refuse(error: &clap::Error) -> ExitCode {
     ExitCode::from(WRONG_OPTIONS)
 }
 
-/// Cuts a word of the command line for an error.
 fn cut(word: &str) -> Cow<'_, str> {
     const LENGTH_MAX: usize = 200;
     match word.char_indices().nth(LENGTH_MAX) {

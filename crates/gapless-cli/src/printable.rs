@@ -14,7 +14,6 @@ pub(crate) fn escaped(text: &str) -> String {
     shown
 }
 
-/// Appends a character, escaped if invisible.
 pub(crate) fn push(shown: &mut String, letter: char) {
     if is_plain(letter) { shown.push(letter) } else { shown.extend(letter.escape_debug()) }
 }

@@ -11,7 +11,6 @@ use tracing_subscriber::fmt::format::debug_fn;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-/// Destination of warnings.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Warnings {
     /// Standard error, with time and place: for nodes, members and supervisors.

@@ -60,7 +60,6 @@ fn key(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("0 to {} are possible", u64::MAX))
 }
 
-/// Parses one of [`PRIORITIES`].
 fn priority(name: &str) -> Priority {
     match name {
         "urgent" => Priority::Urgent,
@@ -70,7 +69,6 @@ fn priority(name: &str) -> Priority {
     }
 }
 
-/// Parses one of [`RETRIES`].
 fn retry(name: &str) -> Retry {
     match name {
         "never" => Retry::Never,

@@ -21,7 +21,6 @@ pub(crate) struct DomainArguments {
     directory: Option<PathBuf>,
 }
 
-/// Limit of domains named by an error.
 const NAMED_MAX: usize = 10;
 /// Delay of the watch in a process that only calls or looks; most have ended before.
 const WATCH_AFTER: Duration = Duration::from_millis(50);
@@ -114,7 +113,6 @@ pub(crate) fn place_of(name: &str) -> Place {
     if name.starts_with('/') { Place::Path(PathBuf::from(name)) } else { Place::Named(name.to_owned()) }
 }
 
-/// Domains of the supervisors whose state directories are in a folder.
 fn of_supervisors(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let states = entries.filter(|entry| entry.path().join("guardian.lock").exists());
@@ -138,7 +136,6 @@ pub(crate) fn of_environment() -> Result<Option<Place>, Usage> {
     Place::from_environment().map_err(|error| Usage(format!("{DOMAIN_VARIABLE}: {error}")))
 }
 
-/// Whether the path exists, of whatever type.
 fn is_there(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }

@@ -48,7 +48,6 @@ pub(crate) fn no_place_for_one(path: &Path) -> Option<String> {
     })
 }
 
-/// Message about a directory of another user.
 pub(crate) fn other_user(found: &Metadata) -> Option<String> {
     let own = geteuid().as_raw();
     (found.is_dir() && found.uid() != own)

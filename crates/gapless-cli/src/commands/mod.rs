@@ -53,7 +53,6 @@ impl std::fmt::Display for Usage {
 
 impl std::error::Error for Usage {}
 
-/// Checks that `--from` is not after `--to`.
 pub(crate) fn check_order(from: Option<u64>, to: Option<u64>) -> Result<(), Usage> {
     match from.zip(to) {
         Some((from, to)) if from > to => Err(Usage(format!("--from {from} lies behind --to {to}"))),
@@ -106,7 +105,6 @@ pub(crate) const UNHEALTHY: u8 = 1;
 /// Exit code of a status command whose subject does not run.
 pub(crate) const NOT_RUNNING: u8 = 3;
 
-/// Exit code after Ctrl-C.
 pub(crate) const INTERRUPTED: u8 = 130;
 
 /// Returns a flag that Ctrl-C sets; it also ends a [`std::thread::park_timeout`] of the calling thread. The second

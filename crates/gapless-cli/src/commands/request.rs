@@ -84,7 +84,6 @@ pub(crate) fn json_request(argument: &OsStr) -> Result<Json, Usage> {
     })
 }
 
-/// Parses `NAME=VALUE`.
 pub(crate) fn header(text: &str) -> Result<(String, String), String> {
     let pair = text.split_once('=').filter(|(name, _)| !name.is_empty());
     pair.map(|(name, value)| (name.to_owned(), value.to_owned())).ok_or_else(|| "NAME=VALUE is expected".to_owned())

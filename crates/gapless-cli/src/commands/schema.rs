@@ -46,7 +46,6 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     }
 }
 
-/// Checks all schemas, and reports the errors of each.
 fn check(schemas: &[PathBuf], sbe_only: bool) -> Outcome {
     let mut wrong = Vec::new();
     for schema in schemas {

@@ -68,7 +68,6 @@ pub(crate) struct KafkaArguments {
 }
 
 impl Arguments {
-    /// Whether the command only reads the status.
     pub(crate) const fn is_status(&self) -> bool {
         matches!(self.command, BridgeCommand::Status(_))
     }
@@ -90,7 +89,6 @@ fn over_kafka(arguments: &KafkaArguments) -> Outcome {
     Err(without_kafka(&file.display().to_string()))
 }
 
-/// The error of a command that needs Kafka in a build without it.
 #[cfg(not(feature = "kafka"))]
 pub(crate) fn without_kafka(what: &str) -> Box<dyn std::error::Error> {
     let build = "`cargo build --release --features kafka` builds one with it";
@@ -137,7 +135,6 @@ fn check(file: &std::path::Path, config: &gapless_kafka::config::BridgeConfig) -
 
     let FileCheck { mut faults, warnings } = config.check_files();
     warnings.iter().for_each(|warning| to_stderr!("warning: {}", escaped(warning)));
-    // Properties need the values of secrets.
     if faults.is_empty() {
         let checked = Connection::of_bridge(config).and_then(|connection| connection.check().map_err(|e| e.reason));
         faults.extend(checked.err());

@@ -15,14 +15,12 @@ use std::error::Error;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-/// Answer of a bridge.
 struct Answer {
     process_id: u32,
     /// The status with its JSON, or the failure to get it.
     status: Result<(BridgeStatus, Value), CallError>,
 }
 
-/// Bridges of a domain at one moment.
 #[derive(Default)]
 struct Reading {
     answers: Vec<Answer>,
@@ -57,7 +55,6 @@ pub(super) fn run(arguments: &StatusArguments) -> Outcome {
     }
 }
 
-/// Asks the bridges of the domain.
 fn read(arguments: &StatusArguments, domain: &Domain, caller: &Caller<Json, Json>) -> Result<Reading, Box<dyn Error>> {
     let KnownRoutes { routes, silent_processes: silent } = domain.routes(arguments.timeout)?;
     let bridges = routes.iter().filter(|route| route.route == STATUS_ROUTE).map(|route| route.process_id);
@@ -99,7 +96,6 @@ impl Reading {
         self.answers.iter().filter_map(|answer| answer.status.as_ref().ok().map(|(status, _)| status))
     }
 
-    /// Faults of the bridges, one line each.
     fn faults(&self) -> Vec<String> {
         let of_answers = self.answers.iter().filter_map(|answer| match &answer.status {
             Ok((status, _)) => fault(status),
@@ -110,7 +106,6 @@ impl Reading {
         of_answers.chain(silent).collect()
     }
 
-    /// Outcome of a single look.
     fn end(&self, arguments: &StatusArguments, domain: &str) -> Outcome {
         let faults = self.faults();
         if self.answers.is_empty() {

@@ -7,7 +7,6 @@ use gapless_kafka::counters::Counters;
 use gapless_kafka::peers::Load;
 use gapless_kafka::status::{BridgeStatus, BrokerStatus};
 
-/// Text of all bridges, separated by an empty line.
 pub(super) fn in_text<'a>(statuses: impl Iterator<Item = &'a BridgeStatus>) -> String {
     statuses.map(one_in_text).collect::<Vec<_>>().join("\n")
 }

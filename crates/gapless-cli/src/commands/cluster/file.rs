@@ -4,10 +4,8 @@ use gapless_cluster::config::ClusterConfig;
 use gapless_cluster::member::control::MemberReport;
 use std::fmt::Write;
 
-/// The entries specific to a member.
 pub(super) struct Own<'a> {
     pub member: u64,
-    /// Joins a running cluster.
     pub joins: bool,
     pub incarnation: u64,
     pub directory: &'a str,
@@ -16,7 +14,6 @@ pub(super) struct Own<'a> {
 /// Member of the list in a file: number, addresses, kind.
 pub(super) type Listed = (u64, Vec<String>, &'static str);
 
-/// Converts a member's report to an entry of the list.
 pub(super) fn listed(report: &MemberReport, config: &ClusterConfig) -> Listed {
     let in_file = config.members.iter().find(|each| each.id == report.member);
     let addresses = match (&report.addresses[..], in_file) {
@@ -109,7 +106,6 @@ mod tests {
         assert!(text.starts_with("# A remark.\n") && text.contains("timeout = \"1 s\""), "{text}");
         assert!(text.contains("tier = \"quorum-sync\"") && text.contains("window = \"64 MiB\""), "{text}");
         assert!(text.contains("addresses = [\"b:2\", \"c:3\"]\nkind = \"witness\""), "{text}");
-        // Idempotent.
         assert_eq!(rewritten(&text, &members, &own), Ok(text));
     }
 

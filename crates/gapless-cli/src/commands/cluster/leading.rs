@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 /// Limit of the wait for a leader.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Finds the leader among `members`, with its status. Waits for an election to end.

@@ -68,7 +68,6 @@ impl Member {
         Ok(ask(&self.place_of_member()?, request)?)
     }
 
-    /// Like [`Member::ask`], with another timeout.
     pub fn ask_within(&self, request: &Request, timeout: Duration) -> Result<Answer, Box<dyn Error>> {
         Ok(ask_within(&self.place_of_member()?, request, timeout)?)
     }

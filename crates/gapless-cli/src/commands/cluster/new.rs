@@ -64,13 +64,11 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     print(&written)
 }
 
-/// Quotes a word for a shell if necessary.
 fn quoted(word: &str) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+,:@%=".contains(letter);
     if word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
-/// Renders a member's file.
 fn file(name: &str, member: usize, ports: &[u16], witness: bool) -> String {
     let mut text = format!(
         "# Member {member} of a cluster. docs/guides/cluster.toml describes every key, docs/guides/stream.toml those of \

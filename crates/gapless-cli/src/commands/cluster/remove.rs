@@ -16,7 +16,6 @@ pub(super) struct Arguments {
     member: u64,
 }
 
-/// Limit of the whole command.
 const TIMEOUT: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(20);
 

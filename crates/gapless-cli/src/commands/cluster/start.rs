@@ -18,7 +18,6 @@ pub(super) struct Arguments {
     file: PathBuf,
 }
 
-/// Interval of checks of the member's health.
 const PAUSE: Duration = Duration::from_millis(250);
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {

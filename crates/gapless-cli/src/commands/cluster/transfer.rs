@@ -16,7 +16,6 @@ pub(super) struct Arguments {
     to: u64,
 }
 
-/// Limit of the whole command.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {

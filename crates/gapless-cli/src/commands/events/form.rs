@@ -7,7 +7,6 @@ use gapless_stream::logger::{hexadecimal, utc};
 use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
 
-/// Formats the identifier of an aggregate.
 pub(super) fn id(names: &TypeNames, key: TypeKey, id: &[u8]) -> String {
     names.aggregates.get(&key).map(|named| named.id).unwrap_or_default().text(id)
 }
@@ -25,7 +24,6 @@ fn bytes(bytes: &[u8]) -> String {
     }
 }
 
-/// Formats an event in one line, without its line feed.
 pub(super) fn line(names: &TypeNames, transaction: &RecordedTransaction<'_>, event: &RecordedEvent<'_>) -> String {
     let mut line =
         format!("{} {} {}", event.position, utc(transaction.time_ns), escaped(&names.message_name(event.event)));

@@ -10,7 +10,6 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// Sleep of a follower without new events.
 const PAUSE: Duration = Duration::from_millis(50);
 
 #[derive(Args)]
@@ -46,7 +45,6 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
                 Ok(Some(transaction)) => transaction,
                 Ok(None) => break,
                 Err(error) => {
-                    // Prints the events before the error.
                     closed_is_fine(stdout.flush())?;
                     return Err(error.into());
                 }

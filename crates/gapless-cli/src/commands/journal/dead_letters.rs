@@ -46,7 +46,6 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         }
         Err(error) => return Err(format!("reading {}: {error}", path.display()).into()),
     };
-    // Times come from the journal.
     let reader = JournalReader::open(layout.journal()).ok();
     let mut torn = 0u64;
     each_line(file, |line| {

@@ -32,7 +32,6 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
         let next = match replay.next_frame() {
             Ok(next) => next,
             Err(error) => {
-                // Prints the frames before the damage.
                 closed_is_fine(stdout.flush())?;
                 return Err(error.into());
             }

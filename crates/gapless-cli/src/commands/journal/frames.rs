@@ -20,7 +20,6 @@ pub(super) struct Form {
 }
 
 impl Form {
-    /// Formats the frame in one line, without its line feed.
     pub(super) fn line(self, frame: &Frame<'_>) -> String {
         if self.json { self.object(frame).to_string() } else { self.text(frame) }
     }
@@ -96,7 +95,6 @@ fn timer_of(frame: &Frame<'_>) -> Option<TimerFired> {
     TimerFired::from_bytes(frame.payload()).filter(|_| is_timer)
 }
 
-/// Text of a mark.
 fn mark_of(frame: &Frame<'_>) -> Option<String> {
     let mark = Mark::from_bytes(frame.payload()).filter(|_| frame.kind() == Kind::Mark)?;
     Some(match mark {

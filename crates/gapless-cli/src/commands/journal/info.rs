@@ -38,7 +38,6 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     Ok(())
 }
 
-/// The journal and the files next to it.
 struct Found {
     info: JournalInfo,
     snapshots: Vec<u64>,

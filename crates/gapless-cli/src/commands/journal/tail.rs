@@ -11,7 +11,6 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// Sleep of a follower without new frames.
 const PAUSE: Duration = Duration::from_millis(50);
 /// Limit of frames printed between two checks for Ctrl-C.
 const FRAMES_PER_TURN: usize = 1000;

@@ -88,12 +88,10 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     }
 }
 
-/// Errors in the small files of a member that prevent its start.
 fn member_errors(layout: &StreamLayout) -> Vec<ClusterError> {
     if directory_consistency::is_member(layout) { check_member_files(layout.root()) } else { Vec::new() }
 }
 
-/// Findings in a directory.
 #[derive(Clone, Copy)]
 struct Seen<'a> {
     report: &'a DirectoryReport,

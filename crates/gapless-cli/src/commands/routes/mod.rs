@@ -158,7 +158,6 @@ fn show(arguments: &Arguments) -> Outcome {
     }
 }
 
-/// Reasons for which routes may be missing.
 struct Unheard {
     reasons: Vec<String>,
 }
@@ -174,12 +173,10 @@ impl Unheard {
     }
 }
 
-/// Counters of an instance or a caller, by name.
 pub(crate) fn counters_in_json(values: &[(&'static str, u64)]) -> Value {
     Value::Object(values.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect())
 }
 
-/// Counters of a process's calls of a route.
 pub(crate) fn calls_in_json(calls: &CallReading) -> Value {
     serde_json::json!({ "process": calls.process_name, "process_id": calls.process_id, "counters": counters_in_json(&calls.statistics.values()) })
 }

@@ -6,7 +6,6 @@ use gapless_rpc::message::Encoding;
 use gapless_rpc::message::described::TypeDescription;
 use std::fmt::Write as _;
 
-/// Limit of processes in a line.
 const PROCESSES_MAX: usize = 8;
 /// Limit of characters in a cell, except for a route's name.
 const CELL_MAX: usize = 64;
@@ -56,13 +55,11 @@ pub(super) fn types_in_text(known: &[KnownRoute]) -> String {
     table(&std::iter::once(head).chain(rows).collect::<Vec<_>>())
 }
 
-/// Names of a route's types.
 fn types(known: &KnownRoute) -> (String, String) {
     let unknown = || (UNKNOWN.to_owned(), UNKNOWN.to_owned());
     known.types.as_ref().map_or_else(unknown, |(request, reply)| (request.to_string(), reply.to_string()))
 }
 
-/// Name of a type's encoding.
 pub(super) const fn encoding(described: &TypeDescription) -> &'static str {
     match described.encoding {
         Encoding::Bytes => "bytes",

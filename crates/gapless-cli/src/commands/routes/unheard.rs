@@ -12,7 +12,6 @@ use std::path::Path;
 
 /// Time in which such a process closes the connection; others wait for a hello.
 const CLOSES_WITHIN: Timespec = Timespec { tv_sec: 0, tv_nsec: 500_000_000 };
-/// Limit of processes that are tried.
 const SOCKETS_MAX: usize = 64;
 
 /// Reasons of the processes that refuse connections. Skips processes that cannot be tried; the regular request reports

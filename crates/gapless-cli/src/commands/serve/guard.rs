@@ -20,7 +20,6 @@ pub(super) fn start_of(process_id: u32) -> u64 {
     fields.split(' ').nth(19).and_then(|start| start.parse().ok()).unwrap_or(0)
 }
 
-/// Runs the guard until its server is gone.
 pub(crate) fn run() -> Outcome {
     // A signal to all processes of a service is meant for the server, which may still finish begun work.
     ctrlc::set_handler(|| {})?;

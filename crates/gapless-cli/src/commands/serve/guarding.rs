@@ -18,7 +18,6 @@ use std::time::{Duration, Instant};
 /// Pause between two guards, so that one that ends at once is not restarted in a loop.
 const NEXT_AFTER: Duration = Duration::from_secs(1);
 
-/// The guard and the state to report to it.
 pub(super) struct Guarding {
     state: Mutex<State>,
 }
@@ -150,7 +149,6 @@ impl State {
     }
 }
 
-/// Starts a guard; returns it with its standard input.
 fn start() -> io::Result<(Child, File)> {
     let mut command = Command::new("/proc/self/exe");
     // A group of its own, so that the Ctrl-C of a terminal does not reach it.

@@ -50,9 +50,7 @@ pub(crate) struct Arguments {
 
 /// The first interrupt lets begun requests finish; this many kill them.
 const AT_ONCE: u32 = 2;
-/// Limit of the time for killing them.
 const KILLED_WITHIN: Duration = Duration::from_secs(5);
-/// Interval of checks of the guard.
 const LOOK: Duration = Duration::from_millis(100);
 
 fn workers(text: &str) -> Result<u16, String> {
@@ -115,7 +113,6 @@ fn look_after(guard: &Arc<Guarding>, interrupts: &Arc<AtomicU32>) -> Outcome {
         loop {
             std::thread::sleep(LOOK);
             if let Some(said) = guard.look() {
-                // Standard error may be closed.
                 let _ = writeln!(io::stderr(), "note: {said}");
             }
             // Relaxed: the count guards no data.

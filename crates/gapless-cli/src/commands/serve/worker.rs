@@ -141,7 +141,6 @@ impl Drop for Running<'_> {
     }
 }
 
-/// Pipes of a process.
 struct Pipes<'a> {
     process: Pid,
     /// Readable at the end of the process; `None` if there was no descriptor left, then `waitid` is polled.

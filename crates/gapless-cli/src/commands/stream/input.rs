@@ -9,9 +9,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync
 use std::thread::Builder;
 use std::time::Duration;
 
-/// Limit of blocks read ahead.
 const BLOCKS: usize = 16;
-/// Size of a read.
 const BLOCK_BYTES: usize = 64 << 10;
 
 /// Opens the input, on the reading thread.
@@ -20,22 +18,17 @@ type Open = Box<dyn FnOnce() -> io::Result<Box<dyn Read + Send>> + Send>;
 /// Whole lines; the last one of the input may lack its line feed.
 type Block = Result<Vec<u8>, String>;
 
-/// Next part of the input.
 pub(super) enum Next<'a> {
     /// A line without its line end.
     Line(&'a [u8]),
-    /// No complete line yet.
     NotYet,
-    /// End of the input.
     End,
 }
 
-/// Lines of an input, read ahead.
 pub(super) struct Lines {
     blocks: Receiver<Block>,
     block: Vec<u8>,
     position: usize,
-    /// Lines returned so far.
     count: u64,
     is_ended: bool,
 }
@@ -74,7 +67,6 @@ impl Lines {
         Ok(Self { blocks, block: Vec::new(), position: 0, count: 0, is_ended: false })
     }
 
-    /// Returns the next line, if it is complete.
     pub(super) fn next(&mut self) -> Result<Next<'_>, String> {
         if self.position == self.block.len() && !self.is_ended {
             match self.blocks.try_recv() {

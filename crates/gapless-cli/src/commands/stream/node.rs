@@ -31,7 +31,6 @@ pub(super) struct Arguments {
 }
 
 const FRAMES_PER_POLL: usize = 1024;
-/// Sleep of an idle node.
 const PAUSE: Duration = Duration::from_millis(5);
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {

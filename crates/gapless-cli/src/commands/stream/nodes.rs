@@ -23,7 +23,6 @@ const TITLES: [&str; 11] = [
 /// Number of left-aligned text columns.
 const WORDS: usize = 4;
 
-/// One object for each node.
 pub(crate) fn in_json(nodes: &[NodeReading]) -> Value {
     let node = |NodeReading { row, read_per_s, published_per_s }: &NodeReading| {
         json!({

@@ -38,7 +38,6 @@ fn rate(text: &str) -> Result<f64, String> {
 
 /// Sleep while neither input nor stream is ready.
 const PAUSE: Duration = Duration::from_millis(1);
-/// Interval of updates of the progress bar.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 const FRAMES_PER_POLL: usize = 1024;
 pub(super) fn run(arguments: &Arguments) -> Outcome {

@@ -9,7 +9,6 @@ use gapless_client::node::{AnyLink, Resumption, StreamNode};
 use gapless_wire::Encoding;
 use std::time::{Duration, Instant};
 
-/// Limit of lines between two polls of the node.
 const LINES_PER_TURN: usize = 256;
 
 #[derive(Args)]
@@ -43,20 +42,16 @@ impl PublishArguments {
     }
 }
 
-/// Result of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Turn {
-    /// Lines were published.
     Busy,
     /// No line is ready or due.
     Idle,
     /// The stream takes no line at present.
     Full,
-    /// Every line was published.
     Done,
 }
 
-/// Lines being published.
 pub(super) struct Publishing {
     lines: Lines,
     message_type: MessageType,
@@ -181,7 +176,6 @@ impl Publishing {
     }
 }
 
-/// Decodes hexadecimal digits.
 fn bytes_of(line: &[u8]) -> Result<Vec<u8>, String> {
     let line = line.trim_ascii();
     let (pairs, rest) = line.as_chunks::<2>();

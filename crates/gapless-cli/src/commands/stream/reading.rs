@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 
 /// Limit of frames between two checks of Ctrl-C and of the reader.
 const FRAMES_PER_POLL: usize = 1024;
-/// Sleep without new messages.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// How long a stream that never answered is waited for.
@@ -33,18 +32,14 @@ impl Patience {
     }
 }
 
-/// Selection of messages to print.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Extent {
-    /// Last sequence.
     pub(super) last_sequence: Option<u64>,
-    /// Limit of lines.
     pub(super) lines: Option<u64>,
     /// Prints later messages, too.
     pub(super) follows: bool,
 }
 
-/// Parses the start of reading.
 pub(super) fn start(text: &str) -> Result<Start, String> {
     match (text, text.parse()) {
         ("first", _) => Ok(Start::First),
@@ -54,7 +49,6 @@ pub(super) fn start(text: &str) -> Result<Start, String> {
     }
 }
 
-/// Prints the messages that `node` reads.
 pub(super) fn print(mut node: StreamNode<AnyLink>, mut output: Output, extent: Extent, patience: &Patience) -> Outcome {
     let interrupted = interrupt()?;
     let begun = Instant::now();
@@ -105,7 +99,6 @@ pub(super) fn silent(node: &StreamNode<AnyLink>, patience: Duration) -> String {
     format!("no sequencer answers at {peer} within {patience_s} s; is it running?{failure}")
 }
 
-/// Sequence of an event, if it has one.
 fn sequence(event: &NodeEvent<'_>) -> Option<u64> {
     match event {
         NodeEvent::Message(message) => Some(message.sequence),

@@ -16,7 +16,6 @@ pub(super) struct Arguments {
     location: StreamLocation,
 }
 
-/// Interval of checks of the stream's health.
 pub(super) const PAUSE: Duration = Duration::from_millis(250);
 
 pub(super) fn run(arguments: &Arguments) -> Outcome {
@@ -68,7 +67,6 @@ pub(super) fn recovered(stream: &EventStream) -> String {
     )
 }
 
-/// Addresses for nodes.
 pub(super) fn addresses(options: &EventStreamOptions) -> String {
     let mut addresses = Vec::new();
     if let Some(directory) = &options.directory {

@@ -41,10 +41,8 @@ pub(super) struct Arguments {
 
 /// Shortest time for a rate; nodes over networks report every 200 ms.
 const SAMPLE: Duration = Duration::from_millis(500);
-/// Timeout of the list of connected nodes.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Counters at one moment.
 struct Sample {
     at: Instant,
     process: u32,
@@ -188,7 +186,6 @@ fn illness(directory: &Path, now: &Sample) -> Option<String> {
     }
 }
 
-/// Adds the sequencer's state of the stream.
 fn tell_stream(stream: &StreamState, status: &mut Map<String, Value>) {
     let transports: Vec<_> = stream.transports.iter().map(|transport| transport.name()).collect();
     let feed_session = Some(stream.feed_session.as_str()).filter(|name| !name.is_empty());

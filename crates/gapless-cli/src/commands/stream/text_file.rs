@@ -10,12 +10,10 @@ use std::path::{Path, PathBuf};
 
 /// Size of a backward read from the end of the file.
 const BLOCK_BYTES: u64 = 64 << 10;
-/// Limit of frames in one turn.
 pub(super) const FRAMES_PER_POLL: usize = 4096;
 
 pub(super) type Failure = Box<dyn std::error::Error>;
 
-/// File with the text of a stream.
 pub(super) struct TextFile {
     path: PathBuf,
     file: BufWriter<File>,
@@ -73,7 +71,6 @@ impl TextFile {
     }
 }
 
-/// Position after the last whole line.
 fn end_of_lines(file: &mut File) -> io::Result<u64> {
     let length = file.seek(SeekFrom::End(0))?;
     Ok(line_feed_before(file, length)?.map_or(0, |position| position + 1))
@@ -89,7 +86,6 @@ fn last_line(file: &mut File, length: u64) -> io::Result<Option<String>> {
     Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
 }
 
-/// Last line feed in the first `length` bytes.
 fn line_feed_before(file: &mut File, length: u64) -> io::Result<Option<u64>> {
     let mut end = length;
     while end > 0 {

@@ -12,12 +12,10 @@ fn note(waited: Duration, what: &str) -> String {
     format!("note: waiting for {} s: {what}", waited.as_secs())
 }
 
-/// Reports a sequencer that does not answer.
 pub(super) fn tell(waited: Duration, what: &str) {
     crate::commands::to_stderr!("{}", note(waited, what));
 }
 
-/// Notices of a node.
 pub(super) struct Waiting {
     notices: WaitNotices,
     /// Progress at the last check, and the node's state: while that changes, the node is not waiting. The progress is

@@ -14,7 +14,6 @@ use std::io::ErrorKind;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// Interval of checks for new events.
 const PAUSE: Duration = Duration::from_millis(50);
 
 #[derive(Args)]

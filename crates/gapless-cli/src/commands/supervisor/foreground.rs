@@ -103,7 +103,6 @@ impl Foreground {
         }
     }
 
-    /// Whether there is an event.
     fn heard(&mut self) -> Result<bool, Box<dyn Error>> {
         Ok(self.client.next(Duration::ZERO)?.is_some())
     }
@@ -114,7 +113,6 @@ impl Foreground {
         let connected = ControlClient::connect(&self.directory).ok().flatten();
         // A killed supervisor is missing for a moment; its return is an event.
         let Some(status) = connected.and_then(|mut client| client.status().ok()) else { return false };
-        // Standard output may be closed.
         let _ = self.progress.show(&status);
         let words = summary(&status);
         self.services.status(&words);
@@ -175,7 +173,6 @@ impl Foreground {
         }
     }
 
-    /// Whether a file is in force.
     fn has_file(&self) -> bool {
         StateDirectory::open(&self.directory)
             .is_ok_and(|directory| directory.read_config_in_force().is_ok_and(|in_force| in_force.is_some()))
@@ -212,7 +209,6 @@ impl Foreground {
         Ok(())
     }
 
-    /// Sleeps until the next event or deadline.
     fn sleep(&self) {
         let until = self.services.next_watchdog().into_iter().chain(self.late_at).min();
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));

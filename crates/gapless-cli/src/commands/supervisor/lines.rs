@@ -9,13 +9,11 @@ const PIECE_BYTES: usize = 1 << 20;
 /// Present and future lines of a log.
 pub(crate) struct Lines {
     follower: LogFollower,
-    /// Beginning of an incomplete line.
     begun: Vec<u8>,
     /// Set until the first read, which may begin in the middle of a line.
     is_first: bool,
 }
 
-/// New lines.
 pub(crate) struct Come {
     /// Complete lines, without line ends.
     pub(crate) lines: Vec<String>,

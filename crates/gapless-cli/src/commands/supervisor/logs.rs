@@ -12,9 +12,7 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// Interval of checks for new lines.
 const PAUSE: Duration = Duration::from_millis(50);
-/// Interval of requests to the supervisor.
 const LOOK_AT_SUPERVISOR: Duration = Duration::from_secs(1);
 
 #[derive(Args)]
@@ -101,11 +99,9 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     }
 }
 
-/// Known processes and their logs.
 struct Known {
     processes: Vec<String>,
     logs: BTreeMap<CopyName, PathBuf>,
-    /// Interval of checks for new ones.
     look_interval: Duration,
 }
 
@@ -135,7 +131,6 @@ impl Known {
     }
 }
 
-/// Last lines of a log.
 fn last(lines: &mut Lines, count: usize) -> Come {
     let mut all = Come { lines: Vec::new(), skipped: 0, has_more: true };
     while all.has_more {
@@ -148,7 +143,6 @@ fn last(lines: &mut Lines, count: usize) -> Come {
     all
 }
 
-/// Format of lines.
 struct Shown<'a> {
     copy: &'a CopyName,
     is_one: bool,
@@ -175,7 +169,6 @@ impl Shown<'_> {
     }
 }
 
-/// Existing logs.
 fn logs(config: &SupervisorConfig) -> BTreeMap<CopyName, PathBuf> {
     let mut found = BTreeMap::new();
     for process in &config.processes {

@@ -10,7 +10,6 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Interval of requests.
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Last printed state of each instance.

@@ -9,10 +9,8 @@ use std::process::ExitCode;
 /// Exit code if the role is taken, which is fine.
 const ANOTHER_IS_THERE: u8 = 75;
 
-/// Word before a role.
 pub(crate) const COMMAND: &str = "supervise";
 
-/// Runs a role with its arguments.
 pub(crate) fn run(arguments: &[OsString]) -> Outcome {
     let Some(role) = Role::from_arguments(arguments) else {
         return Err(Box::new(crate::commands::Usage("only the program itself starts its roles".to_owned())));

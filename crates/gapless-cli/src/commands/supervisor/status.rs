@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 
 /// Time in which a healthy supervisor answers, even while restarting.
 const SOON: Duration = Duration::from_secs(2);
-/// Pause before a retry when the supervisor was killed.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// Status from the supervisor; from the files if there is none, or it does not answer.
@@ -64,7 +63,6 @@ pub(super) fn supervisor(directory: &Path) -> String {
     }
 }
 
-/// Record of the holder of the supervisor's lock.
 fn supervisor_record(directory: &Path) -> Option<LockRecord> {
     match StateDirectory::open(directory).ok()?.role_holder(RoleLock::Supervisor).ok()? {
         Holder::Recorded { record, .. } => Some(record),

@@ -6,7 +6,6 @@ use gapless_supervisor::control::protocol::CopyStatus;
 use gapless_supervisor::control::{CopyFigures, Figures, RouteFigures};
 use std::fmt::Write as _;
 
-/// Columns of [`table`].
 const HEADS: [&str; 8] = ["COPY", "STATE", "PID", "SINCE", "RESTARTS", "CPU", "MEMORY", "LAST END"];
 /// Columns before the last one if an instance serves routes.
 const HEADS_OF_ROUTES: [&str; 4] = ["CALLS", "QUEUE", "P50", "P99"];
@@ -14,7 +13,6 @@ const HEADS_OF_ROUTES: [&str; 4] = ["CALLS", "QUEUE", "P50", "P99"];
 /// Limit of characters of the last printed line in the table, with its quotation marks.
 const QUOTE_CHARACTERS_MAX: usize = 60;
 
-/// Formats a line for each instance.
 pub(crate) fn table(figures: &Figures) -> String {
     let mut heads: Vec<String> = HEADS.iter().map(|head| (*head).to_owned()).collect();
     let mut rows: Vec<Vec<String>> = figures.copies.iter().map(|copy| row(copy).to_vec()).collect();
@@ -34,7 +32,6 @@ pub(crate) fn table(figures: &Figures) -> String {
         let mut line = String::new();
         for (column, cell) in row.iter().enumerate() {
             let width = widths[column];
-            // Figures are right-aligned.
             let is_figure = (2..count - 1).contains(&column);
             let padded = if is_figure { format!("{cell:>width$}") } else { format!("{cell:<width$}") };
             line = line + &padded + "  ";

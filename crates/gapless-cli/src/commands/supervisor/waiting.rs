@@ -6,7 +6,6 @@ use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-/// Delay of the first notice.
 const AFTER: Duration = Duration::from_secs(1);
 /// Interval of further notices, if the reason may change.
 const AGAIN_AFTER: Duration = Duration::from_secs(5);
@@ -18,13 +17,11 @@ pub(super) struct WaitNotice {
 }
 
 impl WaitNotice {
-    /// Waits for an answer of the supervisor of a state directory.
     pub(super) fn of_answer(directory: &Path) -> Self {
         let directory = directory.to_owned();
         Self::begin(None, move || Some(format!("{} of {}", supervisor(&directory), directory.display())))
     }
 
-    /// Waits until all instances have ended.
     pub(super) fn of_end(directory: &Path) -> Self {
         let directory = directory.to_owned();
         Self::begin(Some(AGAIN_AFTER), move || {

@@ -1,6 +1,5 @@
 //! [`Keys`]: decodes the bytes that a terminal sends into keys. All available bytes are decoded at a time.
 
-/// Action of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Key {
     /// q, Escape, Ctrl-C or Ctrl-D.
@@ -18,15 +17,12 @@ pub(super) enum Key {
 const SEQUENCE_LENGTH_MAX: usize = 32;
 const ESCAPE: u8 = 0x1b;
 
-/// Decoder of keys.
 #[derive(Default)]
 pub(super) struct Keys {
-    /// Beginning of a sequence.
     begun: Vec<u8>,
 }
 
 impl Keys {
-    /// Decodes bytes, in order.
     pub(super) fn of(&mut self, bytes: &[u8]) -> Vec<Key> {
         let mut bytes = bytes.iter();
         std::iter::from_fn(|| bytes.next().map(|byte| self.next(*byte))).flatten().collect()

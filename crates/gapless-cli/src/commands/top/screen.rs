@@ -14,7 +14,6 @@ use rustix::io::Errno;
 use std::io::{self, Write};
 use std::time::Duration;
 
-/// Interval of checks for keys and readings.
 const TURN: Duration = Duration::from_millis(50);
 /// Size of a read of keys: the buffer of a terminal.
 const TYPED_BYTES_MAX: usize = 4096;
@@ -24,7 +23,6 @@ struct Line {
     style: ContentStyle,
 }
 
-/// Contents of the screen.
 pub(super) struct Screen {
     /// Last reading of each directory; `None` before the first.
     readings: Vec<Option<Reading>>,
@@ -55,7 +53,6 @@ impl Screen {
         true
     }
 
-    /// Visible lines on a terminal with `height` rows: at most that many.
     fn lines(&mut self, height: usize) -> Vec<Line> {
         let (count, seconds) = (self.readings.len(), self.interval.as_secs_f64());
         let directories = if count == 1 { "directory" } else { "directories" };
@@ -122,7 +119,6 @@ impl Screen {
         // Counters keep some room, regardless of the number of nodes.
         of_nodes.truncate(height / 3);
         lines.extend(of_nodes);
-        // Two lines are titles.
         let room = height.saturating_sub(lines.len() + 2).max(1);
         self.first_row = self.first_row.min(counters.len().saturating_sub(room));
         let mut of_counters = block("counters", table_of(table::COUNTERS, &counters, 1, &[]));
@@ -144,7 +140,6 @@ fn table_of<const COLUMNS: usize>(
     table::aligned(titles, rows, words).into_iter().zip(styles).map(|(text, style)| Line { text, style }).collect()
 }
 
-/// A table below its name.
 fn block(name: &str, mut table: Vec<Line>) -> Vec<Line> {
     if !table.is_empty() {
         table.insert(0, Line { text: name.to_owned(), style: ContentStyle::new().bold() });

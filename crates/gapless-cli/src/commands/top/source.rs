@@ -13,10 +13,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Timeout of the list of connected nodes.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Timeout of the answers of a domain's processes.
 const ANSWER_MAX: Duration = Duration::from_millis(500);
 /// Interval of requests while processes are silent: each request leaves a connection in a silent process's queue.
 const SILENT_LOOK: Duration = Duration::from_secs(5);
@@ -24,7 +22,6 @@ const SILENT_LOOK: Duration = Duration::from_secs(5);
 /// Whether a process runs in a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ProcessState {
-    /// A process holds it.
     Running,
     /// A process held it at an earlier read, and has ended.
     Gone,
@@ -62,7 +59,6 @@ pub(super) struct Reading {
     pub has_node: bool,
     /// Empty if no process runs.
     pub counters: Vec<CounterReading>,
-    /// Status of a cluster member.
     pub member: Option<StatusReport>,
     pub nodes: Vec<NodeReading>,
     /// Instances of a domain's routes: counters, and calls begun per second since the last read.
@@ -73,7 +69,6 @@ pub(super) struct Reading {
     pub unreadable: Vec<UnreadableCounters>,
     /// Serving processes of a domain that do not answer.
     pub silent: Vec<u32>,
-    /// Error of a failed read.
     pub problem: Option<String>,
 }
 
@@ -88,7 +83,6 @@ impl Reading {
     }
 }
 
-/// Counters at one moment.
 struct Sample {
     at: Instant,
     process: u32,
@@ -204,7 +198,6 @@ impl Source {
         note(problem, read.map_err(|error| error.to_string()))
     }
 
-    /// Adds the rates since the last read.
     fn rated(&mut self, copies: Vec<CopyReading>, calls: Vec<CallReading>) -> (Rated<CopyReading>, Rated<CallReading>) {
         let seconds = self.copies_at.elapsed().as_secs_f64();
         let copy = |copy: &CopyReading| (copy.route.clone(), copy.process_id, copy.statistics.begun);
@@ -215,7 +208,6 @@ impl Source {
         (routes, rated_calls)
     }
 
-    /// Serving processes of the directory that do not answer.
     fn silent(&mut self, is_served: bool) -> Vec<u32> {
         let is_due = self.silent.0.is_empty() || self.silent.1.is_none_or(|at| at.elapsed() >= SILENT_LOOK);
         if !is_served || is_due {
@@ -267,7 +259,6 @@ fn rated<Reading: Clone>(
     now.iter().map(|reading| (reading.clone(), rate(reading))).collect()
 }
 
-/// Socket of a member.
 const MEMBER_SOCKET: &str = "cluster.socket";
 
 /// Returns the values, or a default and the reason; the first of several reasons is kept.

@@ -6,7 +6,6 @@ use crate::printable::escaped;
 
 use super::source::{CounterReading, ProcessState, Reading};
 
-/// Columns of [`overview`].
 pub(super) const OVERVIEW: [&str; 13] = [
     "directory",
     "state",
@@ -22,16 +21,13 @@ pub(super) const OVERVIEW: [&str; 13] = [
     "nodes",
     "restarts",
 ];
-/// Columns of [`domain`].
 pub(super) const DOMAIN: [&str; 4] = ["domain", "state", "copies", "callers"];
 /// Limit of unreadable counters files that are named.
 const UNREADABLE_MAX: usize = 3;
 /// Number of left-aligned text columns.
 pub(super) const OVERVIEW_WORDS: usize = 3;
 
-/// Columns of [`peers`].
 pub(super) const PEERS: [&str; 5] = ["member", "kind", "connection", "has up to", "lags by"];
-/// Columns of [`nodes`].
 pub(super) const NODES: [&str; 6] = ["node", "transport", "position", "behind", "read/s", "published/s"];
 /// Columns of [`routes`]. `failed` counts panics and undecodable messages.
 pub(super) const ROUTES: [&str; 14] = [
@@ -76,10 +72,8 @@ pub(super) const CALLS: [&str; 20] = [
 ];
 /// Columns hidden while all their values are 0, to save room.
 const SELDOM: [&str; 4] = ["busy", "no route", "cancelled", "overflowed"];
-/// Columns of [`counters`].
 pub(super) const COUNTERS: [&str; 3] = ["counter", "value", "per second"];
 
-/// Escapes text from other processes.
 pub(super) fn clean(text: &str) -> String {
     escaped(text)
 }
@@ -92,7 +86,6 @@ fn rate(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), |value| format!("{value:.0}"))
 }
 
-/// Formats a directory in one row.
 pub(super) fn overview(reading: &Reading) -> [String; 13] {
     let member = reading.member.as_ref();
     let value = |label: &str| reading.counter(label).map(|counter| counter.value);
@@ -130,14 +123,12 @@ pub(super) fn overview(reading: &Reading) -> [String; 13] {
     ]
 }
 
-/// Formats a domain in one row.
 pub(super) fn domain(reading: &Reading) -> [String; 4] {
     let path = clean(&reading.directory.display().to_string());
     let (copies, callers) = (reading.routes.len().to_string(), reading.calls.len().to_string());
     [path, reading.state.name().to_owned(), copies, callers]
 }
 
-/// Formats a row for each member of its cluster.
 pub(super) fn peers(reading: &Reading) -> Vec<[String; 5]> {
     let Some(report) = &reading.member else { return Vec::new() };
     let row = |peer: &gapless_cluster::member::control::MemberReport| {
@@ -152,7 +143,6 @@ pub(super) fn peers(reading: &Reading) -> Vec<[String; 5]> {
     report.members.iter().map(row).collect()
 }
 
-/// Formats a row for each node connected to its stream.
 pub(super) fn nodes(reading: &Reading) -> Vec<[String; 6]> {
     let row = |node: &gapless_client::control::NodeReading| {
         let name = clean(&node.row.name);
@@ -173,7 +163,6 @@ fn process(name: Option<&str>, process_id: u32) -> String {
     name.map_or_else(|| process_id.to_string(), |name| format!("{} {process_id}", clean(name)))
 }
 
-/// Formats a row for each instance of a route.
 pub(super) fn routes(reading: &Reading) -> Vec<[String; 14]> {
     let row = |(copy, per_s): &(gapless_rpc::domain::CopyReading, Option<f64>)| {
         let of = &copy.statistics;
@@ -197,7 +186,6 @@ pub(super) fn routes(reading: &Reading) -> Vec<[String; 14]> {
     reading.routes.iter().map(row).collect()
 }
 
-/// Formats a row for each calling process.
 pub(super) fn calls(reading: &Reading) -> Vec<[String; 20]> {
     let row = |(calls, per_s): &(gapless_rpc::domain::CallReading, Option<f64>)| {
         let of = &calls.statistics;
@@ -228,7 +216,6 @@ pub(super) fn calls(reading: &Reading) -> Vec<[String; 20]> {
     reading.calls.iter().map(row).collect()
 }
 
-/// Formats a row for each counter.
 pub(super) fn counters(reading: &Reading) -> Vec<[String; 3]> {
     let row = |counter: &CounterReading| [clean(&counter.label), counter.value.to_string(), rate(counter.per_s)];
     reading.counters.iter().map(row).collect()

@@ -36,7 +36,6 @@ pub(super) fn in_json(readings: &[Reading]) -> Result<String, serde_json::Error>
     Ok(format!("{}\n", json!({ "at_ms": at_ms, "directories": directories })))
 }
 
-/// Rounds a rate to a thousandth.
 fn rounded(per_s: Option<f64>) -> Value {
     json!(per_s.map(|rate| (rate * 1000.0).round() / 1000.0))
 }
