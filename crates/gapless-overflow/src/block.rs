@@ -54,7 +54,6 @@ impl Block {
         PREFIX_LENGTH + record_length
     }
 
-    /// Creates an empty block in a new or reused buffer.
     pub(crate) fn open(mut bytes: Vec<u8>, first_number: u64) -> Self {
         bytes.clear();
         bytes.resize(HEADER_LENGTH, 0);
@@ -105,12 +104,10 @@ impl Block {
         self.records += 1;
     }
 
-    /// Bytes in memory.
     pub(crate) const fn length(&self) -> usize {
         self.length
     }
 
-    /// Bytes on disk.
     pub(crate) const fn length_on_disk(&self) -> usize {
         aligned_length(self.length)
     }
@@ -128,7 +125,6 @@ impl Block {
         self.is_sealed && self.records == 1
     }
 
-    /// Takes the error of reading it back.
     pub(crate) fn take_fault(&mut self) -> Option<Box<JournalError>> {
         self.fault.take()
     }

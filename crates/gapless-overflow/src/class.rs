@@ -4,14 +4,11 @@ use crate::block::Block;
 use crate::options::Sizes;
 use std::collections::VecDeque;
 
-/// Place of a block on disk.
 #[derive(Debug)]
 pub(crate) struct PlaceOnDisk {
     /// The block without its bytes.
     pub(crate) block: Block,
-    /// Number of the segment in its class.
     pub(crate) segment: u64,
-    /// Byte position in the segment.
     pub(crate) position: u64,
     /// Sequence of its first frame.
     pub(crate) first_sequence: u64,
@@ -74,13 +71,10 @@ pub(crate) struct Class {
     moving: Option<u32>,
     /// A consumer was told [`Taken::Later`](super::state::Taken::Later).
     pub(crate) is_wanted: bool,
-    /// Number of the next pushed record.
     pub(crate) next_number: u64,
 }
 
-/// The front of a class.
 pub(crate) enum Front<'a> {
-    /// A block with a record to pop.
     Block(&'a mut Block),
     /// The next record is on disk.
     OnDisk,
@@ -128,7 +122,6 @@ impl Class {
         self.front.blocks.front_mut().map_or(Front::Empty, Front::Block)
     }
 
-    /// Records a pop from the front block.
     pub(crate) fn count_popped(&mut self) {
         self.front.records -= 1;
     }
@@ -147,7 +140,6 @@ impl Class {
         self.disk.front().map(|place| &place.block)
     }
 
-    /// Takes the oldest block on disk to read it in.
     pub(crate) fn begin_read(&mut self) -> Option<PlaceOnDisk> {
         assert!(self.moving.is_none(), "one block moves at a time");
         let place = self.disk.pop_front()?;

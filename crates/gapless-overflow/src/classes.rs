@@ -8,7 +8,6 @@
 use crate::Priority;
 use std::collections::VecDeque;
 
-/// Number of classes.
 pub const CLASSES: usize = 4;
 
 /// Takes of each class in one round.
@@ -29,7 +28,6 @@ impl<T> Default for Classes<T> {
 }
 
 impl<T> Classes<T> {
-    /// Creates empty queues.
     #[must_use]
     pub fn new() -> Self {
         Self { queues: std::array::from_fn(|_| VecDeque::new()), credits: WEIGHTS, length: 0 }
@@ -41,7 +39,6 @@ impl<T> Classes<T> {
         self.length
     }
 
-    /// Whether all classes are empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.length == 0
@@ -53,7 +50,6 @@ impl<T> Classes<T> {
         self.queues[class as usize].len()
     }
 
-    /// Appends an item to its class.
     pub fn push(&mut self, class: Priority, item: T) {
         self.queues[class as usize].push_back(item);
         self.length += 1;

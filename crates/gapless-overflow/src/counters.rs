@@ -4,7 +4,6 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OverflowCounters {
-    /// Records in memory.
     pub records_in_memory: u64,
     /// Records on disk, or on their way to it or back.
     pub records_on_disk: u64,
@@ -12,9 +11,7 @@ pub struct OverflowCounters {
     pub memory_bytes: usize,
     /// Bytes of the segments on disk.
     pub disk_bytes: u64,
-    /// Records written to disk, in all.
     pub spilled_records: u64,
-    /// Bytes written to disk, in all.
     pub spilled_bytes: u64,
     /// Records refused for lack of room.
     pub refused_records: u64,

@@ -11,12 +11,8 @@ pub enum FullReason {
     /// The disk has room but lags; there will be room a moment later.
     #[error("the disk takes records slower than they come")]
     Behind,
-    /// The limit on disk is reached.
     #[error("the limit of {disk_bytes_max} bytes on disk is reached")]
-    DiskLimit {
-        /// The limit.
-        disk_bytes_max: u64,
-    },
+    DiskLimit { disk_bytes_max: u64 },
     /// The disk, or the operating system, refuses; retried each 100 ms.
     #[error("{reason}")]
     Refused {
@@ -25,25 +21,17 @@ pub enum FullReason {
     },
 }
 
-/// Invalid options of a queue.
 #[derive(Debug, thiserror::Error)]
 pub enum OptionsError {
-    /// A value out of range.
     #[error("{option}: {reason}")]
     Option {
-        /// The option.
         option: &'static str,
         /// The value found, and the range allowed.
         reason: String,
     },
     /// The directory cannot be accessed.
     #[error("look for the directory {}: {source}", .path.display())]
-    Directory {
-        /// The directory.
-        path: PathBuf,
-        /// Error of the operating system.
-        source: std::io::Error,
-    },
+    Directory { path: PathBuf, source: std::io::Error },
 }
 
 /// Refused or lost records of an elastic queue.
@@ -56,21 +44,16 @@ pub enum OverflowError {
     Full {
         /// Name of the queue.
         queue: Arc<str>,
-        /// Bytes in memory.
         memory_bytes: usize,
-        /// Bytes on disk.
         disk_bytes: u64,
         /// Limit that was reached.
         reason: FullReason,
     },
-    /// The record is longer than this queue takes.
     #[error("a record of {length_bytes} bytes is longer than the {limit_bytes} that the backlog {queue} takes")]
     TooLong {
         /// Name of the queue.
         queue: Arc<str>,
-        /// Length of the record.
         length_bytes: usize,
-        /// Limit of the queue.
         limit_bytes: usize,
     },
     /// Records that went to disk cannot be read back: they are lost. Returned once, in their place in the order; the
@@ -82,11 +65,9 @@ pub enum OverflowError {
     Lost {
         /// Name of the queue.
         queue: Arc<str>,
-        /// Their class.
         class: Priority,
         /// Number that `push` gave the first of them.
         first_number: u64,
-        /// Number of lost records.
         records: u64,
         /// Error of reading, with the place.
         source: Box<JournalError>,

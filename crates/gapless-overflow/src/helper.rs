@@ -13,7 +13,6 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// The helper, which owns the segments.
 pub(crate) struct Helper {
     shared: Arc<Shared>,
     /// Segments of each class, the oldest first.
@@ -40,7 +39,6 @@ impl Helper {
         Self { shared, segments: Default::default() }
     }
 
-    /// Runs until the queue is dropped.
     pub(crate) fn run(mut self) {
         while let Some(job) = self.next_job() {
             match job {

@@ -96,7 +96,6 @@ pub enum Popped {
     Record(u64),
     /// The next record is on disk and is being read in. [`Notice::Readable`] follows.
     Later,
-    /// The class has no record.
     Empty,
 }
 
@@ -207,7 +206,6 @@ impl ElasticQueue {
         }
     }
 
-    /// Current counters.
     #[must_use]
     pub fn counters(&self) -> OverflowCounters {
         self.shared.lock().counters

@@ -14,7 +14,6 @@ pub const RECORD_BYTES_LIMIT: usize = PAYLOAD_LENGTH_MAX + HEADERS_ROOM + (4 << 
 
 const MEMORY_BYTES_MIN: usize = 4 << 10;
 
-/// Longest block of several records, in bytes.
 const BLOCK_BYTES_MAX: usize = 64 << 10;
 
 /// Approximate number of blocks in a full tier.
@@ -107,7 +106,6 @@ pub(crate) struct Sizes {
     pub(crate) burst_bytes_max: usize,
     pub(crate) disk_bytes_max: u64,
     pub(crate) record_bytes_max: usize,
-    /// Longest block of several records.
     pub(crate) block_bytes: usize,
     pub(crate) block_records: u32,
     /// Size of the window of oldest records of a class that stay in memory and are read ahead.

@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// State shared by the users of a queue and its helper thread.
 pub(crate) struct Shared {
     pub(crate) name: Arc<str>,
     pub(crate) directory: PathBuf,

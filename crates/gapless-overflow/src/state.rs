@@ -15,7 +15,6 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 /// Limit of buffers kept for later blocks.
 const SPARES_MAX: usize = 4;
 
-/// Next job of the helper.
 #[derive(Debug)]
 pub(crate) enum Job {
     /// Write the block, as the newest on disk of its class.
@@ -26,7 +25,6 @@ pub(crate) enum Job {
     Sleep(Option<Instant>),
 }
 
-/// Result of a pop.
 #[derive(Debug)]
 pub(crate) enum Taken {
     /// The record with this number, copied, and whether it was the last of its block.
@@ -54,7 +52,6 @@ pub(crate) struct State {
     has_read_last: bool,
     spares: Vec<Vec<u8>>,
     pub(crate) has_helper: bool,
-    /// The helper sleeps until it is woken.
     pub(crate) helper_sleeps: bool,
     pub(crate) is_stopping: bool,
 }
@@ -172,7 +169,6 @@ impl State {
         self.counters.memory_bytes + sizes.block_bytes <= limit && has_records
     }
 
-    /// Whether a notice is due.
     pub(crate) fn is_notice_due(&self, sizes: &Sizes) -> bool {
         self.is_room_notice_due(sizes) || Priority::ALL.into_iter().any(|class| self.is_readable_again(class))
     }
@@ -266,7 +262,6 @@ impl State {
         None
     }
 
-    /// Records that a block was written.
     pub(crate) fn finish_write(&mut self, class: Priority, place: PlaceOnDisk) {
         let records = u64::from(place.block.records_left());
         self.counters.memory_bytes -= place.block.length();

@@ -23,12 +23,10 @@ use std::sync::Arc;
 
 /// Limit of call tables of one caller: one for each route.
 pub const ATTACHMENTS_MAX: usize = 1024;
-/// Reason to refuse a call table whose descriptors were lost.
 const NO_DESCRIPTORS: &str = "this process has no descriptors left for a call table";
 /// Pause before the next accept when this process has no descriptors left.
 const ACCEPT_AGAIN_NS: u64 = 100_000_000;
 
-/// Callers connected to this process's socket.
 pub struct Callers {
     side: Arc<dyn ServingSide>,
     directory: Arc<DomainDirectory>,
@@ -84,7 +82,6 @@ impl Callers {
         self.listener = Some(listener);
     }
 
-    /// Sends a route's description to every caller, and to later ones unless the route is gone.
     pub fn announce(&mut self, reactor: &mut Reactor, route: String, bytes: Arc<[u8]>, is_gone: bool) {
         if is_gone {
             self.routes.remove(&route);
@@ -97,7 +94,6 @@ impl Callers {
         }
     }
 
-    /// Accepts waiting callers.
     pub fn accept(&mut self, reactor: &mut Reactor, now_ns: u64) {
         loop {
             let Some(listener) = &self.listener else { return };
@@ -109,7 +105,6 @@ impl Callers {
             match accepted {
                 Ok(connection) => self.take(reactor, connection, now_ns),
                 Err(Errno::AGAIN) => return,
-                // The caller has gone already.
                 Err(Errno::CONNABORTED | Errno::INTR) => {}
                 Err(errno) => self.pause(reactor, now_ns, &errno),
             }
@@ -160,7 +155,6 @@ impl Callers {
         self.pending.push_back((now_ns + HANDSHAKE_NS, number));
     }
 
-    /// Handles an event on a caller's connection.
     pub fn ready(&mut self, reactor: &mut Reactor, number: u64, flags: EventFlags) {
         if flags.contains(EventFlags::OUT) {
             self.flush(reactor, number);
@@ -182,7 +176,6 @@ impl Callers {
                     }
                 }
                 Ok(Received::OtherVersion(version)) => {
-                    // Tells the caller which version this is.
                     self.send(reactor, number, Arc::clone(&self.hello), Vec::new());
                     self.close(reactor, number, Some(&other_protocol(version)));
                     return;
@@ -383,7 +376,6 @@ impl Callers {
     }
 }
 
-/// Shortens the text to the limit of a packet.
 fn shortened(mut refused: Refused) -> Refused {
     const TEXT_MAX: usize = 2048;
     let cut = refused.text.floor_char_boundary(TEXT_MAX);

@@ -36,24 +36,19 @@ struct Outgoing {
     descriptors: Vec<Arc<OwnedFd>>,
 }
 
-/// Result of [`Connection::receive`].
 #[derive(Debug)]
 pub enum Received {
-    /// No packet at present.
     Nothing,
     /// A packet, with exactly its descriptors.
     Packet(Packet, Vec<OwnedFd>),
     /// A packet whose descriptors are lost, because this process had no room for them.
     WithoutDescriptors(Packet),
     OtherVersion(u16),
-    /// The peer has closed its end, or is dead.
     End,
 }
 
-/// Result of sending a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flushed {
-    /// The queue is empty.
     All,
     /// The rest can be sent when the socket is writable.
     WhenWritable,

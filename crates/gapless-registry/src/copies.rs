@@ -25,13 +25,11 @@ use rustix::io::Errno;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// Limit of routes of one process.
 pub const ROUTES_MAX: usize = 1024;
 /// Pause before the first retry of a socket; each further pause is twice as long.
 const PAUSE_NS: u64 = 50_000_000;
 const PAUSE_NS_MAX: u64 = 5_000_000_000;
 
-/// Instances found in the domain.
 pub struct Copies {
     side: Arc<dyn CallingSide>,
     directory: Arc<DomainDirectory>,
@@ -51,9 +49,7 @@ pub struct Copies {
     next_ns: Option<Option<u64>>,
 }
 
-/// A socket in the directory.
 struct Candidate {
-    /// Number of its connection.
     number: Option<u32>,
     /// Time of the next attempt, while not connected.
     again_ns: u64,
@@ -85,7 +81,6 @@ fn is_own_shortage(errno: Errno) -> bool {
 }
 
 impl Copies {
-    /// Creates an empty set that does not look for instances yet.
     pub fn new(side: Arc<dyn CallingSide>, directory: Arc<DomainDirectory>, hello: Arc<[u8]>) -> Self {
         Self {
             side,
@@ -140,7 +135,6 @@ impl Copies {
         }
     }
 
-    /// Tries sockets that are not connected.
     fn try_new(&mut self, reactor: &mut Reactor, there: Vec<CopyId>, own: Option<CopyId>, now_ns: u64) {
         for id in there.into_iter().filter(|id| Some(*id) != own) {
             if self.candidates.get(&id).is_none_or(|candidate| candidate.number.is_none()) {
@@ -187,7 +181,6 @@ impl Copies {
                 self.forget(id);
                 return true;
             }
-            // The backlog of the socket is full.
             Err(Errno::AGAIN) => {
                 let unheard = match copy_files::holder(&self.directory, id) {
                     Some(holder) if holder.is_of_this_namespace() => Unheard::asked(holder.process_id, None),
@@ -240,7 +233,6 @@ impl Copies {
         true
     }
 
-    /// Handles an event on the connection to an instance.
     pub fn ready(&mut self, reactor: &mut Reactor, number: u32, flags: EventFlags) {
         if flags.contains(EventFlags::OUT) {
             self.flush(reactor, number);
@@ -370,7 +362,6 @@ impl Copies {
         crash_point("attach_passed");
     }
 
-    /// Detaches a call table.
     pub fn detach(&mut self, reactor: &mut Reactor, number: u32, attachment: u64, bytes: Arc<[u8]>) {
         let Some(copy) = self.copies.get_mut(&number) else { return };
         if let Some(is_awaited) = copy.asked.get_mut(&attachment) {
@@ -379,7 +370,6 @@ impl Copies {
         self.send(reactor, number, bytes, Vec::new());
     }
 
-    /// Asks an instance to change the state of a route.
     pub fn change(&mut self, reactor: &mut Reactor, number: u32, bytes: Arc<[u8]>) {
         self.send(reactor, number, bytes, Vec::new());
     }

@@ -55,7 +55,6 @@ impl CopyFiles {
         Ok((files, socket))
     }
 
-    /// Whether both are still in the directory.
     pub fn are_there(&self) -> bool {
         let has_socket = rustix::fs::statat(self.directory.fd(), &*self.id.file(FileKind::Socket), AtFlags::empty());
         has_socket.is_ok() && self.has_lock()
@@ -78,7 +77,6 @@ impl CopyFiles {
         self.listen()
     }
 
-    /// Creates the socket, which listens.
     fn listen(&self) -> Result<OwnedFd, RegistryError> {
         let (directory, id) = (&self.directory, self.id);
         let failed = || RegistryError::system(format!("serving in the domain {}", directory.path().display()));
@@ -140,7 +138,6 @@ fn lock_named(directory: &DomainDirectory, id: CopyId) -> Result<Option<OwnedFd>
     Ok(Some(lock))
 }
 
-/// Holder of a lock, as written in its file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LockHolder {
     /// Id in its own process namespace.
@@ -200,7 +197,6 @@ pub fn sweep_one(directory: &DomainDirectory, id: CopyId) -> bool {
     is_dead
 }
 
-/// Whether the file still has a name in a directory.
 fn has_name(file: impl AsFd) -> Result<bool, RegistryError> {
     rustix::fs::fstat(file).map(|stat| stat.st_nlink > 0).map_err(RegistryError::system("looking at a lock"))
 }

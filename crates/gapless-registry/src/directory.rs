@@ -21,10 +21,8 @@ const MODE_ALONE: u32 = 0o700;
 /// The group may look and connect; only the owner may serve.
 const MODE_GROUP: u32 = 0o750;
 
-/// Environment variable that names a domain.
 pub const DOMAIN_VARIABLE: &str = "GAPLESS_DOMAIN";
 
-/// Place of a domain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
     /// `$XDG_RUNTIME_DIR/gapless/NAME` if that variable names a directory of this user, else `/tmp/gapless-USER/NAME`.
@@ -186,7 +184,6 @@ impl DomainDirectory {
         Ok(true)
     }
 
-    /// Path for messages.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -216,7 +213,6 @@ impl DomainDirectory {
         Arc::clone(&self.fd.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// All files in it that belong to an instance.
     pub(crate) fn list(&self) -> Result<Vec<(CopyId, FileKind)>, RegistryError> {
         let failed = || RegistryError::system(format!("listing the domain {}", self.path.display()));
         let mut found = Vec::new();
@@ -273,7 +269,6 @@ pub struct CopyId(u128);
 /// File of a serving process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
-    /// The listening socket.
     Socket,
     /// Locked while the process lives.
     Lock,

@@ -2,13 +2,11 @@
 
 use gapless_message::route_name::RouteNameError;
 
-/// An error of a domain.
 #[derive(Debug, thiserror::Error)]
 pub enum RegistryError {
     /// An invalid name of a route.
     #[error(transparent)]
     RouteName(#[from] RouteNameError),
-    /// A value out of range.
     #[error("{option}: {reason}")]
     Option {
         option: &'static str,
@@ -22,7 +20,6 @@ pub enum RegistryError {
         /// Expected and found.
         reason: String,
     },
-    /// The operating system refused.
     #[error("{action}: {source}")]
     System {
         /// The attempted action, with the path if there is one.

@@ -53,7 +53,6 @@ struct Shared {
 /// Interval between two checks that this process's files still exist, ns.
 const LOOK_NS: u64 = 1_000_000_000;
 
-/// State of this process in the domain.
 #[derive(Default)]
 struct Open {
     is_closed: bool,
@@ -157,7 +156,6 @@ impl Drop for IoThread {
     }
 }
 
-/// Leaves the domain at the end of the thread.
 struct Closing(Arc<Shared>, Arc<dyn CallingSide>);
 
 impl Drop for Closing {
@@ -258,7 +256,6 @@ impl IoHandle {
         Ok(())
     }
 
-    /// Whether this process has left the domain.
     pub fn is_closed(&self) -> bool {
         self.0.is_of_parent() || lock(&self.0.open).is_closed
     }
@@ -291,7 +288,6 @@ impl IoHandle {
         Ok(())
     }
 
-    /// Detaches a call table.
     pub fn detach(&self, copy: CopyNumber, attachment: u64) {
         // A detach packet always fits.
         let Ok(bytes) = (Packet::Detach { attachment }).encode() else { return };
@@ -385,7 +381,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// State of the thread.
 struct Turns {
     shared: Arc<Shared>,
     calling: Arc<dyn CallingSide>,
@@ -394,7 +389,6 @@ struct Turns {
     reactor: Reactor,
     /// By registration number, because an event may come from a registration that has ended.
     completions: HashMap<u64, Completion>,
-    /// Registration number of each token.
     numbers: HashMap<u64, u64>,
     last_number: u64,
     /// Time of the next check of the directory and of this process's files, while it serves or looks for instances.

@@ -42,7 +42,6 @@ const MAGIC: u32 = u32::from_le_bytes(*b"GAPR");
 /// Version of this protocol. Every change of the packets above, or of the shared memory, increments it.
 pub const PROTOCOL_VERSION: u16 = 4;
 
-/// Packet of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Packet {
     /// The sender's identity.
@@ -51,9 +50,7 @@ pub enum Packet {
     Route(RouteDescription),
     /// The end of the list of current routes.
     Listed,
-    /// A caller attaches its call table for a route. Three descriptors.
     Attach(Attach),
-    /// A caller detaches its call table.
     Detach {
         /// Number from [`Attach`].
         attachment: u64,
@@ -63,7 +60,6 @@ pub enum Packet {
         /// Number from [`Attach`].
         attachment: u64,
     },
-    /// The instance refuses the call table.
     Refused {
         /// Number from [`Attach`].
         attachment: u64,
@@ -81,13 +77,10 @@ pub enum Packet {
 /// End of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// A serving process.
     Copy = 1,
-    /// A calling process.
     Caller = 2,
 }
 
-/// First packet of each end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hello {
     pub role: Role,
@@ -99,7 +92,6 @@ pub struct Hello {
     pub process_name: String,
 }
 
-/// Route of an instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RouteDescription {
     pub name: String,
@@ -134,11 +126,9 @@ pub enum RouteState {
     Suspended = 2,
     /// Finishes its accepted calls, and is then withdrawn.
     Draining = 3,
-    /// Withdrawn.
     Gone = 4,
 }
 
-/// Call table that a caller attaches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attach {
     /// The caller's number for it, used once in a connection.
@@ -171,7 +161,6 @@ impl Refused {
         Self { reason, text: text.into(), shapes: Default::default() }
     }
 
-    /// Creates a refusal because of the types.
     pub fn mismatch((request, reply): (String, String)) -> Self {
         Self { reason: RefusedReason::Mismatch, text: String::new(), shapes: (cut(request), cut(reply)) }
     }
@@ -221,7 +210,6 @@ pub fn packet_again(bytes: &[u8]) -> Result<Vec<u8>, String> {
 }
 
 impl Packet {
-    /// Number of descriptors sent with it.
     #[must_use]
     pub const fn descriptors(&self) -> usize {
         match self {
@@ -236,7 +224,6 @@ impl Packet {
         }
     }
 
-    /// Name for errors.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
@@ -381,7 +368,6 @@ impl Packet {
     }
 }
 
-/// Version of a packet, if this process speaks another.
 pub fn other_version(bytes: &[u8]) -> Option<u16> {
     let (magic, rest) = bytes.split_first_chunk::<4>()?;
     let version = u16::from_le_bytes(*rest.first_chunk::<2>()?);

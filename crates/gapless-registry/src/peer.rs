@@ -55,7 +55,6 @@ pub fn lacks_descriptors(error: &RegistryError) -> bool {
         if matches!(Errno::from_io_error(source), Some(Errno::MFILE | Errno::NFILE)))
 }
 
-/// Whether the process of a pidfd is dead.
 pub fn is_dead(pidfd: impl AsFd) -> bool {
     !look(pidfd, PollFlags::IN).is_empty()
 }

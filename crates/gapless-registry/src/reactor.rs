@@ -25,12 +25,10 @@ pub const CONNECTIONS_OF_PROCESS_MAX: usize = CONNECTIONS_MAX / 16;
 pub const HANDSHAKE_NS: u64 = 2_000_000_000;
 /// Packets of one peer that are handled before the next peer's turn.
 pub const PACKETS_AT_A_TIME: usize = 32;
-/// Limit of events taken in one wait.
 const EVENTS_MAX: usize = 256;
 /// Pause before a queue is retried whose room no socket event reports.
 pub const RETRY_NS: u64 = 20_000_000;
 
-/// Source of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
     /// A command of another thread.
@@ -39,11 +37,8 @@ pub enum Source {
     Listener,
     /// A new file in the directory.
     Watch,
-    /// The connection of a caller, by its number.
     Caller(u64),
-    /// The connection to an instance, by its number.
     Copy(u32),
-    /// The death of a process, by its id.
     Process(u32),
     /// A write to a completion eventfd, by the number of its registration.
     Completion(u64),

@@ -19,7 +19,6 @@ pub struct CopyNumber(pub u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallerNumber(pub u64);
 
-/// The peer of a connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeerProcess {
     /// Name from its hello, not verified.
@@ -82,7 +81,6 @@ pub struct AttachMemory {
 pub struct AttachAnswer {
     /// Doorbell of the route.
     pub bell: Arc<OwnedFd>,
-    /// Wakes the route's tasks.
     pub eventfd: Arc<OwnedFd>,
 }
 

@@ -26,7 +26,6 @@ const LISTING_INTERVAL_NS: i64 = 100_000_000;
 /// Room for some hundred events.
 const BUFFER_BYTES: usize = 32 << 10;
 
-/// Watch of the new sockets in a domain's directory.
 #[derive(Debug)]
 pub struct DirectoryWatch {
     directory: Arc<DomainDirectory>,
@@ -103,7 +102,6 @@ impl AsFd for DirectoryWatch {
     }
 }
 
-/// Creates the periodic timer.
 fn timer() -> rustix::io::Result<OwnedFd> {
     let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;
     let timer = rustix::time::timerfd_create(TimerfdClockId::Monotonic, flags)?;

@@ -64,7 +64,6 @@ fn pair(dice: &mut Dice) -> (String, String) {
     (name(from), name(to))
 }
 
-/// Writes a line that the ledger refuses.
 fn write_bad(id: u64, dice: &mut Dice, out: &mut impl Write) -> std::io::Result<()> {
     let (from, to) = pair(dice);
     let amount = format!("{}.00", 1 + dice.roll(50));

@@ -21,7 +21,6 @@ pub(super) fn tiny(directory: &Path) -> ElasticQueueOptions {
     options
 }
 
-/// A queue and its notices.
 pub(super) struct Noticed {
     pub(super) queue: ElasticQueue,
     pub(super) notices: Receiver<Notice>,
@@ -118,7 +117,6 @@ impl Disk for ToldDisk {
     }
 }
 
-/// Open files of this process in a directory.
 pub(super) fn open_files(directory: &Path) -> Vec<PathBuf> {
     let descriptors = std::fs::read_dir("/proc/self/fd").unwrap();
     let paths = descriptors.filter_map(|entry| Some(entry.ok()?.path()));

@@ -26,7 +26,6 @@ use std::sync::Arc;
 struct Raw(OwnedFd);
 
 impl Raw {
-    /// Connects to the only serving member.
     fn connect(domain: &Domain) -> Self {
         let there = domain.directory.list().unwrap();
         let (id, _) = *there.iter().find(|(_, kind)| *kind == FileKind::Socket).unwrap();
@@ -52,7 +51,6 @@ impl Raw {
         self.send(&packet.encode().unwrap(), descriptors);
     }
 
-    /// Waits until the other side has closed, and discards its packets.
     #[track_caller]
     fn expect_end(&self) {
         until_some("the other side closes", || {

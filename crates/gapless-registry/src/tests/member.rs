@@ -144,7 +144,6 @@ pub fn memory(text: &str) -> Arc<OwnedFd> {
     Arc::new(fd)
 }
 
-/// Number of this process's directory watches.
 fn watches() -> usize {
     let files = std::fs::read_dir("/proc/self/fd").unwrap().filter_map(|file| file.unwrap().path().read_link().ok());
     files.filter(|target| target.ends_with("anon_inode:inotify")).count()

@@ -19,7 +19,6 @@ use std::time::{Duration, Instant};
 /// Gives a member the path of the domain.
 const DOMAIN: &str = "GAPLESS_REGISTRY_DOMAIN";
 
-/// A domain of one test.
 struct Domain {
     _parent: tempfile::TempDir,
     directory: Arc<DomainDirectory>,
@@ -55,7 +54,6 @@ impl Domain {
     }
 }
 
-/// A member process.
 struct Member {
     process: Process,
     input: Option<ChildStdin>,
@@ -68,7 +66,6 @@ impl Member {
         self.process.pid().as_raw_nonzero().get() as u32
     }
 
-    /// Executes a command.
     #[track_caller]
     fn tell(&mut self, command: &str) {
         writeln!(self.input.as_mut().unwrap(), "{command}").unwrap();
@@ -95,7 +92,6 @@ impl Member {
         self.seen.len() > before
     }
 
-    /// Reads its output.
     fn look(&mut self, patience: Duration) {
         let first = self.lines.recv_timeout(patience).ok();
         let told = first.into_iter().chain(self.lines.try_iter());
@@ -143,7 +139,6 @@ impl Member {
         }
     }
 
-    /// Ends the member regularly.
     fn quit(mut self) {
         self.input = None;
         assert!(self.process.wait_end("a member ends").success());

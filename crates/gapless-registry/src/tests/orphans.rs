@@ -24,7 +24,6 @@ fn listener() {
     }
 }
 
-/// Whether the side has settled.
 #[derive(Default)]
 struct HasSettled(AtomicBool);
 

@@ -40,7 +40,6 @@ pub fn be_a_member(file: &Path, model: CommandModel) -> Result<(), Box<dyn Error
     Ok(())
 }
 
-/// Makes the transfers on a cluster whose leader is killed meanwhile.
 pub fn run(transfers: &Transfers) -> Result<(), Box<dyn Error>> {
     let root = tempfile::tempdir()?;
     let mut cluster = Cluster::start(root.path())?;
@@ -119,14 +118,12 @@ impl<'a> Cluster<'a> {
         Ok(())
     }
 
-    /// Sends SIGKILL.
     fn kill(&mut self, member: usize) -> std::io::Result<()> {
         let process = &mut self.processes[member - 1];
         process.kill()?;
         process.wait().map(drop)
     }
 
-    /// Status of a member, if it runs.
     fn status(&self, member: usize) -> Option<StatusReport> {
         match ask(&self.directory(member), &Request::Status) {
             Ok(Answer::Status(status)) => Some(*status),
@@ -134,7 +131,6 @@ impl<'a> Cluster<'a> {
         }
     }
 
-    /// Waits for a leader.
     fn leader(&self) -> Result<usize, Box<dyn Error>> {
         let mut leader = None;
         until("a member that leads", || {

@@ -10,7 +10,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// First deposit of each account, in hundredths.
 const FIRST_DEPOSIT: u64 = 10_000;
 const THREADS: u64 = 4;
-/// Transfers in flight per thread.
 const IN_FLIGHT: u64 = 256;
 
 /// Identifier of an account's first deposit, so that a retry after a crash is not a second deposit.
@@ -18,7 +17,6 @@ pub fn first_deposit_of(account: u64) -> u128 {
     u128::from(account) + 1
 }
 
-/// Opens missing accounts.
 pub fn open_accounts(bus: &CommandBus, accounts: u64) -> Result<(), Box<dyn Error>> {
     let mut opened = 0;
     for id in 0..accounts {
@@ -46,14 +44,12 @@ pub struct Transfers {
 }
 
 impl Transfers {
-    /// Makes the transfers, in several threads.
     pub fn make(&self, bus: &CommandBus) {
         std::thread::scope(|scope| {
             (1..=THREADS).for_each(|seed| _ = scope.spawn(move || self.make_part(bus, seed)));
         });
     }
 
-    /// Number of outcomes so far.
     pub fn outcomes(&self) -> u64 {
         self.accepted.load(Ordering::Relaxed) + self.refused.load(Ordering::Relaxed)
     }

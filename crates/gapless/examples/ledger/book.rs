@@ -11,7 +11,6 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Limit of bad lines of an import.
 pub const REFUSALS_MAX: usize = 100_000;
 
-/// State of the ledger.
 #[derive(Default)]
 pub struct Book {
     /// In hundredths.
@@ -22,7 +21,6 @@ pub struct Book {
     imports: BTreeMap<u128, Import>,
 }
 
-/// Import of one file.
 struct Import {
     /// Last line taken.
     line: u64,

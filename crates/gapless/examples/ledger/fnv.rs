@@ -1,10 +1,8 @@
 //! FNV-1a: short fingerprints, the same on every machine and in every version of the program. They protect against
 //! accidents, not against attacks. Part of the example, because the library offers none.
 
-/// Fingerprint of no bytes.
 pub const EMPTY: u64 = 0xcbf2_9ce4_8422_2325;
 
-/// Extends `fingerprint` by `bytes`.
 pub fn extend(fingerprint: u64, bytes: &[u8]) -> u64 {
     bytes.iter().fold(fingerprint, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
 }

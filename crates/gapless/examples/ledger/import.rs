@@ -16,12 +16,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// Lines in flight.
 const WINDOW_MESSAGES: u32 = 64;
 /// Timeout of a question to the ledger.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Import of one file into the ledger.
 pub struct Import<'a> {
     path: PathBuf,
     key: u128,
@@ -95,7 +93,6 @@ impl<'a> Import<'a> {
         }
     }
 
-    /// Number of the last line read.
     pub const fn line(&self) -> u64 {
         self.lines.number()
     }

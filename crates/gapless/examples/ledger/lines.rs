@@ -8,7 +8,6 @@ use std::io::{BufRead, BufReader, Result};
 /// Limit of the part of a line that is read, bytes.
 pub const LINE_LENGTH_MAX: usize = 4096;
 
-/// Reader of a file's lines.
 pub struct Lines {
     reader: BufReader<File>,
     line: Vec<u8>,
@@ -19,7 +18,6 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Reads from the beginning of `file`.
     pub fn new(file: File) -> Self {
         let reader = BufReader::with_capacity(1 << 16, file);
         let (line, is_too_long, number) = (Vec::new(), false, 0);
@@ -69,7 +67,6 @@ impl Lines {
         &self.line
     }
 
-    /// Whether the line is longer than [`LINE_LENGTH_MAX`].
     pub const fn is_too_long(&self) -> bool {
         self.is_too_long
     }
@@ -84,7 +81,6 @@ impl Lines {
         self.fingerprint
     }
 
-    /// Bytes of the file read so far.
     pub const fn bytes_read(&self) -> u64 {
         self.bytes_read
     }

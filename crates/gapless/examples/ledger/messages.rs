@@ -37,24 +37,20 @@ const fn message(template: u32) -> MessageType {
 pub struct Fields<'a>(pub &'a [u8]);
 
 impl<'a> Fields<'a> {
-    /// Takes the next `N` bytes.
     pub fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
         let (field, rest) = self.0.split_first_chunk::<N>()?;
         self.0 = rest;
         Some(*field)
     }
 
-    /// Takes a byte.
     pub fn u8(&mut self) -> Option<u8> {
         self.take().map(u8::from_le_bytes)
     }
 
-    /// Takes eight bytes.
     pub fn u64(&mut self) -> Option<u64> {
         self.take().map(u64::from_le_bytes)
     }
 
-    /// Takes sixteen bytes.
     pub fn u128(&mut self) -> Option<u128> {
         self.take().map(u128::from_le_bytes)
     }
@@ -65,7 +61,6 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Progress of an import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Last line taken; 1, the header, before any.
@@ -75,7 +70,6 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Encodes the answer.
     pub fn to_bytes(self) -> [u8; 16] {
         let mut bytes = [0; 16];
         bytes[..8].copy_from_slice(&self.line.to_le_bytes());
@@ -83,7 +77,6 @@ impl Progress {
         bytes
     }
 
-    /// Decodes the answer.
     pub fn from_bytes(payload: &[u8]) -> Option<Self> {
         let mut fields = Fields(payload);
         let progress = Self { line: fields.u64()?, fingerprint: fields.u64()? };
@@ -95,7 +88,6 @@ impl Progress {
 /// as a booking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Take {
-    /// Number of the import.
     pub import: u128,
     /// Number of the line in the file.
     pub line: u64,
@@ -106,10 +98,8 @@ pub struct Take {
 }
 
 impl Take {
-    /// Length of the payload, bytes.
     pub const LENGTH: usize = 88;
 
-    /// Encodes the payload.
     pub fn write_to(&self, payload: &mut [u8]) {
         let nothing = Transfer { id: 0, from: AccountName::OUTSIDE, to: AccountName::OUTSIDE, amount: 0 };
         let (code, transfer) = match self.content {
@@ -126,7 +116,6 @@ impl Take {
         payload[72..88].copy_from_slice(&transfer.to.0);
     }
 
-    /// Decodes a payload.
     pub fn from_bytes(payload: &[u8]) -> Option<Self> {
         let mut fields = Fields(payload);
         let (import, line, fingerprint) = (fields.u128()?, fields.u64()?, fields.u64()?);
@@ -139,14 +128,12 @@ impl Take {
     }
 }
 
-/// Totals of an import and of the ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Totals {
     /// Lines of the import that were booked.
     pub accepted: u64,
     /// Lines of the import that were refused.
     pub refused: u64,
-    /// Accounts of the ledger.
     pub accounts: u64,
     /// Sum of all deposits, in hundredths.
     pub deposited: u128,
@@ -157,14 +144,12 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// Encodes the answer.
     pub fn to_bytes(self) -> Vec<u8> {
         let numbers = [self.accepted, self.refused, self.accounts].map(u64::to_le_bytes).concat();
         let sums = [self.deposited, self.balances].map(u128::to_le_bytes).concat();
         [numbers, sums, self.fingerprint.to_le_bytes().to_vec()].concat()
     }
 
-    /// Decodes the answer.
     pub fn from_bytes(payload: &[u8]) -> Option<Self> {
         let mut fields = Fields(payload);
         let totals = Self {

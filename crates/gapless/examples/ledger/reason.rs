@@ -4,7 +4,6 @@ use std::fmt;
 
 macro_rules! reasons {
     ($($name:ident = $code:literal, $text:literal;)*) => {
-        /// Reason to refuse a line.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         #[repr(u8)]
         pub enum Reason {
@@ -12,7 +11,6 @@ macro_rules! reasons {
         }
 
         impl Reason {
-            /// The reason with this number.
             pub const fn from_code(code: u8) -> Option<Self> {
                 match code {
                     $($code => Some(Self::$name),)*
@@ -56,7 +54,6 @@ reasons! {
 }
 
 impl Reason {
-    /// The number of the reason.
     pub const fn code(self) -> u8 {
         self as u8
     }

@@ -3,7 +3,6 @@
 use crate::reason::Reason;
 use std::fmt;
 
-/// The first line of every file.
 pub const HEADER: &str = "id,from,to,amount,note";
 const COLUMNS: usize = 5;
 
@@ -36,7 +35,6 @@ impl fmt::Display for Amount {
     }
 }
 
-/// Formats a number with commas.
 pub fn with_commas(number: u128) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -49,14 +47,12 @@ pub fn with_commas(number: u128) -> String {
     text
 }
 
-/// Money moved from one account to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
     /// Id in the file.
     pub id: u64,
     /// Sender; [`AccountName::OUTSIDE`] for a deposit, which opens its account if it is new.
     pub from: AccountName,
-    /// Receiver.
     pub to: AccountName,
     /// Amount in hundredths.
     pub amount: u64,

@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, VecDeque};
 /// Order that waits in the book.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resting {
-    /// Id of the order.
     pub order: u64,
     /// Remaining quantity, at least 1.
     pub quantity: u32,
@@ -20,14 +19,12 @@ pub struct Fill {
     pub resting: u64,
     /// Price in hundredths.
     pub price: i64,
-    /// Matched quantity.
     pub quantity: u32,
 }
 
 /// Orders of one side at each price, in the order of arrival.
 type Levels = BTreeMap<i64, VecDeque<Resting>>;
 
-/// Resting orders of both sides.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Book {
     bids: Levels,
@@ -99,7 +96,6 @@ impl Book {
         self.rest(side == Side::Buy, price, resting);
     }
 
-    /// Number of resting orders.
     pub fn len(&self) -> usize {
         self.places.len()
     }

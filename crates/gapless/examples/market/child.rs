@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 /// Limit of the time from the signal to end to the end.
 const ENDING_TIME: Duration = Duration::from_secs(15);
 
-/// Message about a process.
 #[derive(Debug)]
 pub struct Heard {
     /// Number of the start among all starts.
@@ -27,7 +26,6 @@ pub struct Process {
     child: Child,
     /// Standard input; closing it ends the process.
     lifeline: Option<ChildStdin>,
-    /// Whether it was killed on purpose.
     pub was_killed: bool,
 }
 
@@ -63,7 +61,6 @@ impl Process {
         Ok(Self { role, child, lifeline, was_killed: false })
     }
 
-    /// Kills it, like `kill -9`.
     pub fn kill(&mut self) -> Result<(), Failure> {
         self.was_killed = true;
         self.child.kill()?;
@@ -108,7 +105,6 @@ impl Drop for Process {
     }
 }
 
-/// Describes the exit status.
 pub fn ending(status: ExitStatus) -> String {
     match status.signal() {
         Some(signal) => format!("was killed by signal {signal}"),

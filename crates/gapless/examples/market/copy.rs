@@ -12,7 +12,6 @@ use std::time::Instant;
 
 /// The service's name in the stream.
 const TOKEN: u128 = 0x6d61_726b_6574;
-/// Interval of lines for the terminal.
 const LINE_INTERVAL: Duration = Duration::from_secs(1);
 
 type MarketCopy = StreamService<Market, AnyLink>;

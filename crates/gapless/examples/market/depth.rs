@@ -6,7 +6,6 @@ use super::messages::{Accepted, Cancelled, Said, Side, Trade, entry_of, number_o
 use super::options::ENTRIES;
 use std::collections::{BTreeMap, HashMap};
 
-/// Order in the book.
 #[derive(Clone, Copy, Debug)]
 struct Order {
     side: Side,
@@ -16,7 +15,6 @@ struct Order {
     place: u64,
 }
 
-/// State rebuilt from the messages.
 #[derive(Debug, Default)]
 pub struct Depth {
     orders: HashMap<u64, Order>,
@@ -37,7 +35,6 @@ pub struct Depth {
 }
 
 impl Depth {
-    /// Takes a message of the market.
     pub fn take(&mut self, said: &Said) {
         match said {
             Said::Accepted(accepted) => self.accept(accepted),

@@ -13,10 +13,8 @@ use std::time::Instant;
 
 /// Limit of requests without an outcome.
 const WINDOW: u64 = 256;
-/// Interval of lines for the terminal.
 const LINE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// State of one request.
 #[derive(Clone, Copy, Debug, Default)]
 struct Account {
     /// Ordered quantity; 0 for a cancel, and after a refusal.
@@ -29,7 +27,6 @@ struct Account {
     side: Option<Side>,
 }
 
-/// All requests of one node.
 struct Accounts {
     entry: u64,
     /// In order, request 1 first.
@@ -123,7 +120,6 @@ struct Pace {
 }
 
 impl Pace {
-    /// Whether everything was sent.
     fn is_over(&self, sent: u64) -> bool {
         match self.options.seconds {
             Some(seconds) => self.begun.elapsed() >= Duration::from_secs(seconds),
@@ -131,7 +127,6 @@ impl Pace {
         }
     }
 
-    /// Whether the next request is due.
     fn is_due(&self, sent: u64) -> bool {
         let rate = self.options.orders_per_second;
         rate == 0 || self.begun.elapsed().as_secs_f64() * rate as f64 >= sent as f64

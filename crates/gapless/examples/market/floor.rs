@@ -18,7 +18,6 @@ const STOPPED: u8 = 130;
 /// Timeout without an outcome.
 const STILL_MAX: Duration = Duration::from_secs(60);
 
-/// Runs the market to its end.
 pub fn run(options: &Options) -> Result<ExitCode, Failure> {
     let stop = stop_flag()?;
     // Dropped last, when no process uses it any more.
@@ -232,7 +231,6 @@ impl<'a> Floor<'a> {
     }
 }
 
-/// Prints the checks and their results.
 fn conclude(checks: &[Check]) -> ExitCode {
     print("");
     for Check { what, found, is_right } in checks {

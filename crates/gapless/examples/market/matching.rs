@@ -9,10 +9,8 @@ use gapless::prelude::*;
 
 /// Highest price, in hundredths.
 pub const PRICE_MAX: i64 = 1_000_000;
-/// Largest quantity of an order.
 pub const QUANTITY_MAX: u32 = 10_000;
 
-/// Balance of an entry node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Position {
     /// Shares; below zero if more was sold.
@@ -22,7 +20,6 @@ pub struct Position {
 }
 
 impl Position {
-    /// Books one side of a trade.
     pub fn book(&mut self, side: Side, price: i64, quantity: u32) {
         let (shares, cash) = (i64::from(quantity), price * i64::from(quantity));
         if side == Side::Buy {
@@ -39,7 +36,6 @@ impl Position {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Market {
     pub book: Book,
-    /// Of each entry node.
     pub positions: [Position; ENTRIES as usize],
     /// Requests that had an outcome.
     pub requests: u64,
@@ -49,7 +45,6 @@ pub struct Market {
     pub finished: u64,
 }
 
-/// Outputs of a handler.
 struct Outcomes<'a, 'b> {
     context: &'a mut Context<'b>,
     /// Error of a message that could not be encoded.
@@ -65,7 +60,6 @@ impl Outcomes<'_, '_> {
 }
 
 impl Market {
-    /// Whether every entry node has finished.
     pub const fn is_closed(&self) -> bool {
         self.finished == (1 << ENTRIES) - 1
     }

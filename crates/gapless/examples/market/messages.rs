@@ -20,7 +20,6 @@ pub const fn request(entry: u64, number: u64) -> u64 {
     entry << NUMBER_BITS | number
 }
 
-/// Entry node of a request.
 pub const fn entry_of(request: u64) -> u64 {
     request >> NUMBER_BITS
 }
@@ -30,7 +29,6 @@ pub const fn number_of(request: u64) -> u64 {
     request & ((1 << NUMBER_BITS) - 1)
 }
 
-/// The other side.
 pub const fn other(side: Side) -> Side {
     match side {
         Side::Buy => Side::Sell,
@@ -43,18 +41,14 @@ pub fn publish<M: Encode>(node: &mut StreamNode<AnyLink>, message: &M) -> Result
     Ok(())
 }
 
-/// Message of the matching service.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Said {
-    /// An order was accepted.
     Accepted(Accepted),
-    /// A request was refused.
     Rejected(Rejected),
     /// An order was removed from the book.
     Cancelled(Cancelled),
     /// Two orders were matched.
     Trade(Trade),
-    /// The market is closed.
     Closed(Closed),
 }
 

@@ -5,7 +5,6 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// Number of order-entry nodes.
 pub const ENTRIES: u64 = 3;
 /// Number of instances of the matching service.
 pub const COPIES: u64 = 2;
@@ -76,16 +75,13 @@ pub enum Transport {
     Tcp,
 }
 
-/// Role of a process of the market.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// The sequencer.
     Sequencer,
     /// An order-entry node, from 1.
     Entry(u64),
     /// An instance of the matching service, from 1.
     Matching(u64),
-    /// The market-data reader.
     Reader,
 }
 

@@ -6,7 +6,6 @@ use super::options::ENTRIES;
 /// Price to which prices return, in hundredths.
 const PRICE_MIDDLE: i64 = 10_000;
 
-/// Request to the market.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Request {
     /// An order; one in fifty must be refused.
@@ -15,7 +14,6 @@ pub enum Request {
     Cancel(CancelOrder),
 }
 
-/// Requests of one entry node.
 pub struct Orders {
     entry: u64,
     random: u64,

@@ -9,7 +9,6 @@ use gapless::prelude::*;
 use std::path::Path;
 use std::time::Instant;
 
-/// Interval of lines for the terminal.
 const LINE_INTERVAL: Duration = Duration::from_millis(500);
 /// Interval of progress messages to the parent.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(20);

@@ -7,13 +7,11 @@ use std::collections::{BTreeMap, HashMap};
 /// Marks a line for the parent.
 const MARK: char = '\u{2}';
 
-/// Sends `facts` of a `kind` to the parent.
 pub fn say(kind: &str, facts: &[(&str, i128)]) {
     let facts: String = facts.iter().map(|(name, number)| format!(" {name}={number}")).collect();
     println!("{MARK}{kind}{facts}");
 }
 
-/// Named numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts(HashMap<String, i128>);
 
@@ -40,14 +38,11 @@ impl Facts {
     }
 }
 
-/// Result of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
-    /// Name of the check.
     pub what: String,
     /// Values found, for people.
     pub found: String,
-    /// Whether the check passed.
     pub is_right: bool,
 }
 
@@ -70,7 +65,6 @@ impl Results {
         (1..=ENTRIES).map(|entry| self.of(Role::Entry(entry), name)).sum()
     }
 
-    /// Checks that everything adds up.
     pub fn checks(&self) -> Vec<Check> {
         let mut checks = Vec::new();
         let mut check = |what: &str, found: String, is_right: bool| {

@@ -8,7 +8,6 @@ use std::time::Instant;
 
 /// Prefix of its name in the stream, completed by its number; a process with the same name replaces the previous one.
 const TOKEN: u128 = 0x0065_6e74_7279 << 64;
-/// Interval of orders.
 const ORDER_INTERVAL: Duration = Duration::from_millis(20);
 /// Interval of lines in the log.
 const LINE_INTERVAL: Duration = Duration::from_secs(1);

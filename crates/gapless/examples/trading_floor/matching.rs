@@ -9,10 +9,8 @@ use std::time::Instant;
 
 /// The service's name in the stream.
 const TOKEN: u128 = 0x6d61_7463_6869_6e67;
-/// Interval of lines in the log.
 const LINE_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Filled orders.
 #[derive(Default)]
 struct Matching {
     /// Last order of each entry.

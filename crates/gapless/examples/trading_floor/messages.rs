@@ -7,7 +7,6 @@ pub const ORDER: MessageType = MessageType { schema: 7 << 16 | 1, encoding: Enco
 /// From the matching service: the same order, and the total quantity filled so far.
 pub const FILLED: MessageType = MessageType { schema: 7 << 16 | 2, encoding: Encoding::Opaque };
 
-/// Payload of both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Numbers {
     /// The order entry, from 1.

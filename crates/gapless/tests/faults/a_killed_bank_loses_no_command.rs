@@ -70,7 +70,6 @@ fn passes(point: &str, random: &mut Random) -> u64 {
     1 + random.below(most)
 }
 
-/// The bank and its tellers.
 struct Bank<'a> {
     directory: &'a Path,
     tier: Tier,
@@ -110,7 +109,6 @@ impl<'a> Bank<'a> {
     }
 }
 
-/// Socket of a bank in that directory.
 fn socket(directory: &Path) -> PathBuf {
     directory.join("node.socket")
 }

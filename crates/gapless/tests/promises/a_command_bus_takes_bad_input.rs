@@ -125,7 +125,6 @@ fn count(bus: &CommandBus, id: u64) -> Result<u64, CommandError<()>> {
     bus.call(first::Counter::command(&id, &first::Command::Count(5))).map(|counted| counted.version)
 }
 
-/// Whether the aggregate is quarantined with a reason that contains these words.
 fn is_quarantined(outcome: &Result<u64, CommandError<()>>, words: &str) -> bool {
     matches!(outcome, Err(CommandError::Quarantined(reason)) if reason.contains(words))
 }

@@ -49,7 +49,6 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![30 => send, 4 => Just(Step::Await), 1 => Just(Step::Stop), 1 => Just(Step::Drop), 1 => Just(Step::LoseIndex)]
 }
 
-/// Model of an account.
 #[derive(Clone, Copy, Default)]
 struct Known {
     balance: u64,
@@ -64,7 +63,6 @@ struct Model {
     identified: BTreeMap<(u64, u8), (String, usize)>,
 }
 
-/// Expected outcome.
 #[derive(Debug)]
 enum Due {
     /// Version after the command, with one event.

@@ -12,7 +12,6 @@ use std::collections::BTreeMap;
 use std::sync::mpsc::{TryRecvError, channel};
 use std::time::Duration;
 
-/// A command in a line.
 #[derive(Serialize, Deserialize, Message)]
 struct Order {
     label: u64,
@@ -76,7 +75,6 @@ fn tell(label: u64, outcome: &Result<Outcome, CommandError<()>>) {
     }
 }
 
-/// Parses an outcome's line.
 fn read(line: &str) -> Option<(u64, Result<Outcome, CommandError<()>>)> {
     let (label, said) = line.split_once(' ')?;
     let outcome = match said.split_once(' ') {

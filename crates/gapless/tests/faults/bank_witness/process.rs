@@ -63,7 +63,6 @@ pub fn be_the_bank_if_asked() {
     }
 }
 
-/// Waits until the input ends.
 fn serve<E: std::fmt::Display>(failure: impl Fn() -> Option<E>) {
     println!("ready");
     let (ended, end) = std::sync::mpsc::channel();
@@ -91,7 +90,6 @@ fn failed(error: &dyn std::fmt::Display) -> ! {
     std::process::exit(3);
 }
 
-/// A running bank.
 pub struct BankProcess {
     process: Process,
     /// Closed with this process, which ends the bank.

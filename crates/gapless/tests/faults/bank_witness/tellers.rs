@@ -17,9 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Number of accounts.
 pub const ACCOUNTS: u64 = 40;
-/// Commands in flight per teller.
 const IN_FLIGHT: u64 = 48;
 /// Limit of commands with identifier and outcome that may be sent again: most of them are older than the bank's newest
 /// snapshot.
@@ -28,7 +26,6 @@ const ASKED_AGAIN_MAX: usize = 1000;
 const PATIENCE: Duration = Duration::from_secs(60);
 const TELLERS: u64 = 2;
 
-/// Content of a command.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Message)]
 pub enum What {
     Account(u64, BankCommand),
@@ -78,7 +75,6 @@ impl Tellers {
         Self { shared, threads }
     }
 
-    /// Number of outcomes so far.
     pub fn answered(&self) -> u64 {
         self.shared.answered.load(Ordering::Relaxed)
     }
@@ -118,7 +114,6 @@ pub struct Teller {
     answered: Vec<Command>,
 }
 
-/// Awaited outcome.
 enum Awaited {
     Account(Pending<(), super::model::Overdrawn>),
     Transfer(Pending<super::model::Transferred, super::model::NotTransferred>),
@@ -136,7 +131,6 @@ impl Teller {
         (self.shared.answered.load(Ordering::Relaxed), self.shared.repeated.load(Ordering::Relaxed))
     }
 
-    /// Recorded commands and outcomes.
     pub fn known(&self) -> MutexGuard<'_, Known> {
         self.shared.known.lock().unwrap()
     }
@@ -219,7 +213,6 @@ impl Teller {
         }
     }
 
-    /// Draws a new command.
     fn draw(&mut self) -> Command {
         let random = &mut self.random;
         let (account, amount) = (random.below(ACCOUNTS), 1 + random.below(100));

@@ -12,7 +12,6 @@ use std::process::{ChildStdin, ExitStatus, Stdio};
 /// First argument of a service's process, before its directory, its tier and its kind.
 const SERVICE: &str = "fault_witness::service";
 
-/// Kind of the service's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     EventSourced,
@@ -76,7 +75,6 @@ pub fn be_the_service_if_asked() {
     }
 }
 
-/// A running service.
 pub struct ServiceProcess {
     process: Process,
     /// Closed with this process, which ends the service.

@@ -35,7 +35,6 @@ struct Sent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
     ServiceGone,
-    /// All wanted commands have their replies.
     Answered,
 }
 
@@ -74,7 +73,6 @@ impl Witness {
         Ok(Self { client, keys, sent: HashMap::new(), acknowledged, repeats_checked: 0, problem: None })
     }
 
-    /// Number of commands with a reply.
     pub fn acknowledged_count(&self) -> usize {
         self.acknowledged.values().map(Vec::len).sum()
     }

@@ -61,7 +61,6 @@ impl Place {
     }
 }
 
-/// Result of a run.
 #[derive(Debug)]
 pub struct Ended {
     pub status: ExitStatus,
