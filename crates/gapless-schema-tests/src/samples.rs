@@ -8,7 +8,6 @@ use gapless_schema::{ProtobufObject, SbeObject};
 
 include!("../../gapless-schema/golden/reference_car.rs");
 
-/// Check that runs on each sample.
 pub trait Check {
     /// `golden` is the name of the golden file without its extension.
     fn check<T: SbeObject + ProtobufObject + PartialEq + Debug + Clone>(&mut self, golden: &str, object: T);

@@ -12,19 +12,15 @@ pub enum DecodeError {
     /// The payload ends inside of a field.
     #[error("{field} at byte {position} needs {needed_bytes} bytes, but only {found_bytes} are left")]
     Truncated {
-        /// Path of the field, group or data.
         field: &'static str,
         /// Position of its first byte.
         position: usize,
-        /// Bytes needed.
         needed_bytes: usize,
-        /// Bytes left.
         found_bytes: usize,
     },
     /// The message header names another schema.
     #[error("{message}: the header names schema {found}, expected {expected}")]
     Schema {
-        /// Expected message.
         message: &'static str,
         /// Schema id of the message.
         expected: u16,
@@ -34,7 +30,6 @@ pub enum DecodeError {
     /// The message header names another message of the schema.
     #[error("{message}: the header names template {found}, expected {expected}")]
     Template {
-        /// Expected message.
         message: &'static str,
         /// Template id of the message.
         expected: u16,
@@ -46,7 +41,6 @@ pub enum DecodeError {
         "{field} at byte {position}: block length {found_bytes} is below the {needed_bytes} bytes of version {version}"
     )]
     BlockLength {
-        /// Path of the message or group.
         field: &'static str,
         /// Position of its first byte.
         position: usize,
@@ -60,7 +54,6 @@ pub enum DecodeError {
     /// More entries than a group can hold.
     #[error("{field} at byte {position}: {found} entries do not fit into the payload")]
     GroupLength {
-        /// Path of the group.
         field: &'static str,
         /// Position of its first entry.
         position: usize,
@@ -70,9 +63,7 @@ pub enum DecodeError {
     /// A text is not in the character encoding that the schema names.
     #[error("{field} is not valid {expected}: bad byte at index {index}")]
     Text {
-        /// Path of the field.
         field: &'static str,
-        /// Character encoding.
         expected: &'static str,
         /// Index of the first bad byte in the text.
         index: usize,
@@ -80,11 +71,9 @@ pub enum DecodeError {
     /// A protobuf field is malformed.
     #[error("{field} at byte {position}: {problem}")]
     Protobuf {
-        /// Path of the field or message.
         field: &'static str,
         /// Position of its first byte.
         position: usize,
-        /// Description of the fault.
         problem: &'static str,
     },
 }
@@ -96,25 +85,18 @@ pub enum EncodeError {
     /// The buffer is too short; make it longer, or the message smaller.
     #[error("{field} at byte {position} needs {needed_bytes} bytes, but the buffer has only {found_bytes} left")]
     Capacity {
-        /// Path of the field, group or data.
         field: &'static str,
         /// Position of its first byte.
         position: usize,
-        /// Bytes needed.
         needed_bytes: usize,
-        /// Bytes left.
         found_bytes: usize,
     },
     /// Groups and data must be written in the order of the schema.
     #[error("{field} comes too late: write groups and data in the order of the schema")]
-    Order {
-        /// Path of the group or data.
-        field: &'static str,
-    },
+    Order { field: &'static str },
     /// More entries or bytes than the length field of the group or data can express.
     #[error("{field} is too long: {found}, its length field allows at most {limit}")]
     Length {
-        /// Path of the group or data.
         field: &'static str,
         /// Entries or bytes requested.
         found: usize,
@@ -123,22 +105,10 @@ pub enum EncodeError {
     },
     /// A text is longer than its field, holds a NUL, or has characters outside of its encoding.
     #[error("{field}: text of {found_bytes} bytes does not fit into {limit_bytes} bytes of {expected} without NUL")]
-    Text {
-        /// Path of the field.
-        field: &'static str,
-        found_bytes: usize,
-        limit_bytes: usize,
-        /// Character encoding.
-        expected: &'static str,
-    },
+    Text { field: &'static str, found_bytes: usize, limit_bytes: usize, expected: &'static str },
     /// A value that means null, or is outside of the schema's range.
     #[error("{field}: the value is outside of the range {range}")]
-    Range {
-        /// Path of the field.
-        field: &'static str,
-        /// Range in the schema.
-        range: &'static str,
-    },
+    Range { field: &'static str, range: &'static str },
 }
 
 /// Marks a branch that calls it as rarely taken.

@@ -201,7 +201,6 @@ fn primary_and_backup_are_two_commands() {
     assert!(refused.contains("--count has no use with --role backup"), "{refused}");
 }
 
-/// The process started by `parent`.
 fn child_of(parent: Pid) -> Option<Pid> {
     let wanted = format!("PPid:\t{}\n", parent.as_raw_nonzero());
     let is_child = |entry: std::fs::DirEntry| {

@@ -19,7 +19,6 @@ use std::path::Path;
 
 const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-/// Report of a short run with these words.
 fn report(words: &[&str]) -> Value {
     let words = [&["--quick", "--hlog", "out.hlog"], words].concat();
     let (report, table) = bench_process::report("sequencer", &words, &["out.hlog", "out.json"]);

@@ -21,7 +21,6 @@ fn every_size_is_measured_and_verified() {
     assert_eq!(names(directory.path()), ["out.json", "out.svg", "tmp"]);
     let report: Value = serde_json::from_slice(&std::fs::read(directory.path().join("out.json")).unwrap()).unwrap();
     assert_eq!(report["benchmark"], "rpc payloads");
-    // Four published sizes and two of the picture.
     assert_eq!(rows(&report).len(), (4 + 2) * 4);
     for row in rows(&report) {
         assert_eq!((&row["verified"], &row["wrong"]), (&true.into(), &0.into()), "{row}");

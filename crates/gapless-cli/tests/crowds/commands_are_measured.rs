@@ -73,7 +73,6 @@ fn every_row_is_measured_and_verified() {
     );
 }
 
-/// Creates a program of that name in a directory.
 fn script(directory: &Path, name: &str, text: &str) {
     let path = directory.join(name);
     std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();

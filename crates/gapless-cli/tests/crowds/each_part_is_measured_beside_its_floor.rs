@@ -60,7 +60,6 @@ fn partner_of(parent: Pid) -> Option<Pid> {
     processes_of(&["child", "log-partner"]).into_iter().find(is_its)
 }
 
-/// Whether a second process has ended, also after a sudden end of its parent.
 fn has_ended(partner: Pid) -> bool {
     !processes_of(&["child", "log-partner"]).contains(&partner)
 }
@@ -146,7 +145,7 @@ fn link_covers_four_ways_and_sizes() {
             }
         }
     }
-    // Its standard input is empty: it must not wait for messages that will never come.
+    // The standard input is empty: the process must not wait for messages that will never come.
     let order = r#"{"cpu":null,"frame_length":136,"messages":6,"task":"read"}"#;
     let directory = tempfile::tempdir().unwrap();
     let refused = run(directory.path(), &["bench", "child", "link-partner", order]).error(1);

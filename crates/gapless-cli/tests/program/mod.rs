@@ -11,7 +11,6 @@ pub fn gapless(directory: &Path, words: &[&str]) -> Command {
     command
 }
 
-/// Output and exit code of a run.
 #[derive(Debug)]
 pub struct Ended {
     pub code: Option<i32>,
@@ -67,7 +66,6 @@ impl Ended {
     }
 }
 
-/// Runs the program to its end.
 pub fn run(directory: &Path, words: &[&str]) -> Ended {
     gapless(directory, words).output().unwrap().into()
 }

@@ -54,7 +54,6 @@ fn truncated_file_ends_the_process() {
     });
 }
 
-/// Damage to a file.
 type Damage = fn(&Path);
 
 /// The mapping is not touched and no frame is written: the sequencer must check by itself.

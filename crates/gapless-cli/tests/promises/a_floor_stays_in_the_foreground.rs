@@ -14,7 +14,6 @@ use std::process::{Child, Command, Stdio};
 /// A process that stays, and prints its environment.
 const WORKER: &str = "command = [\"sh\", \"-c\", \"env; exec sleep 300\"]\nready = { line = \"GAPLESS_COPY\" }\n";
 
-/// A process that ends with its test.
 struct Running(Child);
 
 impl Running {
@@ -22,7 +21,6 @@ impl Running {
         kill_process(Pid::from_child(&self.0), signal).unwrap();
     }
 
-    /// Waits for the exit code.
     fn ended(mut self) -> Option<i32> {
         until_some("it has ended", || self.0.try_wait().unwrap()).code()
     }

@@ -44,7 +44,6 @@ fn running_node_only() {
         assert!(lines.next().unwrap().unwrap().contains("\"orders.open\":17"));
     }
     host.stop().unwrap();
-    // The watch ends with the host.
     assert!(lines.all(|line| line.unwrap().contains("orders.open")));
     assert!(watch.wait().unwrap().success());
 

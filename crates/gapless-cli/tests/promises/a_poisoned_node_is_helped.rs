@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 
 const NUMBER: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
 
-/// Panics at an empty payload.
 #[derive(Default)]
 struct Sum(u64);
 

@@ -12,7 +12,6 @@ use std::io::Write;
 use std::process::Stdio;
 use std::sync::mpsc::Receiver;
 
-/// Text about its process.
 fn standstill(sequencer: &Process) -> String {
     format!("process {}", sequencer.pid().as_raw_nonzero())
 }

@@ -88,7 +88,6 @@ fn is_shown_over(transport: &str) {
     let table: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("node ")).collect();
     assert!(table.len() == 3 && table[1..].iter().all(|row| row.contains(transport) && row.contains("live")), "{text}");
 
-    // A disconnected node is no longer shown.
     tail.kill();
     drop(input);
     assert_eq!(publish.wait().code(), Some(0));

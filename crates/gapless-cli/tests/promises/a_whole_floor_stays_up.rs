@@ -28,7 +28,7 @@ fn kill(pid: &Value) {
 }
 
 #[test]
-fn kills_fill_each_order_once() {
+fn each_order_is_filled_once() {
     let floor = floor();
     floor.run(&["cluster", "new", "accounts"]).good();
     let said = floor.run(&["up", "floor.toml"]).good();

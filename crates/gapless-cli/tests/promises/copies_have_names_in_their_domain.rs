@@ -12,7 +12,6 @@ fn serving(name: &str, more: &str) -> String {
     format!("[process.{name}]\ncommand = {words:?}\nready = {{ route = \"upper\" }}\n{more}\n")
 }
 
-/// Names of the serving processes.
 fn names(floor: &Floor) -> Vec<String> {
     let shown = floor.run(&["routes", "--json", "--directory", "floor.state/domain"]).good();
     let shown: Vec<Value> = serde_json::from_str(&shown).unwrap();

@@ -67,7 +67,6 @@ impl Drop for Floor {
     }
 }
 
-/// Directory of the program.
 fn programs_folder() -> PathBuf {
     Path::new(env!("CARGO_BIN_EXE_gapless")).parent().unwrap().to_owned()
 }

@@ -77,7 +77,6 @@ impl Drop for FalseCopy {
     }
 }
 
-/// Creates an empty domain in `folder`.
 fn empty(folder: &Path) -> std::path::PathBuf {
     drop(Domain::open_directory(folder.join("domain"), DomainOptions::default()).unwrap());
     folder.join("domain")

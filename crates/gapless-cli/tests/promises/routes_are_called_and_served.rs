@@ -40,7 +40,6 @@ fn here(folder: &Path, words: &[&str]) -> Ended {
     run(folder, &words)
 }
 
-/// Starts `gapless serve`.
 fn serving(folder: &Path, words: &[&str]) -> Process {
     let words: Vec<&str> = ["serve", "--directory", "domain"].into_iter().chain(words.iter().copied()).collect();
     let mut process = Process::start(gapless(folder, &words).stderr(Stdio::inherit()));
@@ -62,7 +61,6 @@ fn piped(folder: &Path, words: &[&str], input: &[u8]) -> std::process::Output {
     output
 }
 
-/// Instances in the output of `gapless top`.
 fn copies_in_top(folder: &Path) -> Vec<Value> {
     let top: Value =
         serde_json::from_str(&run(folder, &["top", "domain", "--interval", "0.05", "--once", "--json"]).good())
@@ -128,7 +126,6 @@ fn is_stopped(process_id: &Value) -> bool {
     stats.into_iter().all(|stat| stat.rsplit(") ").next().is_some_and(|state| state.starts_with('T')))
 }
 
-/// Callers in the output of `gapless top`.
 fn callers_in_top(folder: &Path) -> Vec<Value> {
     let top: Value =
         serde_json::from_str(&run(folder, &["top", "domain", "--interval", "0.05", "--once", "--json"]).good())

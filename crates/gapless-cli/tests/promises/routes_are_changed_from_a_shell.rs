@@ -14,7 +14,6 @@ fn here(folder: &Path, words: &[&str]) -> Ended {
     run(folder, &[words, &["--directory", "domain"]].concat())
 }
 
-/// Starts `gapless serve`.
 fn serving(folder: &Path, words: &[&str]) -> Process {
     let words = [&["serve", "--directory", "domain"], words].concat();
     let mut process = Process::start(gapless(folder, &words).stderr(Stdio::inherit()));

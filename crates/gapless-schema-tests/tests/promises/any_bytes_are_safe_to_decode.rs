@@ -11,7 +11,6 @@ use gapless_schema_tests::samples::{Check, for_each_sample, golden};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-/// Damage done to a payload.
 #[derive(Clone, Debug)]
 struct Damage {
     bytes: Vec<(Index, u8)>,

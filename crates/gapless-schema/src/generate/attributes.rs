@@ -36,7 +36,6 @@ fn allowed(element: &str) -> Option<[&'static [&'static str]; 5]> {
     Some([own, SEMANTIC, VERSION, PLACE, TIME])
 }
 
-/// Checks an element and its descendants.
 pub(crate) fn check(element: &Element<'_>) -> Result<(), SchemaError> {
     if let Some(allowed) = allowed(element.name()) {
         let known = || allowed.iter().copied().flatten().copied();

@@ -13,35 +13,23 @@ pub enum SchemaError {
         file: PathBuf,
         /// Expected property of the file.
         expected: &'static str,
-        /// Error of the operating system.
         source: std::io::Error,
     },
     /// The file is larger than any schema.
     #[error("{}: {found_bytes} bytes found, expected a schema of at most {limit_bytes} bytes", file.display())]
-    TooLarge {
-        file: PathBuf,
-        /// Size of the file.
-        found_bytes: u64,
-        /// Limit of the size.
-        limit_bytes: u64,
-    },
-    /// A fault in the file.
+    TooLarge { file: PathBuf, found_bytes: u64, limit_bytes: u64 },
     #[error("{file}:{line}:{column}: {problem}; expected {expected}")]
     Invalid {
         /// File name as given.
         file: String,
-        /// Line, from 1.
         line: u32,
         /// Column in characters, from 1.
         column: u32,
-        /// Description of the fault.
         problem: String,
-        /// Description of a valid value.
         expected: String,
     },
 }
 
-/// Text of a schema file.
 #[derive(Debug)]
 pub(crate) struct Source {
     pub name: String,
@@ -57,12 +45,10 @@ pub(crate) struct Location {
 }
 
 impl Location {
-    /// Line, from 1.
     pub(crate) fn line(&self) -> u32 {
         1 + self.before().bytes().filter(|byte| *byte == b'\n').count() as u32
     }
 
-    /// Column in characters, from 1.
     fn column(&self) -> u32 {
         let before = self.before();
         1 + before[before.rfind('\n').map_or(0, |end| end + 1)..].chars().count() as u32

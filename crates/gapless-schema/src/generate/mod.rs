@@ -44,7 +44,6 @@ pub struct Generated {
     pub proto: String,
     /// One line for people: package, id, version and number of messages.
     pub summary: String,
-    /// Files that were read, the schema itself first.
     pub files: Vec<PathBuf>,
 }
 
@@ -90,7 +89,6 @@ impl Default for Generator {
 }
 
 impl Generator {
-    /// Creates a generator without a schema.
     #[must_use]
     pub fn new() -> Self {
         Self::default()

@@ -152,7 +152,6 @@ impl<'d> MessageReader<'d> {
         Ok(Message { name, template_id, level })
     }
 
-    /// Reads the fields, groups and data of a message or group.
     fn level(
         &mut self,
         element: &Element<'d>,

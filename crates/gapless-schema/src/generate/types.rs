@@ -332,7 +332,6 @@ pub(crate) fn presence(element: &Element<'_>) -> Result<Option<Presence>, Schema
     }
 }
 
-/// Parses the character encoding of an element.
 pub(crate) fn charset(element: &Element<'_>) -> Result<Option<Charset>, SchemaError> {
     let Some(text) = element.attribute("characterEncoding") else { return Ok(None) };
     match text.trim().to_ascii_uppercase().replace('_', "-").as_str() {

@@ -39,7 +39,6 @@ pub(crate) fn parse_number(
     }
 }
 
-/// Checks a number against the range of its type.
 pub(crate) fn number_in(
     number: Number,
     min: Option<Number>,

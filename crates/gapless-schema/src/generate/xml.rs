@@ -12,13 +12,11 @@ use roxmltree::{Document, Node, ParsingOptions};
 
 use super::error::{Location, SchemaError, Source};
 
-/// Limit of a schema file.
 pub const FILE_BYTES_MAX: u64 = 16 << 20;
 /// Limit of elements, attributes and texts in a file.
 const NODES_MAX: u32 = 1_000_000;
 /// Limit of the nesting of elements; group in group in group is three.
 const DEPTH_MAX: usize = 64;
-/// Limit of included files.
 const FILES_MAX: usize = 256;
 
 /// Reads a schema file and its includes; the schema itself comes first.
@@ -158,7 +156,6 @@ fn tag_length(rest: &[u8]) -> Option<usize> {
     None
 }
 
-/// Element of a schema file.
 #[derive(Clone)]
 pub(crate) struct Element<'d> {
     pub node: Node<'d, 'd>,
@@ -214,7 +211,6 @@ impl<'d> Element<'d> {
             .ok_or_else(|| self.error(format!("<{}> has no attribute {name:?}", self.name()), format!("{name}=\"…\"")))
     }
 
-    /// Parses a number in an attribute.
     pub(crate) fn number<T: FromStr>(&self, name: &str, expected: &str) -> Result<Option<T>, SchemaError> {
         match self.attribute(name) {
             None => Ok(None),

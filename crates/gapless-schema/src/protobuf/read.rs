@@ -187,7 +187,6 @@ impl<'a> Reader<'a> {
         Ok(*taken)
     }
 
-    /// Creates an error at this position.
     #[cold]
     #[inline(never)]
     #[must_use]

@@ -59,13 +59,11 @@ impl<'a> Writer<'a> {
         self.uint(number, zigzag(value));
     }
 
-    /// Writes a `float`.
     #[inline]
     pub fn float(&mut self, number: u32, value: f32) {
         self.short(number << 3 | FIXED32, |room, at| put_array(room, at, value.to_le_bytes()));
     }
 
-    /// Writes a `double`.
     #[inline]
     pub fn double(&mut self, number: u32, value: f64) {
         self.short(number << 3 | FIXED64, |room, at| put_array(room, at, value.to_le_bytes()));
@@ -119,13 +117,11 @@ impl<'a> Writer<'a> {
         self.packed_uint(zigzag(value));
     }
 
-    /// Writes a `float` inside of a packed list.
     #[inline]
     pub fn packed_float(&mut self, value: f32) {
         self.raw(|room, at| put_array(room, at, value.to_le_bytes()));
     }
 
-    /// Writes a `double` inside of a packed list.
     #[inline]
     pub fn packed_double(&mut self, value: f64) {
         self.raw(|room, at| put_array(room, at, value.to_le_bytes()));

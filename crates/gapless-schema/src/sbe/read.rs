@@ -226,7 +226,6 @@ impl<'a, E: Entry<'a>> Group<'a, E> {
         self.count
     }
 
-    /// Whether no entry remains.
     #[inline]
     #[must_use]
     pub const fn is_empty(&self) -> bool {

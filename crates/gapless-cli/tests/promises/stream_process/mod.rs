@@ -84,7 +84,6 @@ pub fn status_when(directory: &Path, what: &str, expected: impl Fn(&Value) -> bo
     }
 }
 
-/// Runs `gapless stream WORDS PLACE` to its end.
 pub fn stream_with_config(directory: &Path, place: &[&str], words: &[&str]) -> Ended {
     let line: Vec<&str> = ["stream"].iter().chain(words).chain(place).copied().collect();
     gapless(directory, &line).output().unwrap().into()

@@ -67,7 +67,6 @@ impl Emitter<'_> {
         }
     }
 
-    /// Parses the block, groups and data of a level.
     fn level_parse(&self, level: &Level) -> TokenStream {
         let runtime = &self.runtime;
         let path = &level.path;
@@ -190,7 +189,6 @@ pub(super) fn group_field(group: &Group) -> Ident {
     ident(&format!("group_{}", group.rust))
 }
 
-/// Private field of data in a decoder.
 pub(super) fn data_field(data: &Data) -> Ident {
     ident(&format!("data_{}", data.rust))
 }

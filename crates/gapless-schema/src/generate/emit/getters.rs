@@ -99,7 +99,6 @@ impl Emitter<'_> {
         }
     }
 
-    /// Expression that tests whether `value`, read from `raw`, is null.
     fn is_null(&self, kind: &Kind) -> TokenStream {
         match kind {
             Kind::Scalar { primitive, null, .. } => null_test(*primitive, *null, &quote!(value)),

@@ -96,7 +96,6 @@ impl Emitter<'_> {
         }
     }
 
-    /// The traits of the protobuf form.
     fn protobuf_traits(&self, message: &Message, ids: &TokenStream) -> TokenStream {
         let runtime = &self.runtime;
         let of = |suffix: &str| ident(&format!("{}{suffix}", message.level.rust));

@@ -32,10 +32,8 @@ pub(crate) use enums::fits_protobuf;
 
 use super::model::{Level, Message, Schema};
 
-/// State shared by all writers.
 pub(crate) struct Emitter<'s> {
     schema: &'s Schema,
-    /// Path of the runtime.
     runtime: TokenStream,
     has_protobuf: bool,
 }
@@ -126,7 +124,6 @@ impl Emitter<'_> {
         }
     }
 
-    /// Emits all code for a level and the groups in it.
     fn level(&self, level: &Level, role: Role<'_>) -> TokenStream {
         let decoder = self.decoder(level, role);
         let encoder = self.encoder(level, role);

@@ -323,7 +323,6 @@ pub(super) fn has_option(level: &Level, field: &Field) -> bool {
     is_option(level, field) && !matches!(field.kind, Kind::Set(_))
 }
 
-/// Type of a field in an object.
 fn object_type(level: &Level, field: &Field) -> TokenStream {
     let of = match &field.kind {
         Kind::Scalar { primitive, .. } => primitive_type(*primitive),
@@ -350,7 +349,6 @@ fn object_type(level: &Level, field: &Field) -> TokenStream {
     if has_option(level, field) { quote!(Option<#of>) } else { of }
 }
 
-/// Type of a group's items in an object.
 pub(super) fn item_type(group: &Group) -> TokenStream {
     match group.level.list_field() {
         Some(field) => object_type(&group.level, field),

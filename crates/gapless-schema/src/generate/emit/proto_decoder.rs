@@ -167,7 +167,6 @@ impl Emitter<'_> {
     }
 }
 
-/// Wire type of single values.
 fn wire_type(kind: &Kind) -> u32 {
     match kind {
         Kind::Scalar { primitive: Primitive::Float, .. } | Kind::Array { primitive: Primitive::Float, .. } => FIXED32,

@@ -62,12 +62,10 @@ pub(super) fn constant(constant: &Constant) -> (TokenStream, TokenStream) {
     }
 }
 
-/// A `usize` literal without suffix.
 pub(super) fn size(value: usize) -> Literal {
     Literal::usize_unsuffixed(value)
 }
 
-/// A `u64` literal without suffix.
 pub(super) fn long(value: u64) -> Literal {
     Literal::u64_unsuffixed(value)
 }
@@ -90,7 +88,6 @@ pub(super) fn plain(text: &str) -> String {
     escaped
 }
 
-/// Notes of the schema as lines of documentation.
 pub(super) fn note_lines(notes: &Notes, first: String) -> Vec<String> {
     let mut lines = vec![notes.description.as_deref().map(plain).filter(|text| !text.is_empty()).unwrap_or(first)];
     let mut more = Vec::new();
@@ -123,13 +120,11 @@ pub(super) fn deprecated(notes: &Notes) -> Option<TokenStream> {
     })
 }
 
-/// Documentation of a field's getter.
 pub(super) fn field_docs(level: &Level, field: &Field) -> TokenStream {
     let said = is_nullable(level, field).then(|| "`None` if it is null.".to_owned());
     lines_of(field, said)
 }
 
-/// Documentation of a field's setter.
 pub(super) fn setter_docs(level: &Level, field: &Field) -> TokenStream {
     let null = match field.kind {
         Kind::Scalar { null, .. } | Kind::Array { null, .. } | Kind::Enum { null, .. } => Some(null),
