@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn members_missing_without_leader() {
+    fn missing_members_without_leader() {
         let of = |leader: Option<u64>, is_connected: bool| {
             let member = |member: u64, kind: &str, is_connected: bool| {
                 serde_json::json!({ "member": member, "kind": kind, "is_connected": is_connected,

@@ -163,7 +163,7 @@ impl Publishing {
         }
     }
 
-    /// Returns the next line's payload, or the reason for which there is none.
+    /// Returns the next line's payload, or the reason for its absence.
     fn next(&mut self) -> Result<Result<Vec<u8>, Turn>, String> {
         let hex = self.hex;
         let payload = match self.lines.next()? {

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-/// Limit of the time for writing the rest of the text at the end; the next run writes what is missing.
+/// Limit of the time for writing the rest of the text at the end; the next run writes the rest.
 const WRITING_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Options of the stream itself, and of a relay in the directory `to` with the same limits. `needless` is the reason

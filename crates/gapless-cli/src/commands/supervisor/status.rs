@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 const SOON: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Status from the supervisor; from the files if there is none, or it does not answer.
+/// Status from the supervisor; from the files if it is missing or does not answer.
 pub(super) fn status(path: &Path) -> Result<Status, Box<dyn std::error::Error>> {
     let directory = StateDirectory::look(path)?;
     if !directory.is_own() {
