@@ -37,7 +37,10 @@ fn compares_its_copies(directory: &Path, link: &str, transport: &str, floor: &st
     assert_eq!((&row["lost"], &row["duplicated"]), (&0.into(), &0.into()));
     assert_eq!((&row["config"]["clustered"], &row["config"]["tier"]), (&true.into(), &"quorum".into()));
     assert!(row["latency_ns"]["p50"].as_u64().unwrap() > 0);
-    assert!(report["floor"].as_array().unwrap().iter().any(|row| row["name"] == floor), "beside the link's");
+    assert!(
+        report["floor"].as_array().unwrap().iter().any(|row| row["name"] == floor),
+        "the floor of the link is reported"
+    );
     assert_eq!(std::fs::read_dir(directory).unwrap().count(), 0, "nothing is left");
 }
 

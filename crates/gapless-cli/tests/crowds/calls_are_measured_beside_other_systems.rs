@@ -161,7 +161,7 @@ fn killed_broker_fails_the_run() {
     let error = ended.error(1);
     // The connection may or may not exist by then.
     assert!(error.contains("the broker") || error.contains("connect to 127.0.0.1"), "{error}");
-    assert_eq!(names(directory.path()), ["tmp"], "no report of what was not measured");
+    assert_eq!(names(directory.path()), ["tmp"], "no report without a measurement");
 }
 
 #[test]

@@ -38,7 +38,7 @@ fn every_scenario_has_its_row() {
         assert_eq!(row["flood_calls"].as_u64().is_some_and(|calls| calls > 0), is_flooded, "{row}");
     }
     let by_bare = probes.iter().filter(|row| row["p99_by_bare"].as_f64().is_some_and(|ratio| ratio > 0.0));
-    assert_eq!(by_bare.count(), 2, "each flooded probe has bare wake-ups beside it");
+    assert_eq!(by_bare.count(), 2, "each flooded probe is compared with bare wake-ups");
     let overloaded = loads.iter().find(|row| row["spilled"].is_number()).unwrap();
     assert!(overloaded["spilled_share"].as_f64().unwrap() >= 0.5, "{overloaded}");
     let picture = std::fs::read_to_string(directory.path().join("out.svg")).unwrap();

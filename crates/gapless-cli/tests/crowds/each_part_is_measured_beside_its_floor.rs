@@ -88,7 +88,7 @@ fn killed_log_partner_ends_log() {
     let error = run.end().error(1);
     assert!(error.contains("the second process ended") && error.contains("signal: 9"), "{error}");
     assert!(has_ended(partner));
-    assert!(names(directory.path()).is_empty(), "no report of what was not measured");
+    assert!(names(directory.path()).is_empty(), "no report without a measurement");
 }
 
 #[test]

@@ -42,7 +42,7 @@ fn calls_survive_a_killed_instance() {
     }
     let before = pids(&floor);
     floor.run(&["reload", "calculator"]).good();
-    until("both are others", || {
+    until("both instances were replaced", || {
         calls(&floor);
         let copies = floor.copies();
         copies.len() == 2 && copies.iter().all(|copy| copy["state"] == "ready" && !before.contains(&copy["process_id"]))

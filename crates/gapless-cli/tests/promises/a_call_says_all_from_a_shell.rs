@@ -93,6 +93,6 @@ fn top_finds_a_domain_by_name() {
     assert!(top(&[], Some("a/b")).error(2).contains("GAPLESS_DOMAIN: "));
     let tip = top(&["shop"], None).error(1);
     assert!(tip.ends_with(", or a domain by its name: --domain shop\n"), "{tip}");
-    assert!(!top(&["other"], None).error(1).contains("--domain"), "no tip that does not help");
+    assert!(!top(&["other"], None).error(1).contains("--domain"), "no useless advice");
     assert!(top(&[], None).error(1).ends_with("; a domain is looked at by --domain NAME\n"));
 }

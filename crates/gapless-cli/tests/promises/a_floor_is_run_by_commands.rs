@@ -80,7 +80,7 @@ fn up_names_unready_instances() {
     std::fs::write(&wrong, "[process.worker]\ncommand = [\"true\"]\nsingleton = true\nonce = true\n").unwrap();
     let said = run(floor.path(), &["up", "wrong.toml"]).error(1);
     assert!(said.contains("a task (`once`) is none"), "{said}");
-    assert!(!floor.path().join("wrong.state").exists(), "nobody was started for it");
+    assert!(!floor.path().join("wrong.state").exists(), "no supervisor was started for it");
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn stopped_instance_stays_stopped() {
         !found.is_null() && *found != supervisor && status["problem"].is_null()
     });
     assert!(is(&floor.states(), &stopped), "{:?}", floor.states());
-    assert_eq!(pids()[0], before[0], "nobody has touched the other one");
+    assert_eq!(pids()[0], before[0], "the other instance is unchanged");
     let said = run(floor.path(), &["start", "worker.3"]).error(1);
     assert!(said.contains("worker.3 is no copy that is asked for; worker has 2 now, numbered from 1"), "{said}");
     let said = run(floor.path(), &["start", "other.1"]).error(1);

@@ -235,7 +235,7 @@ fn process_1_reaps_reloads_and_ends() {
             && status["guardian_process_id"] != guardian
             && floor.states().iter().map(|(_, state)| state.as_str()).eq(["ready", "failed"])
     });
-    until("nobody is left to be reaped", || children(first).all(|(_, _, state)| state != "Z"));
+    until("no zombie is left", || children(first).all(|(_, _, state)| state != "Z"));
     let copies: BTreeSet<String> =
         status["copies"].as_array().unwrap().iter().map(|copy| copy["process_id"].to_string()).collect();
     assert!(floor.copies().iter().any(|copy| copies.contains(&copy["process_id"].to_string())), "the copy has stayed");

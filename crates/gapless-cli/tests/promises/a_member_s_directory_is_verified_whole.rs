@@ -62,5 +62,5 @@ fn faults_that_prevent_start_are_found() {
     assert!(verify().error(1).contains("instance is missing"));
     let refused = run(here, &["cluster", "start", "orders/member-1.toml"]);
     assert!(refused.code == Some(1) && refused.stderr.contains("instance is missing"), "{refused:?}");
-    assert!(!path("instance").exists(), "nothing was made anew");
+    assert!(!path("instance").exists(), "no file was created again");
 }

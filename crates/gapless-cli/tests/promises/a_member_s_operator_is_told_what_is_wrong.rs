@@ -31,7 +31,7 @@ fn taken_address_is_refused() {
         Answer::Refused(reason) => assert!(reason.contains(expected), "{reason}"),
         other => panic!("{other:?}"),
     }
-    assert!(!run(here, &status).stdout.contains("     2  "), "nobody was added");
+    assert!(!run(here, &status).stdout.contains("     2  "), "no member was added");
     let text = run(here, &["cluster", "transfer", "orders/member-1.toml", "--to", "1"]).error(1);
     assert!(text.contains("member 1 leads already"), "{text}");
     let text = run(here, &["cluster", "transfer", "orders/member-1.toml", "--to", "7"]).error(1);
@@ -60,7 +60,7 @@ fn member_is_healthy_with_quorum() {
     });
     status().error(1);
     let _two = start(2);
-    until("somebody leads", || status().code == Some(0));
+    until("there is a leader", || status().code == Some(0));
     let sockets = ["stream.socket", "cluster.socket"].map(|name| here.join("orders/member-1").join(name));
     sockets.iter().for_each(|socket| std::fs::remove_file(socket).unwrap());
     until("its sockets are there again", || sockets.iter().all(|socket| socket.exists()));

@@ -21,7 +21,7 @@ fn told(errors: &Receiver<String>, beginning: &str, sequencer: &Process) -> Stri
     let is_it = |line: &String| {
         line.contains(beginning) && line.contains(&standstill(sequencer)) && line.contains("is stopped by a signal")
     };
-    errors.iter().find(is_it).unwrap_or_else(|| panic!("nobody says {beginning}"))
+    errors.iter().find(is_it).unwrap_or_else(|| panic!("no line says {beginning}"))
 }
 
 #[test]

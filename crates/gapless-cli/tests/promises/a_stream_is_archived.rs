@@ -113,5 +113,5 @@ fn invalid_options_are_refused() {
     std::fs::write(here.join("letter"), "dear reader\n").unwrap();
     let refused = stream(here, "archive --to copy --text letter").error(1);
     assert!(refused.contains("letter: its last line begins with no sequence"), "{refused}");
-    assert_eq!(std::fs::read_to_string(here.join("letter")).unwrap(), "dear reader\n", "it is as it was");
+    assert_eq!(std::fs::read_to_string(here.join("letter")).unwrap(), "dear reader\n", "the file is unchanged");
 }

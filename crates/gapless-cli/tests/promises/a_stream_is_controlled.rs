@@ -119,7 +119,7 @@ fn no_message_passes_a_halt() {
     let halted = object(&stream(here, "control halt --json").good())["sequence"].as_u64().unwrap();
     std::thread::sleep(Duration::from_millis(200));
     let status = object(&stream(here, "status --json").good());
-    assert_eq!(status["last_sequence"].as_u64().unwrap(), halted, "nothing is behind the halt");
+    assert_eq!(status["last_sequence"].as_u64().unwrap(), halted, "no message follows the halt");
     stream(here, "control resume").good();
     was_halted.store(true, Ordering::Relaxed);
     let written = writer.join().unwrap();

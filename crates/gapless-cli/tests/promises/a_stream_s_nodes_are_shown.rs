@@ -91,7 +91,7 @@ fn is_shown_over(transport: &str) {
     tail.kill();
     drop(input);
     assert_eq!(publish.wait().code(), Some(0));
-    status_when(here, "nobody", |status| nodes(status).is_empty());
+    status_when(here, "no node", |status| nodes(status).is_empty());
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn stuck_node_lags() {
     let _stuck = Process::start(&mut stream_command(here, "tail --from first"));
     status_when(here, "the tail", |status| nodes(status).len() == 1);
     stream(here, "publish lines").good();
-    let status = status_when(here, "it is behind", |status| {
+    let status = status_when(here, "the node lags", |status| {
         nodes(status).len() == 1 && nodes(status)[0]["lag_frames"].as_u64().is_some_and(|lag| lag > 1_000)
     });
     let (end, node) = (status["last_sequence"].as_u64().unwrap() + 1, &nodes(&status)[0]);

@@ -89,7 +89,7 @@ fn silence_is_not_called_unserved() {
     for (bytes, expected) in [(&b""[..], " serves and lets nobody in"), (b"what no copy says", " is closed: ")] {
         let _copy = FalseCopy::that_says(&domain, bytes);
         // On a busy machine the instance may seem to be merely silent.
-        let ended = until_some("it is seen that it is closed", || {
+        let ended = until_some("the closed connection is noticed", || {
             let ended = here(folder.path(), &["routes"]);
             (ended.code != Some(0) || !ended.stderr.contains("no process serves a route")).then_some(ended)
         });

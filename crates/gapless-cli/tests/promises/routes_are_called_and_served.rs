@@ -357,7 +357,7 @@ fn begun_request_is_finished() {
     std::fs::write(folder.join("go"), "").unwrap();
     assert_eq!(call.line(), "done");
     assert!(call.wait_end("the call").success());
-    assert!(copy.wait_end("the copy").success(), "an end by Ctrl-C is none by an error");
+    assert!(copy.wait_end("the copy").success(), "an end by Ctrl-C is not an error");
 }
 
 #[test]

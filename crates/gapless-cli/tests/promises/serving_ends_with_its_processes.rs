@@ -68,7 +68,7 @@ fn killed_server_leaves_no_process() {
     copy.kill();
     until("no process is left", || !ids.iter().any(|id| runs(id)));
     for call in &mut calls {
-        assert_eq!(call.wait_end("a call").code(), Some(1), "nobody knows what became of it");
+        assert_eq!(call.wait_end("a call").code(), Some(1), "the outcome is unknown");
     }
 }
 

@@ -148,7 +148,7 @@ fn archive_of_restored_stream() {
         let info = run(here, &["journal", "info", directory, "--json"]).stdout;
         serde_json::from_str::<Value>(&info).ok().map(|info| info["journaled_sequence"].clone())
     };
-    until("it has all", || last("copy") == last("stream"));
+    until("the copy is complete", || last("copy") == last("stream"));
     stop(archiving);
     stop(running);
     run(here, &["journal", "restore", "stream"]).good();

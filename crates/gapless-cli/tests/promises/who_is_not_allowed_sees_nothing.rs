@@ -27,7 +27,7 @@ fn group() -> Option<(String, u32)> {
 /// The floor in a folder that others may enter, and a group; or the reason for skipping.
 fn floor() -> Result<(Floor, String, u32), String> {
     if !rustix::process::geteuid().is_root() {
-        return Err("only root can be somebody else".to_owned());
+        return Err("only root can become another user".to_owned());
     }
     let (name, id) = group().ok_or("this machine has no group")?;
     let floor = Floor::new(WORKER);

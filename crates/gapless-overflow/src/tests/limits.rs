@@ -85,7 +85,7 @@ fn disk_limit_refuses_and_is_reported() {
                 popped += 1;
             }
             Popped::Later => {}
-            Popped::Empty => panic!("nobody was told of room"),
+            Popped::Empty => panic!("no notice of room was sent"),
         }
     }
     assert!(popped < pushed, "there is room long before the end");

@@ -286,7 +286,7 @@ impl RawCopy {
 
     fn accept(&self) -> Raw {
         let socket =
-            until_some("somebody connects", || rustix::net::accept_with(&self.listener, SocketFlags::CLOEXEC).ok());
+            until_some("a caller connects", || rustix::net::accept_with(&self.listener, SocketFlags::CLOEXEC).ok());
         Raw(socket)
     }
 }

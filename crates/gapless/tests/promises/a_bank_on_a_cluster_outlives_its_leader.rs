@@ -33,7 +33,7 @@ fn no_transfer_is_lost() {
     }
     assert!(report.contains(" is killed\n") && report.contains(" is started again\n"), "{report}");
     assert_eq!(lines.last(), Some(&"each has the transfers that were accepted, and no other"));
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "it leaves nothing behind");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "no file is left");
 }
 
 #[test]

@@ -55,7 +55,7 @@ fn kill_until_it_ends(tier: &str) {
             let begun_behind = run.begun_behind;
             assert!(
                 begun_behind >= taken,
-                "line {taken} was taken, but a later run went on behind line {begun_behind}"
+                "line {taken} was taken, but a later run continued after line {begun_behind}"
             );
         }
         let between = run.taken > run.begun_behind && run.begun_behind > 0;

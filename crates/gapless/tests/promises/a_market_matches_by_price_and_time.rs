@@ -45,7 +45,7 @@ fn best_price_then_first_come() {
     for (order, price) in [(1, 102), (2, 101), (3, 101), (4, 103)] {
         assert_eq!(take(&mut book, order, Side::Sell, price, 10), []);
     }
-    assert_eq!(take(&mut book, 5, Side::Buy, 100, 10), [], "nobody sells so low");
+    assert_eq!(take(&mut book, 5, Side::Buy, 100, 10), [], "no sell order is that low");
     assert_eq!(take(&mut book, 6, Side::Buy, 102, 25), [(2, 101, 10), (3, 101, 10), (1, 102, 5)]);
     assert_eq!(take(&mut book, 7, Side::Buy, 102, 8), [(1, 102, 5)], "what is left of it keeps its place");
     assert_eq!(take(&mut book, 8, Side::Sell, 100, 9), [(7, 102, 3), (5, 100, 6)], "sellers get the best, too");

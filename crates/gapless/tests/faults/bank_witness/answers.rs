@@ -34,7 +34,8 @@ pub fn check_told(history: &History, known: &Known) -> Result<(Counts, Balances)
 /// # Errors
 /// A different account.
 pub fn compare(sockets: &[PathBuf], balances: &Balances) -> Result<(), String> {
-    let bus = until_some("the bank lets somebody in", || CommandMember::bus_of(sockets, &BusOptions::default()).ok());
+    let bus =
+        until_some("the bank accepts a connection", || CommandMember::bus_of(sockets, &BusOptions::default()).ok());
     for id in 0..ACCOUNTS {
         let found = bus.call(Account::command(&id, &BankCommand::Withdraw(u64::MAX)));
         let expected = match balances.get(&id) {

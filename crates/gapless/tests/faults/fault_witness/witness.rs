@@ -87,7 +87,7 @@ impl Witness {
             // Acknowledged commands are missing: a retry would not find them.
             let is_certain = matches!(error, ClientError::OtherHistory { .. });
             if is_certain || Instant::now() > deadline {
-                return Err(format!("a service that is alive lets nobody in again: {error}"));
+                return Err(format!("a live service accepts no reconnection: {error}"));
             }
         }
         if let Some(key) =
@@ -238,7 +238,7 @@ impl Witness {
         let deadline = Instant::now() + PATIENCE;
         while self.keys.iter().any(|key| self.client.in_flight(*key) > 0) {
             if self.take_replies(&mut Vec::new())? == Ended::ServiceGone {
-                return Err("the service is gone while nobody kills it".to_owned());
+                return Err("the service ended without a kill".to_owned());
             }
             if Instant::now() > deadline {
                 return Err("commands without a reply".to_owned());
