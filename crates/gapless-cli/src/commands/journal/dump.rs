@@ -47,7 +47,7 @@ pub(super) fn run(arguments: &Arguments) -> Outcome {
     if let Some(stop) = replay.stop() {
         crate::commands::to_stderr!("note: {stop}");
     }
-    // Likewise those of an incomplete journal, whose oldest segments are gone.
+    // Checked last: the frames of a journal without its oldest segments are printed before the error.
     JournalReader::open_complete(journal)?;
     Ok(())
 }

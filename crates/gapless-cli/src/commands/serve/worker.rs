@@ -30,7 +30,7 @@ const REPLY_LENGTH_MAX: usize = 16 << 20;
 const ERROR_LENGTH_MAX: usize = 8 << 10;
 /// Limit of one read, before the other pipes have their turn.
 const READ_PER_TURN_BYTES: usize = 1 << 20;
-/// Interval of checks whether it may go on running.
+/// Interval of checks whether the process must end.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 /// Pause before a start that failed by a shortage is retried.
 const START_AGAIN: Duration = Duration::from_millis(100);
