@@ -1,7 +1,7 @@
 //! Runs a service with a planted bug on simulated clusters until the replicas differ, and prints after which sequence.
 //!
-//! The service gives a prize to "the first" player. Its players are in a `HashMap`, whose order is another one in each
-//! process, so that each replica gives it to another. `cargo run --release -p gapless-sim --example replicas_differ`.
+//! The service gives a prize to "the first" player of a `HashMap`. The map's order differs between processes, so the
+//! replicas give it to different players. `cargo run --release -p gapless-sim --example replicas_differ`.
 
 use gapless_client::client::MessageType;
 use gapless_engine::{Context, Handlers, Reject, Service};
@@ -25,7 +25,7 @@ impl Service for Game {
             Ok(())
         });
         handlers.on_bytes(PRIZE, |game: &mut Self, _: &[u8], _: &mut Context<'_>| -> Result<(), Reject> {
-            // The bug: a map without an order has no first.
+            // The bug: an unordered map has no first entry.
             if let Some(prizes) = game.players.values_mut().next() {
                 *prizes += 1;
             }
@@ -34,7 +34,7 @@ impl Service for Game {
     }
 
     fn snapshot(&self, state: &mut Vec<u8>) {
-        // Sorted: equal states are equal bytes.
+        // Sorted, so that equal states are equal bytes.
         for (player, prizes) in self.players.iter().collect::<BTreeMap<_, _>>() {
             state.extend_from_slice(&player.to_le_bytes());
             state.extend_from_slice(&prizes.to_le_bytes());

@@ -1,54 +1,55 @@
-//! [`Checker`]: the invariants that hold under every fault. It sees every frame that any member releases, at any time.
+//! [`Checker`]: the invariants that hold under every fault. It sees each frame that any member releases, at any time.
 
 use crate::trace::hash_of;
 use gapless_wire::descriptor::TRANSACTION_FLAG;
 use gapless_wire::{Frame, Kind};
 use std::collections::BTreeMap;
 
-/// A promise that was not kept: in words.
+/// Description of a broken promise.
 pub(crate) type Broken = String;
 
-/// The one order of frames over all members and times.
+/// The single order of frames over all members and times.
 #[derive(Debug, Default)]
 pub(crate) struct Checker {
-    /// The hash of each frame that was released anywhere, from sequence 1 on.
+    /// Hash of each frame that was released anywhere, from sequence 1 on.
     history: Vec<u64>,
     last_timestamp_ns: u64,
     last_term: u64,
-    /// The last number of each session.
+    /// Last command number of each session.
     sessions: BTreeMap<u64, u64>,
-    /// The leader of each term.
+    /// Leader of each term.
     leaders: BTreeMap<u64, u64>,
-    /// Of the services, at each sequence that a member has compared.
+    /// State hash of the services at each compared sequence, with the member that reported it first.
     states: BTreeMap<u64, (u64, u64)>,
-    /// Behind which sequence two of them differ.
+    /// Sequence after which two states differ.
     pub parted: Option<u64>,
     pub terms: u64,
-    /// Timers that came.
+    /// Timers that fired.
     pub timers: u64,
-    /// How far the time of each term's leader was ahead of true time when it was last looked at, ns.
+    /// Offset of each leader's stream time from true time at the last look, ns, by term.
     times: BTreeMap<u64, i64>,
-    /// How often another leader has gone on with the time of the one before.
+    /// Number of leaders that continued the time of their predecessor.
     pub times_kept: u64,
-    /// There may be several histories, which is checked elsewhere.
+    /// Several histories may exist, which other checks cover.
     has_stopped: bool,
 }
 
-/// A follower's clock message may have been under way so long, and the same again, ns.
+/// Longest delay of a follower's clock message, and the same again, ns.
 const TIME_ERROR_NS_MAX: u64 = 3_000_000_000;
 
 impl Checker {
-    /// From now on nothing is checked against earlier releases.
+    /// Ends the comparison with earlier releases.
     pub(crate) const fn stop(&mut self) {
         self.has_stopped = true;
     }
 
-    /// The last sequence that was released anywhere.
+    /// Last sequence that was released anywhere.
     pub(crate) const fn last_sequence(&self) -> u64 {
         self.history.len() as u64
     }
 
-    /// `member` has released this frame, which it reads directly after the one before. Whether nobody had before.
+    /// Records a frame that `member` released directly after its previous one. Returns whether it is the first to
+    /// release it.
     pub(crate) fn released(&mut self, member: u64, frame: &Frame<'_>) -> Result<bool, Broken> {
         if self.has_stopped {
             return Ok(false);
@@ -82,7 +83,7 @@ impl Checker {
             let is_due = if frame.flags() & TRANSACTION_FLAG == 0 {
                 found == *last + 1
             } else if frame.fragment().index == 0 {
-                // In the place of a command of one frame or of several, it has the last one's number.
+                // A refusal that stands in for a command of one or several frames has the number of its last frame.
                 found > *last
             } else {
                 found == *last
@@ -96,7 +97,7 @@ impl Checker {
         Ok(true)
     }
 
-    /// A frame of a journal: each released frame is there as it was.
+    /// Checks a frame of a journal: a released frame must be unchanged there.
     pub(crate) fn journaled(&self, member: u64, frame: &Frame<'_>) -> Result<(), Broken> {
         if self.has_stopped {
             return Ok(());
@@ -108,7 +109,7 @@ impl Checker {
         Err(format!("the journal of member {member} has another frame {} than was released", frame.sequence()))
     }
 
-    /// `member` says that it leads.
+    /// Records that `member` claims to lead `term`.
     pub(crate) fn leads(&mut self, member: u64, term: u64) -> Result<(), Broken> {
         if self.has_stopped {
             return Ok(());
@@ -118,8 +119,8 @@ impl Checker {
         if leader == member { Ok(()) } else { Err(format!("members {leader} and {member} both lead in term {term}")) }
     }
 
-    /// `member` leads, and stamps with this time: as long as it leads, and from the leader before on whose time it
-    /// knew, no wall clock moves it. Clocks go wrong by so many in a million by themselves.
+    /// Records the time with which a leader stamps. While it leads, and across a handover of known time, no wall clock
+    /// may move the time beyond the drift of its clocks (parts per million).
     pub(crate) fn time(
         &mut self,
         member: u64,
@@ -133,7 +134,7 @@ impl Checker {
         let StreamTime { term, now_ns, from_term } = time;
         let ahead_ns = now_ns as i64 - true_ns as i64;
         let led_ns = self.times.get(&term).copied();
-        // A member that has died in the turn in which it began to lead was not looked at.
+        // A member that dies in the same turn in which it became the leader was never looked at.
         let before_ns = led_ns.or_else(|| self.times.get(&from_term).copied());
         let error_ns_max = TIME_ERROR_NS_MAX + true_ns / 1_000_000 * 2 * drift_ppm_max;
         if let Some(before_ns) = before_ns.filter(|before_ns| ahead_ns.abs_diff(*before_ns) > error_ns_max) {
@@ -147,7 +148,7 @@ impl Checker {
         Ok(())
     }
 
-    /// The service of `member` has this state after `sequence`.
+    /// Records the hash of a member's service state after `sequence`.
     pub(crate) fn state(&mut self, member: u64, sequence: u64, hash: u64) -> Result<(), Broken> {
         if self.has_stopped {
             return Ok(());
@@ -169,11 +170,11 @@ impl Checker {
     }
 }
 
-/// The stream time of a leader.
+/// Stream time of a leader.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StreamTime {
     pub term: u64,
     pub now_ns: u64,
-    /// The term of the leader whose time it went on with, or 0.
+    /// Term of the leader whose time this one continued, or 0.
     pub from_term: u64,
 }

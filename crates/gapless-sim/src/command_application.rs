@@ -1,6 +1,7 @@
-//! The simulator's own command bus: accounts, and transfers between two of them. Few are in memory and files of the index are soon full, so that
-//! what a member has decided in vain, what it has made of events, and what it has found by the index all come together in a short run. By the seed
-//! some accounts get an event that nobody can read: once they are let go they are set apart, more of them than are in memory.
+//! The simulator's own command bus: accounts, and transfers between two of them. Few accounts stay in memory and files
+//! of the index fill up soon, so a short run covers discarded decisions, folds of events, and look-ups in the index. In
+//! some seeds an account gets an event that no version can read: it is set apart once evicted, and more accounts are
+//! set apart than fit in memory.
 
 use crate::checker::Broken;
 use crate::options::Offer;
@@ -20,11 +21,11 @@ use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 const ACCOUNTS: u64 = 10;
-/// Each so manieth command is the one before once more, under the same identifier.
+/// One command in this many repeats its predecessor under the same identifier.
 const REPEATED_EACH: u64 = 6;
-/// The header that says which account a command asks.
+/// Header with the account that a command addresses.
 const ACCOUNT: &str = "account";
-/// The header that says to which account a transfer goes.
+/// Header with the target account of a transfer.
 const TARGET: &str = "target";
 
 #[derive(Clone, Debug, Serialize, Deserialize, Message)]
@@ -40,7 +41,7 @@ enum Happened {
     Opened,
     Deposited(u64),
     Withdrawn(u64),
-    /// An event that an account cannot be made of, as one of an unknown type.
+    /// An event that cannot be folded, like one of an unknown type.
     Blurred(#[message(shape = "unreadable")] Unreadable),
 }
 
@@ -59,7 +60,7 @@ struct Overdrawn {
     balance: u64,
 }
 
-/// What a test has the aggregate look at, which it must not.
+/// Forbidden input that a test plants in the aggregate's decision.
 #[cfg(test)]
 static PLANTED: std::sync::OnceLock<fn() -> u64> = std::sync::OnceLock::new();
 
@@ -140,7 +141,7 @@ impl CommandHandler for TransferHandler {
         Transfer { from, to, amount }: Transfer,
         work: &mut Work<'_>,
     ) -> Result<Transferred, Stop<NotTransferred>> {
-        // A target that is not there is opened.
+        // A missing target account is opened first.
         work.execute::<Account>(&from, Ask::Withdraw(amount)).map_err(|undone| undone.refuse(|_| NotTransferred))?;
         if work.state::<Account>(&to)?.is_none() {
             work.execute::<Account>(&to, Ask::Open).map_err(|undone| undone.refuse(|_| NotTransferred))?;
@@ -154,11 +155,10 @@ fn options() -> CommandHostOptions {
     CommandHostOptions { aggregates_max: 4, index_entries_max: 40, ..CommandHostOptions::default() }
 }
 
-/// See the head of the file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CommandApplication {
     seed: u64,
-    /// So many commands of 100 make an account unreadable.
+    /// Percentage of commands that make an account unreadable.
     blurs_of_100: u64,
 }
 
@@ -185,7 +185,7 @@ impl SystemUnderTest for CommandApplication {
         self.encoded(publisher, first_of(index))
     }
 
-    /// Many wait for each other where many accounts are set apart.
+    /// Many commands wait for each other where many accounts are set apart.
     fn crowd(&self) -> Option<u32> {
         (self.blurs_of_100 > 0).then_some(64)
     }
@@ -211,13 +211,14 @@ enum Sent {
     Ask(u64, Ask),
 }
 
-/// The message that message `index` repeats, or itself.
+/// Returns the index of the message that message `index` repeats, or `index` itself.
 const fn first_of(index: u64) -> u64 {
     if index % REPEATED_EACH == REPEATED_EACH - 1 { index - 1 } else { index }
 }
 
 impl CommandApplication {
-    /// The command, and the account that it is sent for. Of its own numbers, so that a repeat can be made again.
+    /// Returns the command and its account. They depend on the arguments alone, so that a repeat can be generated
+    /// again.
     fn sent(&self, publisher: u64, index: u64) -> (Sent, u64) {
         let mut random = Random::of(publisher, &[17, index]);
         let (account, amount) = (random.below(ACCOUNTS), 1 + random.below(50));
@@ -255,7 +256,7 @@ impl CommandApplication {
     }
 }
 
-/// Folds what is released, and holds the answers against what the accounts were.
+/// Folds the released frames and compares the answers with the accounts.
 #[derive(Default)]
 struct Audit {
     history: History,
@@ -266,13 +267,13 @@ struct Audit {
 #[derive(Default)]
 struct Accounts {
     balances: BTreeMap<u64, u64>,
-    /// Those that cannot be made of their events any more. The member that decided so has them in memory for a while.
+    /// Accounts that can no longer be folded. The member that decided so keeps them in memory for a while.
     unreadable: BTreeSet<u64>,
 }
 
-/// As the bus remembers by default.
+/// Default number of identifiers that the bus remembers.
 const IDENTIFIERS_MAX: usize = 1_000_000;
-/// All of the history is looked at after each so many transactions.
+/// Transactions between two checks of the whole history.
 const CHECKED_EACH: usize = 16;
 
 impl Audit {
@@ -305,10 +306,10 @@ impl Accounts {
         let (account, target) = (named(ACCOUNT), named(TARGET));
         let balance = account.and_then(|account| self.balances.get(&account));
         match (answer.outcome, balance) {
-            // Of a transfer: an aggregate has no reply.
+            // A transfer's reply: an aggregate has none.
             (0, Some(balance)) if !answer.rest.is_empty() => is(&Transferred { left: *balance }, &answer.rest),
             (0, Some(_)) => Ok(()),
-            // Commands without events and identifiers do not say which accounts they are of.
+            // Commands without events and identifiers do not name their accounts.
             (1..=3, _) if account.is_none() => Ok(()),
             (6, _) if account.is_none() && !self.unreadable.is_empty() => Ok(()),
             (1, Some(balance)) if !answer.rest.is_empty() => is(&Overdrawn { balance: *balance }, &answer.rest),
@@ -353,14 +354,14 @@ mod tests {
     use crate::simulate_own;
     use std::time::{SystemTime, UNIX_EPOCH};
 
-    /// Members of one process read one clock, and the leader's decision is what all of them apply.
+    /// Members of one process read the same clock, and all of them apply the leader's decision.
     #[test]
     fn an_aggregate_that_looks_at_the_clock_is_found_by_a_second_process() {
         let whole_days = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() / 86_400);
         PLANTED.set(whole_days).expect("no other test of this process plants something");
         let options = Options { messages: 12, faults_ms: 200, ..Options::default() };
         let alone = Options { second_pass: SecondPass::Off, ..options.clone() };
-        // A seed in which no event with the clock in it is released shows nothing.
+        // A seed in which no event that depends on the clock is released shows nothing.
         let failure = (1..=20).find_map(|seed| {
             simulate_own(Some(Offer::Commands), &alone, seed).expect("one process finds nothing");
             simulate_own(Some(Offer::Commands), &options, seed).err()

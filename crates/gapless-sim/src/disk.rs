@@ -1,5 +1,5 @@
-//! The effects of a loss of power on a member's directory, and other harm to it. The files are real ones, written by
-//! the shipped journal; unsynced bytes are damaged here, as a device may damage them.
+//! Damage to a member's directory: loss of power and bit flips. The files are real ones, written by the shipped
+//! journal; unsynced bytes are damaged here as a device may damage them.
 
 use crate::random::Random;
 use gapless_journal::descriptor::{BOOT_MARK_OFFSET, MARK_WORDS, SYNCED_MARK_OFFSET, frames_offset};
@@ -10,20 +10,20 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// Half of a mark: two values, a generation, a check word.
+/// Half of a mark: two values, a generation, a checksum.
 const SLOT_BYTES: usize = MARK_WORDS / 2 * 8;
 const SECTOR_BYTES: u64 = 512;
 
-/// The damage to a journal.
+/// Damage to a journal.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Loss {
-    /// Up to this frame everything is there.
+    /// Last frame up to which the journal is complete.
     pub kept_sequence: u64,
-    /// Bytes of frames that were not known to be on the device.
+    /// Bytes of frames without a completed sync.
     pub unsynced_bytes: u64,
 }
 
-/// The segments of a journal, the oldest first.
+/// Returns the segments of a journal, oldest first.
 fn segments(journal: &Path) -> io::Result<Vec<PathBuf>> {
     let entries = std::fs::read_dir(journal)?;
     let mut found = entries.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<Vec<_>>>()?;
@@ -32,7 +32,7 @@ fn segments(journal: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// A mark's slots as they stand: values, generation, and where the slot is; the newest whole one first.
+/// Reads the valid slots of a mark, newest first: values, generation, and the slot's position.
 fn slots(file: &File, offset: usize) -> io::Result<Vec<([u64; 3], u64)>> {
     let mut found = Vec::new();
     for slot in 0..2 {
@@ -52,8 +52,8 @@ fn check_word(values: &[u8]) -> u64 {
     1 << 32 | u64::from(crc32c(values))
 }
 
-/// The power goes: synced bytes stay, everything after them is there, gone, torn or changed. The machine starts again
-/// on another boot.
+/// Cuts the power: synced bytes stay, and each later byte is kept, lost, torn or changed. The machine starts again with
+/// another boot identifier.
 pub(crate) fn lose_power(journal: &Path, random: &mut Random) -> io::Result<Loss> {
     let mut loss = Loss::default();
     let paths = segments(journal)?;
@@ -67,7 +67,7 @@ pub(crate) fn lose_power(journal: &Path, random: &mut Random) -> io::Result<Loss
     }
     for (at, file) in files.iter().enumerate() {
         let synced_position = slots(file, SYNCED_MARK_OFFSET)?.first().map_or(0, |(values, _)| values[1]);
-        // The bytes synced in a later segment were synced here before.
+        // Bytes synced in a later segment imply that this segment was synced before.
         let is_followed = files[at + 1..].iter().any(|later| {
             slots(later, SYNCED_MARK_OFFSET)
                 .is_ok_and(|found| found.first().is_some_and(|(values, _)| values[0] > 0 || values[1] > 0))
@@ -89,8 +89,8 @@ pub(crate) fn lose_power(journal: &Path, random: &mut Random) -> io::Result<Loss
         tear(file, kept, end, random)?;
         other_boot(file)?;
     }
-    // The bytes that the newest mark covers are on the device, but the mark itself goes there with the next sync: the
-    // one before it covers less.
+    // The bytes that the newest mark covers are on the device, but the mark itself reaches it with the next sync. The
+    // mark before it covers less.
     if random.happens_per_100_000(30_000)
         && let Some(file) = files.last()
         && let [(_, newest), _] = slots(file, SYNCED_MARK_OFFSET)?[..]
@@ -100,7 +100,7 @@ pub(crate) fn lose_power(journal: &Path, random: &mut Random) -> io::Result<Loss
     Ok(loss)
 }
 
-/// Harms the bytes from `kept` to `end`.
+/// Damages the bytes from `kept` to `end`.
 fn tear(file: &File, kept: u64, end: u64, random: &mut Random) -> io::Result<()> {
     if kept >= end {
         return Ok(());
@@ -108,13 +108,13 @@ fn tear(file: &File, kept: u64, end: u64, random: &mut Random) -> io::Result<()>
     let zero = |from: u64, to: u64| file.write_all_at(&vec![0; (to - from) as usize], from);
     let any = kept + random.below(end - kept);
     match random.below(5) {
-        // All of it had reached the device.
+        // Everything had reached the device.
         0 => Ok(()),
-        // Nothing.
+        // No byte had reached the device.
         1 => zero(kept, end),
-        // The beginning, to the byte.
+        // A prefix had, to the byte.
         2 => zero(any, end),
-        // A hole: later sectors had arrived before this one.
+        // A hole: later sectors arrived before this one.
         3 => zero(any, (any / SECTOR_BYTES * SECTOR_BYTES + SECTOR_BYTES).min(end)),
         _ => flip(file, any, random),
     }
@@ -127,7 +127,7 @@ fn flip(file: &File, at: u64, random: &mut Random) -> io::Result<()> {
     file.write_all_at(&byte, at)
 }
 
-/// Makes the journal one that was written before the machine started last.
+/// Makes the journal look as if it was written before the machine's last boot.
 fn other_boot(file: &File) -> io::Result<()> {
     let Some(([low, high, generation], position)) = slots(file, BOOT_MARK_OFFSET)?.first().copied() else {
         return Ok(());
@@ -141,7 +141,7 @@ fn other_boot(file: &File) -> io::Result<()> {
     file.write_all_at(&bytes, position)
 }
 
-/// A bit of a file.
+/// Position of one bit in a file.
 #[derive(Clone, Debug)]
 pub(crate) struct Bit {
     path: PathBuf,
@@ -149,14 +149,14 @@ pub(crate) struct Bit {
     mask: u8,
 }
 
-/// Any bit of a frame or record that the newest segment holds; `None` if it holds none.
+/// Picks a random bit of a frame or record in the newest segment; `None` if it holds none.
 pub(crate) fn any_bit(journal: &Path, random: &mut Random) -> io::Result<Option<Bit>> {
     let Some(path) = segments(journal)?.into_iter().next_back() else { return Ok(None) };
     let bytes = std::fs::read(&path)?;
     let start = frames_offset(bytes.len() as u64) as usize;
     let (mut position, mut frames) = (start, Vec::new());
     while let Some(frame) = bytes.get(position..).and_then(|rest| Frame::parse_journaled(rest).ok()) {
-        // Not the padding, which nobody reads.
+        // Padding is never read, so it is left out.
         frames.push((position as u64, frame.length() as u64));
         position += aligned_length(frame.length());
     }
@@ -168,7 +168,7 @@ pub(crate) fn any_bit(journal: &Path, random: &mut Random) -> io::Result<Option<
 }
 
 impl Bit {
-    /// Changes it: once more, and it is as it was.
+    /// Flips the bit; a second call restores it.
     pub(crate) fn flip(&self) -> io::Result<()> {
         let file = OpenOptions::new().read(true).write(true).open(&self.path)?;
         let mut byte = [0];

@@ -1,4 +1,4 @@
-//! Injects faults into the machines of a [`World`], and into the network between them: as often as its profile says.
+//! Injects faults into the machines of a [`World`] and the network between them, as often as its profile says.
 
 use crate::checker::Broken;
 use crate::disk;
@@ -58,7 +58,7 @@ impl<A: SystemUnderTest> World<'_, A> {
                 self.machines[at].disk.fail(syncs, writes);
             }
             if self.random.happens_per_100_000(profile.jump) {
-                // Up to ten seconds, every second one up to an hour.
+                // Odd jumps stay under ten seconds; the others are up to an hour long.
                 let jump_ns = self.random.below(20_000 * MS) as i64 - 10_000 * MS as i64;
                 let jump_ns = if jump_ns % 2 == 0 { jump_ns } else { 360 * jump_ns };
                 self.tally.jumps += 1;
@@ -93,14 +93,15 @@ impl<A: SystemUnderTest> World<'_, A> {
         Ok(())
     }
 
-    /// Whether a machine may lose what it has not synced, or all of it: a majority must still have what was acknowledged.
+    /// Returns whether a machine may lose its unsynced data, or all data: a majority must keep everything acknowledged.
     fn may_lose(&self, at: usize) -> bool {
         let is_synced = self.profile.tier == Tier::QuorumSync;
         let lacks = |other: &usize| *other != at && self.machines[*other].may_lack_something(is_synced);
         (0..self.machines.len()).filter(lacks).count() < (self.machines.len() - 1) / 2
     }
 
-    /// Whether everybody knows which disk everybody has. A member that loses its disk before that was never in the cluster.
+    /// Returns whether all members know each other's disks. A member that loses its disk before that was never in the
+    /// cluster.
     fn have_all_met(&self) -> bool {
         self.machines.iter().all(|machine| machine.is_gone || machine.has_met_all())
     }
@@ -120,7 +121,7 @@ impl<A: SystemUnderTest> World<'_, A> {
 
     fn flip(&mut self, at: usize) -> Result<(), Broken> {
         if self.machines[at].running().is_some_and(ClusterMember::must_start_again) {
-            // Its journal is about to be given up for one that was fetched, and nobody reads it any more.
+            // The journal is about to be replaced by a fetched one and is no longer read.
             return Ok(());
         }
         self.down(at, 200 * MS);
@@ -140,7 +141,7 @@ impl<A: SystemUnderTest> World<'_, A> {
             return;
         }
         if let (Some(member), Some(to)) = (machine.running(), MemberId::new(to)) {
-            // The checks see its effects.
+            // The checks see the effects.
             let _ = member.shared().post(AdminCommand::Transfer(to));
             self.tally.transfers += 1;
             self.tell(format_args!("member {} is asked to hand over to member {to}", machine.number));

@@ -1,11 +1,12 @@
-//! [`FaultProfile`]: how likely each fault is in a run. Drawn from the seed, each kind by itself, so that some runs see much of
-//! one kind and nothing of another.
+//! [`FaultProfile`]: how likely each fault is in a run. The seed draws each kind independently, so that some runs see
+//! much of one kind and nothing of another.
 
 use crate::options::{Options, Shape};
 use crate::random::Random;
 use gapless_transport::Tier;
 
-/// Of 100,000 steps of about half a millisecond so many begin with the fault; those of machines are for each of them.
+/// Number of steps (about half a millisecond each) in 100,000 that begin with the fault; faults of machines count for
+/// each machine.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FaultProfile {
     pub tier: Tier,
@@ -13,43 +14,44 @@ pub(crate) struct FaultProfile {
     pub publishers: u64,
     /// A member's process dies between two turns.
     pub crash: u64,
-    /// It dies in the middle of a turn, before one of its messages leaves.
+    /// A member's process dies in the middle of a turn, before one of its messages leaves.
     pub kill: u64,
-    /// Its machine loses power. At tier `quorum` never so many at a time that a majority may lack something.
+    /// A machine loses power. At tier `quorum` a majority always keeps its acknowledged frames.
     pub power: u64,
-    /// Its process dies, and a bit of a journaled frame changes before it starts again.
+    /// A process dies, and a bit of a journaled frame changes before the restart.
     pub flip: u64,
-    /// Its machine loses its disk, and the member never comes back; never so many that a majority is gone.
+    /// A machine loses its disk, and the member never comes back. A majority always remains.
     pub disk: u64,
-    /// Its process dies, and its directory is copied; at the next time the copy is put back, or exchanged with another one.
+    /// A process dies, and its directory is copied. At the next such fault the copy is put back, or exchanged with
+    /// another one.
     pub copy: u64,
-    /// Its disk has no room any more, for a while.
+    /// A disk is full for a while.
     pub full: u64,
-    /// One of the next syncs or writes of its disk fails.
+    /// One of the next syncs or writes of a disk fails.
     pub disk_error: u64,
-    /// It does not run for a while.
+    /// A process pauses for a while.
     pub pause: u64,
-    /// Nothing gets through between two groups, in one direction or both.
+    /// Two groups are partitioned, in one direction or both.
     pub cut: u64,
     /// A connection breaks.
     pub broken: u64,
-    /// A route becomes slow, or good again.
+    /// A route becomes slow, or normal again.
     pub slow_way: u64,
     /// A wall clock jumps.
     pub jump: u64,
-    /// Clocks run faster or slower, at most by so many in a million.
+    /// Largest drift of a clock in either direction, parts per million.
     pub drift_ppm_max: u64,
-    /// Somebody wants another leader.
+    /// An operator asks for another leader.
     pub transfer: u64,
-    /// Somebody wants a member added, removed or replaced; of all machines together.
+    /// An operator asks to add, remove or replace a member; for all machines together.
     pub change: u64,
     /// A publisher's process dies.
     pub publisher: u64,
-    /// This member runs in so many of 100,000 steps only.
+    /// A slow member, and the number of steps in 100,000 in which it runs.
     pub slow_member: Option<(u64, u64)>,
-    /// All routes take up to so long.
+    /// Longest delay on any route.
     pub delay_ns_max: u64,
-    /// Journals let go what snapshots cover: a member that was away for long fetches a state.
+    /// Journals drop the frames that snapshots cover, so a member that was away for long fetches a state.
     pub retains_little: bool,
 }
 
@@ -92,7 +94,7 @@ impl FaultProfile {
             publisher: some(40),
             slow_member: None,
             delay_ns_max: 0,
-            // Of its own numbers, so that the other faults of a seed stay what they are.
+            // Drawn from separate dice, so that the other faults of a seed stay the same.
             retains_little: Random::of(seed, &[12]).happens_per_100_000(40_000),
         };
         profile.publishers += u64::from(random.happens_per_100_000(20_000));
@@ -102,21 +104,21 @@ impl FaultProfile {
         }
         if random.happens_per_100_000(30_000) {
             profile.change = 100;
-            // Only for members that were there from the beginning is it known that they have all acknowledged frames.
+            // Only members of the first configuration are known to have acknowledged all frames.
             profile.disk = 0;
             profile.power = if is_synced { profile.power } else { 0 };
         }
-        // Of its own numbers, too.
+        // Drawn from separate dice for the same reason.
         if options.puts_copies_back && Random::of(seed, &[14]).happens_per_100_000(25_000) && shape.members() > 1 {
-            // Seldom enough that much is published between a copy and its return.
+            // Rare, so that much is published between a copy and its return.
             profile.copy = 200;
-            // Of a disk that is gone, and a bit that has changed, members say other things.
+            // After a lost disk or a changed bit members report other errors.
             (profile.disk, profile.flip, profile.change) = (0, 0, 0);
         }
         profile
     }
 
-    /// The same cluster without faults.
+    /// Returns the same cluster without faults.
     pub(crate) fn calm(self) -> Self {
         Self {
             crash: 0,

@@ -1,5 +1,5 @@
-//! [`FaultyDisk`]: the disk of a machine, when it is full or fails. A refused request was not done; a member that is
-//! refused has to stop and say so, and never asks once more for a sync that has failed.
+//! [`FaultyDisk`]: a machine's disk while it is full or fails. A refused request was not done. A refused member has to
+//! stop and report the error, and must never retry a failed sync.
 
 use gapless_journal::{Disk, DiskWork};
 use std::io;
@@ -13,27 +13,24 @@ pub(crate) struct FaultyDisk {
 #[derive(Debug, Default)]
 struct DiskState {
     is_full: bool,
-    /// So many syncs from now one fails; 0 for none. The same for writes.
+    /// Syncs until one fails, 0 for never. The same for writes.
     syncs_left: u64,
     writes_left: u64,
-    /// The errors that this life of its member received, each once.
+    /// Errors that the member received since its last start, each once.
     refused: Vec<&'static str>,
     has_failed_sync: bool,
     was_retried: bool,
 }
 
-/// The error of a full disk.
 const FULL: &str = "No space left on device";
-/// The error of a disk that fails.
 const FAILED: &str = "Input/output error";
 
 impl FaultyDisk {
     fn lock(&self) -> MutexGuard<'_, DiskState> {
-        // A member that is killed unwinds, but never with the lock.
+        // A killed member unwinds, but never while it holds the lock.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// There is no room any more, or some again.
     pub(crate) fn set_full(&self, is_full: bool) {
         self.lock().is_full = is_full;
     }
@@ -42,43 +39,43 @@ impl FaultyDisk {
         self.lock().is_full
     }
 
-    /// One of the next syncs and writes fails, which of them say the numbers.
+    /// Makes one of the next syncs and writes fail, selected by the numbers.
     pub(crate) fn fail(&self, syncs: u64, writes: u64) {
         let mut state = self.lock();
         (state.syncs_left, state.writes_left) = (syncs, writes);
     }
 
-    /// Ends the faults; the errors that a member received so far still count.
+    /// Ends the faults; errors received so far still count.
     pub(crate) fn heal(&self) {
         let mut state = self.lock();
         (state.is_full, state.syncs_left, state.writes_left) = (false, 0, 0);
     }
 
-    /// A new process asks.
+    /// Resets the record for a new process.
     pub(crate) fn begin(&self) {
         let mut state = self.lock();
         (state.has_failed_sync, state.was_retried) = (false, false);
         state.refused.clear();
     }
 
-    /// Whether the error that the member `said` is one that it received in this life. A disk error that it survives is
-    /// no reason to stop, and it may receive more afterwards.
+    /// Returns whether the error text `said` names an error that this disk returned since the last start. A member may
+    /// survive one disk error and receive more.
     pub(crate) fn has_told(&self, said: &str) -> bool {
         self.lock().refused.iter().any(|refusal| said.contains(refusal))
     }
 
-    /// Whether that was for want of room.
+    /// Returns whether the error was a full disk.
     pub(crate) fn is_of_fullness(said: &str) -> bool {
         said.contains(FULL)
     }
 
-    /// Whether the member has asked for a sync after one that had failed.
+    /// Returns whether the member retried a failed sync.
     pub(crate) fn was_retried(&self) -> bool {
         self.lock().was_retried
     }
 }
 
-/// Whether this one, of those that are counted down, fails.
+/// Counts down, and returns whether this request is the one that fails.
 const fn is_due(left: &mut u64) -> bool {
     let is_due = *left == 1;
     *left = left.saturating_sub(1);

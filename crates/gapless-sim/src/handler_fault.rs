@@ -1,32 +1,31 @@
-//! [`HandlerFault`]: what a handler has done that no service goes on after, as the developer of it needs it. The errors of the engine say what an
-//! operator can do about it, who has no other handler; here there is one that can be mended.
+//! [`HandlerFault`]: a defect of a handler that stops the service, described for its developer. The engine's own errors
+//! address an operator, who cannot change the handler.
 
 use gapless_cluster::ClusterError;
 use gapless_engine::EngineError;
 use std::error::Error;
 
-/// The frame that a run has failed at.
+/// Frame at which a run failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// Its handler has done what no service goes on after.
+    /// The handler broke a rule of the service at this sequence.
     Fault(u64),
-    /// Two that have handled it do not agree: on the state behind it, or on its outputs.
+    /// Two instances disagree on the state after this sequence, or on its outputs.
     Parted(u64),
 }
 
-/// What a handler has done, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HandlerFault {
-    /// The frame that it was called for.
+    /// The frame that the handler was called for.
     pub place: Place,
-    /// In words, with what there is to do.
+    /// Description, with the remedy.
     pub said: String,
 }
 
 impl HandlerFault {
-    /// The fault of a handler that an error is about, if it is.
+    /// Extracts the handler's fault from an error, if it is about one.
     pub(crate) fn of(error: &(dyn Error + 'static)) -> Option<Self> {
-        // What is transparent is none of its own sources.
+        // A transparent error does not appear among its own sources.
         if let Some(ClusterError::Service(service)) = error.downcast_ref() {
             return Self::of(&**service);
         }

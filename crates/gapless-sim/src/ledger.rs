@@ -12,22 +12,22 @@ use std::collections::BTreeMap;
 
 pub(crate) const SCHEMA: u32 = 1 << 16 | 1;
 pub(crate) const TYPE: MessageType = MessageType { schema: SCHEMA, encoding: Encoding::Opaque };
-/// Of so many commands of a client the last is refused.
+/// The last of this many commands of a client is refused.
 pub(crate) const REFUSED_EACH: u64 = 13;
-/// Of so many the last sets the client's timer, and so many before it the timer is taken back.
+/// The last of this many commands sets the client's timer, and the next command cancels it.
 pub(crate) const TIMER_EACH: u64 = 4;
 
-/// An application that sums up all messages, and answers with the sums.
+/// An application that sums up all messages and replies with the sums.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ledger {
-    /// Messages are long: journals go from segment to segment.
+    /// Whether messages are long, so that journals span many segments.
     pub is_bulky: bool,
 }
 
-/// The state of [`Ledger`].
+/// State of [`Ledger`].
 #[derive(Clone, Debug, Default)]
 pub struct Accounts {
-    /// By session: how many commands, and how often its timer has come.
+    /// Commands and fired timers of each session.
     accounts: BTreeMap<u64, [u64; 2]>,
     order: u64,
     time_ns: u64,
@@ -55,7 +55,7 @@ impl Accounts {
         }
         let mut reply = commands.to_le_bytes().to_vec();
         reply.extend_from_slice(&self.order.to_le_bytes());
-        // Now and then longer than a frame.
+        // Every eleventh reply keeps the payload's length, which may exceed a frame.
         reply.resize(16 + if commands % 11 == 10 { payload.len() } else { payload.len().min(200) }, commands as u8);
         context.reply_with(TYPE, &reply)
     }
@@ -117,7 +117,7 @@ impl Application for Ledger {
     }
 }
 
-/// Whether the reply to message `index` of a client counts its commands: those before it that were not refused, and it.
+/// Checks that the reply to message `index` of a client counts its commands up to that one, without the refused ones.
 pub(crate) fn check_count(index: u64, reply: &Reply<'_>) -> Result<(), String> {
     let is_refused = index % REFUSED_EACH == REFUSED_EACH - 1;
     match (&reply.refusal, reply.payload.first_chunk()) {
@@ -131,14 +131,14 @@ pub(crate) fn check_count(index: u64, reply: &Reply<'_>) -> Result<(), String> {
     }
 }
 
-/// An application on an event stream, which sums up all messages.
+/// An application on an event stream that sums up all messages.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Bulletin {
-    /// Messages are long: journals go from segment to segment.
+    /// Whether messages are long, so that journals span many segments.
     pub is_bulky: bool,
 }
 
-/// The state of [`Bulletin`].
+/// State of [`Bulletin`].
 #[derive(Clone, Debug, Default)]
 pub struct Sums {
     messages: u64,
@@ -195,7 +195,7 @@ impl Application for Bulletin {
     }
 }
 
-/// The fields of [`numbered`].
+/// Describes the fields of a payload made by [`numbered`].
 pub(crate) fn described(payload: &[u8]) -> Option<String> {
     let [publisher, index, ..] = payload.as_chunks().0 else { return None };
     let (publisher, index) = (u64::from_le_bytes(*publisher), u64::from_le_bytes(*index));
@@ -205,7 +205,7 @@ pub(crate) fn described(payload: &[u8]) -> Option<String> {
 pub(crate) fn numbered(publisher: u64, index: u64, is_bulky: bool, random: &mut Random) -> Vec<u8> {
     let length = match is_bulky {
         true => random.below(48_000),
-        // Now and then longer than a frame.
+        // Longer than a frame, occasionally.
         false if random.happens_per_100_000(5_000) => random.below(12_000),
         false => random.below(400),
     };

@@ -1,39 +1,39 @@
-//! Whole clusters of shipped members on virtual time and a virtual network, from one seed.
+//! Simulates whole clusters of shipped members on virtual time and a virtual network, from one seed.
 //!
-//! The members are those of `gapless-cluster`, with their journals, links, handshakes and consensus; only what they take
-//! from their machine is replaced: connections, clocks, randomness, threads. A run has faults first, in which nothing
-//! false may happen, and then calm, in which everything must arrive. The same seed gives the same run.
+//! The members are those of `gapless-cluster`, with their journals, links, handshakes and consensus. Only their
+//! environment is replaced: connections, clocks, randomness, threads. A run has a phase of faults, which checks safety,
+//! and then a calm phase, which checks liveness. The same seed gives the same run.
 //!
 //! | module | what lives there |
 //! |---|---|
 //! | `command_application` | the simulator's own command bus: accounts, and transfers between two of them |
-//! | [`store_application`] | [`StoreApplication`], its own whose state is replicated |
-//! | [`ledger`] | [`Ledger`] and [`Bulletin`], the simulator's own |
+//! | [`store_application`] | [`StoreApplication`], the simulator's own application with replicated state |
+//! | [`ledger`] | [`Ledger`] and [`Bulletin`], the simulator's own applications |
 //! | `fault_injector` | the faults of machines and network |
 //! | `world` | one run: machines, network, workloads and faults, step by step |
-//! | `second_pass` | what a second process does with a run, and where the two part |
-//! | `second_process` | how a second process comes to the same call of the simulator |
+//! | `second_pass` | the check of a run in a second process, and where the two differ |
+//! | `second_process` | how a second process reaches the same call of the simulator |
 //! | `machine` | a member with its disk and its clock |
 //! | `fault_profile` | how likely each fault is |
 //! | `network` | connections of bytes on virtual time |
 //! | `disk` | the effects of a loss of power |
 //! | `faulty_disk` | a disk that is full, or fails |
-//! | `publishing_node` | nodes of an event stream, that publish and send again |
-//! | `service_client` | clients of a service, that send again what has no reply |
-//! | `workload` | `Workload`s publish, as nodes of an event stream or as clients of a service |
+//! | `publishing_node` | nodes of an event stream, which publish and resend |
+//! | `service_client` | clients of a service, which resend commands without a reply |
+//! | `workload` | `Workload`s: publishing nodes of an event stream or clients of a service |
 //! | `system_under_test` | the applications of the members and the messages to them, for each kind of application |
 //! | [`application`] | [`Application`] and [`StateApplication`]: the service and the messages |
 //! | [`report`] | [`Tally`] and [`Failure`]: the result of a run |
-//! | [`options`] | [`Options`], [`Shape`] and [`Offer`]: how large a run is, and of what |
+//! | [`options`] | [`Options`], [`Shape`] and [`Offer`]: size and kind of a run |
 //! | [`random`] | dice |
 //! | `observed_service` | a service whose state hashes the simulator sees before its member does |
 //! | `reference` | the expected replies of the service |
-//! | `record` | what a run has released and what came of it |
-//! | `output` | what a handler has put out, as two folds are compared and as people read it |
-//! | `handler_fault` | what a handler has done that no service goes on after |
+//! | `record` | the released frames of a run and their results |
+//! | `output` | the output of a handler, for comparison and for reports |
+//! | `handler_fault` | defects of a handler that stop the service |
 //! | `wall_clock` | the time of day of a thread |
 //! | `checker` | the invariants |
-//! | `trace` | the events, as one number |
+//! | `trace` | the events, folded into one number |
 //!
 //! ```
 //! use gapless_sim::{Ledger, Options, simulate};
@@ -46,7 +46,7 @@
 
 #![deny(unsafe_code)]
 
-/// The code of the guide is compiled and run as the example above is.
+/// Compiles and runs the code of the guide.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/guides/simulating.md")]
 struct Guide;
@@ -100,7 +100,7 @@ use world::World;
 /// Runs `application` on a cluster, with the faults of `seed`.
 ///
 /// # Errors
-/// A promise that was not kept, a panic among them, or no place for the members' files.
+/// A broken promise, including a panic, or no place for the members' files.
 pub fn simulate<A: Application>(application: &A, options: &Options, seed: u64) -> Result<Tally, Box<Failure>> {
     const {
         assert!(
@@ -111,10 +111,10 @@ pub fn simulate<A: Application>(application: &A, options: &Options, seed: u64) -
     simulate_system(application, options, seed)
 }
 
-/// As [`simulate`], of a service whose state is replicated.
+/// Runs a service whose state is replicated; see [`simulate`].
 ///
 /// # Errors
-/// As for [`simulate`].
+/// See [`simulate`].
 pub fn simulate_state<A: StateApplication>(
     application: &A,
     options: &Options,
@@ -149,12 +149,12 @@ fn simulate_system(system: &impl SystemUnderTest, options: &Options, seed: u64) 
     outcome
 }
 
-/// A run, and what a second pass compares with.
+/// Result of a run, with the material for the second pass.
 struct Run {
     outcome: Result<Tally, Box<Failure>>,
-    /// None where there may have been several histories.
+    /// `None` where several histories may exist.
     record: Option<Record>,
-    /// Of a member.
+    /// Snapshot of a member.
     snapshot: Option<Vec<u8>>,
 }
 
@@ -171,7 +171,7 @@ fn run_once(system: &impl SystemUnderTest, options: &Options, seed: u64) -> Run 
         Ok(world) => world,
         Err(reason) => return no_place(reason),
     };
-    // A panic is a promise that was not kept, too, and has its seed.
+    // A panic is a broken promise, too, and is reported with its seed.
     let outcome = catch_unwind(AssertUnwindSafe(|| world.run()))
         .unwrap_or_else(|panic| Err(format!("it panics: {}", panic_text(&*panic))));
     let tally = world.tally();
@@ -199,22 +199,21 @@ fn run_once(system: &impl SystemUnderTest, options: &Options, seed: u64) -> Run 
     }
 }
 
-/// What a panic said.
 fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
     text.unwrap_or("without a word")
 }
 
-/// One of the simulator's own applications, by the seed: a service, one whose state is replicated, or an event stream, and
-/// now and then with long messages; in some runs older copies of directories are put back. `offer` leaves no choice of the
-/// first; a command bus runs where it says so alone.
+/// Runs one of the simulator's own applications, chosen by the seed: a service, one with replicated state, or an event
+/// stream, sometimes with long messages. Some runs put older copies of directories back. `offer` fixes the kind; a
+/// command bus runs only where it is asked for.
 ///
 /// # Errors
-/// As for [`simulate`].
+/// See [`simulate`].
 pub fn simulate_own(offer: Option<Offer>, options: &Options, seed: u64) -> Result<Tally, Box<Failure>> {
     let mut random = Random::of(seed, &[11]);
     let (drawn, is_bulky) = (random.happens_per_100_000(60_000), random.happens_per_100_000(15_000));
-    // Of its own numbers, so that the other seeds run what they did.
+    // Drawn from separate dice, so that the other seeds keep their runs.
     let is_replicated = Random::of(seed, &[13]).happens_per_100_000(40_000);
     let drawn = match (drawn, is_replicated) {
         (false, _) => Offer::EventStream,
@@ -230,7 +229,7 @@ pub fn simulate_own(offer: Option<Offer>, options: &Options, seed: u64) -> Resul
     }
 }
 
-/// In memory where there is such a place: no run waits for a device.
+/// Makes a temporary directory, in memory if possible, so that runs do not wait for a device.
 fn directory() -> std::io::Result<tempfile::TempDir> {
     let memory = Path::new("/dev/shm");
     let builder = || tempfile::Builder::new().prefix("gapless-sim-").rand_bytes(8).to_owned();

@@ -1,4 +1,4 @@
-//! [`Machine`]: one member's machine: its disk, its clock, and the member while it runs.
+//! [`Machine`]: the machine of one member, with its disk, its clock, and the member while it runs.
 
 use crate::checker::{Broken, Checker, StreamTime};
 use crate::disk::Bit;
@@ -31,26 +31,26 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The wall clock at the beginning of each run, ns since the epoch.
+/// Wall clock at the beginning of each run, ns since the epoch.
 const BEGINNING_NS: u64 = 1_900_000_000_000_000_000;
-/// Of one message between members: a small window is soon passed, and costs a start little.
+/// Limit of one message between members: a small window is soon exceeded and makes a start cheap.
 const MESSAGE_BYTES_MAX: usize = 1 << 20;
 
-/// The result of a turn.
+/// Result of a turn.
 pub(crate) enum TurnOutcome {
-    /// It goes on.
+    /// The member is running.
     Lives,
-    /// It was killed in the middle.
+    /// The member was killed in the middle of the turn.
     Killed,
-    /// It has stopped because the others refuse it: it comes with another disk than before.
+    /// The member stopped because the others refuse its new disk.
     Refused,
-    /// It has stopped because it was removed, as somebody had asked for.
+    /// The member stopped because an operator removed it.
     Removed,
-    /// It has stopped because it has fetched a state, and goes on from there when it starts again.
+    /// The member stopped after it fetched a state, which it installs at its next start.
     Fetched,
-    /// It has stopped because its history, or another one's, is not what it was, and said this.
+    /// The member stopped with this error because its history or a peer's was replaced.
     FoundOut(String),
-    /// It has stopped because its disk refused something, and said this.
+    /// The member stopped with this error because its disk refused a request.
     Stopped(String),
 }
 
@@ -64,22 +64,22 @@ pub(crate) struct Machine {
     member: Option<Running>,
     time: VirtualTime,
     clock: Clock,
-    /// Parts in a million by which it is too fast.
+    /// Clock drift, parts per million; positive is fast.
     drift_ppm: i64,
-    /// A pause that was too short to be noticed by its clock.
+    /// End of a pause that is too short for the member's clock to notice.
     pub paused_until_ns: u64,
     pub starts_ns: u64,
-    /// It is not as it was written.
+    /// The flipped bit of its journal.
     pub flipped: Option<Bit>,
-    /// It may lack what it has acknowledged, unless its member says otherwise.
+    /// The journal may lack acknowledged frames, unless the member reports otherwise.
     pub has_lost_power: bool,
-    /// Its disk is another than at first.
+    /// The disk was replaced.
     has_lost_disk: bool,
-    /// Somebody has asked for its removal.
+    /// An operator asked for its removal.
     pub goes: bool,
-    /// It has been refused or removed, and does not run any more.
+    /// The member was refused or removed for good.
     pub is_gone: bool,
-    /// Where a handler here has done what no service goes on after.
+    /// Frame at which a handler of this machine broke a rule.
     pub fault: Option<Place>,
 }
 
@@ -90,19 +90,18 @@ struct Running {
     released: u64,
 }
 
-/// The service on a member.
 enum ServiceCopy {
-    /// A witness has none.
+    /// A witness runs no service.
     None,
-    /// It folds what the member's stream releases.
+    /// A fold of the member's released stream.
     Reads(Box<Fold>),
-    /// It is the member's own; the hashes that it reports of its state.
+    /// The member's own service, with the state hashes that it reports.
     Answers(ObservedHashes),
 }
 
 impl Drop for Machine {
     fn drop(&mut self) {
-        // Without a last poll: of a run that has failed a member may be left that cannot go on.
+        // No last poll: after a failed run the member may be unable to continue.
         if let Some(running) = self.member.take() {
             running.member.abandon();
         }
@@ -119,7 +118,7 @@ impl Machine {
         random: &mut Random,
     ) -> Result<Self, Broken> {
         let directory = root.join(format!("member-{number}"));
-        // A copy that folds an event stream here begins at its first frame, and an aggregate at its first event.
+        // A fold of an event stream begins at its first frame, and an aggregate at its first event.
         let retains_little = profile.retains_little && !matches!(offer, Offer::EventStream | Offer::Commands);
         let text = config((number, kind), &directory, profile, (compare_interval, retains_little));
         let config = ClusterConfig::parse(&text, "simulated.toml");
@@ -169,7 +168,7 @@ impl Machine {
         self.member.is_some()
     }
 
-    /// Whether it lets publishers in: a witness serves nobody.
+    /// Returns whether it accepts publishers; a witness does not.
     pub(crate) const fn serves(&self) -> bool {
         self.is_up() && !self.is_witness
     }
@@ -178,30 +177,30 @@ impl Machine {
         self.member.as_ref().map(|running| &running.member)
     }
 
-    /// The last sequence that it has released in this life of its process.
+    /// Last sequence that the member released since its start.
     pub(crate) fn released(&self) -> u64 {
         self.member.as_ref().map_or(0, |running| running.released)
     }
 
-    /// Whether it says that it leads, and in which term.
+    /// Returns the term in which it claims to lead.
     pub(crate) fn leads(&self) -> Option<u64> {
         let status = self.running()?.status()?.consensus;
         (status.role == Role::Leader).then_some(status.term)
     }
 
-    /// Where it leads: the time of the stream.
+    /// Returns the stream time if the member leads.
     pub(crate) fn stream_time(&self) -> Option<StreamTime> {
         let status = self.status().filter(|status| status.consensus.role == Role::Leader)?;
         let now_ns = self.clock.now().epoch_ns.saturating_add_signed(status.time_ahead_ns?);
         Some(StreamTime { term: status.consensus.term, now_ns, from_term: status.time_from_term })
     }
 
-    /// Whether it runs, and has met all others, so that they know which disk it has.
+    /// Returns whether the member runs and has met all others, so that they know its disk.
     pub(crate) fn has_met_all(&self) -> bool {
         self.status().is_some_and(|status| status.waits_for.is_empty())
     }
 
-    /// Whether what it has acknowledged may be missing here.
+    /// Returns whether acknowledged frames may be missing here.
     pub(crate) fn may_lack_something(&self, is_synced: bool) -> bool {
         let is_level = || self.status().is_some_and(|status| !status.consensus.is_behind);
         self.has_lost_disk || self.has_lost_power && !is_synced && !is_level()
@@ -211,18 +210,17 @@ impl Machine {
         self.running()?.status()
     }
 
-    /// Its clocks go on by `ns` of true time.
+    /// Advances its clocks by `ns` of true time.
     pub(crate) fn advance(&self, ns: u64) {
         let extra = ns as i64 * self.drift_ppm / 1_000_000;
         self.time.advance(ns.saturating_add_signed(extra));
     }
 
-    /// Its wall clock is set.
     pub(crate) fn jump(&self, ns: i64) {
         self.time.jump_wall_clock(ns);
     }
 
-    /// Its disk is gone; it gets an empty one.
+    /// Replaces the disk by an empty one.
     pub(crate) fn lose_disk(&mut self, random: &mut Random) -> Result<(), Broken> {
         self.flipped = None;
         self.disk.heal();
@@ -231,13 +229,13 @@ impl Machine {
         std::fs::remove_dir_all(&self.directory).map_err(|error| error.to_string())
     }
 
-    /// Its process is started; returns its error if it has stopped at once because its disk refused something.
+    /// Starts the process. Returns the error if it stopped at once because the disk refused a request.
     pub(crate) fn start(&mut self, system: &impl SystemUnderTest) -> Result<Option<String>, Broken> {
         if let Some(bit) = self.flipped.take() {
             if self.start_sound(system).is_ok() {
                 return Err(format!("member {} starts although {bit:?} of its journal has changed", self.number));
             }
-            // The error has said where; somebody has mended it, and nothing else was touched.
+            // The error named the place. An operator repaired it, and nothing else was touched.
             bit.flip().map_err(|error| error.to_string())?;
         }
         match self.start_sound(system) {
@@ -246,7 +244,7 @@ impl Machine {
         }
     }
 
-    /// The error of the member when it stopped, if its disk was the reason and it says so.
+    /// Returns the member's error if it names a disk error as the reason.
     fn because_of_disk(&self, said: Broken) -> Result<String, Broken> {
         if self.disk.has_told(&said) { Ok(said) } else { Err(said) }
     }
@@ -265,7 +263,7 @@ impl Machine {
                 }
             }
         }
-        // A process takes the wall clock for right when it starts.
+        // A process takes the wall clock at its start as correct.
         self.clock = Clock::virtual_time(&self.time);
         let _time_of_day = TimeOfDay::set(self.clock.now().epoch_ns);
         let started = catch_unwind(AssertUnwindSafe(|| match observed {
@@ -284,7 +282,7 @@ impl Machine {
             }
             Err(panic) => return Err(format!("member {number} panicked at its start: {}", text_of(&*panic))),
         };
-        // From where it still has frames.
+        // Reads from the first frame that is still held.
         let first = member.stream().reader(1).first_held();
         let first = first.map_err(|error| format!("the journal of member {number} cannot be read: {error}"))?;
         let reader = member.stream().reader(first);
@@ -292,14 +290,14 @@ impl Machine {
         Ok(())
     }
 
-    /// Its process is gone, without a word.
+    /// Kills the process.
     pub(crate) fn die(&mut self) {
         if let Some(running) = self.member.take() {
             running.member.abandon();
         }
     }
 
-    /// One turn of each agent.
+    /// Runs one turn of each agent.
     pub(crate) fn turn(&mut self) -> Result<TurnOutcome, Broken> {
         let Some(running) = &mut self.member else { return Ok(TurnOutcome::Lives) };
         let Now { monotonic_ns, epoch_ns } = self.clock.now();
@@ -335,14 +333,14 @@ impl Machine {
         }
     }
 
-    /// What a handler here has done that no service goes on after, if the error is about that.
+    /// Notes the fault of a handler, if the error is about one.
     fn note_fault(&mut self, error: &ClusterError) -> Option<String> {
         let HandlerFault { place, said } = HandlerFault::of(error)?;
         self.fault = Some(place);
         Some(said)
     }
 
-    /// Adds the frames that are released here and nobody had looked at: of a member that has stopped, its last ones.
+    /// Records frames that were released here and not looked at yet, at the end of a failed run.
     pub(crate) fn record_rest(&mut self, record: &mut Record) {
         let Some(Running { reader, .. }) = &mut self.member else { return };
         while let Ok(ReplayRead::Frame(frame)) = reader.read() {
@@ -352,7 +350,7 @@ impl Machine {
         }
     }
 
-    /// Looks at the frames that it has released since the last look.
+    /// Looks at the frames released since the last look.
     pub(crate) fn look(
         &mut self,
         checker: &mut Checker,
@@ -360,7 +358,7 @@ impl Machine {
         compare_interval: u64,
     ) -> Result<u64, Broken> {
         let number = self.number;
-        // Here handlers run, too.
+        // Handlers run here, too.
         let _time_of_day = TimeOfDay::set(self.clock.now().epoch_ns);
         let Some(Running { member, reader, copy, released }) = &mut self.member else { return Ok(0) };
         let until = member.stream().released_sequence();
@@ -398,20 +396,20 @@ impl Machine {
         Ok(seen)
     }
 
-    /// Whether its service has handled everything that is released here.
+    /// Returns whether its service has handled all frames released here.
     pub(crate) fn has_handled_all(&self) -> bool {
         let Some(Running { member, copy: ServiceCopy::Answers(_), released, .. }) = &self.member else { return true };
         let counted = member.stream().counters().values();
         counted.iter().any(|(label, value)| label == "service.last_sequence" && value == released)
     }
 
-    /// Its snapshots, by sequence.
+    /// Lists its snapshots by sequence.
     pub(crate) fn snapshots(&self) -> Vec<(u64, PathBuf)> {
         let directory = StreamLayout::new(&self.directory).snapshots();
         gapless_engine::snapshot::list(&directory).unwrap_or_default()
     }
 
-    /// The contents of its journal, read anew: up to which frame.
+    /// Checks the journal's contents from disk. Returns its last frame.
     pub(crate) fn replay(&self, checker: &Checker) -> Result<u64, Broken> {
         let number = self.number;
         let failed = |error: gapless_journal::JournalError| format!("the journal of member {number}: {error}");
@@ -425,7 +423,7 @@ impl Machine {
         Ok(last)
     }
 
-    /// How it stands, for people.
+    /// Describes the machine for a report.
     pub(crate) fn describe(&self) -> String {
         let number = self.number;
         let Some(running) = &self.member else {
@@ -451,13 +449,11 @@ impl Machine {
     }
 }
 
-/// The text of a panic.
 fn text_of(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "without words".to_owned())
 }
 
-/// The member's file.
 fn config(
     (number, kind): (u64, MemberKind),
     directory: &Path,
@@ -492,7 +488,7 @@ fn config(
     text
 }
 
-/// Whether a member says that its directory, or another one's, is not what it was.
+/// Returns whether the error text reports a rolled-back or exchanged directory, here or of a peer.
 pub(crate) fn says_so(said: &str) -> bool {
     [
         "it has less than it has acknowledged",

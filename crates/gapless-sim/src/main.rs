@@ -64,14 +64,13 @@ struct Arguments {
     json: bool,
 }
 
-/// A line on standard output. Its reader may go away, which is no error: the exit code says what has come of the runs.
+/// Prints a line to standard output. A closed pipe is no error: the exit code tells the result.
 macro_rules! say {
     ($($words:tt)*) => {
         let _unread = writeln!(std::io::stdout(), $($words)*);
     };
 }
 
-/// All runs together.
 #[derive(Serialize)]
 struct Summary {
     seeds: u64,
@@ -123,7 +122,7 @@ fn run(seeds: Range<u64>, options: &Options, arguments: &Arguments) -> Summary {
     let summary = Mutex::new(Summary { seeds: 0, failures: Vec::new(), tally: Tally::default() });
     let work = || {
         loop {
-            // Relaxed: nothing but the number itself is shared by it.
+            // Relaxed: the number itself is the only shared data.
             let seed = next.fetch_add(1, Ordering::Relaxed);
             if seed >= seeds.end {
                 return;
@@ -165,7 +164,7 @@ fn run(seeds: Range<u64>, options: &Options, arguments: &Arguments) -> Summary {
     summary
 }
 
-/// The arguments by which another process comes to that run.
+/// Returns the arguments with which another process reaches that run.
 fn again(arguments: &Arguments, seed: u64) -> Vec<String> {
     let mut words = vec![format!("--seed={seed}"), format!("--messages={}", arguments.messages)];
     words.push(format!("--faults-ms={}", arguments.faults_ms));

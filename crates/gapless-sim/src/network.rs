@@ -1,6 +1,6 @@
-//! [`Network`]: connections of bytes between machines, on virtual time. Like TCP it delivers in order or not at all;
-//! everything else it may do: be slow, be cut in one direction or both, break, deliver in pieces, take little at once.
-//! The shipped handshake and framing run over it.
+//! [`Network`]: byte connections between machines, on virtual time. Like TCP, it delivers in order or not at all. It
+//! may be slow, partitioned in one direction or both, break, deliver in pieces, and accept little at once. The shipped
+//! handshake and framing run over it.
 
 use crate::random::Random;
 use crate::trace::{Trace, hash_of};
@@ -11,34 +11,34 @@ use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Bytes that one direction of a connection holds.
+/// Capacity of one direction of a connection.
 const BUFFER_BYTES: usize = 192 << 10;
 const PORT: u16 = 4100;
 
-/// A member that is killed in the middle of a turn unwinds with this.
+/// Unwind payload of a member that is killed in the middle of a turn.
 pub(crate) struct Killed;
 
-/// Where a member listens.
+/// Listening address of a member.
 pub(crate) fn address_of(member: u64) -> SocketAddr {
     SocketAddr::from((Ipv4Addr::LOCALHOST, PORT + member as u16))
 }
 
-/// How the route from one member to another is.
+/// Condition of the route from one member to another.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Route {
-    /// Nothing gets through until then.
+    /// End of the partition.
     pub cut_until_ns: u64,
-    /// Everything takes so much longer.
+    /// Additional delay.
     pub delay_ns: u64,
-    /// So many bytes a millisecond; 0 for any number.
+    /// Bandwidth; 0 for unlimited.
     pub bytes_per_ms: u64,
 }
 
-/// All machines' network.
+/// The network of all machines.
 #[derive(Debug)]
 pub(crate) struct Network {
     state: Mutex<NetworkState>,
-    /// Nobody waits for descriptors where everything is polled.
+    /// Descriptor that never becomes readable: everything is polled.
     nothing: OwnedFd,
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct NetworkState {
     pub now_ns: u64,
     pub trace: Trace,
     random: Random,
-    /// Every byte takes up to so long.
+    /// Longest delay of a byte.
     pub delay_ns_max: u64,
     routes: BTreeMap<(u64, u64), Route>,
     /// Members without power: connections to them are not answered.
@@ -55,14 +55,14 @@ pub(crate) struct NetworkState {
     listeners: BTreeMap<SocketAddr, VecDeque<u64>>,
     connections: BTreeMap<u64, Connection>,
     connections_made: u64,
-    /// The member that is killed, and at which of its sends.
+    /// The member to be killed, and at which of its sends.
     killed: Option<(u64, u64)>,
 }
 
 #[derive(Debug)]
 struct Connection {
     opens_ns: u64,
-    /// The one that dialled, and the other.
+    /// The dialling end, then the accepting end.
     ends: [End; 2],
 }
 
@@ -70,7 +70,7 @@ struct Connection {
 struct End {
     member: u64,
     is_open: bool,
-    /// Its machine went dark: the other side is not notified.
+    /// The machine lost power, and the other end was not notified.
     is_vanished: bool,
     is_broken: bool,
     incoming: VecDeque<Piece>,
@@ -126,7 +126,7 @@ impl Network {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, NetworkState> {
-        // A member that is killed unwinds, but never with the lock.
+        // A killed member unwinds, but never while it holds the lock.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -136,23 +136,23 @@ impl NetworkState {
         self.routes.entry((from, to)).or_default()
     }
 
-    /// All routes are good again, and pieces that were held up come.
+    /// Restores all routes, and releases pieces that were held up.
     pub(crate) fn heal(&mut self) {
         self.routes.clear();
         self.killed = None;
     }
 
-    /// `member` is killed at the `sends`-th of its sends from now on: just before or after it.
+    /// Kills `member` at the `sends`-th of its next sends: just before or after it.
     pub(crate) const fn kill(&mut self, member: u64, sends: u64) {
         self.killed = Some((member, sends));
     }
 
-    /// Nobody is to be killed any more.
+    /// Cancels a pending kill.
     pub(crate) const fn spare(&mut self) {
         self.killed = None;
     }
 
-    /// The machine loses power, or has it again.
+    /// Cuts or restores the power of a machine.
     pub(crate) fn set_dark(&mut self, member: u64, is_dark: bool) {
         self.dark.retain(|other| *other != member);
         if is_dark {
@@ -165,7 +165,7 @@ impl NetworkState {
         }
     }
 
-    /// Breaks a connection of this member, at one side or both.
+    /// Breaks a connection of this member, at one end or both.
     pub(crate) fn break_one(&mut self, member: u64) {
         let of_member = |connection: &Connection| connection.ends.iter().any(|end| end.member == member);
         let all: Vec<u64> = self.connections.iter().filter(|(_, each)| of_member(each)).map(|(id, _)| *id).collect();
@@ -253,7 +253,7 @@ impl NetworkState {
         let other = &connection.ends[1 - side];
         let room = BUFFER_BYTES.saturating_sub(other.incoming_bytes);
         if other.is_vanished && !self.dark.contains(&other.member) {
-            // Its machine is there again, and knows nothing of this connection.
+            // The machine has power again, and knows nothing of this connection.
             connection.ends[side].is_broken = true;
             return Err(ErrorKind::ConnectionReset.into());
         }
@@ -287,7 +287,7 @@ impl NetworkState {
         }
     }
 
-    /// Whether `member` dies now, before it sends.
+    /// Returns whether `member` dies now, before it sends.
     const fn is_killed_now(&mut self, member: u64) -> bool {
         match &mut self.killed {
             Some((killed, sends)) if *killed == member => {
@@ -315,7 +315,7 @@ impl Pipes for Port {
         let opens_ns = state.arrival_ns(self.member, to, 0);
         let mut ends = [End::new(self.member), End::new(to)];
         let is_dark = state.dark.contains(&to);
-        // Until it is accepted there is nobody at the other end.
+        // The other end is closed until it is accepted.
         ends[1].is_open = false;
         match state.listeners.get_mut(&address) {
             Some(backlog) => backlog.push_back(id),
@@ -355,12 +355,12 @@ impl Pipe for Wire {
     fn send(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let mut state = self.network.lock();
         if state.is_killed_now(self.member) {
-            // Before this leaves, or when it has left and nothing after it was done.
+            // The kill comes before the message leaves, or after it left and before anything else.
             if state.random.happens_per_100_000(50_000) {
                 let _ = state.send(self.id, self.side, bytes);
             }
             drop(state);
-            // Not a panic, of which something would be printed.
+            // Unlike a panic, this prints nothing.
             std::panic::resume_unwind(Box::new(Killed));
         }
         state.send(self.id, self.side, bytes)
@@ -384,7 +384,7 @@ impl AsFd for Wire {
     }
 }
 
-/// Where a member listens.
+/// Listener of a member.
 #[derive(Debug)]
 struct Door {
     network: Arc<Network>,
@@ -413,7 +413,7 @@ impl PipeListener for Door {
             let wire = Wire { network: Arc::clone(&self.network), id, side: 1, member: self.member };
             return Ok((Box::new(wire), address_of(from)));
         }
-        // A side that has hung up before is forgotten.
+        // Connections that were closed before they were accepted are dropped.
         let NetworkState { listeners, connections, .. } = &mut *state;
         if let Some(backlog) = listeners.get_mut(&self.address) {
             backlog.retain(|id| connections.contains_key(id));

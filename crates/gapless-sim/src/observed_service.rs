@@ -1,4 +1,4 @@
-//! [`ObservedService`]: the shipped copy of a service, whose hashes of its state the simulator sees before its member does.
+//! [`ObservedService`]: the shipped service, whose state hashes the simulator sees before the member does.
 
 use gapless_agent::{Agent, AgentError, Now};
 use gapless_client::stream_layout::StreamLayout;
@@ -16,9 +16,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Hashes that were not looked at yet.
 pub(crate) type ObservedHashes = Arc<Mutex<Vec<StateHash>>>;
 
-/// The states that the service has reported since the last look.
+/// Takes the hashes that the service reported since the last look.
 pub(crate) fn take(seen: &ObservedHashes) -> Vec<StateHash> {
-    // A member that is killed unwinds, but never with the lock.
+    // A killed member unwinds, but never while it holds the lock.
     std::mem::take(&mut *seen.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
@@ -53,7 +53,7 @@ impl MemberService for ObservedService {
     }
 }
 
-/// More frames than a service applies in one poll.
+/// More than the frames that a service applies in one poll.
 const HASHES_MAX: usize = 4096;
 
 struct ObservedAgent {
@@ -77,7 +77,7 @@ impl Agent for ObservedAgent {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         while let Some(hash) = self.own.pop() {
             seen.push(hash);
-            // A member that takes none compares the next one, as without an observer.
+            // A full queue means that the member compares the next hash, as without an observer.
             let _ = self.member.push(hash);
         }
         polled

@@ -1,16 +1,16 @@
-//! [`Options`]: how large a run is. Its events follow from its seed.
+//! [`Options`]: size and kind of a run. Its events follow from its seed.
 
-/// The members of a cluster, by their kinds.
+/// Numbers of members of a cluster, by kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Members that run the service, 1 to 7.
     pub full: u64,
-    /// Members that vote and run no service, 0 to 2; never more than the others.
+    /// Members that vote and run no service, 0 to 2; never more than the full members.
     pub witnesses: u64,
 }
 
 impl Shape {
-    /// All of them.
+    /// Number of all members.
     #[must_use]
     pub const fn members(self) -> u64 {
         self.full + self.witnesses
@@ -30,7 +30,7 @@ impl std::fmt::Display for Shape {
 impl std::str::FromStr for Shape {
     type Err = String;
 
-    /// `3`, `2+witness` or `3+2`.
+    /// Parses `3`, `2+witness` or `3+2`.
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || format!("{text:?} is no cluster; a number of members is expected, as in 3, 5 or 2+witness");
         let (full, witnesses) = text.split_once('+').unwrap_or((text, "0"));
@@ -41,16 +41,16 @@ impl std::str::FromStr for Shape {
     }
 }
 
-/// The applications of a cluster.
+/// Kind of the application of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offer {
-    /// An event stream: nodes publish and read. The service folds what is released.
+    /// An event stream: nodes publish and read. The service folds the released frames.
     EventStream,
     /// A service: clients send commands and get replies. Each member runs its handlers.
     Service,
-    /// A service whose state is replicated: the leader alone runs its handlers, and the others apply what they did.
+    /// A service whose state is replicated: the leader alone runs its handlers, and the others apply the changes.
     State,
-    /// A command bus: aggregates decide where the leader is, and are made of their events.
+    /// A command bus: aggregates decide on the leader, and are folded from their events.
     Commands,
 }
 
@@ -78,40 +78,40 @@ impl std::str::FromStr for Offer {
     }
 }
 
-/// How large a run is.
+/// Size and kind of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// The membership; `None` leaves it to the seed: 3, 2 and a witness, or 5.
+    /// Numbers of members; `None` leaves them to the seed: 3, 2 and a witness, or 5.
     pub shape: Option<Shape>,
     /// Messages of each publisher.
     pub messages: u64,
-    /// How long faults happen, ms of virtual time.
+    /// Duration of the faults, ms of virtual time.
     pub faults_ms: u64,
-    /// How long after the last fault everything must have arrived everywhere, ms of virtual time.
+    /// Time limit after the last fault for every message to arrive everywhere, ms of virtual time.
     pub calm_ms: u64,
-    /// The services' states are compared after each so many frames; 1 finds the very frame.
+    /// Frames between two comparisons of the services' states; 1 finds the exact frame.
     pub compare_interval: u64,
-    /// Whether in some runs older copies of members' directories are put back, or exchanged. From then on it is checked alone
-    /// that no member goes on with another history than the others in silence, and nothing of the application.
+    /// Whether some runs put older copies of members' directories back, or exchange them. From then on the only check
+    /// is that no member silently continues a different history.
     pub puts_copies_back: bool,
-    /// Whether what happens is printed to standard output, a line for each event, with its virtual time.
+    /// Whether events are printed to standard output, one line each, with their virtual time.
     pub prints_trace: bool,
-    /// Whether a second process does the run again, at another time of day.
+    /// Whether a second process repeats the run, at another time of day.
     pub second_pass: SecondPass,
 }
 
-/// A second process that does a run again: what the members of one process have in common, and with it a handler that does not follow from
-/// its messages alone, is another one there.
+/// Repetition of a run in a second process. State that members of one process share differs there, which exposes a
+/// handler that depends on more than its messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum SecondPass {
-    /// On: this executable is started again, on the thread of a test with that test's name, on the main thread with the arguments of this
-    /// process. Everything up to the call of the simulator is done there again. On other threads [`simulate`](crate::simulate) fails, and
-    /// says so.
+    /// On: this executable is started again, with the test's name on the thread of a test, or with this process's
+    /// arguments on the main thread. It repeats everything up to the call of the simulator. On other threads
+    /// [`simulate`](crate::simulate) returns an error.
     #[default]
     Again,
-    /// On: this executable is started again with these arguments, and comes to a call of the same seed by them.
+    /// On: this executable is started with these arguments, which must lead to a call with the same seed.
     With(Vec<std::ffi::OsString>),
-    /// Off: a handler that reads the clock in whole minutes, a static or its process's identifier is not found.
+    /// Off: a handler that reads the clock in whole minutes, a static or its process identifier is not found.
     Off,
 }
 

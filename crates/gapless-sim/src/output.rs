@@ -1,4 +1,4 @@
-//! [`Output`]: what a handler has put out, as two folds are compared and as people read it.
+//! [`Output`]: the output of a handler, compared between folds and printed in reports.
 
 use crate::trace::hash_of;
 use gapless_client::client::MessageType;
@@ -6,18 +6,17 @@ use gapless_stream::logger::utc;
 use gapless_wire::Encoding;
 use serde::{Deserialize, Serialize};
 
-/// Says a message for people: its type and its fields.
+/// Describes a message for a report: its type and its fields.
 pub(crate) type Describe<'a> = dyn Fn(MessageType, &[u8]) -> String + 'a;
 
-/// What a handler has put out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Output {
-    /// A reply, a notice, or what is published.
+    /// A reply, a notice or a published message.
     Message {
-        /// What it is, and for whom.
+        /// Kind and addressee.
         what: String,
         schema: u32,
-        /// As a frame's flags name the encoding.
+        /// Encoding, as in a frame's flags.
         flags: u16,
         payload: Payload,
     },
@@ -29,16 +28,16 @@ pub(crate) enum Output {
         timer: u64,
         deadline_ns: u64,
     },
-    /// A refusal or a dead letter, in words.
+    /// Text of a refusal or a dead letter.
     Words(String),
 }
 
-/// Two are equal if they have the same length and hash: the bytes are for people.
+/// A payload. Two are equal if length and hash are equal: the bytes are only for the report.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Payload {
     length: usize,
     hash: u64,
-    /// None where there were too many bytes of a run to be kept.
+    /// `None` where the run had too many bytes to keep.
     bytes: Option<Vec<u8>>,
 }
 
@@ -56,7 +55,6 @@ impl Output {
         Self::Message { what, schema, flags: encoding.flags(), payload }
     }
 
-    /// How many bytes are kept of it.
     pub(crate) fn kept_bytes(&self) -> usize {
         self.bytes().map_or(0, <[u8]>::len)
     }
@@ -74,7 +72,7 @@ impl Output {
         }
     }
 
-    /// For people, with the fields that the application sees in it.
+    /// Describes the output with the fields that the application knows.
     fn text(&self, describe: &Describe<'_>) -> String {
         match self {
             Self::Message { what, schema, flags, payload } => {
@@ -95,7 +93,8 @@ impl Output {
     }
 }
 
-/// The first output of each side that the other one has not, below each other, and where they part: lines that begin with a line feed.
+/// Prints the first output on which the two sides differ, one below the other, and where they differ. Each line begins
+/// with a line feed.
 pub(crate) fn told_side_by_side(describe: &Describe<'_>, outputs: [&[Output]; 2], sides: [&str; 2]) -> String {
     let at = outputs[0].iter().zip(outputs[1]).take_while(|(one, other)| one == other).count();
     let firsts = outputs.map(|outputs| outputs.get(at));
@@ -107,7 +106,7 @@ pub(crate) fn told_side_by_side(describe: &Describe<'_>, outputs: [&[Output]; 2]
         let same = one.chars().zip(other.chars()).take_while(|(one, other)| one == other).count();
         return format!("{lines}\n  {:width$} {:same$}^", "", "");
     }
-    // The words are the same, and what they are said of is not.
+    // Equal texts here mean that the payloads differ.
     let parted = match firsts.map(|first| first.and_then(Output::bytes)) {
         [Some(one), Some(other)] => first_difference(one, other, sides),
         _ => "somewhere".to_owned(),
@@ -115,7 +114,7 @@ pub(crate) fn told_side_by_side(describe: &Describe<'_>, outputs: [&[Output]; 2]
     format!("{lines}\n  they part {parted}")
 }
 
-/// Where the bytes of two sides part, in words.
+/// Describes the first difference between the bytes of two sides.
 pub(crate) fn first_difference(run: &[u8], again: &[u8], [one, other]: [&str; 2]) -> String {
     let at = run.iter().zip(again).take_while(|(one, other)| one == other).count();
     let shown = |bytes: &[u8]| {
@@ -131,14 +130,14 @@ pub(crate) fn first_difference(run: &[u8], again: &[u8], [one, other]: [&str; 2]
     format!("at byte {at} of {}: {one} {}, {other} {}", run.len(), shown(run), shown(again))
 }
 
-/// Bytes for people: as hexadecimal numbers, the first of them.
+/// Formats the first bytes as hexadecimal numbers.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     let text: String = bytes.iter().take(64).map(|byte| format!("{byte:02x}")).collect();
     let more = if bytes.len() > 64 { "…" } else { "" };
     format!("{} bytes {text}{more}", bytes.len())
 }
 
-/// A message for people, if nobody knows its type.
+/// Describes a message of unknown type.
 pub(crate) fn describe_bytes(schema: u32, name: Option<&str>, payload: &[u8]) -> String {
     let name = name.map(|name| format!("{name} (")).unwrap_or_default();
     let end = if name.is_empty() { "" } else { ")" };
@@ -154,7 +153,7 @@ mod tests {
     }
 
     fn told(outputs: [&[Output]; 2]) -> String {
-        // Of three bytes the last is not said.
+        // The description leaves out the third byte.
         let describe = |_, payload: &[u8]| format!("Sum {{ of: {}, is: {} }}", payload[0], payload[1]);
         told_side_by_side(&describe, outputs, ["here", "over there"])
     }
@@ -173,7 +172,7 @@ mod tests {
             told([&one, &[]]),
             "\n  here:       timer 10 is set to 2023-11-14T22:13:20.000000000Z\n  over there: nothing\n              ^"
         );
-        // What the words do not say.
+        // A difference that the descriptions do not show.
         let same = told([&one, &[timer, reply(&[1, 7, 3])]]);
         assert!(same.ends_with("\n  they part at byte 2 of 3: here 00, over there 03"), "{same}");
     }

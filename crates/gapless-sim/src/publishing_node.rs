@@ -1,6 +1,6 @@
-//! [`PublishingNode`]: a shipped node that publishes through whichever member it is let in by, and sends what has not come
-//! back again at the next one. [`MemberLink`] is its link: the shipped one to a stream of this process, exchanged when a member
-//! is gone or does not lead.
+//! [`PublishingNode`]: a shipped node that publishes through any member that accepts it, and resends unacknowledged
+//! messages through the next one. [`MemberLink`] is its link: the shipped in-process link, replaced when a member is
+//! gone or does not lead.
 
 use crate::checker::Broken;
 use crate::random::Random;
@@ -25,7 +25,7 @@ use std::time::Duration;
 
 const RINGS: RingSizes = RingSizes { command_ring_bytes: 128 << 10, reply_ring_bytes: 32 << 10 };
 
-/// Between the simulator and a node's link.
+/// Hands links from the simulator to a node.
 #[derive(Default)]
 struct Handover {
     is_wanted: bool,
@@ -33,7 +33,7 @@ struct Handover {
     offer: Option<SharedMemoryLink>,
 }
 
-/// A node's link to one member after the other.
+/// Link of a node to one member after the other.
 struct MemberLink {
     handover: Arc<Mutex<Handover>>,
     link: Option<SharedMemoryLink>,
@@ -130,20 +130,20 @@ impl NodeLink for MemberLink {
     }
 }
 
-/// A client of the cluster.
+/// A publishing node with its counters.
 pub(crate) struct PublishingNode {
     number: u64,
     seed: u64,
     node: StreamNode<MemberLink>,
     handover: Arc<Mutex<Handover>>,
     clock: Clock,
-    /// The member that it is connected to.
+    /// Member that it is connected to.
     at: Option<u64>,
-    /// The next message to publish; `None` before the stream has said which.
+    /// Next message to publish; `None` until the stream has reported it.
     next: Option<u64>,
-    /// Messages that this life of it has read of its own.
+    /// Own messages read since the last start.
     read: u64,
-    /// Messages that any life of it has read of its own: acknowledged for ever.
+    /// Own messages read in any life, which are acknowledged for good.
     acknowledged: u64,
     messages: u64,
 }
@@ -154,7 +154,7 @@ impl PublishingNode {
         Self { number, seed, node, handover, clock, at: None, next: None, read: 0, acknowledged: 0, messages }
     }
 
-    /// The message that begins with this number of the session.
+    /// Returns the message whose first session number is `session_seq`.
     fn message_at(&self, application: &impl SystemUnderTest, session_seq: u64) -> Result<u64, Broken> {
         let (mut index, mut number) = (0, 1);
         while number < session_seq {

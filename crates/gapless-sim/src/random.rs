@@ -1,17 +1,17 @@
 //! [`Random`]: dice from one seed.
 
-/// SplitMix64; not for secrets. The same seed throws the same numbers.
+/// SplitMix64; not for secrets. The same seed gives the same numbers.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// Dice that begin at `seed`.
+    /// Creates dice that begin at `seed`.
     #[must_use]
     pub const fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// Dice for one of several things, so that what happens to one does not change the others'.
+    /// Creates separate dice for one part of a run, so that draws for one do not change the others'.
     #[must_use]
     pub fn of(seed: u64, thing: &[u64]) -> Self {
         let mut random = Self(seed);
@@ -21,36 +21,36 @@ impl Random {
         Self(random.number())
     }
 
-    /// Any number.
+    /// Returns any number.
     pub const fn number(&mut self) -> u64 {
         gapless_wire::split_mix::next(&mut self.0)
     }
 
-    /// From 0 to `limit` − 1; 0 for a limit of 0.
+    /// Returns a number from 0 to `limit` − 1; 0 for a limit of 0.
     pub fn below(&mut self, limit: u64) -> u64 {
         ((u128::from(self.number()) * u128::from(limit)) >> 64) as u64
     }
 
-    /// So many times in a hundred: `percent(20)` is one time in five; 100 and more always.
+    /// Returns true with a probability in percent: `percent(20)` is one time in five; 100 and more always.
     pub fn percent(&mut self, of_100: u64) -> bool {
         self.happens_per_100_000(of_100.saturating_mul(1_000))
     }
 
-    /// So many times in a hundred thousand: `happens_per_100_000(20_000)` is one time in five.
+    /// Returns true with a probability in 100,000ths: `happens_per_100_000(20_000)` is one time in five.
     pub fn happens_per_100_000(&mut self, of_100_000: u64) -> bool {
         self.below(100_000) < of_100_000
     }
 
-    /// One of them.
+    /// Returns a random element.
     ///
     /// # Panics
-    /// If there is none.
+    /// If the list is empty.
     pub fn pick<T: Copy>(&mut self, list: &[T]) -> T {
         assert!(!list.is_empty(), "nothing to pick from");
         list[self.below(list.len() as u64) as usize]
     }
 
-    /// Any order.
+    /// Shuffles the list.
     pub fn shuffle<T>(&mut self, list: &mut [T]) {
         for at in (1..list.len()).rev() {
             list.swap(at, self.below(at as u64 + 1) as usize);

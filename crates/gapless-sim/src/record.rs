@@ -1,4 +1,4 @@
-//! [`Record`]: what a run has released, and what the service made of each frame. The second pass compares with it.
+//! [`Record`]: the released frames of a run and their effect on the service. The second pass compares with it.
 
 use crate::output::Output;
 use crate::trace::hash_of;
@@ -8,24 +8,24 @@ use gapless_wire::control::{SessionOpen, TimerFired};
 use gapless_wire::{Frame, Kind};
 use serde::{Deserialize, Serialize};
 
-/// States and outputs are kept up to so many bytes together; of those behind that, there are hashes.
+/// Total bytes of states and outputs that are kept; beyond that there are only hashes.
 const KEPT_BYTES_MAX: usize = 16 << 20;
 
 /// A run, frame by frame, from sequence 1 on.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Record {
     pub frames: Vec<Vec<u8>>,
-    /// What the service made of each; none of a service whose handlers ran on leaders.
+    /// Effect of each frame; empty for a service whose handlers ran on leaders.
     pub steps: Vec<Step>,
-    /// Publishers have numbers from 1 to this.
+    /// Number of publishers, which are numbered from 1.
     pub publishers: u64,
     kept_bytes: usize,
 }
 
-/// The outcome of a frame.
+/// Effect of a frame.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Step {
-    /// Replies, notices, timers and what was published.
+    /// Replies, notices, timers and published messages.
     pub outputs: Vec<Output>,
     pub state_hash: u64,
     pub state: Option<Vec<u8>>,
@@ -37,7 +37,7 @@ impl Step {
     }
 }
 
-/// A message of the run, whole.
+/// A complete message of the run.
 pub(crate) struct RecordedMessage {
     pub message: MessageType,
     pub payload: Vec<u8>,
@@ -56,7 +56,7 @@ impl Record {
         self.steps.push(step);
     }
 
-    /// A frame that nobody had released before.
+    /// Records a newly released frame.
     pub(crate) fn follow(&mut self, frame: &Frame<'_>) {
         self.frames.push(frame.bytes().to_vec());
     }
@@ -66,7 +66,7 @@ impl Record {
         Frame::parse(self.frames.get(at)?).ok()
     }
 
-    /// The message that is complete with that frame.
+    /// Returns the message that is complete with that frame.
     pub(crate) fn message(&self, sequence: u64) -> Option<RecordedMessage> {
         let last = self.frame(sequence).filter(|frame| matches!(frame.kind(), Kind::Command | Kind::Event))?;
         let message = MessageType { schema: last.schema(), encoding: last.encoding() };
@@ -82,7 +82,7 @@ impl Record {
         Some(RecordedMessage { message, payload: payloads.concat() })
     }
 
-    /// Where the frame stands, for people: `sequence 7: command 3 of session 2`.
+    /// Formats the frame's position: `sequence 7: command 3 of session 2`.
     pub(crate) fn place(&self, sequence: u64) -> String {
         let Some(frame) = self.frame(sequence) else { return format!("sequence {sequence}") };
         let (session, number) = (frame.session(), frame.session_seq());
@@ -101,7 +101,7 @@ impl Record {
         format!("sequence {sequence}: {what}")
     }
 
-    /// The frame whose handler has set the timer that comes with that frame; `None` where handlers ran on leaders.
+    /// Returns the frame whose handler set the timer of that frame; `None` where handlers ran on leaders.
     pub(crate) fn timer_set_by(&self, sequence: u64) -> Option<u64> {
         let frame = self.frame(sequence).filter(|frame| frame.kind() == Kind::Timer)?;
         let TimerFired { timer, deadline_ns } = TimerFired::from_bytes(frame.payload())?;
@@ -110,7 +110,7 @@ impl Record {
         Some(at as u64 + 1)
     }
 
-    /// The token of the session of a command, and how many commands the session had before it.
+    /// Returns the token of a command's session, and the number of its earlier commands.
     pub(crate) fn sender(&self, sequence: u64) -> Option<(u128, u64)> {
         let session = self.frame(sequence).filter(|frame| frame.kind() == Kind::Command)?.session();
         let (mut token, mut commands) = (None, 0);
@@ -126,7 +126,7 @@ impl Record {
     }
 }
 
-/// A time in ms, for people.
+/// Formats a time in ms.
 fn milliseconds(ns: u64) -> String {
     format!("{}.{:03} ms", ns / 1_000_000, ns / 1_000 % 1_000)
 }

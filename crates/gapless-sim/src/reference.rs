@@ -1,5 +1,5 @@
-//! [`Reference`]: the expected replies of the service. One fold of everything that was released, in the one order; each
-//! reply that a client receives from any member, at any time and however often, must equal the reply of this one.
+//! [`Reference`]: the expected replies of the service, from one fold of all released frames in order. Each reply that a
+//! client receives from any member at any time must equal the reply here.
 
 use crate::checker::Broken;
 use crate::handler_fault::{HandlerFault, Place};
@@ -15,7 +15,7 @@ use gapless_wire::control::Refusal;
 use gapless_wire::{Encoding, Frame};
 use std::collections::BTreeMap;
 
-/// A reply as a client receives it: place, time, kind, bytes.
+/// A reply as a client receives it: position, time, type, payload hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Said {
     pub sequence: u64,
@@ -33,31 +33,30 @@ impl Said {
     }
 }
 
-/// The replies, by session and number there.
+/// Replies by session and number in the session.
 #[derive(Debug, Default)]
 pub(crate) struct Answers {
     pub replies: BTreeMap<(u64, u64), Said>,
     pub notices: BTreeMap<(u64, u64), Said>,
     /// Timers that were set.
     pub timers: u64,
-    /// Of the frame that is applied, where they are recorded.
+    /// Outputs of the current frame, if they are recorded.
     outputs: Option<Vec<Output>>,
 }
 
 pub(crate) struct Reference {
     fold: Fold,
     is_on_event_stream: bool,
-    /// What was released, and what came of it.
     pub record: Record,
     is_recording: bool,
-    /// Looks at each frame, too.
+    /// Additional check of each frame.
     audit: Option<Audit>,
     pub answers: Answers,
-    /// Where a handler has done what no service goes on after.
+    /// Frame at which a handler broke a rule.
     pub fault: Option<Place>,
 }
 
-/// What else must hold of the frames, in their order.
+/// Additional invariant of the frames, checked in order.
 pub(crate) type Audit = Box<dyn FnMut(&Frame<'_>) -> Result<(), Broken>>;
 
 impl Reference {
@@ -66,18 +65,18 @@ impl Reference {
         Self { fold, is_on_event_stream: false, record, is_recording: false, audit: None, answers, fault: None }
     }
 
-    /// Of a service that folds the stream of others.
+    /// Makes the reference of a service that folds a stream of other publishers.
     pub(crate) fn on_event_stream(fold: Fold) -> Self {
         Self { is_on_event_stream: true, ..Self::new(fold.on_event_stream()) }
     }
 
-    /// What its handlers make of each frame is recorded.
+    /// Records the handlers' outputs for each frame.
     pub(crate) fn recording(self) -> Self {
         let answers = Answers { outputs: Some(Vec::new()), ..Answers::default() };
         Self { is_recording: true, answers, ..self }
     }
 
-    /// Becomes what a snapshot holds; its sequence.
+    /// Restores a snapshot. Returns its sequence.
     pub(crate) fn restore(&mut self, bytes: &[u8]) -> Result<u64, Broken> {
         let failed = |error: std::io::Error| error.to_string();
         let file = tempfile::NamedTempFile::new().map_err(failed)?;
@@ -95,7 +94,7 @@ impl Reference {
         Self { audit: Some(audit), ..self }
     }
 
-    /// A frame that nobody had released before.
+    /// Folds a newly released frame.
     pub(crate) fn follow(&mut self, frame: &Frame<'_>) -> Result<(), Broken> {
         if let Some(audit) = &mut self.audit {
             audit(frame)?;
@@ -109,7 +108,7 @@ impl Reference {
         self.apply(frame)
     }
 
-    /// What the service makes of the next frame.
+    /// Applies the next frame. Returns its effect.
     pub(crate) fn step(&mut self, frame: &Frame<'_>) -> Result<Step, Broken> {
         self.apply(frame)?;
         let outputs = self.answers.outputs.as_mut().map(std::mem::take).unwrap_or_default();
@@ -139,7 +138,7 @@ impl Answers {
     }
 }
 
-/// The output that a reply is.
+/// Converts a reply.
 fn output_of(session: &SessionEntry, reply: &StoredReply) -> Output {
     let (number, session) = (reply.session_seq, session.session);
     match Refusal::from_bytes(&reply.payload).filter(|_| reply.is_refusal()) {

@@ -2,10 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The events of a run, or of several.
+/// Counters of one run, or of several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
-    /// Of everything that happened: two runs with the same number did the same. 0 for several runs together.
+    /// Hash of all events: two runs with the same hash did the same. 0 for several runs together.
     pub trace: u64,
     /// Events of the network, the disks and the stream.
     pub events: u64,
@@ -15,15 +15,15 @@ pub struct Tally {
     pub released: u64,
     /// Messages acknowledged.
     pub acknowledged: u64,
-    /// Replies that came once more.
+    /// Replies that a client received again.
     pub repeated: u64,
-    /// Answers to clients that were started anew, about what they had sent before.
+    /// Answers to restarted clients about commands that they sent before.
     pub resolved: u64,
     /// Notices that services have sent.
     pub notices: u64,
-    /// Timers that came.
+    /// Timers that fired.
     pub timers: u64,
-    /// How often a leader went on with the time of the one before, against its own clock.
+    /// Leaders that continued their predecessor's time against their own clock.
     pub times_kept: u64,
     /// Terms that had a leader.
     pub terms: u64,
@@ -33,40 +33,40 @@ pub struct Tally {
     pub kills: u64,
     /// Machines that lost power.
     pub power_losses: u64,
-    /// Bits of journals that changed: the member's start said so, and the bit was changed back.
+    /// Flipped bits of journals: the member's start reported each, and the bit was restored.
     pub flips: u64,
     /// Older copies of directories put back.
     pub copies: u64,
     /// Directories exchanged with another member's.
     pub exchanges: u64,
-    /// Members that stopped because a history was not what it was, and said so.
+    /// Members that stopped and reported a replaced history.
     pub found_out: u64,
-    /// Disks lost, and the member with it.
+    /// Disks lost, together with the member.
     pub disks: u64,
-    /// States that members have fetched from others, because journals did not reach back to where they were.
+    /// States that members fetched because the journals of others did not reach back far enough.
     pub fetched: u64,
-    /// Members that stopped because their disk was full, and said so.
+    /// Members that stopped and reported a full disk.
     pub full_disks: u64,
-    /// Members that stopped because a sync or a write failed, and said so.
+    /// Members that stopped and reported a failed sync or write.
     pub disk_errors: u64,
-    /// Members that did not run for a while.
+    /// Members that were paused.
     pub pauses: u64,
-    /// Times that the network was cut.
+    /// Network partitions.
     pub cuts: u64,
-    /// Connections broken.
+    /// Broken connections.
     pub broken: u64,
     /// Jumps of wall clocks.
     pub jumps: u64,
     /// Leaders asked to hand over.
     pub transfers: u64,
-    /// Changes of members that were done: one added, removed or replaced.
+    /// Completed membership changes: one member added, removed or replaced.
     pub changes: u64,
-    /// Publishers started anew.
+    /// Restarted publishers.
     pub publishers: u64,
 }
 
 impl Tally {
-    /// Adds another run's.
+    /// Adds the counters of another run.
     pub const fn add(&mut self, other: &Self) {
         self.trace = 0;
         self.events += other.events;
@@ -100,18 +100,18 @@ impl Tally {
     }
 }
 
-/// A promise that was not kept. `{}` and `{:?}` print what and where; `{:#}` and `{:#?}` also how the members stood.
+/// A broken promise. `{}` and `{:?}` print what and where; `{:#}` and `{:#?}` also print the state of the members.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// The run.
+    /// Seed of the run.
     pub seed: u64,
-    /// When, ms of virtual time.
+    /// Virtual time of the failure, ms.
     pub at_ms: u64,
-    /// The promise that was broken; on further lines where: the message and its fields, and where two states or replies part.
+    /// The broken promise; further lines have the message with its fields, and the difference of two states or replies.
     pub reason: String,
-    /// How the members and their consensus stood then; printed by `{:#}` alone.
+    /// State of the members and their consensus at the failure; printed by `{:#}` alone.
     pub state: String,
-    /// The events up to then.
+    /// Events up to the failure.
     pub tally: Tally,
 }
 
@@ -122,7 +122,8 @@ impl std::fmt::Display for Failure {
     }
 }
 
-/// As [`Display`](std::fmt::Display): so that `unwrap`, `expect` and a `main` that returns it print what people read.
+/// Prints the [`Display`](std::fmt::Display) text, so that `unwrap`, `expect` and a `main` that returns it are
+/// readable.
 impl std::fmt::Debug for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         std::fmt::Display::fmt(self, f)

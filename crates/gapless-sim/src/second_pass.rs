@@ -1,5 +1,6 @@
-//! What a second process does with a run: it folds the same frames again, or runs the same seed again, and says where the two part. What one
-//! process hides differs here: the time of day, addresses, the process, the thread, the directory that it runs in, how many cores there are.
+//! Second pass of a run, in another process: it folds the same frames or runs the same seed again, and reports the
+//! first difference. Hidden inputs of a process differ here: time of day, addresses, process, thread, working
+//! directory, number of cores.
 
 use crate::options::{Offer, Options};
 use crate::output::{Output, first_difference, told_side_by_side};
@@ -13,10 +14,10 @@ use crate::workload::message_of;
 use crate::{panic_text, run_once};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// What is compared.
+/// Names of the two sides in reports.
 const SIDES: [&str; 2] = ["in the run", "in the second process"];
 
-/// Ends this process with what it has found.
+/// Ends this process with its finding.
 pub(crate) fn answer(system: &impl SystemUnderTest, options: &Options, seed: u64, assignment: &Assignment) -> ! {
     disturb_memory();
     use_one_core();
@@ -32,7 +33,7 @@ pub(crate) fn answer(system: &impl SystemUnderTest, options: &Options, seed: u64
     Call::answer(said.as_deref())
 }
 
-/// The frames of a run once more: from the beginning, or from behind a snapshot.
+/// Folds the frames of a run again, from the beginning or from a snapshot.
 fn fold_again(system: &impl SystemUnderTest, seed: u64, assignment: &Assignment) -> Option<String> {
     let Assignment { record, snapshot, .. } = assignment;
     let mut reference = system.reference().recording();
@@ -43,7 +44,7 @@ fn fold_again(system: &impl SystemUnderTest, seed: u64, assignment: &Assignment)
             Err(error) => return Some(format!("a member's snapshot is refused by a second process: {error}")),
         },
     };
-    // What made the service may have read files; handlers read none.
+    // The construction of the service may read files; handlers must not.
     let _ = std::env::set_current_dir("/");
     let begin = reference.last_sequence();
     for sequence in begin + 1..=record.frames.len() as u64 {
@@ -86,9 +87,9 @@ fn fold_again(system: &impl SystemUnderTest, seed: u64, assignment: &Assignment)
     None
 }
 
-/// The same seed once more, of a service whose handlers run on leaders.
+/// Runs the same seed again, for a service whose handlers run on leaders.
 fn run_again<S: SystemUnderTest>(system: &S, options: &Options, seed: u64, assignment: &Assignment) -> Option<String> {
-    // Handlers of a command bus have to do alike at another time of day.
+    // Handlers of a command bus must give the same result at another time of day.
     if S::OFFER == Offer::Commands {
         shift();
     }
@@ -109,7 +110,7 @@ fn run_again<S: SystemUnderTest>(system: &S, options: &Options, seed: u64, assig
     Some(format!("{}\n  the frames part {parted}", with_message(system, seed, &assignment.record, at as u64 + 1, said)))
 }
 
-/// The message of the frame, with `said` before it.
+/// Appends the message of the frame to `said`.
 pub(crate) fn with_message(
     system: &impl SystemUnderTest,
     seed: u64,
@@ -120,7 +121,8 @@ pub(crate) fn with_message(
     format!("{said}{}", place_and_message(system, seed, record, sequence))
 }
 
-/// Where the frame stands and which message it completes, a line each. Of a timer, which has no message, also who has set it.
+/// Describes the position of the frame and the message that it completes, one line each. For a timer, which has no
+/// message, the line names the frame that set it.
 fn place_and_message(system: &impl SystemUnderTest, seed: u64, record: &Record, sequence: u64) -> String {
     let place = format!("\n  {}", record.place(sequence));
     match record.timer_set_by(sequence) {
@@ -129,7 +131,7 @@ fn place_and_message(system: &impl SystemUnderTest, seed: u64, record: &Record, 
     }
 }
 
-/// The message that the frame completes, if it does, as a line behind others.
+/// Describes the message that the frame completes, if any, as a line to append.
 fn message_line(system: &impl SystemUnderTest, seed: u64, record: &Record, sequence: u64) -> String {
     let sent = record.sender(sequence).and_then(|(token, index)| {
         let publisher = (1..=record.publishers).find(|publisher| token_of(seed, *publisher) == token)?;
@@ -141,11 +143,11 @@ fn message_line(system: &impl SystemUnderTest, seed: u64, record: &Record, seque
     sent.map(|sent| format!("\n  message: {sent}")).unwrap_or_default()
 }
 
-/// The same frames are folded so many times more, to show where the states of two members part.
+/// Repetitions of a fold that try to reproduce the difference between two members.
 const FOLDS: usize = 8;
 
-/// As [`with_message`], of a sequence behind which the states of two members differ, or whose reply is not right: what more folds of
-/// the same frames in this process come to.
+/// Appends the result of several more folds in this process to the report of a sequence after which two states differ,
+/// or whose reply is wrong. See [`with_message`].
 pub(crate) fn with_difference(
     system: &impl SystemUnderTest,
     seed: u64,
@@ -170,14 +172,14 @@ pub(crate) fn with_difference(
     }
 }
 
-/// The first message at which two folds of the same frames part.
+/// The first message at which two folds of the same frames differ.
 struct Parted {
     at: u64,
     what: &'static str,
     how: String,
 }
 
-/// The first message at which a fold of the frames comes to another state, or puts out something else.
+/// Finds the first message at which a fold reaches another state or gives other outputs.
 fn parted(system: &impl SystemUnderTest, mut fold: Reference, record: &Record) -> Option<Parted> {
     for (sequence, before) in (1..).zip(&record.steps) {
         let step = catch_unwind(AssertUnwindSafe(|| fold.step(&record.frame(sequence)?).ok())).ok()??;
@@ -195,12 +197,12 @@ fn parted(system: &impl SystemUnderTest, mut fold: Reference, record: &Record) -
     None
 }
 
-/// The first output of each side that the other one has not, by its fields.
+/// Prints the first differing output of each side with its fields.
 fn outputs_side_by_side(system: &impl SystemUnderTest, outputs: [&[Output]; 2], sides: [&str; 2]) -> String {
     told_side_by_side(&|message, payload| system.describe(message, payload), outputs, sides)
 }
 
-/// Blocks of other lengths are given back in another order than they were taken: what is allocated next lies elsewhere, and in another order.
+/// Frees blocks of many lengths in another order, so that later allocations get other addresses.
 fn disturb_memory() {
     let mut blocks: Vec<Vec<u8>> = (0..4096_usize).map(|at| vec![1; 16 + at * 37 % 2_048]).collect();
     let mut kept = Vec::new();
@@ -214,19 +216,19 @@ fn disturb_memory() {
     std::mem::forget(kept);
 }
 
-/// A handler that asks how many cores there are is told another number.
+/// Restricts the process to one core, so that a handler that asks for their number gets another answer.
 fn use_one_core() {
     let mut cores = rustix::thread::CpuSet::new();
-    // The one that it runs on: several second processes run at a time.
+    // The current core, because several second processes run at a time.
     cores.set(rustix::thread::sched_getcpu());
     let _ = rustix::thread::sched_setaffinity(None, &cores);
 }
 
-/// Runs it on a thread that has another identifier than `thread`, and no name.
+/// Runs `work` on an unnamed thread whose identifier differs from `thread`.
 fn on_another_thread<T: Send>(thread: &str, work: impl FnOnce() -> T + Send) -> T {
     let mut work = Some(work);
     loop {
-        // Each thread of a process has another one.
+        // Thread identifiers are unique in a process.
         let done = std::thread::scope(|scope| {
             let work = &mut work;
             let run = move || {

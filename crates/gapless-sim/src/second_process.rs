@@ -1,5 +1,5 @@
-//! [`Call`]: a call of the simulator that a second process comes to again. The executable is started once more, with the name of the test that
-//! runs, or with the arguments that this process has; calls that come before end there as they have ended here.
+//! [`Call`]: a call of the simulator that a second process reaches again. The executable is started with the name of
+//! the running test or with this process's arguments. Earlier calls return the same results as in the first process.
 
 use crate::options::{Options, SecondPass};
 use crate::record::Record;
@@ -13,45 +13,44 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Names the directory with the assignment, in the second process.
+/// Environment variable with the directory of the assignment.
 const DIRECTORY: &str = "GAPLESS_SIM_SECOND_PASS";
-/// A second process is ended after so long.
+/// Time limit of a second process.
 const SECOND_PROCESS_TIMEOUT: Duration = Duration::from_secs(300);
 
 type Outcome = Result<Tally, Box<Failure>>;
 
-/// The calls of this process, by who calls, in their order; `None` of one that has not ended.
+/// Calls of this process by caller, in order; `None` for a call in progress.
 static CALLS: Mutex<BTreeMap<String, Vec<Option<Outcome>>>> = Mutex::new(BTreeMap::new());
 
-/// What a second process is to do.
+/// Work for a second process.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Assignment {
     caller: String,
     seed: u64,
-    /// Calls of the same caller before this one, and how they have ended.
+    /// Earlier calls of the same caller, and their results.
     before: Vec<Option<Outcome>>,
     pub record: Record,
     pub tally: Tally,
-    /// A snapshot of a member, which the second pass begins with.
+    /// Snapshot of a member from which the second pass starts.
     pub snapshot: Option<Vec<u8>>,
-    /// The identifier of the thread that has run it.
+    /// Identifier of the thread that made the run.
     pub thread: String,
-    /// The first process.
+    /// Identifier of the first process.
     process: u32,
 }
 
 impl Assignment {
-    /// A second process ends with the first one, however that ends: it may be waiting for ever.
+    /// Ties the life of the second process to the first one, which may end in any way: the second may be stuck.
     fn end_with_the_first(&self) -> Result<(), String> {
         let set = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
         set.map_err(|error| format!("the kernel does not tell of the first process's end: {error}"))?;
-        // It may have ended before.
+        // The first process may have ended before.
         let parent = std::os::unix::process::parent_id();
         if parent == self.process { Ok(()) } else { Err(format!("process {} has gone", self.process)) }
     }
 }
 
-/// A call of the simulator.
 pub(crate) struct Call {
     caller: String,
     seed: u64,
@@ -59,17 +58,18 @@ pub(crate) struct Call {
     arguments: Vec<OsString>,
 }
 
-/// Whether a call is the one that this process was started for.
+/// Part of this process in a call.
 pub(crate) enum Role {
-    /// There is no assignment: the first process.
+    /// There is no assignment: this is the first process.
     First,
-    /// The call that the process was started for.
+    /// The process was started for this call.
     Second(&'static Assignment),
-    /// One that had come before.
+    /// An earlier call, with its known result.
     Known(Box<Outcome>),
 }
 
-/// The assignment of this process, if it is a second one. A second one without its assignment ends: it must start no third.
+/// Returns the assignment of a second process. A second process without its assignment exits, because it must not start
+/// a third.
 fn assignment() -> Option<&'static (PathBuf, Assignment)> {
     static ASSIGNMENT: OnceLock<Option<(PathBuf, Assignment)>> = OnceLock::new();
     let read = || {
@@ -90,8 +90,8 @@ fn assignment() -> Option<&'static (PathBuf, Assignment)> {
     ASSIGNMENT.get_or_init(read).as_ref()
 }
 
-/// A call without a second pass: a second process that is on the way to a later call of the same thread returns what the first one did, and
-/// leaves statics as it finds them.
+/// Makes a call without a second pass. A second process on its way to a later call of the same thread returns the
+/// recorded result, and leaves statics untouched.
 pub(crate) fn once(seed: u64, run: impl FnOnce() -> Outcome) -> Outcome {
     let thread = std::thread::current();
     let Some(caller) = thread.name() else { return run() };
@@ -115,10 +115,10 @@ impl Call {
         Self { number: of_caller.len() - 1, caller, seed, arguments }
     }
 
-    /// The next one of this caller.
+    /// Registers the next call of this caller.
     ///
     /// # Errors
-    /// Nobody can tell how a second process would come to it.
+    /// No way is known for a second process to reach this call.
     pub(crate) fn begin(options: &Options, seed: u64) -> Result<Self, String> {
         let thread = std::thread::current();
         let own = || std::env::args_os().skip(1).collect::<Vec<_>>();
@@ -139,7 +139,7 @@ impl Call {
         Ok(Self::register(caller, seed, arguments))
     }
 
-    /// What this process has to do with it. A call that it knows nothing of waits until the process ends.
+    /// Returns the part of this process. An unknown call waits until the process ends.
     pub(crate) fn role(&self) -> Role {
         let Some((_, assignment)) = assignment() else { return Role::First };
         if self.caller == assignment.caller {
@@ -161,7 +161,7 @@ impl Call {
         }
     }
 
-    /// Ends the second process with what it has found.
+    /// Ends the second process with its finding.
     pub(crate) fn answer(said: Option<&str>) -> ! {
         let written = assignment().map(|(directory, _)| {
             let said = serde_json::to_vec(&said).unwrap_or_default();
@@ -177,10 +177,10 @@ impl Call {
         }
     }
 
-    /// Has a second process do it again, with `snapshot` or from the beginning: what it has found.
+    /// Lets a second process repeat the call, from `snapshot` or from the beginning. Returns its finding.
     ///
     /// # Errors
-    /// There was no second process, or it did not come to this call.
+    /// The second process did not start or did not reach this call.
     pub(crate) fn again(
         &self,
         record: Record,
@@ -222,12 +222,13 @@ impl SecondProcess {
             .map_err(|error| format!("the run cannot be written down for the second process: {error}"))?;
         std::fs::write(directory.path().join("assignment"), bytes).map_err(failed)?;
         let words = File::create(directory.path().join("words")).map_err(failed)?;
-        // It ends in the middle of the test, whose temporary files nobody removes but who removes the directory.
+        // The second process exits in the middle of the test and leaves temporary files, so they go into a directory
+        // that is removed.
         let temporary = directory.path().join("tmp");
         std::fs::create_dir(&temporary).map_err(failed)?;
         let mut command = Command::new(std::env::current_exe().map_err(failed)?);
         command.args(arguments).env(DIRECTORY, directory.path()).env("TMPDIR", temporary).stdin(Stdio::null());
-        // What a handler may have read of its environment.
+        // Environment that a handler may have read.
         for (name, value) in
             [("TZ", "Asia/Kathmandu"), ("LANG", "tr_TR.UTF-8"), ("LC_ALL", "tr_TR.UTF-8"), ("USER", "second")]
         {
@@ -256,7 +257,7 @@ impl SecondProcess {
 }
 
 impl Drop for SecondProcess {
-    /// Before its directory goes.
+    /// Ends the process before its directory is removed.
     fn drop(&mut self) {
         let _ = (self.child.kill(), self.child.wait());
     }

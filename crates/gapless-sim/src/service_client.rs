@@ -1,7 +1,6 @@
-//! [`ServiceClient`]: a shipped client of a service. It sends commands through whichever member leads, goes to another one when
-//! that is gone or says nothing, sends there again what has no reply, and now and then asks for a reply once more. One
-//! that is started anew asks for each reply that its window still holds, before it sends anything. Each reply must be
-//! the one that the service gave for the released frame.
+//! [`ServiceClient`]: a shipped client of a service. It sends commands through the leader, moves on when that is gone
+//! or silent, resends commands without a reply, and sometimes asks for a reply again. A restarted client first asks for
+//! each reply in its window. Each reply must be the one that the service gave for the released frame.
 
 use crate::checker::Broken;
 use crate::options::MS;
@@ -17,13 +16,13 @@ use gapless_transport::RingSizes;
 use gapless_wire::control::RefusalCode;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A window of commands fits, also of long ones; of their replies not always.
+/// Fits a window of commands, even long ones; not always their replies.
 const RINGS: RingSizes = RingSizes { command_ring_bytes: 512 << 10, reply_ring_bytes: 128 << 10 };
 const WINDOWS: [u32; 3] = [1, 4, 8];
-/// A member that owes an answer for so long is left for another, ns.
+/// Silence after which a member that owes an answer is left for another, ns.
 const SILENCE_NS_MAX: u64 = 400 * MS;
 
-/// By which the client `number` opens its session.
+/// Token with which client `number` opens its session.
 pub(crate) fn token_of(seed: u64, number: u64) -> u128 {
     let mut random = Random::of(seed, &[8, number]);
     u128::from(random.number()) << 64 | u128::from(random.number())
@@ -34,27 +33,27 @@ pub(crate) struct ServiceClient {
     seed: u64,
     messages: u64,
     window_commands: u32,
-    /// It sends whatever it may at once.
+    /// Whether it sends as much as it may at once.
     is_in_haste: bool,
-    /// None before it was let in anywhere, in this life.
+    /// `None` until a member accepted it in this life.
     client: Option<(Client, SessionKey)>,
     at: Option<u64>,
     is_open: bool,
     session: Option<u64>,
-    /// Of each command that any life has sent the number of its last frame, in order.
+    /// Number of the last frame of each command that any life sent, in order.
     sent: Vec<u64>,
-    /// The replies that any life received, by those numbers.
+    /// Replies that any life received, by those numbers.
     replies: BTreeMap<u64, Said>,
-    /// Commands for which the sender's successor was answered that they are in the stream.
+    /// Commands of a previous life that the queries of its successor found in the stream.
     taken_over: usize,
     repeated: u64,
-    /// The message whose reply or notice is not right.
+    /// Sequence of the message whose reply or notice is wrong.
     complained_at: Option<u64>,
-    /// The queries of this life about commands of earlier lives that have no answer yet.
+    /// Unanswered queries of this life about commands of earlier lives.
     asked: BTreeSet<u64>,
-    /// How many answers there were.
+    /// Answers to such queries.
     resolved: u64,
-    /// Since when it waits for something, ns.
+    /// Start of the current wait, ns.
     waits_since_ns: Option<u64>,
 }
 
@@ -89,7 +88,7 @@ impl ServiceClient {
         format!("client {}: {what}", self.number)
     }
 
-    /// Sends the next command, if it may and will. Whether it has.
+    /// Sends the next command if the dice and the window allow it. Returns whether it did.
     fn send(&mut self, application: &impl SystemUnderTest, random: &mut Random) -> Result<bool, Broken> {
         let index = self.sent.len() as u64;
         let Some((client, key)) = &mut self.client else { return Ok(false) };
@@ -110,12 +109,12 @@ impl ServiceClient {
         Ok(true)
     }
 
-    /// Asks for the replies that the window keeps of commands that were sent before this life.
+    /// Asks for the replies in the window to commands of earlier lives.
     fn ask(&mut self) -> Result<(), Broken> {
         let Some((client, key)) = &mut self.client else { return Ok(()) };
         for number in &self.asked {
             match client.repeat(*key, *number) {
-                // It is asked again when the session is open here.
+                // The query is repeated when the session is open here.
                 Ok(()) | Err(ClientError::NotOpen | ClientError::Log(LogError::Full { .. })) => {}
                 Err(error) => return Err(self.broken(format_args!("{error}"))),
             }
@@ -123,7 +122,7 @@ impl ServiceClient {
         Ok(())
     }
 
-    /// Asks for a reply that it has had.
+    /// Asks again for a reply that it already received.
     fn repeat(&mut self, random: &mut Random) -> Result<(), Broken> {
         let Some((client, key)) = &mut self.client else { return Ok(()) };
         if !self.is_open || self.sent.is_empty() || !random.happens_per_100_000(1_000) {
@@ -172,7 +171,7 @@ impl ServiceClient {
         let session = self.session.unwrap_or(0);
         self.resolved += u64::from(self.asked.remove(&number));
         if let Some(refusal) = reply.refusal.as_ref().filter(|_| reply.sequence == 0) {
-            // Not of the service: of the client whose window begins after the number.
+            // This refusal is correct for a number before the client's window.
             let later = answers.replies.range((session, number + 1)..=(session, u64::MAX)).count();
             let is_behind = later >= self.window_commands as usize && refusal.detail > number;
             if refusal.code == RefusalCode::ReplyExpired && !is_first && is_behind {
@@ -209,7 +208,7 @@ impl ServiceClient {
         right.map_err(|reason| self.broken(format_args!("the reply to message {index}: {reason}")))
     }
 
-    /// The stream says where the session stands.
+    /// Checks the session's state after it was opened.
     fn opened(&mut self, answers: &Answers) -> Result<(), Broken> {
         let Some((client, key)) = &self.client else { return Ok(()) };
         let (session, next) = (client.session_id(*key), client.next_session_seq(*key));
@@ -220,8 +219,8 @@ impl ServiceClient {
         if std::mem::replace(&mut self.is_open, true) {
             return self.ask();
         }
-        // The first time in this life of its process: commands that the one before had sent and that are not in the
-        // stream never were.
+        // First opening in this life: commands that the earlier life sent and that are not in the stream are lost for
+        // good.
         let next = next.unwrap_or(1);
         let id = self.session.unwrap_or(0);
         let released = || answers.replies.range((id, 0)..=(id, u64::MAX)).map(|((_, number), _)| *number);
@@ -301,7 +300,7 @@ impl<A: SystemUnderTest> Workload<A> for ServiceClient {
         }
         let polled = match polled {
             Ok(polled) => polled,
-            // It does not lead, or has ended.
+            // The member does not lead, or has ended.
             Err(ClientError::Disconnected { .. }) => {
                 self.at = None;
                 return Ok(0);

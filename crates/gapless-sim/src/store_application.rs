@@ -1,5 +1,6 @@
-//! The simulator's own application whose state is replicated: [`StoreApplication`], as [`Ledger`](crate::Ledger) with replies,
-//! refusals, timers and notices, and with each kind of collection. Its handler does what no two members would do alike.
+//! The simulator's own application with replicated state: [`StoreApplication`]. Like [`Ledger`](crate::Ledger) it has
+//! replies, refusals, timers and notices, and it uses each kind of collection. Its handler is not deterministic on
+//! purpose: no two members would get the same result.
 
 use crate::application::StateApplication;
 use crate::ledger::{REFUSED_EACH, SCHEMA, TIMER_EACH, TYPE, check_count, described, numbered};
@@ -13,48 +14,48 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Items that the queue keeps.
 const ITEMS_MAX: usize = 9;
-/// Sessions that the ordered map keeps; those of the others are removed from its front.
+/// Sessions that the ordered map keeps; older ones are removed from its front.
 const RECENT_MAX: u64 = 5;
 
-/// An application whose leader sums up all messages, and answers with the sums.
+/// An application whose leader sums up all messages and replies with the sums.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StoreApplication {
-    /// Messages are long: journals go from segment to segment.
+    /// Whether messages are long, so that journals span many segments.
     pub is_bulky: bool,
 }
 
 gapless_engine::store_object! {
-    /// Of a session.
+    /// Counters of a session.
     pub struct Account = 1, version 1 {
         /// Commands that were not refused.
         pub commands: u64,
-        /// How often its timer has come.
+        /// Timers that fired.
         pub timers: u64,
-        /// The last payload's beginning.
+        /// Beginning of the last payload.
         pub last: [u8; 24],
     }
 }
 
 gapless_engine::store_object! {
-    /// Of all sessions.
+    /// Counters over all sessions.
     pub struct Totals = 2, version 1 {
-        /// Of everything, in its order.
+        /// Number of commands and timers so far.
         pub order: u64,
-        /// The last command's.
+        /// Time of the last command.
         pub time_ns: u64,
-        /// How often the leader's copy has run handlers, which is what no other would come to.
+        /// Handler calls of the leader's instance, a number that no other instance would reach.
         pub drawn: u64,
     }
 }
 
-/// The service of [`StoreApplication`].
+/// Service of [`StoreApplication`].
 pub struct Accounts {
     accounts: Map<u64, Account>,
     recent: OrderedMap<u64, Totals>,
     totals: Singleton<Totals>,
     items: Queue<Totals>,
     bytes: Counter,
-    /// Of handlers since this copy was made: no two copies have run as many.
+    /// Handler calls of this instance; no two instances have the same number.
     calls: AtomicU64,
 }
 
@@ -98,7 +99,7 @@ impl Accounts {
             store.remove_range(self.recent, ..context.sequence() - 1);
         }
         if index % REFUSED_EACH == REFUSED_EACH - 1 {
-            // All of it is undone.
+            // The refusal undoes all changes.
             return Err(Reject::from(format!("message {index} is one of those that are refused")));
         }
         match account.commands % TIMER_EACH {
@@ -109,7 +110,7 @@ impl Accounts {
         let mut reply = account.commands.to_le_bytes().to_vec();
         reply.extend_from_slice(&totals.order.to_le_bytes());
         reply.extend_from_slice(&totals.drawn.to_le_bytes());
-        // Now and then longer than a frame.
+        // Longer than a frame, occasionally.
         let length = if account.commands % 11 == 10 { payload.len() } else { payload.len().min(200) };
         reply.resize(24 + length, account.commands as u8);
         context.reply_with(TYPE, &reply)

@@ -1,4 +1,4 @@
-//! [`SystemUnderTest`]: the applications of the members of a world, and the messages to them, for each kind of
+//! [`SystemUnderTest`]: the applications of the members of a world and the messages to them, for each kind of
 //! application.
 
 use crate::application::{Application, StateApplication};
@@ -17,44 +17,44 @@ use gapless_engine::{Fold, Handlers, Policy, Replica, ReplicaOptions, StateHandl
 use gapless_stream::member_service::MemberService;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// A service's snapshot after so many frames.
+/// Frames between two snapshots of a service.
 const SNAPSHOT_INTERVAL_FRAMES: u64 = 30;
 
-/// The application of each full member, and the messages that it is sent.
+/// The application of each full member, and its messages.
 pub(crate) trait SystemUnderTest: Sync {
     const OFFER: Offer;
 
-    /// Deploys the application of a member that begins or is started again.
+    /// Deploys the application of a member at each start.
     fn deploy(&self, config: &ClusterConfig) -> Result<Deployment, Broken>;
 
-    /// One fold more, by which the members' copies and the replies are judged.
+    /// Makes one more instance, as the reference for the members and the replies.
     fn reference(&self) -> Reference;
 
     fn message(&self, publisher: u64, index: u64, random: &mut Random) -> (MessageType, Vec<u8>);
 
     fn check_reply(&self, publisher: u64, index: u64, reply: &Reply<'_>) -> Result<(), String>;
 
-    /// So many commands of each client are in flight, as soon as they may be; `None` leaves it to the seed, and they are sent now and then.
+    /// Commands of each client in flight, sent as soon as possible; `None` leaves it to the seed, and they are sent
+    /// occasionally.
     fn crowd(&self) -> Option<u32> {
         None
     }
 
-    /// A message for people: its type and its fields.
+    /// Describes a message: its type and its fields.
     fn describe(&self, message: MessageType, payload: &[u8]) -> String {
         describe_bytes(message.schema, None, payload)
     }
 
-    /// As [`Self::describe`], of the message of those numbers, where the bytes do not say it.
+    /// Describes the message with those numbers, where the bytes do not tell. See [`Self::describe`].
     fn describe_sent(&self, _publisher: u64, _index: u64) -> Option<String> {
         None
     }
 }
 
-/// The application of a member.
 pub(crate) enum Deployment {
-    /// Beside it: it folds what the member's stream releases.
+    /// A fold next to the member, over the stream that it releases.
     Beside(Box<Fold>),
-    /// Its own service.
+    /// The member's own service.
     Own(Box<dyn MemberService>),
 }
 
@@ -97,18 +97,17 @@ impl<A: Application> SystemUnderTest for A {
 
     fn describe(&self, message: MessageType, payload: &[u8]) -> String {
         let name = Handlers::<A::Service>::message_name(message.schema, message.encoding);
-        // One that fails at a message hides no failure.
+        // A panic in the application's description must not hide the failure.
         let described = catch_unwind(AssertUnwindSafe(|| Application::describe(self, message, payload)));
         described.ok().flatten().unwrap_or_else(|| describe_bytes(message.schema, name, payload))
     }
 }
 
-/// States are small here, so each refusal is looked at.
+/// States are small here, so each refusal is checked.
 fn policy() -> Policy {
     Policy { check_refusals: CheckRefusals::Always, ..Policy::default() }
 }
 
-/// A [`StateApplication`] as the system under test.
 pub(crate) struct StateSystem<'a, A>(pub &'a A);
 
 impl<A: StateApplication> SystemUnderTest for StateSystem<'_, A> {
@@ -122,7 +121,7 @@ impl<A: StateApplication> SystemUnderTest for StateSystem<'_, A> {
             .map_err(|error| error.to_string())
     }
 
-    /// Of the transactions alone: handlers run on leaders, and need not do the same twice.
+    /// Folds the transactions alone: handlers run on leaders, and need not give the same result twice.
     fn reference(&self) -> Reference {
         Reference::new(fold_of(A::service, Limits::default()))
     }

@@ -1,14 +1,12 @@
-//! [`Trace`]: the events of a run, as one number and, if asked for, in words. Two runs that have the same number did
-//! the same.
+//! [`Trace`]: the events of a run as one number, and as text on request. Two runs with the same number did the same.
 
 use std::fmt;
 use std::io::{self, Write};
 
-/// Events of a run, folded into a hash.
+/// Hash over the events of a run.
 #[derive(Debug)]
 pub(crate) struct Trace {
     hash: u64,
-    /// Events so far.
     events: u64,
     is_told: bool,
 }
@@ -18,7 +16,7 @@ impl Trace {
         Self { hash: 0xcbf2_9ce4_8422_2325, events: 0, is_told }
     }
 
-    /// Something that nobody reads about: a piece of a message, a frame.
+    /// Adds an event that is not printed: a piece of a message, a frame.
     pub(crate) fn fold(&mut self, numbers: &[u64]) {
         self.events += 1;
         for number in numbers {
@@ -26,7 +24,7 @@ impl Trace {
         }
     }
 
-    /// Something that people want to read of.
+    /// Adds an event and prints it on request.
     pub(crate) fn tell(&mut self, now_ns: u64, what: fmt::Arguments<'_>) {
         let text = what.to_string();
         self.fold(&[now_ns, hash_of(text.as_bytes())]);
@@ -50,7 +48,6 @@ const fn mixed(value: u64) -> u64 {
     value ^ (value >> 32)
 }
 
-/// Of some bytes.
 pub(crate) fn hash_of(bytes: &[u8]) -> u64 {
     let mut hash = bytes.len() as u64;
     for word in bytes.chunks(8) {

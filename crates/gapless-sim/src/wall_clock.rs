@@ -1,7 +1,8 @@
-//! The time of day of a thread that runs what an application has written: a member's own clock in a run, another time of day in the second
-//! pass. The executable's `clock_gettime` stands in the place of the C library's, so that [`std::time::SystemTime`] asks it, too.
+//! Time of day of a thread that runs application code: the member's own clock in a run, another time of day in the
+//! second pass. The executable defines `clock_gettime`, which takes precedence over the C library's, so
+//! [`std::time::SystemTime`] uses it, too.
 //!
-//! The one place of the crate with `unsafe`: a function that the linker finds by its name, and a pointer that its caller gives.
+//! The only `unsafe` code of the crate: a function that the linker finds by name, and its caller's pointer.
 #![allow(unsafe_code, reason = "the C library's function has a pointer, and a name that the linker looks for")]
 
 use std::cell::Cell;
@@ -11,28 +12,28 @@ thread_local! {
     static EPOCH_NS: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
-/// What the second pass adds, ns: 407 days, 3 hours, 7 minutes and 1.387 seconds. Of each unit in which a handler may read a clock it is an
-/// odd number from where a run begins, of weekdays one; what is less than a minute is little, so that few moments are carried over
-/// to an even number of minutes.
+/// Shift of the second pass, ns: 407 days, 3 hours, 7 minutes and 1.387 seconds. It is odd in each unit in which a
+/// handler may read a clock (one weekday), and its part below a minute is small, so that few moments carry over to an
+/// even number of minutes.
 pub(crate) const OTHER_TIME_NS: u64 = ((407 * 24 + 3) * 3_600 + 7 * 60 + 1) * 1_000_000_000 + 387_000_000;
 
 static SHIFT_NS: AtomicU64 = AtomicU64::new(0);
 
-/// From now on each time of day in this process is later by [`OTHER_TIME_NS`].
+/// Shifts the time of day of this process by [`OTHER_TIME_NS`] from now on.
 pub(crate) fn shift() {
-    // Relaxed: set before the threads that read it begin.
+    // Relaxed: set before the reading threads start.
     SHIFT_NS.store(OTHER_TIME_NS, Ordering::Relaxed);
 }
 
-/// Until it is dropped this thread has the time of day that it was made with.
+/// Guard that sets this thread's time of day until it is dropped.
 pub(crate) struct TimeOfDay {
     before: Option<u64>,
 }
 
 impl TimeOfDay {
-    /// `epoch_ns` since 1970.
+    /// Sets the time of day to `epoch_ns` since 1970.
     pub(crate) fn set(epoch_ns: u64) -> Self {
-        // Named, so that the linker keeps it.
+        // A reference, so that the linker keeps the function.
         std::hint::black_box(clock_gettime as unsafe extern "C" fn(_, _) -> _);
         let epoch_ns = epoch_ns.wrapping_add(SHIFT_NS.load(Ordering::Relaxed));
         Self { before: EPOCH_NS.replace(Some(epoch_ns)) }
@@ -45,23 +46,24 @@ impl Drop for TimeOfDay {
     }
 }
 
-/// As the C library's.
+/// Replaces the C library's function.
 ///
 /// # Safety
-/// `time` is null, or may be written to.
+/// `time` is null or valid for writes.
 #[unsafe(no_mangle)]
 pub(crate) unsafe extern "C" fn clock_gettime(clock: libc::clockid_t, time: *mut libc::timespec) -> libc::c_int {
     let is_time_of_day = matches!(clock, libc::CLOCK_REALTIME | libc::CLOCK_REALTIME_COARSE | libc::CLOCK_TAI);
     match EPOCH_NS.get() {
         Some(epoch_ns) if is_time_of_day && !time.is_null() => {
             let (seconds, nanoseconds) = (epoch_ns / 1_000_000_000, epoch_ns % 1_000_000_000);
-            // SAFETY: the caller's promise, and it is not null.
+            // SAFETY: `time` is valid for writes by the caller's contract, and not null.
             unsafe {
                 time.write(libc::timespec { tv_sec: seconds as libc::time_t, tv_nsec: nanoseconds as libc::c_long });
             }
             0
         }
-        // SAFETY: the kernel checks the pointer. Asked directly: whatever calls the C library's function may come back to this one.
+        // SAFETY: the kernel checks the pointer. A direct system call, because the C library's function may be this
+        // one.
         _ => unsafe { libc::syscall(libc::SYS_clock_gettime, clock, time) as libc::c_int },
     }
 }

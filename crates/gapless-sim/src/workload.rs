@@ -1,5 +1,4 @@
-//! [`Workload`]: a process that publishes, for each kind of cluster: a node of an event stream, or a client of a
-//! service.
+//! [`Workload`]: a publishing process, for each kind of cluster: a node of an event stream, or a client of a service.
 
 use crate::checker::Broken;
 use crate::random::Random;
@@ -9,51 +8,51 @@ use gapless_client::client::MessageType;
 use gapless_stream::event_stream::EventStream;
 
 pub(crate) trait Workload<A> {
-    /// Its process dies and is started again: it knows nothing but its token.
+    /// Kills and restarts the process; only its token survives.
     fn restart(&mut self);
 
-    /// Whether everything that it has to publish is acknowledged.
+    /// Returns whether all its messages are acknowledged.
     fn is_done(&self) -> bool;
 
-    /// Whether it looks for a member.
+    /// Returns whether it looks for a member.
     fn is_searching(&self) -> bool;
 
-    /// The sequence of the message whose reply or notice is not right.
+    /// Returns the sequence of the message whose reply or notice is wrong.
     fn complained_at(&self) -> Option<u64> {
         None
     }
 
-    /// The member that it is connected to.
+    /// Returns the member that it is connected to.
     fn at(&self) -> Option<u64>;
 
-    /// It may connect there.
+    /// Connects it to a member.
     fn let_in(&mut self, member: u64, stream: &EventStream) -> Result<(), Broken>;
 
-    /// The member that it was connected to is gone.
+    /// Disconnects it from a member that is gone.
     fn lose(&mut self);
 
-    /// Publishes the messages that it may, and takes received ones, checked against the service's `answers`. Returns
-    /// how much came.
+    /// Publishes messages as allowed, and checks received ones against the service's `answers`. Returns the number of
+    /// received ones.
     fn poll(&mut self, now_ns: u64, application: &A, answers: &Answers, random: &mut Random) -> Result<usize, Broken>;
 
-    /// Messages that are acknowledged for ever.
+    /// Returns the number of messages that are acknowledged for good.
     fn acknowledged(&self) -> u64;
 
-    /// Messages that it has asked for once more, and been answered.
+    /// Returns the number of answered repeat requests.
     fn repeated(&self) -> u64 {
         0
     }
 
-    /// Answers to its queries, after a restart, about commands of its earlier lives.
+    /// Returns the number of answered queries after restarts, about commands of earlier lives.
     fn resolved(&self) -> u64 {
         0
     }
 
-    /// How it stands, for people.
+    /// Describes its state for a report.
     fn describe(&self) -> String;
 }
 
-/// The same whenever it is asked for.
+/// Generates a message, the same for the same arguments.
 pub(crate) fn message_of(
     application: &impl SystemUnderTest,
     seed: u64,

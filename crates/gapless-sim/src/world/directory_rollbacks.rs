@@ -1,6 +1,6 @@
-//! An older copy of a machine's directory is put back, or two directories are exchanged, as people do who mean well.
-//! Acknowledged frames may be lost by that, because two members cannot know the frames of a third. But a member that
-//! differs from the others stops and says so: from then on a [`World`] is checked for that.
+//! Puts an older copy of a machine's directory back, or exchanges two directories, as an operator may do by mistake.
+//! Acknowledged frames may be lost by that, because two members cannot know the frames of a third. A member that
+//! differs from the others must stop and report it: from then on a [`World`] is checked for that alone.
 
 use super::World;
 use crate::checker::Broken;
@@ -10,15 +10,15 @@ use crate::system_under_test::SystemUnderTest;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// So long after the last fault no member runs any more that has another history than the others.
+/// Time after the last fault until each member with a different history must have stopped.
 const FOUND_OUT_NS: u64 = 3_000 * MS;
-/// A follower without a fault lags by so many frames at most.
+/// Largest lag of a healthy follower.
 const MAY_LAG_FRAMES: u64 = 200;
-/// Of 100,000 times that something is put back, so often it is exchanged.
+/// Share of exchanges among rollbacks, of 100,000.
 const EXCHANGED: u64 = 15_000;
 
 impl<A: SystemUnderTest> World<'_, A> {
-    /// Copies the directory of a machine, puts back the copy that there is, or exchanges it with another machine's.
+    /// Copies the directory of a machine, puts the existing copy back, or exchanges it with another machine's.
     pub(crate) fn copy_or_put_back(&mut self, at: usize) -> Result<(), Broken> {
         let number = self.machines[at].number;
         let failed = |error: std::io::Error| error.to_string();
@@ -46,7 +46,7 @@ impl<A: SystemUnderTest> World<'_, A> {
         std::fs::rename(&copy, &directory).map_err(failed)
     }
 
-    /// Somebody has stopped and said that there is another history.
+    /// Notes that a member stopped and reported another history.
     pub(crate) fn note_found_out(&mut self, at: usize, said: &str) -> Result<(), Broken> {
         if !self.came_apart {
             return Err(said.to_owned());
@@ -58,8 +58,8 @@ impl<A: SystemUnderTest> World<'_, A> {
         Ok(())
     }
 
-    /// The checks that remain once something was put back: each running member has the history of all others that run,
-    /// or says that it has not, and all that its leader has.
+    /// Runs the checks that remain after a rollback: each running member has the history of all other running ones, or
+    /// reports the difference, and has everything that its leader has.
     pub(crate) fn run_apart(&mut self) -> Result<(), Broken> {
         let until_ns = self.now_ns + FOUND_OUT_NS;
         while self.now_ns < until_ns {
@@ -72,7 +72,7 @@ impl<A: SystemUnderTest> World<'_, A> {
         let is_said = |one: u64, other: u64| parted[&one].contains(&other) || parted[&other].contains(&one);
         for machine in self.machines.iter_mut().filter(|machine| machine.is_up()) {
             let (number, released) = (machine.number, machine.released());
-            // One that is new again, or was before it took part, says whom it waits for.
+            // A member that is new, or was rolled back to before it took part, reports its wait.
             let waits = machine.status().is_some_and(|status| !status.waits_for.is_empty());
             if let Some((leader, last)) = leader.filter(|(_, last)| *last > released + MAY_LAG_FRAMES && !waits) {
                 return Err(format!("member {number} has {released}, its leader {leader} {last}, and nobody says why"));
@@ -107,13 +107,13 @@ fn copy_all(from: &Path, to: &Path) -> std::io::Result<()> {
 }
 
 impl Machine {
-    /// The members whose logs differ from this one's, by its own report.
+    /// Returns the members whose logs differ from this one's, by its own report.
     fn parted(&self) -> Vec<u64> {
         let parted = self.status().map(|status| status.parted).unwrap_or_default();
         parted.into_iter().map(|(member, _)| member.get()).collect()
     }
 
-    /// The frames of its journal, as numbers that tell them apart.
+    /// Reads the frames of its journal as sequences and hashes.
     fn frames(&self) -> Result<Vec<(u64, u64)>, Broken> {
         let number = self.number;
         let failed = |error: gapless_journal::JournalError| format!("the journal of member {number}: {error}");

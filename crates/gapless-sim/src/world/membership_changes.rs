@@ -1,4 +1,4 @@
-//! The operator who changes the members of a [`World`] while it runs: one is added, removed or replaced. The request is
+//! Simulates an operator of a running [`World`]: a member is added, removed or replaced. The request is
 //! repeated until it is done.
 
 use super::World;
@@ -10,12 +10,11 @@ use gapless_cluster::config::MemberKind;
 use gapless_cluster::consensus::{MemberId, Members};
 use gapless_cluster::member::requests::{AdminCommand, NewMember};
 
-/// More machines than these there never are.
 const MACHINES_MAX: usize = 9;
-/// Between two times that a leader is asked, ns.
+/// Time between two requests to a leader, ns.
 const ASKED_AGAIN_NS: u64 = 100 * MS;
 
-/// A change that is not done yet.
+/// A pending change.
 pub(crate) struct Change {
     what: What,
     next_ns: u64,
@@ -28,7 +27,7 @@ enum What {
 }
 
 impl What {
-    /// Whether the members are as they are to be.
+    /// Returns whether the membership is as requested.
     fn is_done(&self, members: &Members) -> bool {
         let has_settled = members.voters_outgoing.is_empty() && members.joining().is_none();
         has_settled
@@ -43,14 +42,14 @@ impl What {
 }
 
 impl<A: SystemUnderTest> World<'_, A> {
-    /// The leader, as far as any member knows, and the members as it sees them.
+    /// Returns the current leader and its view of the members.
     fn leader(&self) -> Option<(usize, Members)> {
         let leading = self.machines.iter().enumerate().filter_map(|(at, each)| Some((each.leads()?, at)));
         let (_, at) = leading.max()?;
         Some((at, self.machines[at].status()?.members))
     }
 
-    /// Begins a change, if none is under way.
+    /// Begins a change if none is pending.
     pub(crate) fn want_change(&mut self) -> Result<(), Broken> {
         let Some((leader, members)) = self.leader().filter(|_| self.change.is_none()) else { return Ok(()) };
         let full = members.voters.iter().filter(|voter| !members.witnesses.contains(voter)).count();
@@ -84,7 +83,7 @@ impl<A: SystemUnderTest> World<'_, A> {
         Ok(What::Add(NewMember { member, addresses: vec![address_of(number).to_string()], kind, replaces }))
     }
 
-    /// Asks the current leader for the change, until it is done.
+    /// Repeats the request to the current leader until it is done.
     pub(crate) fn go_on_changing(&mut self) {
         let Some((leader, members)) = self.leader().filter(|_| self.change.is_some()) else { return };
         let Some(change) = self.change.as_mut().filter(|change| self.now_ns >= change.next_ns) else { return };
@@ -112,7 +111,7 @@ impl<A: SystemUnderTest> World<'_, A> {
             What::Add(new) => AdminCommand::Add(new.clone()),
         };
         if let Some(member) = self.machines[leader].running() {
-            // The members show its effects.
+            // The members show the effects.
             let _ = member.shared().post(wish);
         }
     }

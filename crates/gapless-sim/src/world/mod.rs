@@ -1,5 +1,5 @@
-//! [`World`]: machines, the network between them, publishers, operators and faults, from one seed. First faults, then
-//! calm, in which everything must arrive.
+//! [`World`]: machines, the network between them, publishers, operators and faults, from one seed. A phase of faults is
+//! followed by a calm one, in which everything must arrive.
 //!
 //! | module | what lives there |
 //! |---|---|
@@ -37,21 +37,21 @@ pub(crate) struct World<'a, A: SystemUnderTest> {
     options: &'a Options,
     pub(crate) profile: FaultProfile,
     pub(crate) network: Arc<Network>,
-    /// Where the machines' directories are.
+    /// Parent of the machines' directories.
     pub(crate) root: PathBuf,
     pub(crate) machines: Vec<Machine>,
     pub(crate) workloads: Vec<Box<dyn Workload<A>>>,
     workloads_made: u64,
     seed: u64,
-    /// A change of members that is not done yet.
+    /// Pending membership change.
     pub(crate) change: Option<Change>,
     pub(crate) checker: Checker,
-    /// A copy was put back: there may be several histories, until the members with another one stop.
+    /// Whether a rollback happened: several histories may exist until the members with another one stop.
     pub(crate) came_apart: bool,
-    /// What the released frames come to: the expected states and replies.
+    /// Expected states and replies.
     reference: Reference,
     pub(crate) random: Random,
-    /// The clock of publishers and readers.
+    /// Clock of publishers and readers.
     time: VirtualTime,
     pub(crate) now_ns: u64,
     pub(crate) tally: Tally,
@@ -115,7 +115,7 @@ impl<'a, A: SystemUnderTest> World<'a, A> {
         Ok(world)
     }
 
-    /// Runs it to its end.
+    /// Runs the world to the end.
     pub(crate) fn run(&mut self) -> Result<(), Broken> {
         let calm_ns = self.options.faults_ms * MS;
         let end_ns = calm_ns + self.options.calm_ms * MS;
@@ -143,14 +143,14 @@ impl<'a, A: SystemUnderTest> World<'a, A> {
         Ok(())
     }
 
-    /// What was released, and what came of it; nothing where there may have been several histories.
+    /// Takes the released frames and their results; empty where several histories may exist.
     pub(crate) fn take_record(&mut self) -> Option<Record> {
         let mut record = std::mem::take(&mut self.reference.record);
         record.publishers = self.workloads_made;
         (!self.came_apart).then_some(record)
     }
 
-    /// What the run has failed at, if that is one frame.
+    /// Returns the frame at which the run failed, if there is one.
     pub(crate) fn place(&self) -> Option<Place> {
         let faults = self.machines.iter().find_map(|machine| machine.fault).or(self.reference.fault);
         let complained = || self.workloads.iter().find_map(|workload| workload.complained_at());
@@ -158,7 +158,7 @@ impl<'a, A: SystemUnderTest> World<'a, A> {
         faults.or_else(|| parted().map(Place::Parted))
     }
 
-    /// A snapshot of a member, if there is one.
+    /// Returns a snapshot of a random member, if there is one.
     pub(crate) fn any_snapshot(&self) -> Option<Vec<u8>> {
         let mut random = Random::of(self.seed, &[19]);
         let all: Vec<_> = self.machines.iter().flat_map(Machine::snapshots).collect();
@@ -171,7 +171,7 @@ impl<'a, A: SystemUnderTest> World<'a, A> {
         std::fs::read(path).ok()
     }
 
-    /// How everything stands, for people.
+    /// Describes the whole state for a report.
     pub(crate) fn describe(&self) -> String {
         let mut lines: Vec<String> = self.machines.iter().map(Machine::describe).collect();
         lines.extend(self.workloads.iter().map(|workload| workload.describe()));
@@ -204,7 +204,7 @@ impl<'a, A: SystemUnderTest> World<'a, A> {
         }
     }
 
-    /// One more machine, whose member joins.
+    /// Adds a machine whose member joins.
     pub(crate) fn add_machine(&mut self, kind: MemberKind) -> Result<u64, Broken> {
         let number = self.machines.len() as u64 + 1;
         let compared = (A::OFFER, self.options.compare_interval);
@@ -214,7 +214,7 @@ impl<'a, A: SystemUnderTest> World<'a, A> {
         Ok(number)
     }
 
-    /// The run's directory has another name each time, which is no part of the events.
+    /// Prints without the run's directory, whose name changes and is no part of the events.
     pub(crate) fn tell(&self, what: fmt::Arguments<'_>) {
         let text = what.to_string().replace(&*self.root.to_string_lossy(), "");
         self.network.lock().trace.tell(self.now_ns, format_args!("{text}"));
@@ -240,7 +240,7 @@ impl<'a, A: SystemUnderTest> World<'a, A> {
             let read = match self.turn_user(at) {
                 Ok(read) => read,
                 Err(said) if self.came_apart => {
-                    // It has met another history than before; somebody else goes on.
+                    // The publisher met another history; a new one takes its place.
                     self.tell(format_args!("{said}"));
                     self.workloads_made += 1;
                     let clock = Clock::virtual_time(&self.time);
@@ -264,7 +264,7 @@ impl<'a, A: SystemUnderTest> World<'a, A> {
         self.workloads[at].poll(self.now_ns, self.application, &self.reference.answers, &mut self.random)
     }
 
-    /// Somebody looks for a member: rather for the one that leads, and seldom where nobody does.
+    /// Connects a searching workload: preferably to the leader, rarely to another member without a leader.
     fn let_in(&mut self, workload: usize) -> Result<(), Broken> {
         let leads = |at: &usize| self.machines[*at].leads().is_some();
         let mut serving: Vec<usize> = (0..self.machines.len()).filter(|at| self.machines[*at].serves()).collect();
@@ -368,17 +368,17 @@ impl<'a, A: SystemUnderTest> World<'a, A> {
         Ok(())
     }
 
-    /// The process has ended because the disk refused something.
+    /// Notes that the process ended because the disk refused a request.
     fn stopped(&mut self, at: usize, said: &str) {
         self.tell(format_args!("{said}"));
         *(if FaultyDisk::is_of_fullness(said) { &mut self.tally.full_disks } else { &mut self.tally.disk_errors }) += 1;
         self.down(at, 300 * MS);
     }
 
-    /// The process is gone, for up to `away_ns`.
+    /// Kills the process for up to `away_ns`.
     pub(crate) fn down(&mut self, at: usize, away_ns: u64) {
         self.machines[at].die();
-        // Half of them come back at once: their lost state matters most then.
+        // Half of them restart at once: their lost state matters most then.
         let away_ns = if self.random.happens_per_100_000(50_000) {
             self.random.below(10 * MS)
         } else {
@@ -393,7 +393,7 @@ impl<'a, A: SystemUnderTest> World<'a, A> {
         }
     }
 
-    /// Ends the faults: every member runs and receives from every other.
+    /// Ends the faults: every member runs and is connected to every other.
     fn heal(&mut self) -> Result<(), Broken> {
         self.tell(format_args!("no more faults"));
         self.profile = self.profile.calm();
@@ -412,7 +412,7 @@ impl<'a, A: SystemUnderTest> World<'a, A> {
         Ok(())
     }
 
-    /// Whether there is a leader, and everything published is everywhere.
+    /// Returns whether there is a leader and all published messages are everywhere.
     fn is_settled(&self) -> bool {
         let all = self.checker.last_sequence();
         self.change.is_none()
