@@ -27,13 +27,13 @@ impl Chain {
         Self(mix(seed ^ MULTIPLIER))
     }
 
-    /// The chain at a place of the stream where it has this value.
+    /// Resumes the chain from `value`.
     #[must_use]
     pub const fn at(value: u64) -> Self {
         Self(value)
     }
 
-    /// The value after the last frame.
+    /// Returns the value after the last frame.
     #[must_use]
     pub const fn value(self) -> u64 {
         self.0
@@ -51,7 +51,7 @@ impl Chain {
         self.0 = mix(self.0 ^ (payload_crc as u64 | (header_crc as u64) << 32));
     }
 
-    /// Adds all frames of `bytes`, one after the other with their padding. Returns their number.
+    /// Adds all frames of `bytes`, which lie back to back with their padding. Returns their number.
     ///
     /// # Errors
     /// If some bytes are not a frame; the chain is then unchanged.

@@ -1,16 +1,15 @@
 //! CRC-32C (Castagnoli; RFC 3720, appendix B.4) as frames use it.
 //!
-//! Frames are small: a header is 60 bytes, a typical payload 200. For such lengths the published
-//! crates spend as long on choosing a method as on the sum (60 bytes: 21 ns against 8 ns), and a
-//! message is summed five times on its way, so the loop is written out here. The processor's
-//! instruction takes three cycles and can begin anew in each, so longer payloads are summed as three
-//! streams side by side, which a carry-less multiplication each puts together (Gopal and others, "Fast
-//! CRC Computation for iSCSI Polynomial Using CRC32 Instruction", Intel, 2011). Processors without
-//! these instructions are left to the `crc32c` crate.
+//! Frames are small: a header is 60 bytes, a typical payload 200. At such lengths the published crates spend as long on
+//! choosing a method as on the sum (60 bytes: 21 ns against 8 ns), and a message is summed five times on its way, so
+//! the loop is written out here. The processor's instruction takes three cycles and one can start in each cycle. Longer
+//! payloads are therefore summed as three parallel streams, which a carry-less multiplication each combines (Gopal and
+//! others, "Fast CRC Computation for iSCSI Polynomial Using CRC32 Instruction", Intel, 2011). Processors without these
+//! instructions use the `crc32c` crate.
 
 use crate::descriptor::HEADER_CRC_OFFSET;
 
-/// CRC-32C of `bytes`.
+/// Computes the CRC-32C of `bytes`.
 #[inline]
 #[must_use]
 pub fn crc32c(bytes: &[u8]) -> u32 {
@@ -23,7 +22,7 @@ pub fn crc32c(bytes: &[u8]) -> u32 {
     ::crc32c::crc32c(bytes)
 }
 
-/// CRC-32C of what `sum` is of, and `bytes` behind it: for what comes in pieces.
+/// Extends the CRC-32C `sum` by `bytes`, for data in pieces.
 #[must_use]
 pub fn crc32c_append(sum: u32, bytes: &[u8]) -> u32 {
     ::crc32c::crc32c_append(sum, bytes)
@@ -35,7 +34,7 @@ fn has_instructions() -> bool {
     std::arch::is_x86_feature_detected!("sse4.2") && std::arch::is_x86_feature_detected!("pclmulqdq")
 }
 
-/// CRC-32C of a header's first 60 bytes: seven little-endian words, and the payload's checksum.
+/// Computes the CRC-32C of a header's first 60 bytes: seven little-endian words and the payload's checksum.
 #[inline]
 #[must_use]
 pub(crate) fn header_checksum(words: &[u64; 7], payload_crc: u32) -> u32 {
@@ -54,7 +53,7 @@ pub(crate) fn header_checksum(words: &[u64; 7], payload_crc: u32) -> u32 {
     ::crc32c::crc32c(&bytes)
 }
 
-/// CRC-32C of a payload, and of a header with the words `words` before `payload_crc`. The two sums do not wait for each
+/// Computes the CRC-32C of a payload, and of a header from `words` and `payload_crc`. The two sums do not wait for each
 /// other.
 #[inline]
 #[must_use]
@@ -68,7 +67,7 @@ pub(crate) fn both_checksums(payload: &[u8], words: &[u64; 7], payload_crc: u32)
     (crc32c(payload), header_checksum(words, payload_crc))
 }
 
-/// CRC-32C of a payload, and of a header with the words `words` before it.
+/// Computes the CRC-32C of a payload, and of a header with the words `words` before it.
 #[inline]
 #[must_use]
 pub(crate) fn frame_checksums(payload: &[u8], words: &[u64; 7]) -> (u32, u32) {
@@ -134,7 +133,7 @@ fn sse42(bytes: &[u8]) -> u32 {
     !sum
 }
 
-/// Goes on with `sum` over three streams of `stream_words` words each, which lie one behind the other.
+/// Extends `sum` by three consecutive streams of `stream_words` words each.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 #[target_feature(enable = "sse4.2,pclmulqdq")]
@@ -148,7 +147,7 @@ fn sse42_streams(sum: u64, streams: &[[u8; 8]], stream_words: usize) -> u64 {
         sums[1] = _mm_crc32_u64(sums[1], u64::from_le_bytes(*second));
         sums[2] = _mm_crc32_u64(sums[2], u64::from_le_bytes(*third));
     }
-    // A sum moves over the words behind its stream: times x^64 for each, modulo the polynomial.
+    // Moves a sum over the words after its stream: multiplies by x^64 for each, modulo the polynomial.
     let moved = |sum: u64, words: usize| {
         let power = _mm_cvtsi64_si128(i64::from(POWERS[words]));
         _mm_cvtsi128_si64(_mm_clmulepi64_si128::<0>(_mm_cvtsi64_si128(sum as i64), power)) as u64
@@ -156,18 +155,18 @@ fn sse42_streams(sum: u64, streams: &[[u8; 8]], stream_words: usize) -> u64 {
     _mm_crc32_u64(0, moved(sums[0], 2 * stream_words) ^ moved(sums[1], stream_words)) ^ sums[2]
 }
 
-/// From so many words on three streams are faster than one.
+/// From this number of words on three streams are faster than one.
 #[cfg(target_arch = "x86_64")]
 const INTERLEAVED_WORDS_MIN: usize = 24;
-/// A stream has at most so many words: three of them are what a packet holds.
+/// Longest stream in words: three of them hold a packet.
 #[cfg(target_arch = "x86_64")]
 const STREAM_WORDS_MAX: usize = 64;
-/// For each number of words w: x^(64 w - 33) modulo the polynomial, bits reversed. The product of two reversed
+/// x^(64 w - 33) modulo the polynomial, bits reversed, for each number of words w. The product of two reversed
 /// polynomials lacks one x, and the instruction that reduces it multiplies by x^32.
 #[cfg(target_arch = "x86_64")]
 const POWERS: [u32; 2 * STREAM_WORDS_MAX + 1] = {
     const POLYNOMIAL_REVERSED: u32 = 0x82f6_3b78;
-    // x^31 for one word; for none there is no such power, and nobody asks.
+    // x^31 for one word. There is no such power for zero words, and the entry is unused.
     let mut powers = [1; 2 * STREAM_WORDS_MAX + 1];
     let mut words = 2;
     while words < powers.len() {

@@ -3,8 +3,9 @@
 
 use crate::fields::{u32_at, u64_at, u128_at};
 
-/// Payload of a [`crate::Kind::SessionOpen`] frame. On its way to the sequencer the header carries session 0, or the only
-/// session that is wanted: where the token has another one or none, that is unknown, and none is made.
+/// Payload of a [`crate::Kind::SessionOpen`] frame. On its way to the sequencer the header carries session 0, or the
+/// only acceptable session: if the token belongs to another session or to no session, the open is refused as unknown
+/// and makes none.
 ///
 /// ```text
 ///  0  u128 token           the same token again gets the same session
@@ -14,18 +15,18 @@ use crate::fields::{u32_at, u64_at, u128_at};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionOpen {
-    /// Random; names the session before it has an identifier.
+    /// Random token that names the session before it has an identifier.
     pub token: u128,
-    /// How many messages the publisher may have in flight.
+    /// Largest number of the publisher's messages in flight.
     pub window_messages: u32,
-    /// Whether several publishers may use the session at the same time: copies of one service, which publish the
-    /// same messages under the same numbers.
+    /// Whether several publishers may use the session at the same time: instances of one service that publish the same
+    /// messages under the same numbers.
     pub shared: bool,
-    /// The last notice that the publisher has received, 0 for none.
+    /// Last notice that the publisher has received, 0 for none.
     pub notices_seen: u64,
 }
 
-/// The largest window of messages in flight that any session may declare. A service that keeps replies allows less.
+/// Largest window of messages in flight that any session may declare. A service that keeps replies allows less.
 pub const WINDOW_MESSAGES_MAX: u32 = 1 << 16;
 
 const SHARED_FLAG: u32 = 1;
@@ -34,7 +35,7 @@ impl SessionOpen {
     /// Length of the payload in bytes.
     pub const LENGTH: usize = 32;
 
-    /// The payload.
+    /// Encodes the payload.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; Self::LENGTH] {
         let mut bytes = [0; Self::LENGTH];
@@ -45,7 +46,7 @@ impl SessionOpen {
         bytes
     }
 
-    /// Reads a payload; `None` unless it has exactly this form and a window of 1..=65,536.
+    /// Decodes a payload; `None` unless it has exactly this form and a window of 1..=65,536.
     #[must_use]
     pub fn from_bytes(payload: &[u8]) -> Option<Self> {
         let bytes: &[u8; Self::LENGTH] = payload.try_into().ok()?;
@@ -65,11 +66,11 @@ impl SessionOpen {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionOpened {
-    /// Of the open.
+    /// Token of the open.
     pub token: u128,
-    /// The next number that the session accepts.
+    /// Next number that the session accepts.
     pub next_session_seq: u64,
-    /// The last notice that the session has acknowledged, 0 for none.
+    /// Last notice that the session has acknowledged, 0 for none.
     pub notices_acknowledged: u64,
 }
 
@@ -77,7 +78,7 @@ impl SessionOpened {
     /// Length of the payload in bytes.
     pub const LENGTH: usize = 32;
 
-    /// The payload.
+    /// Encodes the payload.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; Self::LENGTH] {
         let mut bytes = [0; Self::LENGTH];
@@ -87,7 +88,7 @@ impl SessionOpened {
         bytes
     }
 
-    /// Reads a payload; `None` unless it has exactly this length.
+    /// Decodes a payload; `None` unless it has exactly this length.
     #[must_use]
     pub fn from_bytes(payload: &[u8]) -> Option<Self> {
         let bytes: &[u8; Self::LENGTH] = payload.try_into().ok()?;
@@ -99,41 +100,42 @@ impl SessionOpened {
     }
 }
 
-/// Why a command got no reply of the service. The discriminant is the wire value.
+/// Reason for which a command got no reply of the service. The discriminant is the wire value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum RefusalCode {
-    /// The stream has no such session (another incarnation, or it has expired).
+    /// The stream has no such session: it expired, or belongs to another incarnation.
     SessionUnknown = 1,
-    /// The command is a repeat whose reply is no longer kept; the detail is the first number whose reply is.
+    /// The command is a repeat whose reply is no longer kept; the detail is the first number with a kept reply.
     ReplyExpired = 2,
     /// Earlier commands of the session are missing; the detail names the next expected number.
     Gap = 3,
     /// The frame or its message is malformed or too long.
     Malformed = 4,
-    /// No handler takes this message.
+    /// No handler accepts this message.
     Unhandled = 5,
     /// The handler panicked; its outputs were discarded.
     HandlerPanicked = 6,
     /// The handler refused the command; the text is the handler's.
     Rejected = 7,
-    /// The publisher sends more than it may; the detail names the sequenced time, ns since the epoch, from which on
-    /// its messages are taken again. Nothing is lost: they wait.
+    /// The publisher exceeds its rate; the detail is the sequenced time, ns since the epoch, from which on its messages
+    /// are accepted again. No message is lost: they wait.
     Throttled = 8,
-    /// The stream has as many sessions as it may have; the detail is the low half of the token that asks for one.
+    /// The stream has reached its limit of sessions; the detail is the low half of the token of the open.
     Limit = 9,
-    /// This member of a cluster follows another: nothing of this publisher is taken here. The text names where the
-    /// leader can be reached, one address a line; it is empty while none is known.
+    /// This member of a cluster is not the leader and accepts nothing from this publisher. The text has the addresses
+    /// of the leader, one a line; it is empty while none is known.
     NotLeader = 10,
-    /// The command is done and has had its effects, but its reply is longer than any may be, and is not kept; the detail
-    /// is its length in bytes.
+    /// The command was executed and took effect, but its reply exceeds the limit and is not kept; the detail is its
+    /// length in bytes.
     ReplyTooLong = 11,
-    /// The number is no command's. The detail is the number of the command whose frame it is; 0 if it acknowledges notices.
+    /// The number belongs to no command. The detail is the number of the command whose frame it is; 0 if it
+    /// acknowledges notices.
     NotACommand = 12,
 }
 
 impl RefusalCode {
-    /// The code with this wire value.
+    /// Returns the code with this wire value.
     #[must_use]
     pub const fn from_value(value: u32) -> Option<Self> {
         Some(match value {
@@ -167,10 +169,11 @@ impl RefusalCode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal<'a> {
     pub code: RefusalCode,
-    /// For a gap the next expected session_seq, for a throttled publisher until when, of a command that its handler has
-    /// refused the application's own code, a number for [`RefusalCode::ReplyExpired`] and [`RefusalCode::NotACommand`]; else 0.
+    /// Next expected session_seq for a gap; end of the wait for a throttled publisher; the application's own code for a
+    /// command that its handler refused; a number for [`RefusalCode::ReplyExpired`] and [`RefusalCode::NotACommand`];
+    /// else 0.
     pub detail: u64,
-    /// For a person.
+    /// Text for a person.
     pub text: &'a str,
 }
 
@@ -178,8 +181,8 @@ impl<'a> Refusal<'a> {
     /// Bytes before the text.
     pub const FIXED_LENGTH: usize = 16;
 
-    /// Writes the payload into `buffer`, cutting the text at a character boundary where it does not
-    /// fit, and returns the length in bytes.
+    /// Writes the payload into `buffer` and returns its length in bytes. A text that does not fit is cut at a character
+    /// boundary.
     ///
     /// # Panics
     /// If `buffer` is shorter than [`Refusal::FIXED_LENGTH`].
@@ -196,7 +199,7 @@ impl<'a> Refusal<'a> {
         16 + text_length
     }
 
-    /// Reads a payload; `None` unless it has this form.
+    /// Decodes a payload; `None` unless it has this form.
     #[must_use]
     pub fn from_bytes(payload: &'a [u8]) -> Option<Self> {
         let (fixed, text) = payload.split_first_chunk::<{ Refusal::FIXED_LENGTH }>()?;
@@ -208,8 +211,8 @@ impl<'a> Refusal<'a> {
     }
 }
 
-/// Payload of a [`crate::Kind::Timer`] frame, the timer that has come due, and of a
-/// [`crate::Kind::TimerRequest`], the timer that a publisher asks for.
+/// Payload of a [`crate::Kind::Timer`] frame, which says that a timer is due, and of a [`crate::Kind::TimerRequest`],
+/// by which a publisher asks for a timer.
 ///
 /// ```text
 ///  0  u64  timer            the identifier that its owner gave it
@@ -217,9 +220,9 @@ impl<'a> Refusal<'a> {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimerFired {
-    /// The identifier that its owner gave it.
+    /// Identifier chosen by the timer's owner.
     pub timer: u64,
-    /// When it was to fire, ns since the epoch; 0 in a request takes the timer back.
+    /// Deadline, ns since the epoch; 0 in a request cancels the timer.
     pub deadline_ns: u64,
 }
 
@@ -227,7 +230,7 @@ impl TimerFired {
     /// Length of the payload in bytes.
     pub const LENGTH: usize = 16;
 
-    /// The payload.
+    /// Encodes the payload.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; Self::LENGTH] {
         let mut bytes = [0; Self::LENGTH];
@@ -236,7 +239,7 @@ impl TimerFired {
         bytes
     }
 
-    /// Reads a payload; `None` unless it has exactly this length.
+    /// Decodes a payload; `None` unless it has exactly this length.
     #[must_use]
     pub fn from_bytes(payload: &[u8]) -> Option<Self> {
         let bytes: &[u8; Self::LENGTH] = payload.try_into().ok()?;

@@ -39,13 +39,13 @@
 
 /// Length of the header in bytes.
 pub const HEADER_LENGTH: usize = 64;
-/// Frames begin at multiples of this many bytes.
+/// Alignment of frames in bytes.
 pub const MESSAGE_ALIGNMENT: usize = 8;
-/// The version of this layout.
+/// Version of this layout.
 pub const VERSION: u8 = 1;
-/// The longest frame that any stream may be configured for, in bytes.
+/// Longest frame that any stream may be configured for, in bytes.
 pub const FRAME_LENGTH_MAX: usize = 1 << 20;
-/// The longest frame of a stream that may cross UDP at an MTU of 1500, in bytes.
+/// Longest frame of a stream that may cross UDP at an MTU of 1500, in bytes.
 pub const FRAME_LENGTH_UDP: usize = 1_376;
 
 /// Offset of `length`, u32.
@@ -75,14 +75,14 @@ pub const PAYLOAD_CRC_OFFSET: usize = 56;
 /// Offset of `header_crc`, u32.
 pub const HEADER_CRC_OFFSET: usize = 60;
 
-/// The space a frame of `length` bytes occupies: rounded up to [`MESSAGE_ALIGNMENT`].
+/// Returns the space of a frame of `length` bytes: rounded up to [`MESSAGE_ALIGNMENT`].
 #[inline]
 #[must_use]
 pub const fn aligned_length(length: usize) -> usize {
     (length + MESSAGE_ALIGNMENT - 1) & !(MESSAGE_ALIGNMENT - 1)
 }
 
-/// What a frame is. The discriminant is the byte in the header.
+/// Kind of a frame. The discriminant is the byte in the header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Kind {
@@ -90,29 +90,29 @@ pub enum Kind {
     Command = 1,
     /// A publisher's message to every reader of the stream; it has no reply.
     Event = 2,
-    /// A timer that has come due; appended by the sequencer only. Its session is the timer's owner.
+    /// A timer that is due; appended by the sequencer only. Its session is the timer's owner.
     Timer = 3,
-    /// The sequencer's own note in the stream.
+    /// A note of the sequencer in the stream.
     Mark = 4,
     /// The one reply to a command; never part of a stream.
     Reply = 5,
     /// Opens a session; its sequence becomes the session's identifier.
     SessionOpen = 6,
-    /// Ends a session: by its publisher, or by the sequencer when it has expired.
+    /// Ends a session: sent by its publisher, or appended by the sequencer when it has expired.
     SessionClose = 7,
-    /// A message from a service to a session that did not ask for it; never part of a stream.
+    /// An unsolicited message from a service to a session; never part of a stream.
     Notice = 8,
-    /// A publisher's word that it has received notices up to a number.
+    /// A publisher's acknowledgement of notices up to a number.
     Acknowledge = 9,
-    /// A publisher asks for a timer, or takes one back.
+    /// A publisher's request to set or cancel a timer.
     TimerRequest = 10,
-    /// A record of consensus; in a journal only, sequence 0, never part of a stream. Its `session_seq` is the sequence of
-    /// the frame before it. [`crate::Frame::parse`] refuses it, so that it never comes in from outside.
+    /// A record of consensus; in a journal only, sequence 0, never part of a stream. Its `session_seq` is the sequence
+    /// of the frame before it. [`crate::Frame::parse`] refuses it, so that it is never accepted from outside.
     Consensus = 11,
 }
 
 impl Kind {
-    /// The kind that `byte` names.
+    /// Returns the kind of this byte.
     #[inline]
     #[must_use]
     pub const fn from_byte(byte: u8) -> Option<Self> {
@@ -133,11 +133,11 @@ impl Kind {
     }
 }
 
-/// How a payload is encoded: the two lowest bits of `flags`.
+/// Encoding of a payload: the two lowest bits of `flags`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum Encoding {
-    /// Bytes that only the application understands.
+    /// Application-defined bytes.
     Opaque = 0,
     /// Simple Binary Encoding, beginning with the SBE message header.
     Sbe = 1,
@@ -145,22 +145,22 @@ pub enum Encoding {
     Protobuf = 2,
 }
 
-/// The bits of `flags` that name the [`Encoding`].
+/// Bits of `flags` that hold the [`Encoding`].
 pub const ENCODING_FLAGS: u16 = 0b11;
-/// Set on a [`Kind::Reply`] whose payload is a [`crate::control::Refusal`] instead of the service's reply; and by the
-/// sequencer on a [`Kind::TimerRequest`] that the stream has no room for, which keeps its place in the order but sets no
-/// timer.
+/// Set on a [`Kind::Reply`] whose payload is a [`crate::control::Refusal`] instead of the service's reply. The
+/// sequencer also sets it on a [`Kind::TimerRequest`] for which the stream has no room: that frame keeps its place in
+/// the order but sets no timer.
 pub const REFUSED_FLAG: u16 = 1 << 2;
-/// Set on a [`Kind::Consensus`] that holds everything consensus keeps, so that no record before it is needed.
+/// Set on a [`Kind::Consensus`] that holds the whole consensus state, so that no record before it is needed.
 pub const CHECKPOINT_FLAG: u16 = 1 << 3;
-/// Set on a [`Kind::Command`] or [`Kind::Timer`] by a leader that has run its handler: the payload is not what the publisher
-/// sent but the transaction that came of it, behind the 16 bytes of [`crate::control::TimerFired`] for a timer. Its checksum
-/// is the leader's. Header fields stay the command's, `encoding` is opaque; where a transaction takes several frames, each has
-/// the `session_seq` of the command's last. No publisher may send it.
+/// Set on a [`Kind::Command`] or [`Kind::Timer`] by a leader that has run its handler: the payload is the resulting
+/// transaction instead of the publisher's bytes, after the 16 bytes of [`crate::control::TimerFired`] for a timer. Its
+/// checksum is the leader's. Header fields stay the command's, `encoding` is opaque. If a transaction takes several
+/// frames, each has the `session_seq` of the command's last. No publisher may send it.
 pub const TRANSACTION_FLAG: u16 = 1 << 4;
 
 impl Encoding {
-    /// The encoding that the two lowest bits of `flags` name; `None` for the reserved value 3.
+    /// Returns the encoding in the two lowest bits of `flags`; `None` for the reserved value 3.
     #[inline]
     #[must_use]
     pub const fn from_flags(flags: u16) -> Option<Self> {
@@ -172,7 +172,7 @@ impl Encoding {
         }
     }
 
-    /// The `flags` bits of this encoding.
+    /// Returns the `flags` bits of this encoding.
     #[inline]
     #[must_use]
     pub const fn flags(self) -> u16 {
@@ -180,12 +180,12 @@ impl Encoding {
     }
 }
 
-/// Which part of a message a frame carries.
+/// Part of a message that a frame carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fragment {
-    /// 0 for the first part.
+    /// Index of the part, from 0.
     pub index: u16,
-    /// How many parts there are, at least 1.
+    /// Number of parts, at least 1.
     pub count: u16,
 }
 
@@ -201,14 +201,14 @@ impl Fragment {
         if fragment.index < fragment.count { Some(fragment) } else { None }
     }
 
-    /// The header field.
+    /// Returns the header field.
     #[inline]
     #[must_use]
     pub const fn bits(self) -> u32 {
         (self.index as u32) << 16 | self.count as u32
     }
 
-    /// Whether this is the frame that completes its message.
+    /// Returns whether this is the last part.
     #[inline]
     #[must_use]
     pub const fn is_last(self) -> bool {

@@ -1,5 +1,5 @@
-//! The name of a feed: what MoldUDP64 and SoupBinTCP call *session*, and what this project calls *feed
-//! session*, because a session here is a publisher's.
+//! Name of a feed. MoldUDP64 and SoupBinTCP call it *session*; this project calls it *feed session*, because a session
+//! here belongs to a publisher.
 //!
 //! ```text
 //!  0 1 2 3 4 5 6 7 8 9   byte
@@ -11,7 +11,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Why a text is not the name of a feed.
+/// Reason for which a text is not the name of a feed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FeedSessionError {
     /// Empty, or too long.
@@ -26,14 +26,14 @@ pub enum FeedSessionError {
          byte {offset}"
     )]
     Character {
-        /// The first character that is none of these.
+        /// First disallowed character.
         found: char,
-        /// Where it begins, bytes.
+        /// Offset of that character, bytes.
         offset: usize,
     },
 }
 
-/// The name of a feed: 1 to 10 printable ASCII characters without spaces, or [`FeedSession::BLANK`].
+/// Name of a feed: 1 to 10 printable ASCII characters without spaces, or [`FeedSession::BLANK`].
 ///
 /// ```
 /// # mod gapless { pub mod stream { pub use gapless_wire::FeedSession; } }
@@ -51,13 +51,13 @@ impl FeedSession {
     /// Length of the field in bytes, and of the longest name.
     pub const LENGTH: usize = 10;
 
-    /// No name, ten spaces: whichever feed is current. A SoupBinTCP login asks for it.
+    /// No name, ten spaces: the current feed. A SoupBinTCP login asks for it.
     pub const BLANK: Self = Self([b' '; Self::LENGTH]);
 
-    /// The feed of this name.
+    /// Creates the feed session of this name.
     ///
     /// # Errors
-    /// [`FeedSessionError`] unless it is 1 to 10 printable ASCII characters without spaces.
+    /// [`FeedSessionError`] unless the name is 1 to 10 printable ASCII characters without spaces.
     pub fn new(name: &str) -> Result<Self, FeedSessionError> {
         if let Some((offset, found)) = name.char_indices().find(|(_, found)| !found.is_ascii_graphic()) {
             return Err(FeedSessionError::Character { found, offset });
@@ -70,11 +70,11 @@ impl FeedSession {
         Ok(Self(bytes))
     }
 
-    /// Reads the field; `None` unless it is a name, left-justified and filled up with spaces, or blank.
+    /// Decodes the field; `None` unless it is a left-justified name padded with spaces, or blank.
     #[inline]
     #[must_use]
     pub const fn from_bytes(bytes: [u8; Self::LENGTH]) -> Option<Self> {
-        // From the end, without a branch: a space is only padding while nothing but spaces stands behind it.
+        // From the end, without a branch: a space is padding only while all bytes after it are spaces.
         let mut is_valid = true;
         let mut is_name = false;
         let mut index = Self::LENGTH;
@@ -87,21 +87,21 @@ impl FeedSession {
         if is_valid { Some(Self(bytes)) } else { None }
     }
 
-    /// The field: the name, left-justified and filled up with spaces.
+    /// Encodes the field: the name, left-justified and padded with spaces.
     #[inline]
     #[must_use]
     pub const fn bytes(self) -> [u8; Self::LENGTH] {
         self.0
     }
 
-    /// Whether this is [`FeedSession::BLANK`].
+    /// Returns whether this is [`FeedSession::BLANK`].
     #[inline]
     #[must_use]
     pub const fn is_blank(self) -> bool {
         self.0[0] == b' '
     }
 
-    /// The name without its padding; empty if blank.
+    /// Returns the name without its padding; empty if blank.
     #[must_use]
     pub fn as_str(&self) -> &str {
         let length = self.0.iter().position(|byte| *byte == b' ').unwrap_or(Self::LENGTH);

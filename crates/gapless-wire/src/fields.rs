@@ -1,46 +1,46 @@
-//! Little-endian fields on and off bytes: the one reader and writer of them for every codec of the workspace.
+//! Little-endian fields: the only reader and writer for every codec of the workspace.
 //!
-//! A layout with fixed offsets checks its length once and then reads by [`u32_at`] and its siblings; one that is read from
-//! the front takes a [`FieldReader`], whose [`FieldError`] says which field is missing and how much of it. The headers of
-//! frames have their own access in [`crate::frame`]: it is the hottest code of all, and its offsets are checked by its type.
-//! Nothing here knows what a field means.
+//! A layout with fixed offsets checks its length once and then reads with [`u32_at`] and its siblings. A layout that is
+//! read from the front uses a [`FieldReader`], whose [`FieldError`] names the missing field and its length. The headers
+//! of frames have their own access in [`crate::frame`]: it is the hottest code of all, and its offsets are checked by
+//! its type. Nothing here knows the meaning of a field.
 
 use thiserror::Error;
 
-/// Why a field cannot be read.
+/// Reason for which a field cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum FieldError {
     /// The bytes end too early.
     #[error("{what} needs {needed} bytes, only {left} are left")]
     Short {
-        /// The field, as a person would name it.
+        /// Name of the field, for a person.
         what: &'static str,
-        /// Its length in bytes.
+        /// Length of the field in bytes.
         needed: usize,
-        /// Bytes from where it begins to the end.
+        /// Bytes from the field's offset to the end.
         left: usize,
     },
-    /// The field is there, with a value that it cannot have.
+    /// The field has an invalid value.
     #[error("{what} has a value that it cannot have")]
     Value {
-        /// The field, as a person would name it.
+        /// Name of the field, for a person.
         what: &'static str,
     },
 }
 
-/// Takes fields off the front of bytes.
+/// A reader that takes fields off the front of a slice.
 #[derive(Clone, Copy, Debug)]
 pub struct FieldReader<'a>(&'a [u8]);
 
 impl<'a> FieldReader<'a> {
-    /// A reader that stands at the first of `bytes`.
+    /// Creates a reader at the first of `bytes`.
     #[inline]
     #[must_use]
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
 
-    /// What has not been taken yet.
+    /// Returns the bytes that were not taken yet.
     #[inline]
     #[must_use]
     pub const fn rest(&self) -> &'a [u8] {
@@ -50,7 +50,7 @@ impl<'a> FieldReader<'a> {
     /// Takes `length` bytes.
     ///
     /// # Errors
-    /// [`FieldError::Short`], with `what` as the field's name; nothing is taken then.
+    /// [`FieldError::Short`], with `what` as the field's name; the reader does not move then.
     #[inline]
     pub fn bytes(&mut self, length: usize, what: &'static str) -> Result<&'a [u8], FieldError> {
         let Some((bytes, rest)) = self.0.split_at_checked(length) else {
@@ -63,7 +63,7 @@ impl<'a> FieldReader<'a> {
     /// Takes `N` bytes.
     ///
     /// # Errors
-    /// As for [`FieldReader::bytes`].
+    /// See [`FieldReader::bytes`].
     #[inline]
     pub fn array<const N: usize>(&mut self, what: &'static str) -> Result<[u8; N], FieldError> {
         let Some((field, rest)) = self.0.split_first_chunk() else { return Err(short(what, N, self.0.len())) };
@@ -71,10 +71,11 @@ impl<'a> FieldReader<'a> {
         Ok(*field)
     }
 
-    /// As [`FieldReader::array`], where they lie: for heads of several fields, which a copy would put into other words than they are read in.
+    /// Takes `N` bytes without a copy, for heads of several fields: a copy would be stored in words that the later reads
+    /// do not match.
     ///
     /// # Errors
-    /// As for [`FieldReader::bytes`].
+    /// See [`FieldReader::bytes`].
     #[inline]
     pub fn head<const N: usize>(&mut self, what: &'static str) -> Result<&'a [u8; N], FieldError> {
         let Some((head, rest)) = self.0.split_first_chunk() else { return Err(short(what, N, self.0.len())) };
@@ -85,7 +86,7 @@ impl<'a> FieldReader<'a> {
     /// Takes one byte.
     ///
     /// # Errors
-    /// As for [`FieldReader::bytes`].
+    /// See [`FieldReader::bytes`].
     #[inline]
     pub fn u8(&mut self, what: &'static str) -> Result<u8, FieldError> {
         self.array(what).map(u8::from_le_bytes)
@@ -94,7 +95,7 @@ impl<'a> FieldReader<'a> {
     /// Takes two bytes.
     ///
     /// # Errors
-    /// As for [`FieldReader::bytes`].
+    /// See [`FieldReader::bytes`].
     #[inline]
     pub fn u16(&mut self, what: &'static str) -> Result<u16, FieldError> {
         self.array(what).map(u16::from_le_bytes)
@@ -103,7 +104,7 @@ impl<'a> FieldReader<'a> {
     /// Takes four bytes.
     ///
     /// # Errors
-    /// As for [`FieldReader::bytes`].
+    /// See [`FieldReader::bytes`].
     #[inline]
     pub fn u32(&mut self, what: &'static str) -> Result<u32, FieldError> {
         self.array(what).map(u32::from_le_bytes)
@@ -112,7 +113,7 @@ impl<'a> FieldReader<'a> {
     /// Takes eight bytes.
     ///
     /// # Errors
-    /// As for [`FieldReader::bytes`].
+    /// See [`FieldReader::bytes`].
     #[inline]
     pub fn u64(&mut self, what: &'static str) -> Result<u64, FieldError> {
         self.array(what).map(u64::from_le_bytes)
@@ -121,7 +122,7 @@ impl<'a> FieldReader<'a> {
     /// Takes sixteen bytes.
     ///
     /// # Errors
-    /// As for [`FieldReader::bytes`].
+    /// See [`FieldReader::bytes`].
     #[inline]
     pub fn u128(&mut self, what: &'static str) -> Result<u128, FieldError> {
         self.array(what).map(u128::from_le_bytes)
@@ -129,7 +130,7 @@ impl<'a> FieldReader<'a> {
 }
 
 impl From<FieldError> for String {
-    /// For readers whose errors are sentences.
+    /// Serves readers whose errors are sentences.
     #[cold]
     fn from(error: FieldError) -> Self {
         error.to_string()
@@ -141,50 +142,50 @@ const fn short(what: &'static str, needed: usize, left: usize) -> FieldError {
     FieldError::Short { what, needed, left }
 }
 
-/// Puts fields behind what the caller's vector holds already.
+/// A writer that appends fields to the caller's vector.
 #[derive(Debug)]
 pub struct FieldWriter<'a>(&'a mut Vec<u8>);
 
 impl<'a> FieldWriter<'a> {
-    /// A writer at the end of `out`.
+    /// Creates a writer at the end of `out`.
     #[inline]
     #[must_use]
     pub const fn new(out: &'a mut Vec<u8>) -> Self {
         Self(out)
     }
 
-    /// Puts bytes as they are.
+    /// Appends bytes.
     #[inline]
     pub fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
         self.0.extend_from_slice(bytes);
         self
     }
 
-    /// Puts one byte.
+    /// Appends one byte.
     #[inline]
     pub fn u8(&mut self, value: u8) -> &mut Self {
         self.bytes(&[value])
     }
 
-    /// Puts two bytes.
+    /// Appends two bytes.
     #[inline]
     pub fn u16(&mut self, value: u16) -> &mut Self {
         self.bytes(&value.to_le_bytes())
     }
 
-    /// Puts four bytes.
+    /// Appends four bytes.
     #[inline]
     pub fn u32(&mut self, value: u32) -> &mut Self {
         self.bytes(&value.to_le_bytes())
     }
 
-    /// Puts eight bytes.
+    /// Appends eight bytes.
     #[inline]
     pub fn u64(&mut self, value: u64) -> &mut Self {
         self.bytes(&value.to_le_bytes())
     }
 
-    /// Puts sixteen bytes.
+    /// Appends sixteen bytes.
     #[inline]
     pub fn u128(&mut self, value: u128) -> &mut Self {
         self.bytes(&value.to_le_bytes())
@@ -196,50 +197,50 @@ fn array_at<const N: usize>(bytes: &[u8], offset: usize) -> [u8; N] {
     *bytes[offset..].first_chunk().expect("callers check the length")
 }
 
-/// The two bytes at `offset`.
+/// Reads the two bytes at `offset`.
 ///
 /// # Panics
-/// If `bytes` end before; callers check the length of what they read once, before its first field.
+/// If `bytes` are too short; callers check the length once, before the first field.
 #[inline]
 #[must_use]
 pub fn u16_at(bytes: &[u8], offset: usize) -> u16 {
     u16::from_le_bytes(array_at(bytes, offset))
 }
 
-/// The four bytes at `offset`.
+/// Reads the four bytes at `offset`.
 ///
 /// # Panics
-/// As [`u16_at`].
+/// See [`u16_at`].
 #[inline]
 #[must_use]
 pub fn u32_at(bytes: &[u8], offset: usize) -> u32 {
     u32::from_le_bytes(array_at(bytes, offset))
 }
 
-/// The eight bytes at `offset`.
+/// Reads the eight bytes at `offset`.
 ///
 /// # Panics
-/// As [`u16_at`].
+/// See [`u16_at`].
 #[inline]
 #[must_use]
 pub fn u64_at(bytes: &[u8], offset: usize) -> u64 {
     u64::from_le_bytes(array_at(bytes, offset))
 }
 
-/// The sixteen bytes at `offset`.
+/// Reads the sixteen bytes at `offset`.
 ///
 /// # Panics
-/// As [`u16_at`].
+/// See [`u16_at`].
 #[inline]
 #[must_use]
 pub fn u128_at(bytes: &[u8], offset: usize) -> u128 {
     u128::from_le_bytes(array_at(bytes, offset))
 }
 
-/// Puts `value` at `offset`: of a number its `to_le_bytes`.
+/// Writes `value`, the `to_le_bytes` of a number, at `offset`.
 ///
 /// # Panics
-/// If `bytes` end before.
+/// If `bytes` are too short.
 #[inline]
 pub fn put_at(bytes: &mut [u8], offset: usize, value: &[u8]) {
     bytes[offset..offset + value.len()].copy_from_slice(value);

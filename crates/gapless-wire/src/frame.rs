@@ -3,13 +3,13 @@
 use crate::checksum::{both_checksums, header_checksum};
 use crate::descriptor::{self as d, Encoding, Fragment, HEADER_LENGTH, Kind, MESSAGE_ALIGNMENT, aligned_length};
 
-/// Why some bytes are not a frame.
+/// Reason for which some bytes are not a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FrameError {
-    /// Fewer bytes than a header, or than the header's length says.
+    /// Fewer bytes than a header, or than the header's length field.
     #[error("frame is cut short: {needed_bytes} bytes expected, {found_bytes} found")]
     Truncated {
-        /// Bytes that the frame needs.
+        /// Length of the frame in bytes.
         needed_bytes: usize,
         found_bytes: usize,
     },
@@ -17,33 +17,33 @@ pub enum FrameError {
     #[error("frame length {length_bytes} is outside of {HEADER_LENGTH}..={limit_bytes} bytes")]
     Length {
         length_bytes: u32,
-        /// The longest frame allowed here.
+        /// Longest frame allowed here.
         limit_bytes: usize,
     },
-    /// A layout this program does not know.
+    /// A version of the layout that this program does not know.
     #[error("frame version {found} is not {}", d::VERSION)]
     Version { found: u8 },
-    /// No kind has this number, or the kind has no place in a stream.
+    /// An unknown kind, or one that has no place in a stream.
     #[error("frame kind {found} is unknown in a stream")]
     Kind { found: u8 },
-    /// The reserved encoding, or a flag that has no meaning.
+    /// The reserved encoding, or an undefined flag.
     #[error("frame flags {found:#06x} have no meaning")]
     Flags { found: u16 },
-    /// Fragment index not below its count.
+    /// A fragment index that is not below its count.
     #[error("fragment field {found:#010x}: the index must be below the count")]
     Fragment { found: u32 },
-    /// The header's checksum is not that of its bytes.
+    /// A header checksum that does not match the header.
     #[error("header checksum is {found:#010x}, the bytes give {computed:#010x}")]
     HeaderChecksum {
         found: u32,
-        /// What bytes 0–59 sum to.
+        /// Checksum of bytes 0–59.
         computed: u32,
     },
-    /// The payload's checksum is not that of its bytes.
+    /// A payload checksum that does not match the payload.
     #[error("payload checksum is {found:#010x}, the bytes give {computed:#010x}")]
     PayloadChecksum {
         found: u32,
-        /// What the payload sums to.
+        /// Checksum of the payload.
         computed: u32,
     },
 }
@@ -51,7 +51,7 @@ pub enum FrameError {
 /// The fields of a header as values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameHeader {
-    /// What the frame is.
+    /// Kind of the frame.
     pub kind: Kind,
     /// Encoding and marks; see [`crate::descriptor`].
     pub flags: u16,
@@ -59,7 +59,7 @@ pub struct FrameHeader {
     pub sequence: u64,
     /// Nanoseconds since the epoch; 0 while unsequenced.
     pub timestamp_ns: u64,
-    /// Who published it.
+    /// Session of the publisher.
     pub session: u64,
     /// The publisher's own gapless number.
     pub session_seq: u64,
@@ -67,12 +67,12 @@ pub struct FrameHeader {
     pub term: u64,
     /// Schema id << 16 | template id.
     pub schema: u32,
-    /// Which part of its message this is.
+    /// Part of the message in this frame.
     pub fragment: Fragment,
 }
 
 impl Default for FrameHeader {
-    /// A whole, unsequenced command with opaque payload.
+    /// Returns the header of a whole, unsequenced command with opaque payload.
     fn default() -> Self {
         Self {
             kind: Kind::Command,
@@ -90,7 +90,7 @@ impl Default for FrameHeader {
 
 /// A view of one frame whose length, version, kind, flags and fragment are valid.
 ///
-/// The checksums are checked by [`Frame::verify`], because readers inside the machine need not.
+/// [`Frame::verify`] checks the checksums, because readers within the machine need not.
 ///
 /// ```
 /// # mod gapless { pub mod journal { pub use gapless_wire::Frame; } }
@@ -108,7 +108,7 @@ impl Default for FrameHeader {
 /// ```
 #[derive(Clone, Copy)]
 pub struct Frame<'a> {
-    /// Exactly the frame: header and payload, without the padding behind it.
+    /// Header and payload, without the padding after them.
     bytes: &'a [u8],
     header: &'a [u8; HEADER_LENGTH],
 }
@@ -126,8 +126,8 @@ pub fn peek_length(bytes: &[u8], limit_bytes: usize) -> Result<usize, FrameError
     check_length(u32::from_le_bytes(*field), limit_bytes)
 }
 
-/// The session field of the frame at the start of `bytes`, unchecked: good for a guess at what comes. 0 if
-/// there is no whole header.
+/// Reads the session field of the frame at the start of `bytes`, unchecked, as a hint for prefetching. Returns 0
+/// without a whole header.
 #[inline]
 #[must_use]
 pub fn peek_session(bytes: &[u8]) -> u64 {
@@ -135,7 +135,8 @@ pub fn peek_session(bytes: &[u8]) -> u64 {
     field.map_or(0, |field| u64::from_le_bytes(*field))
 }
 
-/// As [`peek_session`], of as many frames that lie back to back as `sessions` has room for; those that are there.
+/// Reads the session fields of consecutive frames into `sessions`, as far as it has room, and returns the filled part.
+/// See [`peek_session`].
 #[inline]
 pub fn peek_sessions<'a>(mut bytes: &[u8], sessions: &'a mut [u64]) -> &'a [u64] {
     let mut count = 0;
@@ -163,21 +164,21 @@ pub const fn check_length(length_bytes: u32, limit_bytes: usize) -> Result<usize
 }
 
 impl<'a> Frame<'a> {
-    /// Views the frame at the start of `bytes`; what follows it is left alone. A record of consensus
-    /// ([`Kind::Consensus`]) is none: it has a place in a journal alone.
+    /// Views the frame at the start of `bytes` and ignores the rest. A record of consensus ([`Kind::Consensus`]) is
+    /// refused: it has a place only in a journal.
     ///
     /// # Errors
-    /// What is wrong with the header; never reads past `bytes`.
+    /// Any defect of the header. Never reads past `bytes`.
     #[inline]
     pub fn parse(bytes: &'a [u8]) -> Result<Self, FrameError> {
         Self::view(bytes, false)
     }
 
-    /// As [`Frame::parse`], for what stands in a journal: records of consensus too. Bytes from outside are never given
-    /// to it.
+    /// Views a frame of a journal, which may be a record of consensus. Never call it with bytes from outside. See
+    /// [`Frame::parse`].
     ///
     /// # Errors
-    /// As [`Frame::parse`].
+    /// See [`Frame::parse`].
     #[inline]
     pub fn parse_journaled(bytes: &'a [u8]) -> Result<Self, FrameError> {
         Self::view(bytes, true)
@@ -227,112 +228,112 @@ impl<'a> Frame<'a> {
         Ok(())
     }
 
-    /// Header and payload, without the padding behind them.
+    /// Returns header and payload, without the padding after them.
     #[inline]
     #[must_use]
     pub const fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// The payload.
+    /// Returns the payload.
     #[inline]
     #[must_use]
     pub fn payload(&self) -> &'a [u8] {
         &self.bytes[HEADER_LENGTH..]
     }
 
-    /// Header and payload length in bytes.
+    /// Returns the length of header and payload in bytes.
     #[inline]
     #[must_use]
     pub const fn length(&self) -> usize {
         self.bytes.len()
     }
 
-    /// What the frame is.
+    /// Returns the kind of the frame.
     #[inline]
     #[must_use]
     pub fn kind(&self) -> Kind {
         Kind::from_byte(self.header[d::KIND_OFFSET]).expect("the kind is checked by parse")
     }
 
-    /// Encoding and marks.
+    /// Returns encoding and marks.
     #[inline]
     #[must_use]
     pub fn flags(&self) -> u16 {
         u16::from_le_bytes([self.header[d::FLAGS_OFFSET], self.header[d::FLAGS_OFFSET + 1]])
     }
 
-    /// How the payload is encoded.
+    /// Returns the encoding of the payload.
     #[inline]
     #[must_use]
     pub fn encoding(&self) -> Encoding {
         Encoding::from_flags(self.flags()).expect("the encoding is checked by parse")
     }
 
-    /// Position in the total order; 0 while unsequenced.
+    /// Returns the position in the total order; 0 while unsequenced.
     #[inline]
     #[must_use]
     pub fn sequence(&self) -> u64 {
         self.u64_at(d::SEQUENCE_OFFSET)
     }
 
-    /// Sequenced time in nanoseconds since the epoch.
+    /// Returns the sequenced time in nanoseconds since the epoch.
     #[inline]
     #[must_use]
     pub fn timestamp_ns(&self) -> u64 {
         self.u64_at(d::TIMESTAMP_OFFSET)
     }
 
-    /// Who published it.
+    /// Returns the session of the publisher.
     #[inline]
     #[must_use]
     pub fn session(&self) -> u64 {
         self.u64_at(d::SESSION_OFFSET)
     }
 
-    /// The publisher's own gapless number.
+    /// Returns the publisher's own gapless number.
     #[inline]
     #[must_use]
     pub fn session_seq(&self) -> u64 {
         self.u64_at(d::SESSION_SEQ_OFFSET)
     }
 
-    /// The leader's term.
+    /// Returns the leader's term.
     #[inline]
     #[must_use]
     pub fn term(&self) -> u64 {
         self.u64_at(d::TERM_OFFSET)
     }
 
-    /// Schema id << 16 | template id.
+    /// Returns schema id << 16 | template id.
     #[inline]
     #[must_use]
     pub fn schema(&self) -> u32 {
         self.u32_at(d::SCHEMA_OFFSET)
     }
 
-    /// Which part of its message this is.
+    /// Returns which part of the message this frame holds.
     #[inline]
     #[must_use]
     pub fn fragment(&self) -> Fragment {
         Fragment::from_bits(self.u32_at(d::FRAGMENT_OFFSET)).expect("the fragment is checked by parse")
     }
 
-    /// The publisher's checksum of the payload.
+    /// Returns the publisher's checksum of the payload.
     #[inline]
     #[must_use]
     pub fn payload_crc(&self) -> u32 {
         self.u32_at(d::PAYLOAD_CRC_OFFSET)
     }
 
-    /// The checksum of bytes 0–59.
+    /// Returns the checksum of bytes 0–59.
     #[inline]
     #[must_use]
     pub fn header_crc(&self) -> u32 {
         self.u32_at(d::HEADER_CRC_OFFSET)
     }
 
-    /// All fields as values.
+    /// Returns all fields as values.
     #[must_use]
     pub fn header(&self) -> FrameHeader {
         FrameHeader {
@@ -365,14 +366,14 @@ impl std::fmt::Debug for Frame<'_> {
     }
 }
 
-/// CRC-32C of bytes 0–59 of a header.
+/// Computes the CRC-32C of bytes 0–59 of a header.
 #[inline]
 pub(crate) fn header_checksum_of(header: &[u8; HEADER_LENGTH]) -> u32 {
     let payload_crc = header[d::PAYLOAD_CRC_OFFSET..].first_chunk().expect("it lies within the header");
     header_checksum(&words_of(header), u32::from_le_bytes(*payload_crc))
 }
 
-/// What lies before the two checksums.
+/// Returns the seven words before the two checksums.
 #[inline]
 fn words_of(header: &[u8; HEADER_LENGTH]) -> [u64; 7] {
     let words = header.as_chunks::<8>().0;

@@ -9,20 +9,20 @@
 //! | [`control`] | payloads of the frames that the engine itself understands |
 //! | [`mark`] | [`mark::Mark`]: the sequencer's own notes in the stream |
 //! | [`mold`] | MoldUDP64: packets of messages over UDP, and requests for lost ones |
-//! | [`upstream`] | what nodes and the sequencer's command port say to each other |
+//! | [`upstream`] | the protocol between nodes and the sequencer's command port |
 //! | [`mtu`] | [`mtu::Mtu`]: the longest packet of a stream's networks |
 //! | [`soup`] | SoupBinTCP 3.00: messages over TCP, and logins |
 //! | [`feed_session`] | [`FeedSession`], the name under which other networks know a stream |
-//! | [`fields`] | the one reader and writer of fields |
+//! | [`fields`] | reader and writer of little-endian fields |
 //! | [`checksum`] | CRC-32C |
 //! | [`fnv`] | FNV-1a |
 //! | [`split_mix`] | SplitMix64 |
 //! | [`descriptor`] | the layout: offsets, limits, kinds and flags |
-//! | [`prefetch`] | asking for memory before it is needed |
-//! | [`words`] | copying what another process may be writing |
+//! | [`prefetch`] | prefetching of memory |
+//! | [`words`] | copying memory that another process may be writing |
 //!
-//! No I/O, no allocation. Everything here is safe on any bytes: what is not a frame is a
-//! [`FrameError`] that says what was expected, what was found and where.
+//! No I/O, no allocation. Everything here is safe on any bytes: invalid ones are a [`FrameError`] that says what was
+//! expected, what was found and where.
 
 #![deny(unsafe_code)]
 

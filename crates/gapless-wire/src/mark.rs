@@ -1,5 +1,5 @@
-//! [`Mark`]: the payload of a [`crate::Kind::Mark`] frame, the sequencer's own note in the stream. Marks have a
-//! sequence like any frame, so every reader meets them at the same place.
+//! [`Mark`]: the payload of a [`crate::Kind::Mark`] frame, a note of the sequencer in the stream. Marks have a sequence
+//! like any frame, so every reader meets them at the same position.
 //!
 //! ```text
 //!  0  u32  code             1 feed began, 2 feed ended, 3 halted, 4 resumed,
@@ -13,35 +13,35 @@
 use crate::feed_session::FeedSession;
 use crate::fields::u32_at;
 
-/// What the sequencer notes.
+/// A note of the sequencer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark<'a> {
     /// The first frame of a feed session.
     FeedBegan { feed_session: FeedSession },
     /// The last frame of a feed session.
     FeedEnded { feed_session: FeedSession },
-    /// From here on nothing of the publishers is taken until [`Mark::Resumed`].
+    /// Publishers' frames are refused from here on until [`Mark::Resumed`].
     Halted {
-        /// Why, for a person.
+        /// Reason, for a person.
         reason: &'a str,
     },
-    /// Publishers' messages are taken again.
+    /// Publishers' frames are accepted again.
     Resumed,
-    /// From here on the stream's service acts as this version of itself.
+    /// The stream's service behaves as this version from here on.
     ServiceVersion {
-        /// Which; never 0.
+        /// Version; never 0.
         version: u32,
     },
     /// The command or timer at an earlier sequence has no effect on the stream's service.
     Skipped {
-        /// The sequence of the command; never 0.
+        /// Sequence of the command; never 0.
         sequence: u64,
     },
-    /// The rules for faults of the stream's service, for the rest of the stream's life.
+    /// Rules for faults of the stream's service, for the rest of the stream's life.
     FaultRules(FaultRules),
 }
 
-/// The consequences of a fault of a handler, as they are fixed for a stream.
+/// Consequences of a handler's fault, fixed for a stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct FaultRules {
     /// A command whose handler panics is refused and recorded as a dead letter; else the service stops.
@@ -54,14 +54,14 @@ impl FaultRules {
     const PANIC_IS_DEAD_LETTER: u32 = 1;
     const UNHANDLED_STOPS: u32 = 2;
 
-    /// The rules as flags, as in [`Mark::FaultRules`].
+    /// Returns the flags of [`Mark::FaultRules`].
     #[must_use]
     pub const fn bits(self) -> u32 {
         (if self.panic_is_dead_letter { Self::PANIC_IS_DEAD_LETTER } else { 0 })
             | (if self.unhandled_stops { Self::UNHANDLED_STOPS } else { 0 })
     }
 
-    /// The rules of these flags; `None` for a flag without meaning.
+    /// Decodes the flags; `None` if an undefined one is set.
     #[must_use]
     pub const fn from_bits(bits: u32) -> Option<Self> {
         if bits & !(Self::PANIC_IS_DEAD_LETTER | Self::UNHANDLED_STOPS) != 0 {
@@ -76,9 +76,9 @@ impl FaultRules {
 
 /// Bytes before the name or text.
 pub const FIXED_LENGTH: usize = 8;
-/// The longest reason of a halt in bytes; a longer one is cut at a character boundary.
+/// Longest reason of a halt in bytes; a longer one is cut at a character boundary.
 pub const REASON_LENGTH_MAX: usize = 200;
-/// Room for any mark, bytes.
+/// Length of the longest mark, bytes.
 pub const LENGTH_MAX: usize = FIXED_LENGTH + REASON_LENGTH_MAX;
 
 const FEED_BEGAN: u32 = 1;
@@ -92,7 +92,7 @@ const FAULT_RULES: u32 = 7;
 impl<'a> Mark<'a> {
     /// Bytes before the name or text.
     pub const FIXED_LENGTH: usize = 8;
-    /// The longest reason of a halt in bytes; a longer one is cut at a character boundary.
+    /// Longest reason of a halt in bytes; a longer one is cut at a character boundary.
     pub const REASON_LENGTH_MAX: usize = 200;
     /// Writes the payload and returns its length in bytes.
     #[must_use]
@@ -122,7 +122,7 @@ impl<'a> Mark<'a> {
         FIXED_LENGTH + content.len()
     }
 
-    /// Reads a payload; `None` unless it has this form.
+    /// Decodes a payload; `None` unless it has this form.
     #[must_use]
     pub fn from_bytes(payload: &'a [u8]) -> Option<Self> {
         let (fixed, content) = payload.split_first_chunk::<FIXED_LENGTH>()?;

@@ -1,12 +1,13 @@
-//! [`MessageParts`]: how a message that is longer than a frame is cut into fragments. Used by whoever makes frames.
+//! [`MessageParts`]: splits a message that is longer than a frame into fragments. Used by all code that makes frames.
 
 use crate::Fragment;
 
-/// The payload of a message, cut into as few parts as hold it, of one length; only the last may be shorter, by less than a byte
-/// for each part. An empty message is one empty part.
+/// The payload of a message, split into as few parts as possible, of equal length; only the last may be shorter, by
+/// less than a byte for each part. An empty message is one empty part.
 ///
-/// Packets of one length leave by one call (UDP segmentation offload), those of a full part and a short rest do not: at an MTU of
-/// 1,500 messages of 1,400 bytes, each a full packet and a short one, took five times the processor time of one packet.
+/// Packets of equal length leave with one system call (UDP segmentation offload), but a full part and a short rest do
+/// not. At an MTU of 1,500, messages of 1,400 bytes, sent as a full packet and a short one each, took five times the
+/// processor time of one packet.
 #[derive(Clone, Copy, Debug)]
 pub struct MessageParts<'a> {
     payload: &'a [u8],
@@ -15,26 +16,26 @@ pub struct MessageParts<'a> {
 }
 
 impl<'a> MessageParts<'a> {
-    /// Cuts `payload` into parts of at most `part_length_max` bytes, which is not 0.
+    /// Splits `payload` into parts of at most `part_length_max` bytes, which is not 0.
     #[inline]
     #[must_use]
     pub fn new(payload: &'a [u8], part_length_max: usize) -> Self {
         let count = payload.len().div_ceil(part_length_max).max(1);
-        // The parts before the last leave something for it: of `part_length_max` they would, and these are no longer.
+        // The last part is not empty: parts of `part_length_max` would leave something for it, and these are no longer.
         Self { payload, part_length: payload.len().div_ceil(count), count }
     }
 
-    /// How many there are. A frame's header counts no more than [`u16::MAX`].
+    /// Returns the number of parts. A frame's header counts no more than [`u16::MAX`].
     #[inline]
     #[must_use]
     pub const fn count(&self) -> usize {
         self.count
     }
 
-    /// The part `index`, and what its header says of it.
+    /// Returns the part `index` with its header field.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// If there is no such part.
     #[inline]
     #[must_use]
     pub fn get(&self, index: usize) -> (Fragment, &'a [u8]) {
@@ -43,7 +44,7 @@ impl<'a> MessageParts<'a> {
         (Fragment { index: index as u16, count: self.count as u16 }, part)
     }
 
-    /// All of them, in their order.
+    /// Iterates over all parts in order.
     #[inline]
     pub fn iter(self) -> impl Iterator<Item = (Fragment, &'a [u8])> {
         (0..self.count).map(move |index| self.get(index))

@@ -1,4 +1,4 @@
-//! MoldUDP64 1.00: messages of a feed in UDP packets, and the request for those that were lost.
+//! MoldUDP64 1.00: messages of a feed in UDP packets, and the request for lost ones.
 //!
 //! All numbers are big-endian. The header of a downstream packet, and the whole of a request:
 //!
@@ -12,9 +12,9 @@
 //!
 //! | field | in a downstream packet | in a request |
 //! |---|---|---|
-//! | feed session | ASCII, left-justified, filled up with spaces | the same |
-//! | sequence, u64 | of the first message; without one, the next to be sent | the first that is wanted |
-//! | count, u16 | message blocks that follow; 0 a heartbeat, 0xffff the end of the session | how many are wanted |
+//! | feed session | ASCII, left-justified, padded with spaces | the same |
+//! | sequence, u64 | of the first message; without one, the next to be sent | the first requested |
+//! | count, u16 | message blocks that follow; 0 a heartbeat, 0xffff the end of the session | number of messages requested |
 //!
 //! A message block, as often as the count says, without a gap:
 //!
@@ -25,7 +25,7 @@
 //! +---+-----…-+
 //! ```
 //!
-//! Sequences start at 1. A request is answered by a downstream packet, unicast to who asked. Source: *MoldUDP64
+//! Sequences start at 1. A request is answered by a downstream packet, unicast to the requester. Source: *MoldUDP64
 //! Protocol Specification V 1.00*, Nasdaq.
 
 use crate::descriptor::FRAME_LENGTH_UDP;
@@ -36,19 +36,19 @@ use crate::mtu::{Mtu, PACKET_HEADER_LENGTH};
 pub const HEADER_LENGTH: usize = 20;
 /// Length of a request in bytes.
 pub const REQUEST_LENGTH: usize = 20;
-/// Bytes that a message takes besides its own: the length field of its block.
+/// Overhead of a message in bytes: the length field of its block.
 pub const BLOCK_HEADER_LENGTH: usize = 2;
-/// The longest packet by default, bytes of UDP payload: it fits an MTU of 1500.
+/// Longest packet by default, bytes of UDP payload: it fits an MTU of 1500.
 pub const PACKET_LENGTH_UDP: usize = 1_400;
-/// The longest message that a block can hold, bytes.
+/// Longest message that a block can hold, bytes.
 pub const MESSAGE_LENGTH_MAX: usize = u16::MAX as usize;
 /// The message count of a heartbeat.
 pub const MESSAGE_COUNT_HEARTBEAT: u16 = 0;
-/// The most messages in one packet.
+/// Largest number of messages in one packet.
 pub const MESSAGE_COUNT_MAX: u16 = 0xfffe;
-/// The message count that says that the feed session has ended.
+/// The message count of a packet that ends the feed session.
 pub const MESSAGE_COUNT_END_OF_SESSION: u16 = 0xffff;
-/// A sender that has been silent for this long sends a heartbeat, ns.
+/// Silence after which a sender sends a heartbeat, ns.
 pub const HEARTBEAT_INTERVAL_NS: u64 = 1_000_000_000;
 
 const SEQUENCE_OFFSET: usize = FeedSession::LENGTH;
@@ -61,13 +61,13 @@ const _: () = assert!(
         && HEADER_LENGTH + BLOCK_HEADER_LENGTH <= PACKET_HEADER_LENGTH
 );
 
-/// Why some bytes are not a MoldUDP64 packet or request.
+/// Reason for which some bytes are not a MoldUDP64 packet or request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MoldError {
     /// Fewer bytes than a header.
     #[error("MoldUDP64 packet is cut short: a header of {HEADER_LENGTH} bytes is expected, {found_bytes} bytes found")]
     Header { found_bytes: usize },
-    /// A request is longer or shorter than it must be.
+    /// A request of the wrong length.
     #[error("MoldUDP64 request has {found_bytes} bytes, {REQUEST_LENGTH} are expected")]
     Request { found_bytes: usize },
     /// The feed session is neither a name nor blank.
@@ -76,34 +76,34 @@ pub enum MoldError {
         found.escape_ascii()
     )]
     FeedSession { found: [u8; FeedSession::LENGTH] },
-    /// The messages would have sequences that do not exist.
+    /// The sequences of the messages would overflow.
     #[error("{count} messages from sequence {sequence} on go beyond the last sequence")]
     Sequence {
-        /// Of the first message.
+        /// Sequence of the first message.
         sequence: u64,
-        /// How many messages there are, or are asked for.
+        /// Number of messages present or requested.
         count: u16,
     },
-    /// A message block reaches beyond the packet.
+    /// A message block extends beyond the packet.
     #[error("message block {index} at byte {offset} needs {needed_bytes} bytes, the packet has {found_bytes} left")]
     Block {
-        /// Which block it is, from 0.
+        /// Index of the block, from 0.
         index: u16,
-        /// Where it begins in the packet.
+        /// Offset of the block in the packet.
         offset: usize,
-        /// Bytes that it needs.
+        /// Length of the block in bytes.
         needed_bytes: usize,
-        /// Bytes that are left.
+        /// Bytes left in the packet.
         found_bytes: usize,
     },
     /// More bytes than the message blocks.
     #[error("MoldUDP64 packet of {count} messages ends at byte {offset}, {found_bytes} bytes follow")]
     Trailing {
-        /// How many blocks there are.
+        /// Number of blocks.
         count: u16,
-        /// Where the last of them ends, or the header.
+        /// End of the last block, or of the header.
         offset: usize,
-        /// Bytes behind it.
+        /// Bytes after the last block.
         found_bytes: usize,
     },
 }
@@ -127,31 +127,30 @@ pub enum MoldError {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Packet<'a> {
-    /// Of which feed.
+    /// Feed of the packet.
     pub feed_session: FeedSession,
-    /// Of the first message; without one, the next to be sent.
+    /// Sequence of the first message; without one, the next to be sent.
     pub sequence: u64,
-    /// What it says.
+    /// Content of the packet.
     pub content: Content<'a>,
 }
 
-/// What a downstream packet says.
+/// Content of a downstream packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content<'a> {
-    /// Nothing is new; the sender lives.
+    /// No new message; the sender is alive.
     Heartbeat,
-    /// Nothing comes any more; what was lost can still be asked for, for a short while.
+    /// No message will follow; lost ones can still be requested for a short while.
     EndOfSession,
-    /// One message or more.
+    /// One or more messages.
     Messages(Messages<'a>),
 }
 
 impl<'a> Packet<'a> {
-    /// Views a packet, which is all of `bytes`: the payload of one datagram.
+    /// Views a packet, which spans all of `bytes`: the payload of one datagram.
     ///
     /// # Errors
-    /// [`MoldError`] unless it has exactly the message blocks that it announces, all of them inside, with
-    /// nothing behind.
+    /// [`MoldError`] unless it has exactly the announced message blocks, all of them inside, with nothing after them.
     #[inline]
     pub fn parse(bytes: &'a [u8]) -> Result<Self, MoldError> {
         let Some((header, blocks)) = bytes.split_first_chunk() else {
@@ -169,7 +168,7 @@ impl<'a> Packet<'a> {
         Ok(Self { feed_session, sequence, content })
     }
 
-    /// The sequence behind the packet's last message: what a receiver that has all of it expects next.
+    /// Returns the sequence after the packet's last message, the next one that a receiver of all of it expects.
     #[inline]
     #[must_use]
     pub const fn next_sequence(&self) -> u64 {
@@ -180,10 +179,10 @@ impl<'a> Packet<'a> {
     }
 }
 
-/// The messages of a packet in their order; the first has the packet's sequence, each other the next.
+/// The messages of a packet in order; the first has the packet's sequence, each other the next.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Messages<'a> {
-    /// The blocks that are left, and nothing else: what [`Packet::parse`] gives away is checked.
+    /// Remaining blocks and nothing else: [`Packet::parse`] has checked them.
     blocks: &'a [u8],
     count: u16,
 }
@@ -221,7 +220,7 @@ impl std::fmt::Debug for Messages<'_> {
     }
 }
 
-/// Walks over the blocks once, so that nobody after it needs to look whether they end where they should.
+/// Walks over the blocks once, so that later code need not check where they end.
 #[inline]
 fn check_blocks(mut messages: Messages<'_>) -> Result<(), MoldError> {
     let (count, length) = (messages.count, messages.blocks.len());
@@ -237,7 +236,7 @@ fn check_blocks(mut messages: Messages<'_>) -> Result<(), MoldError> {
     Err(MoldError::Trailing { count, offset: HEADER_LENGTH + length - found_bytes, found_bytes })
 }
 
-/// What to say of the first of the `left` blocks, out of `count` in `length` bytes.
+/// Builds the error for the first of the `left` blocks, out of `count` in `length` bytes.
 #[cold]
 fn block_beyond_packet(left: &Messages<'_>, count: u16, length: usize) -> MoldError {
     let message_length = left.blocks.first_chunk().map_or(0, |field| usize::from(u16::from_be_bytes(*field)));
@@ -249,7 +248,7 @@ fn block_beyond_packet(left: &Messages<'_>, count: u16, length: usize) -> MoldEr
     }
 }
 
-/// Refuses what would make somebody's sum of the two overflow.
+/// Refuses a pair whose sum would overflow.
 #[inline]
 const fn check_sequences(sequence: u64, count: u16) -> Result<(), MoldError> {
     match sequence.checked_add(count as u64) {
@@ -258,7 +257,7 @@ const fn check_sequences(sequence: u64, count: u16) -> Result<(), MoldError> {
     }
 }
 
-/// The fields that packets and requests share.
+/// Fields that packets and requests share.
 struct Header {
     feed_session: FeedSession,
     sequence: u64,
@@ -289,19 +288,19 @@ fn field_at<const N: usize>(bytes: &[u8; HEADER_LENGTH], offset: usize) -> [u8; 
     *bytes[offset..].first_chunk().expect("offsets are inside the header")
 }
 
-/// Builds a downstream packet in place. What is not finished is no packet.
+/// A builder of a downstream packet in place. Without `finish` there is no packet.
 #[must_use]
 pub struct PacketWriter<'a> {
     header: &'a mut [u8; HEADER_LENGTH],
-    /// What is left of the buffer.
+    /// Free part of the buffer.
     free: &'a mut [u8],
     length: usize,
-    /// The count is that of the messages so far.
+    /// Header fields; the count is that of the messages so far.
     fields: Header,
 }
 
 impl<'a> PacketWriter<'a> {
-    /// Begins a packet that is no longer than `buffer`, whose first message will have `sequence`.
+    /// Begins a packet of at most `buffer`'s length, whose first message will have `sequence`.
     ///
     /// # Panics
     /// If `buffer` is shorter than [`HEADER_LENGTH`].
@@ -311,7 +310,7 @@ impl<'a> PacketWriter<'a> {
         Self { header, free, length: HEADER_LENGTH, fields: Header { feed_session, sequence, count: 0 } }
     }
 
-    /// Whether a message of `length` bytes can be pushed.
+    /// Returns whether a message of `length` bytes can be pushed.
     #[inline]
     #[must_use]
     pub const fn fits(&self, length: usize) -> bool {
@@ -320,7 +319,7 @@ impl<'a> PacketWriter<'a> {
             && self.fields.count < MESSAGE_COUNT_MAX
     }
 
-    /// Appends a message; false, and nothing is changed, if it does not fit: no room, longer than
+    /// Appends a message. Returns false and changes nothing if it does not fit: no room, longer than
     /// [`MESSAGE_LENGTH_MAX`], or [`MESSAGE_COUNT_MAX`] messages are there.
     #[inline]
     #[must_use]
@@ -338,14 +337,14 @@ impl<'a> PacketWriter<'a> {
         true
     }
 
-    /// Messages so far.
+    /// Returns the number of messages so far.
     #[inline]
     #[must_use]
     pub const fn count(&self) -> u16 {
         self.fields.count
     }
 
-    /// Length of the packet so far in bytes.
+    /// Returns the length of the packet so far in bytes.
     #[inline]
     #[must_use]
     pub const fn length(&self) -> usize {
@@ -361,7 +360,7 @@ impl<'a> PacketWriter<'a> {
     }
 }
 
-/// Writes the packet that says that the sender lives and which sequence comes next; returns its length in bytes.
+/// Writes a heartbeat with the next sequence; returns its length in bytes.
 ///
 /// # Panics
 /// If `buffer` is shorter than [`HEADER_LENGTH`].
@@ -370,7 +369,7 @@ pub fn heartbeat(buffer: &mut [u8], feed_session: FeedSession, next_sequence: u6
     PacketWriter::new(buffer, feed_session, next_sequence).finish()
 }
 
-/// Writes the packet that says that nothing comes any more; returns its length in bytes.
+/// Writes the packet that ends the feed session; returns its length in bytes.
 ///
 /// # Panics
 /// If `buffer` is shorter than [`HEADER_LENGTH`].
@@ -381,19 +380,19 @@ pub fn end_of_session(buffer: &mut [u8], feed_session: FeedSession, next_sequenc
     writer.finish()
 }
 
-/// Asks for messages again.
+/// A request for lost messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// Of which feed.
+    /// Feed of the messages.
     pub feed_session: FeedSession,
-    /// The first that is wanted.
+    /// Sequence of the first message.
     pub sequence: u64,
-    /// How many are wanted, from there on.
+    /// Number of consecutive messages.
     pub count: u16,
 }
 
 impl Request {
-    /// The request, the payload of one datagram.
+    /// Encodes the request, the payload of one datagram.
     #[must_use]
     pub fn to_bytes(&self) -> [u8; REQUEST_LENGTH] {
         let mut bytes = [0; REQUEST_LENGTH];
@@ -402,11 +401,11 @@ impl Request {
         bytes
     }
 
-    /// Reads a request, which is all of `bytes`.
+    /// Decodes a request, which spans all of `bytes`.
     ///
     /// # Errors
-    /// [`MoldError`] unless it has exactly [`REQUEST_LENGTH`] bytes, a feed session (which may be blank), and
-    /// sequences that exist.
+    /// [`MoldError`] unless it has exactly [`REQUEST_LENGTH`] bytes, a feed session (which may be blank), and sequences
+    /// that do not overflow.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, MoldError> {
         let Ok(header) = bytes.try_into() else {
             return Err(MoldError::Request { found_bytes: bytes.len() });

@@ -1,10 +1,10 @@
-//! [`Mtu`]: the longest IP packet of a stream, and the limits of its frames and packets that follow from it.
+//! [`Mtu`]: the longest IP packet of a stream, and the resulting limits of its frames and packets.
 
 use crate::descriptor::aligned_length;
 use std::fmt;
 use std::str::FromStr;
 
-/// The maximum transmission unit of a stream's networks, bytes: 576 to 65,535.
+/// Maximum transmission unit of a stream's networks, bytes: 576 to 65,535.
 ///
 /// ```
 /// use gapless_wire::mtu::Mtu;
@@ -20,21 +20,21 @@ pub struct Mtu(u16);
 
 /// Bytes of an MTU beyond the longest frame: the headers of IP, UDP and both protocols, and room for a tunnel.
 const OVERHEAD: u16 = 124;
-/// The longer of the headers that a packet of frames begins with, that of the upstream protocol, bytes.
+/// Longest header of a packet of frames, that of the upstream protocol, bytes.
 pub const PACKET_HEADER_LENGTH: usize = 24;
 
 impl Mtu {
-    /// Ethernet's, and the default of a stream over UDP.
+    /// The MTU of Ethernet, and the default of a stream over UDP.
     pub const DEFAULT: Self = Self(1_500);
-    /// The least that every IPv4 host takes.
+    /// Least MTU that every IPv4 host accepts.
     pub const MIN: u16 = 576;
-    /// The longest IP packet.
+    /// Longest IP packet.
     pub const MAX: u16 = u16::MAX;
 
-    /// An MTU of `bytes`.
+    /// Creates an MTU of `bytes`.
     ///
     /// # Errors
-    /// It is out of range; the text says what is allowed.
+    /// The value is out of range; the text gives the allowed range.
     pub fn new(bytes: u64) -> Result<Self, String> {
         match u16::try_from(bytes) {
             Ok(bytes) if bytes >= Self::MIN => Ok(Self(bytes)),
@@ -42,37 +42,37 @@ impl Mtu {
         }
     }
 
-    /// Bytes of the longest IP packet.
+    /// Returns the bytes of the longest IP packet.
     #[must_use]
     pub const fn bytes(self) -> u16 {
         self.0
     }
 
-    /// The field of a handshake: 0 states none.
+    /// Encodes the field of a handshake: 0 for no MTU.
     #[must_use]
     pub fn to_field(mtu: Option<Self>) -> u16 {
         mtu.map_or(0, Self::bytes)
     }
 
-    /// Reads the field of a handshake; `None` for a value out of range.
+    /// Decodes the field of a handshake; `None` for a value out of range.
     #[must_use]
     pub fn from_field(field: u16) -> Option<Option<Self>> {
         if field == 0 { Some(None) } else { Self::new(field.into()).ok().map(Some) }
     }
 
-    /// The longest frame that fits one packet, bytes.
+    /// Returns the longest frame that fits one packet, bytes.
     #[must_use]
     pub const fn frame_length_max(self) -> usize {
         (self.0 - OVERHEAD) as usize
     }
 
-    /// The longest packet, bytes of UDP payload.
+    /// Returns the longest packet, bytes of UDP payload.
     #[must_use]
     pub const fn packet_length_max(self) -> usize {
         PACKET_HEADER_LENGTH + aligned_length(self.frame_length_max())
     }
 
-    /// The least MTU whose packets carry a frame of `frame_length` bytes; `None` if no MTU does.
+    /// Returns the least MTU whose packets carry a frame of `frame_length` bytes; `None` if no MTU does.
     #[must_use]
     pub fn of_frame(frame_length: usize) -> Option<Self> {
         let bytes = u16::try_from(frame_length).ok()?.checked_add(OVERHEAD)?;

@@ -1,26 +1,26 @@
-//! Asking for memory before it is needed. A message that comes alone finds little of what it needs in the
-//! processor's caches, and each miss that nothing overlaps costs as much as summing the message.
+//! Prefetching of memory. A lone message finds little of its data in the processor's caches, and each miss that nothing
+//! overlaps costs as much as the checksum of the message.
 
 /// Bytes of a cache line.
 const LINE_LENGTH: usize = 64;
 
-/// Bytes behind a writer's position that are asked for in advance: a few small messages.
+/// Bytes to prefetch after a writer's position: a few small messages.
 pub const AHEAD_BYTES: usize = 512;
 
-/// Of a backlog, what lies so far ahead is asked for while a frame is copied, bytes: what comes from another core's cache,
-/// or from memory, takes as long as several small frames.
+/// Distance at which a backlog is prefetched while a frame is copied, bytes: a miss to memory or to another core's
+/// cache takes as long as several small frames.
 pub const BACKLOG_AHEAD_BYTES: usize = 2048;
 
-/// The sessions of so many frames of a backlog are asked for together, so that their misses overlap.
+/// Frames of a backlog whose sessions are prefetched together, so that their misses overlap.
 pub const FRAMES_AHEAD: usize = 8;
 
-/// Counts the frames of a backlog whose sessions were asked for.
+/// Counter of the backlog's frames whose sessions were prefetched.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FramesAhead(usize);
 
 impl FramesAhead {
-    /// Another frame is read. If its session was not asked for, `ask` does so now, for as many frames as it has room for numbers of
-    /// sessions, and returns for how many it did.
+    /// Advances by one frame. If its session was not prefetched, calls `ask` to prefetch up to as many sessions as its
+    /// array holds; `ask` returns their number.
     #[inline]
     pub fn step(&mut self, ask: impl FnOnce(&mut [u64; FRAMES_AHEAD]) -> usize) {
         if self.0 == 0 {
@@ -30,21 +30,21 @@ impl FramesAhead {
     }
 }
 
-/// Asks the processor to bring the cache lines of `value` near, so that the look at it that follows need
-/// not wait for memory. Changes nothing else; on processors without such an instruction it does nothing.
+/// Prefetches the cache lines of `value`, so that the access that follows need not wait for memory. It changes nothing
+/// else, and does nothing on processors without such an instruction.
 #[inline]
 pub fn prefetch<T: ?Sized>(value: &T) {
     prefetch_bytes(std::ptr::from_ref(value).cast::<u8>(), size_of_val(value));
 }
 
-/// Asks for the cache lines of the next [`AHEAD_BYTES`] bytes from `start` on, and takes them away from
-/// other processors, because they will be written soon. Nothing need be mapped there.
+/// Prefetches the cache lines of the next [`AHEAD_BYTES`] bytes from `start` on for writing, which takes them away from
+/// other processors. The range need not be mapped.
 #[inline]
 pub fn prefetch_for_writing(start: *const u8) {
     prefetch_bytes_for_writing(start, AHEAD_BYTES);
 }
 
-/// As [`prefetch_for_writing`], for `length` bytes.
+/// Prefetches `length` bytes for writing; see [`prefetch_for_writing`].
 #[inline]
 pub fn prefetch_bytes_for_writing(start: *const u8, length: usize) {
     for offset in (0..length).step_by(LINE_LENGTH) {
@@ -52,7 +52,7 @@ pub fn prefetch_bytes_for_writing(start: *const u8, length: usize) {
     }
 }
 
-/// Asks for the cache lines of `length` bytes from `start` on, to be read. Nothing need be mapped there.
+/// Prefetches the cache lines of `length` bytes from `start` on for reading. The range need not be mapped.
 #[inline]
 pub fn prefetch_bytes(start: *const u8, length: usize) {
     for offset in (0..length).step_by(LINE_LENGTH) {
@@ -65,8 +65,7 @@ pub fn prefetch_bytes(start: *const u8, length: usize) {
 #[allow(unsafe_code)]
 fn line(address: *const u8) {
     use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-    // SAFETY: the instruction is part of the baseline, never faults, whatever the address, and changes
-    // no memory.
+    // SAFETY: the instruction is part of the baseline, never faults at any address, and changes no memory.
     unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) };
 }
 
@@ -74,8 +73,8 @@ fn line(address: *const u8) {
 #[inline]
 #[allow(unsafe_code)]
 fn line_for_writing(address: *const u8) {
-    // SAFETY: never faults, whatever the address, and changes no memory; processors that do not know
-    // the instruction do nothing. The intrinsic would need a target feature to become this instruction.
+    // SAFETY: the instruction never faults at any address and changes no memory; it is a no-op on processors that do
+    // not know it. The intrinsic would need a target feature to become this instruction.
     unsafe { std::arch::asm!("prefetchw [{0}]", in(reg) address, options(nostack, preserves_flags, readonly)) };
 }
 

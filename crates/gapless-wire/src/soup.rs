@@ -1,6 +1,6 @@
 //! SoupBinTCP 3.00: a feed over TCP, from any sequence on, and messages to the feed's server.
 //!
-//! All packets, in both directions; the length is big-endian and counts everything behind itself:
+//! All packets, in both directions; the length is big-endian and counts everything after itself:
 //!
 //! ```text
 //!  0 1 2 3        byte
@@ -22,16 +22,16 @@
 //! | `H` | server | heartbeat | |
 //! | `Z` | server | end of the feed session | |
 //!
-//! Fields of fixed length are ASCII, filled up with spaces: username and password on the right, feed sessions and
-//! sequences on the left. (For those of a login the specification names no side; we write what is accepted, and read
-//! both.) Either side sends a heartbeat after [`HEARTBEAT_INTERVAL_NS`] without another packet, and gives
-//! the other up after [`SILENCE_NS_MAX`]. Source: *SoupBinTCP Version 3.00*, Nasdaq.
+//! Fields of fixed length are ASCII, padded with spaces: username and password on the right, feed sessions and
+//! sequences on the left. (The specification does not name the side for a login; we write the accepted one, and read
+//! both.) Either side sends a heartbeat after [`HEARTBEAT_INTERVAL_NS`] without another packet, and gives the other up
+//! after [`SILENCE_NS_MAX`]. Source: *SoupBinTCP Version 3.00*, Nasdaq.
 //!
 //! | module | what lives there |
 //! |---|---|
 //! | `field` | [`Field`]: username and password; numbers as text |
-//! | `server` | [`ServerPacket`], and how each is written |
-//! | `client` | [`ClientPacket`], and how each is written |
+//! | `server` | [`ServerPacket`], and functions that write each |
+//! | `client` | [`ClientPacket`], and functions that write each |
 
 mod client;
 mod field;
@@ -48,13 +48,13 @@ pub use server::{
     write_sequenced, write_server_heartbeat,
 };
 
-/// Length of what stands before every payload in bytes: the length field and the type.
+/// Bytes before every payload: the length field and the type.
 pub const HEADER_LENGTH: usize = 3;
-/// Length of what a sender writes in front of a message in bytes; see [`sequenced_header`].
+/// Bytes that a sender writes in front of a message; see [`sequenced_header`].
 pub const SEQUENCED_HEADER_LENGTH: usize = HEADER_LENGTH;
-/// The longest packet that there can be, bytes.
+/// Length of the longest possible packet, bytes.
 pub const PACKET_LENGTH_MAX: usize = LENGTH_FIELD_LENGTH + u16::MAX as usize;
-/// The longest payload that there can be, bytes.
+/// Length of the longest possible payload, bytes.
 pub const PAYLOAD_LENGTH_MAX: usize = PACKET_LENGTH_MAX - HEADER_LENGTH;
 /// Length of a login packet in bytes.
 pub const LOGIN_LENGTH: usize = HEADER_LENGTH + 6 + 10 + 10 + SEQUENCE_LENGTH;
@@ -62,9 +62,9 @@ pub const LOGIN_LENGTH: usize = HEADER_LENGTH + 6 + 10 + 10 + SEQUENCE_LENGTH;
 pub const LOGIN_ACCEPTED_LENGTH: usize = HEADER_LENGTH + 10 + SEQUENCE_LENGTH;
 /// Length of a login rejected packet in bytes.
 pub const LOGIN_REJECTED_LENGTH: usize = HEADER_LENGTH + 1;
-/// A side that has sent nothing for this long sends a heartbeat, ns.
+/// Silence after which a side sends a heartbeat, ns.
 pub const HEARTBEAT_INTERVAL_NS: u64 = 1_000_000_000;
-/// A side that has been silent for longer than this is taken for dead, ns.
+/// Silence after which a side is considered dead, ns.
 pub const SILENCE_NS_MAX: u64 = 15_000_000_000;
 
 const LENGTH_FIELD_LENGTH: usize = 2;
@@ -75,29 +75,29 @@ const DEBUG: u8 = b'+';
 
 const _: () = assert!(LOGIN_LENGTH == 49 && LOGIN_ACCEPTED_LENGTH == 33 && FeedSession::LENGTH == 10);
 
-/// Why some bytes are not a SoupBinTCP packet. The connection that they came from is of no more use, because nobody
-/// knows where its next packet begins.
+/// Reason for which some bytes are not a SoupBinTCP packet. The connection must be closed, because the start of its
+/// next packet is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SoupError {
     /// The length field is 0; it counts at least the type.
     #[error("SoupBinTCP packet of length 0: its type is missing")]
     Empty,
-    /// The packet is longer than is allowed here.
+    /// The packet exceeds the limit.
     #[error("SoupBinTCP packet has {length_bytes} bytes, at most {limit_bytes} are allowed here")]
     Length {
         /// Length of the whole packet.
         length_bytes: usize,
-        /// The longest packet allowed here.
+        /// Longest packet allowed here.
         limit_bytes: usize,
     },
     /// No packet from this side has this type.
     #[error("SoupBinTCP packet type '{}' is none of {expected}", found.escape_ascii())]
     Kind {
         found: u8,
-        /// The types that there are.
+        /// Valid types.
         expected: &'static str,
     },
-    /// A packet of this type has another length.
+    /// The packet has the wrong length for its type.
     #[error(
         "SoupBinTCP packet of type '{}' has {found_bytes} bytes, {expected_bytes} are expected",
         kind.escape_ascii()
@@ -106,10 +106,10 @@ pub enum SoupError {
         kind: u8,
         /// Length of every packet of this type.
         expected_bytes: usize,
-        /// Length of this one.
+        /// Length of this packet.
         found_bytes: usize,
     },
-    /// The sequence of a login is not a number of 64 bits.
+    /// The sequence of a login is not a 64-bit number.
     #[error("sequence \"{}\" is not a decimal number of 64 bits filled up with spaces", found.escape_ascii())]
     Sequence { found: [u8; SEQUENCE_LENGTH] },
     /// The feed session of a login is neither a name nor blank.
@@ -121,26 +121,26 @@ pub enum SoupError {
     /// The password of a login is not printable; it is not shown.
     #[error("the login's password is not printable ASCII filled up with spaces")]
     Password,
-    /// A login was rejected for a reason that does not exist.
+    /// A login was rejected for an unknown reason.
     #[error("reject reason '{}' is none of A S", found.escape_ascii())]
     RejectReason {
-        /// The reason byte.
+        /// Reason byte.
         found: u8,
     },
 }
 
-/// Length in bytes of the packet at the start of `bytes`, once all of it is there; `None` until then.
+/// Returns the length in bytes of the packet at the start of `bytes` once it is complete; `None` until then.
 ///
 /// # Errors
-/// [`SoupError::Empty`], or [`SoupError::Length`] beyond `packet_length_max`, as soon as the length field is there,
-/// so that a receiver with room for `packet_length_max` bytes never waits for what it cannot hold.
+/// [`SoupError::Empty`], or [`SoupError::Length`] beyond `packet_length_max`, as soon as the length field is there, so
+/// that a receiver with room for `packet_length_max` bytes never waits for a packet that it cannot hold.
 #[inline]
 pub fn peek(bytes: &[u8], packet_length_max: usize) -> Result<Option<usize>, SoupError> {
     let length = announced_length(bytes, packet_length_max)?;
     Ok(length.filter(|length| *length <= bytes.len()))
 }
 
-/// Length of the packet at the start of `bytes`, however much of it is there.
+/// Returns the length of the packet at the start of `bytes`, complete or not.
 #[inline]
 fn announced_length(bytes: &[u8], packet_length_max: usize) -> Result<Option<usize>, SoupError> {
     let Some(field) = bytes.first_chunk() else { return Ok(None) };
@@ -154,23 +154,22 @@ fn announced_length(bytes: &[u8], packet_length_max: usize) -> Result<Option<usi
     Ok(Some(length))
 }
 
-/// Which packets one side sends.
+/// Packet types of one side.
 struct Dialect {
-    /// The types, for people.
+    /// All types, for error messages.
     kinds: &'static str,
-    /// Length of the packets of a type; the inner `None` if they have any.
+    /// Length of the packets of a type: outer `None` for an unknown type, inner `None` for any length.
     fixed_length: fn(kind: u8) -> Option<Option<usize>>,
 }
 
-/// A packet whose payload nobody has looked at.
+/// A packet with an unparsed payload.
 struct RawPacket<'a> {
     kind: u8,
     payload: &'a [u8],
     length: usize,
 }
 
-/// Takes the packet at the start of `bytes` apart. What is wrong with the header is said as soon as the header is
-/// there.
+/// Splits off the packet at the start of `bytes`. A bad header is an error as soon as the header is there.
 #[inline]
 fn split_packet<'a>(
     bytes: &'a [u8],
@@ -190,14 +189,15 @@ fn split_packet<'a>(
     Ok(payload.map(|payload| RawPacket { kind, payload, length }))
 }
 
-/// Writes a debug packet, which either side may send and the other ignores; returns its length in bytes. `None` if
-/// it does not fit the buffer or [`PACKET_LENGTH_MAX`].
+/// Writes a debug packet, which either side may send and the other ignores. Returns the packet's length in bytes;
+/// `None` if it does not fit the buffer or [`PACKET_LENGTH_MAX`].
 #[must_use]
 pub fn write_debug(buffer: &mut [u8], text: &[u8]) -> Option<usize> {
     write_packet(buffer, DEBUG, text)
 }
 
-/// The header of a packet whose payload stands elsewhere; `None` if that is longer than [`PAYLOAD_LENGTH_MAX`].
+/// Returns the header of a packet whose payload is stored elsewhere; `None` if that is longer than
+/// [`PAYLOAD_LENGTH_MAX`].
 #[inline]
 fn header(kind: u8, payload_length: usize) -> Option<[u8; HEADER_LENGTH]> {
     let [high, low] = u16::try_from(payload_length.checked_add(1)?).ok()?.to_be_bytes();

@@ -1,5 +1,5 @@
-//! The upstream protocol: what a node and the sequencer's command port say to each other over UDP or TCP. Ours,
-//! little-endian; what comes down to all nodes is MoldUDP64 or SoupBinTCP.
+//! The upstream protocol between a node and the sequencer's command port, over UDP or TCP. Ours, little-endian; the
+//! downstream to all nodes is MoldUDP64 or SoupBinTCP.
 //!
 //! ```text
 //!  every packet                              over TCP packets follow each other without anything between them
@@ -17,9 +17,9 @@
 //!  24  u64  nonce, not 0                     24  u64  nonce, of the hello
 //!  32  u128 stream id, 0 for any             32  u128 stream id
 //!  48  u64  incarnation, 0 for any           48  u64  incarnation
-//!  56  u64  position: what it reads next;    56  u64  position: what it shall read next
+//!  56  u64  position: next to read;           56  u64  position: next to read
 //!           0 the first that is held,        64  u64  released sequence
-//!           2^64-1 what comes next           72  u32  longest frame, bytes
+//!           2^64-1 the next one              72  u32  longest frame, bytes
 //!  64  6 B  username                         76  u32  tier: 0 memory, 1 journal, 2 sync
 //!  70 10 B  password                         80  u64  longest message with headers, bytes
 //!  80  u64  sequence of the last frame       88 10 B  the feed session that holds the position
@@ -38,10 +38,10 @@
 //!  36  …    text, UTF-8, at most 100 bytes
 //!
 //!  report (64 bytes)                         frames, answers: frames, each padded to 8 bytes
-//!  24  u64  position: what it reads next     unknown, farewell: no body
-//!  32  u64  frames that it asked for again
-//!  40  u64  packets that were damaged or foreign
-//!  48  u64  frames that it sent again
+//!  24  u64  position: next to read           unknown, farewell: no body
+//!  32  u64  frames requested again
+//!  40  u64  damaged or foreign packets
+//!  48  u64  frames sent again
 //!  56  u32  state: 0 rewinding, 1 live
 //!  60  u32  messages in flight
 //! ```
@@ -52,14 +52,14 @@ use crate::fields::{put_at, u16_at, u32_at, u64_at, u128_at};
 use crate::mtu::{Mtu, PACKET_HEADER_LENGTH};
 use crate::soup::Field;
 
-/// The first word of every packet. No MoldUDP64 packet begins with it, because it is no printable text.
+/// First word of every packet. No MoldUDP64 packet begins with it, because it is no printable text.
 pub const MAGIC: u32 = u32::from_le_bytes(*b"GUP\x01");
-/// Bytes before the body.
+/// Length of the header in bytes.
 pub const HEADER_LENGTH: usize = 24;
-/// Length of a hello in bytes: that of the longest answer to it, so that who forges a sender's address can make
-/// nobody send more than he does himself.
+/// Length of a hello in bytes. It is at least that of any answer to it, so that a forged sender address cannot be used
+/// for amplification.
 pub const HELLO_LENGTH: usize = WELCOME_LENGTH;
-/// The longest packet over TCP, bytes.
+/// Longest packet over TCP, bytes.
 pub const PACKET_LENGTH_MAX: usize = 256 << 10;
 
 const _: () = assert!(HEADER_LENGTH == PACKET_HEADER_LENGTH, "packets are as long as an MTU says");
@@ -71,54 +71,54 @@ const KEY_OFFSET: usize = 16;
 const WELCOME_LENGTH: usize = 136;
 const REFUSAL_LENGTH: usize = 36;
 const REPORT_LENGTH: usize = 64;
-/// The longest packet without frames, bytes.
+/// Longest packet without frames, bytes.
 const CONTROL_LENGTH_MAX: usize = HELLO_LENGTH;
-/// The longest text of a refusal, bytes.
+/// Longest text of a refusal, bytes.
 const TEXT_LENGTH_MAX: usize = CONTROL_LENGTH_MAX - REFUSAL_LENGTH;
 
 /// A position in a hello: the first frame that is held.
 pub const POSITION_FIRST: u64 = 0;
-/// A position in a hello: behind everything that is there.
+/// A position in a hello: the end of the stream.
 pub const POSITION_LIVE: u64 = u64::MAX;
-/// A position in a hello, and in the welcome to it: none, as of the client of a service, which reads its replies alone.
+/// A position in a hello and its welcome: none, for the client of a service, which reads its replies alone.
 pub const POSITION_NONE: u64 = u64::MAX - 1;
 
-/// Why bytes are not a packet.
+/// Reason for which bytes are not a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UpstreamError {
-    /// Another first word.
+    /// A wrong first word.
     #[error("{found:#010x} begins no upstream packet; {MAGIC:#010x} does")]
     Magic { found: u32 },
-    /// The length field is not that of the packet, or beyond the limits.
+    /// The length field does not match the packet, or exceeds the limits.
     #[error("an upstream packet of {found_bytes} bytes says that it has {length_bytes}")]
     Length { length_bytes: u32, found_bytes: usize },
-    /// The checksum is not that of its bytes.
+    /// The checksum does not match the bytes.
     #[error("an upstream packet's checksum is {found:#010x}, its bytes give {computed:#010x}")]
     Checksum {
         found: u32,
-        /// What the bytes sum to.
+        /// Checksum of the bytes.
         computed: u32,
     },
-    /// An unknown type, or a body of another form than the type's.
+    /// An unknown type, or a body that does not match the type.
     #[error("the body of an upstream packet of type {kind} is malformed")]
     Body { kind: u8 },
 }
 
-/// Why the sequencer does not let a node in. The discriminant is the wire value.
+/// Reason for which the sequencer refuses a node. The discriminant is the wire value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum RefusalReason {
     /// Wrong username or password.
     NotAuthorized = 1,
-    /// The node wants another stream.
+    /// The node asks for another stream.
     OtherStream = 2,
-    /// The node wants another incarnation of the stream.
+    /// The node asks for another incarnation of the stream.
     OtherIncarnation = 3,
     /// The position is no longer held.
     NotHeld = 4,
-    /// There are as many nodes as there may be, or the stream is stopping.
+    /// The limit of nodes is reached, or the stream is stopping.
     Unavailable = 5,
-    /// The node has seen what this stream does not contain.
+    /// The node has seen a frame that this stream does not contain.
     OtherHistory = 6,
     /// The node states another MTU than the stream.
     OtherMtu = 7,
@@ -139,113 +139,113 @@ impl RefusalReason {
     }
 }
 
-/// A node's first word.
+/// First packet of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hello {
     /// Chosen by the node; the answer carries it.
     pub nonce: u64,
-    /// The stream it wants, 0 for any.
+    /// Requested stream, 0 for any.
     pub stream_id: u128,
-    /// The incarnation that it wants, 0 for any.
+    /// Requested incarnation, 0 for any.
     pub incarnation: u64,
-    /// What it reads next; see [`POSITION_FIRST`] and [`POSITION_LIVE`].
+    /// Next sequence to read; see [`POSITION_FIRST`] and [`POSITION_LIVE`].
     pub position: u64,
-    /// The node's user.
+    /// User of the node.
     pub username: Field<6>,
     pub password: Field<10>,
-    /// The sequence of the last frame that it has seen, 0 for none.
+    /// Sequence of the last frame that the node has seen, 0 for none.
     pub seen_sequence: u64,
-    /// That frame's time stamp, ns since the epoch.
+    /// Time stamp of that frame, ns since the epoch.
     pub seen_timestamp_ns: u64,
-    /// That frame's stream.
+    /// Stream of that frame.
     pub seen_stream_id: u128,
-    /// That frame's incarnation.
+    /// Incarnation of that frame.
     pub seen_incarnation: u64,
-    /// The MTU that the node states; without one it takes the stream's.
+    /// MTU of the node's configuration; `None` for the stream's.
     pub mtu: Option<Mtu>,
 }
 
-/// The sequencer's yes.
+/// Acceptance of a hello.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Welcome {
-    /// Of the hello.
+    /// Nonce of the hello.
     pub nonce: u64,
     pub stream_id: u128,
-    /// Its incarnation.
+    /// Incarnation of the stream.
     pub incarnation: u64,
-    /// What the node reads next.
+    /// Next sequence for the node to read.
     pub position: u64,
-    /// How far the stream is.
+    /// Last released sequence of the stream.
     pub released_sequence: u64,
-    /// The longest frame, bytes.
+    /// Longest frame, bytes.
     pub frame_length_max: u32,
-    /// How durable a released frame is: 0 memory, 1 journal, 2 sync.
+    /// Durability of a released frame: 0 memory, 1 journal, 2 sync.
     pub tier: u32,
-    /// The longest message with the headers and padding of its frames, bytes.
+    /// Longest message with the headers and padding of its frames, bytes.
     pub message_bytes_max: u64,
-    /// The feed session that holds the position, or the newest.
+    /// Feed session that holds the position, or the newest.
     pub feed_session: FeedSession,
-    /// Its first sequence.
+    /// First sequence of the feed session.
     pub feed_first_sequence: u64,
-    /// Its last sequence, if it has ended.
+    /// Last sequence of the feed session, if it has ended.
     pub feed_last_sequence: Option<u64>,
-    /// The node reports this often, ns; after ten of them without a word it is forgotten.
+    /// Interval of the node's reports, ns; after ten of them without a packet the node is forgotten.
     pub heartbeat_interval_ns: u64,
 }
 
-/// What a node says of itself now and then.
+/// Periodic status of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// What it reads next.
+    /// Next sequence to read.
     pub position: u64,
-    /// Frames that it has asked for again.
+    /// Frames that the node requested again.
     pub frames_requested: u64,
-    /// Packets that were damaged or foreign.
+    /// Damaged or foreign packets.
     pub packets_refused: u64,
-    /// Frames that it has sent again.
+    /// Frames that the node sent again.
     pub frames_resent: u64,
-    /// Whether it has read everything there was.
+    /// Whether the node has caught up with the stream.
     pub is_live: bool,
-    /// Messages that it has published and not seen in the stream.
+    /// Messages that the node has published and not yet read in the stream.
     pub in_flight: u32,
 }
 
-/// What a packet holds.
+/// Body of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body<'a> {
-    /// A node's first word.
+    /// First packet of a node.
     Hello(Hello),
-    /// The sequencer's yes.
+    /// Acceptance of a hello.
     Welcome(Welcome),
-    /// The sequencer's no.
+    /// Rejection of a hello.
     Refusal {
-        /// Of the hello.
+        /// Nonce of the hello.
         nonce: u64,
         reason: RefusalReason,
-        /// For a person.
+        /// Text for a person.
         text: &'a str,
     },
-    /// Published frames, each padded to 8 bytes; not looked at.
+    /// Published frames, each padded to 8 bytes; not parsed.
     Frames(&'a [u8]),
-    /// What the sequencer answers, as frames.
+    /// Answers of the sequencer, as frames.
     Answers(&'a [u8]),
-    /// What a node says of itself.
+    /// Status of a node.
     Report(Report),
-    /// The sequencer does not know the key: say hello again.
+    /// The sequencer does not know the key: the node must say hello again.
     Unknown,
     /// The node leaves, or the sequencer does.
     Farewell,
 }
 
-/// A packet.
+/// A packet of the upstream protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UpstreamPacket<'a> {
-    /// The connection; 0 in a hello and a refusal.
+    /// Key of the connection; 0 in a hello and a refusal.
     pub key: u64,
     pub body: Body<'a>,
 }
 
-/// The length of the packet at the start of `bytes`, `None` while there are fewer than 12 bytes.
+/// Returns the length of the packet at the start of `bytes`, `None` while there are fewer than 12 bytes.
 ///
 /// # Errors
 /// [`UpstreamError::Magic`], [`UpstreamError::Length`] beyond [`PACKET_LENGTH_MAX`].
@@ -268,7 +268,7 @@ impl<'a> UpstreamPacket<'a> {
     /// Reads exactly one packet.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Any defect of the packet.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, UpstreamError> {
         let length = peek(bytes)?.filter(|length| *length == bytes.len());
         if length.is_none() || bytes.len() < HEADER_LENGTH {
@@ -354,7 +354,7 @@ impl<'a> UpstreamPacket<'a> {
     }
 }
 
-/// Writes the header of a packet of published frames, which lie behind it in `packet` already.
+/// Writes the header of a packet of published frames, which are already in `packet` after it.
 ///
 /// # Panics
 /// If `packet` does not hold a header.
@@ -362,10 +362,10 @@ pub fn finish_frames(packet: &mut [u8], key: u64) {
     finish(packet, FRAMES, key);
 }
 
-/// As [`finish_frames`], for answers.
+/// Writes the header of a packet of answers; see [`finish_frames`].
 ///
 /// # Panics
-/// As [`finish_frames`].
+/// See [`finish_frames`].
 pub fn finish_answers(packet: &mut [u8], key: u64) {
     finish(packet, ANSWERS, key);
 }
@@ -389,10 +389,10 @@ const REPORT: u8 = 6;
 const UNKNOWN: u8 = 7;
 const FAREWELL: u8 = 8;
 
-/// The checksum of a packet, its own field taken as 0.
+/// Computes the checksum of a packet, with its own field as 0.
 fn checksum(packet: &[u8]) -> u32 {
     let mut copy = [0; CONTROL_LENGTH_MAX];
-    // Frames have their own checksums, and everything else is short.
+    // Frames have their own checksums, and all other packets are short.
     let is_frames = matches!(packet[TYPE_OFFSET], FRAMES | ANSWERS);
     let length = if is_frames { HEADER_LENGTH } else { packet.len().min(CONTROL_LENGTH_MAX) };
     copy[..length].copy_from_slice(&packet[..length]);

@@ -1,50 +1,49 @@
-//! Copying out of words that another process may be writing: each word is read once, as what it is at
-//! that moment, and what was copied is all that anybody looks at afterwards. For windows, rings and the segments of a journal.
+//! Copies words that another process may be writing: each word is read once, and only the copy is used afterwards. For
+//! windows, rings and the segments of a journal.
 
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Copies `words` into `bytes`, in no particular order.
 ///
-/// A plain copy would be wrong: the compiler may assume that nobody writes the source, and read it
-/// again when the copy is looked at, after it was checked.
+/// A plain copy would be wrong: the compiler may assume that the source does not change, and may read it again after
+/// the copy was checked.
 ///
 /// # Panics
-/// If `bytes` is not as long.
+/// If the lengths differ.
 #[inline]
 #[allow(unsafe_code)]
 pub fn copy_words(words: &[AtomicU64], bytes: &mut [u8]) {
-    // SAFETY: the same bytes; whole words are written into them, so each stays written.
+    // SAFETY: the same bytes; whole words are written into them, so each stays initialised.
     let bytes = unsafe { &mut *(std::ptr::from_mut(bytes) as *mut [MaybeUninit<u8>]) };
     copy_words_to_unwritten(words, bytes);
 }
 
-/// As [`copy_words`], into bytes that nobody has written yet: they need not be filled before.
+/// Copies `words` into bytes that need not be initialised; see [`copy_words`].
 ///
 /// # Panics
-/// As [`copy_words`].
+/// See [`copy_words`].
 #[inline]
 pub fn copy_words_to_unwritten(words: &[AtomicU64], bytes: &mut [MaybeUninit<u8>]) {
     assert_eq!(words.len() * 8, bytes.len());
     let copied = copy_lines(words, bytes);
     for (word, target) in words[copied / 8..].iter().zip(bytes[copied..].as_chunks_mut::<8>().0) {
-        // Relaxed: ordered by what the caller has loaded before (a ring's tail, a journal's mark), or validated afterwards.
+        // Relaxed: ordered by an earlier load of the caller (a ring's tail, a journal's mark), or validated afterwards.
         target.write_copy_of_slice(&word.load(Ordering::Relaxed).to_ne_bytes());
     }
 }
 
-/// Copies as many whole lines of 64 bytes as there are; how many bytes that is. Word by word takes
-/// twice as long, because the compiler joins no atomic loads.
+/// Copies as many whole lines of 64 bytes as there are, and returns the number of bytes. Word by word takes twice as
+/// long, because the compiler merges no atomic loads.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline]
 #[allow(unsafe_code)]
 fn copy_lines(words: &[AtomicU64], bytes: &mut [MaybeUninit<u8>]) -> usize {
     let length = bytes.len() / 64 * 64;
     if length != 0 {
-        // SAFETY: reads `length` bytes from `words`, which are mapped, and writes as many into `bytes`,
-        // which are borrowed exclusively. To the compiler this is an unknown reader of memory: it can
-        // neither repeat nor postpone it. What the processor does is one load of each word, two or more
-        // words at a time.
+        // SAFETY: reads `length` bytes from `words`, which are mapped, and writes as many into `bytes`, which are
+        // borrowed exclusively. To the compiler this is an opaque read of memory that it can neither repeat nor
+        // postpone. The processor does one load of each word, two or more words at a time.
         unsafe {
             std::arch::asm!(
                 "2:",
@@ -99,7 +98,7 @@ mod tests {
                 assert_eq!((&bytes[..8], &bytes[8 + count * 8..]), (&[0xa5; 8][..], &[0xa5; 8][..]));
                 let mut unwritten = [MaybeUninit::new(0xa5); 70 * 8];
                 copy_words_to_unwritten(words, &mut unwritten[..count * 8]);
-                // SAFETY: all of it was written, here or at first.
+                // SAFETY: all bytes were initialised, here or at first.
                 assert!(unwritten.iter().zip(&expected).all(|(found, byte)| unsafe { found.assume_init() } == *byte));
             }
         }

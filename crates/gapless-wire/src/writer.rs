@@ -1,10 +1,10 @@
-//! Writing: [`FrameWriter`] builds a frame in place, [`stamp`] makes a published frame a sequenced one.
+//! [`FrameWriter`], which builds a frame in place, and [`stamp`], which makes a published frame a sequenced one.
 
 use crate::checksum::{frame_checksums, header_checksum};
 use crate::descriptor::{self as d, HEADER_LENGTH, aligned_length};
 use crate::frame::{FrameHeader, header_checksum_of};
 
-/// Builds one frame in a buffer that its user claimed: first the payload, then [`FrameWriter::finish`].
+/// A builder of one frame in a claimed buffer: first the payload, then [`FrameWriter::finish`].
 pub struct FrameWriter<'a> {
     buffer: &'a mut [u8],
 }
@@ -20,7 +20,7 @@ impl<'a> FrameWriter<'a> {
         Self { buffer }
     }
 
-    /// The space for the payload.
+    /// Returns the space for the payload.
     #[inline]
     pub fn payload_mut(&mut self) -> &mut [u8] {
         &mut self.buffer[HEADER_LENGTH..]
@@ -39,10 +39,10 @@ impl<'a> FrameWriter<'a> {
         self.put(&words, payload_length, checksums)
     }
 
-    /// As [`FrameWriter::finish`], for a payload whose checksum is known already.
+    /// Finishes a frame whose payload checksum is known; see [`FrameWriter::finish`].
     ///
     /// # Panics
-    /// As [`FrameWriter::finish`].
+    /// See [`FrameWriter::finish`].
     #[inline]
     pub fn finish_with_checksum(self, header: &FrameHeader, payload_length: usize, payload_crc: u32) -> usize {
         let words = words_of(header, payload_length);
@@ -50,7 +50,7 @@ impl<'a> FrameWriter<'a> {
         self.put(&words, payload_length, (payload_crc, header_crc))
     }
 
-    /// Writes the header, and zeros the padding.
+    /// Writes the header and zeroes the padding.
     #[inline]
     fn put(self, words: &[u64; 7], payload_length: usize, (payload_crc, header_crc): (u32, u32)) -> usize {
         let length = HEADER_LENGTH + payload_length;
@@ -65,8 +65,8 @@ impl<'a> FrameWriter<'a> {
     }
 }
 
-/// What lies before the two checksums: whole words, summed before they are stored. The sum over fields just stored one
-/// by one would wait until each of them has reached the cache, and the buffer is seldom there.
+/// Returns the words before the two checksums, summed before they are stored. A sum over fields just stored one by one
+/// would wait until each has reached the cache, and the buffer is seldom there.
 #[inline]
 fn words_of(header: &FrameHeader, payload_length: usize) -> [u64; 7] {
     [
@@ -83,8 +83,8 @@ fn words_of(header: &FrameHeader, payload_length: usize) -> [u64; 7] {
     ]
 }
 
-/// Gives the frame at the start of `bytes` its place in the order and its time, and rewrites the
-/// header's checksum. The payload's checksum stays the publisher's.
+/// Gives the frame at the start of `bytes` its sequence and time, and rewrites the header's checksum. The payload's
+/// checksum stays the publisher's.
 ///
 /// # Panics
 /// If `bytes` does not hold a header.
@@ -98,8 +98,8 @@ pub fn stamp(bytes: &mut [u8], sequence: u64, timestamp_ns: u64, term: u64) {
     put(header, d::HEADER_CRC_OFFSET, header_crc.to_le_bytes());
 }
 
-/// Makes the frame at the start of `bytes` carry `session`: what a sequencer does to the frame that
-/// opens one. To be followed by [`stamp`], which rewrites the checksum.
+/// Sets the session of the frame at the start of `bytes`, as a sequencer does for a frame that opens one. Call
+/// [`stamp`] afterwards, which rewrites the checksum.
 ///
 /// # Panics
 /// If `bytes` does not hold a header.
@@ -109,8 +109,8 @@ pub fn set_session(bytes: &mut [u8], session: u64) {
     put(header, d::SESSION_OFFSET, session.to_le_bytes());
 }
 
-/// Makes the frame at the start of `bytes` say that what it asks for was refused. To be followed by [`stamp`], which
-/// rewrites the checksum.
+/// Marks the request in the frame at the start of `bytes` as refused. Call [`stamp`] afterwards, which rewrites the
+/// checksum.
 ///
 /// # Panics
 /// If `bytes` does not hold a header.

@@ -18,7 +18,7 @@ fn messages(bytes: &[u8]) -> Vec<&[u8]> {
     }
 }
 
-/// A packet with this count and these bytes behind its header.
+/// Returns a packet with this count and these bytes after its header.
 fn packet(count: u16, blocks: &[u8]) -> Vec<u8> {
     [&TWO_MESSAGES[..COUNT_OFFSET], &count.to_be_bytes(), blocks].concat()
 }

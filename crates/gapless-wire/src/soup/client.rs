@@ -1,4 +1,4 @@
-//! What a client sends.
+//! Packets of a client.
 
 use super::field::{feed_session_field, read_feed_session, read_sequence, sequence_field};
 use super::{
@@ -48,26 +48,26 @@ const SEQUENCE_OFFSET: usize = 26;
 pub enum ClientPacket<'a> {
     /// A message to the server.
     Unsequenced(&'a [u8]),
-    /// Nothing is new; the client lives.
+    /// No new message; the client is alive.
     Heartbeat,
     /// The first packet of a connection.
     Login(Login),
-    /// The client leaves.
+    /// The client logs out.
     Logout,
     /// A text to be ignored, or shown to a person.
     Debug(&'a [u8]),
 }
 
-/// What a client asks for when it comes. Debug does not show the password.
+/// Login of a client. Debug does not show the password.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Login {
-    /// Who it is.
+    /// Name of the user.
     pub username: Field<6>,
-    /// What proves it.
+    /// Password of the user.
     pub password: Field<10>,
-    /// Of which feed session it wants to read; blank for the current one.
+    /// Feed session to read; blank for the current one.
     pub feed_session: FeedSession,
-    /// The first message that it wants; 0 for the most recent.
+    /// First message to read; 0 for the most recent.
     pub sequence: u64,
 }
 
@@ -83,11 +83,11 @@ impl fmt::Debug for Login {
 }
 
 impl<'a> ClientPacket<'a> {
-    /// Views the packet at the start of `bytes`, the received part of a stream, and says how many of them it is;
-    /// `None` until all of it is there. A packet is no longer than `packet_length_max` bytes.
+    /// Views the packet at the start of `bytes`, the received part of a stream, and returns it with its length; `None`
+    /// until it is complete. A packet is no longer than `packet_length_max` bytes.
     ///
     /// # Errors
-    /// What is wrong with the packet, as early as it can be seen.
+    /// Any defect of the packet, as early as it can be seen.
     #[inline]
     pub fn parse(bytes: &'a [u8], packet_length_max: usize) -> Result<Option<(Self, usize)>, SoupError> {
         let Some(packet) = split_packet(bytes, packet_length_max, &DIALECT)? else { return Ok(None) };
@@ -117,7 +117,7 @@ fn field_at<const N: usize>(payload: &[u8; LOGIN_LENGTH - HEADER_LENGTH], offset
     payload[offset..].first_chunk().expect("offsets are inside the payload")
 }
 
-/// What a sender writes in front of a message that stands elsewhere; `None` if the message is longer than
+/// Returns the bytes that a sender writes in front of a message; `None` if the message is longer than
 /// [`super::PAYLOAD_LENGTH_MAX`].
 #[inline]
 #[must_use]
@@ -150,7 +150,7 @@ pub fn write_login(buffer: &mut [u8], login: &Login) -> Option<usize> {
     write_packet(buffer, LOGIN, &payload)
 }
 
-/// Writes that the client leaves; returns the packet's length in bytes, or `None` if it does not fit the buffer.
+/// Writes a logout; returns the packet's length in bytes, or `None` if it does not fit the buffer.
 #[must_use]
 pub fn write_logout(buffer: &mut [u8]) -> Option<usize> {
     write_packet(buffer, LOGOUT, &[])

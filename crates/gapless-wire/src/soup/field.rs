@@ -1,31 +1,31 @@
-//! Fields of fixed length: text filled up with spaces. [`Field`] is a username or a password; feed sessions and
-//! sequences are written right-justified and read on either side.
+//! Fields of fixed length: text padded with spaces. [`Field`] is a username or a password; feed sessions and sequences
+//! are written right-justified and read on either side.
 
 use super::{SEQUENCE_LENGTH, SoupError};
 use crate::feed_session::FeedSession;
 use std::fmt;
 
-/// Why a text does not go into a [`Field`]. It says nothing of what the text is, because that may be a password.
+/// Reason for which a text does not fit a [`Field`]. It does not repeat the text, which may be a password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FieldError {
     /// Longer than the field.
     #[error("at most {limit_characters} characters are allowed, {found_characters} were found")]
     Length {
-        /// Characters that fit.
+        /// Capacity in characters.
         limit_characters: usize,
-        /// Characters of the text, without spaces around it.
+        /// Characters of the text, without surrounding spaces.
         found_characters: usize,
     },
     /// A control character, or not ASCII.
     #[error("only printable ASCII characters are allowed, the one at byte {offset} is none")]
     Character {
-        /// Where the first other character begins, bytes.
+        /// Offset of the first such character, bytes.
         offset: usize,
     },
 }
 
-/// A username (`N` = 6) or a password (`N` = 10): at most `N` printable ASCII characters. Spaces around it are
-/// padding and no part of it; without a character it is blank. Debug does not show it.
+/// A username (`N` = 6) or a password (`N` = 10): at most `N` printable ASCII characters. Surrounding spaces are
+/// padding and not part of it; without a character it is blank. Debug does not show it.
 ///
 /// ```
 /// use gapless_wire::soup::Field;
@@ -36,18 +36,18 @@ pub enum FieldError {
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Field<const N: usize>(
-    /// Left-justified, filled up with spaces.
+    /// Left-justified, padded with spaces.
     [u8; N],
 );
 
 impl<const N: usize> Field<N> {
-    /// No text.
+    /// The blank field.
     pub const BLANK: Self = Self([b' '; N]);
 
-    /// The field that says `text`.
+    /// Creates the field with `text`.
     ///
     /// # Errors
-    /// [`FieldError`] if it is longer than `N` characters or not printable ASCII.
+    /// [`FieldError`] if the text is longer than `N` characters or not printable ASCII.
     pub fn new(text: &str) -> Result<Self, FieldError> {
         if let Some((offset, _)) = text.char_indices().find(|(_, found)| !matches!(found, ' '..='~')) {
             return Err(FieldError::Character { offset });
@@ -61,32 +61,32 @@ impl<const N: usize> Field<N> {
         Ok(Self(bytes))
     }
 
-    /// Reads a field, padded on either side; `None` unless it is printable ASCII.
+    /// Decodes a field, padded on either side; `None` unless it is printable ASCII.
     #[must_use]
     pub fn from_bytes(bytes: &[u8; N]) -> Option<Self> {
         bytes.iter().all(|byte| matches!(byte, b' '..=b'~')).then(|| Self(left_justified(bytes)))
     }
 
-    /// The field: the text, left-justified and filled up with spaces.
+    /// Encodes the field: the text, left-justified and padded with spaces.
     #[must_use]
     pub const fn bytes(&self) -> [u8; N] {
         self.0
     }
 
-    /// The text without its padding; empty if blank.
+    /// Returns the text without its padding; empty if blank.
     #[must_use]
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(trim_spaces(&self.0)).expect("every constructor checks for ASCII")
     }
 
-    /// Whether there is no text.
+    /// Returns whether there is no text.
     #[must_use]
     pub fn is_blank(&self) -> bool {
         *self == Self::BLANK
     }
 
-    /// Whether this is the same username or password: as the specification has it, without regard to case. It takes
-    /// as long whatever differs, so that nobody learns a password by the clock.
+    /// Compares usernames or passwords without regard to case, as the specification requires. The time does not depend
+    /// on the difference, so that it reveals nothing about a password.
     #[must_use]
     pub fn matches(&self, other: &Self) -> bool {
         let differing = |(one, other): (&u8, &u8)| one.to_ascii_uppercase() ^ other.to_ascii_uppercase();
@@ -113,7 +113,7 @@ fn left_justified<const N: usize>(bytes: &[u8; N]) -> [u8; N] {
     justified
 }
 
-/// A feed session as a login has it: right-justified.
+/// Encodes a feed session for a login: right-justified.
 pub(super) fn feed_session_field(feed_session: FeedSession) -> [u8; FeedSession::LENGTH] {
     let name = feed_session.as_str().as_bytes();
     let mut bytes = [b' '; FeedSession::LENGTH];
@@ -121,12 +121,12 @@ pub(super) fn feed_session_field(feed_session: FeedSession) -> [u8; FeedSession:
     bytes
 }
 
-/// Reads a feed session that is padded on either side.
+/// Decodes a feed session that is padded on either side.
 pub(super) fn read_feed_session(bytes: &[u8; FeedSession::LENGTH]) -> Result<FeedSession, SoupError> {
     FeedSession::from_bytes(left_justified(bytes)).ok_or(SoupError::FeedSession { found: *bytes })
 }
 
-/// A sequence as a login has it: decimal digits, right-justified.
+/// Encodes a sequence for a login: decimal digits, right-justified.
 pub(super) fn sequence_field(mut sequence: u64) -> [u8; SEQUENCE_LENGTH] {
     let mut bytes = [b' '; SEQUENCE_LENGTH];
     for place in bytes.iter_mut().rev() {
@@ -139,7 +139,7 @@ pub(super) fn sequence_field(mut sequence: u64) -> [u8; SEQUENCE_LENGTH] {
     bytes
 }
 
-/// Reads decimal digits, at least one, that are padded on either side.
+/// Decodes at least one decimal digit, padded on either side.
 pub(super) fn read_sequence(bytes: &[u8; SEQUENCE_LENGTH]) -> Result<u64, SoupError> {
     let digits = trim_spaces(bytes);
     let value = digits.iter().try_fold(0u64, |value, byte| {

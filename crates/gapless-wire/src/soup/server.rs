@@ -1,4 +1,4 @@
-//! What a server sends.
+//! Packets of a server.
 
 use super::field::{feed_session_field, read_feed_session, read_sequence, sequence_field};
 use super::{
@@ -36,41 +36,41 @@ const DIALECT: Dialect = Dialect {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServerPacket<'a> {
-    /// The next message of the feed; its sequence is one more than that of the one before.
+    /// The next message of the feed; its sequence is one more than that of its predecessor.
     Sequenced(&'a [u8]),
-    /// Nothing is new; the server lives.
+    /// No new message; the server is alive.
     Heartbeat,
     /// The feed session has ended; the server closes the connection.
     EndOfSession,
-    /// The login is good, and sequenced data begin.
+    /// The login was accepted, and sequenced data begin.
     LoginAccepted {
-        /// Which feed session it is.
+        /// Accepted feed session.
         feed_session: FeedSession,
-        /// Of the next [`ServerPacket::Sequenced`].
+        /// Sequence of the next [`ServerPacket::Sequenced`].
         sequence: u64,
     },
-    /// The login is not good; the server closes the connection.
+    /// The login was rejected; the server closes the connection.
     LoginRejected(RejectReason),
     /// A text to be ignored, or shown to a person.
     Debug(&'a [u8]),
 }
 
-/// Why a server rejects a login. The discriminant is the byte in the packet.
+/// Reason for the rejection of a login. The discriminant is the byte in the packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum RejectReason {
-    /// Username and password are not known.
+    /// Unknown username or password.
     NotAuthorized = b'A',
-    /// The server does not have the feed session that the client asks for.
+    /// The server does not have the requested feed session.
     SessionNotAvailable = b'S',
 }
 
 impl<'a> ServerPacket<'a> {
-    /// Views the packet at the start of `bytes`, the received part of a stream, and says how many of them it is;
-    /// `None` until all of it is there. A packet is no longer than `packet_length_max` bytes.
+    /// Views the packet at the start of `bytes`, the received part of a stream, and returns it with its length; `None`
+    /// until it is complete. A packet is no longer than `packet_length_max` bytes.
     ///
     /// # Errors
-    /// What is wrong with the packet, as early as it can be seen.
+    /// Any defect of the packet, as early as it can be seen.
     #[inline]
     pub fn parse(bytes: &'a [u8], packet_length_max: usize) -> Result<Option<(Self, usize)>, SoupError> {
         let Some(packet) = split_packet(bytes, packet_length_max, &DIALECT)? else { return Ok(None) };
@@ -103,7 +103,7 @@ fn login_rejected<'a>(reason: u8) -> Result<ServerPacket<'a>, SoupError> {
     }
 }
 
-/// What a sender writes in front of a message that stands elsewhere; `None` if the message is longer than
+/// Returns the bytes that a sender writes in front of a message; `None` if the message is longer than
 /// [`super::PAYLOAD_LENGTH_MAX`].
 #[inline]
 #[must_use]
@@ -125,14 +125,13 @@ pub fn write_server_heartbeat(buffer: &mut [u8]) -> Option<usize> {
     write_packet(buffer, HEARTBEAT, &[])
 }
 
-/// Writes that the feed session has ended; returns the packet's length in bytes, or `None` if it does not fit the
-/// buffer.
+/// Writes the end of the feed session; returns the packet's length in bytes, or `None` if it does not fit the buffer.
 #[must_use]
 pub fn write_end_of_session(buffer: &mut [u8]) -> Option<usize> {
     write_packet(buffer, END_OF_SESSION, &[])
 }
 
-/// Writes that a login is good and that the next message of the feed has `sequence`; returns the packet's length in
+/// Writes that a login is accepted and that the next message of the feed has `sequence`; returns the packet's length in
 /// bytes, or `None` if it does not fit the buffer.
 #[must_use]
 pub fn write_login_accepted(buffer: &mut [u8], feed_session: FeedSession, sequence: u64) -> Option<usize> {
@@ -142,7 +141,7 @@ pub fn write_login_accepted(buffer: &mut [u8], feed_session: FeedSession, sequen
     write_packet(buffer, LOGIN_ACCEPTED, &payload)
 }
 
-/// Writes why a login is not good; returns the packet's length in bytes, or `None` if it does not fit the buffer.
+/// Writes that a login is rejected; returns the packet's length in bytes, or `None` if it does not fit the buffer.
 #[must_use]
 pub fn write_login_rejected(buffer: &mut [u8], reason: RejectReason) -> Option<usize> {
     write_packet(buffer, LOGIN_REJECTED, &[reason as u8])
