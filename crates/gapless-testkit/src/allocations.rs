@@ -1,9 +1,10 @@
-//! An allocator that counts. It counts for a whole program, so a test that counts is a program of its own.
+//! A counting allocator. It counts for a whole program, so a test that counts is a program of its own.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-/// The system's allocator, which counts what each thread allocates. A test program makes it its `#[global_allocator]`.
+/// The system's allocator with a counter of allocations for each thread. A test program makes it its
+/// `#[global_allocator]`.
 #[derive(Debug)]
 pub struct Counting;
 
@@ -11,7 +12,7 @@ thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
-// SAFETY: every call is handed to the system's allocator unchanged; counting touches a cell of the thread and allocates
+// SAFETY: every call is passed to the system's allocator unchanged; counting touches a cell of the thread and allocates
 // nothing.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -26,7 +27,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// How often this thread has allocated during `work`.
+/// Counts the allocations of this thread during `work`.
 ///
 /// # Panics
 /// If [`Counting`] is not the program's allocator.

@@ -1,35 +1,35 @@
-//! Documents as the checks of the house read them: pieces of code and links, each with its line.
+//! A parser of documents for the house tests: pieces of code and links, each with its line.
 //!
-//! It knows as much of Markdown as these documents use: fenced blocks, code between backticks, links, headings.
+//! The parser knows as much of Markdown as these documents use: fenced blocks, code between backticks, links, headings.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// A piece of a document and where it stands.
+/// A piece of a document with its line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
     /// Line of the document, from 1.
     pub line: usize,
-    /// As it is written; a break of the line is a blank.
+    /// Text as written; a line break is a blank.
     pub text: String,
 }
 
-/// What a document names.
+/// The checkable parts of a document.
 #[derive(Debug, Default)]
 pub struct Document {
-    /// What stands between backticks in the running text.
+    /// Code between backticks in the running text.
     pub code: Vec<Piece>,
-    /// The lines of fenced blocks of a shell, without comments.
+    /// Lines of fenced shell blocks, without comments.
     pub commands: Vec<Piece>,
     /// All other fenced blocks.
     pub blocks: String,
-    /// Where links lead to.
+    /// Targets of links.
     pub links: Vec<Piece>,
-    /// The anchors of its headings.
+    /// Anchors of the headings.
     pub anchors: BTreeSet<String>,
 }
 
-/// The documents of a workspace below `root`: those at its head, in `docs`, in `benchmarks` and of the fuzzer.
+/// Lists the documents of a workspace: those in `root`, in `docs`, in `benchmarks` and of the fuzzer.
 ///
 /// # Panics
 /// If a folder cannot be read.
@@ -53,11 +53,11 @@ pub fn of_workspace(root: &Path) -> Vec<PathBuf> {
 }
 
 impl Document {
-    /// Reads a document.
+    /// Parses a document.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let mut document = Self::default();
-        // The language of the fenced block that a line stands in.
+        // Language of the current fenced block.
         let mut fence: Option<&str> = None;
         let mut running = String::new();
         for (number, line) in text.lines().enumerate() {
@@ -114,7 +114,7 @@ impl Document {
     }
 }
 
-/// The anchor of a heading, as it is made where these documents are read.
+/// Returns the anchor of a heading, as the site that renders these documents makes it.
 #[must_use]
 pub fn anchor(heading: &str) -> String {
     let lower = heading.trim().to_lowercase();

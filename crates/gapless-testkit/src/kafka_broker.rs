@@ -1,4 +1,4 @@
-//! A broker of Kafka 4 for tests, or a cluster of them: started, killed, started again on the same port and data, stopped.
+//! A Kafka 4 broker for tests, or a cluster of them: started, killed, restarted on the same port and data, stopped.
 
 use crate::ports::own_loopback;
 use crate::process::Process;
@@ -11,7 +11,7 @@ const PORT: u16 = 9092;
 const CONTROLLER_PORT: u16 = 9093;
 const INTERNAL_PORT: u16 = 9094;
 
-/// One node of Kafka, with a loopback address of its own. It ends with its test.
+/// One node of Kafka, with its own loopback address. It ends with its test.
 #[derive(Debug)]
 pub struct KafkaBroker {
     host: String,
@@ -19,30 +19,31 @@ pub struct KafkaBroker {
     arguments: Vec<String>,
     environment: Vec<(String, String)>,
     process: Option<Process>,
-    /// Metadata, and data where no other folder was given.
+    /// Folder of the metadata, and of the records if no other folder was given.
     folder: TempDir,
 }
 
-/// Several nodes of Kafka that keep copies of each other's records. Each has a loopback address of its own.
+/// Several Kafka nodes that replicate each other's records, each with its own loopback address.
 #[derive(Debug)]
 pub struct KafkaCluster {
     nodes: Vec<KafkaBroker>,
 }
 
 impl KafkaBroker {
-    /// Starts one with arguments of `benchmarks/peers/kafka/broker`. `None`, visibly, where Java or Maven are missing.
+    /// Starts a broker with arguments of `benchmarks/peers/kafka/broker`. Returns `None` and prints a note if Java or
+    /// Maven are missing.
     ///
     /// # Panics
-    /// It does not start; or Java or Maven are missing and `GAPLESS_NEEDS_BROKER` is 1.
+    /// If it does not start, or if Java or Maven are missing and `GAPLESS_NEEDS_BROKER` is 1.
     #[track_caller]
     pub fn start(arguments: &[&str]) -> Option<Self> {
         Self::start_at(own_loopback(), None, arguments)
     }
 
-    /// Starts one at an address of the loopback; its records lie in `data`, such as a small disk, its metadata elsewhere.
+    /// Starts a broker at a loopback address. Its records lie in `data`, such as a small disk, its metadata elsewhere.
     ///
     /// # Panics
-    /// As [`start`](Self::start).
+    /// See [`start`](Self::start).
     #[track_caller]
     pub fn start_at(host: Ipv4Addr, data: Option<&Path>, arguments: &[&str]) -> Option<Self> {
         let mut broker = is_fetched().then(|| Self::new(host, data, arguments))?;
@@ -50,10 +51,10 @@ impl KafkaBroker {
         Some(broker)
     }
 
-    /// Starts one whose process has further variables, such as those of a library that moves its clock.
+    /// Starts a broker with additional environment variables, such as those of a library that shifts its clock.
     ///
     /// # Panics
-    /// As [`start`](Self::start).
+    /// See [`start`](Self::start).
     #[track_caller]
     pub fn start_in(environment: &[(String, String)]) -> Option<Self> {
         let mut broker = is_fetched().then(|| Self::new(own_loopback(), None, &[]))?;
@@ -62,7 +63,7 @@ impl KafkaBroker {
         Some(broker)
     }
 
-    /// One that does not run yet.
+    /// Prepares a broker without starting it.
     fn new(host: Ipv4Addr, data: Option<&Path>, arguments: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a temporary directory");
         let data = data.map_or_else(|| folder.path().join("data"), |data| data.join("data"));
@@ -70,32 +71,31 @@ impl KafkaBroker {
         Self { host: host.to_string(), data, arguments, environment: Vec::new(), process: None, folder }
     }
 
-    /// Address as `host:port`; the same after a restart.
+    /// Returns its address as `host:port`, the same after a restart.
     pub fn address(&self) -> String {
         format!("{}:{PORT}", self.host)
     }
 
-    /// Starts it again with the records on its disk, and waits until it serves.
+    /// Restarts it with the records on its disk, and waits until it serves.
     ///
     /// # Panics
-    /// It does not start.
+    /// If it does not start.
     #[track_caller]
     pub fn restart(&mut self) {
         self.begin();
         self.until_serving();
     }
 
-    /// Starts it again with other arguments, such as another password.
+    /// Restarts it with other arguments, such as another password.
     ///
     /// # Panics
-    /// It does not start.
+    /// If it does not start.
     #[track_caller]
     pub fn restart_with(&mut self, arguments: &[&str]) {
         self.arguments = arguments.iter().map(|argument| (*argument).to_owned()).collect();
         self.restart();
     }
 
-    /// Starts its process.
     #[track_caller]
     fn begin(&mut self) {
         self.kill();
@@ -109,42 +109,40 @@ impl KafkaBroker {
         self.process = Some(Process::start(&mut command));
     }
 
-    /// Waits until it serves.
     #[track_caller]
     fn until_serving(&mut self) {
         let line = self.process().next_line().expect("the broker starts; its reason stands above");
         assert!(line.contains(&self.address()), "the broker said {line}");
     }
 
-    /// Kills it at once.
     pub fn kill(&mut self) {
         if let Some(mut process) = self.process.take() {
             process.kill();
         }
     }
 
-    /// Output of a plain Java client: `benchmarks/peers/kafka/README.md` has its arguments.
+    /// Runs a plain Java client and returns its output; `benchmarks/peers/kafka/README.md` lists the arguments.
     ///
     /// # Panics
-    /// It fails.
+    /// If the client fails.
     #[track_caller]
     pub fn java_client(&self, arguments: &[&str]) -> String {
         run_java("--peer", &self.address(), arguments)
     }
 
-    /// Gives permissions, as `USER:OPERATION:TOPIC_PREFIX`, while it runs.
+    /// Adds permissions, as `USER:OPERATION:TOPIC_PREFIX`, while it runs.
     ///
     /// # Panics
-    /// It refuses.
+    /// If the broker refuses.
     #[track_caller]
     pub fn allow(&self, rules: &[&str]) {
         run_java("--operator", &format!("{}:{INTERNAL_PORT}", self.host), &[&["allow"], rules].concat());
     }
 
-    /// The process.
+    /// Returns the running process.
     ///
     /// # Panics
-    /// It was killed.
+    /// If it was killed.
     #[track_caller]
     pub fn process(&mut self) -> &mut Process {
         self.process.as_mut().expect("it runs")
@@ -152,10 +150,11 @@ impl KafkaBroker {
 }
 
 impl KafkaCluster {
-    /// Starts so many nodes, with arguments of `benchmarks/peers/kafka/broker` for each. `None` as of [`KafkaBroker::start`].
+    /// Starts `count` nodes with the same arguments of `benchmarks/peers/kafka/broker`. Returns `None` under the
+    /// conditions of [`KafkaBroker::start`].
     ///
     /// # Panics
-    /// As [`KafkaBroker::start`].
+    /// See [`KafkaBroker::start`].
     #[track_caller]
     pub fn start(count: usize, arguments: &[&str]) -> Option<Self> {
         if !is_fetched() {
@@ -169,25 +168,26 @@ impl KafkaCluster {
             KafkaBroker::new(*host, None, &[&["--node", &id, "--voters", &voters][..], arguments].concat())
         };
         let mut nodes: Vec<_> = (1..).zip(&hosts).map(node).collect();
-        // Small heaps, because all of them run next to what is tested; no log of each retry while nodes are missing.
+        // Small heaps, because all nodes run next to the tested program; no log, because each retry would be logged
+        // while nodes are missing.
         let java = "-Xmx384m -Dorg.slf4j.simpleLogger.defaultLogLevel=off".to_owned();
         let java = ("GAPLESS_KAFKA_JAVA".to_owned(), java);
         nodes.iter_mut().for_each(|node| node.environment.push(java.clone()));
-        // None of them serves before most of them run.
+        // All start before the first wait: no node serves before most of them run.
         nodes.iter_mut().for_each(KafkaBroker::begin);
         nodes.iter_mut().for_each(KafkaBroker::until_serving);
         Some(Self { nodes })
     }
 
-    /// Addresses of all nodes.
+    /// Returns the addresses of all nodes.
     pub fn addresses(&self) -> Vec<String> {
         self.nodes.iter().map(KafkaBroker::address).collect()
     }
 
-    /// The number of the node that leads partition 0 of a topic.
+    /// Returns the number of the node that leads partition 0 of a topic.
     ///
     /// # Panics
-    /// The topic is not there.
+    /// If there is no such topic.
     #[track_caller]
     pub fn leader(&self, topic: &str) -> usize {
         let alive = self.nodes.iter().find(|node| node.process.is_some()).expect("a node runs");
@@ -195,22 +195,22 @@ impl KafkaCluster {
         id.trim().parse::<usize>().expect("the client prints a number") - 1
     }
 
-    /// A node, by its number from 0 on.
+    /// Returns a node by its number, from 0.
     pub fn node(&mut self, number: usize) -> &mut KafkaBroker {
         &mut self.nodes[number]
     }
 }
 
-/// An authority that signs certificates of brokers.
+/// A certificate authority for brokers.
 #[cfg(feature = "certificates")]
 pub struct Authority(rcgen::Issuer<'static, rcgen::KeyPair>);
 
 #[cfg(feature = "certificates")]
 impl Authority {
-    /// A new one, with its own certificate in `ca.pem` of a folder.
+    /// Creates an authority and writes its certificate to `ca.pem` in a folder.
     ///
     /// # Panics
-    /// The folder cannot be written.
+    /// If the folder cannot be written.
     pub fn new(folder: &Path) -> Self {
         let key = rcgen::KeyPair::generate().expect("a key");
         let mut authority = rcgen::CertificateParams::new(Vec::new()).expect("an authority without names");
@@ -220,10 +220,11 @@ impl Authority {
         Self(rcgen::Issuer::new(authority, key))
     }
 
-    /// Writes key and certificate of a broker at `host` to `broker.pem` of a folder; valid until the first day of a year.
+    /// Writes the key and certificate of a broker at `host` to `broker.pem` in a folder, valid until the first day of a
+    /// year.
     ///
     /// # Panics
-    /// The folder cannot be written.
+    /// If the folder cannot be written.
     pub fn certify(&self, folder: &Path, host: Ipv4Addr, until_year: i32) {
         let mut broker = rcgen::CertificateParams::new(vec![host.to_string()]).expect("an address is a name");
         broker.distinguished_name.push(rcgen::DnType::CommonName, "broker");
@@ -241,7 +242,7 @@ fn script() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../benchmarks/peers/kafka/broker")
 }
 
-/// Output of a Java client; the address follows the first of its arguments.
+/// Runs a Java client with the address after its first argument, and returns its output.
 #[track_caller]
 fn run_java(client: &str, address: &str, arguments: &[&str]) -> String {
     let (name, others) = arguments.split_first().expect("the first argument says what to do");
@@ -253,10 +254,10 @@ fn run_java(client: &str, address: &str, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("the client prints text")
 }
 
-/// Fetches it, once; false, visibly, where a program for that is missing.
+/// Downloads the broker once; returns false and prints a note if a program for that is missing.
 #[track_caller]
 fn is_fetched() -> bool {
-    // The broker's own word for a missing program.
+    // Exit code of the script for a missing program.
     const MISSING: i32 = 3;
     let output = Command::new(script()).arg("--fetch").output().expect("the script of the broker is there");
     let said = String::from_utf8_lossy(&output.stderr);

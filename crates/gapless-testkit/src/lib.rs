@@ -1,20 +1,20 @@
-//! What the tests of every crate share. It names none of the other crates and little else, because all tests wait for
-//! its build.
+//! Shared support for the tests of every crate. It depends on no other crate of the workspace and on little else,
+//! because all tests wait for its build.
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | `scenarios` | tests of a program without a harness, whose processes are the program again; behind the feature `scenarios` |
+//! | `scenarios` | tests of a program without a harness, whose processes are the program itself; requires the feature `scenarios` |
 //! | [`limits`] | a process that has no descriptor left |
 //! | [`kafka_broker`] | a broker of Kafka 4 |
 //! | [`process`] | a process that is started, read, killed, and ends with its test |
 //! | [`folder`] | copies of directories, small file systems |
-//! | [`ports`] | ports, addresses and groups that nobody else uses |
+//! | [`ports`] | ports, addresses and groups that no other test uses |
 //! | [`random`] | random numbers from a seed that is printed and can be given again |
 //! | [`turns`] | tests of one program that are too large to run all at once |
-//! | [`wait`] | waiting for something, for so long at most |
+//! | [`wait`] | waiting for a condition, with a deadline |
 //! | [`wake_count`] | a waker that counts |
 //! | [`allocations`] | an allocator that counts |
-//! | [`documents`] | what a document names, for the checks of documents |
+//! | [`documents`] | the parts of a document that the house tests check |
 
 #[cfg(feature = "certificates")]
 pub use rcgen;

@@ -5,10 +5,11 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 const ALONE: &str = "GAPLESS_TEST_ALONE";
 
-/// Runs the test `path`, as its harness names it, in a process of its own, whose limits it may lower. True in that process; elsewhere it has passed there.
+/// Runs the test `path`, as its harness names it, in a separate process, whose limits it may lower. Returns true in
+/// that process, and false in the parent after the test has passed there.
 ///
 /// # Panics
-/// The test has failed there.
+/// If the test failed in the separate process.
 #[track_caller]
 pub fn is_alone(path: &str) -> bool {
     if std::env::var_os(ALONE).is_some_and(|alone| *alone == *path) {
@@ -22,18 +23,18 @@ pub fn is_alone(path: &str) -> bool {
     false
 }
 
-/// The limit of open files under which this process can open `count` more.
+/// Returns the limit of open files under which this process can open `count` more.
 #[must_use]
 pub fn files_max_with(count: usize) -> u64 {
     let listed = std::fs::read_dir("/proc/self/fd").expect("a process sees its descriptors");
     let numbers = listed.map(|entry| entry.expect("a descriptor").file_name());
     let mut used: Vec<u64> = numbers.filter_map(|name| name.to_str()?.parse().ok()).collect();
-    // The folder that was just read had the lowest number that was free.
+    // The descriptor of the directory just read had the lowest free number.
     used.retain(|number| std::fs::read_link(format!("/proc/self/fd/{number}")).is_ok());
     (0..).filter(|number| !used.contains(number)).nth(count).expect("numbers have no end")
 }
 
-/// Lets this process open `count` more files at most, until the result is dropped.
+/// Lets this process open at most `count` more files until the result is dropped.
 #[must_use]
 pub fn leave_files(count: usize) -> FewFiles {
     let before = getrlimit(Resource::Nofile);
@@ -42,7 +43,7 @@ pub fn leave_files(count: usize) -> FewFiles {
     FewFiles(before)
 }
 
-/// See [`leave_files`].
+/// Guard of [`leave_files`].
 pub struct FewFiles(Rlimit);
 
 impl Drop for FewFiles {

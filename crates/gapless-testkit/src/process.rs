@@ -1,4 +1,4 @@
-//! A process that is started, read, killed, and ends with its test.
+//! [`Process`]: a child process that ends with its test.
 
 use crate::wait::until_some;
 use rustix::process::{Pid, Signal, kill_process};
@@ -6,19 +6,19 @@ use std::io::{BufRead, BufReader, Lines};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 
-/// This program, to be started again in another role.
+/// Returns a command that starts this program again in another role.
 pub fn this_program() -> Command {
     Command::new(std::env::current_exe().expect("a program knows where it is"))
 }
 
-/// The arguments behind `role`, if that is the first argument of this process: it was started to be something else than
-/// a test.
+/// Returns the arguments after `role` if that is the first argument of this process, that is, if it was started in that
+/// role.
 pub fn started_as(role: &str) -> Option<Vec<String>> {
     let mut arguments = std::env::args().skip(1);
     (arguments.next().as_deref() == Some(role)).then(|| arguments.collect())
 }
 
-/// A process that is killed at the end of its test, whether that passes or fails.
+/// A child process that is killed at the end of its test, whether that passes or fails.
 #[derive(Debug)]
 pub struct Process {
     child: Child,
@@ -26,13 +26,13 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts it, with its output for [`line`](Self::line).
+    /// Starts it, with its output piped to [`line`](Self::line).
     #[track_caller]
     pub fn start(command: &mut Command) -> Self {
         Self::start_as(command.stdout(Stdio::piped()))
     }
 
-    /// Starts it, with its output where `command` says.
+    /// Starts it, with the output of `command`.
     #[track_caller]
     pub fn start_as(command: &mut Command) -> Self {
         let mut child = command.spawn().unwrap_or_else(|error| panic!("{command:?} cannot be started: {error}"));
@@ -40,62 +40,62 @@ impl Process {
         Self { child, lines }
     }
 
-    /// The next line of its output; `None` at its end.
+    /// Returns the next line of its output; `None` at the end.
     pub fn next_line(&mut self) -> Option<String> {
         let lines = self.lines.as_mut().expect("its output is read here");
         lines.next().map(|line| line.expect("its output is text"))
     }
 
-    /// The next line of its output.
+    /// Returns the next line of its output.
     #[track_caller]
     pub fn line(&mut self) -> String {
         self.next_line().expect("it has ended")
     }
 
-    /// What is left of its output.
+    /// Returns the remaining lines of its output.
     pub fn rest(&mut self) -> Vec<String> {
         std::iter::from_fn(|| self.next_line()).collect()
     }
 
-    /// The lines of its output, read from now on whether anybody takes them or not.
+    /// Reads its output on a thread from now on, so that its pipe never fills, and returns the lines.
     pub fn lines_in_background(&mut self) -> Receiver<String> {
         let (sender, receiver) = channel();
         let lines = self.lines.take().expect("its output is read here");
-        // It ends with the process.
+        // The thread ends with the process.
         std::thread::spawn(move || {
             lines.map_while(|line| sender.send(line.expect("its output is text")).ok()).for_each(drop);
         });
         receiver
     }
 
-    /// What it has written to its standard error, if that is a pipe, until it ends.
+    /// Reads its piped standard error to the end.
     pub fn errors(&mut self) -> String {
         let stderr = self.child.stderr.take().expect("its errors go into a pipe");
         std::io::read_to_string(stderr).expect("its errors are text")
     }
 
-    /// The lines of its standard error, if that is a pipe, read from now on whether anybody takes them or not.
+    /// Reads its piped standard error on a thread from now on, so that its pipe never fills, and returns the lines.
     pub fn error_lines(&mut self) -> Receiver<String> {
         let (sender, receiver) = channel();
         let lines = BufReader::new(self.child.stderr.take().expect("its errors go into a pipe")).lines();
-        // It ends with the process.
+        // The thread ends with the process.
         std::thread::spawn(move || {
             lines.map_while(|line| sender.send(line.expect("its errors are text")).ok()).for_each(drop);
         });
         receiver
     }
 
-    /// Closes its output, which nobody reads any more.
+    /// Closes the reading end of its output.
     pub fn stop_reading(&mut self) {
         self.lines = None;
     }
 
-    /// Its standard input, if that is a pipe; it ends when this is dropped.
+    /// Takes its piped standard input, which is closed when the result is dropped.
     pub fn input(&mut self) -> ChildStdin {
         self.child.stdin.take().expect("its input is a pipe")
     }
 
-    /// Its identifier.
+    /// Returns its process identifier.
     pub fn pid(&self) -> Pid {
         Pid::from_child(&self.child)
     }
@@ -105,28 +105,28 @@ impl Process {
         kill_process(self.pid(), signal).expect("it takes the signal");
     }
 
-    /// Stops it, and waits until none of its threads runs.
+    /// Stops it, and waits until no thread of it runs.
     pub fn stop(&self) {
         self.signal(Signal::STOP);
         let tasks = format!("/proc/{}/task", self.pid().as_raw_nonzero());
         until_some("it stands still", || {
             let mut states = std::fs::read_dir(&tasks).ok()?.map(|task| {
                 let stat = std::fs::read_to_string(task.ok()?.path().join("stat")).ok()?;
-                // Behind the name, which may have anything in it.
+                // The state follows the name, which may contain any character.
                 stat.rsplit_once(") ").map(|(_, rest)| rest.starts_with('T'))
             });
             states.all(|is_stopped| is_stopped == Some(true)).then_some(())
         });
     }
 
-    /// Asks it to end, as Ctrl-C does.
+    /// Sends it the signal of Ctrl-C.
     pub fn interrupt(&self) {
         self.signal(Signal::INT);
     }
 
-    /// Kills it, and waits until it is gone.
+    /// Kills it, and waits until it has ended.
     pub fn kill(&mut self) {
-        // Fails only if it has ended already.
+        // Fails only if it has already ended.
         let _ = self.child.kill();
         self.wait();
     }
@@ -136,12 +136,12 @@ impl Process {
         self.child.wait().expect("it can be waited for")
     }
 
-    /// How it has ended, if it has.
+    /// Returns its exit status, if it has ended.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().expect("it can be asked")
     }
 
-    /// Waits until it ends by itself, and fails if it does not.
+    /// Waits until it ends by itself, and fails at the deadline.
     #[track_caller]
     pub fn wait_end(&mut self, what: &str) -> ExitStatus {
         until_some(what, || self.ended())
@@ -150,7 +150,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may have ended, which is as good.
+        // An error means that it has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

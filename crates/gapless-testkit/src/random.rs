@@ -1,23 +1,24 @@
-//! Random numbers from a seed that is printed, and that `GAPLESS_SEED` gives again.
+//! Random numbers from a seed that is printed and can be set with `GAPLESS_SEED`.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::ops::Range;
 
-/// The variable that gives a seed again.
+/// Variable with the seed to replay.
 const SEED: &str = "GAPLESS_SEED";
-/// The variable that says how many seeds a test tries.
+/// Variable with the number of seeds.
 const SEEDS: &str = "GAPLESS_SEEDS";
 
-/// The variable that asks, with anything but 0, for all that a test can do, and not for what it does with every change.
+/// Variable that asks, unless it is 0, for the full test instead of the shorter one that runs with every change.
 const FULL: &str = "GAPLESS_FULL";
 
-/// How many rounds a test makes whose every round shows the same with other choices: `full` if `GAPLESS_FULL` is set, else `fewer`.
+/// Returns the number of rounds of a test that repeats itself with other choices: `full` if `GAPLESS_FULL` is set, else
+/// `fewer`.
 #[must_use]
 pub fn rounds(full: u64, fewer: u64) -> u64 {
     if is_full() { full } else { fewer }
 }
 
-/// Whether `GAPLESS_FULL` asks for all rounds.
+/// Returns whether `GAPLESS_FULL` asks for all rounds.
 #[must_use]
 pub fn is_full() -> bool {
     std::env::var_os(FULL).is_some_and(|set| !set.is_empty() && set != "0")
@@ -28,7 +29,7 @@ pub fn is_full() -> bool {
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
-/// FNV-1a of 64 bits, begun with what came before; 0 where nothing did.
+/// Extends a 64-bit FNV-1a hash by `bytes`; `before` is 0 at the start.
 #[must_use]
 pub fn fnv_64(before: u64, bytes: &[u8]) -> u64 {
     let mix = |mixed: u64, byte: &u8| (mixed ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
@@ -36,22 +37,22 @@ pub fn fnv_64(before: u64, bytes: &[u8]) -> u64 {
 }
 
 impl Random {
-    /// Numbers that begin at `seed`.
+    /// Creates a generator that begins at `seed`.
     pub const fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// From `GAPLESS_SEED`, or by chance; printed.
+    /// Creates a generator from `GAPLESS_SEED`, or a random seed, and prints the seed.
     pub fn seeded() -> Self {
         Self(printed_seed())
     }
 
-    /// Numbers of the test with this name: they are the same whatever else runs.
+    /// Creates a generator for the test with this name, independent of all other tests.
     pub fn of(seed: u64, name: &str) -> Self {
         Self(fnv_64(0, name.as_bytes()) ^ seed)
     }
 
-    /// Any number.
+    /// Returns any number.
     pub const fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -60,35 +61,35 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// From 0 to `limit` − 1; 0 for a limit of 0.
+    /// Returns a number from 0 to `limit` − 1; 0 for a limit of 0.
     pub fn below(&mut self, limit: u64) -> u64 {
         ((u128::from(self.number()) * u128::from(limit)) >> 64) as u64
     }
 
-    /// So many times in a thousand.
+    /// Returns true with a probability in thousandths.
     pub fn happens(&mut self, per_mille: u64) -> bool {
         self.below(1000) < per_mille
     }
 
-    /// One of them.
+    /// Returns a random element.
     pub fn pick<T: Copy>(&mut self, list: &[T]) -> T {
         list[self.below(list.len() as u64) as usize]
     }
 }
 
-/// From `GAPLESS_SEED`, or by chance.
+/// Returns the seed of `GAPLESS_SEED`, or a random one.
 pub fn seed() -> u64 {
     variable(SEED).unwrap_or_else(|| RandomState::new().build_hasher().finish())
 }
 
-/// As [`seed`], and prints it.
+/// Returns [`seed`] and prints it.
 pub fn printed_seed() -> u64 {
     let seed = seed();
     println!("{SEED}={seed} repeats this run's choices");
     seed
 }
 
-/// The one of `GAPLESS_SEED`, or as many as `GAPLESS_SEEDS` says, or `count`, from 1.
+/// Returns the seed of `GAPLESS_SEED` alone, or else as many seeds from 1 as `GAPLESS_SEEDS` or `count` says.
 pub fn seeds(count: u64) -> Range<u64> {
     chosen(variable(SEED), variable(SEEDS), count)
 }
@@ -112,7 +113,7 @@ mod tests {
 
     #[test]
     fn the_first_numbers_are_those_of_the_published_generator() {
-        // From the reference implementation with seed 1234567.
+        // Output of the reference implementation with seed 1234567.
         let mut random = Random::new(1_234_567);
         assert_eq!(random.number(), 6_457_827_717_110_365_317);
         assert_eq!(random.number(), 3_203_168_211_198_807_973);

@@ -2,7 +2,7 @@
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
-/// Turns that tests take and give back when they end.
+/// A semaphore for tests of one program.
 pub struct Turns {
     free: Mutex<usize>,
     freed: Condvar,
@@ -15,7 +15,7 @@ impl Turns {
         Self { free: Mutex::new(count), freed: Condvar::new() }
     }
 
-    /// Waits for a turn, which ends with the result, also in a test that fails.
+    /// Waits for a turn, which ends when the result is dropped, also by a failure.
     #[must_use]
     pub fn take(&'static self) -> Turn {
         let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
@@ -25,7 +25,7 @@ impl Turns {
     }
 }
 
-/// A turn that a test has taken.
+/// Guard of a turn.
 pub struct Turn(&'static Turns);
 
 impl Drop for Turn {

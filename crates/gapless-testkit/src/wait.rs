@@ -2,20 +2,20 @@
 
 use std::time::{Duration, Instant};
 
-/// How long anything may take: far beyond what it takes on a machine that has a lot else to do.
+/// Deadline of any wait: far beyond the usual time, even on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Pauses between two looks at what others do.
 const PAUSE_MIN: Duration = Duration::from_millis(1);
 const PAUSE_MAX: Duration = Duration::from_millis(100);
 
-/// Waits until others have made it so; sleeps between two looks.
+/// Waits until the condition holds; sleeps between two checks.
 #[track_caller]
 pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     until_some(what, || is_so().then_some(()));
 }
 
-/// Waits until others have made what `look` finds. Sleeps between two looks about as long as a look takes, which leaves the others their time.
+/// Waits until `look` returns a value. The sleep between two looks is about as long as a look, which leaves time to the
+/// others.
 #[track_caller]
 pub fn until_some<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let begun = Instant::now();
@@ -29,7 +29,7 @@ pub fn until_some<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// Takes turns until one says that it is so: for tests that poll what they wait for, without sleeping between two turns.
+/// Repeats `turn` without sleeping until it returns true, for tests that poll the thing that they wait for.
 #[track_caller]
 pub fn turn_until(what: &str, mut turn: impl FnMut() -> bool) {
     let begun = Instant::now();

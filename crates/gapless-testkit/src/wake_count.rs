@@ -4,18 +4,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Wake;
 
-/// How often a task was woken. `Waker::from` makes a waker of an `Arc` of it.
+/// Number of times that a task was woken. `Waker::from` makes a waker of an `Arc` of it.
 #[derive(Debug, Default)]
 pub struct WakeCount(AtomicUsize);
 
 impl WakeCount {
-    /// How often, since [`take`](Self::take) if that was asked.
+    /// Returns the number of wake-ups since the last [`take`](Self::take).
     #[must_use]
     pub fn count(&self) -> usize {
         self.0.load(Ordering::SeqCst)
     }
 
-    /// How often, and counts from 0 again.
+    /// Returns the number of wake-ups and resets it to 0.
     pub fn take(&self) -> usize {
         self.0.swap(0, Ordering::SeqCst)
     }

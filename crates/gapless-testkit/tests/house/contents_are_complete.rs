@@ -1,12 +1,12 @@
-//! The head of a crate is its table of contents: every module stands there, and from the top down. The same holds for
-//! folders that have a table, but for the order.
+//! The head of a crate is its table of contents: it lists every module from the top layer down. Folders with a table
+//! list all modules, too, in any order.
 
 use std::collections::BTreeMap;
 
 use super::module_tree::TREES;
 use super::workspace;
 
-/// What stands above the rows of a table.
+/// Header of a table of modules.
 const TABLE: &str = "//! | module |";
 
 #[test]
@@ -57,7 +57,7 @@ fn the_table_of_a_crate_goes_from_the_top_down() {
     assert!(wrong.is_empty(), "{} rows stand below what they name:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// The modules of the tables in a file's head, with the number of their row. A row may name several.
+/// Returns the modules of the tables in a file's head with their row numbers. A row may name several.
 fn rows(text: &str) -> BTreeMap<&str, usize> {
     let head = text.lines().take_while(|line| line.starts_with("//!"));
     let mut rows = BTreeMap::new();
@@ -70,7 +70,7 @@ fn rows(text: &str) -> BTreeMap<&str, usize> {
     rows
 }
 
-/// The module that a line declares to lie in a file of its own.
+/// Returns the module that a line declares, if it has a file of its own.
 fn declared_module(line: &str) -> Option<&str> {
     let line = line.strip_suffix(';')?;
     let at = line.find("mod ")?;

@@ -1,8 +1,8 @@
-//! Crates are floors, too: each imports only from floors below its own. The numbers are those of ARCHITECTURE.md.
+//! Crates form layers: each imports only from layers below its own. The numbers are those of ARCHITECTURE.md.
 
 use super::workspace;
 
-/// Each crate and its floor.
+/// Layer of each crate.
 const FLOORS: [(&str, u8); 29] = [
     ("gapless-cli", 12),
     ("gapless-bench", 11),
@@ -40,7 +40,7 @@ fn floor(name: &str) -> u8 {
     found.unwrap_or_else(|| panic!("{name} has no floor in this test")).1
 }
 
-/// The crates of this workspace that a manifest names, each with the kind of the dependency.
+/// Returns the crates of this workspace in a manifest, each with the kind of the dependency.
 fn dependencies(manifest: &str) -> Vec<(&str, &str)> {
     let mut kind = None;
     let mut found = Vec::new();
@@ -67,7 +67,7 @@ fn every_crate_imports_only_from_floors_below_its_own() {
         let manifest = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         for (kind, other) in dependencies(&manifest) {
             count += 1;
-            // Tests turn a feature of their own crate on by naming it.
+            // A crate may name itself to turn a feature on for its tests.
             let is_own = kind == "dev-dependencies" && other == name;
             if !is_own && floor(other) >= floor(&name) {
                 wrong.push(format!("{name}, on floor {}, imports {other}, on floor {}", floor(&name), floor(other)));

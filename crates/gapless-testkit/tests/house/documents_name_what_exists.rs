@@ -1,5 +1,5 @@
-//! Every file, function, type, crate and test that a document names exists, and every link leads somewhere. What the
-//! program's command lines name is held by a test of `gapless-cli`.
+//! Every file, function, type, crate and test that a document names exists, and every link has a target. A test of
+//! `gapless-cli` checks the program's command lines.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use gapless_testkit::documents::{self, Document};
 use super::rust_tokens::{self, Token, TokenKind};
 use super::workspace;
 
-/// What documents name and others have made: Linux, Rust and Cargo, protocols, libraries, the machines of examples.
+/// Foreign names in documents: Linux, Rust and Cargo, protocols, libraries, the machines of examples.
 const FOREIGN: &[&str] = include!("foreign_names.in");
 
 #[test]
@@ -28,19 +28,19 @@ fn what_documents_name_exists() {
     assert!(wrong.is_empty(), "{} names of documents are nowhere:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// The house as it stands, read once for both tests.
+/// Names of the workspace, read once for both tests.
 static HOUSE: LazyLock<House> = LazyLock::new(|| House::read(&workspace::root()));
 
-/// Everything that can be named.
+/// All names that a document may use.
 struct House {
     root: PathBuf,
-    /// Files below the workspace, as their parts.
+    /// Paths of files, split into parts.
     files: Vec<Vec<String>>,
-    /// Folders and files without their endings, as their parts without `src`.
+    /// Paths of folders and of files without extension, split into parts, without `src`.
     places: Vec<Vec<String>>,
     crates: BTreeSet<String>,
     items: Items,
-    /// Whatever stands in a source as a word: names in texts, metrics, options of files.
+    /// All words of the sources: names in texts, metrics, options of files.
     words: HashSet<String>,
     foreign: BTreeSet<&'static str>,
 }
@@ -90,13 +90,13 @@ impl House {
         self.places.push(self.parts(&path.with_extension("")).into_iter().filter(|part| part != "src").collect());
         self.files.push(parts);
         let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-        // A document does not make true what another one says, and this check names what is not there.
+        // Documents do not count as sources, and this file contains the names that must not exist.
         let is_this = path.file_stem().is_some_and(|name| name == "documents_name_what_exists");
         if is_this || matches!(extension, "md" | "json" | "txt" | "svg" | "csv" | "in") {
             return;
         }
         let Ok(text) = std::fs::read_to_string(path) else { return };
-        // With hyphens, as in the names of threads and options, and without.
+        // Words count with hyphens, as in the names of threads and options, and without.
         for word in text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_' && c != '-') {
             for part in std::iter::once(word).chain(word.split('-').filter(|part| part.len() < word.len())) {
                 if !self.words.contains(part) {
@@ -114,11 +114,11 @@ impl House {
         relative.components().map(|part| part.as_os_str().to_string_lossy().into_owned()).collect()
     }
 
-    /// What `document`, which lies at `path`, names and is nowhere, with its line.
+    /// Lists the names in `document` that do not exist, with their lines. `path` is the document's own path.
     fn untrue(&self, path: &Path, document: &Document) -> Vec<(usize, String)> {
         let mut untrue = Vec::new();
         for piece in &document.code {
-            // A document may name what its own examples define.
+            // A document may use names that its own examples define.
             let is_own =
                 |name: &str| document.blocks.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == name);
             if let Some(what) = self.is_untrue(&piece.text)
@@ -211,7 +211,7 @@ impl House {
         None
     }
 
-    /// Whether a file or folder ends so; `src` may be left out, and the ending of a file.
+    /// Returns whether the path of a file or folder ends with `name`; `src` and the extension may be left out.
     fn is_place(&self, name: &str) -> bool {
         let parts = name.trim_end_matches('/').split('/').map(str::to_owned).collect::<Vec<_>>();
         let short = parts.iter().filter(|part| *part != "src").cloned().collect::<Vec<_>>();
@@ -223,14 +223,14 @@ fn name_of(path: &Path) -> String {
     path.file_name().expect("it has a name").to_string_lossy().into_owned()
 }
 
-/// What the sources define.
+/// Definitions in the sources.
 #[derive(Default)]
 struct Items {
-    /// All of it, without what it belongs to.
+    /// All names, without their owners.
     names: BTreeSet<String>,
-    /// Of types, traits and modules: their functions, variants, fields and constants.
+    /// Functions, variants, fields and constants of types, traits and modules.
     members: BTreeMap<String, BTreeSet<String>>,
-    /// The traits of a type.
+    /// Traits of each type.
     traits: BTreeMap<String, BTreeSet<String>>,
 }
 
@@ -243,12 +243,12 @@ impl Items {
     fn has_member(&self, owner: &str, member: &str) -> bool {
         let has = |owner: &str| self.members.get(owner).is_some_and(|members| members.contains(member));
         let of_traits = || self.traits.get(owner).is_some_and(|traits| traits.iter().any(|name| has(name)));
-        // A module's items are not kept apart.
+        // Items of modules are not recorded by module.
         let of_module = || owner.starts_with(|c: char| c.is_ascii_lowercase()) && self.names.contains(member);
         has(owner) || of_traits() || of_module()
     }
 
-    /// Reads what `tokens` define, on every level.
+    /// Collects the definitions in `tokens`, on every level.
     fn read(&mut self, tokens: &[Token<'_>]) {
         for (index, token) in tokens.iter().enumerate() {
             if let TokenKind::Group(_, inside) = &token.kind {
@@ -297,7 +297,7 @@ impl Items {
         }
     }
 
-    /// The fields of a type or a variant: names before a lone colon.
+    /// Collects the fields of a type or a variant: names before a lone colon.
     fn fields(&mut self, owner: &str, tokens: &[Token<'_>]) {
         for (index, pair) in tokens.windows(2).enumerate() {
             let is_path = tokens.get(index + 2).is_some_and(|token| token.is_mark(':'));
@@ -307,7 +307,7 @@ impl Items {
         }
     }
 
-    /// The functions, constants and types of a trait or an `impl`.
+    /// Collects the functions, constants and types of a trait or an `impl`.
     fn members(&mut self, owner: &str, tokens: &[Token<'_>]) {
         for pair in tokens.windows(2) {
             if let (Some("fn" | "const" | "type"), Some(name)) = (pair[0].word(), pair[1].word()) {
@@ -317,13 +317,13 @@ impl Items {
     }
 }
 
-/// Whether an item may begin after `before`, and not a type.
+/// Returns whether an item, and not a type, may begin after `before`.
 fn is_at_item(before: &[Token<'_>]) -> bool {
     let Some(last) = before.last() else { return true };
     last.is_mark(';') || last.is_word("unsafe") || last.group('{').is_some() || last.group('[').is_some()
 }
 
-/// The type and the trait that an `impl` names, of the tokens between that word and its block.
+/// Returns the type and the trait of an `impl` from the tokens between the keyword and its block.
 fn implemented<'a>(tokens: &[Token<'a>]) -> (Option<&'a str>, Option<&'a str>) {
     let (mut owner, mut of_trait, mut depth) = (None, None, 0);
     for (index, token) in tokens.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! All examples are built into one folder: of two with one name, only one is there, and nobody knows which.
+//! All examples are built into one folder: two with the same name overwrite each other.
 
 use super::workspace;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! Examples in documentation are tested, unless their crate says `doctest = false`: such a crate has none.
+//! Examples in documentation are tested. A crate with `doctest = false` has none.
 
 use super::workspace;
 
@@ -19,7 +19,7 @@ fn examples_of_documentation_are_run() {
     assert!(untested > 5, "only {untested} crates have no examples");
 }
 
-/// Number of code blocks in documentation comments that `cargo test` would run.
+/// Counts the code blocks in documentation comments that `cargo test` would run.
 fn examples(text: &str) -> usize {
     let (mut count, mut is_inside) = (0, false);
     let comments = text.lines().filter_map(|line| {

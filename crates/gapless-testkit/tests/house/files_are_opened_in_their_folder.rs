@@ -1,6 +1,6 @@
-//! Files by their path are opened by `gapless_agent::checked_file` or a `Folder`: a link, a pipe or a file without end that another
-//! user has put there harms nobody. So are names changed and removed: by a link on the way to them another user's would go. Opens of another kind
-//! stand in a list, with their reasons.
+//! Paths are opened with `gapless_agent::checked_file` or a `Folder`, so that a link, a pipe or an endless file of
+//! another user does no harm. The same holds for renaming and removing: a link on the path could lead to another user's
+//! files. Exceptions are listed with their reasons.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -22,7 +22,7 @@ const CRATES: [&str; 10] = [
     "gapless-transport",
 ];
 
-/// Modules that open by other means, and why they may.
+/// Modules that open by other means, with the reason.
 const REASONS: [(&str, &str); 14] = [
     (
         "gapless-cli/src/commands/request.rs",
@@ -52,7 +52,7 @@ const REASONS: [(&str, &str); 14] = [
     ),
 ];
 
-/// Functions that open, rename or remove what their path leads to, each behind the name that it is called by.
+/// Functions that open, rename or remove a path, by their qualifier.
 const OPENS: [(&str, &[&str]); 4] = [
     ("File", &["open", "create", "create_new", "options"]),
     ("OpenOptions", &["new"]),
@@ -102,13 +102,13 @@ fn files_are_opened_in_their_folder() {
     assert!(idle.is_empty(), "these open nothing, and need no reason: {}", idle.join(", "));
 }
 
-/// A file that is declared for tests alone.
+/// Returns whether a file is declared for tests alone.
 pub fn is_of_tests(file: &Path) -> bool {
     let is_of_tests = |name: &str| name == "tests" || name.ends_with("_tests") || name == "documented_commands";
     file.with_extension("").iter().filter_map(|part| part.to_str()).any(is_of_tests)
 }
 
-/// Lines and names of the direct opens of a source, but for its tests.
+/// Returns lines and names of the direct opens in a source, without its tests.
 fn opens_in(text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for item in rust_tokens::items(&rust_tokens::tokens(text)).1 {
@@ -119,7 +119,7 @@ fn opens_in(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// `cfg(test)`.
+/// Returns whether `attribute` is `cfg(test)`.
 pub fn is_of_test(attribute: &[Token<'_>]) -> bool {
     let mut words = Vec::new();
     rust_tokens::words(attribute, &mut words);
@@ -138,7 +138,7 @@ fn find(tokens: &[Token<'_>], found: &mut Vec<(usize, String)>) {
         if !first.is_mark(':') || !second.is_mark(':') {
             continue;
         }
-        // `use std::fs::{read, write}` is one, too.
+        // `use std::fs::{read, write}` counts, too.
         let mut words = named.word().into_iter().collect::<Vec<_>>();
         rust_tokens::words(named.group('{').unwrap_or_default(), &mut words);
         let opens = words.into_iter().filter(|word| names.contains(word));
@@ -147,7 +147,7 @@ fn find(tokens: &[Token<'_>], found: &mut Vec<(usize, String)>) {
     }
 }
 
-/// Whether the first text among the arguments is a path of the kernel's.
+/// Returns whether the first string among the arguments is a path of the kernel.
 fn begins_in_the_kernel(arguments: &[Token<'_>]) -> bool {
     arguments.iter().find_map(first_text).is_some_and(|text| OF_THE_KERNEL.iter().any(|path| text.starts_with(path)))
 }

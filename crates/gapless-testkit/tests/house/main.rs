@@ -1,4 +1,4 @@
-//! The plan of the house: what the crates, their modules and their documents promise about each other.
+//! Checks of the structure of the workspace: rules between its crates, their modules and their documents.
 
 mod contents_are_complete;
 mod crates_are_floors;

@@ -1,4 +1,4 @@
-//! The modules of one crate and which of them name which, read from its sources. Tests do not count; macros are read
+//! The modules of one crate and the references between them, read from its sources. Tests do not count; macros are read
 //! as words.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,7 +11,7 @@ use super::workspace;
 /// A module's path within its crate; the crate's root is empty.
 pub type ModulePath = Vec<String>;
 
-/// One module: what it defines, what it brings into scope and what it names.
+/// One module: its definitions, its imports and its references.
 #[derive(Default)]
 struct Module {
     children: BTreeSet<String>,
@@ -22,16 +22,16 @@ struct Module {
     file: PathBuf,
 }
 
-/// One module names something of another one.
+/// A reference from one module to another.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Naming {
-    /// The module that names.
+    /// Module with the reference.
     pub from: ModulePath,
-    /// Where the thing is defined.
+    /// Module with the definition.
     pub to: ModulePath,
     /// File and line.
     pub place: String,
-    /// The path as it is written.
+    /// The path as written.
     pub written: Vec<String>,
 }
 
@@ -40,7 +40,7 @@ pub struct ModuleTree {
     modules: BTreeMap<ModulePath, Module>,
 }
 
-/// The trees of all crates by name, read once for all tests: of the library, or of the program where there is none.
+/// The trees of all crates by name, read once for all tests: of the library, or of the program without one.
 pub static TREES: LazyLock<BTreeMap<String, ModuleTree>> = LazyLock::new(|| {
     let root_of = |folder: &Path| {
         let roots = ["src/lib.rs", "src/main.rs"].map(|file| folder.join(file));
@@ -50,7 +50,7 @@ pub static TREES: LazyLock<BTreeMap<String, ModuleTree>> = LazyLock::new(|| {
 });
 
 impl ModuleTree {
-    /// Reads the modules below `root_file`, a `lib.rs` or `main.rs`.
+    /// Reads the modules of `root_file`, a `lib.rs` or `main.rs`.
     pub fn read(root_file: &Path) -> ModuleTree {
         let mut tree = ModuleTree { modules: BTreeMap::new() };
         let folder = root_file.parent().expect("a source file lies in a folder");
@@ -58,7 +58,7 @@ impl ModuleTree {
         tree
     }
 
-    /// The names between modules, each resolved to the module that defines what is named.
+    /// Returns the references between modules, each resolved to the defining module.
     pub fn namings(&self) -> Vec<Naming> {
         let mut found = Vec::new();
         for (from, module) in &self.modules {
@@ -78,7 +78,7 @@ impl ModuleTree {
         found
     }
 
-    /// How many modules there are.
+    /// Returns the number of modules.
     pub fn len(&self) -> usize {
         self.modules.len()
     }
@@ -112,7 +112,7 @@ impl ModuleTree {
                             Some(name) => _ = module.imports.insert(name, written.clone()),
                             None => module.globs.push(written.clone()),
                         }
-                        // What a module only hands on is no dependency of its own: its users' paths are followed through it.
+                        // A re-export is no dependency of its module: the paths of its users are followed through it.
                         if !item.is_public {
                             module.named.push((written, line));
                         }
@@ -147,7 +147,7 @@ impl ModuleTree {
         }
     }
 
-    /// The module that defines what `written` names in `from`; `None` for names of other crates and of locals.
+    /// Resolves `written` in `from` to the defining module; `None` for names of other crates and for locals.
     fn resolve(&self, from: &[String], written: &[String], depth: usize) -> Option<ModulePath> {
         if depth > 12 {
             return None;
@@ -197,7 +197,8 @@ impl ModuleTree {
         Some(at)
     }
 
-    /// As [`resolve`](Self::resolve), for the path of a `use`: a first word that is neither a child nor an item is a crate.
+    /// Resolves the path of a `use`: a first word that is neither a child nor an item is a crate. See
+    /// [`resolve`](Self::resolve).
     fn resolve_import(&self, at: &[String], import: &[String], depth: usize) -> Option<ModulePath> {
         match import.first()?.as_str() {
             "crate" | "self" | "super" => self.resolve(at, import, depth + 1),
@@ -214,13 +215,13 @@ impl ModuleTree {
     }
 }
 
-/// Collects the paths that an item names.
+/// A collector of the paths in an item.
 struct Names<'a> {
     into: &'a mut Vec<(Vec<String>, usize)>,
 }
 
 impl Names<'_> {
-    /// The paths among tokens.
+    /// Collects the paths among tokens.
     fn words(&mut self, tokens: &[Token<'_>]) {
         let mut path: Vec<String> = Vec::new();
         let mut line = 0;
@@ -279,7 +280,7 @@ fn defined_name(item: &Item<'_, '_>) -> Option<String> {
     name?.word().map(str::to_owned)
 }
 
-/// Whether `attribute` leaves its item out of what is shipped: `cfg(test)`, alone or within `all(…)`.
+/// Returns whether `attribute` excludes its item from release builds: `cfg(test)`, alone or within `all(…)`.
 fn is_for_tests(attribute: &[Token<'_>]) -> bool {
     let mut words = Vec::new();
     rust_tokens::words(attribute, &mut words);

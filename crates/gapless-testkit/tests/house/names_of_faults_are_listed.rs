@@ -1,5 +1,5 @@
-//! Crash points and mutants: every name in the sources is listed in `gapless-agent/src/fault.rs`, and each that is listed
-//! there is in the sources. The calls themselves look at names only when one is armed, because messages pass them.
+//! Crash points and mutants: every name in the sources is listed in `gapless-agent/src/fault.rs`, and each listed name
+//! occurs in the sources. The calls themselves look at names only while one is armed, because they are on the hot path.
 
 use std::collections::BTreeSet;
 
@@ -35,13 +35,13 @@ fn names_of_faults_are_listed_and_used() {
             wrong.push(format!("{function}({name:?}) is not listed in fault.rs"));
         }
     }
-    // Some are passed on by a table or by a caller.
+    // A table or a caller may pass a name on.
     let unused = points.union(&mutants).filter(|name| !named.contains(*name));
     wrong.extend(unused.map(|name| format!("{name:?} is listed in fault.rs, and no source names it")));
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The calls with a name, and all texts.
+/// Collects the calls with a name, and all string literals.
 fn read(tokens: &[Token<'_>], called: &mut BTreeSet<(String, String)>, named: &mut BTreeSet<String>) {
     literals(tokens, named);
     for (index, token) in tokens.iter().enumerate() {

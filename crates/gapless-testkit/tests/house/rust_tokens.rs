@@ -1,5 +1,5 @@
-//! Rust sources as trees of tokens, each with its lines: as much of the language as the checks of the house need, in a
-//! small part of the time of a whole parser. Comments are left out, doc comments too.
+//! Rust sources as trees of tokens with their lines: the part of the language that the house tests need, much faster
+//! than a full parser. All comments are left out, doc comments too.
 
 use std::iter::Peekable;
 use std::slice::Iter;
@@ -14,7 +14,6 @@ pub struct Token<'a> {
     pub last_line: usize,
 }
 
-/// The kinds of tokens.
 #[derive(Debug)]
 pub enum TokenKind<'a> {
     /// A name or a keyword.
@@ -23,7 +22,7 @@ pub enum TokenKind<'a> {
     Literal(&'a str),
     /// A character of punctuation.
     Mark(char),
-    /// The tokens between two delimiters, of which this is the first.
+    /// The tokens between two delimiters, with the opening one.
     Group(char, Vec<Token<'a>>),
 }
 
@@ -40,7 +39,7 @@ impl<'a> Token<'a> {
         matches!(self.kind, TokenKind::Mark(found) if found == mark)
     }
 
-    /// The tokens inside, if it is a group that begins with `delimiter`.
+    /// Returns the inner tokens of a group that begins with `delimiter`.
     pub fn group(&self, delimiter: char) -> Option<&[Self]> {
         match &self.kind {
             TokenKind::Group(found, inside) if *found == delimiter => Some(inside),
@@ -49,10 +48,10 @@ impl<'a> Token<'a> {
     }
 }
 
-/// The tokens of a source file.
+/// Parses the tokens of a source file.
 ///
 /// # Panics
-/// If a delimiter is closed that was not opened, or the other way round.
+/// If a delimiter is not matched.
 pub fn tokens(text: &str) -> Vec<Token<'_>> {
     let mut reader = Reader { text, bytes: text.as_bytes(), at: 0, line: 1 };
     if text.starts_with("#!/") {
@@ -208,16 +207,16 @@ impl<'a> Reader<'a> {
 
 /// One item of a file or a module.
 pub struct Item<'t, 'a> {
-    /// The tokens inside of its attributes.
+    /// Inner tokens of its attributes.
     pub attributes: Vec<&'t [Token<'a>]>,
-    /// All of it.
+    /// All tokens of the item.
     pub tokens: &'t [Token<'a>],
-    /// From its keyword on: `fn`, `mod`, `use`, `impl`; the name of a called macro.
+    /// Tokens from its keyword on: `fn`, `mod`, `use`, `impl`; the name of a called macro.
     pub body: &'t [Token<'a>],
     pub is_public: bool,
 }
 
-/// The items among `tokens`, and the attributes of the whole.
+/// Splits `tokens` into the inner attributes and the items.
 pub fn items<'t, 'a>(tokens: &'t [Token<'a>]) -> (Vec<&'t [Token<'a>]>, Vec<Item<'t, 'a>>) {
     let (mut inner, mut found, mut at) = (Vec::new(), Vec::new(), 0);
     while at < tokens.len() {
@@ -237,7 +236,7 @@ pub fn items<'t, 'a>(tokens: &'t [Token<'a>]) -> (Vec<&'t [Token<'a>]>, Vec<Item
         }
         let Some(first) = tokens.get(at) else { break };
         let is_public = first.is_word("pub");
-        // What stands before a keyword; `const` is one of its own, too.
+        // Skips modifiers before a keyword; `const` may be the keyword itself.
         loop {
             let is_const_function = tokens[at].is_word("const")
                 && tokens
@@ -267,7 +266,7 @@ pub fn items<'t, 'a>(tokens: &'t [Token<'a>]) -> (Vec<&'t [Token<'a>]>, Vec<Item
     (inner, found)
 }
 
-/// All words among `tokens`, also inside of groups.
+/// Collects all words among `tokens`, also inside of groups.
 pub fn words<'a>(tokens: &[Token<'a>], into: &mut Vec<&'a str>) {
     for token in tokens {
         match &token.kind {
@@ -278,10 +277,10 @@ pub fn words<'a>(tokens: &[Token<'a>], into: &mut Vec<&'a str>) {
     }
 }
 
-/// A path that a `use` names: its parts, and the name that it has from there on; `None` for everything below the path.
+/// A path in a `use`: its parts, and its local name; `None` for a glob import.
 pub type Used = (Vec<String>, Option<String>);
 
-/// The paths that a `use` names, of the tokens after that word.
+/// Returns the paths of a `use` from the tokens after that keyword.
 pub fn used(tokens: &[Token<'_>]) -> Vec<Used> {
     let mut found = Vec::new();
     flatten(&mut tokens.iter().peekable(), &mut Vec::new(), &mut found);

@@ -1,4 +1,4 @@
-//! Modules of one folder are floors: a module that names another one is never named by it, directly or through others.
+//! Modules of one folder form layers: no two of them depend on each other, directly or through others.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,12 +29,12 @@ fn no_siblings_import_each_other_in_any_crate() {
     assert!(circles == 0, "{circles} circles of modules that name each other:\n{report}");
 }
 
-/// Where the paths of both modules part.
+/// Returns the length of the common prefix of both paths.
 fn parting(naming: &Naming) -> usize {
     naming.from.iter().zip(&naming.to).take_while(|(a, b)| a == b).count()
 }
 
-/// The circles among the children of each module: parent, the circle's names, and the namings that close it.
+/// Finds the cycles among the children of each module: parent, names in the cycle, and the references that close it.
 fn circles_of_siblings(tree: &ModuleTree) -> Vec<(ModulePath, Vec<String>, Vec<Naming>)> {
     let mut arrows: BTreeMap<ModulePath, BTreeMap<(String, String), Vec<Naming>>> = BTreeMap::new();
     for naming in tree.namings() {
@@ -63,7 +63,7 @@ fn circles_of_siblings(tree: &ModuleTree) -> Vec<(ModulePath, Vec<String>, Vec<N
     found
 }
 
-/// What is reached from `start` by one arrow or more.
+/// Returns the nodes that are reachable from `start` in one or more steps.
 fn reach(arrows: &BTreeMap<(String, String), Vec<Naming>>, start: &str) -> BTreeSet<String> {
     let mut reached = BTreeSet::new();
     let mut next = vec![start.to_owned()];

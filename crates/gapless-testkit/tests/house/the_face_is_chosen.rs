@@ -1,4 +1,5 @@
-//! What `gapless` exports is a committed list of names, `crates/gapless/public-names.txt`: each change of it is seen.
+//! The exports of `gapless` are a committed list of names, `crates/gapless/public-names.txt`, so that each change of it
+//! is visible.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -7,7 +8,7 @@ use std::path::Path;
 use super::rust_tokens::{self, Token};
 use super::workspace;
 
-/// More names than this are no face, but a second house. 200 for services, streams, clusters and calls; 80 for the command bus.
+/// Largest number of exported names: about 200 for services, streams, clusters and calls, and 80 for the command bus.
 const NAMES_MAX: usize = 280;
 const LIST: &str = "public-names.txt";
 
@@ -25,15 +26,15 @@ fn the_names_of_the_face_are_those_of_its_list() {
         _ = writeln!(report, "-{name}");
     }
     assert!(report.is_empty(), "crates/gapless exports other names than {LIST} lists:\n{report}");
-    // The prelude repeats what stands in another module.
+    // The prelude repeats names of other modules.
     let own = names.iter().filter(|name| !name.starts_with("prelude::")).count();
     assert!(own <= NAMES_MAX, "the face exports {own} names; at most {NAMES_MAX} are meant");
 }
 
-/// `module::Name` for each name that the modules of the face export.
+/// Returns `module::Name` for each name that the modules of the facade export.
 ///
 /// # Panics
-/// If a module exports a whole crate, or whatever another module has: that is no chosen name.
+/// If a module re-exports a whole crate, or uses a glob: no list of names.
 fn names_of(source: &Path) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for entry in std::fs::read_dir(source).expect("the face has sources") {
@@ -54,7 +55,7 @@ fn names_of(source: &Path) -> BTreeSet<String> {
                 Some("mod") if item.body[item.body.len() - 1].is_mark(';') => {
                     names.extend(item.body[1].word().map(str::to_owned));
                 }
-                // The README's code, which is compiled as an example and exported by nobody.
+                // The README's code, which is compiled as an example and not exported.
                 Some("struct") if item.attributes.iter().any(|attribute| is_of_examples(attribute)) => {}
                 _ => panic!("{} holds something else than modules and names", path.display()),
             }
@@ -63,7 +64,7 @@ fn names_of(source: &Path) -> BTreeSet<String> {
     names
 }
 
-/// Whether `attribute` is `cfg(doctest)`.
+/// Returns whether `attribute` is `cfg(doctest)`.
 fn is_of_examples(attribute: &[Token<'_>]) -> bool {
     let mut words = Vec::new();
     rust_tokens::words(attribute, &mut words);

@@ -1,13 +1,13 @@
-//! Where the crates of the workspace lie.
+//! Paths of the workspace and its crates.
 
 use std::path::{Path, PathBuf};
 
-/// The folder that holds the workspace.
+/// Returns the folder of the workspace.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("a crate lies in <root>/crates/").to_path_buf()
 }
 
-/// The folders of all crates with a library, by name.
+/// Returns the folders of all crates with a library, by name.
 pub fn crates() -> Vec<(String, PathBuf)> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(root().join("crates")).expect("the crates can be listed") {
@@ -22,7 +22,7 @@ pub fn crates() -> Vec<(String, PathBuf)> {
     found
 }
 
-/// The Rust files below `folder`.
+/// Lists the Rust files below `folder`.
 pub fn sources(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_path_buf()];
