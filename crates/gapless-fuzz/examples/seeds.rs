@@ -1,5 +1,5 @@
-//! Writes the seeds of every target's corpus anew, from bytes that our own writers and the official SBE
-//! generator made: `cargo run -p gapless-fuzz --example seeds`. What fuzzing has added stays.
+//! Rewrites the seeds of every target's corpus, from bytes of our own writers and of the official SBE generator: `cargo
+//! run -p gapless-fuzz --example seeds`. Inputs added by fuzzing stay.
 #![allow(clippy::unwrap_used, reason = "a program for developers says where it failed")]
 
 use gapless_agent::Counters;
@@ -71,8 +71,8 @@ fn main() {
     links();
 }
 
-/// What two members say to each other, and what they tell of their logs, until one leads and a third has been added, and
-/// what they keep.
+/// Writes the messages and log summaries that two members exchange until one leads and a third has been added, and
+/// their records.
 fn clusters() {
     let ids = [1, 2].map(|number| MemberId::new(number).unwrap());
     let start = |id| Consensus::new(ConsensusOptions::new(id, Members::of_voters(&ids)), Recovered::nothing()).unwrap();
@@ -236,7 +236,7 @@ fn feeds() {
     seed("soup_client", "padded-otherwise", padded_otherwise);
 }
 
-/// What an event stream reads from elsewhere.
+/// Writes the inputs that an event stream reads from outside.
 fn stream_seeds() {
     let feed_session = FeedSession::new("FEED").unwrap();
     let (username, password) = (Field::new("reader").unwrap(), Field::new("secret").unwrap());
@@ -331,7 +331,7 @@ fn stream_seeds() {
     feed_receiver_seeds(feed_session);
 }
 
-/// Packets of a feed, as they come to a node.
+/// Writes packets of a feed, as a node receives them.
 fn feed_receiver_seeds(feed_session: FeedSession) {
     let event = |sequence: u64| {
         let mut bytes = vec![0; 128];
@@ -390,14 +390,14 @@ fn feed_receiver_seeds(feed_session: FeedSession) {
     seed("feed_receiver", "a-roll-over", &rolled.concat());
 }
 
-/// What one of the writers of SoupBinTCP packets writes.
+/// Returns the output of one of the writers of SoupBinTCP packets.
 fn written(write: impl Fn(&mut [u8]) -> Option<usize>) -> Vec<u8> {
     let mut packet = [0; 256];
     let length = write(&mut packet).unwrap();
     packet[..length].to_vec()
 }
 
-/// The words, the index and the data of a mapping in the form of the targets.
+/// Converts a mapping to the form of the targets: words, index and data.
 fn taken_apart(file: &[u8], words: &[usize], index_slots: usize) -> Vec<u8> {
     let mut bytes: Vec<u8> = words.iter().flat_map(|number| file[number * 8..number * 8 + 8].to_vec()).collect();
     bytes.extend_from_slice(&file[log_layout::HEADER_LENGTH..log_layout::HEADER_LENGTH + index_slots * 8]);
@@ -468,14 +468,14 @@ fn mappings() {
 fn segment_files(directory: &Path) -> Vec<(u64, Vec<u8>)> {
     let mut files: Vec<_> = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.retain(|path| path.extension().is_some_and(|extension| extension == "segment"));
-    // A segment made ahead of need belongs to no journal yet.
+    // A segment that is prepared in advance belongs to no journal yet.
     files.retain(|path| !path.file_name().unwrap().to_str().unwrap().starts_with("prepared"));
     files.sort();
     let number = |path: &Path| path.file_stem().unwrap().to_str().unwrap().parse().unwrap();
     files.iter().map(|path| (number(path), std::fs::read(path).unwrap())).collect()
 }
 
-/// A store's first objects, a change of each, and all of it in a snapshot that meets further changes.
+/// Writes a store's first objects, a change of each, and a snapshot with further changes.
 fn stores() {
     let (mut store, handles) = stores::store();
     let car = || messages::car::Car {
@@ -525,13 +525,13 @@ fn stores() {
     seed("store_snapshot", "whole", &snapshot);
 }
 
-/// A command with everything, twice, then a command whose timer it set.
+/// Writes a command with every effect, twice, then a command whose timer it set.
 fn transactions() {
     let sample = gapless_fuzz::transactions::sample();
     let of = |what: u8, bytes: &[u8]| [&[what][..], &(bytes.len() as u16).to_le_bytes(), bytes].concat();
     seed("transactions", "whole", &of(0, &sample));
     seed("transactions", "in-parts", &of(4, &sample));
-    // A refusal behind it, and one of a leader that ran nothing.
+    // A refusal after it, and one of a leader that ran no handler.
     let mut refusal = sample[..32].to_vec();
     refusal[1] = 2;
     refusal[4..8].copy_from_slice(&(gapless_wire::control::RefusalCode::Rejected as u32).to_le_bytes());
@@ -543,7 +543,7 @@ fn transactions() {
     seed("transactions", "timer", &[of(0, &sample), of(1, &timer)].concat());
 }
 
-/// Commands as a bus sends them, and what its writer makes of them.
+/// Writes commands in the form of a bus, and the transactions of its writer.
 fn commands() {
     let samples = gapless_fuzz::commands::samples();
     let mut writer = gapless_fuzz::commands::writer();
@@ -595,7 +595,7 @@ fn journals_and_snapshots() {
     torn.1[end - 3] ^= 1;
     for target in ["journal_read", "journal_recovery"] {
         let mut packed = journals::pack(torn.0, &torn.1);
-        // Frames are not made right.
+        // Mode without repaired frames.
         packed[0] = 3;
         seed(target, "a-flipped-bit", &with_mode(1, &[packed]));
     }
@@ -857,7 +857,7 @@ fn calls() {
     seed("call_table", "scribbled", &[requests, claims, vec![64, 0, 3, 17], answers].concat());
 }
 
-/// What processes of a domain say to each other, field by field, as `packets.rs` of gapless-registry has them.
+/// Writes the packets between processes of a domain, field by field, as in `packets.rs` of gapless-registry.
 fn call_packets() {
     let packet = |kind: u16, fields: &[&[u8]]| {
         [b"GAPR", &4_u16.to_le_bytes()[..], &kind.to_le_bytes(), &fields.concat()].concat()
@@ -888,7 +888,7 @@ fn call_packets() {
     sound("change", &packet(8, &[&text("shop/price"), &[2]]));
 }
 
-/// Records of another bridge to one that serves, and of a program that is no bridge; leases; ends of calls.
+/// Writes records for a serving bridge, from another bridge and from a foreign program; leases; ends of calls.
 fn bridges() {
     let (writer, to) = (Writer::new(&bridges::bridge(PEER)), OWN.1);
     let head = RequestHead {
@@ -976,7 +976,7 @@ fn links() {
         message(LinkKind::CatchUpFrames, 5, b"", &command(2, b"")),
         message(LinkKind::Refusal, 6, &refusal, b""),
     ];
-    // The first byte says whether checksums are made right, the second how long the pieces are.
+    // The first byte says whether checksums are repaired, the second how long the pieces are.
     for (name, flags, piece) in [("as-it-is", 0, 255), ("healed", 1, 255), ("byte-by-byte", 1, 0)] {
         seed("cluster_link", name, &with_mode(flags, &[vec![piece], stream.concat()]));
     }

@@ -1,4 +1,5 @@
-//! Records of bridges over Kafka: headers of any content, leases, and whole sequences of records for a bridge that serves.
+//! Targets for records of bridges over Kafka: headers of any content, leases, and whole sequences of records for a
+//! serving bridge.
 
 use crate::input::{Input as Bytes, assert_says_something};
 use gapless_agent::Now;
@@ -13,7 +14,7 @@ use gapless_kafka::record::names::{self, BridgeId};
 use gapless_kafka::record::{Content, Record, RequestHead, Writer, read};
 use std::borrow::Cow;
 
-/// Names of headers, by the number that stands for each in an input.
+/// Names of headers, by their number in an input.
 pub const NAMES: [&str; 29] = [
     names::PROTOCOL,
     names::KIND,
@@ -49,22 +50,22 @@ pub const NAMES: [&str; 29] = [
 /// A header that no bridge reads.
 const OTHER: &str = "other";
 
-/// The bridge under attack.
+/// The bridge under test.
 pub const OWN: (&str, u64) = ("a", 7);
-/// Another bridge, which it has a call in flight to.
+/// Another bridge, to which it has a call in flight.
 pub const PEER: (&str, u64) = ("b", 9);
 const ROUTE: &str = "shop/price";
 /// Bytes of a segment: many fit into an input.
 const SEGMENT_BYTES: usize = 1 << 10;
 
-/// A life of a bridge.
+/// Returns an incarnation of a bridge.
 #[must_use]
 pub fn bridge((name, incarnation): (&str, u64)) -> BridgeId {
     BridgeId { name: name.into(), incarnation }
 }
 
-/// A record as [`records`] reads it: flags, the number of headers, each with the number of its name and the length of its value; the
-/// length of the payload.
+/// Encodes a record for [`records`]: flags, the number of headers, each with the number of its name and the length of
+/// its value; the length of the payload.
 #[must_use]
 pub fn to_bytes(flags: u8, record: &Record) -> Vec<u8> {
     let mut bytes = vec![flags, record.headers.len() as u8];
@@ -80,11 +81,11 @@ pub fn to_bytes(flags: u8, record: &Record) -> Vec<u8> {
     bytes
 }
 
-/// The flag of a record of the topic of leases.
+/// Flag of a record in the topic of leases.
 pub const FLAG_PRESENCE: u8 = 1;
-/// The flag of a record after which what was started in the domain ends.
+/// Flag of a record after which the calls started in the domain end.
 pub const FLAG_END: u8 = 2;
-/// The flag of a tombstone.
+/// Flag of a tombstone.
 pub const FLAG_TOMBSTONE: u8 = 4;
 
 fn record(flags: u8, input: &mut Bytes<'_>) -> Record {
@@ -100,7 +101,8 @@ fn record(flags: u8, input: &mut Bytes<'_>) -> Record {
     Record { key, headers, payload: (flags & FLAG_TOMBSTONE == 0).then_some(payload) }
 }
 
-/// Records for a bridge that serves and has a call in flight. The call ends once at most; every record that the bridge writes can be read.
+/// Feeds records to a serving bridge with a call in flight. The call ends at most once, and every record that the
+/// bridge writes can be read.
 pub fn records(bytes: &[u8]) {
     let mut input = Bytes(bytes);
     let mut attacked = Attacked::new();
@@ -117,7 +119,7 @@ pub fn records(bytes: &[u8]) {
     attacked.give(Input::Tick);
 }
 
-/// A request that was read is the same when it is written and read again.
+/// Checks that a parsed request is the same after it is written and read again.
 fn written_again(record: &Record) {
     match read(&record.headers) {
         Ok(envelope) => {
@@ -223,7 +225,7 @@ impl Attacked {
     }
 }
 
-/// A lease, or the end of a call, as JSON: what was read is the same when it is written and read again.
+/// Feeds a lease or the end of a call as JSON, and checks that it is the same after it is written and read again.
 pub fn json(bytes: &[u8]) {
     match Lease::read(bytes) {
         Ok(lease) => assert_eq!(Lease::read(&lease.to_json()).as_ref(), Ok(&lease)),

@@ -1,5 +1,5 @@
-//! Targets for what comes with a call: a request or reply in each encoding, the caller's headers, a refusal, what processes of
-//! a domain say to each other, and the memory that they share.
+//! Targets for the parts of a call: a request or reply in each encoding, the caller's headers, a refusal, the packets
+//! between processes of a domain, and their shared memory.
 
 use crate::input::{Input, assert_says_something};
 use gapless_log::Region;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
-/// A message with everything that postcard can write.
+/// A message with every kind of value that postcard can write.
 #[derive(Debug, Serialize, Deserialize, Message)]
 #[message(version = 2)]
 pub struct Order {
@@ -43,7 +43,7 @@ type Check = fn(u8, &[u8]);
 
 const MESSAGES: [Check; 5] = [check::<Order>, check::<Line>, check::<String>, check::<u128>, check::<Vec<u8>>];
 
-/// A message: the first byte says which, the second how it is read: as JSON, as version 1, or as it is.
+/// Feeds a message: the first byte selects its type, the second its form: JSON, version 1, or the newest version.
 pub fn message(bytes: &[u8]) {
     let mut input = Input(bytes);
     let check = MESSAGES[usize::from(input.byte()) % MESSAGES.len()];
@@ -51,7 +51,7 @@ pub fn message(bytes: &[u8]) {
     check(form, input.rest());
 }
 
-/// Compares bytes, because a number that is none is not equal to itself.
+/// Compares bytes, because a NaN is not equal to itself.
 fn check<M: Message>(form: u8, bytes: &[u8]) {
     let result = match form % 3 {
         0 => M::decode(bytes),
@@ -63,7 +63,7 @@ fn check<M: Message>(form: u8, bytes: &[u8]) {
         Err(error) => return say::<M>(&error),
     };
     let encoded = encode(&message);
-    // JSON of deep values may be read where postcard's limit of nesting has other steps; every other value comes back.
+    // Deep JSON values may exceed postcard's limit of nesting; every other value comes back.
     match M::decode(&encoded) {
         Ok(again) => assert_eq!(encode(&again), encoded),
         Err(error) => assert!(form % 3 == 2, "{error}"),
@@ -82,7 +82,7 @@ fn check<M: Message>(form: u8, bytes: &[u8]) {
     }
 }
 
-/// As a caller writes it anew for a copy of another version, there and back.
+/// Converts to another version and back, as a caller does for an instance of that version.
 fn rewrite<M: Message>(encoded: &[u8]) {
     for older in M::older() {
         let (down, up) = ((M::fingerprint(), older.fingerprint), (older.fingerprint, M::fingerprint()));
@@ -107,7 +107,7 @@ fn say<M: Message>(error: &MessageError) {
     assert_eq!(error.type_name, M::TYPE_NAME);
 }
 
-/// The headers of a call.
+/// Feeds the headers of a call.
 pub fn headers(bytes: &[u8]) {
     let Some(headers) = Headers::decode(bytes) else { return };
     let mut again = Vec::new();
@@ -120,7 +120,7 @@ pub fn headers(bytes: &[u8]) {
     }
 }
 
-/// A packet between processes of a domain.
+/// Feeds a packet between processes of a domain.
 pub fn packet(bytes: &[u8]) {
     match gapless_registry::packet_again(bytes) {
         Ok(again) => assert_eq!(again, bytes),
@@ -128,14 +128,14 @@ pub fn packet(bytes: &[u8]) {
     }
 }
 
-/// The error with which a relay ends a call.
+/// Feeds the error with which a relay ends a call.
 pub fn ended(bytes: &[u8]) {
     if let Some(again) = gapless_rpc::ended_again(bytes) {
         assert_eq!(again, bytes);
     }
 }
 
-/// The body of a refusal.
+/// Feeds the body of a refusal.
 pub fn refusal(bytes: &[u8]) {
     if let Some(again) = gapless_rpc::refusal_again(bytes) {
         assert_eq!(gapless_rpc::refusal_again(&again).as_deref(), Some(&*again), "what was written is read");
@@ -145,7 +145,7 @@ pub fn refusal(bytes: &[u8]) {
 const SLOTS: u32 = 4;
 const PAYLOAD_LENGTH_MAX: usize = 64;
 
-/// Words of the input at places of the input; of a large region the beginning of each page.
+/// Writes words of the input to positions of the input; of a large region only to the beginning of each page.
 fn scribble(region: &Region, input: &mut Input<'_>) {
     for _ in 0..input.byte() % 64 {
         let (place, word) = (usize::from(input.u16()), input.u64());
@@ -153,8 +153,8 @@ fn scribble(region: &Region, input: &mut Input<'_>) {
     }
 }
 
-/// The memory between a caller and its copies: sound requests, then what a caller writes that has gone mad, and the copy's looks;
-/// then what a copy writes that has, and the caller's.
+/// Feeds the memory between a caller and its instances: sound requests, then the writes of a corrupt caller and the
+/// instance's reads; then the writes of a corrupt instance and the caller's reads.
 pub fn call_table(bytes: &[u8]) {
     let mut input = Input(bytes);
     let shape = CallTableShape::new(SLOTS, PAYLOAD_LENGTH_MAX).expect("it is in range");

@@ -1,12 +1,12 @@
-//! Targets for what a cluster's members read of each other and in their journals.
+//! Targets for the messages between a cluster's members and the records in their journals.
 
 use crate::input::{Input, assert_says_something};
 use gapless_cluster::consensus::record::RecordContent;
 use gapless_cluster::consensus::{Consensus, ConsensusOptions, Effects, History, MemberId, Members, Recovered, wire};
 use gapless_cluster::member::snapshot_transfer::wire::{Answer, Request, SNAPSHOT_LENGTH_MAX, STATE_LENGTH_MAX};
 
-/// A message from another member: it is none, or writes itself the same way again; and a member that takes it, as if it
-/// came from the member that it names, goes on.
+/// Feeds a message from another member: it is refused, or written again it gives the same bytes. A member accepts it
+/// without a panic, as if the sender were the named member.
 pub fn message(bytes: &[u8]) {
     let message = match wire::decode(bytes) {
         Ok(message) => message,
@@ -39,8 +39,8 @@ pub fn message(bytes: &[u8]) {
     }
 }
 
-/// What a member says of its log: it is nothing, or writes itself the same way again; and a member that hears it stands,
-/// and keeps what it was told.
+/// Feeds a member's summary of its log: it is refused, or written again it gives the same bytes. A member that receives
+/// it keeps running and keeps the information.
 pub fn history(bytes: &[u8]) {
     let Some(history) = History::from_bytes(bytes) else { return };
     assert_eq!(history.to_bytes(), bytes);
@@ -64,7 +64,7 @@ pub fn history(bytes: &[u8]) {
     assert_eq!(recovered.acknowledged(), member.acknowledged().collect::<Vec<_>>());
 }
 
-/// Records of a journal: each for itself, and as many as there are in a row.
+/// Feeds records of a journal, each by itself and all in a row.
 pub fn record(bytes: &[u8]) {
     match RecordContent::from_bytes(bytes) {
         Ok(record) => assert_eq!(record.to_bytes(), bytes),
@@ -91,7 +91,8 @@ pub fn record(bytes: &[u8]) {
     }
 }
 
-/// What is asked and answered in a snapshot transfer: it is nothing, or can be true and writes itself the same way again.
+/// Feeds requests and answers of a snapshot transfer: each is refused, or is plausible and gives the same bytes when
+/// written again.
 pub fn snapshot_transfer(bytes: &[u8]) {
     match Request::from_bytes(bytes) {
         Ok(request) => assert_eq!(request.to_bytes(), bytes),

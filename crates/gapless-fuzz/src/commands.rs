@@ -1,5 +1,5 @@
-//! Targets for commands and their events: whatever bytes a command has, its writer answers or says why not, and what it answers is read back as it
-//! stands in the stream, by the reader of the bus and by one that shares no code with it.
+//! Targets for commands and their events: for any bytes of a command its writer gives an answer or a reason. The answer
+//! is read back as it stands in the stream, by the reader of the bus and by an independent one.
 
 use crate::input::{Input, assert_says_something};
 use gapless_bus_checker::Decision as Checked;
@@ -9,7 +9,6 @@ use gapless_cqrs::{Aggregate, CommandHandler, CommandModel, Creation, Decision, 
 use gapless_engine::transaction_service::{changes_of, write_done};
 use serde::{Deserialize, Serialize};
 
-/// The longest transaction, bytes.
 const LENGTH_MAX: usize = 1 << 16;
 
 #[derive(Clone, Debug, Serialize, Deserialize, Message)]
@@ -85,16 +84,17 @@ impl CommandHandler for BothHandler {
     }
 }
 
-/// A writer with an aggregate and a handler.
+/// Creates a writer with an aggregate and a handler.
 ///
 /// # Panics
-/// Never: the model is one.
+/// Never: the model is valid.
 #[must_use]
 pub fn writer() -> BareWriter {
     BareWriter::new(CommandModel::new().aggregate::<Sum>().handler(BothHandler)).expect("the model is one")
 }
 
-/// Commands one after the other, each behind its length of two bytes; before them a byte whose bit 0 says that the heads are made right.
+/// Feeds consecutive commands, each after its length of two bytes. In the byte before them, bit 0 says that the heads
+/// are repaired.
 pub fn envelope(bytes: &[u8]) {
     let mut input = Input(bytes);
     let is_healed = input.byte() & 1 != 0;
@@ -118,7 +118,7 @@ pub fn envelope(bytes: &[u8]) {
                 let Ok(Checked::Answered { answer, events, .. }) = Checked::read(&transaction) else {
                     panic!("what the writer has made is no transaction: {transaction:?}");
                 };
-                // The answer of an earlier command stands without its events.
+                // The answer of an earlier command is repeated without its events.
                 assert!(events.is_empty() || events.len() == answer.events as usize, "{answer:?}: {}", events.len());
             }
             Bare::Failed(text) => assert_says_something(&text),
@@ -127,7 +127,7 @@ pub fn envelope(bytes: &[u8]) {
     }
 }
 
-/// The events of a transaction.
+/// Feeds the events of a transaction.
 pub fn transaction(bytes: &[u8]) {
     let read = || {
         let mut all = Vec::new();
@@ -151,7 +151,7 @@ pub fn transaction(bytes: &[u8]) {
     if let Err(error) = &read {
         assert_says_something(error);
     }
-    // Behind an answer of nothing.
+    // After an empty answer.
     let mut answer = [0; 32];
     answer[0] = 1;
     let mut whole = Vec::new();
@@ -164,14 +164,14 @@ pub fn transaction(bytes: &[u8]) {
             });
             assert!(events.eq(read_events), "two readers have read other events");
         }
-        // No bytes at all are no events, and a transaction without any.
+        // No bytes are no events, and a transaction without any.
         (Ok(_), Err(_)) => assert!(bytes.is_empty(), "one reader refuses what the other reads"),
         (Ok(Checked::Failed { .. }), Ok(_)) => unreachable!("it was written as done"),
         (Err(reason), _) => assert_says_something(&reason),
     }
 }
 
-/// Commands as a bus sends them, for seeds.
+/// Returns commands in the form of a bus, for seeds.
 ///
 /// # Panics
 /// Never: all can be encoded.
@@ -206,7 +206,7 @@ fn bytes_of(id: Option<u64>, ask: &Ask, headers: &[u8], identifier: Option<u128>
     head(TypeKey::of(Sum::NAME), Ask::TYPE_NAME, headers, &id, (identifier, expected), &payload)
 }
 
-/// A command by its documented layout.
+/// Encodes a command by its documented layout.
 fn head(
     aggregate: TypeKey,
     command: &str,

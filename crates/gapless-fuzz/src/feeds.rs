@@ -1,12 +1,12 @@
-//! Targets for the protocols of other people's feeds: bytes are a packet that writes itself the same way again, or
-//! an error; a stream that comes in pieces is the same stream.
+//! Targets for foreign feed protocols: bytes are an error, or a packet that gives the same bytes when written again. A
+//! stream in pieces is the same stream.
 
 use crate::input::{Input, assert_says_something};
 use gapless_wire::FeedSession;
 use gapless_wire::mold::{self, Content, MoldError, Packet, PacketWriter, Request};
 use gapless_wire::soup::{self, ClientPacket, Field, ServerPacket, SoupError};
 
-/// A MoldUDP64 downstream packet.
+/// Feeds a MoldUDP64 downstream packet.
 pub fn mold_packet(bytes: &[u8]) {
     match Packet::parse(bytes) {
         Ok(packet) => check_packet(bytes, &packet),
@@ -36,7 +36,7 @@ fn check_packet(bytes: &[u8], packet: &Packet<'_>) {
     assert_eq!(again[..length], *bytes);
     assert_eq!(packet.next_sequence(), sequence + count);
 
-    // A packet has no other length than its own.
+    // A packet has exactly one valid length.
     for length in [0, mold::HEADER_LENGTH - 1, bytes.len() - 1] {
         assert!(Packet::parse(&bytes[..length]).is_err(), "cut to {length} bytes");
     }
@@ -44,7 +44,7 @@ fn check_packet(bytes: &[u8], packet: &Packet<'_>) {
     assert!(matches!(Packet::parse(&again), Err(MoldError::Trailing { found_bytes: 1, .. })));
 }
 
-/// A MoldUDP64 request.
+/// Feeds a MoldUDP64 request.
 pub fn mold_request(bytes: &[u8]) {
     match Request::from_bytes(bytes) {
         Ok(request) => {
@@ -64,13 +64,13 @@ fn check_feed_session(feed_session: FeedSession) {
     }
 }
 
-/// Where the other side's packets are limited: [u16 limit, then the stream].
+/// Splits off the limit of packets: [u16 limit, then the stream].
 fn limit_and_stream(bytes: &[u8]) -> (usize, &[u8]) {
     let mut input = Input(bytes);
     (usize::from(input.u16()), input.rest())
 }
 
-/// What a SoupBinTCP server sends: [u16 limit, then the stream].
+/// Feeds the packets of a SoupBinTCP server: [u16 limit, then the stream].
 pub fn soup_server(bytes: &[u8]) {
     let (limit, stream) = limit_and_stream(bytes);
     walk(stream, limit, ServerPacket::parse, |packet, bytes| {
@@ -92,13 +92,13 @@ pub fn soup_server(bytes: &[u8]) {
         };
         assert_eq!(length, Some(bytes.len()), "there is room for as much as was read");
         assert_eq!(again, [&bytes[..soup::HEADER_LENGTH], &payload].concat());
-        // Only a login may come in another form than we write it in: its fields may be padded otherwise.
+        // Only a login may differ from the form that we write: its fields may be padded otherwise.
         assert!(again == bytes || matches!(packet, ServerPacket::LoginAccepted { .. }));
         assert_eq!(ServerPacket::parse(&again, limit), Ok(Some((*packet, bytes.len()))));
     });
 }
 
-/// What a SoupBinTCP client sends: [u16 limit, then the stream].
+/// Feeds the packets of a SoupBinTCP client: [u16 limit, then the stream].
 pub fn soup_client(bytes: &[u8]) {
     let (limit, stream) = limit_and_stream(bytes);
     walk(stream, limit, ClientPacket::parse, |packet, bytes| {
@@ -122,7 +122,7 @@ pub fn soup_client(bytes: &[u8]) {
         };
         assert_eq!(length, Some(bytes.len()), "there is room for as much as was read");
         assert_eq!(again, [&bytes[..soup::HEADER_LENGTH], &payload].concat());
-        // Only a login may come in another form than we write it in: its fields may be padded otherwise.
+        // Only a login may differ from the form that we write: its fields may be padded otherwise.
         assert!(again == bytes || matches!(packet, ClientPacket::Login(_)));
         assert_eq!(ClientPacket::parse(&again, limit), Ok(Some((*packet, bytes.len()))));
     });
@@ -137,8 +137,8 @@ fn check_field<const N: usize>(field: &Field<N>) {
 
 type Parsed<T> = Result<Option<(T, usize)>, SoupError>;
 
-/// Takes packet after packet off the stream; each must be the same in all that is there as in its own bytes alone,
-/// and nothing in any part of them.
+/// Takes packet after packet off the stream. Each must parse the same with and without the bytes after it, and not at
+/// all from any part of its bytes.
 fn walk<'a, T: PartialEq + std::fmt::Debug>(
     mut stream: &'a [u8],
     limit: usize,

@@ -1,16 +1,15 @@
-//! How a target cuts its bytes up, and how it makes checksums right so that the bytes get past them.
-//! What the target's decoder makes of the pieces is none of this module's business.
+//! Splits the bytes of an input, and repairs checksums so that the bytes get past them. Nothing here knows a decoder.
 
 use gapless_wire::checksum::crc32c;
 use gapless_wire::descriptor::{FRAME_LENGTH_MAX, HEADER_CRC_OFFSET, PAYLOAD_CRC_OFFSET};
 use gapless_wire::{HEADER_LENGTH, MESSAGE_ALIGNMENT, aligned_length};
 use tempfile::TempDir;
 
-/// Takes fields off the front of the bytes; zeros beyond their end.
+/// A reader that takes fields off the front of the bytes; zeros after their end.
 pub struct Input<'a>(pub &'a [u8]);
 
 impl<'a> Input<'a> {
-    /// The next `N` bytes.
+    /// Takes `N` bytes.
     pub fn array<const N: usize>(&mut self) -> [u8; N] {
         let mut field = [0; N];
         let bytes = self.bytes(N);
@@ -18,42 +17,42 @@ impl<'a> Input<'a> {
         field
     }
 
-    /// The next byte.
+    /// Takes one byte.
     pub fn byte(&mut self) -> u8 {
         self.array::<1>()[0]
     }
 
-    /// The next two bytes.
+    /// Takes two bytes.
     pub fn u16(&mut self) -> u16 {
         u16::from_le_bytes(self.array())
     }
 
-    /// The next eight bytes.
+    /// Takes eight bytes.
     pub fn u64(&mut self) -> u64 {
         u64::from_le_bytes(self.array())
     }
 
-    /// As many of the next `length` bytes as there are.
+    /// Takes up to `length` bytes.
     pub fn bytes(&mut self, length: usize) -> &'a [u8] {
         let (bytes, rest) = self.0.split_at(length.min(self.0.len()));
         self.0 = rest;
         bytes
     }
 
-    /// Everything that is left.
+    /// Takes all remaining bytes.
     pub fn rest(&mut self) -> &'a [u8] {
         std::mem::take(&mut self.0)
     }
 
-    /// Whether nothing is left.
+    /// Returns whether no byte is left.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// Makes both checksums of every frame right, walking from the first by the length fields; where a frame
-/// would reach beyond the end it is cut to it, so that one wrong length does not hide all that follows.
+/// Repairs both checksums of every frame, walking from the first by the length fields. A frame that would exceed the
+/// end is cut to it, so that one wrong length does not hide all that follows.
 pub fn heal_frames(bytes: &mut [u8]) {
     let mut rest = bytes;
     while rest.len() >= HEADER_LENGTH {
@@ -73,7 +72,7 @@ pub fn heal_frames(bytes: &mut [u8]) {
     }
 }
 
-/// The bytes, up to `limit_bytes`, as whole words.
+/// Returns the bytes, up to `limit_bytes`, as whole words.
 #[must_use]
 pub fn whole_words(bytes: &[u8], limit_bytes: usize) -> Vec<u8> {
     let mut words = bytes[..bytes.len().min(limit_bytes)].to_vec();
@@ -88,10 +87,10 @@ pub fn assert_says_something(error: &dyn std::fmt::Display) {
     assert!(!text.contains('\n'), "an error of more than one line: {text:?}");
 }
 
-/// A directory that goes away; in memory where there is such a place, because targets sync their files.
+/// Makes a temporary directory, in memory if possible, because targets sync their files.
 ///
 /// # Panics
-/// If there is no room for directories.
+/// If no directory can be made.
 #[must_use]
 pub fn scratch() -> TempDir {
     let in_memory = tempfile::Builder::new().prefix("gapless-fuzz-").tempdir_in("/dev/shm");

@@ -1,19 +1,18 @@
-//! Targets for segment files: read, verified and recovered. Nothing panics, nothing is replayed that is not a
-//! frame in its place, a journal that is called sound is as long as its good mark says, and one that was
-//! recovered goes on.
+//! Targets for segment files: read, verified and recovered. Nothing panics, and only frames in their place are
+//! replayed. A journal that is reported sound is as long as its valid mark says, and a recovered one can be continued.
 //!
 //! The input is a list of segments, each in this form, so that small inputs reach everything:
 //!
 //! ```text
-//!  0  u8   flags: 1 the header's checksum is made right, 2 those of marks, 4 those of frames,
-//!          8 the file ends where its frames do, 16 it is a prepared segment, 32 what follows is the file as it is,
+//!  0  u8   flags: 1 the header's checksum is repaired, 2 those of marks, 4 those of frames,
+//!          8 the file ends with its frames, 16 it is a prepared segment, 32 the rest is the file as it is,
 //!          64 it has a mark for records of consensus
 //!  1  u64  number in the file's name
-//!  9  u16  length of what follows
+//!  9  u16  length of the rest
 //! 11  …    fixed header (128), five marks (64 each), four index entries (16 each), the mark for records if it has one
 //!          (64), frames and records
 //! ```
-//! Before the list stands one byte: 1 for another boot of the machine, 2 to check all segments.
+//! One byte precedes the list: 1 for another boot of the machine, 2 to check all segments.
 
 use crate::input::{Input, assert_says_something, heal_frames, scratch};
 use gapless_journal::{
@@ -25,11 +24,11 @@ use gapless_wire::checksum::crc32c;
 use gapless_wire::{Frame, FrameHeader, FrameWriter, HEADER_LENGTH, aligned_length};
 use std::path::Path;
 
-/// The stream of the seeds.
+/// Stream of the seeds.
 pub const STREAM_ID: u128 = 0x5eed;
-/// The length of a small segment: a header page, a page of index and two pages of frames.
+/// Length of a small segment: a header page, a page of index and two pages of frames.
 pub const SEGMENT_LENGTH: u64 = 16 * 1024;
-/// The longest frame of the stream of the seeds.
+/// Longest frame of the stream of the seeds.
 pub const FRAME_LENGTH_MAX: usize = 1024;
 
 const OTHER_BOOT: u8 = 1;
@@ -52,19 +51,19 @@ const MARKS: [usize; 5] = [
 ];
 const MARK_LENGTH: usize = d::MARK_WORDS * 8;
 const INDEX_LENGTH: usize = 4 * d::INDEX_ENTRY_LENGTH;
-/// Files and the segments in them are no longer than this, whatever a header says, so that a target is quick.
+/// Limit of files and of the segments in them, whatever a header says, so that a target is quick.
 const SEGMENT_LENGTH_MAX: u64 = 64 * 1024;
 const SEGMENTS_MAX: usize = 4;
-/// As many frames as there is room for in all segments.
+/// Largest number of frames that fit in all segments.
 const FRAMES_MAX: u64 = SEGMENTS_MAX as u64 * SEGMENT_LENGTH_MAX / HEADER_LENGTH as u64;
 
-/// The machine, on the boot of the seeds or on another.
+/// Returns the machine, on the boot of the seeds or on another.
 #[must_use]
 pub fn environment(is_other_boot: bool) -> Environment {
     Environment { boot_id: Some(BootId(1 + u128::from(is_other_boot))), epoch_ns: || 1_000_000_000, disk: None }
 }
 
-/// How journals of the seeds are kept.
+/// Returns the options of the journals of the seeds.
 #[must_use]
 pub fn options(directory: &Path) -> JournalOptions {
     JournalOptions {
@@ -75,7 +74,7 @@ pub fn options(directory: &Path) -> JournalOptions {
     }
 }
 
-/// A segment file in the form of the input, with everything made right again when it is read.
+/// Encodes a segment file in the form of the input, with everything to be repaired when it is read.
 #[must_use]
 pub fn pack(first_sequence: u64, file: &[u8]) -> Vec<u8> {
     let mut body = file[..d::FIXED_LENGTH].to_vec();
@@ -98,7 +97,7 @@ pub fn pack(first_sequence: u64, file: &[u8]) -> Vec<u8> {
     packed
 }
 
-/// Puts the segments of the input into `directory`.
+/// Writes the segments of the input to `directory`.
 fn unpack(input: &mut Input<'_>, directory: &Path) {
     for _ in 0..SEGMENTS_MAX {
         if input.is_empty() {
@@ -159,7 +158,7 @@ fn unpack_mark(flags: u8, body: &mut Input<'_>) -> [u8; MARK_LENGTH] {
     mark
 }
 
-/// Segment files, read as any process may.
+/// Feeds segment files to a reader, as in any process.
 pub fn read(bytes: &[u8]) {
     let mut input = Input(bytes);
     let mode = input.byte();
@@ -169,7 +168,6 @@ pub fn read(bytes: &[u8]) {
     read_directory(directory.path(), environment(mode & OTHER_BOOT != 0));
 }
 
-/// A fixed header alone.
 fn check_fixed_header(bytes: &[u8]) {
     let Some(bytes) = bytes.first_chunk::<{ d::FIXED_LENGTH }>() else { return };
     let mut healed = *bytes;
@@ -236,7 +234,7 @@ fn read_directory(directory: &Path, environment: Environment) {
     }
 }
 
-/// The records, unless something was wrong.
+/// Returns the records; `None` after an error.
 fn records(reader: &JournalReader) -> Option<Vec<Record>> {
     let records: Vec<Record> = match reader.records() {
         Ok(records) => records.collect(),
@@ -252,7 +250,7 @@ fn records(reader: &JournalReader) -> Option<Vec<Record>> {
     Some(records)
 }
 
-/// Replays from a sequence, by copies and in place; the last one, unless something was wrong.
+/// Replays from a sequence, by copies and in place. Returns the last sequence; `None` after an error.
 fn replay(reader: &JournalReader, from: u64) -> Option<u64> {
     let last = replay_on(reader.replay(from), from)?;
     let in_place = replay_on(reader.replay_until(from, last), from);
@@ -290,7 +288,7 @@ fn replay_on(replay: Result<Replay, JournalError>, from: u64) -> Option<u64> {
     }
 }
 
-/// Segment files, opened for writing: recovered, gone on with, and opened again.
+/// Feeds segment files to a writer: they are recovered, continued and opened again.
 pub fn recovery(bytes: &[u8]) {
     let mut input = Input(bytes);
     let mode = input.byte();
@@ -352,8 +350,8 @@ pub fn recovery(bytes: &[u8]) {
     drop(journal);
 }
 
-/// A frame behind `last` that was returned stays what it is when it is cut off and another comes in its place. The journal
-/// is as long as before then.
+/// Checks that a returned frame after `last` stays unchanged when it is cut off and replaced by another. The journal is
+/// as long as before then.
 fn check_cut(journal: &mut Journal, reader: &JournalReader, last: u64) -> Result<(), JournalError> {
     let next = last + 1;
     let put = |journal: &mut Journal, payload| {

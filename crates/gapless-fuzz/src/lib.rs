@@ -1,5 +1,5 @@
-//! Hostile bytes for every decoder of foreign bytes: one function for each, which feeds the bytes in and
-//! asserts what must hold whatever they are. Called by the targets under `fuzz/` and by this crate's tests.
+//! Hostile bytes for every decoder of foreign bytes: one function for each, which feeds the bytes in and asserts the
+//! properties that hold for any input. Called by the targets under `fuzz/` and by this crate's tests.
 //!
 //! | module | decoders |
 //! |---|---|
@@ -13,17 +13,17 @@
 //! | [`commands`] | commands to a command bus, and the events of its transactions |
 //! | [`stores`] | changes and snapshots of a store |
 //! | [`connections`] | a publisher's ring on its way into the stream, a service's ring on its way to a client |
-//! | [`links`] | what the members of a cluster send each other, and how they introduce themselves |
+//! | [`links`] | messages and handshakes between the members of a cluster |
 //! | [`calls`] | requests and replies of calls, their headers, refusals, packets of a domain, call tables |
 //! | [`bridges`] | records, leases and outcomes of bridges over Kafka |
 //! | [`messages`] | SBE and protobuf payloads of every generated test schema |
 //! | [`schemas`] | schema files |
 //! | [`workbooks`] | Excel workbooks |
-//! | [`streams`] | what is asked of a stream's control, and its file |
-//! | [`input`] | how a target cuts its bytes up, and how it makes checksums right so that the bytes get past them |
+//! | [`streams`] | requests of a stream's control, and its file |
+//! | [`input`] | splitting of input bytes, and repair of checksums |
 //!
-//! A target panics when a property is broken and on nothing else; it never looks outside of its bytes,
-//! so the same bytes give the same outcome.
+//! A target panics exactly when a property is broken. It depends on its bytes alone, so the same bytes give the same
+//! outcome.
 
 #![forbid(unsafe_code)]
 
@@ -46,11 +46,10 @@ pub mod transactions;
 pub mod wire;
 pub mod workbooks;
 
-/// A decoder under attack.
+/// A function that feeds bytes to one decoder.
 pub type Target = fn(&[u8]);
 
-/// Every target by its name, which is also that of its file in `fuzz/fuzz_targets` and of its folder in
-/// `fuzz/corpus`.
+/// Every target by its name, which is also that of its file in `fuzz/fuzz_targets` and of its folder in `fuzz/corpus`.
 pub const TARGETS: &[(&str, Target)] = &[
     ("frame", wire::frame),
     ("control", wire::control),
@@ -100,10 +99,10 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("workbook", workbooks::workbook),
 ];
 
-/// The target of this name.
+/// Returns the target of this name.
 ///
 /// # Panics
-/// If there is none.
+/// If the name is unknown.
 #[must_use]
 pub fn target(name: &str) -> Target {
     let found = TARGETS.iter().find(|(other, _)| *other == name);

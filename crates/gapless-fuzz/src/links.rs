@@ -1,5 +1,5 @@
-//! Targets for what one member of a cluster reads from another: a stream of messages in any pieces, and the
-//! introductions that decide who is let in.
+//! Targets for the input of a cluster member from its peers: a stream of messages in any pieces, and the handshakes
+//! that decide on acceptance.
 
 use crate::input::{Input, assert_says_something};
 use gapless_cluster::link::beacon::Beacon;
@@ -10,10 +10,10 @@ use gapless_cluster::link::wire::{
 use gapless_cluster::link::{ReceiveBuffer, judge};
 use gapless_wire::checksum::crc32c;
 
-/// The buffer for the bytes of a connection that is pending, bytes.
+/// Length of the buffer for a pending connection, bytes.
 const BUFFER_BYTES: usize = 512;
 
-/// What comes over a connection, in pieces: whole messages come out as they were written, or none does.
+/// Feeds the bytes of a connection in pieces: messages come out whole and as written, or not at all.
 pub fn cluster_link(bytes: &[u8]) {
     let mut input = Input(bytes);
     let (flags, piece) = (input.byte(), usize::from(input.byte()) + 1);
@@ -61,7 +61,7 @@ pub fn cluster_link(bytes: &[u8]) {
     }
 }
 
-/// What is heard in a multicast group; the checksum is made right, so that what is behind it is reached.
+/// Feeds a multicast beacon; its checksum is repaired, so that the fields after it are reached.
 pub fn cluster_beacon(bytes: &[u8]) {
     const CRC: std::ops::Range<usize> = 24..28;
     let source = std::net::IpAddr::from([192, 0, 2, 9]);
@@ -74,13 +74,13 @@ pub fn cluster_beacon(bytes: &[u8]) {
     for bytes in [bytes, &healed] {
         if let Some(beacon) = Beacon::parse(bytes, source) {
             assert!(beacon.addresses.iter().all(|each| each.port() != 0 && !each.ip().is_unspecified()));
-            // What had no address of its own has the sender's now.
+            // A beacon without an address of its own has the sender's now.
             assert_eq!(Beacon::parse(&beacon.to_bytes(), source), Some(beacon));
         }
     }
 }
 
-/// A hello or welcome, and a refusal.
+/// Feeds a hello or welcome, and a refusal.
 pub fn cluster_handshake(bytes: &[u8]) {
     match Introduction::parse(bytes) {
         Ok(introduction) => {
@@ -112,7 +112,7 @@ pub fn cluster_handshake(bytes: &[u8]) {
     }
 }
 
-/// Makes magic, version, numbers, filling and checksums of all messages right, as far as the lengths lead.
+/// Repairs magic, version, numbers, padding and checksums of all messages, as far as the lengths lead.
 fn heal(bytes: &mut [u8]) {
     let (mut rest, mut number) = (bytes, 0u64);
     while rest.len() >= HEADER_LENGTH {

@@ -1,6 +1,6 @@
-//! Targets for payloads: any bytes are a message of a schema or an error, and what is a message keeps its
-//! meaning through every conversion: bytes to object to bytes, SBE to protobuf to SBE. The schemas are those of
-//! `gapless-schema-tests`, which between them have every feature of SBE.
+//! Targets for payloads: any bytes are a message of a schema or an error, and a message keeps its meaning through every
+//! conversion: bytes to object to bytes, SBE to protobuf to SBE. The schemas are those of `gapless-schema-tests`, which
+//! together have every feature of SBE.
 
 use crate::input::assert_says_something;
 use gapless_schema::{DecodeError, EncodeError, Message, Protobuf, ProtobufObject, Sbe, SbeObject};
@@ -37,12 +37,12 @@ macro_rules! for_each_message {
 const SBE: &[Check] = for_each_message!(check_sbe);
 const PROTOBUF: &[Check] = for_each_message!(check_protobuf);
 
-/// SBE payloads; each message looks at all of them, because its header says whose they are.
+/// Feeds SBE payloads to every message, because the header names the type.
 pub fn sbe(bytes: &[u8]) {
     SBE.iter().for_each(|check| check(bytes));
 }
 
-/// Protobuf payloads; the first byte says of which message, because they themselves do not.
+/// Feeds protobuf payloads; the first byte selects the message, because the payload does not name it.
 pub fn protobuf(bytes: &[u8]) {
     let Some((message, payload)) = bytes.split_first() else { return };
     PROTOBUF[usize::from(*message) % PROTOBUF.len()](payload);
@@ -71,7 +71,7 @@ fn say(error: &DecodeError) {
     assert_says_something(error);
 }
 
-/// Compares bytes, because a number that is none is not equal to itself.
+/// Compares bytes, because a NaN is not equal to itself.
 fn survives<T: SbeObject + ProtobufObject + Debug>(object: &T) {
     // A payload may hold values that only writers refuse: too long a text, a number out of range.
     let bytes = match to_sbe(object) {

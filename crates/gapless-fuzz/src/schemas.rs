@@ -3,10 +3,10 @@
 use crate::input::assert_says_something;
 use gapless_schema::generate::{Generator, SchemaError};
 
-/// What the schema is called; includes are looked for in a folder that is not there.
+/// File name of the schema; includes are looked up in a missing folder.
 const NAME: &str = "no-such-folder/schema.xml";
 
-/// The text of a schema.
+/// Feeds the text of a schema.
 pub fn schema(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes).into_owned();
     let lines = 1 + text.matches('\n').count() as u32;

@@ -1,5 +1,5 @@
-//! Targets for what a service stands on: snapshots, the record of dead letters, a stream replayed into a
-//! service. Nothing panics, and what is restored is what would be written again.
+//! Targets for the persistent inputs of a service: snapshots, the record of dead letters, a replayed stream. Nothing
+//! panics, and a restored state gives the same bytes when written again.
 
 use crate::input::{Input, assert_says_something, heal_frames, scratch};
 use crate::journals;
@@ -20,13 +20,13 @@ use gapless_wire::control::{SessionOpen, TimerFired};
 use gapless_wire::{Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length, stamp, writer};
 use tempfile::TempDir;
 
-/// The service under attack: counts Cars, sets timers, sends notices.
+/// The service under test: it counts Cars, sets timers and sends notices.
 #[derive(Default)]
 pub struct Counting {
     cars: u64,
 }
 
-/// Schema of the message whose payload is handed back.
+/// Schema of the message whose payload is echoed.
 pub const ECHO: u32 = 7 << 16 | 1;
 
 impl Service for Counting {
@@ -76,13 +76,13 @@ fn empty_fold() -> Fold {
     Fold::new(Counting::default(), policy)
 }
 
-/// A node's directory with a journal of a few frames; snapshots are put beside it.
+/// A node's directory with a journal of a few frames, to which snapshots are added.
 struct Place {
     directory: TempDir,
     identity: StreamIdentity,
 }
 
-/// Frames in the journal beside which snapshots are put.
+/// Frames in that journal.
 const JOURNALED: u64 = 3;
 
 impl Place {
@@ -101,7 +101,7 @@ impl Place {
     }
 }
 
-/// A frame that says nothing.
+/// Returns a mark without content.
 fn mark(sequence: u64) -> Vec<u8> {
     let mut frame = vec![0; HEADER_LENGTH];
     let header = FrameHeader { kind: Kind::Mark, sequence, timestamp_ns: sequence, ..FrameHeader::default() };
@@ -109,14 +109,14 @@ fn mark(sequence: u64) -> Vec<u8> {
     frame
 }
 
-/// What the first byte of a snapshot's input asks for.
+/// Modes in the first byte of a snapshot's input.
 const AS_IT_IS: u8 = 1;
 
 const MISNAMED: u8 = 2;
 
-/// A snapshot file. Unless its first byte says that it is one as it is, magic, identity and checksum are made right.
+/// Feeds a snapshot file. Unless its first byte asks for it as it is, magic, identity and checksum are repaired.
 pub fn snapshot(bytes: &[u8]) {
-    // A journal costs more than all the rest; one for each thread, because the snapshots are put beside it.
+    // A journal costs more than all the rest, so each thread has one for all its snapshots.
     thread_local!(static PLACE: Place = Place::new());
     PLACE.with(|place| snapshot_at(place, bytes));
 }
@@ -131,7 +131,7 @@ fn snapshot_at(place: &Place, bytes: &[u8]) {
         file.extend_from_slice(&sum.to_le_bytes());
     }
     let layout = StreamLayout::new(place.directory.path());
-    // Named after the sequence in it, where the journal has that; else another is as good.
+    // Named after its sequence if the journal has that, else after another.
     let named = file.get(32..40).map_or(1, |field| u64::from_le_bytes(field.try_into().expect("eight bytes")));
     let path = layout.snapshots().join(format!("{:020}.snapshot", if mode & MISNAMED == 0 { named } else { 1 }));
     std::fs::write(&path, &file).expect("a file can be written");
@@ -163,7 +163,7 @@ fn snapshot_at(place: &Place, bytes: &[u8]) {
     std::fs::remove_file(&path).expect("it is there");
 }
 
-/// Magic, stream and incarnation.
+/// Returns magic, stream and incarnation.
 #[must_use]
 pub fn snapshot_head(identity: StreamIdentity) -> Vec<u8> {
     let mut head = b"GAPSNAP\x01".to_vec();
@@ -172,7 +172,7 @@ pub fn snapshot_head(identity: StreamIdentity) -> Vec<u8> {
     head
 }
 
-/// The record of dead letters: whatever it holds, a letter that comes later is recorded, and once.
+/// Feeds the record of dead letters: whatever it holds, a later letter is recorded exactly once.
 pub fn dead_letters(bytes: &[u8]) {
     let directory = scratch();
     let path = directory.path().join(FILE_NAME);
@@ -196,8 +196,8 @@ pub fn dead_letters(bytes: &[u8]) {
     assert_eq!(length(), recorded.len() as u64, "a letter is recorded once");
 }
 
-/// A stream's frames, sequenced as the sequencer would and applied to a service, then again from the start.
-/// The input is frames back to back; their checksums, sequences and times are made right.
+/// Sequences a stream's frames like the sequencer and applies them to a service, then again from the start. The input
+/// is frames back to back; their checksums, sequences and times are repaired.
 pub fn replay(bytes: &[u8]) {
     let mut input = Input(bytes);
     let mode = input.byte();
@@ -210,7 +210,7 @@ pub fn replay(bytes: &[u8]) {
     assert_eq!((first, last), (second, again), "a replay ends in the same state");
 }
 
-/// Sequences the frames; `by_sequencer` leaves out what no publisher may send, else all of them are taken for a
+/// Sequences the frames. `by_sequencer` leaves out frames that no publisher may send; otherwise all are taken for a
 /// journal's.
 fn sequenced(frames: &mut [u8], by_sequencer: bool) -> Vec<Vec<u8>> {
     let connection = ConnectionId(1);
@@ -242,7 +242,7 @@ fn sequenced(frames: &mut [u8], by_sequencer: bool) -> Vec<Vec<u8>> {
     stream
 }
 
-/// The state after the stream as a snapshot, or the error that stopped it.
+/// Returns the state after the stream as a snapshot, and the error that stopped it.
 fn apply_all(stream: &[Vec<u8>]) -> (Vec<u8>, Option<String>) {
     let mut fold = empty_fold();
     let mut observer = Sequencer::new(SequencerRules::of_service(u64::MAX));

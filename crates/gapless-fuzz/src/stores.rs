@@ -1,5 +1,5 @@
-//! Targets for a store: any changes are applied as a whole or leave nothing behind, any snapshot is read as a whole or
-//! leaves an empty store, and what was taken has the hash that its objects make.
+//! Targets for a store: any changes are applied as a whole or not at all, and any snapshot is read as a whole or leaves
+//! an empty store. The stored hash is that of the objects.
 
 use crate::input::{Input, assert_says_something};
 use crate::messages::car::{Car, CarDecoder};
@@ -8,17 +8,17 @@ use gapless_schema::{Protobuf, Sbe};
 use gapless_wire::checksum::crc32c;
 
 gapless_engine::store_object! {
-    /// An object whose bytes are not all possible.
+    /// An object for which some bytes are invalid.
     #[derive(Debug, PartialEq)]
     pub struct Flags = 9, version 2 {
-        /// Any.
+        /// Any number.
         pub number: u64,
         /// 0 or 1.
         pub are_set: [bool; 5],
     }
 }
 
-/// The collections of the targets.
+/// Collections of the targets, with their numbers.
 #[derive(Clone, Copy)]
 pub struct Handles {
     /// Number 1.
@@ -35,7 +35,7 @@ pub struct Handles {
     pub counter: Counter,
 }
 
-/// An empty store.
+/// Creates an empty store.
 #[must_use]
 pub fn store() -> (Store, Handles) {
     let limits =
@@ -45,7 +45,7 @@ pub fn store() -> (Store, Handles) {
     (store, handles)
 }
 
-/// The collections.
+/// Declares the collections.
 pub fn declare(store: &mut Store) -> Handles {
     Handles {
         flags: store.map(1, "flags"),
@@ -57,7 +57,7 @@ pub fn declare(store: &mut Store) -> Handles {
     }
 }
 
-/// Changes one after the other, each behind its length of two bytes.
+/// Feeds consecutive changes, each after its length of two bytes.
 pub fn changes(bytes: &[u8]) {
     let (mut store, handles) = store();
     let mut input = Input(bytes);
@@ -76,7 +76,7 @@ pub fn changes(bytes: &[u8]) {
     copies(&mut store);
 }
 
-/// A snapshot whose checksums are made right.
+/// Feeds a snapshot with repaired checksums.
 pub fn snapshot(bytes: &[u8]) {
     let mut bytes = bytes.to_vec();
     heal(&mut bytes);
@@ -93,7 +93,7 @@ pub fn snapshot(bytes: &[u8]) {
     }
 }
 
-/// What is there comes through a snapshot, and goes at one stroke and comes back.
+/// Checks that the content survives a snapshot, and that it can be removed and restored at once.
 fn copies(from: &mut Store) {
     let mut bytes = Vec::new();
     from.write_snapshot(&mut bytes).expect("memory can be written to");
@@ -118,7 +118,7 @@ fn copies(from: &mut Store) {
 const MAGIC_LENGTH: usize = 8;
 const PIECE_HEAD: usize = 13;
 
-/// Makes checksum and number of each piece right, and the length of the last.
+/// Repairs checksum and number of each piece, and the length of the last.
 fn heal(bytes: &mut [u8]) {
     let mut rest = bytes.get_mut(MAGIC_LENGTH..).unwrap_or_default();
     for number in 0_u32.. {

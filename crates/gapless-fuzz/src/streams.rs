@@ -1,5 +1,5 @@
-//! Targets for what an event stream reads from elsewhere: upstream packets, requests of its operator, the sequencer's
-//! marks and its state, and a feed that comes as it likes.
+//! Targets for the inputs of an event stream: upstream packets, requests of its operator, the sequencer's marks and its
+//! state, and a feed in any order.
 
 use crate::input::{Input, assert_says_something};
 use gapless_client::control_messages::{
@@ -14,7 +14,7 @@ use gapless_wire::mold::{Content, Packet};
 use gapless_wire::upstream::{Body, UpstreamPacket};
 use gapless_wire::{FeedSession, mark, upstream};
 
-/// A packet between a node and the command port.
+/// Feeds a packet between a node and the command port.
 pub fn upstream_packet(bytes: &[u8]) {
     match UpstreamPacket::parse(bytes) {
         Ok(packet) => {
@@ -31,7 +31,7 @@ pub fn upstream_packet(bytes: &[u8]) {
     }
 }
 
-/// A mark in the stream.
+/// Feeds a mark in the stream.
 pub fn stream_mark(bytes: &[u8]) {
     if let Some(mark) = Mark::from_bytes(bytes) {
         let mut again = [0xa5; mark::LENGTH_MAX];
@@ -40,7 +40,7 @@ pub fn stream_mark(bytes: &[u8]) {
     }
 }
 
-/// What an operator asks of a stream, and what it is answered; who is connected.
+/// Feeds requests of an operator, their answers, and lists of connections.
 pub fn stream_control(bytes: &[u8]) {
     match ControlRequest::from_bytes(bytes) {
         Ok(request) => {
@@ -61,9 +61,9 @@ pub fn stream_control(bytes: &[u8]) {
     }
 }
 
-/// The state of a sequencer, as a file holds it.
+/// Feeds the state file of a sequencer.
 pub fn sequencer_state(bytes: &[u8]) {
-    // Few random bytes have the right checksum, so it is made right as well.
+    // Few random bytes have the right checksum, so it is also tried repaired.
     let mut sound = bytes.to_vec();
     if let Some((content, sum)) = sound.split_last_chunk_mut::<4>() {
         *sum = gapless_wire::checksum::crc32c(content).to_le_bytes();
@@ -80,7 +80,7 @@ pub fn sequencer_state(bytes: &[u8]) {
     }
 }
 
-/// A feed: [u16 length, then a packet] again and again. Whatever comes, frames are read in order, and memory is bounded.
+/// Feeds a feed: [u16 length, then a packet], repeated. For any input frames are read in order, and memory is bounded.
 pub fn feed_receiver(bytes: &[u8]) {
     let name = FeedSession::new("FEED").expect("four letters");
     let feed = Feed { name, first_sequence: 1, last_sequence: None };

@@ -1,5 +1,5 @@
-//! Target for the transactions of a state-replicated service: whatever stands in a leader's frames is applied as a whole or
-//! is an error with its place; what was applied comes through a snapshot.
+//! Target for the transactions of a state-replicated service: any content of a leader's frames is applied as a whole or
+//! is an error with its position, and the applied state survives a snapshot.
 
 use crate::input::{Input, assert_says_something};
 use crate::stores::{Flags, Handles};
@@ -12,7 +12,7 @@ use gapless_wire::control::SessionOpen;
 use gapless_wire::descriptor::TRANSACTION_FLAG;
 use gapless_wire::{Fragment, Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, aligned_length};
 
-/// A service that handles nothing: nobody asks a member that follows.
+/// A service without handlers, which a follower never calls.
 struct Nothing;
 
 impl StateService for Nothing {
@@ -24,8 +24,8 @@ fn declare(store: &mut Store) -> Nothing {
     Nothing
 }
 
-/// Transactions one after the other, each behind a byte that says of what (bit 0: a timer, else a command; bits 1 and 2: in
-/// how many frames more than one; bit 3: of a leader that ran nothing), and its length of two bytes.
+/// Feeds consecutive transactions, each after a byte with its origin (bit 0: a timer, else a command; bits 1 and 2: in
+/// how many frames more than one; bit 3: of a leader that ran no handler), and its length of two bytes.
 pub fn transactions(bytes: &[u8]) {
     let limits =
         Limits { objects_max: 500, bytes_max: 1 << 20, object_length_max: 1 << 16, changes_length_max: 1 << 16 };
@@ -65,7 +65,7 @@ pub fn transactions(bytes: &[u8]) {
     let path = directory.path().join("0.snapshot");
     std::fs::write(&path, &written).expect("a file can be written");
     let mut again = fold_of(declare, limits);
-    // That looks at the hash of the state and at the number of objects.
+    // Restoring checks the hash of the state and the number of objects.
     snapshot::restore(&mut again, &path, StreamIdentity::default()).expect("what was written is restored");
     assert_eq!(again.last_sequence(), sequence);
 }
@@ -83,7 +83,7 @@ fn apply(
     fold.apply(&Frame::parse(&frame[..length]).expect("it was just made"), &mut NoSink)
 }
 
-/// A transaction that puts an object, replies, sends a notice and sets a timer, for a seed.
+/// Returns a transaction that puts an object, replies, sends a notice and sets a timer, for a seed.
 #[must_use]
 pub fn sample() -> Vec<u8> {
     let mut store = Store::new(Limits::default());

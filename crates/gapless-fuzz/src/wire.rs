@@ -1,5 +1,5 @@
-//! Targets for what `gapless-wire` and the handshake read: any bytes are a value that writes itself the same
-//! way again, or they are nothing.
+//! Targets for the decoders of `gapless-wire` and the handshake: any bytes are refused, or are a value that gives the
+//! same bytes when written again.
 
 use crate::input::{assert_says_something, heal_frames};
 use gapless_transport::handshake::{HELLO_LENGTH, Hello, WELCOME_LENGTH, Welcome};
@@ -8,7 +8,7 @@ use gapless_wire::descriptor::{FRAME_LENGTH_MAX, PAYLOAD_CRC_OFFSET};
 use gapless_wire::frame::{check_length, peek_length, peek_session};
 use gapless_wire::{Frame, FrameWriter, HEADER_LENGTH, aligned_length, stamp};
 
-/// One frame, as it is and with its checksums made right.
+/// Feeds one frame, as it is and with repaired checksums.
 pub fn frame(bytes: &[u8]) {
     check_frame(bytes);
     let mut healed = bytes.to_vec();
@@ -52,7 +52,7 @@ fn check_frame(bytes: &[u8]) -> Option<Frame<'_>> {
         }
     };
 
-    // Written anew from its fields it is the same frame, checksums apart where they were wrong.
+    // Written again from its fields it is the same frame, except for wrong checksums.
     let mut again = vec![0xa5; aligned_length(length)];
     let mut writer = FrameWriter::new(&mut again);
     writer.payload_mut()[..frame.payload().len()].copy_from_slice(frame.payload());
@@ -71,7 +71,7 @@ fn check_frame(bytes: &[u8]) -> Option<Frame<'_>> {
     Some(frame)
 }
 
-/// The payloads of control frames.
+/// Feeds the payloads of control frames.
 pub fn control(bytes: &[u8]) {
     if let Some(open) = SessionOpen::from_bytes(bytes) {
         assert_eq!(open.to_bytes(), *bytes);
@@ -89,7 +89,7 @@ pub fn control(bytes: &[u8]) {
         let length = refusal.write_to(&mut room);
         assert_eq!(length, bytes.len());
         assert_eq!(Refusal::from_bytes(&room[..length]), Some(refusal));
-        // A buffer that is too short gets as much of the text as is text.
+        // A buffer that is too short gets as much of the text as is valid UTF-8.
         for cut in 1..4.min(refusal.text.len()) {
             let mut room = vec![0; bytes.len() - cut];
             let length = refusal.write_to(&mut room);
@@ -100,7 +100,7 @@ pub fn control(bytes: &[u8]) {
     }
 }
 
-/// Both messages of the handshake.
+/// Feeds both messages of the handshake.
 pub fn handshake(bytes: &[u8]) {
     if let Some(hello) = Hello::from_bytes(bytes) {
         assert_eq!(hello.to_bytes(), *bytes);
@@ -115,7 +115,7 @@ pub fn handshake(bytes: &[u8]) {
         assert_eq!(welcome.to_bytes_with_reason(reason)[WELCOME_LENGTH..], bytes[WELCOME_LENGTH..]);
     }
     for length in [HELLO_LENGTH, WELCOME_LENGTH] {
-        // Any other length is neither.
+        // Any other length is refused.
         if bytes.len() > length {
             assert_eq!(Hello::from_bytes(&bytes[..length - 1]), None);
             assert_eq!(Welcome::from_bytes(&bytes[..length - 1]), None);

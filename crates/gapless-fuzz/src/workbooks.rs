@@ -6,7 +6,7 @@ use std::io::{Cursor, Write};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
-/// The parts that a cell's change touches, in the order of the input.
+/// The parts that the change of a cell touches, in the order of the input.
 pub const PARTS: [&str; 6] = [
     "[Content_Types].xml",
     "_rels/.rels",
@@ -16,11 +16,11 @@ pub const PARTS: [&str; 6] = [
     "xl/worksheets/sheet1.xml",
 ];
 
-/// What the first byte asks for.
+/// Mode in the first byte.
 const AS_IT_IS: u8 = 1;
 
-/// A workbook. Unless the first byte says that the rest is the file, it is a list of parts, each a u16 length and
-/// the text, so that the archive's own checksums do not keep the text out.
+/// Feeds a workbook. Unless the first byte asks for the file as it is, the input is a list of parts, each a u16 length
+/// and the text, so that the archive's own checksums do not hide the text.
 pub fn workbook(bytes: &[u8]) {
     let mut input = Input(bytes);
     let mode = input.byte();

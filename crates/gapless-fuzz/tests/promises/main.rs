@@ -1,4 +1,4 @@
-//! What decoders promise whatever they are given: one program, with a module for each promise.
+//! Promises of decoders for any input: one program, with a module for each promise.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
