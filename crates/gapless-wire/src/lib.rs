@@ -21,8 +21,8 @@
 //! | [`prefetch`] | prefetching of memory |
 //! | [`words`] | copying memory that another process may be writing |
 //!
-//! No I/O, no allocation. Everything here is safe on any bytes: invalid ones are a [`FrameError`] that says what was
-//! expected, what was found and where.
+//! No I/O, no allocation. Everything here is safe on any bytes: invalid ones are a [`FrameError`] with the expected
+//! value, the found value and the position.
 
 #![deny(unsafe_code)]
 
