@@ -1,9 +1,9 @@
-//! The runs that check a client's outcomes catch every defect that can be planted in a client: each in a process of its
-//! own, because a mutant is planted by the environment.
+//! The runs that check a client's outcomes catch every mutant of a client. Each mutant runs in its own process, because
+//! an environment variable plants it.
 
 use std::process::Command;
 
-/// Every mutant of a client, and within how many seeds it has to be caught.
+/// Every mutant of a client, with the number of seeds within which it must be caught.
 const MUTANTS: [(&str, u64); 6] = [
     ("drop_notice", 10),
     ("acknowledge_what_was_not_taken", 30),
@@ -26,7 +26,7 @@ fn every_mutant_is_caught() {
     }
 }
 
-/// Its output, and whether all promises were kept.
+/// Returns the output, and whether all promises were kept.
 fn run(mutant: Option<&str>, (variable, value): (&str, u64)) -> (String, bool) {
     let output = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "what_a_client_is_told_is_true::through_losses_deaths_and_expiry", "--nocapture"])

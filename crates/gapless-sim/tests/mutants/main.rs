@@ -1,4 +1,5 @@
-//! Planted defects: the simulator finds those of a member and its service, and the model of a client those of a client.
+//! Mutation tests: the simulator finds the mutants of a member and its service, and the model of a client those of a
+//! client.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 

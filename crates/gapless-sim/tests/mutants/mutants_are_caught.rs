@@ -1,14 +1,14 @@
-//! The same runs catch every defect that can be planted: each in a process of its own, because a mutant is planted by the
-//! environment.
+//! The simulator's runs catch every mutant. Each mutant runs in its own process, because an environment variable plants
+//! it.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The applications of the clusters, by the seed or always this.
+/// Application of the clusters, or `None` to leave it to the seed.
 type Offers = Option<&'static str>;
 
-/// Every mutant of a cluster's member and its service, the first seed that is tried, within how many it has to be caught,
-/// and with which offers. The rare ones begin where one was caught before.
+/// Every mutant of a member and its service: the first seed, the number of seeds within which it must be caught, and
+/// the offer. Rare ones begin at a seed that caught them before.
 const MUTANTS: [(&str, u64, u64, Offers); 11] = [
     ("acknowledge_before_journal", 101, 60, None),
     ("vote_after_power_loss", 241, 60, None),
@@ -29,7 +29,7 @@ fn every_mutant_is_caught() {
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
-                // Relaxed: nothing but the number itself is shared by it.
+                // Relaxed: the number itself is the only shared data.
                 while let Some((mutant, first, seeds, offers)) = MUTANTS.get(next.fetch_add(1, Ordering::Relaxed)) {
                     println!("{mutant}: {}", caught(mutant, *first, *seeds, *offers));
                 }
@@ -38,7 +38,7 @@ fn every_mutant_is_caught() {
     });
 }
 
-/// How it was caught, by a run that keeps its promises without it.
+/// Describes how the mutant was caught by a run that succeeds without it.
 fn caught(mutant: &str, first: u64, seeds: u64, offers: Offers) -> String {
     let summary = run(Some(mutant), first, seeds, offers);
     let failures = summary["failures"].as_array().unwrap();

@@ -1,5 +1,5 @@
-//! A handler that changes its state and then refuses, or panics, is found, with its command and that one's fields, and the report says what
-//! the developer of the handler has to do.
+//! A handler that changes its state and then refuses, or that panics, is found. The report names the command with its
+//! fields and the remedy.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use gapless_client::client::MessageType;
@@ -20,7 +20,7 @@ enum Planted {
     PanicOfTimer,
 }
 
-/// Counts messages and refuses every third.
+/// A service that counts messages and refuses every third.
 struct Count {
     messages: u64,
     planted: Planted,
@@ -80,7 +80,7 @@ impl<const IS_EVENT_STREAM: bool> Application for Counting<IS_EVENT_STREAM> {
     }
 }
 
-/// The lines of what a run with that fault comes to.
+/// Returns the lines of the report of a run with that fault.
 fn lines<const IS_EVENT_STREAM: bool>(planted: Planted) -> Vec<String> {
     let options = Options { messages: 10, faults_ms: 300, ..Options::default() };
     simulate(&Counting::<IS_EVENT_STREAM>(Planted::Nothing), &options, 5).unwrap();

@@ -1,5 +1,5 @@
-//! The findings of the simulator, and the promises of whole clusters in it: one program, with a module for each
-//! promise, because linking a program for each would take minutes more.
+//! Promises of the simulator and of whole clusters in it: one program with a module for each promise, because linking a
+//! program for each would take minutes more.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 

@@ -1,4 +1,4 @@
-//! A service that is not deterministic is found, with the sequence where its replicas part.
+//! A service that is not deterministic is found, with the sequence after which its replicas differ.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use gapless_client::client::MessageType;
@@ -17,14 +17,14 @@ enum Planted {
     Nothing,
     State,
     Reply,
-    /// The ninth message is answered otherwise by services that are made for a member that starts again.
+    /// The ninth message gets another reply from services of restarted members.
     ReplyAfterStart,
 }
 
-/// Those of the members at their first starts, and the reference.
+/// Services of the members at their first starts, and of the reference.
 const FIRST_SERVICES: u64 = 4;
 
-/// Counts messages; the ninth counts otherwise on each replica, or is answered otherwise, by what is planted.
+/// A service that counts messages; the ninth is counted or answered differently, by the planted fault.
 struct Count {
     messages: u64,
     planted: Planted,
@@ -89,7 +89,7 @@ fn the_sequence_is_named_and_a_sound_service_passes() {
     let sequence: u64 = first.rsplit(' ').next().unwrap().parse().unwrap();
     assert!(reason.contains("message: schema 9 template 1, 8 bytes"), "{failure}");
     assert!(reason.contains("\n  folded once more, the snapshots of the state part at byte "), "{failure}");
-    // Nine messages, a mark and two sessions are before it at least.
+    // At least nine messages, a mark and two sessions are before it.
     assert!((9..=16).contains(&sequence), "{failure}");
 }
 
@@ -97,9 +97,9 @@ fn the_sequence_is_named_and_a_sound_service_passes() {
 fn outputs_that_differ_when_a_member_starts_again_are_told_with_their_command() {
     let shape = Some(Shape { full: 3, witnesses: 0 });
     let options = Options { messages: 10, faults_ms: 1_000, shape, ..Options::default() };
-    // In this process other tests make services, too.
+    // Other tests of this process make services, too.
     let _alone = ALONE.write().unwrap_or_else(PoisonError::into_inner);
-    // In other runs a member that has started again handles the message first, and its client complains.
+    // In other runs a restarted member handles the message first, and its client complains.
     let replays = "does not start: it replays its journal, and the handlers put out something else for the frames ";
     let failure = (1..200).find_map(|seed| {
         REPLICAS.store(0, Ordering::Relaxed);

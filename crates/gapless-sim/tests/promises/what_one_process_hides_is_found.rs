@@ -1,5 +1,5 @@
-//! What the members of one process have in common, and a handler must not look at, is found in a second process: the time of day, a static,
-//! the process's identifier, addresses, the thread. The report names the message and where the states part.
+//! A second process finds a handler that depends on state that members of one process share: the time of day, a static,
+//! the process identifier, addresses, the thread. The report names the message and the difference of the states.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use gapless_client::client::MessageType;
@@ -16,10 +16,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 const SCHEMA: u32 = 9 << 16 | 1;
 
-/// What a handler looks at.
+/// Input that a handler reads.
 type Look = fn(&mut Context<'_>) -> u64;
 
-/// Sums up what it has looked at.
+/// A service that sums up that input.
 struct Sum {
     look: Look,
     sum: u64,
@@ -61,7 +61,7 @@ impl Application for Summing {
     }
 }
 
-/// A service that is made by a function.
+/// A service made by a function.
 struct Making(fn() -> Sum);
 
 impl Application for Making {
@@ -80,10 +80,10 @@ fn options() -> Options {
     Options { messages: 12, faults_ms: 200, ..Options::default() }
 }
 
-/// One process finds nothing, and a second one does.
+/// Checks that a run in one process succeeds and a second process finds the fault.
 fn is_found(look: Look) -> Box<Failure> {
     let alone = Options { second_pass: SecondPass::Off, ..options() };
-    // In some runs a member's clock jumps, which a clock that is read in whole minutes does not hide.
+    // In some runs a member's clock jumps, which shows even if it is read in whole minutes.
     let hidden = |seed: &u64| simulate(&Summing(look), &alone, *seed).is_ok();
     let seed = (1..20).find(hidden).unwrap();
     let failure = simulate(&Summing(look), &options(), seed).unwrap_err();
@@ -108,7 +108,7 @@ fn a_static_that_is_set_once() {
     let look: Look = |context| *FIRST.get_or_init(|| context.time_ns());
     simulate(&Summing(look), &Options { second_pass: SecondPass::Off, ..options() }, 40).unwrap();
     is_found(look);
-    // The run itself has set it: it is another one for who begins with a snapshot.
+    // The run itself sets it, so it differs for a process that begins with a snapshot.
     static OWN: OnceLock<u64> = OnceLock::new();
     let look: Look = |context| *OWN.get_or_init(|| context.time_ns());
     let long = Options { messages: 40, ..options() };
@@ -139,11 +139,11 @@ fn the_identifier_of_the_thread() {
 fn the_directory_of_the_process_and_its_environment() {
     is_found(|_| std::env::current_dir().unwrap().as_os_str().len() as u64);
     is_found(|_| std::env::var_os("TZ").map_or(0, |zone| zone.len() as u64));
-    // Where a second process leaves what it ends in the middle of; it goes with the process.
+    // A second process keeps its temporary files there; they go with the process.
     is_found(|_| std::env::temp_dir().as_os_str().len() as u64);
 }
 
-/// Counts, and answers with the count, which its snapshot leaves out.
+/// A service that replies with a count, which its snapshot leaves out.
 #[derive(Default)]
 struct Forgetful {
     count: u64,
@@ -181,7 +181,7 @@ impl Application for Forgetting {
 
 #[test]
 fn what_a_snapshot_leaves_out() {
-    // No member starts again in these runs, so none begins with its snapshot but the second process.
+    // No member restarts in these runs, so only the second process begins with a snapshot.
     let options = Options { messages: 40, faults_ms: 1, ..Options::default() };
     simulate(&Forgetting, &Options { second_pass: SecondPass::Off, ..options.clone() }, 1).unwrap();
     let text = simulate(&Forgetting, &options, 1).unwrap_err().to_string();
@@ -193,7 +193,7 @@ fn what_a_snapshot_leaves_out() {
 #[test]
 fn what_follows_from_the_messages_is_the_same_in_a_second_process() {
     simulate(&Summing(|context| context.time_ns() ^ context.sequence()), &options(), 3).unwrap();
-    // Random numbers of a handler are its message's.
+    // Random numbers of a handler follow from its message.
     simulate(&Summing(|context| context.random() ^ context.random_below(1_000)), &options(), 3).unwrap();
     for offer in [Offer::Service, Offer::State, Offer::EventStream, Offer::Commands] {
         for seed in 1..=rounds(2, 1) {
@@ -220,7 +220,7 @@ fn a_call_from_a_thread_without_a_name_is_told_what_to_do() {
     assert!(text.contains("SecondPass::Off") && text.contains("SecondPass::With"), "{text}");
 }
 
-/// What a leader's handler looks at, in a store.
+/// A store's service with that input.
 struct Stored {
     sum: Counter,
     look: fn() -> u64,

@@ -1,4 +1,4 @@
-//! Whole clusters of shipped members keep their promises under faults, and go on after them.
+//! Whole clusters of shipped members keep their promises under faults, and recover after them.
 //!
 //! `GAPLESS_SEED` replays one run; `GAPLESS_SEEDS` is the number of runs. Each change runs a tenth of the seeds, `GAPLESS_FULL`
 //! all of them.
@@ -13,11 +13,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const SEEDS: u64 = 200;
 const COMMAND_SEEDS: u64 = 30;
 
-/// The number of seeds of a run with every change.
+/// Number of seeds in a run with every change.
 const FEWER_SEEDS: u64 = 20;
 const FEWER_COMMAND_SEEDS: u64 = 8;
 
-/// Each kind of accident occurs more than so often in a hundred seeds; a few seeds alone may have none of a kind.
+/// Checks that each kind of fault occurs often enough in a hundred seeds; a few seeds alone may lack a kind.
 #[track_caller]
 fn occur(counts: &[u64], in_a_hundred: u64, seeds: &Range<u64>, sum: &Tally) {
     let count = seeds.end - seeds.start;
@@ -26,10 +26,10 @@ fn occur(counts: &[u64], in_a_hundred: u64, seeds: &Range<u64>, sum: &Tally) {
     }
 }
 
-/// Runs all of them, and says what happened in them together.
+/// Runs all seeds and returns the sum of their counters.
 fn all(offer: Option<Offer>, seeds: Range<u64>) -> Tally {
     let prints_trace = seeds.end - seeds.start == 1;
-    // On threads without names; what a second process finds has tests of its own.
+    // On unnamed threads; the second process has tests of its own.
     let options = Options { prints_trace, second_pass: SecondPass::Off, ..Options::default() };
     let (next, sum) = (AtomicU64::new(seeds.start), Mutex::new(Tally::default()));
     std::thread::scope(|scope| {
@@ -57,7 +57,7 @@ fn all(offer: Option<Offer>, seeds: Range<u64>) -> Tally {
 fn with_a_command_bus() {
     let seeds = seeds(rounds(COMMAND_SEEDS, FEWER_COMMAND_SEEDS));
     let sum = all(Some(Offer::Commands), seeds.clone());
-    // Leaders have gone and come back, and much was sent again.
+    // Leaders failed over, and much was sent again.
     let Tally { crashes, kills, power_losses, cuts, transfers, repeated, terms, .. } = sum;
     occur(&[crashes, kills, power_losses, cuts, transfers, repeated], 16, &seeds, &sum);
     assert!(terms > seeds.end - seeds.start, "{sum:?}");
@@ -70,7 +70,7 @@ fn with_a_command_bus() {
 fn under_faults_and_after_them() {
     let seeds = seeds(rounds(SEEDS, FEWER_SEEDS));
     let sum = all(None, seeds.clone());
-    // Each kind of accident came, or the run would show little.
+    // Each kind of fault occurred, or the run would show little.
     let Tally { crashes, kills, power_losses, flips, pauses, cuts, broken, jumps, transfers, publishers, .. } = sum;
     let often = [crashes, kills, power_losses, flips, pauses, cuts, broken, jumps, transfers, publishers];
     occur(&often, 25, &seeds, &sum);
@@ -83,8 +83,8 @@ fn under_faults_and_after_them() {
 fn who_was_away_for_too_long_fetches_a_state() {
     let options = Options { messages: 200, ..Options::default() };
     let mut fetched = 0;
-    // In the first of these the cluster stands still when a member joins that needs a newer state than there is; in the
-    // last nothing is committed before the member that lags too far has its state. Each change runs the first.
+    // In the first of these the cluster stalls when a member joins that needs a newer state than there is. In the last
+    // nothing is committed before the member that lags too far has its state. Each change runs the first.
     let seeds = &[20_070, 20_078, 20_085, 30_594][..rounds(4, 1) as usize];
     for &seed in seeds {
         match simulate_own(Some(Offer::Service), &options, seed) {
@@ -102,7 +102,7 @@ fn a_seed_is_one_run_in_every_shape() {
         for seed in 3..3 + rounds(2, 1) {
             let options = Options { shape: Some(shape), messages: 20, faults_ms: 800, ..Options::default() };
             let first = simulate_own(None, &options, seed).unwrap();
-            // The second process has done the first run again.
+            // The second process has repeated the first run.
             let options = Options { second_pass: SecondPass::Off, ..options };
             assert_eq!(simulate_own(None, &options, seed).unwrap(), first, "{shape} members, seed {seed}");
             assert_ne!(simulate_own(None, &options, seed + 100).unwrap().trace, first.trace);

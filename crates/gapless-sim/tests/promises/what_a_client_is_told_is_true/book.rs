@@ -1,4 +1,4 @@
-//! [`Book`]: the service. It writes down which commands it has done, and says so in their replies and in notices.
+//! [`Book`]: the service. It records the commands that it executed, and names them in replies and notices.
 
 use gapless_client::client::MessageType;
 use gapless_engine::{Context, Handlers, Reject, Service};
@@ -10,25 +10,25 @@ const fn message(template: u32) -> MessageType {
     MessageType { schema: 1 << 16 | template, encoding: Encoding::Opaque }
 }
 
-/// Is done.
+/// A command that is executed.
 pub const DO: MessageType = message(1);
-/// Is refused, with its identifier for a code.
+/// A command that is refused, with its identifier as the code.
 pub const REFUSE: MessageType = message(2);
-/// Is done, and has as many notices as its second number says.
+/// A command that is executed and sends as many notices as its second number says.
 pub const TELL: MessageType = message(3);
 
-/// Its effects, which the test looks at when everything has come to rest.
+/// Effects of the service, which the test checks at the end.
 #[derive(Clone, Debug, Default)]
 pub struct Pages {
-    /// The identifiers of the commands, in their order.
+    /// Identifiers of the executed commands, in order.
     pub done: Vec<u64>,
-    /// How many notices each session has been sent.
+    /// Number of notices sent to each session.
     pub told: BTreeMap<u64, u64>,
 }
 
 pub struct Book(pub Arc<Mutex<Pages>>);
 
-/// The numbers that a payload or a reply consists of.
+/// Returns the two numbers of a payload or a reply.
 pub fn numbers(bytes: &[u8]) -> (u64, u64) {
     let (numbers, _) = bytes.as_chunks::<8>();
     (u64::from_le_bytes(numbers[0]), u64::from_le_bytes(numbers[1]))

@@ -1,38 +1,37 @@
-//! [`Facts`]: the promises about each command and notice, and whether the service has kept them.
+//! [`Facts`]: the promises about each command and notice, and the check that the service kept them.
 
 use super::book::Pages;
 use std::collections::BTreeMap;
 
-/// The statements about a command.
+/// A statement to the client about a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Said {
-    /// Nothing: it may have been done once, or not.
+    /// No statement: it was executed once or not at all.
     Nothing,
-    /// It has been done, at this place among all.
+    /// Executed at this position.
     Done(u64),
-    /// It will have been done or refused, once.
+    /// Executed or refused, now or later, exactly once.
     WillBe,
-    /// It has no effect.
+    /// Without effect, for good.
     Never,
 }
 
-/// A command.
 #[derive(Clone, Copy, Debug)]
 pub struct Fact {
     pub is_refused: bool,
     pub said: Said,
 }
 
-/// By the identifiers of commands.
+/// All commands, by identifier.
 #[derive(Default)]
 pub struct Facts {
     all: BTreeMap<u64, Fact>,
-    /// How often each statement was made: a run shows nothing about statements that never occurred.
+    /// Number of statements of each kind: a run shows nothing about kinds that never occurred.
     pub counts: BTreeMap<&'static str, u64>,
 }
 
 impl Facts {
-    /// A command that is about to be sent.
+    /// Registers a command before it is sent.
     pub fn begin(&mut self, is_refused: bool) -> u64 {
         let id = self.all.len() as u64 + 1;
         self.all.insert(id, Fact { is_refused, said: Said::Nothing });
@@ -47,7 +46,7 @@ impl Facts {
         self.all[&id].is_refused
     }
 
-    /// It goes once more: that it never arrived holds no longer.
+    /// Records a resend, after which an earlier "never arrived" no longer holds.
     pub fn sent_again(&mut self, id: u64) {
         let fact = self.all.get_mut(&id).unwrap();
         if fact.said == Said::Never && !fact.is_refused {
@@ -55,7 +54,7 @@ impl Facts {
         }
     }
 
-    /// A new statement must agree with the earlier ones.
+    /// Records a statement, which must agree with the earlier ones.
     pub fn say(&mut self, id: u64, said: Said) {
         let fact = self.all.get_mut(&id).unwrap();
         fact.said = match (fact.said, said) {
@@ -71,7 +70,7 @@ impl Facts {
         };
     }
 
-    /// Whether the service has done what was said, and nothing twice.
+    /// Checks that the service did as stated, and executed nothing twice.
     pub fn hold(&self, pages: &Pages) {
         let mut places: BTreeMap<u64, u64> = BTreeMap::new();
         for (place, id) in (1..).zip(&pages.done) {

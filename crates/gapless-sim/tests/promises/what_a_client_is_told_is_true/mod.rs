@@ -1,9 +1,9 @@
-//! Every outcome that a client receives is true, and it receives all of them: a shipped client and a shipped member on
-//! one virtual clock, with a wire between them that loses whole messages, keeps some back and breaks, deaths on both
-//! sides, and sessions that expire, against a small model of the promises. Each command has its effect at most once,
-//! and once if its outcome says so; each reply is that of its own number; notices come in their order, all of them, and
-//! again to the next life of a process if the one before had not taken them; a call with a time-out ends with it, not
-//! before, and later by no more than a poll and an attempt to connect.
+//! Every outcome that a client receives is true, and it receives all of them. A shipped client and a shipped member run
+//! on one virtual clock against a small model of the promises. The wire between them loses, delays and breaks; both
+//! sides die; sessions expire. Each command takes effect at most once, and exactly once if its outcome says so. Each
+//! reply is that of its own number. Notices arrive completely and in order, and again in the next life of a process if
+//! the previous one had not taken them. A call with a timeout ends at the timeout, later by at most a poll and an
+//! attempt to connect.
 //!
 //! `GAPLESS_SEED` replays one run; `GAPLESS_SEEDS` is the number of runs. Each change runs some of the seeds, `GAPLESS_FULL` all
 //! of them.
@@ -22,7 +22,7 @@ use std::time::Duration;
 use world::{FaultProfile, SimulatedEnvironment, World};
 
 const SEEDS: u64 = 60;
-/// The number of seeds of a run with every change.
+/// Number of seeds in a run with every change.
 const FEWER_SEEDS: u64 = 6;
 const ACTS: u64 = 150;
 
@@ -36,7 +36,7 @@ fn profile(random: &mut Random) -> FaultProfile {
     }
 }
 
-/// One run; how often what happened in it.
+/// Runs one seed and returns the counts of events.
 fn run(seed: u64) -> BTreeMap<&'static str, u64> {
     let place = SimulatedEnvironment::new(World::new(seed));
     place.world().profile = profile(&mut Random::of(seed, &[3]));
@@ -79,7 +79,7 @@ fn through_losses_deaths_and_expiry() {
     }
 }
 
-/// The least number of occurrences in so many runs; with fewer they would show little.
+/// Events that must occur in the runs, which show little without them.
 const ALL: [&str; 20] = [
     "calls done",
     "calls not sent",

@@ -1,4 +1,4 @@
-//! [`Process`]: an application with a shipped client, its dice, and its death. Of its memory only its notes outlive it.
+//! [`Process`]: an application with a shipped client, its dice, and its death. Only its notes survive it.
 
 use super::book::{DO, REFUSE, TELL, bytes, numbers};
 use super::facts::{Facts, Said};
@@ -14,11 +14,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 const TIMEOUT: Duration = Duration::from_millis(300);
-/// The time that a call may take beyond its time-out: an attempt to connect, and a poll.
+/// Time that a call may take beyond its timeout: an attempt to connect, and a poll.
 const SLACK: Duration = Duration::from_millis(2);
 const WINDOWS: [u32; 5] = [1, 2, 5, 16, 64];
 
-/// The note of a process before it sends a command.
+/// Note of a process before it sends a command.
 #[derive(Clone, Debug)]
 struct Note {
     id: u64,
@@ -33,13 +33,13 @@ pub struct Process {
     client: Option<(Client, SessionKey)>,
     saved: SavedSession,
     sessions: u64,
-    /// Commands of this session without an outcome, by their numbers.
+    /// Commands of this session without an outcome, by number.
     notes: BTreeMap<u64, Note>,
-    /// All commands of this session, by their numbers.
+    /// All commands of this session, by number.
     ids: BTreeMap<u64, u64>,
-    /// The last notice of this session that was taken.
+    /// Last notice of this session that was taken.
     taken: u64,
-    /// The first notice of this life may be an earlier one.
+    /// Whether the first notice of this life may be an earlier one.
     may_hear_again: bool,
 }
 
@@ -61,7 +61,7 @@ impl Process {
         process
     }
 
-    /// Another session, of which nothing is known yet.
+    /// Begins a new session.
     fn begin_session(&mut self) {
         self.sessions += 1;
         self.saved = SavedSession::new(u128::from(self.sessions) << 64 | 7, self.random.pick(&WINDOWS));
@@ -69,7 +69,7 @@ impl Process {
         (self.taken, self.may_hear_again) = (0, true);
     }
 
-    /// It is killed. State that it has not noted is gone.
+    /// Kills the process. Only its notes survive.
     fn die(&mut self) {
         self.facts.count("deaths");
         self.client = None;
@@ -77,7 +77,7 @@ impl Process {
         self.place.world().break_wire();
     }
 
-    /// The service has lost its session: nobody knows the fate of commands that had no outcome.
+    /// Records that the service lost the session: the fate of commands without an outcome is unknown.
     fn lose_session(&mut self) {
         self.facts.count("sessions lost");
         self.begin_session();
@@ -92,7 +92,7 @@ impl Process {
         }
     }
 
-    /// A call that succeeds takes no longer than its time-out, and one that times out no less.
+    /// Checks that a call that succeeds takes no longer than its timeout, and one that times out no less.
     fn timed<T>(&mut self, timeout: Duration, is_late: impl Fn(&T) -> bool, act: impl FnOnce(&mut Self) -> T) -> T {
         let begun_ns = self.place.world().now_ns;
         let outcome = act(self);
@@ -105,7 +105,7 @@ impl Process {
         outcome
     }
 
-    /// It is started again, if it is not running.
+    /// Starts the process if it is not running.
     fn live(&mut self) -> bool {
         if self.client.is_some() {
             return true;
@@ -122,7 +122,7 @@ impl Process {
                 self.lose_session();
                 return self.client.is_some();
             }
-            // Of another life of the stream.
+            // Another incarnation of the stream.
             Err(ClientError::OtherStream { .. }) => {
                 self.lose_session();
                 return false;
@@ -142,7 +142,7 @@ impl Process {
         self.client.is_some()
     }
 
-    /// Asks for each command that has no outcome, in their order.
+    /// Asks for each command without an outcome, in order.
     pub fn settle(&mut self) {
         let sessions = self.sessions;
         for (number, note) in self.notes.clone() {
@@ -156,7 +156,7 @@ impl Process {
                 }
                 let Some(outcome) = self.outcome(number) else { return };
                 if outcome == Told::NotArrived && self.random.happens_per_100_000(50_000) {
-                    // It is sent after all, under its number.
+                    // The command is sent after all, under its number.
                     sends = true;
                     continue;
                 }
@@ -165,11 +165,11 @@ impl Process {
         }
     }
 
-    /// Sends a noted command; false if it did not go.
+    /// Sends a noted command; returns false if it was not sent.
     fn send_as(&mut self, number: u64, note: &Note) -> bool {
         let Some((client, key)) = &mut self.client else { return false };
         self.facts.sent_again(note.id);
-        // One that has lost its session finds that out in the call.
+        // A process that has lost its session learns it in the call.
         let session = client.session_id(*key).unwrap_or(self.saved.session);
         let number_of = CommandNumber { session, session_seq: number };
         match client.send_as(*key, number_of, note.message, &note.payload) {
@@ -179,7 +179,7 @@ impl Process {
                 self.ids.insert(number, note.id);
                 true
             }
-            // The number has gone to something else, or is none: the command was not sent.
+            // The number belongs to another command or to nothing: the command was not sent.
             Err(ClientError::NotSent { .. } | ClientError::Option { option: "session_seq", .. }) => {
                 self.facts.say(note.id, Said::Never);
                 self.forget(number);
@@ -196,7 +196,7 @@ impl Process {
         }
     }
 
-    /// The command is no longer one of this session's.
+    /// Forgets the command's number in this session.
     fn forget(&mut self, number: u64) {
         self.notes.remove(&number);
         self.ids.remove(&number);
@@ -207,7 +207,7 @@ impl Process {
         Duration::from_millis(1 + self.random.below(longest))
     }
 
-    /// Asks for a command's outcome; `None` where there is none, for any reason.
+    /// Asks for a command's outcome; `None` without one, for any reason.
     fn outcome(&mut self, number: u64) -> Option<Told> {
         let timeout = self.timeout();
         let (mut client, key) = self.client.take()?;
@@ -288,7 +288,7 @@ impl Process {
         self.notes.remove(&number);
     }
 
-    /// Something from a poll.
+    /// Handles a received message.
     fn hear(&mut self, incoming: &Incoming<'_>) {
         match incoming {
             Incoming::Reply { reply, .. } => self.hear_reply(reply),
@@ -328,7 +328,7 @@ impl Process {
             | Incoming::Notice { session, .. }
             | Incoming::Opened { session }
             | Incoming::SessionLost { session }) = incoming;
-            // Of a session that was lost something may be left.
+            // Messages of a lost session may remain.
             if session == key {
                 is_lost |= matches!(incoming, Incoming::SessionLost { .. });
                 self.hear(&incoming);
@@ -370,7 +370,7 @@ impl Process {
         };
         let id = self.facts.begin(message == REFUSE);
         let mut payload = bytes(id, notices).to_vec();
-        // Now and then of several frames.
+        // Sometimes of several frames.
         payload.resize(
             16 + if self.random.happens_per_100_000(10_000) { self.random.below(12_000) as usize } else { 0 },
             0,
@@ -378,13 +378,13 @@ impl Process {
         Note { id, message, payload }
     }
 
-    /// Whether the next number is free: none is noted for a command that may be sent again.
+    /// Returns whether the next number is free: no note of a command that may be sent again has it.
     fn is_free(&self) -> bool {
         let next = self.client.as_ref().and_then(|(client, key)| client.next_session_seq(*key));
         next.is_some_and(|next| self.notes.range(next..).next().is_none())
     }
 
-    /// Notes a command, sends it and waits for its outcome, or does not.
+    /// Notes a command, sends it, and may wait for its outcome.
     fn noted(&mut self) {
         let note = self.command();
         let Some((client, key)) = &self.client else { return };
@@ -399,7 +399,7 @@ impl Process {
         }
     }
 
-    /// One that is not noted.
+    /// Calls a command without a note.
     fn call(&mut self) {
         let Note { id, message, payload } = self.command();
         let timeout = self.timeout();
@@ -407,7 +407,7 @@ impl Process {
         let is_late = |outcome: &Result<OwnedReply, _>| matches!(outcome, Err(ClientError::OutcomeUnknown { .. }));
         // The wait before it can send counts, too.
         let outcome = self.timed(timeout, is_late, |_| client.call(key, message, &payload, timeout));
-        // The last number of the session is its, if it was sent.
+        // The command has the last number of the session, if it was sent.
         let number = client.next_session_seq(key).map(|next| next - 1);
         self.client = Some((client, key));
         match outcome {
@@ -435,13 +435,13 @@ impl Process {
                 self.facts.say(id, Said::Never);
             }
             Err(ClientError::NoSuchSession(_)) => self.lose_session(),
-            // Before it was sent: while it waited for room the service went.
+            // The service was lost before it was sent, while it waited for room.
             Err(ClientError::Disconnected { .. } | ClientError::TimedOut { .. }) => self.facts.say(id, Said::Never),
             Err(error) => panic!("{error}"),
         }
     }
 
-    /// One of the things that a process does, or that happens to it.
+    /// Does one random action, or lets one happen.
     pub fn act(&mut self) {
         if !self.live() {
             return self.rest(Duration::from_millis(20));
@@ -470,7 +470,7 @@ impl Process {
         }
     }
 
-    /// Whether everything has its outcome, and every notice was taken.
+    /// Returns whether each command has its outcome, and every notice was taken.
     pub fn is_settled(&self) -> bool {
         let world = self.place.world();
         let pages = world.pages.lock().unwrap();
@@ -478,7 +478,7 @@ impl Process {
         self.client.is_some() && self.notes.is_empty() && self.taken == told
     }
 
-    /// In a world without faults: everything arrives.
+    /// Runs on without faults until everything has arrived.
     pub fn come_to_rest(&mut self) {
         let until_ns = self.place.world().now_ns + 60_000 * MS;
         while !self.is_settled() {
@@ -489,7 +489,7 @@ impl Process {
             }
             self.settle();
             self.poll();
-            // A client learns of notices that were lost on the way only when it connects again.
+            // A client learns of lost notices only when it reconnects.
             if self.random.happens_per_100_000(5_000) {
                 self.reconnect();
             }
@@ -497,7 +497,6 @@ impl Process {
     }
 }
 
-/// The kind of an outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Told {
     NotArrived,

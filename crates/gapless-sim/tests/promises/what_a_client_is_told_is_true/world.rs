@@ -1,6 +1,5 @@
 //! [`World`]: a member that runs the service, the wire to it, and one virtual clock. The wire loses whole messages,
-//! keeps some back, and breaks; the member is killed and started again; messages that a dead client has left on its
-//! wire may arrive late.
+//! delays some, and breaks. The member is killed and restarted. Messages of a dead client may still arrive late.
 
 use super::book::{Book, Pages};
 use gapless_agent::Now;
@@ -25,14 +24,14 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 pub const MS: u64 = 1_000_000;
-/// One poll of everything takes so long.
+/// Duration of one poll of everything.
 pub const STEP: Duration = Duration::from_millis(1);
-/// A session that is silent for so long is closed.
+/// Silence after which a session is closed.
 pub const EXPIRY: Duration = Duration::from_secs(3);
 const BEGINNING_NS: u64 = 1_900_000_000_000_000_000;
 const RINGS: RingSizes = RingSizes { command_ring_bytes: 64 << 10, reply_ring_bytes: 64 << 10 };
 
-/// How often what goes wrong, times in a hundred thousand; of messages, or of steps.
+/// Probabilities of faults, in 100,000ths of messages or of steps.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FaultProfile {
     pub command_lost: u64,
@@ -42,7 +41,7 @@ pub struct FaultProfile {
     pub killed: u64,
 }
 
-/// One way of a wire.
+/// One direction of a wire.
 #[derive(Default)]
 struct Way {
     frame: Vec<u8>,
@@ -58,7 +57,7 @@ struct Wire {
     back: Way,
 }
 
-/// Moves messages from one ring to the other, as far as there is room: lost ones as a whole.
+/// Moves messages from one ring to the other, as far as there is room; lost ones are dropped as a whole.
 fn carry(way: &mut Way, from: &mut RingReader, to: &mut RingWriter, lost: u64, random: &mut Random) {
     loop {
         if !way.has_frame {
@@ -96,7 +95,7 @@ impl Wire {
     }
 }
 
-/// The network of a member that is alone. A port of the machine would be anybody's while the member is down.
+/// Network of a lone member. A real port could be taken by another process while the member is down.
 #[derive(Debug)]
 struct NoOtherMember;
 
@@ -110,7 +109,7 @@ impl Pipes for NoOtherMember {
     }
 }
 
-/// Its listener. The member is polled by hand, so nobody waits for the descriptor.
+/// Listener of the member, which is polled, so that its descriptor is never waited for.
 #[derive(Debug)]
 struct NobodyComes(File);
 
@@ -136,11 +135,11 @@ pub struct World {
     member: Option<ClusterMember>,
     up_at_ns: u64,
     wire: Option<Wire>,
-    /// Of clients that are dead or have another, and until when they still deliver.
+    /// Wires of clients that died or reconnected, with the end of their delivery.
     left_behind: Vec<(Wire, u64)>,
-    /// The effects of the running member's service.
+    /// Effects of the running member's service.
     pub pages: Arc<Mutex<Pages>>,
-    /// How often what happened.
+    /// Counts of events.
     pub kills: u64,
     pub breaks: u64,
     _directory: tempfile::TempDir,
@@ -188,7 +187,7 @@ impl World {
         }
     }
 
-    /// The member's process dies, and everything that it had in memory.
+    /// Kills the member's process with everything in memory.
     pub fn kill(&mut self) {
         (self.wire, self.left_behind) = (None, Vec::new());
         if let Some(member) = self.member.take() {
@@ -196,7 +195,7 @@ impl World {
         }
     }
 
-    /// The connection breaks: messages on their way may still arrive there, and nothing comes back.
+    /// Breaks the connection: messages in flight may still reach the member, and no reply returns.
     pub fn break_wire(&mut self) {
         let late_ns = self.random.below(2) * self.random.below(100 * MS);
         self.left_behind.extend(self.wire.take().map(|wire| (wire, self.now_ns + late_ns)));
@@ -210,7 +209,7 @@ impl World {
         self.member = Some(member.unwrap());
     }
 
-    /// Time goes on by `step`, and everything has its turn.
+    /// Advances the time by `step` and polls everything.
     pub fn step(&mut self, step: Duration) {
         self.now_ns += step.as_nanos() as u64;
         if self.member.is_none() && self.now_ns >= self.up_at_ns {
@@ -244,7 +243,7 @@ impl World {
         self.left_behind.retain(|(_, until_ns)| *until_ns > self.now_ns);
     }
 
-    /// Lets time go by until something has come over the wire, or it is gone, or for `timeout`.
+    /// Advances the time until a message arrives over the wire, or it breaks, or `timeout` ends.
     fn sleep(&mut self, timeout: Duration) {
         let until_ns = self.now_ns + timeout.as_nanos() as u64;
         loop {
@@ -271,7 +270,7 @@ impl World {
     }
 }
 
-/// The world as a client has it.
+/// The world as the client's environment.
 #[derive(Clone)]
 pub struct SimulatedEnvironment(Arc<Mutex<World>>);
 
