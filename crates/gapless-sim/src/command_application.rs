@@ -356,7 +356,7 @@ mod tests {
 
     /// Members of one process read the same clock, and all of them apply the leader's decision.
     #[test]
-    fn an_aggregate_that_looks_at_the_clock_is_found_by_a_second_process() {
+    fn second_process_finds_clock_use() {
         let whole_days = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() / 86_400);
         PLANTED.set(whole_days).expect("no other test of this process plants something");
         let options = Options { messages: 12, faults_ms: 200, ..Options::default() };

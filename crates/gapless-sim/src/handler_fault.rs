@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_is_found_in_what_a_member_says_at_its_start_and_in_a_turn() {
+    fn fault_is_extracted_from_errors() {
         let fault = HandlerFault::of_engine(&panicked()).unwrap();
         assert_eq!((fault.place, &*fault.said), (Place::Fault(7), "the handler of schema 9 template 1 panicked: no"));
         let in_turn = StreamError::from(AgentFailure::new("service", panicked().into()));

@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shapes_are_read_as_they_are_written() {
+    fn shape_round_trips_through_text() {
         for (text, full, witnesses) in [("3", 3, 0), ("2+witness", 2, 1), ("3+2", 3, 2)] {
             assert_eq!(text.parse(), Ok(Shape { full, witnesses }));
             assert_eq!(Shape { full, witnesses }.to_string(), text);

@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn two_outputs_are_told_by_their_fields_with_a_mark_where_they_part() {
+    fn differing_fields_are_marked() {
         let timer = Output::TimerSet { timer: 10, deadline_ns: 1_700_000_000_000_000_000 };
         let one = [timer.clone(), reply(&[1, 7, 0])];
         assert_eq!(
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn outputs_whose_bytes_are_not_kept_are_compared_all_the_same() {
+    fn dropped_bytes_are_still_compared() {
         let (mut one, other) = (reply(b"long"), reply(b"song"));
         one.forget_bytes();
         assert_eq!((one.kept_bytes(), other.kept_bytes()), (0, 4));

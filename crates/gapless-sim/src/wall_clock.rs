@@ -74,7 +74,7 @@ mod tests {
     use std::time::{Duration, Instant, SystemTime};
 
     #[test]
-    fn a_thread_has_the_time_of_day_that_it_is_given_and_others_keep_theirs() {
+    fn time_of_day_is_per_thread() {
         let (before, begun) = (SystemTime::now(), Instant::now());
         let given = Duration::from_millis(1_234_567);
         let time_of_day = TimeOfDay::set(given.as_nanos() as u64);

@@ -29,7 +29,7 @@ fn every_mutant_is_caught() {
 /// Returns the output, and whether all promises were kept.
 fn run(mutant: Option<&str>, (variable, value): (&str, u64)) -> (String, bool) {
     let output = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "what_a_client_is_told_is_true::through_losses_deaths_and_expiry", "--nocapture"])
+        .args(["--exact", "what_a_client_is_told_is_true::outcomes_hold_under_faults", "--nocapture"])
         .envs(mutant.map(|mutant| ("GAPLESS_MUTANT", mutant)))
         .env(variable, value.to_string())
         .output()

@@ -90,7 +90,7 @@ fn lines<const IS_EVENT_STREAM: bool>(planted: Planted) -> Vec<String> {
 }
 
 #[test]
-fn of_a_refusal_with_an_effect() {
+fn refusal_with_effect_is_reported() {
     let lines = lines::<false>(Planted::LateRefusal);
     assert_eq!(lines.len(), 3, "{lines:?}");
     let said = "the handler of schema 9 template 1 has changed the state and then refused: one of three. ";
@@ -100,7 +100,7 @@ fn of_a_refusal_with_an_effect() {
 }
 
 #[test]
-fn of_a_panic() {
+fn panic_is_reported() {
     let lines = lines::<false>(Planted::Panic);
     assert_eq!(lines.len(), 3, "{lines:?}");
     assert!(lines[0].ends_with("the handler of schema 9 template 1 panicked: seven is too many"), "{lines:?}");
@@ -109,7 +109,7 @@ fn of_a_panic() {
 }
 
 #[test]
-fn of_a_panic_of_a_timer_with_the_command_that_has_set_it() {
+fn timer_panic_names_its_command() {
     let lines = lines::<false>(Planted::PanicOfTimer);
     assert_eq!(lines.len(), 4, "{lines:?}");
     let due = "2030-03-17T1";
@@ -122,7 +122,7 @@ fn of_a_panic_of_a_timer_with_the_command_that_has_set_it() {
 }
 
 #[test]
-fn of_a_panic_on_an_event_stream() {
+fn event_stream_panic_is_reported() {
     let lines = lines::<true>(Planted::Panic);
     assert_eq!(lines.len(), 3, "{lines:?}");
     assert!(lines[0].ends_with("the handler of schema 9 template 1 panicked: seven is too many"), "{lines:?}");

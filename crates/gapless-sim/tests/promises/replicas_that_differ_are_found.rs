@@ -78,7 +78,7 @@ impl Application for Counting {
 }
 
 #[test]
-fn the_sequence_is_named_and_a_sound_service_passes() {
+fn differing_sequence_is_named() {
     let _together = ALONE.read().unwrap_or_else(PoisonError::into_inner);
     let options = Options { messages: 10, faults_ms: 300, ..Options::default() };
     simulate(&Counting { planted: Planted::Nothing }, &options, 5).unwrap();
@@ -94,7 +94,7 @@ fn the_sequence_is_named_and_a_sound_service_passes() {
 }
 
 #[test]
-fn outputs_that_differ_when_a_member_starts_again_are_told_with_their_command() {
+fn replay_difference_names_command() {
     let shape = Some(Shape { full: 3, witnesses: 0 });
     let options = Options { messages: 10, faults_ms: 1_000, shape, ..Options::default() };
     // Other tests of this process make services, too.
@@ -114,7 +114,7 @@ fn outputs_that_differ_when_a_member_starts_again_are_told_with_their_command() 
 }
 
 #[test]
-fn a_reply_that_differs_is_told_with_its_command_and_both_texts() {
+fn reply_difference_shows_both_texts() {
     let _together = ALONE.read().unwrap_or_else(PoisonError::into_inner);
     let options = Options { messages: 10, faults_ms: 300, ..Options::default() };
     let failure = simulate(&Counting { planted: Planted::Reply }, &options, 5).unwrap_err();

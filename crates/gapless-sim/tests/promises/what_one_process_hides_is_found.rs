@@ -95,14 +95,14 @@ fn is_found(look: Look) -> Box<Failure> {
 }
 
 #[test]
-fn a_clock_that_is_read_in_whole_minutes() {
+fn clock_in_whole_minutes_is_found() {
     let minutes = |_: &mut Context<'_>| SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs() / 60;
     let first = is_found(minutes);
     assert_eq!(simulate(&Summing(minutes), &options(), first.seed).unwrap_err(), first, "a seed finds the same again");
 }
 
 #[test]
-fn a_static_that_is_set_once() {
+fn static_set_once_is_found() {
     // An earlier run of this process has set it.
     static FIRST: OnceLock<u64> = OnceLock::new();
     let look: Look = |context| *FIRST.get_or_init(|| context.time_ns());
@@ -117,18 +117,18 @@ fn a_static_that_is_set_once() {
 }
 
 #[test]
-fn the_identifier_of_the_process() {
+fn process_id_is_found() {
     is_found(|_| u64::from(std::process::id()));
 }
 
 #[test]
-fn an_address() {
+fn address_is_found() {
     static HERE: u8 = 7;
     is_found(|_| std::ptr::from_ref(&HERE).addr() as u64);
 }
 
 #[test]
-fn the_identifier_of_the_thread() {
+fn thread_id_is_found() {
     is_found(|_| {
         let text = format!("{:?}", std::thread::current().id());
         text.bytes().fold(0, |sum, byte| sum * 31 + u64::from(byte))
@@ -136,7 +136,7 @@ fn the_identifier_of_the_thread() {
 }
 
 #[test]
-fn the_directory_of_the_process_and_its_environment() {
+fn directory_and_environment_are_found() {
     is_found(|_| std::env::current_dir().unwrap().as_os_str().len() as u64);
     is_found(|_| std::env::var_os("TZ").map_or(0, |zone| zone.len() as u64));
     // A second process keeps its temporary files there; they go with the process.
@@ -180,7 +180,7 @@ impl Application for Forgetting {
 }
 
 #[test]
-fn what_a_snapshot_leaves_out() {
+fn incomplete_snapshot_is_found() {
     // No member restarts in these runs, so only the second process begins with a snapshot.
     let options = Options { messages: 40, faults_ms: 1, ..Options::default() };
     simulate(&Forgetting, &Options { second_pass: SecondPass::Off, ..options.clone() }, 1).unwrap();
@@ -191,7 +191,7 @@ fn what_a_snapshot_leaves_out() {
 }
 
 #[test]
-fn what_follows_from_the_messages_is_the_same_in_a_second_process() {
+fn deterministic_handlers_pass() {
     simulate(&Summing(|context| context.time_ns() ^ context.sequence()), &options(), 3).unwrap();
     // Random numbers of a handler follow from its message.
     simulate(&Summing(|context| context.random() ^ context.random_below(1_000)), &options(), 3).unwrap();
@@ -204,7 +204,7 @@ fn what_follows_from_the_messages_is_the_same_in_a_second_process() {
 }
 
 #[test]
-fn a_panic_in_a_second_process_alone_is_told() {
+fn panic_in_second_process_is_reported() {
     let of_a_service = || {
         assert!(std::env::var_os("GAPLESS_SIM_SECOND_PASS").is_none(), "nobody makes me");
         Sum { look: |_| 1, sum: 0 }
@@ -214,7 +214,7 @@ fn a_panic_in_a_second_process_alone_is_told() {
 }
 
 #[test]
-fn a_call_from_a_thread_without_a_name_is_told_what_to_do() {
+fn unnamed_thread_gets_a_remedy() {
     let outcome = std::thread::spawn(|| simulate(&Summing(|_| 1), &options(), 3)).join().unwrap();
     let text = outcome.unwrap_err().to_string();
     assert!(text.contains("SecondPass::Off") && text.contains("SecondPass::With"), "{text}");
@@ -260,13 +260,13 @@ impl<const IS_CLOCK: bool> StateApplication for Storing<IS_CLOCK> {
 }
 
 #[test]
-fn a_leader_that_reads_a_clock_does_the_same_for_the_same_seed() {
+fn leader_clock_follows_the_seed() {
     let run = || -> Tally { simulate_state(&Storing::<true>, &options(), 4).unwrap() };
     assert_eq!(run(), run());
 }
 
 #[test]
-fn a_leader_that_meets_what_no_seed_decides_is_found() {
+fn leader_nondeterminism_is_found() {
     let text = simulate_state(&Storing::<false>, &options(), 4).unwrap_err().to_string();
     let is_named = text.contains("the same seed gives another run in a second process")
         && text.contains("message: schema 9 template 1");

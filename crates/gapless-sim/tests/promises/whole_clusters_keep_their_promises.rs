@@ -54,7 +54,7 @@ fn all(offer: Option<Offer>, seeds: Range<u64>) -> Tally {
 }
 
 #[test]
-fn with_a_command_bus() {
+fn command_bus_survives_faults() {
     let seeds = seeds(rounds(COMMAND_SEEDS, FEWER_COMMAND_SEEDS));
     let sum = all(Some(Offer::Commands), seeds.clone());
     // Leaders failed over, and much was sent again.
@@ -67,7 +67,7 @@ fn with_a_command_bus() {
 }
 
 #[test]
-fn under_faults_and_after_them() {
+fn clusters_survive_faults() {
     let seeds = seeds(rounds(SEEDS, FEWER_SEEDS));
     let sum = all(None, seeds.clone());
     // Each kind of fault occurred, or the run would show little.
@@ -80,7 +80,7 @@ fn under_faults_and_after_them() {
 }
 
 #[test]
-fn who_was_away_for_too_long_fetches_a_state() {
+fn long_absent_member_fetches_state() {
     let options = Options { messages: 200, ..Options::default() };
     let mut fetched = 0;
     // In the first of these the cluster stalls when a member joins that needs a newer state than there is. In the last
@@ -96,7 +96,7 @@ fn who_was_away_for_too_long_fetches_a_state() {
 }
 
 #[test]
-fn a_seed_is_one_run_in_every_shape() {
+fn same_seed_gives_the_same_run() {
     let shapes = ["3", "2+witness", "5", "1"].map(|text| text.parse::<Shape>().unwrap());
     for shape in shapes {
         for seed in 3..3 + rounds(2, 1) {

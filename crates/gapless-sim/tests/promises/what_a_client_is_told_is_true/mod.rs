@@ -55,7 +55,7 @@ fn run(seed: u64) -> BTreeMap<&'static str, u64> {
 }
 
 #[test]
-fn through_losses_deaths_and_expiry() {
+fn outcomes_hold_under_faults() {
     let seeds = seeds(rounds(SEEDS, FEWER_SEEDS));
     let mut sum: BTreeMap<&str, u64> = BTreeMap::new();
     for seed in seeds.clone() {
