@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_frames_in_pieces_give_the_same_value() {
+    fn pieces_give_the_same_value() {
         let bytes = frames(&[b"one", b"two and more", b""]);
         let mut whole = Chain::new(1);
         assert_eq!(whole.extend_frames(&bytes), Ok(3));
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn order_content_and_stream_matter() {
+    fn order_content_and_stream_count() {
         let value = |seed, payloads: &[&[u8]]| {
             let mut chain = Chain::new(seed);
             chain.extend_frames(&frames(payloads)).unwrap();
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_frame_leaves_the_chain_as_it_was() {
+    fn bad_frame_leaves_chain_unchanged() {
         let mut bytes = frames(&[b"one", b"two"]);
         let length = bytes.len();
         bytes[length / 2 + 4] = 0xff;

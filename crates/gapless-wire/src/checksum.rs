@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn every_length_and_alignment_agrees_with_the_crate() {
+    fn all_lengths_agree_with_crc32c() {
         let bytes: Vec<u8> = (0..3300u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
         for start in 0..9 {
             for length in 0..bytes.len() - start {
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_is_summed_as_its_bytes_are() {
+    fn header_sum_equals_sum_of_bytes() {
         let words: [u64; 7] = std::array::from_fn(|at| (at as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         bytes.extend(0x1234_5678_u32.to_le_bytes());

@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_left_justified_and_filled_up_with_spaces() {
+    fn name_is_padded_with_spaces() {
         let feed_session = FeedSession::new("A~!7").unwrap();
         assert_eq!(feed_session.bytes(), [b'A', b'~', b'!', b'7', 32, 32, 32, 32, 32, 32]);
         assert_eq!((feed_session.as_str(), feed_session.is_blank()), ("A~!7", false));
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn blank_has_no_name_and_no_name_is_blank() {
+    fn blank_has_no_name() {
         assert_eq!(FeedSession::BLANK.bytes(), [0x20; 10]);
         assert_eq!(FeedSession::from_bytes([0x20; 10]), Some(FeedSession::BLANK));
         assert!(FeedSession::BLANK.is_blank());
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_name_is_refused_with_what_was_found() {
+    fn invalid_name_is_refused() {
         let length = FeedSession::new("0123456789a").unwrap_err();
         assert_eq!(length, FeedSessionError::Length { found_characters: 11 });
         assert_eq!(length.to_string(), "a feed session is named by 1 to 10 characters, 11 were found");
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn only_names_and_blank_are_read() {
+    fn only_names_and_blank_decode() {
         for refused in [*b" A        ", *b"A B       ", *b"         A", *b"A\0\0\0\0\0\0\0\0\0", [0; 10], [0xff; 10]] {
             assert_eq!(FeedSession::from_bytes(refused), None, "{}", refused.escape_ascii());
         }

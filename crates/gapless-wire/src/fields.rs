@@ -251,7 +251,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_are_read_as_they_were_written() {
+    fn fields_round_trip() {
         let mut bytes = Vec::new();
         FieldWriter::new(&mut bytes).u8(1).u16(2).u32(3).u64(4).u128(5).bytes(b"six");
         let mut fields = FieldReader::new(&bytes);
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_that_is_cut_is_named_and_nothing_is_taken() {
+    fn short_field_is_named() {
         let mut fields = FieldReader::new(&[1, 2, 3]);
         let error = fields.u64("a deadline").unwrap_err();
         assert_eq!(error.to_string(), "a deadline needs 8 bytes, only 3 are left");

@@ -18,7 +18,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_the_published_one() {
+    fn matches_published_vectors() {
         // Test vectors of the algorithm's authors.
         assert_eq!(fnv_128(b""), 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d);
         assert_eq!(fnv_128(b"a"), 0xd228_cb69_6f1a_8caf_7891_2b70_4e4a_8964);

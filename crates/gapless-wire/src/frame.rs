@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn sessions_are_looked_at_as_far_as_whole_frames_go() {
+    fn sessions_of_whole_frames_are_peeked() {
         let mut bytes = Vec::new();
         for (session, payload_length) in [(5, 0), (6, 3), (7, 8)] {
             let mut frame = vec![0; aligned_length(HEADER_LENGTH + payload_length)];
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_of_consensus_is_a_frame_in_a_journal_alone() {
+    fn consensus_record_is_journal_only() {
         for flags in [0, d::CHECKPOINT_FLAG] {
             let bytes = framed(Kind::Consensus, flags);
             assert_eq!(Frame::parse(&bytes).err(), Some(FrameError::Kind { found: 11 }));
@@ -422,7 +422,7 @@ mod tests {
     }
 
     #[test]
-    fn every_other_kind_is_the_same_in_a_journal_and_outside() {
+    fn other_kinds_parse_everywhere() {
         for byte in 0..=255 {
             let kind = Kind::from_byte(byte).filter(|kind| *kind != Kind::Consensus);
             assert_eq!(kind.is_some(), (1..=10).contains(&byte), "kind {byte}");

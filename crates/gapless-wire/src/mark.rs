@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn every_mark_is_read_as_it_was_written() {
+    fn marks_round_trip() {
         let long = "é".repeat(150);
         let marks = [
             Mark::FeedBegan { feed_session: name("MONDAY") },
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_mark_is_none() {
+    fn invalid_mark_is_refused() {
         let with = |code: u8, content: &[u8]| [&[code, 0, 0, 0, 0, 0, 0, 0], content].concat();
         for bytes in [
             Vec::new(),

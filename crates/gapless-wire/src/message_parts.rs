@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_parts_of_a_message_are_the_message() {
+    fn parts_make_up_the_message() {
         for (length, count) in [(0, 1), (1, 1), (4, 1), (5, 2), (8, 2), (9, 3)] {
             let payload: Vec<u8> = (0..length).collect();
             let parts = MessageParts::new(&payload, 4);
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_equal_but_for_the_last_byte() {
+    fn parts_have_equal_lengths() {
         let lengths = |length: usize, part_length_max| {
             let payload = vec![0; length];
             MessageParts::new(&payload, part_length_max).iter().map(|(_, part)| part.len()).collect::<Vec<_>>()

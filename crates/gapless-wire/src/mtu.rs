@@ -101,7 +101,7 @@ mod tests {
     use crate::descriptor::FRAME_LENGTH_UDP;
 
     #[test]
-    fn default_is_the_limit_of_before() {
+    fn default_keeps_the_old_limit() {
         assert_eq!(Mtu::DEFAULT.frame_length_max(), FRAME_LENGTH_UDP);
         assert_eq!(Mtu::DEFAULT.packet_length_max(), 1_400);
     }

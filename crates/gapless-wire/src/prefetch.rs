@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_changed_and_no_size_is_too_small() {
+    fn prefetch_changes_nothing() {
         let bytes: Vec<u8> = (0..=255).collect();
         for length in [0, 1, 63, 64, 65, 256] {
             prefetch(&bytes[..length]);

@@ -24,7 +24,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_the_published_one() {
+    fn matches_published_numbers() {
         // Output of `splitmix64.c` for this seed.
         let mut state = 1_234_567;
         let expected = [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423];

@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     #[allow(unsafe_code)]
-    fn any_length_is_copied_whole_and_nothing_beside_it() {
+    fn any_length_is_copied_exactly() {
         for count in 0..70 {
             for skipped in 0..4 {
                 let words: Vec<AtomicU64> = (0..count as u64 + 4).map(|each| AtomicU64::new(!each)).collect();

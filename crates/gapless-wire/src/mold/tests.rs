@@ -24,7 +24,7 @@ fn packet(count: u16, blocks: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn messages_are_read() {
+fn messages_are_parsed() {
     let packet = Packet::parse(TWO_MESSAGES).unwrap();
     assert_eq!((packet.feed_session, packet.sequence), (feed(), 0x0102_0304_0506_0708));
     assert_eq!(packet.next_sequence(), 0x0102_0304_0506_070a);
@@ -36,7 +36,7 @@ fn messages_are_read() {
 }
 
 #[test]
-fn heartbeat_and_end_of_session_are_read() {
+fn heartbeat_and_end_are_parsed() {
     let packet = Packet { feed_session: feed(), sequence: 5, content: Content::Heartbeat };
     assert_eq!((packet.next_sequence(), Packet::parse(HEARTBEAT)), (5, Ok(packet)));
     let packet = Packet { feed_session: feed(), sequence: 5, content: Content::EndOfSession };
@@ -44,7 +44,7 @@ fn heartbeat_and_end_of_session_are_read() {
 }
 
 #[test]
-fn what_is_written_is_to_the_letter() {
+fn writers_match_bytes_by_hand() {
     let mut buffer = [0xa5; 64];
     let mut writer = PacketWriter::new(&mut buffer, feed(), 0x0102_0304_0506_0708);
     assert_eq!((writer.count(), writer.length()), (0, HEADER_LENGTH));
@@ -68,7 +68,7 @@ fn what_is_written_is_to_the_letter() {
 }
 
 #[test]
-fn a_packet_cut_short_anywhere_says_where() {
+fn truncated_packet_names_offset() {
     for length in 0..TWO_MESSAGES.len() {
         let expected = match length {
             0..20 => MoldError::Header { found_bytes: length },
@@ -83,7 +83,7 @@ fn a_packet_cut_short_anywhere_says_where() {
 }
 
 #[test]
-fn hostile_lengths_and_counts_are_refused() {
+fn hostile_lengths_are_refused() {
     let block =
         |index, offset, needed_bytes, found_bytes| Err(MoldError::Block { index, offset, needed_bytes, found_bytes });
     assert_eq!(Packet::parse(&packet(1, b"\xff\xffabc")), block(0, 20, 65_537, 5));
@@ -94,7 +94,7 @@ fn hostile_lengths_and_counts_are_refused() {
 }
 
 #[test]
-fn bytes_behind_the_messages_are_refused() {
+fn trailing_bytes_are_refused() {
     let trailing = |count, offset, found_bytes| Err(MoldError::Trailing { count, offset, found_bytes });
     assert_eq!(Packet::parse(&packet(1, b"\x00\x01ab")), trailing(1, 23, 1));
     assert_eq!(Packet::parse(&packet(1, b"\x00\x00\x00\x00")), trailing(1, 22, 2));
@@ -105,7 +105,7 @@ fn bytes_behind_the_messages_are_refused() {
 }
 
 #[test]
-fn a_feed_session_that_is_no_name_is_refused() {
+fn bad_feed_session_is_refused() {
     for found in [*b"      FEED", *b"FE ED     ", *b"FEED\0\0\0\0\0\0", *b"FEED\n     "] {
         let bytes = [&found[..], &HEARTBEAT[10..]].concat();
         assert_eq!(Packet::parse(&bytes), Err(MoldError::FeedSession { found }));
@@ -118,7 +118,7 @@ fn a_feed_session_that_is_no_name_is_refused() {
 }
 
 #[test]
-fn sequences_that_do_not_exist_are_refused() {
+fn sequence_overflow_is_refused() {
     let with_sequence = |sequence: u64, count: u16, blocks: &[u8]| {
         [&HEARTBEAT[..10], &sequence.to_be_bytes(), &count.to_be_bytes(), blocks].concat()
     };
@@ -132,7 +132,7 @@ fn sequences_that_do_not_exist_are_refused() {
 }
 
 #[test]
-fn a_message_that_does_not_fit_changes_nothing() {
+fn oversized_message_changes_nothing() {
     let mut buffer = [0; 27];
     let mut writer = PacketWriter::new(&mut buffer, feed(), 1);
     assert!(writer.fits(5) && !writer.fits(6) && !writer.fits(usize::MAX));
@@ -147,7 +147,7 @@ fn a_message_that_does_not_fit_changes_nothing() {
 }
 
 #[test]
-fn the_longest_message_and_the_most_messages_fit() {
+fn largest_messages_and_counts_fit() {
     let mut buffer = vec![0; HEADER_LENGTH + 2 * 0x1_0010];
     let mut writer = PacketWriter::new(&mut buffer, feed(), 1);
     let longest = vec![7; 0xffff];
@@ -166,7 +166,7 @@ fn the_longest_message_and_the_most_messages_fit() {
 }
 
 #[test]
-fn every_mix_of_lengths_comes_back() {
+fn mixed_lengths_round_trip() {
     let all: Vec<u8> = (0..=u8::MAX).collect();
     let mut buffer = [0; PACKET_LENGTH_UDP];
     for step in 0..80 {
@@ -181,12 +181,12 @@ fn every_mix_of_lengths_comes_back() {
 
 #[test]
 #[should_panic(expected = "a packet needs room for its header")]
-fn a_buffer_without_room_for_the_header_is_a_mistake() {
+fn buffer_without_header_room_panics() {
     heartbeat(&mut [0; HEADER_LENGTH - 1], feed(), 1);
 }
 
 #[test]
-fn a_request_is_exactly_twenty_bytes() {
+fn request_is_exactly_twenty_bytes() {
     let bytes = b"FEED      \x01\x02\x03\x04\x05\x06\x07\x08\xab\xcd";
     let request = Request { feed_session: feed(), sequence: 0x0102_0304_0506_0708, count: 0xabcd };
     assert_eq!(Request::from_bytes(bytes), Ok(request));

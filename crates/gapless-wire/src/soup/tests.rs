@@ -71,7 +71,7 @@ fn write_client(buffer: &mut [u8], packet: &ClientPacket<'_>) -> Option<usize> {
 }
 
 #[test]
-fn packets_of_a_server_are_read_and_written_to_the_letter() {
+fn server_packets_match_bytes_by_hand() {
     for (bytes, packet) in server_packets() {
         assert_eq!(ServerPacket::parse(bytes, LIMIT), Ok(Some((packet, bytes.len()))));
         let mut buffer = [0xa5; LIMIT];
@@ -83,7 +83,7 @@ fn packets_of_a_server_are_read_and_written_to_the_letter() {
 }
 
 #[test]
-fn packets_of_a_client_are_read_and_written_to_the_letter() {
+fn client_packets_match_bytes_by_hand() {
     for (bytes, packet) in client_packets() {
         assert_eq!(ClientPacket::parse(bytes, LIMIT), Ok(Some((packet, bytes.len()))));
         let mut buffer = [0xa5; LIMIT];
@@ -95,7 +95,7 @@ fn packets_of_a_client_are_read_and_written_to_the_letter() {
 }
 
 #[test]
-fn a_packet_that_is_not_all_there_is_waited_for() {
+fn partial_packet_is_waited_for() {
     for (bytes, _) in server_packets() {
         for length in 0..bytes.len() {
             assert_eq!(ServerPacket::parse(&bytes[..length], LIMIT), Ok(None));
@@ -110,7 +110,7 @@ fn a_packet_that_is_not_all_there_is_waited_for() {
 }
 
 #[test]
-fn packets_of_a_stream_are_taken_one_by_one() {
+fn packets_are_taken_one_by_one() {
     let stream = server_packets().map(|(bytes, _)| bytes).concat();
     let mut rest = &stream[..];
     for (bytes, packet) in server_packets() {
@@ -122,7 +122,7 @@ fn packets_of_a_stream_are_taken_one_by_one() {
 }
 
 #[test]
-fn a_length_of_zero_or_beyond_the_limit_is_refused_at_once() {
+fn bad_length_is_refused_at_once() {
     for bytes in [&b"\0\0"[..], b"\0\0S"] {
         assert_eq!(peek(bytes, LIMIT), Err(SoupError::Empty));
         assert_eq!(ServerPacket::parse(bytes, LIMIT), Err(SoupError::Empty));
@@ -136,7 +136,7 @@ fn a_length_of_zero_or_beyond_the_limit_is_refused_at_once() {
 }
 
 #[test]
-fn a_type_of_the_other_side_is_refused_before_its_payload_is_there() {
+fn foreign_type_is_refused_early() {
     let from_server = |found| Err(SoupError::Kind { found, expected: "+ A J S H Z" });
     let from_client = |found| Err(SoupError::Kind { found, expected: "+ L U R O" });
     for kind in 0..=u8::MAX {
@@ -153,7 +153,7 @@ fn a_type_of_the_other_side_is_refused_before_its_payload_is_there() {
 }
 
 #[test]
-fn a_packet_of_fixed_length_has_no_other() {
+fn wrong_fixed_length_is_refused() {
     let lengths = [(b'A', 33), (b'J', 4), (b'H', 3), (b'Z', 3), (b'L', 49), (b'R', 3), (b'O', 3)];
     for (kind, expected_bytes) in lengths {
         for found_bytes in (3..=LIMIT).filter(|length| *length != expected_bytes) {
@@ -172,7 +172,7 @@ fn a_packet_of_fixed_length_has_no_other() {
 }
 
 #[test]
-fn fields_of_a_login_are_read_whichever_side_is_padded() {
+fn login_padding_on_either_side() {
     let bytes = b"\x00\x2fL   joe s3cret!  FEED      1234                ";
     assert_eq!(ClientPacket::parse(bytes, LIMIT), Ok(Some((ClientPacket::Login(login()), 49))));
     let bytes = b"\x00\x1fAFEED      00000000000000001234";
@@ -181,7 +181,7 @@ fn fields_of_a_login_are_read_whichever_side_is_padded() {
 }
 
 #[test]
-fn fields_of_a_login_that_make_no_sense_are_refused() {
+fn bad_login_fields_are_refused() {
     let good = client_packets()[1].0;
     let parse = |place: usize, field: &[u8]| {
         let mut bytes = good.to_vec();
@@ -209,7 +209,7 @@ fn fields_of_a_login_that_make_no_sense_are_refused() {
 }
 
 #[test]
-fn every_length_of_number_comes_back() {
+fn sequences_round_trip() {
     let mut buffer = [0; LOGIN_ACCEPTED_LENGTH];
     let powers = (0..20).map(|digits| 10u64.pow(digits));
     for sequence in powers.flat_map(|power| [power - 1, power, power + 1, power.wrapping_mul(7)]) {
@@ -221,7 +221,7 @@ fn every_length_of_number_comes_back() {
 }
 
 #[test]
-fn the_longest_payload_fits_and_no_longer_one() {
+fn payload_limit_is_exact() {
     let message = vec![7; PAYLOAD_LENGTH_MAX];
     let mut buffer = vec![0; PACKET_LENGTH_MAX + 8];
     assert_eq!(PAYLOAD_LENGTH_MAX, 65_534);
@@ -237,7 +237,7 @@ fn the_longest_payload_fits_and_no_longer_one() {
 }
 
 #[test]
-fn credentials_are_compared_without_padding_and_case() {
+fn credentials_ignore_case_and_padding() {
     let password = Field::<10>::new("s3cret!").unwrap();
     assert_eq!(password.bytes(), *b"s3cret!   ");
     for same in ["s3cret!", "S3CRET!", " s3cret! "] {
@@ -252,7 +252,7 @@ fn credentials_are_compared_without_padding_and_case() {
 }
 
 #[test]
-fn credentials_that_do_not_fit_are_refused() {
+fn oversized_credentials_are_refused() {
     let too_long = Field::<6>::new("abcdefg").unwrap_err();
     assert_eq!(too_long.to_string(), "at most 6 characters are allowed, 7 were found");
     assert!(Field::<6>::new("  abcdef  ").is_ok());
@@ -264,7 +264,7 @@ fn credentials_that_do_not_fit_are_refused() {
 }
 
 #[test]
-fn nobody_sees_a_password() {
+fn password_is_hidden() {
     let packet = ClientPacket::Login(login());
     let shown = format!("{packet:?} {packet:#?} {:?}", login().password);
     assert!(!shown.contains("s3cret") && shown.contains("joe") && shown.contains("FEED"), "{shown}");

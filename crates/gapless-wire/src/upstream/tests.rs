@@ -47,7 +47,7 @@ fn samples() -> Vec<UpstreamPacket<'static>> {
 }
 
 #[test]
-fn every_packet_is_read_as_it_was_written() {
+fn packets_round_trip() {
     for packet in samples() {
         let mut buffer = [0xa5; 512];
         let length = packet.write_to(&mut buffer).unwrap();
@@ -58,7 +58,7 @@ fn every_packet_is_read_as_it_was_written() {
 }
 
 #[test]
-fn no_damage_goes_unnoticed_outside_of_frames() {
+fn damage_outside_frames_is_detected() {
     for packet in samples() {
         let mut buffer = [0; 512];
         let length = packet.write_to(&mut buffer).unwrap();
@@ -76,7 +76,7 @@ fn no_damage_goes_unnoticed_outside_of_frames() {
 }
 
 #[test]
-fn what_is_no_packet_says_so() {
+fn invalid_packets_are_refused() {
     assert_eq!(peek(b"GUP"), Ok(None));
     assert_eq!(peek(b"MONDAY    \0\0"), Err(UpstreamError::Magic { found: u32::from_le_bytes(*b"MOND") }));
     let mut endless = [0; 24];
@@ -89,7 +89,7 @@ fn what_is_no_packet_says_so() {
 }
 
 #[test]
-fn a_long_text_is_cut_at_a_character() {
+fn long_text_is_cut_at_a_character() {
     let text = "é".repeat(300);
     let packet =
         UpstreamPacket { key: 0, body: Body::Refusal { nonce: 1, reason: RefusalReason::OtherStream, text: &text } };
