@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn code_commands_links_and_headings_are_found_with_their_lines() {
+    fn pieces_are_found_with_their_lines() {
         let text = "# A `b`\n\nsee [it](x.md#y) and `one\ntwo`.\n\n```sh\ngapless top # now\n# no\n```\n```rust\n`no`\n```\n`end`";
         let document = Document::parse(text);
         let piece = |line, text: &str| Piece { line, text: text.to_owned() };

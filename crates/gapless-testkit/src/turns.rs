@@ -41,7 +41,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     #[test]
-    fn no_more_than_its_count_run() {
+    fn at_most_count_run_at_once() {
         static TURNS: Turns = Turns::new(2);
         static RUNNING: AtomicUsize = AtomicUsize::new(0);
         let run = || {

@@ -10,7 +10,7 @@ use super::workspace;
 const TABLE: &str = "//! | module |";
 
 #[test]
-fn every_module_stands_in_the_table_of_its_crate_or_folder() {
+fn every_module_is_in_its_table() {
     let mut missing = Vec::new();
     let mut tables = 0;
     for (_, folder) in workspace::crates() {
@@ -35,7 +35,7 @@ fn every_module_stands_in_the_table_of_its_crate_or_folder() {
 }
 
 #[test]
-fn the_table_of_a_crate_goes_from_the_top_down() {
+fn crate_tables_go_top_down() {
     let mut wrong = Vec::new();
     let mut compared = 0;
     for (name, folder) in workspace::crates() {

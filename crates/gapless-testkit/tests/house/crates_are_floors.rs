@@ -59,7 +59,7 @@ fn dependencies(manifest: &str) -> Vec<(&str, &str)> {
 }
 
 #[test]
-fn every_crate_imports_only_from_floors_below_its_own() {
+fn crates_import_only_lower_layers() {
     let mut wrong = Vec::new();
     let mut count = 0;
     for (name, folder) in workspace::crates() {
@@ -82,7 +82,7 @@ fn every_crate_imports_only_from_floors_below_its_own() {
 }
 
 #[test]
-fn the_table_of_the_architecture_has_the_same_floors() {
+fn architecture_lists_the_same_layers() {
     let path = workspace::root().join("ARCHITECTURE.md");
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let rows = text.lines().filter_map(|line| {

@@ -14,7 +14,7 @@ use super::workspace;
 const FOREIGN: &[&str] = include!("foreign_names.in");
 
 #[test]
-fn what_documents_name_exists() {
+fn names_in_documents_exist() {
     let root = workspace::root();
     let (mut wrong, mut looked_at) = (Vec::new(), 0);
     for path in documents::of_workspace(&root) {
@@ -343,12 +343,12 @@ fn implemented<'a>(tokens: &[Token<'a>]) -> (Option<&'a str>, Option<&'a str>) {
 }
 
 #[test]
-fn an_untrue_document_is_found() {
+fn unknown_names_are_found() {
     let root = workspace::root();
     let text = "See `ingress.rs`, `gapless-stream/src/nowhere.rs` and `Sequencer::decide`.\n\
                 `Sequencer::undecide` and `NoSuchType`, `a_test_that_nobody_wrote` or `no_call()` are not there.\n\
                 `gapless-nothing` neither, nor [this](nothing.md) or [that](ARCHITECTURE.md#nothing).\n\
-                `no_siblings_import_each_other_in_any_crate`, `ModuleTree`, `gapless-wire` and [these](README.md#results) are.\n";
+                `siblings_have_no_import_cycles`, `ModuleTree`, `gapless-wire` and [these](README.md#results) are.\n";
     let document = Document::parse(text);
     let untrue = HOUSE.untrue(&root.join("AN_EXAMPLE.md"), &document);
     let lines = untrue.iter().map(|(line, _)| *line).collect::<Vec<_>>();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 #[test]
-fn no_two_crates_have_an_example_of_one_name() {
+fn example_names_are_unique() {
     let mut seen: BTreeMap<String, PathBuf> = BTreeMap::new();
     let crates = std::fs::read_dir(workspace::root().join("crates")).expect("there are crates");
     for folder in crates.map(|entry| entry.expect("a folder can be read").path().join("examples")) {

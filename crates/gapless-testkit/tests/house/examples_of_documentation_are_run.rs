@@ -3,7 +3,7 @@
 use super::workspace;
 
 #[test]
-fn examples_of_documentation_are_run() {
+fn doc_examples_are_run() {
     let mut untested = 0;
     for (name, folder) in workspace::crates() {
         let manifest = std::fs::read_to_string(folder.join("Cargo.toml")).expect("a crate has a manifest");
@@ -37,7 +37,7 @@ fn examples(text: &str) -> usize {
 }
 
 #[test]
-fn examples_are_told_from_text() {
+fn examples_are_distinguished() {
     assert_eq!(examples("/// ```\n/// let a = 1;\n/// ```\n//! ```no_run\n//! ```\nfn a() {}"), 2);
     assert_eq!(examples("//! ```text\n//! a layout\n//! ```\n// ```\n/// words"), 0);
 }

@@ -7,7 +7,7 @@ use super::rust_tokens::{self, Token, TokenKind};
 use super::workspace;
 
 #[test]
-fn names_of_faults_are_listed_and_used() {
+fn fault_names_are_listed_and_used() {
     let list = workspace::root().join("crates/gapless-agent/src/fault.rs");
     let (mut called, mut named) = (BTreeSet::new(), BTreeSet::new());
     for (_, folder) in workspace::crates() {

@@ -320,7 +320,7 @@ fn flatten(tokens: &mut Peekable<Iter<'_, Token<'_>>>, before: &mut Vec<String>,
 }
 
 #[test]
-fn strings_comments_and_lifetimes_are_told() {
+fn literals_and_lifetimes_are_parsed() {
     let text =
         "fn f<'a>(x: &'a str) -> char { /* { */ let s = \"}\\\"{\"; let r = r#\"{\"\n\"#; // {\n '\\'' }\nmod b;";
     let found = tokens(text);
@@ -331,7 +331,7 @@ fn strings_comments_and_lifetimes_are_told() {
 }
 
 #[test]
-fn paths_of_a_use_are_told_one_by_one() {
+fn paths_of_a_use_are_listed() {
     let found = tokens("use a::{self, b::{C, D as E}, f::*};");
     let shown = used(&found[1..]).into_iter().map(|(path, name)| format!("{} {name:?}", path.join("::")));
     let expected = ["a Some(\"a\")", "a::b::C Some(\"C\")", "a::b::D Some(\"E\")", "a::f None"];

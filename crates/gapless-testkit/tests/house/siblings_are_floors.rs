@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::module_tree::{ModulePath, ModuleTree, Naming, TREES};
 
 #[test]
-fn no_siblings_import_each_other_in_any_crate() {
+fn siblings_have_no_import_cycles() {
     let mut report = String::new();
     let mut circles = 0;
     for (name, tree) in &*TREES {
@@ -78,7 +78,7 @@ fn reach(arrows: &BTreeMap<(String, String), Vec<Naming>>, start: &str) -> BTree
 }
 
 #[test]
-fn a_circle_is_found_and_named() {
+fn import_cycle_is_found_and_named() {
     let folder = tempfile::tempdir().expect("a folder");
     let write = |name: &str, text: &str| {
         let path = folder.path().join(name);

@@ -56,7 +56,7 @@ fn sets_the_option(text: &str) -> Option<bool> {
 }
 
 #[test]
-fn connections_with_a_delay_are_found() {
+fn delayed_connections_are_found() {
     assert_eq!(sets_the_option("fn a() { TcpStream::connect(b)?.write_all(c) }"), Some(false));
     assert_eq!(sets_the_option("fn a() { TcpStream::connect(b)?.set_nodelay(true) }"), Some(true));
     assert_eq!(sets_the_option("fn a(b: &TcpListener) { b.accept()?.0.write_all(c) }"), Some(false));

@@ -13,7 +13,7 @@ const NAMES_MAX: usize = 280;
 const LIST: &str = "public-names.txt";
 
 #[test]
-fn the_names_of_the_face_are_those_of_its_list() {
+fn exported_names_match_the_list() {
     let folder = workspace::root().join("crates/gapless");
     let names = names_of(&folder.join("src"));
     let list = std::fs::read_to_string(folder.join(LIST)).expect("the list is committed");
@@ -73,14 +73,14 @@ fn is_of_examples(attribute: &[Token<'_>]) -> bool {
 
 #[test]
 #[should_panic(expected = "the whole crate gapless_log is exported")]
-fn a_whole_crate_is_no_chosen_name() {
+fn whole_crate_export_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("lib.rs"), "pub use gapless_log as log;").expect("a file");
     names_of(folder.path());
 }
 
 #[test]
-fn names_are_found_in_groups() {
+fn grouped_names_are_found() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("lib.rs"), "pub mod client; pub use a::{B, c::{D, E as F}};").expect("a file");
     let names = names_of(folder.path()).into_iter().collect::<Vec<_>>();
