@@ -82,7 +82,7 @@ fn watched(name: &'static str, inputs: impl FnOnce(&mut dyn FnMut(&[u8], &str)) 
 }
 
 #[test]
-fn every_target_has_its_file_and_a_corpus() {
+fn targets_have_a_file_and_corpus() {
     let targets: BTreeSet<String> = TARGETS.iter().map(|(name, _)| (*name).to_owned()).collect();
     assert_eq!(targets.len(), TARGETS.len(), "no name twice");
     let names = |folder: &str| -> BTreeSet<String> {
@@ -102,7 +102,7 @@ fn every_target_has_its_file_and_a_corpus() {
 }
 
 #[test]
-fn every_target_stands_its_corpus() {
+fn targets_pass_their_corpus() {
     let mut failures = Vec::new();
     for (name, _) in TARGETS {
         failures.extend(watched(name, move |feed| {
@@ -116,7 +116,7 @@ fn every_target_stands_its_corpus() {
 }
 
 #[test]
-fn every_target_stands_mutations_of_its_corpus() {
+fn targets_pass_mutated_corpora() {
     let variable = |name| std::env::var(name).ok().map(|text| text.parse().expect("a number is expected"));
     let seed: u64 = variable("GAPLESS_FUZZ_SEED").unwrap_or_else(|| u64::from(std::process::id()) << 32 | now_ns());
     let runs = variable("GAPLESS_FUZZ_RUNS").unwrap_or_else(|| rounds(RUNS, RUNS / 10));
