@@ -1,8 +1,8 @@
-//! [`ClusterConfig`]: one TOML file describes a member: its cluster, the cluster's members, and its stream.
+//! [`ClusterConfig`]: a member's TOML file, which describes its cluster, the cluster's members, and its stream.
 //!
-//! A file of a stream (`gapless_client::StreamConfig`) with the tables `[cluster]`, `[[member]]`, `[election]`,
-//! `[discovery]`, `[tls]`, `[clients]`, `[service]` and `[replication]` beside its own. `docs/guides/cluster.toml` shows every key. The
-//! members' files differ in `cluster.member`, `stream.directory` and `clients.address` alone.
+//! The file is a stream's file (`gapless_client::StreamConfig`) with the additional tables `[cluster]`, `[[member]]`,
+//! `[election]`, `[discovery]`, `[tls]`, `[clients]`, `[service]` and `[replication]`. `docs/guides/cluster.toml` shows
+//! every key. The members' files differ in `cluster.member`, `stream.directory` and `clients.address` alone.
 //!
 //! ```
 //! use gapless_cluster::config::ClusterConfig;
@@ -51,13 +51,13 @@ pub mod service;
 pub use replication::ReplicationConfig;
 pub use service::{OnFault, ServiceConfig};
 
-/// The longest name of a cluster, bytes.
+/// Longest name of a cluster, bytes.
 pub const NAME_LENGTH_MAX: usize = 64;
-/// The most members of a cluster: each further voter makes every message wait for more answers, and in practice adds no
-/// safety.
+/// Largest number of members in a file: each further voter makes every message wait for more answers, and in practice
+/// adds no safety.
 pub const MEMBERS_MAX: usize = 16;
 
-/// What a member does besides storing frames.
+/// Role of a member in addition to storing frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MemberKind {
     /// Votes, leads, and runs the service.
@@ -65,7 +65,7 @@ pub enum MemberKind {
     Full,
     /// Votes, and runs no service (decision 9).
     Witness,
-    /// Runs the service, and neither votes nor counts for a quorum.
+    /// Runs the service; neither votes nor counts for a quorum.
     Learner,
 }
 
@@ -74,47 +74,47 @@ impl MemberKind {
     pub const NAMES: &'static [(&'static str, Self)] =
         &[("full", Self::Full), ("witness", Self::Witness), ("learner", Self::Learner)];
 
-    /// Whether it counts for the majority.
+    /// Returns whether it counts for the majority.
     #[must_use]
     pub const fn votes(self) -> bool {
         matches!(self, Self::Full | Self::Witness)
     }
 }
 
-/// A member, as every member's file describes it.
+/// A member as every member's file describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemberConfig {
-    /// From 1 on; a number is never given to a second member.
+    /// Number from 1 on, never reused.
     pub id: u64,
-    /// Where the other members reach it, in the order in which they try: `host:port`, or `shm:` and the path of a
-    /// socket by which members of the same host share memory with it, which they try first. It listens on the first
-    /// address's port, and at the first path. Empty where the member is to be discovered.
+    /// Addresses of the member in the order in which the others try them: `host:port`, or `shm:` and the path of a
+    /// socket for shared memory between members of one host, which they try first. It listens on the first address's
+    /// port, and at the first path. Empty for a member that is to be discovered.
     pub addresses: Vec<String>,
     pub kind: MemberKind,
 }
 
 impl MemberConfig {
-    /// The addresses that are `host:port`.
+    /// Returns the `host:port` addresses.
     pub fn network_addresses(&self) -> impl Iterator<Item = &str> {
         self.addresses.iter().map(String::as_str).filter(|address| !address.starts_with(SHARED_MEMORY_PREFIX))
     }
 
-    /// The first shared-memory socket on its own host.
+    /// Returns the first shared-memory socket on its own host.
     #[must_use]
     pub fn shared_memory_path(&self) -> Option<PathBuf> {
         self.addresses.iter().find_map(|address| shared_memory_path(address).ok().flatten())
     }
 }
 
-/// The longest interval of heartbeats, where a file does not say it: an idle leader wakes for each and its answers.
+/// Longest default interval of heartbeats: an idle leader wakes up for each of them and its answers.
 const HEARTBEAT_INTERVAL_MAX: Duration = Duration::from_millis(100);
 
-/// When a member that receives nothing from a leader starts an election.
+/// Timing of elections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ElectionConfig {
-    /// The shortest wait without a leader, and half of the longest; a witness waits two to three times as long.
+    /// Shortest wait without a leader, and half of the longest; a witness waits two to three times as long.
     pub timeout: Duration,
-    /// The interval at which a leader sends heartbeats. A file that does not say it means a third of the time-out, at most 100 ms.
+    /// Interval of a leader's heartbeats; by default a third of the timeout, at most 100 ms.
     pub heartbeat_interval: Duration,
 }
 
@@ -124,53 +124,53 @@ impl Default for ElectionConfig {
     }
 }
 
-/// Where members find each other's addresses.
+/// Multicast group by which members find each other's addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiscoveryConfig {
     pub group: SocketAddr,
-    /// The name of the network interface on which the group is joined.
+    /// Name of the network interface on which the group is joined.
     pub interface: String,
 }
 
-/// The files of mutual TLS between members, PEM. Needs a build with the feature `tls`.
+/// Files of mutual TLS between members, PEM. Needs a build with the feature `tls`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsConfig {
-    /// The member's certificate, and the chain that leads from it to the authority. It is for the DNS name
-    /// `link::tls::certificate_name`, and for servers as well as clients.
+    /// Certificate of the member, and its chain up to the authority. It is for the DNS name
+    /// `link::tls::certificate_name`, for server and client use.
     pub certificate: PathBuf,
-    /// The certificate's private key.
+    /// Private key of the certificate.
     pub key: PathBuf,
-    /// The certificate of the authority that every member's must come from.
+    /// Certificate of the authority that signs all members' certificates.
     pub authority: PathBuf,
 }
 
-/// A member as its file describes it.
+/// Configuration of a member.
 #[derive(Clone)]
 pub struct ClusterConfig {
-    /// The cluster's name, 1 to [`NAME_LENGTH_MAX`] bytes. Members of a cluster with another one are refused.
+    /// Name of the cluster, 1 to [`NAME_LENGTH_MAX`] bytes. Members of a cluster with another name are refused.
     pub name: String,
-    /// The number of the member that this file describes.
+    /// Number of the member that this file describes.
     pub member: u64,
     /// Whether it joins a running cluster: with an empty directory it waits until another member sends it the list of
     /// members.
     pub joins: bool,
-    /// The incarnation of a cluster that was recovered by force. Members of an earlier incarnation are refused.
+    /// Incarnation of a cluster that was recovered by force. Members of an earlier incarnation are refused.
     pub incarnation: u64,
-    /// How durable a frame is before any member releases it: `quorum` or `quorum-sync`.
+    /// Durability of a released frame: `quorum` or `quorum-sync`.
     pub tier: Tier,
-    /// All members at the first start, in the order of their numbers. Later changes are in the journal.
+    /// All members at the first start, ordered by number. Later changes are in the journal.
     pub members: Vec<MemberConfig>,
     pub election: ElectionConfig,
-    /// Where addresses are found that the file does not hold.
+    /// Source of addresses that the file does not hold.
     pub discovery: Option<DiscoveryConfig>,
     pub tls: Option<TlsConfig>,
-    /// Where clients of the service connect by TCP.
+    /// Port for clients of the service over TCP.
     pub clients: Option<ClientPort>,
-    /// The operator's settings for the service that runs here. A witness runs none.
+    /// The operator's settings for the service. A witness runs none.
     pub service: ServiceConfig,
-    /// Threads of this member beside the plan.
+    /// Additional threads of this member, outside of the thread plan.
     pub replication: ReplicationConfig,
-    /// The stream, and how its sequencer runs.
+    /// The stream and its sequencer.
     stream: StreamConfig,
     stream_options: EventStreamOptions,
 }
@@ -179,7 +179,7 @@ impl ClusterConfig {
     /// Reads the file `path`. Relative paths in it are relative to the file.
     ///
     /// # Errors
-    /// [`ClientError::File`] if it cannot be read; as for [`ClusterConfig::parse`].
+    /// [`ClientError::File`] if it cannot be read; also the errors of [`ClusterConfig::parse`].
     pub fn load(path: impl AsRef<Path>) -> Result<Self, StreamError> {
         let path = path.as_ref();
         let (stream, parts) = StreamConfig::load_with(path, Parts::read)?;
@@ -201,7 +201,7 @@ impl ClusterConfig {
         parts.with(stream)
     }
 
-    /// This member.
+    /// Returns the entry of this member.
     ///
     /// # Panics
     /// If this member was removed from the list of members.
@@ -214,26 +214,27 @@ impl ClusterConfig {
         self.members.iter().filter(|each| each.id != self.member)
     }
 
-    /// The media that carry the stream to its nodes, and how they run.
+    /// Returns the configuration of the stream: its media and their operation.
     #[must_use]
     pub const fn stream(&self) -> &StreamConfig {
         &self.stream
     }
 
-    /// How this member's stream runs.
+    /// Returns the options of this member's stream.
     #[must_use]
     pub fn event_stream_options(&self) -> EventStreamOptions {
         let clients = self.clients.clone();
         self.replication.applied_to(EventStreamOptions { tier: self.tier, clients, ..self.stream_options.clone() })
     }
 
-    /// The number of voters.
+    /// Returns the number of voters.
     #[must_use]
     pub fn voters(&self) -> usize {
         self.members.iter().filter(|each| each.kind.votes()).count()
     }
 
-    /// A warning for the operator at a start, if there is one: how many failures the cluster tolerates.
+    /// Returns a warning for the operator about the number of failures that the cluster tolerates, if there is reason
+    /// for one.
     #[must_use]
     pub fn warning(&self) -> Option<String> {
         match self.voters() {
@@ -250,7 +251,7 @@ impl ClusterConfig {
     }
 }
 
-/// The tables of the file besides those of the stream.
+/// Tables of the file that a stream's file does not have.
 struct Parts {
     name: String,
     member: u64,
@@ -468,7 +469,7 @@ fn member_number(value: &Value<'_>) -> Result<u64, ClientError> {
     value.whole(1..=NUMBER_MAX)
 }
 
-/// `host:port`, checked without a name lookup, or `shm:` and a path.
+/// Parses `host:port`, without a name lookup, or `shm:` and a path.
 fn address(value: &Value<'_>) -> Result<String, ClientError> {
     let text = value.text()?;
     if shared_memory_path(text).map_err(|rule| value.expected(rule))?.is_some() {

@@ -1,4 +1,4 @@
-//! [`ClusterError`]: why a member cannot start, or cannot go on.
+//! [`ClusterError`]: reasons for which a member cannot start or continue.
 
 use crate::consensus::{ConsensusError, RecoveryError};
 use crate::link::LinkError;
@@ -7,11 +7,11 @@ use gapless_log::LogError;
 use gapless_stream::StreamError;
 use std::path::PathBuf;
 
-/// Appended to errors whose way out needs another member: what remains where there is none.
+/// Appended to errors whose remedy needs another member: the remedy without one.
 const NOBODY_ELSE: &str = "; where no other member has what this one had, `gapless cluster recover --force-single` makes it \
                            a cluster of one, for which its journal is enough";
 
-/// Why a member cannot start, or cannot continue.
+/// Reason for which a member cannot start or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum ClusterError {
     #[error(transparent)]
@@ -26,7 +26,7 @@ pub enum ClusterError {
     /// The journal's records do not make a state.
     #[error("{path}: {source}")]
     Recovery {
-        /// The journal.
+        /// Path of the journal.
         path: PathBuf,
         source: RecoveryError,
     },
@@ -34,7 +34,7 @@ pub enum ClusterError {
     Link(#[from] LinkError),
     #[error(transparent)]
     Agent(gapless_agent::Error),
-    /// The directory belongs to something else.
+    /// The directory does not belong to this member.
     #[error("{path}: {reason}")]
     Foreign { path: PathBuf, reason: String },
     /// A file is damaged, or belongs to another directory.
@@ -44,7 +44,7 @@ pub enum ClusterError {
         NOBODY_ELSE
     )]
     Damaged { path: PathBuf },
-    /// An earlier program has written the directory.
+    /// An earlier version of the program wrote the directory.
     #[error(
         "{directory} is a member's directory of an earlier format, written by {}, which this program does not read: its small files have no \
          checksums. It is not damaged. If the directories of all members are, the cluster goes on with the frames of one of them, by `gapless cluster \
@@ -54,17 +54,17 @@ pub enum ClusterError {
     )]
     EarlierFormat {
         directory: PathBuf,
-        /// Name and version of the program, if the directory says it.
+        /// Name and version of that program, if the directory records it.
         written_by: Option<String>,
     },
-    /// A file is missing that the directory has had.
+    /// A file is missing that the directory used to have.
     #[error(
         "{path} is missing, and this directory has had it; begin the member anew with an empty directory and `gapless \
          cluster add --replace`, never with a copy{}",
         NOBODY_ELSE
     )]
     Missing { path: PathBuf },
-    /// A file is older than another one knows it to have been.
+    /// A file is older than another one requires.
     #[error(
         "{path} is an older copy of itself: {found}, and {expected}; begin the member anew with an empty directory and \
          `gapless cluster add --replace`, never with a copy{}",
@@ -72,9 +72,9 @@ pub enum ClusterError {
     )]
     Older {
         path: PathBuf,
-        /// What the file says.
+        /// Content of the file.
         found: String,
-        /// What another file says.
+        /// Content required by another file.
         expected: String,
     },
     #[error(
@@ -83,7 +83,7 @@ pub enum ClusterError {
     )]
     Removed {
         member: u64,
-        /// The member that said so.
+        /// Member that reported the removal.
         reason: String,
     },
     /// The file and the directory have different incarnations.
@@ -92,11 +92,11 @@ pub enum ClusterError {
          after a forced recovery; take the other file, or an empty directory and a new member's number"
     )]
     OtherIncarnation {
-        /// The configuration's path.
+        /// Path of the configuration.
         path: PathBuf,
-        /// The directory's incarnation.
+        /// Incarnation of the directory.
         found: u64,
-        /// The file's incarnation.
+        /// Incarnation in the file.
         configured: u64,
     },
     /// It needed frames that no journal held any more, so it has fetched the state of another member, which its next
@@ -107,16 +107,16 @@ pub enum ClusterError {
     )]
     StartAgain {
         member: u64,
-        /// The sequence from which it continues.
+        /// Sequence from which it continues.
         sequence: u64,
     },
     /// The other members know it with another directory.
     #[error("member {member} is refused by member {by}: {reason}")]
     NotTheSame {
         member: u64,
-        /// The member that refuses it.
+        /// Member that refuses it.
         by: u64,
-        /// That member's words.
+        /// Reason of that member.
         reason: String,
     },
     /// Its log diverges from that of its leader, or of the member that it is compared with.
@@ -130,13 +130,13 @@ pub enum ClusterError {
     )]
     OtherHistory {
         member: u64,
-        /// The member that it is compared with.
+        /// Member that it is compared with.
         leader: u64,
-        /// The newest frame up to which both logs are known to be equal.
+        /// Newest frame up to which both logs are known to be equal.
         same_sequence: Option<u64>,
-        /// The oldest entry at which they are known to differ.
+        /// Oldest entry at which they are known to differ.
         index: u64,
-        /// The last frame up to there, as this member has it.
+        /// Last frame up to there, as this member has it.
         sequence: u64,
     },
     /// The service's state differs from that of the other members.
@@ -149,21 +149,21 @@ pub enum ClusterError {
     )]
     Differs {
         member: u64,
-        /// The last sequence at which it agreed with the others; 0 if none is known.
+        /// Last sequence at which it agreed with the others; 0 if none is known.
         agreed_sequence: u64,
-        /// The first sequence at which it differs.
+        /// First sequence at which it differs.
         sequence: u64,
     },
     #[error("{action}: {source}")]
     System {
-        /// The action that failed.
+        /// Action that failed.
         action: String,
         source: std::io::Error,
     },
-    /// The service that was to run on the member.
+    /// Error of the service that was to run on the member.
     #[error(transparent)]
     Service(gapless_stream::member_service::ServiceError),
-    /// Syncing has failed; it is never tried again.
+    /// A sync failed; it is never retried.
     #[error("syncing the journal: {reason}")]
     Sync { reason: String },
 }

@@ -1,9 +1,9 @@
-//! Consensus over a stream: what a quorum has is never lost.
+//! Consensus over a stream: frames on a quorum are never lost.
 //!
 //! | module | what lives there |
 //! |---|---|
 //! | [`member`] | a member: its agent, its start |
-//! | [`config`] | one file that describes a member |
+//! | [`config`] | the configuration file of a member |
 //! | `error` | [`ClusterError`] |
 //! | [`consensus`] | the core: votes, entries, members, log positions; no I/O, no clock, no randomness |
 //! | [`link`] | the links between members |

@@ -1,4 +1,4 @@
-//! The table `[clients]` of a member's file: where clients of its service come in by TCP.
+//! Table `[clients]` of a member's file: the TCP port for clients of its service.
 
 use gapless_client::ClientError;
 use gapless_client::stream_file::document::Table;

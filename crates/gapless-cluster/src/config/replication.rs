@@ -1,33 +1,33 @@
-//! The table `[replication]` of a member's file: threads of the member beside the plan, and how often it flushes. Each
-//! member has its own settings.
+//! Table `[replication]` of a member's file: additional threads of the member, and its flush policy. Each member has
+//! its own settings.
 
 use gapless_agent::CpuMask;
 use gapless_client::ClientError;
 use gapless_client::stream_file::document::Table;
 use gapless_stream::options::{EventStreamOptions, MemberThreads};
 
-/// The deepest queue of replies, messages.
+/// Largest queue of replies, messages.
 const QUEUE_DEPTH_MAX: u64 = 1 << 24;
 
-/// How the threads of a member are divided up, beside its plan.
+/// Additional threads of a member, outside of the thread plan, and its flush policy.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReplicationConfig {
-    /// Messages to other members leave on a thread of its own for each connection over TCP without TLS.
+    /// Whether each TCP connection without TLS to another member has a thread for sending.
     pub detached_send: bool,
-    /// CPUs of these threads.
+    /// CPUs of the sending threads.
     pub send_cpus: Option<CpuMask>,
-    /// CPUs of the service, which has a thread of its own with [`MemberThreads::detached_service`].
+    /// CPUs of the service if it has its own thread with [`MemberThreads::detached_service`].
     pub dispatch_cpus: Option<CpuMask>,
-    /// The member's thread, the service's and that of replies.
+    /// Threads of the member, the service and the replies.
     pub threads: MemberThreads,
-    /// Each frame is put into the operating system's hands by itself, not all of one turn together.
+    /// Whether each frame is passed to the operating system separately instead of once a turn.
     pub flush_on_commit: bool,
     /// CPUs of the thread that syncs the journal, at tier `quorum-sync`.
     pub sync_cpus: Option<CpuMask>,
 }
 
 impl ReplicationConfig {
-    /// The stream's options with these settings.
+    /// Returns the stream's options with these settings.
     pub(super) fn applied_to(&self, mut options: EventStreamOptions) -> EventStreamOptions {
         options.persistence.flush_on_commit = self.flush_on_commit;
         EventStreamOptions {

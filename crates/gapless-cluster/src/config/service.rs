@@ -1,5 +1,5 @@
-//! [`ServiceConfig`]: the table `[service]` of a member's file, the operator's settings for the service that runs
-//! there; and the only change of a file that a program makes, an additional sequence to skip.
+//! [`ServiceConfig`]: the table `[service]` of a member's file, the operator's settings for the service. It also makes
+//! the only change of a file by a program: an additional sequence to skip.
 
 use super::{ClusterConfig, number};
 use gapless_client::ClientError;
@@ -8,10 +8,10 @@ use gapless_stream::StreamError;
 use std::collections::BTreeSet;
 use toml::de::{DeTable, DeValue};
 
-/// The most sequences in `skip`.
+/// Largest number of sequences in `skip`.
 pub const SKIPS_MAX: usize = 1024;
 
-/// What happens to a command that a service cannot handle.
+/// Policy for a command that a service cannot handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnFault {
     /// The member stops with an error that names the command.
@@ -25,20 +25,20 @@ impl OnFault {
     pub const NAMES: &'static [(&'static str, Self)] = &[("stop", Self::Stop), ("dead-letter", Self::DeadLetter)];
 }
 
-/// The settings of the file. The program's own values hold for those that are absent; sequences to skip are the union
-/// of the file's and the program's. Every setting except the snapshot interval must be the same on each member, or the
-/// members' states diverge.
+/// Settings of the file. Absent ones keep the program's values; the sequences to skip are the union of the file's and
+/// the program's. Every setting except the snapshot interval must be the same on each member, or the members' states
+/// diverge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServiceConfig {
-    /// Commands and timers that are skipped, by their sequences.
+    /// Sequences of commands and timers to skip.
     pub skip: BTreeSet<u64>,
-    /// What happens to a command whose handler panics.
+    /// Policy for a command whose handler panics.
     pub on_panic: Option<OnFault>,
-    /// What happens to a command without a handler.
+    /// Policy for a command without a handler.
     pub on_unhandled: Option<OnFault>,
     /// Frames between two snapshots; 0 for none.
     pub snapshot_interval_frames: Option<u64>,
-    /// The members' states are compared after each sequence that is a multiple of this; 0 for never.
+    /// Interval in sequences at which the members' states are compared; 0 for never.
     pub hash_interval_frames: u64,
 }
 
@@ -78,10 +78,10 @@ pub(super) fn read(mut table: Table<'_>) -> Result<ServiceConfig, ClientError> {
     Ok(service)
 }
 
-/// The file's `text` with `sequence` added to those to skip; every other byte stays. `name` is the file, for messages.
+/// Adds `sequence` to those to skip in the file's `text`; every other byte stays. `name` is the file, for messages.
 ///
 /// # Errors
-/// The text is not a member's file, it skips the sequence already, or its form of the table cannot be changed here.
+/// The text is not a member's file, it already skips the sequence, or its form of the table cannot be changed here.
 pub fn with_skip(text: &str, name: &str, sequence: u64) -> Result<String, StreamError> {
     let refuse = |reason: String| StreamError::Client(ClientError::Config { place: name.to_owned(), reason });
     let before = ClusterConfig::parse(text, name)?.service;
@@ -90,7 +90,7 @@ pub fn with_skip(text: &str, name: &str, sequence: u64) -> Result<String, Stream
     }
     let mut changed = text.to_owned();
     match skip_insertion(text) {
-        // At the front of the list: after its last element there may be a comma, or a comment.
+        // At the front of the list, because a comma or a comment may follow its last element.
         SkipInsertion::List(at) if before.skip.is_empty() => changed.insert_str(at, &sequence.to_string()),
         SkipInsertion::List(at) => changed.insert_str(at, &format!("{sequence}, ")),
         SkipInsertion::Table(at) => changed.insert_str(at, &format!("\nskip = [{sequence}]")),
@@ -101,7 +101,7 @@ pub fn with_skip(text: &str, name: &str, sequence: u64) -> Result<String, Stream
     }
     let mut expected = before;
     expected.skip.insert(sequence);
-    // Whatever form the table had, the changed text must parse to the expected settings, or the change is refused.
+    // Any form of the table must parse to the expected settings after the change, or the change is refused.
     match ClusterConfig::parse(&changed, name) {
         Ok(found) if found.service == expected => Ok(changed),
         _ => Err(refuse(format!(
@@ -110,13 +110,13 @@ pub fn with_skip(text: &str, name: &str, sequence: u64) -> Result<String, Stream
     }
 }
 
-/// Where the sequence is inserted into the text, as a byte offset.
+/// Insertion point of the sequence, as a byte offset.
 enum SkipInsertion {
     /// After the opening bracket of the existing list.
     List(usize),
     /// After the line of the table's name.
     Table(usize),
-    /// At the end of the text, with the table's name: there is no such table.
+    /// At the end of the text, together with the missing table.
     End,
 }
 

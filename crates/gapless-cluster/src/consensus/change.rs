@@ -1,4 +1,4 @@
-//! Changes of members: the type, its bytes, and raft's form of it, which is never decoded from foreign bytes.
+//! Membership changes: the type, its bytes, and raft's form of it, which is never decoded from foreign bytes.
 
 use super::details::{MemberDetails, put_details, take_details};
 use super::fields::{FieldError, Fields, put_list, put_u64};
@@ -7,13 +7,13 @@ use super::types::{MEMBERS_MAX, MemberId};
 use protobuf::Message as _;
 use raft::eraftpb::{ConfChangeSingle, ConfChangeTransition, ConfChangeType, ConfChangeV2};
 
-/// How a change takes effect.
+/// Way in which a change takes effect.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Transition {
-    /// A single step directly; several through a joint configuration that the leader leaves by itself.
+    /// A single step directly; several through a joint configuration that the leader leaves automatically.
     #[default]
     Auto,
-    /// Always through a joint configuration, which the leader leaves by itself.
+    /// Always through a joint configuration, which the leader leaves automatically.
     Joint,
     /// Through a joint configuration that stays until the empty change is proposed.
     JointUntilTold,
@@ -29,24 +29,24 @@ pub enum ChangeStep {
     Remove(MemberId),
 }
 
-/// A change of members. The empty change leaves a joint configuration.
+/// A membership change. The empty change leaves a joint configuration.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Change {
     pub transition: Transition,
     /// At most [`MEMBERS_MAX`].
     pub steps: Vec<ChangeStep>,
-    /// Which of the added members are witnesses.
+    /// Witnesses among the added members.
     pub witnesses: Vec<MemberId>,
-    /// Details of members that belong to the cluster after the change, in the order of their numbers. They replace
-    /// earlier details of the same member.
+    /// Details of members of the cluster after the change, ordered by number. They replace earlier details of the same
+    /// member.
     pub details: Vec<MemberDetails>,
 }
 
-/// Combined with the transition's byte: details follow.
+/// Flag in the transition's byte: details follow.
 const DETAILS_FLAG: u8 = 0x80;
 
 impl Change {
-    /// A change of one step.
+    /// Creates a change of one step.
     #[must_use]
     pub fn of(step: ChangeStep) -> Self {
         Self { steps: vec![step], ..Self::default() }
@@ -81,7 +81,7 @@ impl Change {
         }
     }
 
-    /// Updates in `members` what raft does not know.
+    /// Applies to `members` the parts that raft does not know.
     pub(super) fn tell(&self, members: &mut Members) {
         members.witnesses.extend_from_slice(&self.witnesses);
         for details in &self.details {
@@ -175,12 +175,12 @@ impl Change {
         Some(Self { transition, steps, witnesses, details })
     }
 
-    /// The data of raft's entry for this change.
+    /// Encodes the data of raft's entry for this change.
     pub(super) fn to_entry_data(&self) -> Vec<u8> {
         self.to_raft().write_to_bytes().expect("writing into memory cannot fail")
     }
 
-    /// The change of a raft entry that this process encoded.
+    /// Decodes the data of a raft entry that this process encoded.
     ///
     /// # Panics
     /// If the entry was encoded elsewhere: entries from peers and journals are built from checked fields.
@@ -215,7 +215,7 @@ mod tests {
         Ok(change)
     }
 
-    /// One with everything that there is, and some with less.
+    /// Returns a change with all parts, and some with fewer.
     fn changes() -> Vec<Change> {
         let steps = vec![ChangeStep::Voter(id(4)), ChangeStep::Remove(id(1)), ChangeStep::Learner(id(5))];
         let with = |transition| Change { transition, steps: steps.clone(), ..Change::default() };
@@ -277,7 +277,7 @@ mod tests {
         assert_eq!((wrong(&[3, 0, 0]), wrong(&[0x83, 0, 0])), ("transition", "transition"));
         assert_eq!(wrong(&[&[0, 1, 3][..], &[1, 0, 0, 0, 0, 0, 0, 0], &[0]].concat()), "step");
         assert_eq!(wrong(&[0x80, 0, 0, 0]), "number of details");
-        // As many steps as there may be members, and one more.
+        // As many steps as possible members, and one more.
         let steps = |count: usize| Change { steps: vec![ChangeStep::Voter(id(1)); count], ..Change::default() };
         assert_eq!(taken(&bytes(&steps(MEMBERS_MAX))).unwrap().steps.len(), MEMBERS_MAX);
         assert_eq!(wrong(&bytes(&steps(MEMBERS_MAX + 1))), "number of steps");

@@ -1,4 +1,4 @@
-//! [`MemberDetails`]: what members agree on about a member besides its role. Values and their bytes.
+//! [`MemberDetails`]: agreed properties of a member besides its role. Values and their bytes.
 //!
 //! ```text
 //! details   u8 count, each: u64 member, u8 flags: 1 joining, 2 replaces another; u64 whom it replaces, if it does,
@@ -10,32 +10,32 @@ use super::types::{MEMBERS_MAX, MemberId};
 use crate::link::shared_memory_path;
 use std::net::SocketAddr;
 
-/// The most addresses of one member.
+/// Largest number of addresses of one member.
 pub const ADDRESSES_MAX: usize = 16;
-/// The longest address, bytes: a host's name and a port.
+/// Longest address, bytes: a host's name and a port.
 pub const ADDRESS_LENGTH_MAX: usize = 260;
 
 const JOINING_FLAG: u8 = 1;
 const REPLACES_FLAG: u8 = 2;
 
-/// What members agree on about a member besides its role.
+/// Agreed properties of a member besides its role.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemberDetails {
     pub member: MemberId,
-    /// Where the other members reach it, in the order in which they try: `host:port`, at most [`ADDRESSES_MAX`].
+    /// Addresses in the order in which other members try them: `host:port`, at most [`ADDRESSES_MAX`].
     pub addresses: Vec<String>,
     /// Set on a learner that becomes a voter once it has nearly every entry.
     pub joining: Option<Joining>,
 }
 
-/// What happens when a learner has nearly every entry.
+/// Promotion of a learner once it has nearly every entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Joining {
-    /// The member that is removed in the same change.
+    /// Member that is removed in the same change.
     pub replaces: Option<MemberId>,
 }
 
-/// Whether `text` is `host:port`, checked without a name lookup, or the path of shared memory.
+/// Returns whether `text` is `host:port`, without a name lookup, or the path of shared memory.
 #[must_use]
 pub fn is_address(text: &str) -> bool {
     let is_named = || {
@@ -52,7 +52,7 @@ pub fn is_address(text: &str) -> bool {
 }
 
 impl MemberDetails {
-    /// Whether the addresses are valid.
+    /// Returns whether the addresses are valid.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         self.addresses.len() <= ADDRESSES_MAX && self.addresses.iter().all(|address| is_address(address))
@@ -100,7 +100,7 @@ pub(super) fn put_details(bytes: &mut Vec<u8>, details: &[MemberDetails]) {
     details.iter().for_each(|each| each.put(bytes));
 }
 
-/// Details in the order of their members, each once.
+/// Reads details, ordered by member, each once.
 pub(super) fn take_details(fields: &mut Fields<'_>) -> Result<Vec<MemberDetails>, FieldError> {
     let count = usize::from(fields.u8("number of details")?);
     if count > MEMBERS_MAX {

@@ -1,75 +1,74 @@
-//! [`Effects`]: what the core asks its agent to do, in the order of the fields.
+//! [`Effects`]: the work that the core gives to its agent, in the order of the fields.
 
 use super::members::Members;
 use super::types::{LogPosition, MemberId};
 use raft::StateRole;
 use raft::eraftpb::{Message, MessageType};
 
-/// Filled by [`crate::consensus::Consensus::poll`]; made once and used again.
+/// Output of [`crate::consensus::Consensus::poll`]; allocated once and reused.
 #[derive(Debug, Default)]
 pub struct Effects {
-    /// Identifies this poll; to be given to [`crate::consensus::Consensus::persisted`].
+    /// Number of this poll, for [`crate::consensus::Consensus::persisted`].
     pub number: u64,
-    /// First: everything after this sequence is cut, frames and records. Never below the released sequence.
+    /// First: cut all frames and records after this sequence. Never below the released sequence.
     ///
     /// The first of [`Effects::records`] is then a checkpoint, because the cut also removes records that must be kept:
-    /// a vote that is forgotten can be given twice. So that no crash falls between the two, the agent makes durable
-    /// what it has appended so far, writes the checkpoint durably to a temporary file, cuts, appends the checkpoint as
-    /// a record, and removes the temporary file once that record is durable. Where there is nothing to cut the
-    /// checkpoint is appended nevertheless.
+    /// a forgotten vote could be given twice. So that no crash falls between the two, the agent makes the log durable
+    /// so far, writes the checkpoint durably to a temporary file, cuts, appends the checkpoint as a record, and removes
+    /// the temporary file once that record is durable. The checkpoint is appended even if there is nothing to cut.
     pub cut_behind: Option<u64>,
-    /// Then: the frames up to this log position, which were reported to [`crate::consensus::Consensus::fetched`],
-    /// are appended.
+    /// Then: append the frames up to this log position, which were reported to
+    /// [`crate::consensus::Consensus::fetched`].
     pub restored: Option<LogPosition>,
-    /// Then: records, in their order, each after the frames that it covers.
+    /// Then: append the records in order, each after the frames that it covers.
     pub records: Vec<Record>,
     /// Whether all records must be on the device, at every tier, before [`crate::consensus::Consensus::persisted`] is
     /// called.
     pub must_sync: bool,
-    /// A record with the term and the vote, which have changed; it is among the records as well. At every tier it must
-    /// be on the device before that call, in whatever file: a restart passes it to
-    /// [`crate::consensus::Recovered::note_vote`].
+    /// Record with the changed term and vote, which is also among the records. At every tier it must be on the device
+    /// before that call, in any file: a restart passes it to [`crate::consensus::Recovered::note_vote`].
     pub ballot: Option<Vec<u8>>,
-    /// Then: messages that may leave now. Those of a leader may leave before its own records are appended.
+    /// Then: send the messages. Those of a leader may leave before its own records are appended.
     pub messages: Vec<Outgoing>,
-    /// Everything up to this sequence is committed and persisted here. Never decreases.
+    /// Sequence up to which everything is committed and persisted here. Never decreases.
     pub released: Option<u64>,
-    /// The role, the term or the leader has changed.
+    /// Change of the role, the term or the leader.
     pub role: Option<RoleChange>,
-    /// The members have changed to these.
+    /// New members.
     pub members: Option<Members>,
-    /// Frames are to be fetched up to a log position.
+    /// Fetch of frames up to a log position.
     pub fetch: Option<Fetch>,
 }
 
 /// A record for the journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// The sequence of the last frame that must be appended before it.
+    /// Last frame that must be appended before it.
     pub behind_sequence: u64,
-    /// Whether it holds the whole state that consensus keeps.
+    /// Whether it holds the whole consensus state.
     pub is_checkpoint: bool,
     pub payload: Vec<u8>,
 }
 
-/// A message, and the frames that go with it.
+/// A message with its frames.
 #[derive(Clone, Debug)]
 pub struct Outgoing {
     pub to: MemberId,
-    /// [`crate::consensus::wire::encode`] makes bytes of it.
+    /// Message, to be encoded with [`crate::consensus::wire::encode`].
     pub message: Message,
-    /// The first and the last sequence of its frames.
+    /// First and last sequence of its frames.
     pub frames: Option<(u64, u64)>,
 }
 
 impl Outgoing {
-    /// Whether a leader sends it to a follower.
+    /// Returns whether a leader sends it to a follower.
     #[must_use]
     pub fn is_append(&self) -> bool {
         self.message.get_msg_type() == MessageType::MsgAppend
     }
 
-    /// An append without entries: it carries only the commit index, which a later append carries too.
+    /// Returns whether it is an append without entries, which carries only the commit index; a later append carries
+    /// that too.
     #[must_use]
     pub fn says_only_commit(&self) -> bool {
         self.is_append() && self.message.get_entries().is_empty()
@@ -79,30 +78,30 @@ impl Outgoing {
 /// A new role, term or leader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RoleChange {
-    /// This member's role.
+    /// Role of this member.
     pub role: Role,
     pub term: u64,
-    /// The leader, as far as the member knows.
+    /// Leader, as far as the member knows.
     pub leader: Option<MemberId>,
 }
 
 /// Frames to fetch from the leader's journal, or any other member's: the hash proves that they are right.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fetch {
-    /// The last frame to fetch.
+    /// Last frame to fetch.
     pub position: LogPosition,
-    /// The members there.
+    /// Members at that position.
     pub members: Members,
-    /// Up to here both logs are surely equal; the fetched frames begin one after it. Frames that this member has beyond
-    /// it are to be compared with the fetched ones, and stay until [`Effects::cut_behind`] says otherwise: they may be
-    /// committed.
+    /// Last position at which both logs are known to be equal; the fetched frames begin one after it. Frames that this
+    /// member has after it are compared with the fetched ones, and stay until [`Effects::cut_behind`] removes them:
+    /// they may be committed.
     pub behind: LogPosition,
-    /// The leader that offered it.
+    /// Leader that offered it.
     pub leader: MemberId,
 }
 
 impl Effects {
-    /// Whether there is nothing to do.
+    /// Returns whether there is nothing to do.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.cut_behind.is_none()
@@ -116,7 +115,7 @@ impl Effects {
     }
 
     pub(super) fn clear(&mut self) {
-        // The fields are named one by one, so that none is forgotten and nothing large is moved.
+        // Fields are named one by one, so that none is forgotten and nothing large is moved.
         let Self { number, cut_behind, restored, records, must_sync, ballot, messages, released, role, members, fetch } =
             self;
         (*number, *cut_behind, *restored, *must_sync) = (0, None, None, false);
@@ -126,7 +125,7 @@ impl Effects {
     }
 }
 
-/// The role of a member at the moment.
+/// Present role of a member.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Role {
     /// Follows a leader, or waits for one.

@@ -1,4 +1,4 @@
-//! The members of a cluster, and their roles.
+//! [`Members`]: the members of a cluster, and their roles.
 
 use super::MemberId;
 use super::details::{Joining, MemberDetails, put_details, take_details};
@@ -10,23 +10,23 @@ use raft::eraftpb::ConfState;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Members {
     pub voters: Vec<MemberId>,
-    /// While a change is in progress: the voters before it, whose majority is needed, too.
+    /// Voters before the change in progress, whose majority is needed, too.
     pub voters_outgoing: Vec<MemberId>,
     /// Members that store frames and do not vote.
     pub learners: Vec<MemberId>,
     /// Outgoing voters that become learners when the change is complete.
     pub learners_next: Vec<MemberId>,
-    /// Whether the leader completes the change by itself.
+    /// Whether the leader completes the change automatically.
     pub auto_leave: bool,
-    /// Which of all these are witnesses (decision 9).
+    /// Witnesses among all these (decision 9).
     pub witnesses: Vec<MemberId>,
-    /// The members' details, in the order of their numbers; members of the first start have none.
+    /// Details ordered by number; members of the first start have none.
     pub details: Vec<MemberDetails>,
-    /// The highest number that a member ever had, if it is higher than those of the present members; else 0.
+    /// Highest number that a member ever had, if it is higher than those of the present members; else 0.
     pub numbers_used: u64,
 }
 
-/// Why a list of members is not a valid cluster.
+/// Reason for which a list of members is not a valid cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MembersError {
     #[error("a cluster needs a voter, the list of voters is empty")]
@@ -45,31 +45,31 @@ pub enum MembersError {
     /// `numbers_used` is not higher than the members' numbers.
     #[error("number {0} is said to be used up, and is not higher than those of the members")]
     NumbersUsed(u64),
-    /// `auto_leave` is set where no change is in progress.
+    /// `auto_leave` is set while no change is in progress.
     #[error("the change of members is to complete itself, and none is under way")]
     NotJoint,
 }
 
 impl Members {
-    /// A cluster of voters alone.
+    /// Creates a cluster of voters alone.
     #[must_use]
     pub fn of_voters(voters: &[MemberId]) -> Self {
         Self { voters: voters.to_vec(), ..Self::default() }
     }
 
-    /// Whether `member` is in any role.
+    /// Returns whether `member` has any role.
     #[must_use]
     pub fn contains(&self, member: MemberId) -> bool {
         self.lists().iter().any(|list| list.contains(&member))
     }
 
-    /// Whether `member` votes, in the old or in the new configuration.
+    /// Returns whether `member` votes, in the old or in the new configuration.
     #[must_use]
     pub fn votes(&self, member: MemberId) -> bool {
         self.voters.contains(&member) || self.voters_outgoing.contains(&member)
     }
 
-    /// Every member once, in the order of their numbers.
+    /// Returns every member once, ordered by number.
     #[must_use]
     pub fn all(&self) -> Vec<MemberId> {
         let mut all: Vec<_> = self.lists().into_iter().flatten().copied().collect();
@@ -78,13 +78,13 @@ impl Members {
         all
     }
 
-    /// Whether the list is empty: the member does not know the cluster yet.
+    /// Returns whether the list is empty: the member does not know the cluster yet.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.voters.is_empty()
     }
 
-    /// The same members with each list sorted.
+    /// Returns the same members with each list sorted.
     pub(crate) fn sorted(mut self) -> Self {
         let lists = [&mut self.voters, &mut self.voters_outgoing, &mut self.learners, &mut self.learners_next];
         lists.into_iter().chain([&mut self.witnesses]).for_each(|list| list.sort_unstable());
@@ -96,10 +96,10 @@ impl Members {
         [&self.voters, &self.voters_outgoing, &self.learners, &self.learners_next]
     }
 
-    /// Checks every rule that raft-rs would panic about.
+    /// Checks every rule whose violation makes raft-rs panic.
     ///
     /// # Errors
-    /// The first rule that is broken.
+    /// The first broken rule.
     pub fn check(&self) -> Result<(), MembersError> {
         if self.voters.is_empty() {
             return Err(MembersError::NoVoter);
@@ -163,26 +163,27 @@ impl Members {
         state
     }
 
-    /// The highest number that a member ever had. Lower numbers are never given again.
+    /// Returns the highest number that a member ever had. Lower numbers are never reused.
     #[must_use]
     pub fn highest_number(&self) -> u64 {
         self.all().last().map_or(0, |member| member.get()).max(self.numbers_used)
     }
 
-    /// The details of `member`.
+    /// Returns the details of `member`.
     #[must_use]
     pub fn details_of(&self, member: MemberId) -> Option<&MemberDetails> {
         self.details.iter().find(|each| each.member == member)
     }
 
-    /// The learner that is to become a voter, and how; [`crate::member`] adds at most one.
+    /// Returns the learner that is to become a voter, with the kind of its promotion; [`crate::member`] adds at most
+    /// one.
     #[must_use]
     pub fn joining(&self) -> Option<(MemberId, Joining)> {
         self.details.iter().find_map(|each| Some((each.member, each.joining?)))
     }
 
-    /// The members of raft's `state`; what raft does not know stays as it is here, as far as it concerns members of
-    /// that state. Sorted, so that equal members are equal values.
+    /// Returns the members of raft's `state`; the parts that raft does not know are kept for members of that state.
+    /// Sorted, so that equal members are equal values.
     pub(crate) fn with_conf_state(&self, state: &ConfState) -> Self {
         let members = |numbers: &[u64]| {
             let mut list: Vec<_> = numbers.iter().filter_map(|number| MemberId::new(*number)).collect();
@@ -203,7 +204,7 @@ impl Members {
         members.witnesses.dedup();
         members.details = self.details.iter().filter(|each| all.contains(&each.member)).cloned().collect();
         for each in &mut members.details {
-            // A voter has joined already.
+            // A voter has completed its promotion.
             each.joining = each.joining.filter(|_| members.learners.contains(&each.member));
             let replaced = each.joining.as_mut().map(|joining| &mut joining.replaces);
             replaced.into_iter().for_each(|replaces| *replaces = replaces.filter(|member| all.contains(member)));
@@ -214,10 +215,10 @@ impl Members {
     }
 }
 
-/// The leader completes the change of these members by itself.
+/// Flag: the leader completes the change of these members automatically.
 const AUTO_LEAVE_FLAG: u8 = 1;
 
-/// `numbers_used` and details follow.
+/// Flag: `numbers_used` and details follow.
 const MORE_FLAG: u8 = 2;
 
 pub(crate) fn put_members(bytes: &mut Vec<u8>, members: &Members) {
@@ -235,13 +236,13 @@ pub(crate) fn put_members(bytes: &mut Vec<u8>, members: &Members) {
 }
 
 impl Fields<'_> {
-    /// A sorted list, so that equal members have equal bytes.
+    /// Reads a sorted list, so that equal members have equal bytes.
     fn ordered(&mut self, name: &'static str) -> Result<Vec<MemberId>, FieldError> {
         let list = self.list(name)?;
         if list.is_sorted() { Ok(list) } else { Err(FieldError::Value { what: name }) }
     }
 
-    /// Members that pass [`Members::check`], or an empty list.
+    /// Reads members that pass [`Members::check`], or an empty list.
     pub(crate) fn members(&mut self) -> Result<Members, FieldError> {
         let mut members = Members {
             voters: self.ordered("voters")?,

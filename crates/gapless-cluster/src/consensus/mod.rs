@@ -1,7 +1,8 @@
-//! The core of a member: the agreement itself, without sockets, files, clocks or randomness.
+//! The core of a member: consensus itself, without sockets, files, clocks or randomness.
 //!
-//! [`Consensus`] wraps raft-rs. Its inputs are what a member receives, appends and persists; its outputs are what the
-//! member has to append, send and release, as [`Effects`]. The agent that owns it calls it in this order:
+//! [`Consensus`] wraps raft-rs. Its inputs are received messages, appended frames and persisted polls; its outputs are
+//! frames to append, messages to send and sequences to release, as [`Effects`]. The agent that owns it calls it in this
+//! order:
 //!
 //! 1. [`Consensus::tick`] with the time.
 //! 2. For each received message: [`wire::decode`], for an append with its frames [`Consensus::verify_append`], then
@@ -14,7 +15,7 @@
 //! |---|---|
 //! | [`types`] | numbers of members, batches, log positions |
 //! | [`members`] | the members of a cluster, and their roles |
-//! | [`details`] | where members are reached, which member joins |
+//! | [`details`] | addresses of members, and joining members |
 //! | [`change`] | changes of members, and raft's form of them |
 //! | [`wire`] | messages between members as bytes |
 //! | [`record`] | the journal's records of consensus, as bytes |

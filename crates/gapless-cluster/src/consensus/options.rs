@@ -4,48 +4,48 @@ use super::members::{Members, MembersError};
 use super::record::CHECKPOINT_ENTRIES_MAX;
 use super::types::MemberId;
 
-/// Usual limits of [`ConsensusOptions`].
+/// Default of [`ConsensusOptions::in_flight_entries_max`].
 pub const IN_FLIGHT_ENTRIES: usize = 1024;
-/// As [`IN_FLIGHT_ENTRIES`].
+/// Default of [`ConsensusOptions::entries_kept_max`].
 pub const ENTRIES_KEPT: usize = 4096;
 
-/// How a member takes part. All members of a cluster should have the same times.
+/// Configuration of a member's consensus. All members of a cluster should have the same times.
 #[derive(Clone, Debug)]
 pub struct ConsensusOptions {
     pub id: MemberId,
-    /// The members at the cluster's first start, the same on each of them; empty for a member that joins later and
-    /// receives the list. Ignored when the journal already knows the members.
+    /// Members at the cluster's first start, the same on each of them; empty for a member that joins later and receives
+    /// the list. Ignored when the journal already knows the members.
     pub members: Members,
     /// Whether this member is a witness: it waits longer before it campaigns, and transfers leadership at once.
     pub is_witness: bool,
-    /// The chain's first value: from the stream's identity, the same on every member.
+    /// First value of the chain: from the stream's identity, the same on every member.
     pub chain_seed: u64,
-    /// The seed of the random election time-outs. May be the same everywhere: member and term are mixed in.
+    /// Seed of the random election timeouts. It may be the same everywhere: member and term are mixed in.
     pub seed: u64,
-    /// The interval of a leader's heartbeats.
+    /// Interval of a leader's heartbeats.
     pub heartbeat_interval_ns: u64,
-    /// The shortest time without a leader before a member campaigns; also the lease that it gives a leader.
+    /// Shortest time without a leader before a member campaigns; also the lease that it gives a leader.
     pub election_timeout_min_ns: u64,
-    /// The longest such time. A witness waits from this time up to this time plus the difference of the two.
+    /// Longest such time. A witness waits from this time up to this time plus the difference of the two.
     pub election_timeout_max_ns: u64,
-    /// The most proposed entries that may be uncommitted; further proposals are refused.
+    /// Largest number of proposed entries that may be uncommitted; further proposals are refused.
     pub in_flight_entries_max: usize,
-    /// The most bytes of frames that may be proposed and uncommitted; one proposal may exceed it.
+    /// Largest number of bytes of frames that may be proposed and uncommitted; one proposal may exceed it.
     pub in_flight_bytes_max: u64,
-    /// The most messages with entries that may be on their way to one member.
+    /// Largest number of messages with entries in flight to one member.
     pub in_flight_messages_max: usize,
-    /// The most frames that a message covers; one entry may exceed it.
+    /// Largest number of frames in a message; one entry may exceed it.
     pub message_frames_max: u64,
-    /// The number of applied entries that are kept for members that lag; at most [`CHECKPOINT_ENTRIES_MAX`] / 2.
+    /// Number of applied entries that are kept for members that lag; at most [`CHECKPOINT_ENTRIES_MAX`] / 2.
     pub entries_kept_max: usize,
 }
 
-/// The fewest ticks in a heartbeat interval.
+/// Least number of ticks in a heartbeat interval.
 const HEARTBEAT_TICKS_MIN: u64 = 4;
-/// The longest tick: how soon a member campaigns whose leader has died does not depend on long heartbeat intervals.
+/// Longest tick, so that long heartbeat intervals do not delay a campaign after a leader's death.
 const TICK_MAX_NS: u64 = 7_500_000;
 
-/// Why options are refused.
+/// Reason for which options are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OptionsError {
     /// The members at the first start are not a valid cluster.
@@ -53,20 +53,20 @@ pub enum OptionsError {
     Members(#[from] MembersError),
     #[error("member {0} is not among the members at the first start; one that joins later starts without a list")]
     NotListed(MemberId),
-    /// The times are not in their order.
+    /// The times are out of order.
     #[error(
         "times: a heartbeat of at least 4 ns, an election time-out of at least 2 heartbeats and one heartbeat between its \
          limits are expected, {heartbeat_interval_ns}, {election_timeout_min_ns} and {election_timeout_max_ns} ns were \
          given"
     )]
     Times { heartbeat_interval_ns: u64, election_timeout_min_ns: u64, election_timeout_max_ns: u64 },
-    /// A limit of zero, or above what a checkpoint holds.
+    /// A limit of zero, or above the capacity of a checkpoint.
     #[error("{0} is out of its range")]
     Limit(&'static str),
 }
 
 impl ConsensusOptions {
-    /// Usual times and limits for members in one place: heartbeats every 10 ms, time-outs of 50 to 100 ms.
+    /// Creates usual times and limits for members in one place: heartbeats every 10 ms, timeouts of 50 to 100 ms.
     #[must_use]
     pub fn new(id: MemberId, members: Members) -> Self {
         Self {
@@ -89,7 +89,7 @@ impl ConsensusOptions {
     /// Checks the options.
     ///
     /// # Errors
-    /// The first option that is wrong.
+    /// The first invalid option.
     pub fn check(&self) -> Result<(), OptionsError> {
         if !self.members.is_empty() {
             self.members.check()?;
@@ -121,7 +121,7 @@ impl ConsensusOptions {
         limits.iter().find(|(_, is_right)| !is_right).map_or(Ok(()), |(name, _)| Err(OptionsError::Limit(name)))
     }
 
-    /// Ticks in a heartbeat interval.
+    /// Returns the ticks in a heartbeat interval.
     pub(super) fn heartbeat_ticks(&self) -> u64 {
         self.heartbeat_interval_ns.div_ceil(TICK_MAX_NS).max(HEARTBEAT_TICKS_MIN)
     }
@@ -130,7 +130,7 @@ impl ConsensusOptions {
         self.heartbeat_interval_ns / self.heartbeat_ticks()
     }
 
-    /// The lease, and the range of the time-outs with its end excluded, in ticks.
+    /// Returns the lease, and the range of the timeouts with its end excluded, in ticks.
     pub(super) fn election_ticks(&self) -> (usize, usize, usize) {
         let min = (self.election_timeout_min_ns / self.tick_ns()) as usize;
         let max = (self.election_timeout_max_ns / self.tick_ns()) as usize + 1;
@@ -138,7 +138,7 @@ impl ConsensusOptions {
     }
 }
 
-/// Mixes several numbers into one: a number of SplitMix64 for each.
+/// Mixes several numbers into one with SplitMix64.
 pub(super) fn mixed(numbers: &[u64]) -> u64 {
     numbers.iter().fold(0, |mixed, number| gapless_wire::split_mix::next(&mut (mixed ^ number)))
 }

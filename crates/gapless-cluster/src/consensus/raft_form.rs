@@ -6,7 +6,8 @@ use super::members::Members;
 use super::types::{Batch, LogPosition};
 use raft::eraftpb::{Entry, EntryType, Snapshot};
 
-/// A log position as raft's snapshot. Its data holds what raft does not know, and stays in this process.
+/// Encodes a log position as raft's snapshot. Its data holds the parts that raft does not know, and stays in this
+/// process.
 pub(super) fn snapshot_of(position: &LogPosition, members: &Members) -> Snapshot {
     let mut data = Vec::new();
     put_u64(&mut data, position.sequence);
@@ -23,7 +24,7 @@ pub(super) fn snapshot_of(position: &LogPosition, members: &Members) -> Snapshot
     snapshot
 }
 
-/// The log position of a snapshot that [`snapshot_of`] made.
+/// Decodes the log position of a snapshot that [`snapshot_of`] made.
 pub(super) fn position_of(snapshot: &Snapshot) -> Option<(LogPosition, Members)> {
     let mut data = Fields::new(snapshot.get_data());
     let (sequence, hash) = (data.u64("sequence").ok()?, data.u64("hash").ok()?);
@@ -35,7 +36,7 @@ pub(super) fn position_of(snapshot: &Snapshot) -> Option<(LogPosition, Members)>
     Some((position, more.with_conf_state(metadata.get_conf_state())))
 }
 
-/// The batch in an entry's data.
+/// Decodes the batch in an entry's data.
 pub(super) fn batch_in(entry: &Entry) -> Option<Batch> {
     (entry.get_entry_type() == EntryType::EntryNormal).then(|| Batch::from_bytes(entry.get_data())).flatten()
 }

@@ -1,4 +1,4 @@
-//! The state that consensus keeps in the journal: the payloads of its records (decision 35). Numbers are little-endian.
+//! The consensus state in the journal: the payloads of its records (decision 35). Numbers are little-endian.
 //!
 //! ```text
 //! entry        u8 version 1, u8 kind 1, u64 index, term, commit, batch (24 bytes), u8 0: none, 1: change, change
@@ -11,8 +11,8 @@
 //! A change, members and their details: see `change`, `fields` and [`super::details`].
 //!
 //! The commit index is the one known when the record was written: never too high, and never waited for. It lets a
-//! member restart with the members that it had: one that forgot a change of members could count a majority that is no
-//! longer one. The acknowledgements of others are not waited for either; see [`crate::consensus::core::history`].
+//! member restart with its members: without it, a member could forget a membership change and count a majority that is
+//! no longer one. The acknowledgements of others are not waited for either; see [`crate::consensus::core::history`].
 
 use super::change::Change;
 use super::fields::{FieldError, Fields, put_acknowledged, put_position, put_u64};
@@ -22,13 +22,13 @@ use crate::link::log_state::Acknowledged;
 use raft::eraftpb::{Entry, EntryType};
 
 pub const VERSION: u8 = 1;
-/// The most entries that a checkpoint holds; the journal's longest frame holds them.
+/// Largest number of entries in a checkpoint; the journal's longest frame holds them.
 pub const CHECKPOINT_ENTRIES_MAX: usize = 16_384;
 
-/// What an entry with frames takes in a checkpoint, bytes.
+/// Size of an entry with frames in a checkpoint, bytes.
 pub const CHECKPOINT_ENTRY_LENGTH: usize = 33;
 
-/// The longest record of an entry with frames, bytes.
+/// Longest record of an entry with frames, bytes.
 const LENGTH_USUAL: usize = 64;
 
 const ENTRY: u8 = 1;
@@ -36,7 +36,7 @@ const HARD_STATE: u8 = 2;
 const CHECKPOINT: u8 = 3;
 const ACKNOWLEDGED: u8 = 4;
 
-/// Why bytes are not a record.
+/// Reason for which bytes are not a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RecordError {
     #[error("a record of consensus is cut short after {found_bytes} bytes")]
@@ -49,37 +49,37 @@ pub enum RecordError {
 /// An entry, and the frames that it covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntryRecord {
-    /// Its index in the log, from 2: 1 is where every cluster begins.
+    /// Index in the log, from 2: 1 is where every cluster begins.
     pub index: u64,
     pub term: u64,
-    /// The frames that it covers; without frames, the place in the stream that it has.
+    /// Frames that it covers; without frames, its position in the stream.
     pub batch: Batch,
-    /// The change of members, for an entry that is one.
+    /// Membership change, if the entry is one.
     pub change: Option<Change>,
 }
 
-/// What a member must never forget.
+/// State that a member must never forget.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HardState {
-    /// The newest term that it has seen.
+    /// Newest term that it has seen.
     pub term: u64,
-    /// Its vote in that term.
+    /// Vote in that term.
     pub vote: Option<MemberId>,
     /// A committed index, not always the newest.
     pub commit: u64,
 }
 
-/// The whole state that consensus keeps.
+/// The whole consensus state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checkpoint {
     pub hard_state: HardState,
-    /// The log position that the entries follow.
+    /// Log position that the entries follow.
     pub start: LogPosition,
-    /// The members there.
+    /// Members at that position.
     pub members: Members,
-    /// The entries after it, without a gap.
+    /// Entries after it, without a gap.
     pub entries: Vec<EntryRecord>,
-    /// What other members are known to have acknowledged, in the order of their numbers.
+    /// Known acknowledgements of other members, ordered by number.
     pub acknowledged: Vec<(MemberId, Acknowledged)>,
 }
 
@@ -88,9 +88,9 @@ pub enum RecordContent {
     /// One entry, and the commit index known at that time.
     Entry(EntryRecord, u64),
     HardState(HardState),
-    /// The whole state; it replaces all earlier records.
+    /// The whole state, which replaces all earlier records.
     Checkpoint(Box<Checkpoint>),
-    /// What other members are known to have acknowledged, in addition to earlier records.
+    /// Known acknowledgements of other members, in addition to earlier records.
     Acknowledged(Vec<(MemberId, Acknowledged)>),
 }
 
@@ -188,7 +188,7 @@ impl RecordContent {
     /// Decodes a record's payload.
     ///
     /// # Errors
-    /// Why the payload is not a record.
+    /// The payload is not a record.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, RecordError> {
         let mut fields = Fields::new(bytes);
         Self::take(&mut fields).map_err(|error| match error {
@@ -239,7 +239,7 @@ fn put_list(bytes: &mut Vec<u8>, list: &[(MemberId, Acknowledged)]) {
     put_acknowledged(bytes, list.iter().map(|(member, Acknowledged { term, index })| [member.get(), *term, *index]));
 }
 
-/// Each member once, in order; an empty list is refused.
+/// Reads each member once, in order; an empty list is refused.
 fn take_list(fields: &mut Fields<'_>) -> Result<Vec<(MemberId, Acknowledged)>, FieldError> {
     let count = fields.count("number of acknowledgements")?;
     let each = |_| {

@@ -1,4 +1,4 @@
-//! [`Recovered`]: the state that a member finds in its journal when it starts again.
+//! [`Recovered`]: the state that a restarted member reads from its journal.
 
 use super::Change;
 use super::change::ChangeStep;
@@ -12,63 +12,63 @@ use crate::link::log_state::Acknowledged;
 use raft::{Config, RawNode};
 use std::collections::BTreeMap;
 
-/// The number of committed entries that are kept, as while a member runs: together with uncommitted ones they fit a checkpoint. A member that
-/// needs older entries is offered a log position.
+/// Number of committed entries that are kept, as while a member runs: together with uncommitted ones they fit a
+/// checkpoint. A member that needs older entries is offered a log position.
 const COMMITTED_KEPT_MAX: usize = ENTRIES_KEPT;
 
-/// Why a journal's records do not make a state.
+/// Reason for which a journal's records do not make a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RecoveryError {
     #[error("the record behind sequence {behind_sequence} cannot be read: {source}")]
     Record {
-        /// The last frame before it.
+        /// Last frame before the record.
         behind_sequence: u64,
         source: RecordError,
     },
-    /// A record is marked as a checkpoint and is none, or the reverse.
+    /// A record's checkpoint mark does not match its content.
     #[error("the record behind sequence {behind_sequence} is not of the kind that its frame says")]
     Kind { behind_sequence: u64 },
     /// The first record is not a checkpoint.
     #[error("the journal's first record, behind sequence {behind_sequence}, is not a checkpoint: segments are missing")]
     NoCheckpoint { behind_sequence: u64 },
-    /// An entry does not follow the one before it.
+    /// An entry does not follow its predecessor.
     #[error(
         "entry {index} behind sequence {behind_sequence} does not follow the one before it in index, term or frames"
     )]
     Gap {
         index: u64,
-        /// The last frame before its record.
+        /// Last frame before its record.
         behind_sequence: u64,
     },
     #[error("entry {index} would replace one that is committed; entries up to {commit} are")]
     Committed { index: u64, commit: u64 },
-    /// A checkpoint in the temporary file is older than what the journal says.
+    /// A checkpoint in the temporary file is older than the journal.
     #[error(
         "it is an older copy of itself, of term {term} and with entries up to {commit} committed; the journal beside it says \
          term {journal_term} and {journal_commit}"
     )]
     OlderPending {
-        /// The checkpoint's term.
+        /// Term of the checkpoint.
         term: u64,
-        /// The checkpoint's committed index.
+        /// Committed index of the checkpoint.
         commit: u64,
-        /// The journal's newest term.
+        /// Newest term of the journal.
         journal_term: u64,
-        /// The committed index that the journal knows.
+        /// Committed index that the journal knows.
         journal_commit: u64,
     },
     /// Frames are missing before an entry's record: the journal has lost some in the middle.
     #[error("entry {index} covers frames up to {end_sequence}, the journal has them up to {found_sequence}")]
     FramesMissing {
         index: u64,
-        /// The last frame that it covers.
+        /// Last frame that the entry covers.
         end_sequence: u64,
-        /// The last frame before its record, or of the journal.
+        /// Last frame before its record, or of the journal.
         found_sequence: u64,
     },
 }
 
-/// The state that a journal's records give.
+/// State from a journal's records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recovered {
     pub(super) state: Option<Checkpoint>,
@@ -76,17 +76,17 @@ pub struct Recovered {
 }
 
 impl Recovered {
-    /// The state of a member that starts for the first time.
+    /// Returns the state of a member at its first start.
     #[must_use]
     pub const fn nothing() -> Self {
         Self { state: None, behind: None }
     }
 
-    /// The member may lack entries that it has acknowledged: its machine has lost power since, and its tier does not
-    /// sync.
+    /// Marks the member as rejoining: it may lack entries that it acknowledged, because its machine has lost power
+    /// since and its tier does not sync.
     ///
     /// # Panics
-    /// If its term is older than the one that it had at the loss: terms and votes are always synced.
+    /// If its term is older than at the loss: terms and votes are always synced.
     #[must_use]
     pub fn behind(self, behind: Behind) -> Self {
         let term = self.hard_state().term;
@@ -94,12 +94,12 @@ impl Recovered {
         Self { behind: Some(behind), ..self }
     }
 
-    /// Reads a journal's records in their order: the sequence of the last frame before each, whether its frame says
-    /// that it is a checkpoint, and its payload. A checkpoint that was written to a temporary file for a cut (see
+    /// Reads a journal's records in order: the sequence of the last frame before each, whether its frame is marked as a
+    /// checkpoint, and its payload. A checkpoint in a temporary file of a cut (see
     /// [`crate::consensus::Effects::cut_behind`]) comes last. `last_sequence` is that of the journal's last frame.
     ///
     /// # Errors
-    /// What does not fit together. Nothing is guessed.
+    /// Any inconsistency. Nothing is guessed.
     pub fn from_records<'a>(
         records: impl IntoIterator<Item = (u64, bool, &'a [u8])>,
         last_sequence: u64,
@@ -144,22 +144,23 @@ impl Recovered {
         Ok(Self { state, behind: None })
     }
 
-    /// The sequence after which frames are to be cut before the member starts: no other member knows of those frames.
+    /// Returns the sequence after which frames are to be cut before the member starts: no other member knows of those
+    /// frames.
     #[must_use]
     pub fn cut_behind(&self) -> u64 {
         self.state.as_ref().map_or(0, |state| state.end().sequence)
     }
 
-    /// The whole state as one record: to be written to a temporary file before frames are cut after
-    /// [`Recovered::cut_behind`], because the cut also removes records; the first poll gives the same record for the
+    /// Returns the whole state as one record, which is to be written to a temporary file before frames are cut after
+    /// [`Recovered::cut_behind`], because the cut also removes records. The first poll returns the same record for the
     /// journal. `None` before the first start.
     #[must_use]
     pub fn checkpoint(&self) -> Option<Vec<u8>> {
         self.state.clone().map(|state| RecordContent::Checkpoint(Box::new(state)).to_bytes())
     }
 
-    /// A checkpoint with which `member` is the whole cluster: every entry that it has is committed, and no number that
-    /// was given is given again. `None` before the first start.
+    /// Returns a checkpoint in which `member` is the whole cluster: every entry that it has is committed, and no number
+    /// is reused. `None` before the first start.
     #[must_use]
     pub fn alone(&self, member: MemberId, addresses: &[String]) -> Option<Vec<u8>> {
         let state = self.state.as_ref()?;
@@ -181,14 +182,14 @@ impl Recovered {
         Some(RecordContent::Checkpoint(Box::new(checkpoint)).to_bytes())
     }
 
-    /// What other members are known to have acknowledged.
+    /// Returns the known acknowledgements of other members.
     #[must_use]
     pub fn acknowledged(&self) -> Vec<(MemberId, Acknowledged)> {
         self.state.as_ref().map(|state| state.acknowledged.clone()).unwrap_or_default()
     }
 
-    /// Whether the checkpoint of the temporary file may replace these records of the journal: it holds all that they
-    /// hold, except entries that were cut. The records themselves are not checked.
+    /// Checks that the checkpoint of the temporary file may replace these records of the journal: it holds everything
+    /// in them, except entries that were cut. The records themselves are not checked.
     ///
     /// # Errors
     /// If it is older than the records.
@@ -212,14 +213,14 @@ impl Recovered {
         })
     }
 
-    /// Where the log ends: the chain continues from here.
+    /// Returns the end of the log, from which the chain continues.
     #[must_use]
     pub fn end(&self) -> Option<LogPosition> {
         self.state.as_ref().map(Checkpoint::end)
     }
 
-    /// The caller knows that everything up to `sequence` was released, so the entry of that frame and all before it are
-    /// committed. Entries without frames after it may be committed or not.
+    /// Notes that everything up to `sequence` was released, so the entry of that frame and all before it are committed.
+    /// Entries without frames after it may be committed or not.
     pub fn note_committed(&mut self, sequence: u64) {
         let Some(state) = &mut self.state else { return };
         let begins_before = |entry: &&EntryRecord| {
@@ -232,14 +233,14 @@ impl Recovered {
         }
     }
 
-    /// The sequence up to which frames are known to be committed.
+    /// Returns the sequence up to which frames are known to be committed.
     #[must_use]
     pub fn committed_sequence(&self) -> u64 {
         self.state.as_ref().map_or(0, |state| state.position_at(state.hard_state.commit).sequence)
     }
 
-    /// Passes the last [`crate::consensus::Effects::ballot`] that was made durable. It may be newer than the journal,
-    /// after a loss of power, or older, after a crash between the two writes.
+    /// Notes the last durable [`crate::consensus::Effects::ballot`]. It may be newer than the journal, after a loss of
+    /// power, or older, after a crash between the two writes.
     ///
     /// # Errors
     /// If the bytes are not a ballot.
@@ -255,20 +256,20 @@ impl Recovered {
         Ok(())
     }
 
-    /// Term, vote and commit index; zeros before the first start.
+    /// Returns term, vote and commit index; zeros before the first start.
     #[must_use]
     pub fn hard_state(&self) -> HardState {
         self.state.as_ref().map(|state| state.hard_state).unwrap_or_default()
     }
 
-    /// The members where the log starts; none before the first start.
+    /// Returns the members at the start of the log; none before the first start.
     #[must_use]
     pub fn members(&self) -> Members {
         self.state.as_ref().map(|state| state.members.clone()).unwrap_or_default()
     }
 }
 
-/// The checkpoint, if its entries are contiguous and its frames are there.
+/// Returns the checkpoint if its entries are contiguous and its frames are there.
 fn chained(mut checkpoint: Checkpoint, behind_sequence: u64) -> Result<Checkpoint, RecoveryError> {
     for entry in std::mem::take(&mut checkpoint.entries) {
         checkpoint.take_entry(entry, behind_sequence)?;
@@ -284,13 +285,13 @@ fn chained(mut checkpoint: Checkpoint, behind_sequence: u64) -> Result<Checkpoin
 }
 
 impl Checkpoint {
-    /// Where the last entry ends.
+    /// Returns the end of the last entry.
     #[must_use]
     pub fn end(&self) -> LogPosition {
         self.position_at(u64::MAX)
     }
 
-    /// Where the entry of this index ends, or the nearest entry that is kept.
+    /// Returns the end of the entry of this index, or of the nearest kept entry.
     fn position_at(&self, index: u64) -> LogPosition {
         let count = index.saturating_sub(self.start.index).min(self.entries.len() as u64) as usize;
         match count.checked_sub(1).map(|at| &self.entries[at]) {
@@ -352,17 +353,17 @@ impl Checkpoint {
     }
 }
 
-/// What a member that may lack acknowledged entries knows about them.
+/// Knowledge of a rejoining member about the entries that it may lack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Behind {
-    /// It acknowledged nothing in a later term.
+    /// Last term in which it acknowledged anything.
     pub term: u64,
-    /// Distinguishes this start of the member from all its other starts.
+    /// Identifier of this start of the member, different from those of all its other starts.
     pub start: u64,
 }
 
-/// The members after `change` is applied to `members`; unchanged if it does not fit them. A running member applies it
-/// the same way; this is for a member that reads its journal.
+/// Returns the members after `change` is applied to `members`; unchanged if it does not fit them. A running member
+/// applies it the same way; this is for a member that reads its journal.
 fn members_after(change: &Change, members: &Members) -> Members {
     let start = LogPosition { index: 0, term: 0, sequence: 0, hash: 0 };
     let state = Checkpoint {

@@ -19,24 +19,24 @@ struct KeptEntry {
     batch: Batch,
 }
 
-/// The log of a member. Only [`crate::consensus::Consensus`] writes it.
+/// Log of a member. Only [`crate::consensus::Consensus`] writes it.
 pub struct Storage {
     start: LogPosition,
     entries: VecDeque<KeptEntry>,
-    /// The members from each index on, the first ones for `start`.
+    /// Members from each index on, the first ones for `start`.
     members: VecDeque<(u64, Members)>,
     hard_state: HardState,
     applied: u64,
     entries_kept_max: usize,
     message_frames_max: u64,
-    /// A member that needs frames before this sequence lags, see `lagging`.
+    /// First sequence of the leader's window; see `lagging`.
     lagging_before: u64,
-    /// The entry up to which a lagging member is given entries now.
+    /// Entry up to which a lagging member is given entries now.
     lagging_until: Option<u64>,
-    /// What other members are known to have acknowledged, and whether that is not yet in the records.
+    /// Known acknowledgements of other members, and whether the records lack any.
     acknowledged: BTreeMap<MemberId, Acknowledged>,
     acknowledged_is_new: bool,
-    /// A lagging member was refused entries, or has entries to be sent.
+    /// Whether a lagging member was refused entries, or has entries to be sent.
     has_lagging: Cell<bool>,
 }
 
@@ -59,12 +59,11 @@ impl Storage {
         }
     }
 
-    /// A member that needs frames before `first_sequence` is given entries by [`Storage::give_until`] alone.
+    /// Restricts a member that needs frames before `first_sequence` to the entries of [`Storage::give_until`].
     pub(super) fn set_lagging_before(&mut self, first_sequence: u64) {
         self.lagging_before = first_sequence;
     }
 
-    /// Stores what members have acknowledged.
     pub(super) fn remember(&mut self, acknowledgements: &[(MemberId, Acknowledged)]) {
         self.acknowledged_is_new |= merge(&mut self.acknowledged, acknowledgements);
     }
@@ -73,7 +72,7 @@ impl Storage {
         &self.acknowledged
     }
 
-    /// What members have acknowledged, as a record, if no record holds it yet.
+    /// Takes the acknowledgements as a record, if no record holds them yet.
     pub(super) fn take_acknowledged(&mut self) -> Option<Record> {
         if !std::mem::take(&mut self.acknowledged_is_new) || self.acknowledged.is_empty() {
             return None;
@@ -88,12 +87,12 @@ impl Storage {
         self.acknowledged.retain(|member, _| members.contains(*member));
     }
 
-    /// From now on lagging members are given entries up to this one, or none.
+    /// Allows lagging members the entries up to this one, or none.
     pub(super) fn give_until(&mut self, index: Option<u64>) {
         self.lagging_until = index;
     }
 
-    /// Whether a lagging member was refused entries since the flag was last cleared.
+    /// Returns whether a lagging member was refused entries since the flag was last cleared.
     pub(super) fn has_lagging(&self) -> bool {
         self.has_lagging.get()
     }
@@ -102,24 +101,24 @@ impl Storage {
         self.has_lagging.set(has_lagging);
     }
 
-    /// Whether the frames of the entry `index` are to be sent to a lagging member.
+    /// Returns whether the frames of the entry `index` are to be sent to a lagging member.
     pub(super) fn is_lagging_at(&self, index: u64) -> bool {
         self.position_at(index - 1).is_some_and(|position| position.sequence + 1 < self.lagging_before)
     }
 
-    /// Where the log starts.
+    /// Returns the start of the log.
     #[must_use]
     pub const fn start(&self) -> LogPosition {
         self.start
     }
 
-    /// Where the last entry ends.
+    /// Returns the end of the last entry.
     #[must_use]
     pub fn end(&self) -> LogPosition {
         self.position_at(self.last()).expect("the last entry is there")
     }
 
-    /// Where the entry of this index ends; `None` if it is forgotten or not there yet.
+    /// Returns the end of the entry of this index; `None` if it is forgotten or not there yet.
     #[must_use]
     pub fn position_at(&self, index: u64) -> Option<LogPosition> {
         if index == self.start.index {
@@ -130,7 +129,7 @@ impl Storage {
         Some(LogPosition { index, term: kept.entry.term, sequence: end_sequence, hash })
     }
 
-    /// The frames that the entry of this index covers.
+    /// Returns the frames that the entry of this index covers.
     pub(super) fn batch_at(&self, index: u64) -> Option<Batch> {
         self.kept(index).map(|kept| kept.batch)
     }
@@ -143,7 +142,7 @@ impl Storage {
         self.start.index + self.entries.len() as u64
     }
 
-    /// The members that are in force.
+    /// Returns the members in force.
     pub(super) fn members(&self) -> &Members {
         &self.members.back().expect("there is always one").1
     }
@@ -187,13 +186,13 @@ impl Storage {
         self.forget_acknowledged();
     }
 
-    /// From the entry `index` on, these are the members.
+    /// Sets the members from the entry `index` on.
     pub(super) fn set_members(&mut self, index: u64, members: Members) {
         self.members.push_back((index, members));
         self.forget_acknowledged();
     }
 
-    /// The entries up to `index` are applied; those that are too old are forgotten.
+    /// Marks the entries up to `index` as applied, and forgets those that are too old.
     pub(super) fn applied_to(&mut self, index: u64) {
         self.applied = self.applied.max(index);
         while self.entries.len() > self.entries_kept_max && self.start.index < self.applied {
@@ -202,8 +201,7 @@ impl Storage {
         self.forget_members();
     }
 
-    /// Forgets the applied entries of which a frame is before `first_sequence`: a member that needs them gets a log
-    /// position.
+    /// Forgets the applied entries with a frame before `first_sequence`: a member that needs them gets a log position.
     pub(super) fn forget_before(&mut self, first_sequence: u64) {
         let is_gone = |kept: &KeptEntry| !kept.batch.is_empty() && kept.batch.first_sequence < first_sequence;
         let Some(newest) = self.entries.iter().rposition(is_gone) else { return };
@@ -225,19 +223,18 @@ impl Storage {
         }
     }
 
-    /// Up to where entries are applied, and the members there.
+    /// Returns the applied log position, and the members there.
     pub(super) fn applied_position(&self) -> Option<(LogPosition, Members)> {
         Some((self.position_at(self.applied)?, self.members().clone()))
     }
 
-    /// The newest log position up to which entries are applied and that is not after `sequence`, if its entry is still
-    /// kept.
+    /// Returns the newest applied log position that is not after `sequence`, if its entry is still kept.
     pub(super) fn applied_position_until(&self, sequence: u64) -> Option<LogPosition> {
         let mut positions = (self.start.index..=self.applied).rev().map_while(|index| self.position_at(index));
         positions.find(|position| position.sequence <= sequence)
     }
 
-    /// Bytes of the changes of members among the entries.
+    /// Returns the bytes of the membership changes among the entries.
     pub(super) fn change_bytes(&self) -> usize {
         let is_change = |kept: &&KeptEntry| kept.entry.get_entry_type() != eraftpb::EntryType::EntryNormal;
         self.entries.iter().filter(is_change).map(|kept| kept.entry.get_data().len()).sum()
@@ -287,8 +284,7 @@ impl raft::Storage for Storage {
         }
         let from = (low - self.start.index - 1) as usize;
         let range = self.entries.range(from..from + (high - low) as usize);
-        // Only entries that become a message are limited, and by a length that raft-rs does not know: that of the
-        // frames in it.
+        // Only entries that become a message are limited, by the length of their frames, which raft-rs does not know.
         let _ = length_max;
         if !context.can_async() {
             return Ok(range.map(|kept| kept.entry.clone()).collect());
@@ -324,7 +320,7 @@ impl raft::Storage for Storage {
     }
 }
 
-/// Stores acknowledgements that are newer than the known ones. Returns whether any was.
+/// Stores acknowledgements that are newer than the known ones. Returns whether there were any.
 pub(super) fn merge(
     known: &mut BTreeMap<MemberId, Acknowledged>,
     acknowledgements: &[(MemberId, Acknowledged)],

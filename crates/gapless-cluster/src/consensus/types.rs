@@ -3,18 +3,18 @@
 use std::fmt;
 use std::num::NonZeroU64;
 
-/// The most members that a cluster may have, in all roles together.
+/// Largest number of members of a cluster, in all roles together.
 pub const MEMBERS_MAX: usize = 64;
 
-/// The highest index, term or sequence, so that adding one never overflows.
+/// Highest index, term or sequence, so that adding one never overflows.
 pub const NUMBER_MAX: u64 = u64::MAX >> 2;
 
-/// A member's number; never 0, and never given to a second member.
+/// Number of a member; never 0, and never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MemberId(NonZeroU64);
 
 impl MemberId {
-    /// `None` for 0 and beyond [`NUMBER_MAX`].
+    /// Returns `None` for 0 and above [`NUMBER_MAX`].
     #[must_use]
     pub const fn new(number: u64) -> Option<Self> {
         match NonZeroU64::new(number) {
@@ -35,21 +35,21 @@ impl fmt::Display for MemberId {
     }
 }
 
-/// The frames that an entry covers: 24 bytes.
+/// Frames that an entry covers: 24 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Batch {
     pub first_sequence: u64,
     /// `first_sequence − 1` for an entry without frames.
     pub end_sequence: u64,
-    /// The [`crate::consensus::Chain`]'s value after the last frame.
+    /// Value of the [`crate::consensus::Chain`] after the last frame.
     pub hash: u64,
 }
 
 impl Batch {
-    /// The length of its bytes.
+    /// Length of the encoding, bytes.
     pub const LENGTH: usize = 24;
 
-    /// The batch without frames after a stream's `sequence`.
+    /// Creates the batch without frames after a stream's `sequence`.
     #[must_use]
     pub const fn empty_behind(sequence: u64, hash: u64) -> Self {
         Self { first_sequence: sequence + 1, end_sequence: sequence, hash }
@@ -60,13 +60,13 @@ impl Batch {
         self.end_sequence < self.first_sequence
     }
 
-    /// The number of frames.
+    /// Returns the number of frames.
     #[must_use]
     pub const fn frames(&self) -> u64 {
         (self.end_sequence + 1).saturating_sub(self.first_sequence)
     }
 
-    /// Little-endian.
+    /// Encodes the batch, little-endian.
     #[must_use]
     pub fn to_bytes(self) -> [u8; Self::LENGTH] {
         let mut bytes = [0; Self::LENGTH];
@@ -88,13 +88,13 @@ impl Batch {
     }
 }
 
-/// A position in the log, and in the stream: the form that raft's snapshot has here (decision 39).
+/// A position in the log and in the stream, the form of raft's snapshot here (decision 39).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogPosition {
     pub index: u64,
     pub term: u64,
-    /// The last sequence that the entry and those before it cover.
+    /// Last sequence that the entry and its predecessors cover.
     pub sequence: u64,
-    /// The chain's value there.
+    /// Value of the chain at that sequence.
     pub hash: u64,
 }

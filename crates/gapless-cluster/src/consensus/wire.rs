@@ -27,9 +27,9 @@ use super::types::NUMBER_MAX;
 use raft::eraftpb::{Entry, EntryType, Message, MessageType};
 
 pub const VERSION: u8 = 1;
-/// The most entries in a message.
+/// Largest number of entries in a message.
 pub const ENTRIES_MAX: usize = 4096;
-/// The length of a context: the asking member, and the number of its start.
+/// Length of a context: the asking member, and the number of its start.
 pub(super) const CONTEXT_LENGTH: usize = 16;
 
 const REJECTED_FLAG: u8 = 1;
@@ -37,14 +37,14 @@ const TRANSFER_FLAG: u8 = 2;
 const CONTEXT_FLAG: u8 = 4;
 const CONDITIONAL_FLAG: u8 = 8;
 const END_FLAG: u8 = 16;
-/// Raft-rs's context for a campaign that a leader asked for.
+/// Context of raft-rs for a campaign that a leader asked for.
 const TRANSFER_CONTEXT: &[u8] = b"CampaignTransfer";
-/// On a vote: it counts only together with everybody's. Raft-rs ignores it.
+/// Context of a vote that counts only together with all others. Raft-rs ignores it.
 pub(super) const CONDITIONAL_CONTEXT: &[u8] = b"Conditional";
-/// On a question about the end of a log, and on its answer: raft-rs does not see them.
+/// Context of a question about the end of a log, and of its answer, which raft-rs does not see.
 pub(super) const END_CONTEXT: &[u8] = b"End";
 
-/// Why bytes are not a message.
+/// Reason for which bytes are not a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     #[error("a message of consensus is cut short after {found_bytes} bytes")]
@@ -60,15 +60,15 @@ pub enum DecodeError {
     Field(&'static str),
 }
 
-/// Whether a message is a heartbeat, or the answer to one: it says that its sender lives, and is followed by nothing.
-/// False for bytes that are no message.
+/// Returns whether a message is a heartbeat or its response, which shows that its sender is alive and needs no further
+/// work. False for bytes that are no message.
 #[must_use]
 pub fn is_heartbeat(bytes: &[u8]) -> bool {
     let kind = bytes.get(1).and_then(|kind| type_of(*kind));
     matches!(kind, Some(MessageType::MsgHeartbeat | MessageType::MsgHeartbeatResponse))
 }
 
-/// The types that members send to each other.
+/// Maps the types that members send to each other.
 const fn type_of(byte: u8) -> Option<MessageType> {
     Some(match byte {
         3 => MessageType::MsgAppend,
@@ -87,7 +87,8 @@ const fn type_of(byte: u8) -> Option<MessageType> {
     })
 }
 
-/// Whether raft-rs means a read by it. Members ask by such messages where a log ends; the layout is that of a read.
+/// Returns whether raft-rs takes it for a read. Members ask for the end of a log with such messages, in the layout of a
+/// read.
 const fn is_read(kind: MessageType) -> bool {
     matches!(kind, MessageType::MsgReadIndex | MessageType::MsgReadIndexResp)
 }
@@ -100,12 +101,12 @@ const fn is_vote(kind: MessageType) -> bool {
     matches!(kind, MessageType::MsgRequestVote | MessageType::MsgRequestPreVote)
 }
 
-/// Whether the core may send it; proposals and orders to the leader stay inside a member.
+/// Returns whether the core may send it; proposals and orders to the leader stay inside a member.
 pub(super) fn is_sent(message: &Message) -> bool {
     type_of(message.get_msg_type() as u8).is_some()
 }
 
-/// Appends the bytes of a message that [`crate::consensus::Effects`] gave out.
+/// Appends the encoding of a message from [`crate::consensus::Effects`].
 ///
 /// # Panics
 /// If it is a message that the core never sends.
@@ -161,7 +162,7 @@ fn put_entry(entry: &Entry, bytes: &mut Vec<u8>) {
 /// Decodes a message, with every field checked.
 ///
 /// # Errors
-/// The first field that is wrong.
+/// The first invalid field.
 pub fn decode(bytes: &[u8]) -> Result<Message, DecodeError> {
     let mut fields = Fields::new(bytes);
     take(&mut fields).map_err(|error| match error {
@@ -283,7 +284,7 @@ fn take_entries(fields: &mut Fields<'_>, message: &mut Message, count: usize) ->
     Ok(())
 }
 
-/// The first and the last sequence of the frames that belong to a message; `None` if it has none.
+/// Returns the first and the last sequence of the frames that belong to a message; `None` if it has none.
 #[must_use]
 pub fn frames_of(message: &Message) -> Option<(u64, u64)> {
     if message.get_msg_type() != MessageType::MsgAppend {

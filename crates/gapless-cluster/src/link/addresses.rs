@@ -1,5 +1,5 @@
-//! [`Addresses`]: where a peer may be, and which address is tried next. [`Resolver`]: resolves names on a thread of its
-//! own, because the operating system's call blocks.
+//! [`Addresses`]: the known addresses of a peer, and the order in which they are tried. [`Resolver`]: resolves names on
+//! a separate thread, because the operating system's call blocks.
 
 use super::error::LinkError;
 use super::options::{ADDRESSES_MAX, Peer};
@@ -8,25 +8,25 @@ use gapless_transport::sockets::{Address, shared_memory_path};
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 
-/// The most addresses of one name.
+/// Largest number of addresses of one name.
 const RESOLVED_MAX: usize = 8;
-/// The most addresses of a peer that others have announced.
+/// Largest number of a peer's addresses announced by others.
 const HINTS_MAX: usize = 2 * ADDRESSES_MAX;
-/// The interval at which a name is resolved again, ns.
+/// Interval at which a name is resolved again, ns.
 const RESOLVE_INTERVAL_NS: u64 = 1_000_000_000;
-/// The most questions that wait for the thread; a peer that finds no room asks again later.
+/// Largest number of queued questions; a peer that finds no room asks again later.
 const QUESTIONS_MAX: usize = 64;
 
-/// The addresses of a peer.
+/// Addresses of a peer.
 #[derive(Debug)]
 pub(super) struct Addresses {
     member: MemberId,
     given: Vec<Given>,
-    /// The addresses left to try in this round, the next one last.
+    /// Addresses left to try in this round, the next one last.
     round: Vec<Address>,
-    /// The address where the peer was last.
+    /// Last address of the peer.
     preferred: Option<Address>,
-    /// Addresses that others have announced, the newest last; tried after all others.
+    /// Addresses announced by others, the newest last; tried after all others.
     hints: Vec<Address>,
 }
 
@@ -59,17 +59,17 @@ impl Addresses {
         Ok(Self { given, ..Self::none(peer.member) })
     }
 
-    /// No addresses.
+    /// Creates an empty list of addresses.
     pub(super) const fn none(member: MemberId) -> Self {
         Self { member, given: Vec::new(), round: Vec::new(), preferred: None, hints: Vec::new() }
     }
 
-    /// The next address to try in this round; `None` if all have been tried.
+    /// Returns the next address to try in this round; `None` if all have been tried.
     pub(super) fn next(&mut self) -> Option<Address> {
         self.round.pop()
     }
 
-    /// Begins a round with the address where the peer was last, unless memory may be shared with it; asks for the names
+    /// Begins a round with the last address of the peer, unless memory may be shared with it, and asks for the names
     /// that are due.
     pub(super) fn begin(&mut self, now_ns: u64, resolver: &mut Resolver) {
         self.round.clear();
@@ -90,12 +90,12 @@ impl Addresses {
             self.round.retain(|address| address != preferred);
             self.round.push(preferred.clone());
         }
-        // Shared memory costs nothing to try and gains the most, so it comes first, also when the peer was found
-        // elsewhere; the sort is stable.
+        // Shared memory is free to try and gains the most, so it comes first, even if the peer was found elsewhere; the
+        // sort is stable.
         self.round.sort_by_key(|address| matches!(address, Address::SharedMemory(_)));
     }
 
-    /// Adds announced addresses. The oldest announcement is dropped where there are too many.
+    /// Adds announced addresses. If there are too many, the oldest announcement is dropped.
     pub(super) fn hint(&mut self, addresses: &[SocketAddr]) {
         for address in addresses.iter().copied().map(Address::Network) {
             self.hints.retain(|hint| *hint != address);
@@ -106,17 +106,17 @@ impl Addresses {
         }
     }
 
-    /// The peer was found at this address.
+    /// Notes that the peer was found at this address.
     pub(super) fn found(&mut self, address: Address) {
         self.preferred = Some(address);
     }
 
-    /// The peer is no longer at this address.
+    /// Notes that the peer is no longer at this address.
     pub(super) fn not_found(&mut self, address: &Address) {
         self.preferred.take_if(|preferred| preferred == address);
     }
 
-    /// Takes the answer to a question.
+    /// Stores the answer to a question.
     pub(super) fn answered(&mut self, answer: &Answer) {
         for given in &mut self.given {
             if let Given::Name { text, resolved, is_asked, .. } = given
@@ -132,11 +132,11 @@ impl Addresses {
     }
 }
 
-/// Asks the operating system for the addresses of names.
+/// A resolver of names, by the operating system.
 #[derive(Debug, Default)]
 pub(super) struct Resolver(Option<Thread>);
 
-/// The addresses of a name; empty if it has none.
+/// Addresses of a name; empty if it has none.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) member: MemberId,
@@ -151,7 +151,7 @@ struct Thread {
 }
 
 impl Resolver {
-    /// Asks; returns whether the question could be put.
+    /// Queues a question. Returns false without room.
     fn ask(&mut self, member: MemberId, name: &str) -> bool {
         let thread = match &mut self.0 {
             Some(thread) => thread,
@@ -166,15 +166,14 @@ impl Resolver {
         thread.questions.try_send((member, name.to_owned())).is_ok()
     }
 
-    /// The next answer.
+    /// Returns the next answer.
     pub(super) fn next_answer(&mut self) -> Option<Answer> {
         self.0.as_ref()?.answers.try_recv().ok()
     }
 }
 
 impl Thread {
-    /// The thread ends when the channel of questions closes; nobody waits for that, because its current call may take
-    /// long.
+    /// The thread ends when the channel of questions closes. It is not joined, because its current call may take long.
     fn start() -> std::io::Result<Self> {
         let (questions, asked) = sync_channel::<(MemberId, String)>(QUESTIONS_MAX);
         let (answer, answers) = channel();

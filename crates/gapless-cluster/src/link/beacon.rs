@@ -25,17 +25,17 @@ const CRC: std::ops::Range<usize> = 24..28;
 const NAME_OFFSET: usize = 32;
 const HEAD_LENGTH: usize = NAME_OFFSET + NAME_LENGTH_MAX;
 const ADDRESS_LENGTH: usize = 24;
-/// The longest beacon, bytes.
+/// Longest beacon, bytes.
 pub const BEACON_LENGTH_MAX: usize = HEAD_LENGTH + ADDRESSES_MAX * ADDRESS_LENGTH;
 
-/// Where a member claims to be. The claim is not authenticated.
+/// A member's claim about its addresses, not authenticated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Beacon {
     pub cluster: ClusterName,
     pub member: MemberId,
-    /// The incarnation of the cluster.
+    /// Incarnation of the cluster.
     pub incarnation: u64,
-    /// 1 to [`ADDRESSES_MAX`]; the address `0.0.0.0` stands for the packet's source.
+    /// Addresses, 1 to [`ADDRESSES_MAX`]; `0.0.0.0` stands for the packet's source.
     pub addresses: Vec<SocketAddr>,
 }
 
@@ -74,7 +74,7 @@ impl Beacon {
         bytes
     }
 
-    /// Reads a packet that came from `source`; `None` unless it is a beacon.
+    /// Decodes a packet from `source`; `None` unless it is a beacon.
     #[must_use]
     pub fn parse(bytes: &[u8], source: IpAddr) -> Option<Self> {
         let (head, addresses) = bytes.split_first_chunk::<HEAD_LENGTH>()?;

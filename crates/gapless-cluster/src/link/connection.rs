@@ -10,17 +10,17 @@ use rustix::fd::{AsFd, BorrowedFd};
 use std::io;
 use std::io::IoSlice;
 
-/// The most slices of frames that go to the operating system as they are; a message with more is copied once.
+/// Largest number of slices of frames that are sent without a copy; a message with more is copied once.
 const FRAME_SLICES_MAX: usize = 12;
-/// A message up to this length is copied together before it is sent, bytes.
+/// Length up to which a message is copied together before it is sent, bytes.
 const SHORT_LENGTH_MAX: usize = 2_048;
 /// Slices for a header, the consensus part and the two paddings.
 const OTHER_SLICES: usize = 4;
 const FILLING: [u8; 8] = [0; 8];
-/// The buffer of a pending connection, bytes: no message of the handshake is longer.
+/// Buffer of a pending connection, bytes: no message of the handshake is longer.
 pub(super) const HANDSHAKE_BUFFER_BYTES: usize = 512;
 
-/// Why a connection can no longer be used.
+/// Reason for which a connection can no longer be used.
 #[derive(Debug)]
 pub(super) enum Broken {
     /// The other side has closed it.
@@ -42,18 +42,18 @@ impl From<WireError> for Broken {
     }
 }
 
-/// A connection, from its first byte on.
+/// A connection from its first byte on.
 #[derive(Debug)]
 pub(super) struct Connection {
     pub(super) socket: Socket,
     incoming: ReceiveBuffer,
     outgoing: SendQueue,
-    /// A short message, copied together.
+    /// Buffer for a short message, copied together.
     short: Vec<u8>,
     messages_sent: u64,
-    /// Bytes were received since the flag was last cleared.
+    /// Whether bytes were received since the flag was last cleared.
     has_received: bool,
-    /// Bytes were sent since the flag was last cleared.
+    /// Whether bytes were sent since the flag was last cleared.
     has_sent: bool,
 }
 
@@ -70,8 +70,8 @@ impl Connection {
         }
     }
 
-    /// Sends a message; the part that the socket does not take now is queued for the next flushes. Returns `false`, and
-    /// sends nothing of it, if more than `queue_bytes_max` would wait.
+    /// Sends a message; the part that the socket does not accept now is queued for the next flushes. Returns `false`
+    /// and sends nothing if more than `queue_bytes_max` would be queued.
     ///
     /// # Errors
     /// The connection is broken.
@@ -133,7 +133,7 @@ impl Connection {
         }
     }
 
-    /// Sends queued bytes, as far as the socket takes them.
+    /// Sends queued bytes, as far as the socket accepts them.
     ///
     /// # Errors
     /// The connection is broken.
@@ -165,7 +165,7 @@ impl Connection {
         }
     }
 
-    /// The next whole message of the received bytes.
+    /// Returns the next whole message of the received bytes.
     ///
     /// # Errors
     /// The bytes are not a message.
@@ -179,13 +179,12 @@ impl Connection {
         self.incoming.discard();
     }
 
-    /// The other side is identified: gives the connection a receive buffer of this size, and accepts all kinds of
-    /// messages.
+    /// Accepts all kinds of messages from now on, with a receive buffer of this size: the other side is identified.
     pub(super) fn welcome(&mut self, receive_buffer_bytes: usize) {
         self.incoming.set_capacity(receive_buffer_bytes.max(HEADER_LENGTH));
     }
 
-    /// Lets a thread of its own send, where the connection is TCP without TLS; as before where there is no thread.
+    /// Moves the sending of a TCP connection without TLS to a separate thread; changes nothing if that cannot start.
     pub(super) fn detach_sending(&mut self, options: &DetachedSend) {
         if !matches!(self.socket, Socket::Tcp(_)) {
             return;
@@ -201,25 +200,25 @@ impl Connection {
         self.incoming.shrink();
     }
 
-    /// Bytes that wait to be sent and were not given to the socket yet.
+    /// Returns the number of bytes that are queued and not yet given to the socket.
     #[inline]
     pub(super) const fn unsent(&self) -> usize {
         self.outgoing.length()
     }
 
-    /// Whether anything waits to be sent.
+    /// Returns whether anything is queued.
     #[inline]
     pub(super) fn has_unsent(&self) -> bool {
         !self.outgoing.is_empty() || self.socket.has_unsent()
     }
 
-    /// Whether bytes were received since the last call.
+    /// Returns whether bytes were received since the last call.
     #[inline]
     pub(super) const fn take_received(&mut self) -> bool {
         std::mem::replace(&mut self.has_received, false)
     }
 
-    /// Whether bytes were sent since the last call.
+    /// Returns whether bytes were sent since the last call.
     #[inline]
     pub(super) const fn take_sent(&mut self) -> bool {
         std::mem::replace(&mut self.has_sent, false)

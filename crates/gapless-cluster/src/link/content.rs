@@ -1,31 +1,31 @@
-//! The content of a link's messages, and a message in the receive buffer.
+//! Content of a link's messages, and a message in the receive buffer.
 
 use super::wire::{Kind, MemberId};
 
-/// The purpose of a message. Links ignore it, their users do not.
+/// Purpose of a message. Links ignore it, their users do not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Content {
     /// A message of consensus with the frames that belong to it.
     Consensus,
-    /// A follower asks for old frames; such a message has no frames.
+    /// A follower's request for old frames; such a message has no frames.
     CatchUpRequest,
     /// Old frames.
     CatchUpFrames,
-    /// The members of the cluster, as the sender knows them; such a message has no frames.
+    /// The sender's view of the membership; such a message has no frames.
     Members,
-    /// Whether a service has the same state on all members; such a message is short and has no frames.
+    /// Comparison of a service's state between members; such a message is short and has no frames.
     DivergenceCheck,
-    /// Where publishers find the sender; such a message has no frames.
+    /// Endpoints of the sender for publishers; such a message has no frames.
     Endpoints,
-    /// A follower asks for a snapshot transfer; such a message is short and has no frames.
+    /// A follower's request for a snapshot transfer; such a message is short and has no frames.
     SnapshotTransferRequest,
-    /// The offer of a snapshot transfer, or a piece of it in place of frames.
+    /// Offer of a snapshot transfer, or a piece of it in place of frames.
     SnapshotTransfer,
-    /// The time of the stream, as the sender knows it; such a message is short and has no frames.
+    /// The sender's view of the stream's time; such a message is short and has no frames.
     Time,
-    /// How far the journals of all full members reach; such a message is short and has no frames.
+    /// The position that the journals of all full members have reached; such a message is short and has no frames.
     RetentionWatermark,
-    /// What the sender's log holds; such a message is short and has no frames.
+    /// Summary of the sender's log; such a message is short and has no frames.
     History,
 }
 
@@ -73,9 +73,9 @@ pub struct Received<'a> {
     /// The sender.
     pub from: MemberId,
     pub content: Content,
-    /// The consensus part, with its checksum verified.
+    /// Consensus part, with its checksum verified.
     pub consensus: &'a [u8],
-    /// The frames part, at an address that is a multiple of 8. Frames have checksums of their own, which are *not*
-    /// verified here.
+    /// Frames part, at an address that is a multiple of 8. Frames have their own checksums, which are *not* verified
+    /// here.
     pub frames: &'a [u8],
 }

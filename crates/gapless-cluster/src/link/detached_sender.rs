@@ -1,8 +1,8 @@
-//! `DetachedConnection`: a TCP connection to another member whose bytes a thread of its own gives to the operating
-//! system. The member's thread saves the system call of each message; each message pays for a hand-over.
+//! `DetachedConnection`: a TCP connection to another member that is written by its own thread. The member's thread
+//! saves the system call of each message; each message pays for a hand-over.
 //!
-//! Bytes leave in the order in which they were sent. What the thread has taken when the connection is closed leaves
-//! within `DRAIN_NS_MAX`, or is lost as if the connection had broken.
+//! Bytes leave in the order in which they were sent. Bytes that the thread has accepted when the connection is closed
+//! leave within `DRAIN_NS_MAX`, or are lost as if the connection had broken.
 
 use gapless_agent::plan::{SPREADING_CORES_MIN, cores_available};
 use gapless_agent::{Agent, AgentError, AgentThread, Clock, CpuMask, IdleStrategy, Now, ThreadSpec, Waker};
@@ -14,18 +14,18 @@ use std::io::{self, ErrorKind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// The thread's name.
+/// Name of the thread.
 pub const THREAD_NAME: &str = "replica-sender";
-/// Messages that the thread may have before it.
+/// Capacity of the thread's queue, messages.
 const QUEUE_MESSAGES: usize = 1024;
-/// Bytes that the thread may have before it; what is more waits in the connection's own queue.
+/// Capacity of the thread's queue, bytes; further bytes wait in the connection's own queue.
 const QUEUE_BYTES_MAX: usize = 4 << 20;
-/// After the operating system took nothing, the thread tries again so soon, ns.
+/// Delay after which the thread retries a write that the operating system did not accept, ns.
 const RETRY_NS: u64 = 50_000;
-/// A connection that is closed waits so long for what the thread has taken, ns.
+/// Longest time for which a closing connection waits for queued bytes, ns.
 const DRAIN_NS_MAX: u64 = 20_000_000;
 
-/// Replication is sent on a thread of its own for each connection.
+/// Replication on a sending thread for each connection.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DetachedSend {
     /// CPUs of these threads.
@@ -35,15 +35,15 @@ pub struct DetachedSend {
 /// State that the connection and its thread share.
 struct Shared {
     queue: Mailbox<Vec<u8>>,
-    /// Buffers to be used again.
+    /// Buffers for reuse.
     spare: Mailbox<Vec<u8>>,
-    /// Bytes that are queued and not given to the operating system.
+    /// Bytes that are queued and not yet given to the operating system.
     queued_bytes: AtomicUsize,
     is_broken: AtomicBool,
     is_finishing: AtomicBool,
 }
 
-/// The connection, which reads by itself.
+/// The connection; it reads on the caller's thread.
 pub(super) struct DetachedConnection {
     socket: TcpSocket,
     shared: Arc<Shared>,
@@ -61,7 +61,7 @@ impl DetachedConnection {
     /// Takes over the sending of the TCP connection `socket`.
     ///
     /// # Errors
-    /// No descriptor, no thread.
+    /// No descriptor or no thread is available.
     pub(super) fn start(socket: BorrowedFd<'_>, options: &DetachedSend) -> io::Result<Self> {
         let duplicate = || socket.try_clone_to_owned().and_then(TcpSocket::over);
         let shared = Arc::new(Shared {
@@ -90,7 +90,7 @@ impl DetachedConnection {
     }
 }
 
-/// It spins for ever where a CPU is named for it, and there are cores for that.
+/// Returns the thread's specification. It spins if a CPU is configured for it and there are enough cores.
 fn spec(options: &DetachedSend) -> ThreadSpec {
     let mut spec = ThreadSpec::new(THREAD_NAME);
     let has_cores = cores_available() >= SPREADING_CORES_MIN;
@@ -134,7 +134,7 @@ impl Pipe for DetachedConnection {
     }
 
     fn finish(&self) {
-        // Release: after what was queued before.
+        // Release: after the bytes that were queued before.
         self.shared.is_finishing.store(true, Ordering::Release);
         self.waker.wake();
     }
@@ -146,11 +146,10 @@ impl AsFd for DetachedConnection {
     }
 }
 
-/// The thread's agent.
 struct ReplicationSender {
     socket: TcpSocket,
     shared: Arc<Shared>,
-    /// The buffer of which the first `sent` bytes have left.
+    /// Buffer of which the first `sent` bytes have left.
     rest: Vec<u8>,
     sent: usize,
     retry_at_ns: Option<u64>,
@@ -179,7 +178,7 @@ impl ReplicationSender {
         let Some(next) = self.shared.queue.pop() else { return false };
         let used = std::mem::replace(&mut self.rest, next);
         self.sent = 0;
-        // A pool that is full needs no more.
+        // A full pool needs no more.
         let _ = self.shared.spare.push(used);
         true
     }
@@ -208,7 +207,7 @@ impl Agent for ReplicationSender {
                     return Ok(work);
                 }
                 Err(_) => {
-                    // The connection's user finds it broken at its next message; what is queued is lost with it.
+                    // The connection's user finds it broken at its next message; queued bytes are lost with it.
                     self.shared.is_broken.store(true, Ordering::Release);
                     (self.sent, work) = (self.rest.len(), work + 1);
                 }

@@ -1,11 +1,11 @@
-//! The sockets of links: dialled, or accepted by a listener, with TLS where the options ask for it.
+//! Sockets of links: dialled, or accepted by a listener, with TLS if it is configured.
 
 use super::options::MemberLinkOptions;
 use super::wire::MemberId;
 use gapless_transport::sockets::{Address, Network, SharedSocket, Socket, TcpSocket};
 use std::io;
 
-/// Begins to connect; the socket's first calls tell whether that succeeds.
+/// Begins to connect; the socket's first calls report whether that succeeds.
 pub(super) fn dial(address: &Address, to: MemberId, options: &MemberLinkOptions) -> io::Result<Socket> {
     match address {
         Address::Network(address) => {
@@ -23,7 +23,7 @@ pub(super) fn dial(address: &Address, to: MemberId, options: &MemberLinkOptions)
     }
 }
 
-/// Wraps a TCP connection that was accepted.
+/// Wraps an accepted TCP connection.
 pub(super) fn accepted(socket: TcpSocket, options: &MemberLinkOptions) -> io::Result<Socket> {
     match &options.tls {
         Some(tls) => Ok(Socket::Tls(Box::new(tls.accepted(socket)?))),

@@ -9,14 +9,14 @@ use gapless_transport::network::{Datagrams, Interface, MulticastOut, UdpOptions,
 use std::fmt;
 use std::net::SocketAddr;
 
-/// The interval at which the group's socket is read, ns; each read costs a system call.
+/// Interval at which the group's socket is read, ns; each read costs a system call.
 const LOOK_INTERVAL_NS: u64 = 5_000_000;
-/// The interval of beacons while a member is missing, ns, and while none is.
+/// Interval of beacons while a member is missing, ns; then the one while all are connected.
 const BEACON_INTERVAL_NS: u64 = 100_000_000;
 const BEACON_INTERVAL_CALM_NS: u64 = 1_000_000_000;
-/// The most reads of the socket at one time; the operating system drops what exceeds its buffer.
+/// Largest number of reads at one time; the operating system drops what exceeds its buffer.
 const LOOKS_MAX: usize = 4;
-/// The operating system's buffer, bytes.
+/// Buffer of the operating system, bytes.
 const BUFFER_BYTES: usize = 256 << 10;
 
 pub(super) struct Discovery {
@@ -41,8 +41,7 @@ impl Discovery {
         Ok(Self { socket, group, addresses, next_look_ns: 0, next_beacon_ns: 0, is_failing: false })
     }
 
-    /// Announces this member, and hands out the addresses that others announce. `is_missing`: a member is not
-    /// connected.
+    /// Announces this member, and returns the addresses that others announce. `is_missing`: a member is not connected.
     pub(super) fn poll(
         &mut self,
         now_ns: u64,

@@ -1,4 +1,4 @@
-//! The errors of links: [`LinkError`] when links are made, [`SendError`] for one message, [`GoneReason`] for one
+//! Errors of links: [`LinkError`] when links are made, [`SendError`] for one message, [`GoneReason`] for one
 //! connection.
 
 use super::wire::{MemberId, Refusal, RefusalCode, WireError};
@@ -7,19 +7,19 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// Why links cannot be made.
+/// Reason for which links cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
     /// An option contradicts another, or is out of range.
     #[error("the links cannot be made with these options: {rule}")]
     Option {
-        /// The rule that is broken.
+        /// The broken rule.
         rule: &'static str,
     },
     #[error("member {member} cannot be a peer: {rule}")]
     Peer {
         member: MemberId,
-        /// The rule that is broken.
+        /// The broken rule.
         rule: &'static str,
     },
     #[error(
@@ -33,11 +33,11 @@ pub enum LinkError {
     /// TLS cannot be set up.
     #[error(transparent)]
     Tls(#[from] TlsError),
-    /// The multicast group of the discovery cannot be used.
+    /// The multicast group for discovery cannot be used.
     #[error("cannot look for other members in {group} on interface {interface}: {source}")]
     Discovery {
         group: SocketAddr,
-        /// The interface's name.
+        /// Name of the interface.
         interface: String,
         source: io::Error,
     },
@@ -46,7 +46,7 @@ pub enum LinkError {
     ListenShared { path: PathBuf, source: io::Error },
 }
 
-/// Why a message was not sent; no part of it was.
+/// Reason for which a message was not sent; no part of it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
     /// The peer does not read fast enough; the message was dropped, and counted.
@@ -61,10 +61,10 @@ pub enum SendError {
     TooLong,
 }
 
-/// Why a connection to a peer has ended.
+/// Reason for which a connection to a peer has ended.
 #[derive(Debug, thiserror::Error)]
 pub enum GoneReason {
-    /// It has closed the connection, or its process has ended.
+    /// The peer closed the connection, or its process ended.
     #[error("it has closed the connection")]
     Closed,
     #[error("the connection broke: {0}")]
@@ -72,13 +72,13 @@ pub enum GoneReason {
     /// Nothing was received for too long.
     #[error("nothing has come from it for {silence_ms} ms")]
     Silent { silence_ms: u64 },
-    /// Its bytes are not a message.
+    /// The received bytes are not a message.
     #[error("it sends what is no message: {0}")]
     Garbage(WireError),
-    /// It refuses this member.
+    /// The peer refuses this member.
     #[error("it refuses: {0}")]
     Refused(Refusal),
-    /// It has made a new connection.
+    /// The peer has made a new connection.
     #[error("it has connected anew")]
     Replaced,
 }
@@ -86,13 +86,13 @@ pub enum GoneReason {
 /// A change of a peer's connection.
 #[derive(Debug)]
 pub enum LinkEvent {
-    /// It is connected. Messages sent over an earlier connection may or may not have arrived.
+    /// The peer is connected. Messages sent over an earlier connection may or may not have arrived.
     Connected(MemberId),
     Gone(MemberId, GoneReason),
-    /// It refuses the connection. It is tried again, at the longest back-off.
+    /// The peer refuses the connection. It is retried at the longest backoff.
     Refused(MemberId, Refusal),
-    /// This side refuses the member that answered at the peer's address, and has sent it the refusal; the peer is tried
-    /// again, too. Or the peer has dialled, with another directory than before.
+    /// This side refuses the member that answered at the peer's address, has sent it the refusal, and retries the peer,
+    /// too. Or the peer has dialled with another directory than before.
     NotWanted(MemberId, Refusal),
 }
 

@@ -1,11 +1,12 @@
-//! [`judge`]: whether a member accepts another one's introduction. No I/O, no state.
+//! [`judge`]: the decision on another member's introduction. No I/O, no state.
 
 use super::wire::{Identity, Introduction, MemberId, Refusal, RefusalCode};
 
-/// Whether `own` accepts `theirs`. A field that is 0 on one side, because it is not known there yet, is not compared.
+/// Decides whether `own` accepts `theirs`. A field that is 0 on one side, because it is not known there yet, is not
+/// compared.
 ///
 /// # Errors
-/// Why not, in words for the other side's log.
+/// The refusal, with a text for the other side's log.
 pub fn judge(
     own: &Identity,
     theirs: &Introduction,

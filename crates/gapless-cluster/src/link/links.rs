@@ -16,22 +16,22 @@ use rustix::fd::{AsFd, BorrowedFd};
 use std::io;
 use std::net::SocketAddr;
 
-/// The interval at which connections and time-outs are checked, ns; each check costs a system call or two.
+/// Interval at which connections and timeouts are checked, ns; each check costs a system call or two.
 const LOOK_INTERVAL_NS: u64 = 200_000;
-/// How soon a parked caller must poll again while something is in progress of which no descriptor tells, ns.
+/// Interval at which a parked caller must poll while an operation without a descriptor is in progress, ns.
 const SOON_NS: u64 = 1_000_000;
-/// The most connections accepted at one check.
+/// Largest number of connections accepted at one check.
 const ACCEPTS_PER_LOOK: usize = 16;
-/// The pause after the system had no descriptor left, ns.
+/// Pause after the system ran out of descriptors, ns.
 const ACCEPT_PAUSE_NS: u64 = 100_000_000;
-/// Memory for long messages is freed after so long without one, ns.
+/// Time without a long message after which its memory is freed, ns.
 const SHRINK_INTERVAL_NS: u64 = 10_000_000_000;
 
 /// A member's links.
 ///
-/// Of two members the one with the lower number dials, so there is never more than one connection between them. While a
-/// connection lives messages arrive in order and whole; when it breaks the messages under way are lost, and the sender
-/// sends them again.
+/// Of two members the one with the lower number dials, so there is never more than one connection between them. Over
+/// one connection messages arrive in order and whole; when it breaks, messages in flight are lost, and the sender
+/// resends them.
 ///
 /// ```
 /// use gapless_agent::Now;
@@ -68,13 +68,13 @@ pub struct Links {
     log: LogState,
     peers: Vec<PeerLink>,
     listeners: Vec<Listener>,
-    /// A member with a number up to this one that is not a peer was removed; one with a higher number may have been
-    /// added since. `None`: only peers are accepted.
+    /// Highest number of a member so far: an unknown member with a number up to it was removed, and one with a higher
+    /// number may have been added since. `None`: only peers are accepted.
     numbers_used: Option<MemberId>,
     discovery: Option<Discovery>,
     pending_connections: PendingConnections,
     resolver: Resolver,
-    /// The peer that is read first at the next call.
+    /// Peer that is read first at the next call.
     first: usize,
     now_ns: u64,
     next_look_ns: u64,
@@ -83,10 +83,10 @@ pub struct Links {
 }
 
 impl Links {
-    /// Opens the port, and the socket of this host, if they are asked for; polling makes the connections.
+    /// Opens the port and the shared-memory socket, if configured; polling makes the connections.
     ///
     /// # Errors
-    /// Options that contradict each other, an invalid peer, a port or a socket that cannot be opened.
+    /// Contradictory options, an invalid peer, a port or a socket that cannot be opened.
     pub fn open(options: MemberLinkOptions, identity: Identity, peers: &[Peer]) -> Result<Self, LinkError> {
         options.validate()?;
         if identity.member == 0 {
@@ -116,7 +116,7 @@ impl Links {
         Ok(links)
     }
 
-    /// The port that members with lower numbers connect to.
+    /// Returns the port that members with lower numbers connect to.
     #[must_use]
     pub fn local_address(&self) -> Option<SocketAddr> {
         self.listeners.iter().find_map(Listener::network_address)
@@ -127,7 +127,7 @@ impl Links {
         &self.identity
     }
 
-    /// The stream's id and incarnation are known now. Earlier connections stay.
+    /// Sets the stream's id and incarnation once they are known. Earlier connections stay.
     pub const fn set_stream(&mut self, stream_id: u128, incarnation: u64) {
         self.identity.stream_id = stream_id;
         self.identity.incarnation = incarnation;
@@ -136,7 +136,7 @@ impl Links {
     /// Adds a member.
     ///
     /// # Errors
-    /// It is a peer already, it is invalid, or there are [`PEERS_MAX`].
+    /// The member is a peer already, it is invalid, or there are [`PEERS_MAX`].
     pub fn add_peer(&mut self, peer: &Peer) -> Result<(), LinkError> {
         let wrong = |rule| Err(LinkError::Peer { member: peer.member, rule });
         let added = PeerLink::new(self.identity.member, peer, &self.options)?;
@@ -158,81 +158,81 @@ impl Links {
         before != self.peers.len()
     }
 
-    /// The highest number that was given to a member. A member that connects with a number up to it and is not a peer
-    /// was removed, and is refused as removed. One with a higher number that knows the stream may have been added
-    /// since: it is accepted, and is a newcomer until [`Links::add_peer`] gives its addresses, or it disconnects. 0
-    /// while no member is known yet.
+    /// Sets the highest number that was given to a member. A connecting member with a number up to it that is not a
+    /// peer is refused as removed. One with a higher number that knows the stream may have been added since: it is
+    /// accepted, and is a newcomer until [`Links::add_peer`] gives its addresses, or it disconnects. 0 while no member
+    /// is known yet.
     pub const fn set_numbers_used(&mut self, number: MemberId) {
         self.numbers_used = Some(number);
     }
 
-    /// Whether this member is a peer that was added, not a newcomer.
+    /// Returns whether this member is a peer that was added, not a newcomer.
     #[must_use]
     pub fn knows(&self, member: MemberId) -> bool {
         self.peers.iter().any(|peer| peer.member == member && !peer.is_newcomer())
     }
 
-    /// The instance of a member that is connected.
+    /// Returns the instance of a connected member.
     #[must_use]
     pub fn instance(&self, member: MemberId) -> Option<u64> {
         let peer = self.peers.iter().find(|peer| peer.member == member);
         peer.filter(|peer| peer.is_connected()).map(PeerLink::instance)
     }
 
-    /// Fixes this member's instance, not 0: one that connects with another is refused.
+    /// Fixes this member's instance, not 0: a connection with another one is refused.
     pub fn set_instance(&mut self, member: MemberId, instance: u64) {
         if let Some(peer) = self.peers.iter_mut().find(|peer| peer.member == member) {
             peer.set_known_instance(instance);
         }
     }
 
-    /// Sets what this member's log holds, which is sent at each handshake.
+    /// Sets the state of this member's log, which is sent at each handshake.
     pub const fn set_log(&mut self, log: LogState) {
         self.log = log;
     }
 
-    /// This member has acknowledged so much: with a log that holds less it is refused.
+    /// Sets the acknowledgement of another member: it is refused with a log that holds less.
     pub fn set_acknowledged(&mut self, member: MemberId, acknowledged: Acknowledged) {
         if let Some(peer) = self.peers.iter_mut().find(|peer| peer.member == member) {
             peer.set_acknowledged(acknowledged);
         }
     }
 
-    /// What this member sent of its own log at the last handshake with that member.
+    /// Returns the log state that this member sent at the last handshake with that member.
     #[must_use]
     pub fn log_told(&self, member: MemberId) -> LogState {
         let peer = self.peers.iter().find(|peer| peer.member == member);
         peer.map_or_else(LogState::default, PeerLink::log_told)
     }
 
-    /// The other members, newcomers included, in the order in which they were added.
+    /// Returns the other members, newcomers included, in the order in which they were added.
     pub fn peers(&self) -> impl Iterator<Item = MemberId> {
         self.peers.iter().map(|peer| peer.member)
     }
 
-    /// Whether there is a connection to this member now.
+    /// Returns whether this member is connected.
     #[must_use]
     pub fn is_connected(&self, member: MemberId) -> bool {
         self.peers.iter().any(|peer| peer.member == member && peer.is_connected())
     }
 
-    /// Counts of the messages over the link to this member.
+    /// Returns message counts of the link to this member.
     #[must_use]
     pub fn statistics(&self, member: MemberId) -> Option<LinkStatistics> {
         self.peers.iter().find(|peer| peer.member == member).map(PeerLink::statistics)
     }
 
-    /// Counts of the pending connections.
+    /// Returns counts of the pending connections.
     #[must_use]
     pub const fn pending_statistics(&self) -> PendingStatistics {
         self.pending_connections.statistics
     }
 
-    /// Sends the consensus part and the frames as one message with one system call, without copying them where the
-    /// connection takes them; the rest is queued, up to [`MemberLinkOptions::queue_bytes_max`].
+    /// Sends the consensus part and the frames as one message with one system call, without a copy if the connection
+    /// accepts them. The rest is queued, up to [`MemberLinkOptions::queue_bytes_max`].
     ///
     /// # Errors
-    /// Why the message was not sent.
+    /// The message was not sent.
     #[inline]
     pub fn send(
         &mut self,
@@ -247,7 +247,7 @@ impl Links {
         peer.send(content, consensus, frames, self.options.queue_bytes_max)
     }
 
-    /// Sends queued bytes, and at intervals accepts, dials, makes handshakes, sends pings and notices silence. Returns
+    /// Sends queued bytes, and at intervals accepts, dials, makes handshakes, sends pings and detects silence. Returns
     /// the work done.
     #[inline]
     pub fn poll(&mut self, now: Now) -> usize {
@@ -260,8 +260,8 @@ impl Links {
         work
     }
 
-    /// Hands out the received messages, in place: at most one read of each connection, and some messages of each peer
-    /// before the next one's turn. Returns their number. Messages of a connection are handed out once its
+    /// Passes the received messages to `take`, in place: at most one read of each connection, and some messages of each
+    /// peer before the next one's turn. Returns their number. Messages of a connection are returned once its
     /// [`LinkEvent::Connected`] was taken.
     #[inline]
     pub fn receive(&mut self, mut take: impl FnMut(Received<'_>)) -> usize {
@@ -272,33 +272,33 @@ impl Links {
         handed
     }
 
-    /// The next event, until there is none: to be asked after each [`Links::poll`], before [`Links::receive`]. A
+    /// Returns the next event, or `None`. Call it until then after each [`Links::poll`], before [`Links::receive`]. A
     /// connection that began and ended between two polls is no event, so there are never more than a few for each peer.
     #[inline]
     pub fn next_event(&mut self) -> Option<LinkEvent> {
         self.peers.iter_mut().find_map(PeerLink::next_event)
     }
 
-    /// The caller is about to sleep until one of [`Links::watch`]'s descriptors is readable; it polls and receives once
-    /// more before it does.
+    /// Announces that the caller is about to sleep until one of [`Links::watch`]'s descriptors is readable. The caller
+    /// polls and receives once more before it does.
     pub fn arm(&self) {
         self.peers.iter().for_each(PeerLink::arm);
     }
 
-    /// The caller is awake.
+    /// Announces that the caller is awake.
     pub fn disarm(&mut self) {
         self.peers.iter_mut().for_each(PeerLink::disarm);
     }
 
-    /// Adds the descriptors that become readable when there is work, for a caller that has announced by [`Links::arm`]
-    /// that it sleeps.
+    /// Adds the descriptors that become readable when there is work, for a caller that has announced its sleep with
+    /// [`Links::arm`].
     pub fn watch<'a>(&'a self, descriptors: &mut Vec<BorrowedFd<'a>>) {
         descriptors.extend(self.listeners.iter().map(AsFd::as_fd));
         descriptors.extend(self.pending_connections.descriptors());
         descriptors.extend(self.peers.iter().flat_map(PeerLink::descriptors));
     }
 
-    /// When [`Links::poll`] must be called even if nothing is received, ns of monotonic time.
+    /// Returns the monotonic time at which [`Links::poll`] must be called even if nothing is received, ns.
     #[must_use]
     pub fn next_deadline_ns(&self) -> u64 {
         let soon_ns =
@@ -307,7 +307,7 @@ impl Links {
         deadlines.fold(soon_ns, u64::min)
     }
 
-    /// `pause_ns` have passed since the last poll.
+    /// Makes the periodic checks, `pause_ns` after the last poll.
     #[cold]
     fn look(&mut self, pause_ns: u64) {
         let now_ns = self.now_ns;
@@ -327,7 +327,7 @@ impl Links {
                 }
             });
         }
-        // A member that was kept from running did not read its connections, so silence during that time means nothing.
+        // A member that was paused did not read its connections, so silence during that time means nothing.
         let gap_ns = if pause_ns >= self.options.silence_ns_max / 2 { pause_ns } else { 0 };
         for peer in &mut self.peers {
             peer.keep_alive(now_ns, gap_ns, &self.options);
@@ -353,7 +353,7 @@ impl Links {
                     Ok(Some((socket, address))) => {
                         self.pending_connections.admit(socket, address, self.now_ns, &self.options)
                     }
-                    // The connecting member has hung up meanwhile.
+                    // The connecting member has already hung up.
                     Ok(None) => {}
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                     Err(error)
@@ -392,7 +392,7 @@ impl Links {
     }
 }
 
-/// Whether a member that has dialled is accepted.
+/// Decides whether a member that has dialled is accepted.
 fn judge_dialler(
     own: &Identity,
     peers: &[PeerLink],

@@ -12,7 +12,7 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 
-/// A socket to connect to; it never blocks.
+/// A non-blocking listening socket.
 #[derive(Debug)]
 pub(super) enum Listener {
     Tcp(TcpListener),
@@ -23,8 +23,8 @@ pub(super) enum Listener {
 }
 
 impl Listener {
-    /// Opens the listeners that the options ask for, shared memory first: a member that finds the port open finds the
-    /// shared memory, too.
+    /// Opens the configured listeners, shared memory first: a member that finds the port open finds the shared memory,
+    /// too.
     pub(super) fn open_all(options: &MemberLinkOptions) -> Result<Vec<Self>, LinkError> {
         let mut all = Vec::new();
         if let Some(path) = &options.listen_shared {
@@ -44,7 +44,7 @@ impl Listener {
         Ok(all)
     }
 
-    /// The port's address, if it is a port.
+    /// Returns the port's address, if it is a port.
     pub(super) fn network_address(&self) -> Option<SocketAddr> {
         match self {
             Self::Tcp(listener) => listener.local_addr().ok(),
@@ -53,7 +53,7 @@ impl Listener {
         }
     }
 
-    /// The next connection; `None` if the connecting member is gone already.
+    /// Accepts the next connection; `None` if the connecting member has already hung up.
     pub(super) fn accept(&self, options: &MemberLinkOptions) -> io::Result<Option<(Socket, Address)>> {
         match self {
             Self::Tcp(listener) => {

@@ -1,29 +1,29 @@
-//! [`LogState`]: what a member's log holds, as it says at a handshake, and [`Acknowledged`]: what others remember of
-//! it. A member that has less than it acknowledged has an older copy of its directory.
+//! [`LogState`]: the state of a member's log, as reported at a handshake, and [`Acknowledged`]: other members' memory
+//! of its acknowledgements. A member that has less than it acknowledged has an older copy of its directory.
 
-/// The newest acknowledgement known of a member: in this term of a leader, all entries up to this one. Ordered by term,
+/// Newest known acknowledgement of a member: in this term of a leader, all entries up to this one. Ordered by term,
 /// then index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Acknowledged {
-    /// The leader's term.
+    /// Term of the leader.
     pub term: u64,
-    /// The last acknowledged entry.
+    /// Last acknowledged entry.
     pub index: u64,
 }
 
-/// What a member's log holds, as it says at a handshake.
+/// State of a member's log, as reported at a handshake.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogState {
-    /// The newest term that it has taken part in; 0 if there is none yet.
+    /// Newest term that it has taken part in; 0 before the first one.
     pub term: u64,
-    /// The last entry that it has persisted.
+    /// Last entry that it has persisted.
     pub last_index: u64,
-    /// Whether it says itself that it may lack entries that it has acknowledged.
+    /// Whether it reports that it may lack acknowledged entries.
     pub is_behind: bool,
 }
 
 impl LogState {
-    /// Whether a member with this log has kept the entries that it acknowledged. In a later term another leader may
+    /// Returns whether a member with this log has kept its acknowledged entries. In a later term another leader may
     /// have cut them.
     #[must_use]
     pub fn has_kept(&self, acknowledged: Acknowledged) -> bool {

@@ -1,26 +1,26 @@
-//! The links between the members of a cluster: each member has one to every other, over TCP or, on one host, through
-//! shared memory.
+//! Links between the members of a cluster: each member has one to every other, over TCP or, on one host, through shared
+//! memory.
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`wire`] | every layout with its offsets; a member's identity, and why it may be refused |
+//! | [`wire`] | every layout with its offsets; a member's identity, and refusals |
 //! | `links` | [`Links`]: all links of a member, polled by its own thread |
 //! | `peer` | the link to one other member: dialling, sending, receiving, events |
-//! | `pending_connections` | connections whose other side is not known yet |
-//! | `handshake` | [`judge`]: whether a member accepts another |
-//! | [`log_state`] | what a member's log holds, and what it has acknowledged |
+//! | `pending_connections` | connections before the handshake |
+//! | `handshake` | [`judge`]: acceptance of another member |
+//! | [`log_state`] | state of a member's log, and its acknowledgements |
 //! | `connection` | messages over one socket |
 //! | `receive_buffer` | [`ReceiveBuffer`]: messages handed out in place |
 //! | `dial` | a link's sockets |
-//! | [`detached_sender`] | sending on a thread of its own |
+//! | [`detached_sender`] | sending on a separate thread |
 //! | `content` | [`Content`], [`Received`]: the messages of a link |
 //! | [`beacon`], `discovery` | members announce their addresses to a multicast group |
 //! | [`tls`] | mutual TLS over TCP |
 //! | `listener` | the sockets that others connect to |
-//! | `addresses` | where a peer may be; names are resolved on a thread of their own |
+//! | `addresses` | addresses of a peer; names are resolved on a separate thread |
 //! | `options`, `error` | [`MemberLinkOptions`], [`Peer`]; [`LinkError`], [`SendError`], [`GoneReason`], [`LinkEvent`] |
 //!
-//! `docs/cluster-protocol.md` says what the messages are for.
+//! `docs/cluster-protocol.md` explains the messages.
 
 mod addresses;
 pub mod beacon;

@@ -1,4 +1,4 @@
-//! [`MemberLinkOptions`]: how a member's links behave, with every default. [`Peer`]: another member and its addresses.
+//! [`MemberLinkOptions`]: options of a member's links, with every default. [`Peer`]: another member and its addresses.
 
 use super::detached_sender::DetachedSend;
 use super::error::LinkError;
@@ -9,9 +9,9 @@ use gapless_transport::sockets::RING_BYTES;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// The most peers.
+/// Largest number of peers.
 pub const PEERS_MAX: usize = 64;
-/// The most addresses of one peer.
+/// Largest number of addresses of one peer.
 pub const ADDRESSES_MAX: usize = 16;
 
 /// Another member, and its addresses.
@@ -20,60 +20,59 @@ pub struct Peer {
     pub member: MemberId,
     /// Host and port of each address (`10.0.0.5:9100`, `[fe80::1]:9100`, `db2.example.org:9100`), tried in this order;
     /// at most [`ADDRESSES_MAX`]; or the path of a socket on this host (`shm:/run/orders/member-2`), by which memory is
-    /// shared. May be empty where the peer's number is lower than this member's, because then the peer connects.
+    /// shared. May be empty if the peer's number is lower than this member's, because then the peer connects.
     pub addresses: Vec<String>,
 }
 
-/// Where members announce their addresses to each other.
+/// Multicast group in which members announce their addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiscoveryOptions {
     pub group: SocketAddr,
-    /// The name of the network interface on which the group is joined.
+    /// Name of the network interface on which the group is joined.
     pub interface: String,
-    /// This member's addresses, 1 to [`ADDRESSES_MAX`]; for `0.0.0.0` and `[::]` the others take the source address of
+    /// Addresses of this member, 1 to [`ADDRESSES_MAX`]; for `0.0.0.0` and `[::]` the others take the source address of
     /// its beacons.
     pub addresses: Vec<SocketAddr>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemberLinkOptions {
-    /// The address that members with lower numbers connect to; port 0 is any free one. `None`: nobody connects by TCP.
+    /// Address that members with lower numbers connect to; port 0 is any free one. `None`: no TCP listener.
     pub listen: Option<SocketAddr>,
-    /// The path of a Unix socket (mode 0600) to which members with lower numbers on this host connect, to share memory
-    /// with this one. It is created at the start, and removed at the end. `None`: nobody connects by it.
+    /// Path of a Unix socket (mode 0600) to which members with lower numbers on this host connect, to share memory with
+    /// this one. It is created at the start, and removed at the end. `None`: no such listener.
     pub listen_shared: Option<PathBuf>,
-    /// The network that makes the connections.
+    /// Network that makes the connections.
     pub network: Network,
-    /// The most bytes that wait for one peer because its connection does not take them; at this limit messages are
-    /// dropped. The rest of a message that was begun is always kept, so there can be one message more.
+    /// Limit of the bytes that are queued for one peer while its connection does not accept them; beyond it messages
+    /// are dropped. The rest of a message in progress is always kept, so there can be one message more.
     pub queue_bytes_max: usize,
-    /// The buffer for what is received from one peer, bytes; it grows for a longer message, for as long as such
-    /// messages come.
+    /// Receive buffer of one peer, bytes; it grows for longer messages while they keep arriving.
     pub receive_buffer_bytes: usize,
-    /// Messages leave on a thread of its own for each connection over TCP without TLS. `None`: on the caller's.
+    /// Whether each TCP connection without TLS has a sending thread. `None`: the caller's thread sends.
     pub detached_send: Option<DetachedSend>,
-    /// The operating system's buffers of each connection, bytes; 0 leaves their size to it, which is best on Linux.
+    /// Kernel buffers of each connection, bytes; 0 leaves their size to the operating system, which is best on Linux.
     pub kernel_buffer_bytes: usize,
-    /// Where addresses of peers are found besides the given ones. `None`: nowhere.
+    /// Discovery of further addresses of peers. `None`: only the given ones.
     pub discovery: Option<DiscoveryOptions>,
-    /// Protects the connections over TCP, and refuses all others; shared memory is then refused, too. `None`: nothing
-    /// is encrypted, and any peer with the right name and number is accepted.
+    /// TLS for the connections over TCP; all others are refused, including shared memory. `None`: nothing is encrypted,
+    /// and any peer with the right name and number is accepted.
     pub tls: Option<LinkTls>,
-    /// Each of the two rings of a connection through shared memory, bytes: a power of two from 4 KiB to 256 MiB. The
-    /// dialling member decides it.
+    /// Size of each of the two rings of a connection through shared memory, bytes: a power of two from 4 KiB to 256
+    /// MiB. The dialling member decides it.
     pub shared_ring_bytes: usize,
-    /// A peer to which nothing was sent for so long is sent a ping, ns.
+    /// Time without a message to a peer after which it is sent a ping, ns.
     pub ping_interval_ns: u64,
-    /// A peer from which nothing was received for so long is gone, ns; at least three ping intervals.
+    /// Time without a message from a peer after which it is gone, ns; at least three ping intervals.
     pub silence_ns_max: u64,
-    /// The time for connecting and the handshake, ns; then another address is tried, or the pending connection is
+    /// Timeout of connecting and the handshake, ns; then another address is tried, or the pending connection is
     /// dropped.
     pub handshake_ns_max: u64,
-    /// The most connections whose other side is not known yet; the oldest is dropped for a new one.
+    /// Largest number of connections before the handshake; the oldest is dropped for a new one.
     pub half_open_max: usize,
-    /// The pause before a peer's addresses are tried a second time, ns; doubled from round to round.
+    /// Pause before a peer's addresses are tried a second time, ns; doubled from round to round.
     pub back_off_ns_min: u64,
-    /// The longest such pause, ns; also the pause after a refusal.
+    /// Longest such pause, ns; also the pause after a refusal.
     pub back_off_ns_max: u64,
 }
 

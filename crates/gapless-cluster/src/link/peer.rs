@@ -16,36 +16,36 @@ use gapless_transport::warnings::Warnings;
 use rustix::fd::{AsFd, BorrowedFd};
 use std::io::ErrorKind;
 
-/// The most messages handed out of one peer before the others have their turn.
+/// Largest number of messages returned of one peer before the others have their turn.
 const MESSAGES_PER_TURN: usize = 256;
-/// The most addresses tried at one check because the one before failed at once.
+/// Largest number of addresses tried at one check because the previous one failed at once.
 const DIALS_PER_LOOK: usize = 4;
 
-/// The member with the lower number dials; one that has not dialled for so long is asked for its reason, ns.
+/// Time without a connection after which a peer that should dial is asked for its reason, ns.
 const QUESTION_INTERVAL_NS: u64 = 3_000_000_000;
 
-/// Counts of what went over the link to a peer.
+/// Counters of the link to a peer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkStatistics {
-    /// Messages that were given to the connection or its queue.
+    /// Messages given to the connection or its queue.
     pub messages_sent: u64,
-    /// Messages that were dropped because too much waited.
+    /// Messages dropped because the queue was full.
     pub messages_dropped: u64,
-    /// Messages that were handed out.
+    /// Messages returned to the caller.
     pub messages_received: u64,
-    /// Bytes of parts that were given to the connection or its queue.
+    /// Bytes of parts given to the connection or its queue.
     pub bytes_sent: u64,
-    /// Bytes of parts that were handed out.
+    /// Bytes of parts returned to the caller.
     pub bytes_received: u64,
-    /// Connections that were made.
+    /// Connections made.
     pub connections: u64,
-    /// Connections that were closed because the received bytes were no message.
+    /// Connections closed because the received bytes were no message.
     pub garbage: u64,
-    /// Bytes that wait to be sent now.
+    /// Bytes that are queued now.
     pub queued_bytes: u64,
 }
 
-/// The state of the next connection.
+/// State of the next connection.
 #[derive(Debug)]
 enum Dial {
     /// The other side connects.
@@ -56,7 +56,7 @@ enum Dial {
     UnderWay { connection: Box<Connection>, address: Address, deadline_ns: u64 },
 }
 
-/// The result of a check of a dialled connection.
+/// Result of a check of a dialled connection.
 enum Dialled {
     Nothing,
     Welcome(Introduction),
@@ -72,25 +72,25 @@ pub(super) struct PeerLink {
     dial: Dial,
     /// Whether this side dials.
     dials: bool,
-    /// It connected by itself, and no record has named it a member yet, or given its addresses.
+    /// Whether the peer connected by itself, and no record has named it a member yet, or given its addresses.
     is_newcomer: bool,
     back_off_ns: u64,
     connected_ns: u64,
-    /// The instance of the connected peer.
+    /// Instance of the connected peer.
     instance: u64,
-    /// The instance that the peer must have; 0 while it is not known.
+    /// Instance that the peer must have; 0 while it is not known.
     known_instance: u64,
-    /// What it has acknowledged, as far as that is known.
+    /// Known acknowledgement of the peer.
     acknowledged: Acknowledged,
-    /// What this side sent of its own log in its last introduction.
+    /// Log state that this side sent in its last introduction.
     log_told: LogState,
-    /// For a peer that dials: when to ask it why it does not.
+    /// For a peer that dials: time of the next question about its absence.
     next_question_ns: u64,
     last_received_ns: u64,
     last_sent_ns: u64,
-    /// The last event that was taken was [`LinkEvent::Connected`].
+    /// Whether the last event taken was [`LinkEvent::Connected`].
     is_reported: bool,
-    /// The reason of a [`LinkEvent::Gone`] that was not taken yet.
+    /// Reason of a [`LinkEvent::Gone`] that was not taken yet.
     gone: Option<GoneReason>,
     /// A refusal that was not taken yet, and whether this side refuses.
     refusal: Option<(Refusal, bool)>,
@@ -117,7 +117,7 @@ impl PeerLink {
         Ok(Self::with(peer.member, Addresses::new(peer)?, dials, options))
     }
 
-    /// A peer that connected although this member does not know it.
+    /// Creates a peer that connected although this member does not know it.
     pub(super) fn newcomer(member: MemberId, options: &MemberLinkOptions) -> Self {
         Self { is_newcomer: true, ..Self::with(member, Addresses::none(member), false, options) }
     }
@@ -151,12 +151,12 @@ impl PeerLink {
         self.is_newcomer
     }
 
-    /// Whether it is a newcomer that has disconnected and has no event left.
+    /// Returns whether it is a newcomer that has disconnected and has no event left.
     pub(super) const fn is_newcomer_that_went(&self) -> bool {
         self.is_newcomer && self.connection.is_none() && !self.is_reported && self.refusal.is_none()
     }
 
-    /// The newcomer is a member, as `added`; its connection stays.
+    /// Turns a newcomer into the peer `added`; its connection stays.
     pub(super) fn note_known_as(&mut self, added: Self) {
         let Self { addresses, dial, dials, .. } = added;
         (self.addresses, self.dial, self.dials, self.is_newcomer) = (addresses, dial, dials, false);
@@ -166,7 +166,7 @@ impl PeerLink {
         self.connection.is_some()
     }
 
-    /// Whether a peer with another instance than `instance` is connected as this member.
+    /// Returns whether a peer with another instance than `instance` is connected as this member.
     pub(super) const fn is_taken_by_other_than(&self, instance: u64) -> bool {
         self.connection.is_some() && self.instance != instance
     }
@@ -187,13 +187,13 @@ impl PeerLink {
         self.log_told
     }
 
-    /// The introduction of this side's hello or welcome.
+    /// Creates the introduction of this side's hello or welcome.
     pub(super) fn introduction(&mut self, own: &Identity, log: LogState) -> Introduction {
         self.log_told = log;
         Introduction { from: own.clone(), to: self.member, log }
     }
 
-    /// Why a peer with this introduction is refused because of its earlier instance or acknowledgements, if it is.
+    /// Returns a refusal if this introduction contradicts the peer's earlier instance or acknowledgements.
     pub(super) fn judge_history(&self, theirs: &Introduction) -> Option<Box<Refusal>> {
         let member = self.member;
         let no = |code, text| Some(Box::new(Refusal::new(code, text)));
@@ -221,7 +221,7 @@ impl PeerLink {
         LinkStatistics { queued_bytes, ..self.statistics }
     }
 
-    /// Sends a message; the part that is not taken now is queued.
+    /// Sends a message; the part that is not accepted now is queued.
     #[inline]
     pub(super) fn send(
         &mut self,
@@ -254,7 +254,6 @@ impl PeerLink {
         }
     }
 
-    /// Sends queued bytes.
     #[inline]
     pub(super) fn flush(&mut self) -> usize {
         let Some(connection) = &mut self.connection else { return 0 };
@@ -267,10 +266,10 @@ impl PeerLink {
         }
     }
 
-    /// Hands out the received messages, after at most one read of the socket. Returns their number.
+    /// Passes the received messages to `take`, after at most one read of the socket. Returns their number.
     #[inline]
     pub(super) fn receive(&mut self, now_ns: u64, take: &mut impl FnMut(Received<'_>)) -> usize {
-        // Messages of a connection are handed out once its event was taken.
+        // Messages of a connection are returned once its event was taken.
         if !self.is_reported || self.gone.is_some() {
             return 0;
         }
@@ -293,7 +292,7 @@ impl PeerLink {
         handed
     }
 
-    /// Sends pings, and notices silence. For `gap_ns` of the time since the last call this member did not run.
+    /// Sends pings, and detects silence. For `gap_ns` of the time since the last call this member did not run.
     pub(super) fn keep_alive(&mut self, now_ns: u64, gap_ns: u64, options: &MemberLinkOptions) {
         let Some(connection) = &mut self.connection else { return };
         connection.socket.check();
@@ -305,19 +304,19 @@ impl PeerLink {
             self.close(GoneReason::Silent { silence_ms: options.silence_ns_max / 1_000_000 });
             return;
         }
-        // Where bytes are queued no ping is needed: they show that this side lives.
+        // Queued bytes make a ping unnecessary: they show that this side is alive.
         let is_due = now_ns.saturating_sub(self.last_sent_ns) >= options.ping_interval_ns && connection.unsent() == 0;
         if is_due && let Err(broken) = connection.send(Kind::Ping, &[], &[], 0, options.queue_bytes_max) {
             self.close(broken.into());
         }
     }
 
-    /// The caller is about to sleep; it looks once more before it does.
+    /// Announces that the caller is about to sleep; it polls once more before it does.
     pub(super) fn arm(&self) {
         self.connection.iter().for_each(|connection| connection.socket.arm());
     }
 
-    /// The caller is awake.
+    /// Announces that the caller is awake.
     pub(super) fn disarm(&mut self) {
         self.connection.iter_mut().for_each(|connection| connection.socket.disarm());
     }
@@ -329,7 +328,7 @@ impl PeerLink {
         }
     }
 
-    /// A connection was made.
+    /// Installs a new connection.
     pub(super) fn connect(
         &mut self,
         mut connection: Connection,
@@ -353,7 +352,7 @@ impl PeerLink {
         tracing::info!(member = self.member, "connected");
     }
 
-    /// The connection can no longer be used.
+    /// Closes the connection.
     fn close(&mut self, why: GoneReason) {
         self.connection = None;
         tracing::info!(member = self.member, %why, "not connected any more");
@@ -362,13 +361,13 @@ impl PeerLink {
             self.gone.get_or_insert(why);
         }
         if let Dial::Waits { until_ns } = &mut self.dial {
-            // At once, unless the connection was made just now: a peer that is accepted and dropped in turns waits in
-            // between.
+            // Immediately, unless the connection was made just now: a peer that is accepted and dropped in turns waits
+            // in between.
             *until_ns = self.connected_ns + self.back_off_ns;
         }
     }
 
-    /// The next event; a connection that was never reported has none.
+    /// Returns the next event; a connection that was never reported has none.
     pub(super) fn next_event(&mut self) -> Option<LinkEvent> {
         if let Some(why) = self.gone.take() {
             self.is_reported = false;
@@ -493,7 +492,7 @@ impl PeerLink {
         }
     }
 
-    /// The next round, if this side dials.
+    /// Returns the state of the next round.
     const fn dial_at(&self, until_ns: u64) -> Dial {
         if self.dials { Dial::Waits { until_ns } } else { Dial::Listens }
     }
@@ -509,16 +508,17 @@ impl PeerLink {
         self.refusal = Some((refusal, is_own));
     }
 
-    /// It has dialled, and may have been refused: where that is final, nobody else may come to see it.
+    /// Notes the decision on a connection from the peer. A final refusal becomes an event, because the peer may not
+    /// connect again.
     pub(super) fn note_judgement(&mut self, judged: &Result<(), Box<Refusal>>) {
         let refusal = judged.as_ref().err().filter(|refusal| refusal.code == RefusalCode::OtherDirectory);
         self.refusal = refusal.map(|refusal| (Refusal::clone(refusal), true)).or_else(|| self.refusal.take());
     }
 
-    /// When to check at the latest, apart from pings: at `soon_ns` while something is in progress.
+    /// Returns the latest time of the next check, apart from pings: `soon_ns` while an operation is in progress.
     pub(super) fn deadline_ns(&self, soon_ns: u64) -> Option<u64> {
         if self.gone.is_some() || self.refusal.is_some() || (self.connection.is_some() && !self.is_reported) {
-            // An event waits to be taken.
+            // An event is ready.
             return Some(0);
         }
         match (&self.connection, &self.dial) {
@@ -538,7 +538,7 @@ impl PeerLink {
     }
 }
 
-/// Hands out the whole messages of the buffer.
+/// Passes the whole messages of the buffer to the caller.
 #[inline]
 fn hand_out(
     from: MemberId,

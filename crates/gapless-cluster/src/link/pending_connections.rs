@@ -1,4 +1,4 @@
-//! [`PendingConnections`]: accepted connections whose other side is not known yet. Limited in number and in time.
+//! [`PendingConnections`]: accepted connections before their handshake. Limited in number and in time.
 
 use super::connection::{Broken, Connection};
 use super::error::GoneReason;
@@ -11,18 +11,18 @@ use gapless_transport::warnings::Warnings;
 use rustix::fd::{AsFd, BorrowedFd};
 use std::io;
 
-/// Counts of the pending connections.
+/// Counters of the pending connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PendingStatistics {
-    /// Connections that were accepted.
+    /// Accepted connections.
     pub accepted: u64,
-    /// Dropped because their first bytes were no message.
+    /// Connections dropped because their first bytes were no message.
     pub garbage: u64,
-    /// Dropped because they sent nothing for too long, or ended before they sent anything.
+    /// Connections dropped because they sent nothing for too long, or ended before they sent anything.
     pub silent: u64,
-    /// Dropped for newer connections while the limit was reached.
+    /// Connections dropped for newer ones at the limit.
     pub displaced: u64,
-    /// Members that were refused.
+    /// Refused members.
     pub refused: u64,
 }
 
@@ -31,11 +31,11 @@ struct PendingConnection {
     connection: Connection,
     address: Address,
     deadline_ns: u64,
-    /// It was refused, and stays open until it has read the refusal.
+    /// Whether it was refused, and stays open until it has read the refusal.
     is_parting: bool,
 }
 
-/// The result of a check of a pending connection.
+/// Result of a check of a pending connection.
 enum Verdict {
     Stays,
     Member(Box<Introduction>),
@@ -44,7 +44,7 @@ enum Verdict {
     Gone,
 }
 
-/// All pending connections, the oldest first.
+/// All pending connections, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct PendingConnections {
     all: Vec<PendingConnection>,
@@ -57,7 +57,7 @@ impl PendingConnections {
         self.all.is_empty()
     }
 
-    /// Adds a connection; the oldest is dropped for it where there are too many.
+    /// Adds a connection; if there are too many, the oldest is dropped.
     pub(super) fn admit(&mut self, socket: Socket, address: Address, now_ns: u64, options: &MemberLinkOptions) {
         self.statistics.accepted += 1;
         if self.all.len() >= options.half_open_max {
@@ -74,8 +74,7 @@ impl PendingConnections {
         });
     }
 
-    /// Checks each connection once. `judge` decides whether a member is accepted; the next accepted one is returned,
-    /// until there is none.
+    /// Checks each connection once. `judge` decides on acceptance. Returns the next accepted member, or `None`.
     pub(super) fn next_member(
         &mut self,
         now_ns: u64,
@@ -178,7 +177,7 @@ impl PendingConnection {
     }
 }
 
-/// Sends a refusal, and that nothing follows.
+/// Sends a refusal and closes the sending side.
 pub(super) fn refuse(connection: &mut Connection, refusal: &Refusal) -> Result<(), Broken> {
     connection.send(Kind::Refusal, &refusal.to_bytes(), &[], 0, usize::MAX)?;
     connection.socket.finish();

@@ -1,4 +1,4 @@
-//! [`ReceiveBuffer`]: received bytes, and the messages in them, handed out in place. No I/O.
+//! [`ReceiveBuffer`]: received bytes, and the messages in them, returned in place. No I/O.
 //!
 //! Messages begin at multiples of 8 bytes, and so do their frames.
 
@@ -11,13 +11,13 @@ const ALIGNMENT: usize = 8;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message<'a> {
     pub kind: Kind,
-    /// The consensus part.
+    /// Consensus part.
     pub consensus: &'a [u8],
-    /// The frames part, at an address that is a multiple of 8. Its frames' checksums are not verified.
+    /// Frames part, at an address that is a multiple of 8. Its frames' checksums are not verified.
     pub frames: &'a [u8],
 }
 
-/// The bytes that one side of a connection sends.
+/// A buffer for the bytes that one side of a connection sends.
 ///
 /// ```
 /// use gapless_cluster::link::{ReceiveBuffer, wire::{Header, Kind}};
@@ -33,25 +33,25 @@ pub struct Message<'a> {
 #[derive(Debug)]
 pub struct ReceiveBuffer {
     bytes: Vec<u8>,
-    /// The first byte at a multiple of 8.
+    /// Index of the first byte at a multiple of 8.
     base: usize,
     /// Positions relative to `base`.
     start: usize,
     end: usize,
     capacity: usize,
     capacity_usual: usize,
-    /// The header of the message at `start`, once it is checked.
+    /// Header of the message at `start`, once it is checked.
     header: Option<Header>,
-    /// The bytes of the message at `start` that are needed for the next step.
+    /// Bytes of the message at `start` that are needed for the next step.
     needed: usize,
     messages_taken: u64,
     is_large_needed: bool,
-    /// The sender is not known yet: only messages of the handshake are accepted, which are short.
+    /// Whether the sender is not known yet: only messages of the handshake are accepted, which are short.
     is_pending: bool,
 }
 
 impl ReceiveBuffer {
-    /// An empty buffer of `capacity` bytes. It grows for a message that is longer, once its header is checked.
+    /// Creates an empty buffer of `capacity` bytes. It grows for a longer message, once the header of that is checked.
     ///
     /// # Panics
     /// If a header does not fit.
@@ -75,7 +75,7 @@ impl ReceiveBuffer {
         }
     }
 
-    /// An empty buffer of `capacity` bytes for a sender that has not introduced itself. Until
+    /// Creates an empty buffer of `capacity` bytes for a sender before its handshake. Until
     /// [`ReceiveBuffer::set_capacity`] any message except those of the handshake is an error, whatever length it
     /// claims.
     ///
@@ -86,15 +86,15 @@ impl ReceiveBuffer {
         Self { is_pending: true, ..Self::new(capacity) }
     }
 
-    /// From now on the buffer has `capacity` bytes, or what it needs if that is more, and accepts messages of every
-    /// kind.
+    /// Sets the capacity to `capacity` bytes, or to the present content if that is longer, and accepts messages of
+    /// every kind from now on.
     pub fn set_capacity(&mut self, capacity: usize) {
         self.is_pending = false;
         self.capacity_usual = capacity.next_multiple_of(ALIGNMENT);
         self.resize(self.capacity_usual.max(self.needed).max((self.end - self.start).next_multiple_of(ALIGNMENT)));
     }
 
-    /// Frees memory that only a long message needed, if none has come since the last call.
+    /// Frees memory that only a long message needed, if there was none since the last call.
     pub fn shrink(&mut self) {
         let is_large_needed = std::mem::take(&mut self.is_large_needed);
         if self.capacity > self.capacity_usual && self.start == self.end && !is_large_needed {
@@ -102,17 +102,17 @@ impl ReceiveBuffer {
         }
     }
 
-    /// The most bytes that it holds now.
+    /// Returns its present capacity.
     #[must_use]
     pub const fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// Room for the next bytes. Not empty when [`ReceiveBuffer::next_message`] has returned `None`.
+    /// Returns the room for the next bytes. Not empty after [`ReceiveBuffer::next_message`] has returned `None`.
     #[inline]
     pub fn room(&mut self) -> &mut [u8] {
         let is_at_end = self.start + self.needed > self.capacity;
-        // Unread bytes are moved when they have to be, or when little room would be left.
+        // Unread bytes are moved only if there is no room, or little would be left.
         if self.start > 0 && (is_at_end || self.capacity - self.end < self.capacity / 2) {
             let (from, to) = (self.base + self.start, self.base + self.end);
             self.bytes.copy_within(from..to, self.base);
@@ -122,7 +122,7 @@ impl ReceiveBuffer {
         &mut self.bytes[self.base + self.end..self.base + self.capacity]
     }
 
-    /// The first `length` bytes of the room were filled.
+    /// Marks the first `length` bytes of the room as filled.
     ///
     /// # Panics
     /// If the room is smaller than that.
@@ -132,10 +132,10 @@ impl ReceiveBuffer {
         self.end += length;
     }
 
-    /// The next whole message, which is released at the next call; `None` until more bytes are received.
+    /// Returns the next whole message, which is released at the next call; `None` until more bytes are received.
     ///
     /// # Errors
-    /// The bytes are not a message. No later bytes make sense then.
+    /// The bytes are not a message. All later bytes are meaningless then.
     #[inline]
     pub fn next_message(&mut self) -> Result<Option<Message<'_>>, WireError> {
         if self.end - self.start < self.needed {
@@ -206,7 +206,8 @@ impl ReceiveBuffer {
     }
 }
 
-/// A vector, and the index of its first address that is a multiple of 8. The vector never grows, so it never moves.
+/// Allocates a vector, and returns it with the index of its first address that is a multiple of 8. It never grows, so
+/// it never moves.
 fn aligned(capacity: usize) -> (Vec<u8>, usize) {
     let bytes = vec![0; capacity + ALIGNMENT];
     let base = bytes.as_ptr().align_offset(ALIGNMENT);

@@ -8,7 +8,7 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A member's certificate and key, and the authority that must have issued every member's certificate.
+/// Certificate and key of a member, and the authority that must have issued every member's certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkTls {
     cluster: Arc<str>,
@@ -20,7 +20,7 @@ impl LinkTls {
     /// certificate: the authority has issued it, it is for the member's name, and it is valid now.
     ///
     /// # Errors
-    /// [`LinkError::Tls`] with the file and what is wrong with it.
+    /// [`LinkError::Tls`] with the file and its defect.
     pub fn load(
         certificate: &Path,
         key: &Path,
@@ -32,24 +32,25 @@ impl LinkTls {
         Ok(Self { cluster: cluster.into(), tls })
     }
 
-    /// TLS over a connection to a member, which must prove that it is that member.
+    /// Starts TLS over a connection to a member, which must prove that it is that member.
     pub(super) fn dialled(&self, socket: TcpSocket, to: MemberId) -> io::Result<TlsSocket> {
         self.tls.dialled(socket, &certificate_name(&self.cluster, to))
     }
 
-    /// TLS over a connection from a member, which must prove that it is a member.
+    /// Starts TLS over a connection from a member, which must prove that it is a member.
     pub(super) fn accepted(&self, socket: TcpSocket) -> io::Result<TlsSocket> {
         self.tls.accepted(socket)
     }
 }
 
-/// The DNS name that a member's certificate must carry: `member-2.orders`.
+/// Returns the DNS name that a member's certificate must carry: `member-2.orders`.
 #[must_use]
 pub fn certificate_name(cluster: &str, member: MemberId) -> String {
     format!("member-{member}.{cluster}")
 }
 
-/// Whether a cluster's name can be the end of a DNS name: labels of letters, digits and hyphens, with dots between them.
+/// Returns whether a cluster's name can be the end of a DNS name: labels of letters, digits and hyphens, with dots
+/// between them.
 #[must_use]
 pub fn can_be_certified(cluster: &str) -> bool {
     cluster.split('.').all(|label| {

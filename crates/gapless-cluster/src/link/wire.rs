@@ -1,13 +1,13 @@
-//! The messages of a link, byte by byte. No I/O and no clock; safe on any bytes.
+//! Messages of a link, byte by byte. No I/O and no clock; safe on any bytes.
 //!
 //! ```text
 //!  every message (header 32 bytes, little-endian)      then
-//!   0  u32  magic "GCL\1"                              32  …  consensus part, filled up with zeros to 8 bytes
-//!   4  u8   version, 2                                     …  frames part, filled up with zeros to 8 bytes
+//!   0  u32  magic "GCL\1"                              32  …  consensus part, padded with zeros to 8 bytes
+//!   4  u8   version, 2                                     …  frames part, padded with zeros to 8 bytes
 //!   5  u8   kind
 //!   6  u16  reserved, 0
-//!   8  u32  consensus length, bytes without filling     kinds: 1 hello, 2 welcome, 3 refusal, 4 ping,
-//!  12  u32  frames length, bytes without filling               5 consensus, 6 catch-up request,
+//!   8  u32  consensus length, bytes without padding     kinds: 1 hello, 2 welcome, 3 refusal, 4 ping,
+//!  12  u32  frames length, bytes without padding               5 consensus, 6 catch-up request,
 //!  16  u64  number: of its sender's messages on this           7 catch-up frames
 //!           connection, from 1 without a gap              8 members, 9 divergence check, 10 endpoints,
 //!  24  u32  CRC-32C of the consensus part                      11 snapshot transfer request,
@@ -18,14 +18,14 @@
 //!  hello, welcome: the consensus part (136 bytes)       refusal: the consensus part (8 bytes + text)
 //!   0  u128 stream id, 0 for any                        0  u32  code
 //!  16  u64  incarnation, 0 for any                      4  u32  reserved, 0
-//!  24  u64  member who speaks, not 0                    8  …    text, UTF-8, at most 200 bytes
-//!  32  u64  member who is spoken to, not 0
-//!  40  u64  instance of the member who speaks
-//!  48  u32  flags: 1 may lack what it has acknowledged
+//!  24  u64  sending member, not 0                       8  …    text, UTF-8, at most 200 bytes
+//!  32  u64  receiving member, not 0
+//!  40  u64  instance of the sending member
+//!  48  u32  flags: 1 may lack acknowledged entries
 //!  52  u16  reserved, 0
 //!  54  u16  length of the cluster's name, bytes
 //!  56  64 B the cluster's name, UTF-8, then zeros
-//! 120  u64  the newest term that its log has seen, 0 for one that is new
+//! 120  u64  newest term that its log has seen, 0 for a new one
 //! 128  u64  index of the last entry that it has persisted
 //! ```
 //!
@@ -37,36 +37,36 @@ use gapless_wire::checksum::crc32c;
 use gapless_wire::fields::{put_at, u16_at, u32_at, u64_at, u128_at};
 use std::fmt;
 
-/// The first word of every message.
+/// First word of every message.
 pub const MAGIC: u32 = u32::from_le_bytes(*b"GCL\x01");
 pub const VERSION: u8 = 2;
-/// The bytes before the parts.
+/// Bytes before the parts.
 pub const HEADER_LENGTH: usize = 32;
-/// The longest consensus part, bytes.
+/// Longest consensus part, bytes.
 pub const CONSENSUS_LENGTH_MAX: usize = 1 << 20;
-/// The longest frames part, bytes.
+/// Longest frames part, bytes.
 pub const FRAMES_LENGTH_MAX: usize = 64 << 20;
-/// The longest consensus part of a hello, a welcome or a refusal, bytes: a pending connection accepts nothing longer.
+/// Longest consensus part of a hello, a welcome or a refusal, bytes: a pending connection accepts nothing longer.
 pub const HANDSHAKE_LENGTH_MAX: usize = 256;
-/// The longest message of a divergence check, bytes.
+/// Longest message of a divergence check, bytes.
 pub const DIVERGENCE_CHECK_LENGTH_MAX: usize = 4096;
-/// The longest name of a cluster, bytes.
+/// Longest name of a cluster, bytes.
 pub const NAME_LENGTH_MAX: usize = 64;
 /// Bytes of a hello's or welcome's consensus part.
 pub const INTRODUCTION_LENGTH: usize = 136;
-/// The longest text of a refusal, bytes.
+/// Longest text of a refusal, bytes.
 pub const REFUSAL_TEXT_LENGTH_MAX: usize = 200;
-/// The longest message of a member's endpoints, bytes.
+/// Longest message of a member's endpoints, bytes.
 pub const ENDPOINTS_LENGTH_MAX: usize = 256;
-/// The longest message about the time, bytes.
+/// Longest message about the time, bytes.
 pub const TIME_LENGTH_MAX: usize = 64;
-/// The longest message of a retention watermark, bytes.
+/// Longest message of a retention watermark, bytes.
 pub const RETENTION_WATERMARK_LENGTH_MAX: usize = 64;
-/// The longest message of a history, bytes.
+/// Longest message of a history, bytes.
 pub const HISTORY_LENGTH_MAX: usize = 4096;
-/// The longest request for a snapshot transfer, bytes.
+/// Longest request for a snapshot transfer, bytes.
 pub const SNAPSHOT_TRANSFER_REQUEST_LENGTH_MAX: usize = 64;
-/// The longest piece of a snapshot transfer, bytes.
+/// Longest piece of a snapshot transfer, bytes.
 pub const SNAPSHOT_TRANSFER_PIECE_LENGTH_MAX: usize = 1 << 20;
 
 const VERSION_OFFSET: usize = 4;
@@ -78,10 +78,10 @@ const CONSENSUS_CRC_OFFSET: usize = 24;
 const HEADER_CRC_OFFSET: usize = 28;
 const REFUSAL_HEADER_LENGTH: usize = 8;
 
-/// A member's number in the cluster's configuration; never 0.
+/// Number of a member in the cluster's configuration; never 0.
 pub type MemberId = u64;
 
-/// Why bytes are not a message, or not one that may come now. The connection of those bytes is closed.
+/// Reason for which bytes are not a message, or not an allowed one. The connection of those bytes is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WireError {
     #[error("{found:#010x} begins no message of a link; {MAGIC:#010x} does")]
@@ -90,29 +90,29 @@ pub enum WireError {
     Version { found: u8 },
     #[error("the checksum of a message's header is {found:#010x}, its bytes give {computed:#010x}")]
     HeaderChecksum {
-        /// The checksum field.
+        /// Checksum field.
         found: u32,
-        /// The checksum of the bytes.
+        /// Checksum of the bytes.
         computed: u32,
     },
     #[error("the checksum of a message's consensus part is {found:#010x}, its bytes give {computed:#010x}")]
     ConsensusChecksum {
-        /// The checksum field.
+        /// Checksum field.
         found: u32,
-        /// The checksum of the bytes.
+        /// Checksum of the bytes.
         computed: u32,
     },
-    /// An unknown kind, or one that may not come now.
+    /// An unknown kind, or one that is not allowed now.
     #[error("a message of kind {found} has no place here")]
     Kind { found: u8 },
     #[error("the {part} part of a message has {found_bytes} bytes, {limit_bytes} at most are allowed")]
     Length {
         part: &'static str,
         found_bytes: usize,
-        /// The longest part that is accepted.
+        /// Longest part that is accepted.
         limit_bytes: usize,
     },
-    /// A message is missing, or came twice.
+    /// A message is missing, or was received twice.
     #[error("message {expected} was expected on this connection, {found} came")]
     Number { expected: u64, found: u64 },
     /// A reserved field or padding is not zero, or a body is malformed.
@@ -123,7 +123,7 @@ pub enum WireError {
     },
 }
 
-/// The kind of a message. The discriminant is the wire value.
+/// Kind of a message. The discriminant is the wire value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Kind {
@@ -133,29 +133,29 @@ pub enum Kind {
     Welcome = 2,
     /// The refusal by either side; the connection ends with it.
     Refusal = 3,
-    /// Sent where nothing else was sent for a while.
+    /// Sent after a while without another message.
     Ping = 4,
     /// A message of consensus with the frames that belong to it.
     Consensus = 5,
-    /// A follower asks for old frames.
+    /// A follower's request for old frames.
     CatchUpRequest = 6,
     /// Old frames.
     CatchUpFrames = 7,
-    /// The members of the cluster, as the sender knows them.
+    /// The sender's view of the membership.
     Members = 8,
-    /// Whether a service has the same state on all members.
+    /// Comparison of a service's state between members.
     DivergenceCheck = 9,
-    /// Where publishers find the sender.
+    /// Endpoints of the sender for publishers.
     Endpoints = 10,
-    /// A follower asks for a snapshot transfer, or for a piece of one.
+    /// A follower's request for a snapshot transfer, or for a piece of one.
     SnapshotTransferRequest = 11,
     /// The offer of a snapshot transfer, or a piece of it.
     SnapshotTransfer = 12,
-    /// The time of the stream, as the sender knows it.
+    /// The sender's view of the stream's time.
     Time = 13,
-    /// How far the journals of all full members reach.
+    /// The position that the journals of all full members have reached.
     RetentionWatermark = 14,
-    /// What the sender's log holds.
+    /// Summary of the sender's log.
     History = 15,
 }
 
@@ -181,13 +181,13 @@ impl Kind {
         })
     }
 
-    /// Whether it is a message of the handshake.
+    /// Returns whether it is a message of the handshake.
     #[must_use]
     pub const fn is_of_handshake(self) -> bool {
         matches!(self, Self::Hello | Self::Welcome | Self::Refusal)
     }
 
-    /// The longest consensus and frames part of this kind, bytes.
+    /// Returns the longest consensus and frames part of this kind, bytes.
     #[must_use]
     pub const fn lengths_max(self) -> (usize, usize) {
         match self {
@@ -214,13 +214,13 @@ pub struct Header {
     pub consensus_length: usize,
     /// Bytes of the frames part, without padding.
     pub frames_length: usize,
-    /// The message's number on its connection, from 1.
+    /// Number of the message on its connection, from 1.
     pub number: u64,
     consensus_crc: u32,
 }
 
 impl Header {
-    /// The header of a message with this consensus part.
+    /// Creates the header of a message with this consensus part.
     ///
     /// # Panics
     /// If a part is longer than its kind allows.
@@ -289,14 +289,14 @@ impl Header {
         Ok(header)
     }
 
-    /// Bytes of the whole message, with header and padding: a multiple of 8.
+    /// Returns the bytes of the whole message, with header and padding: a multiple of 8.
     #[inline]
     #[must_use]
     pub const fn message_length(&self) -> usize {
         self.frames_offset() + self.frames_length.next_multiple_of(8)
     }
 
-    /// Where the frames part begins in the message.
+    /// Returns the offset of the frames part in the message.
     #[inline]
     #[must_use]
     pub const fn frames_offset(&self) -> usize {
@@ -327,12 +327,12 @@ impl Header {
     }
 }
 
-/// The name of a cluster: 1 to [`NAME_LENGTH_MAX`] bytes without control characters.
+/// Name of a cluster: 1 to [`NAME_LENGTH_MAX`] bytes without control characters.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct ClusterName(Box<str>);
 
 impl ClusterName {
-    /// `None` if the text is empty, too long, or has control characters.
+    /// Returns `None` if the text is empty, too long, or has control characters.
     #[must_use]
     pub fn new(name: &str) -> Option<Self> {
         let is_valid = !name.is_empty() && name.len() <= NAME_LENGTH_MAX && !name.chars().any(char::is_control);
@@ -357,18 +357,18 @@ impl fmt::Debug for ClusterName {
     }
 }
 
-/// The identity of a member.
+/// Identity of a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     pub cluster: ClusterName,
     /// 0 while the stream is not known.
     pub stream_id: u128,
-    /// The stream's incarnation, 0 while it is not known.
+    /// Incarnation of the stream, 0 while it is not known.
     pub incarnation: u64,
     /// Not 0.
     pub member: MemberId,
-    /// A random number that the member drew when its directory was empty, and keeps there: two members that were
-    /// configured with one identity differ in it.
+    /// Random number that the member drew when its directory was empty, and keeps there: it distinguishes two members
+    /// that were configured with one identity.
     pub instance: u64,
 }
 
@@ -379,7 +379,7 @@ pub struct Introduction {
     pub from: Identity,
     /// The receiver, not 0.
     pub to: MemberId,
-    /// What the sender's log holds.
+    /// State of the sender's log.
     pub log: LogState,
 }
 
@@ -432,7 +432,7 @@ impl Introduction {
     }
 }
 
-/// Why a member refuses another. The discriminant is the wire value.
+/// Reason for which a member refuses another. The discriminant is the wire value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[repr(u32)]
 pub enum RefusalCode {
@@ -459,13 +459,14 @@ pub enum RefusalCode {
     WrongSide = 9,
     #[error("it is a member of the cluster no longer")]
     Removed = 10,
-    /// The member's instance differs from its earlier one: its directory is not the one with which it acknowledged.
+    /// The member's instance differs from its earlier one: it has another directory than the one with which it
+    /// acknowledged.
     #[error("it comes with another directory than before")]
     OtherDirectory = 11,
     /// Connections use TLS, and the certificate is not this member's.
     #[error("its certificate is another member's")]
     NotProven = 12,
-    /// Its log holds less than it has acknowledged: its directory was replaced by an older copy.
+    /// The log holds less than the member acknowledged: its directory was replaced by an older copy.
     #[error("it has less than it has acknowledged")]
     HasLess = 13,
 }
@@ -496,12 +497,12 @@ impl RefusalCode {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     pub code: RefusalCode,
-    /// For the other side's log; at most [`REFUSAL_TEXT_LENGTH_MAX`] bytes go over the wire.
+    /// Text for the other side's log; at most [`REFUSAL_TEXT_LENGTH_MAX`] bytes are sent.
     pub text: String,
 }
 
 impl Refusal {
-    /// The bytes on the wire; a longer text is cut.
+    /// Encodes the refusal; a longer text is cut.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let end = self.text.floor_char_boundary(REFUSAL_TEXT_LENGTH_MAX);

@@ -1,6 +1,6 @@
-//! [`AdvertisedEndpoints`]: where publishers find each member, so that a follower can send them straight to the leader.
-//! Members send each other their endpoints when they connect; no file has to list them, and an added member brings its
-//! own.
+//! [`AdvertisedEndpoints`]: the endpoints of each member for publishers, so that a follower can redirect them straight
+//! to the leader. Members exchange their endpoints when they connect; no file has to list them, and an added member
+//! brings its own.
 
 use crate::link::wire::ENDPOINTS_LENGTH_MAX;
 use gapless_client::client::TCP_PREFIX;
@@ -8,7 +8,7 @@ use gapless_client::stream_layout::StreamLayout;
 use std::net::SocketAddr;
 use std::path::Path;
 
-/// The endpoints of this member, and of those that have sent theirs.
+/// Endpoints of this member, and of those that have sent theirs.
 #[derive(Debug, Default)]
 pub(super) struct AdvertisedEndpoints {
     own: String,
@@ -16,8 +16,8 @@ pub(super) struct AdvertisedEndpoints {
 }
 
 impl AdvertisedEndpoints {
-    /// The endpoints of a member whose stream is in `layout`: its socket's absolute path, and its port for clients if
-    /// it has one. Endpoints that are too long are not sent.
+    /// Creates the endpoints of a member whose stream is in `layout`: its socket's absolute path, and its port for
+    /// clients if it has one. Endpoints that are too long are not sent.
     pub fn new(layout: &StreamLayout, port: Option<SocketAddr>) -> Self {
         let socket = std::path::absolute(layout.socket()).unwrap_or_else(|_| layout.socket());
         let mut own = String::new();
@@ -31,7 +31,7 @@ impl AdvertisedEndpoints {
         Self { own, others: Vec::new() }
     }
 
-    /// The message for the other members: addresses, one a line.
+    /// Returns the message for the other members: addresses, one a line.
     pub fn own(&self) -> &[u8] {
         self.own.as_bytes()
     }
@@ -47,18 +47,18 @@ impl AdvertisedEndpoints {
         true
     }
 
-    /// Forgets a member that was removed.
+    /// Forgets a removed member.
     pub fn forget(&mut self, member: u64) {
         self.others.retain(|(other, _)| *other != member);
     }
 
-    /// Where `member` is found, one address a line; empty if it has sent no endpoints.
+    /// Returns the addresses of `member`, one a line; empty if it has sent no endpoints.
     pub fn of(&self, member: u64) -> &str {
         self.others.iter().find(|(other, _)| *other == member).map_or("", |(_, text)| text)
     }
 }
 
-/// Whether the lines are absolute paths or ports, and not too many.
+/// Returns whether the lines are absolute paths or ports, and not too many.
 fn are_endpoints(text: &str) -> bool {
     let is_port = |line: &str| line.strip_prefix(TCP_PREFIX).is_some_and(|port| port.parse::<SocketAddr>().is_ok());
     let is_endpoint = |line: &str| is_port(line) || Path::new(line).is_absolute() && !line.contains(char::is_control);

@@ -1,14 +1,14 @@
-//! [`Ballot`]: term and vote in a small file of their own, because they must be on the device before a vote is sent.
-//! The journal has the same record; but a sync of the journal waits for every frame that was journaled lately, which at
-//! tier `quorum` may be hundreds of megabytes, at the very moment when a cluster has no leader.
+//! [`Ballot`]: term and vote in a separate small file, because they must be on the device before a vote is sent. The
+//! journal has the same record; but a sync of the journal waits for every recently journaled frame, which at tier
+//! `quorum` may be hundreds of megabytes, at the very moment when a cluster has no leader.
 //!
 //! ```text
 //! two slots of 4096 bytes, written in turn: each is synced, and then copied over the other one, where the next goes; of each
-//!   0  u32  CRC-32C of everything behind it
-//!   4  u32  length of what is behind the header, bytes; the highest bit says that a mark is
+//!   0  u32  CRC-32C of all bytes after it
+//!   4  u32  length after the header, bytes; the highest bit is set if there is a mark
 //!   8  u64  number: the slot with the higher one counts
 //!  16  u64  of the mark: the number in the file `instance`
-//!  24  u64  of the mark: how often the member was started
+//!  24  u64  of the mark: number of starts of the member
 //!  32  …    the record, as in the journal; none before the first vote
 //! ```
 //!
@@ -38,14 +38,14 @@ const HEADER_LENGTH: usize = 16;
 const MARKED: u32 = 1 << 31;
 const MARK_LENGTH: usize = 16;
 
-/// What the file holds at a start.
+/// Content of the file at a start.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct FoundBallot {
-    /// The newest record, if there is one.
+    /// Newest record, if there is one.
     pub record: Option<Vec<u8>>,
-    /// The number of the newest slot; 0 if there is none.
+    /// Number of the newest slot; 0 without one.
     pub number: u64,
-    /// How often the member was started, according to the newest slot; 0 without a mark.
+    /// Number of starts of the member, according to the newest slot; 0 without a mark.
     pub starts: u64,
 }
 
@@ -94,14 +94,13 @@ pub(crate) struct Ballot {
     file: File,
     instance: u64,
     starts: u64,
-    /// The number of the slot that was written last.
+    /// Number of the last written slot.
     number: u64,
     disk: Environment,
 }
 
 impl Ballot {
-    /// Records that the member in `directory` is started for the `starts`-th time, and continues from the ballot that
-    /// was found.
+    /// Records the `starts`-th start of the member in `directory`, and continues from the found ballot.
     pub fn begin(
         directory: &Path,
         found: &FoundBallot,
@@ -125,7 +124,7 @@ impl Ballot {
         Ok(ballot)
     }
 
-    /// The number of the slot that was written last.
+    /// Returns the number of the last written slot.
     pub const fn number(&self) -> u64 {
         self.number
     }

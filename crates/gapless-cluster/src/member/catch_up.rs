@@ -10,39 +10,39 @@ use gapless_wire::{Frame, aligned_length};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Frames of one answer, bytes: reading and sending them takes a fraction of a millisecond of a leader's turn.
+/// Bytes of frames in one answer: reading and sending them takes a fraction of a millisecond of a leader's turn.
 const PIECE_BYTES: usize = 256 << 10;
-/// The most requests that wait to be served; more are dropped, and the other member asks again.
+/// Largest number of queued requests; more are dropped, and the other member asks again.
 const ASKED_MAX: usize = 64;
-/// The most fetched bytes that wait to replace frames that no quorum has: more than a leader has in flight.
+/// Limit of the fetched bytes that will replace frames without a quorum: more than a leader has in flight.
 const REPLACEMENT_BYTES_MAX: usize = 48 << 20;
 
 /// The fetch of this member, and its service to others.
 #[derive(Default)]
 pub(super) struct CatchUp {
     fetching: Option<Fetching>,
-    /// The member that asked, and the first and last sequence.
+    /// Requesting member, with the first and last sequence.
     asked: VecDeque<(MemberId, u64, u64)>,
     bytes: Vec<u8>,
-    /// The number of log positions that were reached.
+    /// Number of log positions that were reached.
     fetched: u64,
 }
 
 struct Fetching {
     requests: PieceRequests,
     frames: FetchedFrames,
-    /// Up to where the frames here surely equal the leader's.
+    /// Sequence up to which the frames here are known to equal the leader's.
     common_sequence: u64,
-    /// Whether the frames after it differ: they stay until consensus says that they are to be cut.
+    /// Whether the frames after it differ: they stay until consensus cuts them.
     is_other: bool,
     /// Fetched frames that are being compared with those here, or that will replace them after the cut.
     replacement: Vec<u8>,
 }
 
-/// The result of a piece.
+/// Result of a piece.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum PieceOutcome {
-    /// Nothing is to be done now.
+    /// There is nothing to do now.
     Kept,
     /// This part of the piece is to be appended.
     Append(Range<usize>),
@@ -71,41 +71,39 @@ impl CatchUp {
         });
     }
 
-    /// The log position was reached.
+    /// Counts a log position that was reached.
     pub fn note_fetched(&mut self) {
         self.fetched += 1;
         self.end();
     }
 
-    /// The number of log positions that were reached.
+    /// Returns the number of log positions that were reached.
     pub const fn fetched(&self) -> u64 {
         self.fetched
     }
 
-    /// Ends the fetch.
     pub fn end(&mut self) {
         self.fetching = None;
     }
 
-    /// The sequence up to which frames are fetched.
+    /// Returns the sequence up to which frames are fetched.
     pub fn target(&self) -> Option<u64> {
         self.fetching.as_ref().map(|fetching| fetching.frames.to.sequence)
     }
 
-    /// Another member leads: frames are fetched from it. Any member's journal would do, because the hash proves the
-    /// frames.
+    /// Continues the fetch with another leader. Any member's journal would do, because the hash proves the frames.
     pub fn follow(&mut self, leader: MemberId) {
         if let Some(fetching) = &mut self.fetching {
             fetching.requests.follow(leader);
         }
     }
 
-    /// The member from which frames are fetched.
+    /// Returns the member from which frames are fetched.
     pub fn leader(&self) -> Option<MemberId> {
         self.fetching.as_ref().map(|fetching| fetching.requests.leader())
     }
 
-    /// A member's connection is gone, and with it its requests.
+    /// Drops the requests of a disconnected member.
     pub fn gone(&mut self, member: MemberId) {
         self.asked.retain(|(other, ..)| *other != member);
         if let Some(fetching) = &mut self.fetching {
@@ -113,13 +111,15 @@ impl CatchUp {
         }
     }
 
-    /// The log position, if all its frames are here, and up to where this member's own frames equal them.
+    /// Returns the log position once all its frames are here, and the end of the common prefix of this member's own
+    /// frames and the fetched ones.
     pub fn complete(&self) -> Option<(LogPosition, u64)> {
         let fetching = self.fetching.as_ref()?;
         fetching.frames.is_complete().then_some((fetching.frames.to, fetching.common_sequence))
     }
 
-    /// The frames to append after `sequence` once consensus has cut those that were there; empty if none differed.
+    /// Returns the frames to append after `sequence` once consensus has cut those that were there; empty if none
+    /// differed.
     pub fn replacement_after(&self, sequence: u64) -> &[u8] {
         let Some(fetching) = self.fetching.as_ref().filter(|fetching| fetching.is_other) else { return &[] };
         let mut start = 0;
@@ -152,7 +152,7 @@ impl CatchUp {
         }
     }
 
-    /// Whether a request for frames waits.
+    /// Returns whether a request for frames is queued.
     pub fn is_asked(&self) -> bool {
         !self.asked.is_empty()
     }
@@ -185,8 +185,8 @@ impl CatchUp {
         let _ = links.send(to.get(), Content::CatchUpFrames, &header(first, last), &[&self.bytes]);
     }
 
-    /// Takes a piece. `held` are this member's own frames from the first requested sequence on, as far as there are
-    /// any, the last of them `last_sequence`. Frames up to `released` are committed, so they are equal everywhere.
+    /// Processes a piece. `held` are this member's own frames from the first requested sequence on, up to
+    /// `last_sequence`. Frames up to `released` are committed, so they are equal everywhere.
     pub fn take(
         &mut self,
         from: MemberId,
@@ -228,7 +228,7 @@ impl CatchUp {
             return Ok(PieceOutcome::Kept);
         }
         if fetched.last_sequence >= last_sequence {
-            // All frames here are the leader's: from now on frames are appended as they come.
+            // All frames here are the leader's: from now on frames are appended as they arrive.
             fetching.replacement = Vec::new();
             fetching.common_sequence = fetched.last_sequence;
         }

@@ -1,26 +1,26 @@
-//! A member that may lack entries that it has acknowledged: it lost its power, and its tier does not sync.
+//! A rejoining voter: a member that lost power at a tier without sync, and may lack entries that it acknowledged.
 //!
-//! It remembers its term and its vote, because these are always synced. So it acknowledged nothing in a later term than
-//! the one that it remembers, T. Until it has every entry again that it ever acknowledged, it is *behind*:
+//! Its term and its vote are always synced, so it acknowledged nothing in a later term than its remembered one, T.
+//! Until it has every entry again that it ever acknowledged, it is *rejoining* (`is_behind`):
 //!
-//! - **Its vote counts only together with the votes of all voters.** The vote carries a mark, and a candidate counts
-//!   marked votes once all voters, of both halves of a joint configuration, have voted for it; a candidate that is
-//!   behind itself counts all votes like that. A candidate with the votes of all has the newest log that is left, with
-//!   every entry that any voter still has.
+//! - **Its vote counts only together with the votes of all voters.** The vote carries a mark. A candidate counts marked
+//!   votes once all voters, of both halves of a joint configuration, have voted for it; a rejoining candidate counts
+//!   all votes like that. A candidate with the votes of all has the newest remaining log, with every entry that any
+//!   voter still has.
 //! - **Its acknowledgements count.** They are of entries that it has now. Acknowledgements of its former life that are
-//!   still under way are of entries that it will have before it votes by itself.
+//!   still in flight are of entries that it will have before it votes by itself.
 //!
-//! It is no longer behind when its journal holds
+//! It has caught up when its journal holds
 //!
-//! - an entry of a later term than T: that term's leader was elected without it, or by all, so it has what counts; or
-//! - what the leader of T had at a moment after the start. That leader has every entry that this member acknowledged in
-//!   T, and the entries that it acknowledged before T the leader had when it was elected. So a member that is behind
-//!   asks its leader where its log ends: the answer names the start of the member that it is for, so an answer to a
-//!   former life does not count. To reach the commit index would not be enough: an acknowledgement of the former life
-//!   may still commit more.
+//! - an entry of a later term than T: that term's leader was elected without it, or by all, so it has all entries that
+//!   count; or
+//! - the log that the leader of T had at a moment after the start. That leader has every entry that this member
+//!   acknowledged in T, and it had those of earlier terms when it was elected. So a rejoining member asks its leader
+//!   for the end of its log. The answer names the start of the receiving member, so an answer to a former life does not
+//!   count. Reaching the commit index would not be enough: an acknowledgement of the former life may still commit more.
 //!
-//! A leader that is asked also forgets what it believes the asking member to have beyond what that member says: raft-rs
-//! would never send those entries again.
+//! The asked leader also resets its view of the member's log to the member's report: otherwise raft-rs would never
+//! resend the missing entries.
 
 use super::Consensus;
 use crate::consensus::recovered::Behind;
@@ -30,31 +30,31 @@ use gapless_agent::fault::mutant;
 use raft::StateRole;
 use raft::eraftpb::{Entry, Message, MessageType};
 
-/// How a member that is behind catches up.
+/// Progress of a rejoining member.
 pub(super) struct RejoiningVoter {
     behind: Behind,
-    /// The earliest log position that suffices: term and index.
+    /// Earliest log position that suffices: term and index.
     enough: Option<(u64, u64)>,
     ticks_to_question: usize,
 }
 
 impl RejoiningVoter {
-    /// `None` for a member that has every entry.
+    /// Returns `None` for a member that has every entry.
     pub fn of(behind: Option<Behind>) -> Option<Self> {
         let behind = behind.filter(|_| !mutant("vote_after_power_loss"));
         behind.map(|behind| Self { behind, enough: None, ticks_to_question: 0 })
     }
 }
 
-/// The votes of one campaign that wait for the votes of all others.
+/// Votes of one campaign that wait for the votes of all others.
 #[derive(Default)]
 pub(super) struct Votes {
     campaign: Option<(u64, StateRole)>,
-    /// The voters that have voted for this member, each with its vote if raft-rs has not seen it.
+    /// Voters that have voted for this member, each with its vote if raft-rs has not seen it.
     given: Vec<(u64, Option<Message>)>,
 }
 
-/// Whether a message asks where its receiver's log ends, or says where its sender's log ends.
+/// Returns whether a message asks for the end of its receiver's log, or reports the end of its sender's.
 pub(super) fn is_about_end(message: &Message) -> bool {
     message.get_context() == END_CONTEXT
 }
@@ -64,14 +64,14 @@ const fn is_vote(kind: MessageType) -> bool {
 }
 
 impl Consensus {
-    /// Whether this member may still lack entries that it has acknowledged, so that its vote counts only with
-    /// everybody's.
+    /// Returns whether this member may still lack entries that it acknowledged, so that its vote counts only together
+    /// with all others.
     #[must_use]
     pub const fn is_behind(&self) -> bool {
         self.rejoining.is_some()
     }
 
-    /// Marks the votes of a member that is behind.
+    /// Marks the votes of a rejoining member.
     pub(super) fn mark_votes(&self, messages: &mut [Message]) {
         if !self.is_behind() {
             return;
@@ -81,7 +81,7 @@ impl Consensus {
         }
     }
 
-    /// Passes the votes to raft-rs that waited for this one. Returns the message if raft-rs is to see it now.
+    /// Passes the votes that waited for this one to raft-rs. Returns the message if raft-rs is to see it now.
     pub(super) fn count_vote(&mut self, message: Message) -> Option<Message> {
         let kind = message.get_msg_type();
         if !is_vote(kind) || message.reject {
@@ -131,7 +131,7 @@ impl Consensus {
         }
     }
 
-    /// Asks the leader at intervals where its log ends, until this member has reached that end.
+    /// Asks the leader at intervals for the end of its log, until this member has reached that end.
     pub(super) fn ask_for_end(&mut self) {
         let leader = self.raw.raft.leader_id;
         let interval_ticks = self.options.election_ticks().0;
@@ -159,7 +159,7 @@ impl Consensus {
             return;
         }
         let Some(rejoining) = &mut self.rejoining else { return };
-        // It is of this member's term, or it would have been refused; and no term is older than the one at the loss.
+        // A message of another term would have been refused, and no term is older than the one at the loss.
         if asked == context(self.id, rejoining.behind.start) {
             let said = (message.term, message.index);
             rejoining.enough = Some(rejoining.enough.map_or(said, |known| known.min(said)));
@@ -185,7 +185,7 @@ impl Consensus {
         self.send(vec![message], vote_number);
     }
 
-    /// To be called when more is persisted or known.
+    /// Ends the rejoining once the log suffices. Call it when more is persisted or known.
     pub(super) fn look_whether_caught_up(&mut self) {
         let Some(rejoining) = &self.rejoining else { return };
         let Some(position) = self.storage().position_at(self.raw.raft.raft_log.persisted) else { return };

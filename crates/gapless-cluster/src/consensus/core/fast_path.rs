@@ -1,8 +1,8 @@
-//! The fast path around a poll: the appends of a leader's proposals, the release that an answer allows to a leader, and
-//! the answer of a follower to frames that continue its log. Each is what the next poll would have given out, and the
-//! poll then leaves it out.
+//! The fast path around a poll: a leader's appends of its proposals, the release that an answer allows to a leader, and
+//! a follower's answer to frames that continue its log. Each equals the output of the next poll, which then leaves it
+//! out.
 //!
-//! A poll costs as much as everything else that is done for a message; on the fast path nobody waits for it.
+//! A poll costs as much as all other work for a message; on the fast path no message waits for it.
 
 use super::Consensus;
 use super::outbound::drop_superseded;
@@ -15,7 +15,7 @@ use raft::eraftpb::{EntryType, MessageType};
 
 impl Consensus {
     /// Takes the appends of a leader's proposals, which may leave before the poll: a leader replicates in parallel with
-    /// its own journaling (Ongaro's thesis, 10.2.1). Takes nothing where this member does not lead, or leads no more.
+    /// its own journaling (Ongaro's thesis, 10.2.1). Takes nothing if this member does not lead, or has lost the lead.
     pub fn take_appends(&mut self, messages: &mut Vec<Outgoing>) {
         if self.raw.raft.msgs.is_empty() || !self.is_leader() || self.has_lost_lead() {
             return;
@@ -26,7 +26,7 @@ impl Consensus {
         drop_superseded(messages);
     }
 
-    /// The sequence up to which a leader may release, which is known as soon as an answer was stepped.
+    /// Returns the sequence up to which a leader may release, which is known as soon as an answer was stepped.
     pub fn look_released(&mut self) -> u64 {
         let log = &self.raw.raft.raft_log;
         if self.is_leader() && self.restoring.is_none() && log.committed > log.applied {
@@ -37,10 +37,10 @@ impl Consensus {
         self.released_sequence
     }
 
-    /// Stores the entries that an append has just added to the end of a follower's log, and gives out their records, if
-    /// the step did nothing else that a poll would have to report first: no cut, no new term, vote or leader, no fetch.
-    /// Once frames and records are as durable as the tier requires, [`Consensus::take_answers`] gives the answer. The
-    /// next step must come after a poll.
+    /// Stores the entries that an append has just added to the end of a follower's log, and returns their records. It
+    /// does so only if the step has no other effect that a poll must report first: no cut, no new term, vote or leader,
+    /// no fetch. Once frames and records are as durable as the tier requires, [`Consensus::take_answers`] returns the
+    /// answer. The next step must come after a poll.
     pub fn append_on_fast_path(&mut self, records: &mut Vec<Record>) -> bool {
         if !self.continues_log() {
             return false;

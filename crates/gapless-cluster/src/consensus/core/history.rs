@@ -1,15 +1,15 @@
-//! [`History`]: what members tell each other of their logs, so that a member whose directory was replaced by an older
-//! copy, or exchanged, does not go on unnoticed. Raft assumes that an acknowledgement stays true and that committed
-//! entries are equal everywhere; in a directory that was tampered with, neither holds.
+//! [`History`]: summaries of logs that members exchange to detect a directory that was replaced by an older copy, or
+//! exchanged. Raft assumes that an acknowledgement stays true and that committed entries are equal everywhere; in a
+//! directory that was tampered with, neither holds.
 //!
-//! - **Released frames that differ.** Each member tells the others its newest applied log positions, with the chain's
+//! - **Released frames that differ.** Each member sends the others its newest applied log positions, with the chain's
 //!   value there. A member that differs from its leader has released frames that the cluster does not have, or lacks
 //!   frames that it has: it stops. So does a member that has applied more than its leader's log holds, because a leader
 //!   has every entry that was ever committed.
-//! - **Less than was acknowledged.** A leader tells what each member has acknowledged, and every member remembers that
-//!   in its records ([`Acknowledged`]), without anybody waiting for it. A member says at each handshake what its log
-//!   holds ([`LogState`]); a member that has less than it acknowledged is refused, unless it lost its power at a tier
-//!   that does not sync: see `behind`.
+//! - **Less than acknowledged.** A leader announces the acknowledgements of each member, and every member keeps them in
+//!   its records ([`Acknowledged`]) asynchronously. A member reports the state of its log at each handshake
+//!   ([`LogState`]). A member that has less than it acknowledged is refused, unless it lost power at a tier that does
+//!   not sync: see `behind`.
 //!
 //! ```text
 //!   0  u8   version, 1
@@ -28,35 +28,35 @@ use crate::link::log_state::{Acknowledged, LogState};
 use gapless_agent::fault::mutant;
 use raft::StateRole;
 
-/// The most log positions in one message.
+/// Largest number of log positions in one message.
 const POSITIONS_MAX: usize = 64;
 const VERSION: u8 = 1;
 const LEADS_FLAG: u8 = 1;
 const ANSWER_FLAG: u8 = 2;
 
-/// What a member says of its log.
+/// Summary of a member's log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct History {
     /// Whether the sender leads.
     pub is_leader: bool,
     /// Whether the message answers a history that differed.
     pub is_answer: bool,
-    /// The sender's term.
+    /// Term of the sender.
     pub term: u64,
-    /// The index of the last entry of its log.
+    /// Index of the last entry of its log.
     pub last_index: u64,
-    /// Applied log positions, falling in their indexes.
+    /// Applied log positions by falling index.
     pub positions: Vec<LogPosition>,
     /// From a leader: the index up to which each member has acknowledged in its term.
     pub acknowledged: Vec<(MemberId, u64)>,
 }
 
-/// Where two logs diverge.
+/// Divergence of two logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parting {
-    /// The newest known log position at which they are equal.
+    /// Newest known log position at which they are equal.
     pub same: Option<LogPosition>,
-    /// The oldest known log position at which this member's log differs.
+    /// Oldest known log position at which this member's log differs.
     pub other: LogPosition,
 }
 
@@ -102,14 +102,14 @@ impl History {
 }
 
 impl Consensus {
-    /// What this member's log holds now, as far as it is persisted.
+    /// Returns the state of this member's log, as far as it is persisted.
     #[must_use]
     pub fn log_state(&self) -> LogState {
         let (term, last_index) = (self.storage().hard_state().term, self.raw.raft.raft_log.persisted);
         LogState { term, last_index, is_behind: self.is_behind() }
     }
 
-    /// The history that this member sends unasked: log positions at doubling distances from the newest one.
+    /// Returns the history for the periodic exchange: log positions at doubling distances from the newest one.
     #[must_use]
     pub fn history(&self) -> History {
         let applied = self.raw.raft.raft_log.applied;
@@ -120,7 +120,7 @@ impl Consensus {
         History { acknowledged: self.acknowledged_here(), ..self.history_at(indexes, false) }
     }
 
-    /// The answer to a history that differs: this member's log positions at the same indexes.
+    /// Returns the answer to a history that differs: this member's log positions at the same indexes.
     #[must_use]
     pub fn history_beside(&self, other: &History) -> History {
         let applied = self.raw.raft.raft_log.applied;
@@ -139,7 +139,7 @@ impl Consensus {
         }
     }
 
-    /// On a leader: what the members have acknowledged in its term, itself included.
+    /// Returns the acknowledgements of the members in this leader's term, its own included.
     fn acknowledged_here(&self) -> Vec<(MemberId, u64)> {
         let raft = &self.raw.raft;
         if !self.is_leader() {
@@ -155,13 +155,13 @@ impl Consensus {
         all
     }
 
-    /// This member's log position at this index.
+    /// Returns this member's log position at this index.
     #[must_use]
     pub fn position_at(&self, index: u64) -> Option<LogPosition> {
         self.storage().position_at(index)
     }
 
-    /// Whether a history is from this member's leader, or from the leader that it is about to follow.
+    /// Returns whether a history is from this member's leader, or from the leader that it is about to follow.
     #[must_use]
     pub fn is_led_by(&self, history: &History) -> bool {
         let raft = &self.raw.raft;
@@ -169,21 +169,22 @@ impl Consensus {
             && (history.term > raft.term || (history.term == raft.term && raft.state != StateRole::Leader))
     }
 
-    /// Whether a history covers any of this member's applied log positions; if not, it is to be compared again later.
+    /// Returns whether a history covers any of this member's applied log positions; if not, it is to be compared again
+    /// later.
     #[must_use]
     pub fn can_compare(&self, history: &History) -> bool {
         let known = self.storage().start().index..=self.raw.raft.raft_log.applied;
         history.positions.iter().any(|position| known.contains(&position.index))
     }
 
-    /// Where this member's applied log positions diverge from another member's log, if they do.
+    /// Finds where this member's applied log positions diverge from another member's log, if they do.
     #[must_use]
     pub fn parting(&self, history: &History) -> Option<Parting> {
         let (same, other) = self.compared(history);
         other.filter(|_| !mutant("released_frames_may_differ")).map(|other| Parting { same, other })
     }
 
-    /// The newest log position that is equal here, and the oldest one that is not.
+    /// Returns the newest equal log position, and the oldest different one.
     fn compared(&self, history: &History) -> (Option<LogPosition>, Option<LogPosition>) {
         let applied = self.raw.raft.raft_log.applied;
         let (mut same, mut other) = (None, None);
@@ -198,7 +199,7 @@ impl Consensus {
         (same, other)
     }
 
-    /// Where this member's applied log positions go beyond its leader's log, if they do. To be asked as soon as the
+    /// Finds where this member's applied log positions exceed its leader's log, if they do. Call it as soon as the
     /// history is received: later the leader's log is longer.
     #[must_use]
     pub fn goes_beyond(&self, history: &History) -> Option<Parting> {
@@ -211,8 +212,8 @@ impl Consensus {
         Some(Parting { same, other })
     }
 
-    /// Where this member's log ends, if it leads and a member of its term or an older one has applied more: a leader
-    /// has every entry that was ever committed. To be asked as soon as the history is received.
+    /// Returns the end of this member's log if it leads and a member of its term or an older one has applied more: a
+    /// leader has every entry that was ever committed. Call it as soon as the history is received.
     #[must_use]
     pub fn lacks_applied_of(&self, history: &History) -> Option<Parting> {
         let newest = history.positions.first()?;
@@ -222,12 +223,12 @@ impl Consensus {
             return None;
         }
         let (same, _) = self.compared(history);
-        // The first entry that it lacks.
+        // First missing entry.
         Some(Parting { same, other: LogPosition { index: end.index + 1, sequence: end.sequence + 1, ..end } })
     }
 
-    /// Remembers what a leader says that other members have acknowledged. It is recorded with the next entry, or a
-    /// heartbeat later; nobody waits for it.
+    /// Stores the acknowledgements of other members that a leader reports. They are recorded with the next entry, or a
+    /// heartbeat later, asynchronously.
     pub fn remember(&mut self, history: &History) {
         let members = self.members();
         let term = history.term;
@@ -241,7 +242,7 @@ impl Consensus {
         self.raw.raft.mut_store().remember(&acknowledged);
     }
 
-    /// Like [`Consensus::remember`], on the leader itself.
+    /// Stores the acknowledgements that this leader knows itself; see [`Consensus::remember`].
     pub fn remember_own(&mut self) {
         let history = History {
             is_leader: self.is_leader(),
@@ -252,7 +253,7 @@ impl Consensus {
         self.remember(&history);
     }
 
-    /// What the other members are known to have acknowledged.
+    /// Returns the known acknowledgements of the other members.
     pub fn acknowledged(&self) -> impl Iterator<Item = (MemberId, Acknowledged)> {
         self.storage().acknowledged().iter().map(|(member, acknowledged)| (*member, *acknowledged))
     }

@@ -1,5 +1,5 @@
-//! Messages from other members, checked against this member's log before raft-rs sees them, because raft-rs panics at a
-//! message that cannot be true.
+//! Messages from other members, checked against this member's log before raft-rs sees them, because raft-rs panics at
+//! an impossible message.
 
 use super::Consensus;
 use super::behind::is_about_end;
@@ -12,17 +12,17 @@ use gapless_wire::{Frame, FrameError, aligned_length};
 use raft::eraftpb::{Message, MessageType};
 use raft::{ProgressState, StateRole};
 
-/// Why a message was refused. It is counted, and treated as if the network had lost it.
+/// Reason for which a message was refused. A refusal is counted, and treated as if the network had lost the message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refused {
     #[error("a message for member {0} came here")]
     Receiver(u64),
-    /// It claims to be from another member than the one on its connection.
+    /// The message names another sender than the member on its connection.
     #[error("a message claims to be from member {claimed} and came from {found}")]
     Sender {
-        /// The sender that the message names.
+        /// Sender in the message.
         claimed: u64,
-        /// The member on the connection.
+        /// Member on the connection.
         found: MemberId,
     },
     /// An answer or a question from a sender that is not a member.
@@ -31,18 +31,18 @@ pub enum Refused {
     /// A type that members do not send, or that only a leader may send now.
     #[error("a message of a type came that may not come now")]
     Type,
-    /// It cannot be true of this member's log.
+    /// A message that contradicts this member's log.
     #[error("a message contradicts the log: {0}")]
     Contradiction(&'static str),
-    /// Its sender leads, and has a different entry at a log position where two members cannot differ.
+    /// The sender leads, and has a different entry at a log position where two members cannot differ.
     #[error("an entry is another one than the leader's: it has other frames in the same term, or is committed here")]
     OtherEntry(Parting),
-    /// A log position is being persisted, or the last poll's effects are missing; the sender sends it again.
+    /// A log position is being persisted, or the last poll's effects are missing; the sender will retry.
     #[error("a message came while another change of the log is being made")]
     Busy,
 }
 
-/// Why the frames of an append are not the ones that its entries cover. The message is to be dropped.
+/// Reason for which the frames of an append do not match its entries. The message must be dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AppendRefused {
     /// The entries do not follow this member's log.
@@ -62,32 +62,31 @@ pub enum AppendRefused {
         "the frames up to {end_sequence} are not the leader's: the chain is {found:#018x}, {expected:#018x} is expected"
     )]
     Hash {
-        /// The last frame of the entry.
+        /// Last frame of the entry.
         end_sequence: u64,
-        /// The leader's value.
+        /// Value of the leader.
         expected: u64,
-        /// This member's value.
+        /// Value of this member.
         found: u64,
     },
     /// More bytes than the entries cover.
     #[error("{left_bytes} bytes follow the last frame {end_sequence} that the entries cover")]
     Rest {
         left_bytes: usize,
-        /// The last frame that the entries cover.
+        /// Last frame that the entries cover.
         end_sequence: u64,
     },
 }
 
 impl Consensus {
-    /// Checks the frames of an append: all frames of its entries, one after the other with their padding; contiguous,
-    /// with right checksums, of their entries' terms, and with the leader's chain. To be called before
-    /// [`Consensus::step`].
+    /// Checks the frames of an append: all frames of its entries, back to back with their padding; contiguous, with
+    /// right checksums, of their entries' terms, and with the leader's chain. Call it before [`Consensus::step`].
     ///
     /// Returns the sequences of the frames that are to be appended if the poll after the step asks for their records;
     /// `None` if the message changes nothing here (raft-rs answers it nevertheless).
     ///
     /// # Errors
-    /// Why the frames are wrong: the message is to be dropped whole. It counts as refused.
+    /// The frames are wrong: the whole message must be dropped. It counts as refused.
     pub fn verify_append(&mut self, message: &Message, frames: &[u8]) -> Result<Option<(u64, u64)>, AppendRefused> {
         let checked = self.check_frames(message, frames);
         self.refused_messages += u64::from(checked.is_err());
@@ -122,8 +121,8 @@ impl Consensus {
         Ok(frames_of(message))
     }
 
-    /// Whether an append's entries can be true of this member's log. Returns the log position that they follow, if
-    /// raft-rs will look at them.
+    /// Checks that an append's entries are consistent with this member's log. Returns the log position that they
+    /// follow, if raft-rs will look at them.
     fn check_append(&self, message: &Message) -> Result<Option<LogPosition>, Refused> {
         let log = &self.raw.raft.raft_log;
         let is_looked_at = message.get_msg_type() == MessageType::MsgAppend
@@ -147,7 +146,7 @@ impl Consensus {
             if batch.first_sequence != end.sequence + 1 {
                 return Err(Refused::Contradiction("its entries leave a gap in the stream"));
             }
-            // One of another term is replaced: none of these is committed, as they stand behind what is.
+            // An entry of another term is simply replaced: it is after the committed entries.
             if log.match_term(index, entry.term)
                 && self.storage().batch_at(index).is_some_and(|kept| kept != batch)
                 && let Some(other) = self.storage().position_at(index)
@@ -159,15 +158,14 @@ impl Consensus {
         Ok(Some(base))
     }
 
-    /// Takes a message of another member, received on the connection of `from`. For an append,
-    /// [`Consensus::verify_append`] is called before and [`Consensus::poll`] after it.
+    /// Processes a message received on the connection of `from`. For an append, [`Consensus::verify_append`] is called
+    /// before and [`Consensus::poll`] after it.
     ///
-    /// A leader's messages and vote requests are also taken from members that this one does not know: its log may end
-    /// before the change that added them, and only a leader's messages can bring it that change (Ongaro's thesis,
-    /// 4.2.3).
+    /// A leader's messages and vote requests are also accepted from unknown members: this log may end before the change
+    /// that added them, and only a leader's messages can bring that change (Ongaro's thesis, 4.2.3).
     ///
     /// # Errors
-    /// Why it was refused. The refusal is counted, and needs no further handling.
+    /// The message was refused. The refusal is counted, and needs no further handling.
     pub fn step(&mut self, from: MemberId, message: Message) -> Result<(), Refused> {
         self.has_news = true;
         let taken = self.check_message(from, &message).and_then(|()| self.take_message(message));
@@ -190,7 +188,7 @@ impl Consensus {
         let is_member = raft.prs().get(message.from).is_some();
         match message.get_msg_type() {
             MessageType::MsgAppend => self.check_append(message).map(drop),
-            // The leader may believe that a member which is behind still has the entries that it has lost.
+            // The leader may believe that a rejoining member still has the entries that it has lost.
             MessageType::MsgHeartbeat if message.term >= raft.term && message.commit > last && !self.is_behind() => {
                 Err(Refused::Contradiction("more is committed than this member has"))
             }
@@ -201,7 +199,7 @@ impl Consensus {
                 let is_possible = message.reject || message.index <= last;
                 is_possible.then_some(()).ok_or(Refused::Contradiction("a member has more than its leader"))
             }
-            // Reads at the leader are not offered: such a message can only be a question about the end of a log.
+            // Reads at the leader are not offered, so such a message can only be a question about the end of a log.
             MessageType::MsgReadIndex => {
                 let is_right = raft.state == StateRole::Leader && is_about_end(message);
                 is_right.then_some(()).ok_or(Refused::Type)
@@ -248,8 +246,8 @@ impl Consensus {
         self.raw.raft.prs().get(member).map_or(0, |progress| progress.matched)
     }
 
-    /// A member has reached the log position that it was offered first. Because that took long, it was offered another
-    /// one since, which it has not accepted. Raft-rs would wait for the member to reach that one.
+    /// Handles a member that has reached the log position that it was offered first. Because that took long, it was
+    /// offered another one since, which it has not accepted and which raft-rs would wait for.
     fn go_on_from_position(&mut self, member: u64) {
         let raft = &mut self.raw.raft;
         if raft.state != StateRole::Leader {
@@ -263,7 +261,7 @@ impl Consensus {
         }
     }
 
-    /// Whether a snapshot's log position is beyond this member's log; if not, raft-rs needs no fetch for it.
+    /// Returns whether a snapshot's log position is beyond this member's log; if not, raft-rs needs no fetch for it.
     fn is_far_position(&self, message: &Message) -> bool {
         let log = &self.raw.raft.raft_log;
         let metadata = message.get_snapshot().get_metadata();
@@ -272,8 +270,8 @@ impl Consensus {
             && !log.match_term(metadata.index, metadata.term)
     }
 
-    /// Raft-rs does not see a log position before its frames are here: until then this member follows and votes with
-    /// the log that it has, and forgets nothing that it acknowledged. To raft-rs it is a message that takes long.
+    /// Holds a log position back from raft-rs until its frames are here. Until then this member follows and votes with
+    /// its present log, and forgets nothing that it acknowledged. To raft-rs it is a slow message.
     fn take_position(&mut self, message: &Message) -> Result<(), Refused> {
         let (position, members) = position_of(message.get_snapshot()).ok_or(Refused::Type)?;
         if members.check().is_err() || !members.contains(self.id) {
@@ -290,11 +288,11 @@ impl Consensus {
     }
 
     /// Reports that all frames up to the log position of [`crate::consensus::Fetch`] are here, and that the hash after
-    /// the last one is the log position's. `common_sequence`: up to where this member's own frames equal the fetched
-    /// ones. The next poll says what to cut, and that the rest is to be appended.
+    /// the last one is the log position's. `common_sequence` is the end of the common prefix of this member's own
+    /// frames and the fetched ones. The next poll says what to cut, and that the rest is to be appended.
     ///
-    /// Returns false if there is no leader at the moment: then to be called again later. Returns true also when the log
-    /// position has become useless because the log reached it by itself; then no poll mentions it.
+    /// Returns false without a leader: then call it again later. Returns true also if the log position has become
+    /// useless because the log reached it by itself; then no poll mentions it.
     pub fn fetched(&mut self, position: LogPosition, common_sequence: u64) -> bool {
         self.has_news = true;
         let Some((expected, members)) = self.fetching.clone() else { return true };

@@ -1,39 +1,39 @@
 //! Lagging followers: they need entries whose frames have left their leader's window, or more of them than one message
 //! takes. Raft-rs would send them the whole log at once, in messages without a limit of bytes. So the storage reports
-//! these entries as unavailable for the moment, and the agent gives each such member the next piece when it has read
-//! that piece and the previous one has arrived. Raft-rs then makes the message, as it makes all others.
+//! these entries as temporarily unavailable. The agent releases the next piece for each such member when it has read
+//! that piece and the previous one has arrived. Raft-rs then makes the message like any other.
 
 use super::Consensus;
 use crate::consensus::effects::Outgoing;
 use crate::consensus::types::{Batch, MemberId};
 use raft::ProgressState;
 
-/// How far a lagging follower has come.
+/// Progress of a lagging follower.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaggingFollower {
     pub member: MemberId,
-    /// The next entry to send.
+    /// Next entry to send.
     pub next_index: u64,
-    /// The index up to which its log equals the leader's.
+    /// Index up to which its log equals the leader's.
     pub matched_index: u64,
 }
 
 impl Consensus {
-    /// From now on members that need frames before `first_sequence` lag.
+    /// Sets the first sequence in the leader's window: members that need earlier frames lag.
     pub fn set_lagging_before(&mut self, first_sequence: u64) {
         let log = self.raw.raft.mut_store();
         log.set_lagging_before(first_sequence);
         log.set_lagging(true);
     }
 
-    /// Whether a member may lag. Costs nothing where none does.
+    /// Returns whether a member may lag. Free of cost if none does.
     #[inline]
     #[must_use]
     pub fn has_lagging(&self) -> bool {
         self.storage().has_lagging()
     }
 
-    /// The members that lag and may be sent entries now, in the order of their numbers.
+    /// Returns the lagging members that may be sent entries now, ordered by number.
     #[must_use]
     pub fn lagging(&self) -> Vec<LaggingFollower> {
         let raft = &self.raw.raft;
@@ -54,7 +54,7 @@ impl Consensus {
         all
     }
 
-    /// A lagging member is not connected: nothing is sent to it until it answers again.
+    /// Pauses a lagging member without a connection: nothing is sent to it until it answers again.
     pub fn pause_lagging(&mut self, member: MemberId) {
         if let Some(progress) = self.raw.raft.mut_prs().get_mut(member.get())
             && progress.state == ProgressState::Probe
@@ -63,20 +63,19 @@ impl Consensus {
         }
     }
 
-    /// The batch of the entry at this index, if the log has it.
+    /// Returns the batch of the entry at this index, if the log has it.
     #[must_use]
     pub fn batch_at(&self, index: u64) -> Option<Batch> {
         self.storage().batch_at(index)
     }
 
-    /// Makes the append of the next entries up to `last_index` for a member that lags. Makes none where none is
-    /// possible now.
+    /// Makes the append of the next entries up to `last_index` for a lagging member, if that is possible now.
     pub fn append_to_lagging(&mut self, follower: &LaggingFollower, last_index: u64, messages: &mut Vec<Outgoing>) {
         let raft = &mut self.raw.raft;
         let is_as_it_was = raft.prs().get(follower.member.get()).is_some_and(|progress| {
             progress.next_idx == follower.next_index && progress.state != ProgressState::Snapshot
         });
-        // Raft-rs would append entries that no poll has given out to those that are given.
+        // Otherwise raft-rs would also append entries that no poll has returned.
         if !is_as_it_was || !raft.raft_log.unstable_entries().is_empty() {
             return;
         }

@@ -1,6 +1,5 @@
-//! [`MembershipView`]: the members as one member knows them, for members that may know less. What members believe of
-//! each other comes from the log alone; a view only tells which members to connect to, and tells a removed member that
-//! it was removed.
+//! [`MembershipView`]: one member's knowledge of the membership, for members that may know less. Roles and quorums come
+//! from the log alone. A view only tells which members to connect to, and tells a removed member that it was removed.
 //!
 //! ```text
 //!   0  u8   version, 1
@@ -15,17 +14,17 @@ use crate::consensus::types::MemberId;
 
 const VERSION: u8 = 1;
 
-/// The members as of an entry.
+/// Membership as of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MembershipView {
-    /// The entry's index.
+    /// Index of the entry.
     pub index: u64,
     /// Never empty.
     pub members: Members,
 }
 
 impl MembershipView {
-    /// Whether `member` was removed. A number is never given again, so the answer stays true.
+    /// Returns whether `member` was removed. Numbers are never reused, so the answer stays true.
     #[must_use]
     pub fn has_removed(&self, member: MemberId) -> bool {
         !self.members.contains(member) && member.get() <= self.members.highest_number()
@@ -54,7 +53,8 @@ impl MembershipView {
 }
 
 impl Consensus {
-    /// The members in force here, and the index at which they took effect at the latest; `None` while none are known.
+    /// Returns the members in force here, and the index at which they took effect at the latest; `None` while none are
+    /// known.
     #[must_use]
     pub fn membership_view(&self) -> Option<MembershipView> {
         let members = self.members();

@@ -1,14 +1,14 @@
-//! [`Consensus`]: a member's state, its time, and the calls of its own agent.
+//! [`Consensus`]: the state of a member, its time, and the calls of its own agent.
 //!
 //! | module | what lives there |
 //! |---|---|
 //! | `fast_path` | work that need not wait for a poll |
 //! | [`inbound`] | messages from other members |
-//! | `outbound` | what a poll asks the agent to do |
-//! | [`lagging`] | members that need more than the window has |
-//! | `behind` | a member that may lack entries that it has acknowledged |
-//! | [`history`] | whether logs are equal, and what members have acknowledged |
-//! | [`membership_view`] | the members, for members that may know less |
+//! | `outbound` | the effects of a poll |
+//! | [`lagging`] | members that need entries from before the window |
+//! | `behind` | rejoining voters, which may lack entries that they acknowledged |
+//! | [`history`] | comparison of logs, and acknowledgements of members |
+//! | [`membership_view`] | the membership, for members that may know less |
 //! | [`status`] | the state of a member |
 
 mod behind;
@@ -32,20 +32,20 @@ use behind::{RejoiningVoter, Votes};
 use raft::{Config, RawNode, SnapshotStatus, StateRole};
 use std::collections::VecDeque;
 
-/// The index and the term at which every cluster begins, with no frame before it.
+/// Index and term at which every cluster begins, with no frame before it.
 const BEGIN: u64 = 1;
-/// How often a member campaigns before its election time-out when the leader is known to be dead.
+/// Number of campaigns before the election timeout when the leader is known to be dead.
 const HURRIED_ATTEMPTS: u32 = 8;
-/// Ticks between two such campaigns, and the most before the first.
+/// Ticks between two such campaigns, and the maximum before the first.
 const HURRY_TICKS: u64 = 4;
-/// After so many election time-outs without an answer a log position is offered again.
+/// Election timeouts without an answer after which a log position is offered again.
 const OFFER_AGAIN_TIMEOUTS: usize = 4;
 
-/// Limit of the changes of members among the kept entries, bytes: a checkpoint holds them, and is one record. One
+/// Limit of the membership changes among the kept entries, bytes: a checkpoint holds them, and is one record. One
 /// change may exceed it.
 const CHANGE_BYTES_MAX: usize = 64 << 10;
 
-/// Why a member cannot start.
+/// Reason for which a member cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum ConsensusError {
     #[error(transparent)]
@@ -57,13 +57,13 @@ pub enum ConsensusError {
     Raft(#[from] raft::Error),
 }
 
-/// Why a proposal, a change or a transfer of leadership is refused. It has had no effect then.
+/// Reason for which a proposal, a change or a leadership transfer is refused. It has no effect then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProposeError {
-    /// Another member leads, or none.
+    /// This member is not the leader.
     #[error("this member does not lead")]
     NotLeader {
-        /// The leader, as far as this member knows.
+        /// Leader, as far as this member knows.
         leader: Option<MemberId>,
     },
     /// The limit of uncommitted entries or bytes is reached; a commit makes room.
@@ -71,7 +71,7 @@ pub enum ProposeError {
     Full,
     #[error("the leader is handing over")]
     HandingOver,
-    /// The batch does not follow what was proposed before, or has no frames.
+    /// The batch does not follow the last proposal, or has no frames.
     #[error("the batch does not begin at sequence {expected_sequence}, or has no frames")]
     Gap { expected_sequence: u64 },
     /// A change is in progress, or this one does not fit the present members.
@@ -83,13 +83,13 @@ pub enum ProposeError {
     NotVoter(MemberId),
 }
 
-/// When a member campaigns after its leader has died, and how many attempts are left.
+/// Next campaign after a leader's death, and the attempts that are left.
 struct Hurry {
     ticks_left: u64,
     attempts_left: u32,
 }
 
-/// A member's consensus. The module's documentation gives the order of the calls.
+/// Consensus of a member. The module's documentation gives the order of the calls.
 pub struct Consensus {
     id: MemberId,
     options: ConsensusOptions,
@@ -107,26 +107,26 @@ pub struct Consensus {
     leaving: Vec<Outgoing>,
     last_number: u64,
     persisted_number: u64,
-    /// The last poll that changed term or vote.
+    /// Last poll that changed term or vote.
     vote_number: u64,
     last_role: Option<RoleChange>,
     released_sequence: u64,
-    /// The log position up to which frames are being fetched.
+    /// Log position up to which frames are being fetched.
     fetching: Option<(LogPosition, Members)>,
     fetch_is_new: bool,
-    /// The fetched log position that is being persisted, and the poll that gave it out.
+    /// Fetched log position that is being persisted, and the poll that returned it.
     restoring: Option<(u64, LogPosition)>,
-    /// Up to where the member's own frames equal the fetched ones.
+    /// End of the common prefix of the member's own frames and the fetched ones.
     common_sequence: u64,
     refused_messages: u64,
     is_first_poll: bool,
-    /// The acknowledgements of others are to be recorded without an entry: once a heartbeat at most.
+    /// Whether acknowledgements of others are to be recorded without an entry: once a heartbeat at most.
     acknowledged_is_due: bool,
-    /// The last stepped append is in the log already, and its records are given out.
+    /// Whether the last stepped append is in the log already, and its records are returned.
     is_appended_on_fast_path: bool,
-    /// Something has happened since the last poll that may have effects.
+    /// Whether an event since the last poll may have effects.
     has_news: bool,
-    /// Set on a member that may lack entries that it has acknowledged.
+    /// Set on a rejoining member, which may lack entries that it acknowledged.
     rejoining: Option<RejoiningVoter>,
     votes: Votes,
 }
@@ -198,66 +198,66 @@ impl Consensus {
         self.raw.raft.store()
     }
 
-    /// Whether this member leads. A sole voter elects itself in one step; it leads only once its vote is persisted, or
-    /// it could forget that vote and elect another member.
+    /// Returns whether this member leads. A sole voter elects itself in one step; it leads only once its vote is
+    /// persisted, or it could forget that vote and elect another member.
     #[must_use]
     pub fn is_leader(&self) -> bool {
         self.raw.raft.state == StateRole::Leader && self.vote_number <= self.persisted_number
     }
 
-    /// The leader, as far as this member knows.
+    /// Returns the leader, as far as this member knows.
     #[must_use]
     pub fn leader(&self) -> Option<MemberId> {
         MemberId::new(self.raw.raft.leader_id)
     }
 
-    /// The newest term that this member knows: the term that a leader stamps its frames with.
+    /// Returns the newest term that this member knows, with which a leader stamps its frames.
     #[must_use]
     pub fn term(&self) -> u64 {
         self.raw.raft.term
     }
 
-    /// The members in force here.
+    /// Returns the members in force here.
     #[must_use]
     pub fn members(&self) -> &Members {
         self.storage().members()
     }
 
-    /// Where the log ends: a new leader's frames follow this sequence, and its chain continues from this hash.
+    /// Returns the end of the log: a new leader's frames follow this sequence, and its chain continues from this hash.
     #[must_use]
     pub fn end(&self) -> LogPosition {
         self.storage().end()
     }
 
-    /// The whole state that consensus keeps, as a record: the first one in a new segment. All records of earlier polls
-    /// must precede it.
+    /// Returns the whole consensus state as a record: the first one in a new segment. All records of earlier polls must
+    /// precede it.
     #[must_use]
     pub fn checkpoint(&self) -> Vec<u8> {
         RecordContent::Checkpoint(Box::new(self.storage().checkpoint())).to_bytes()
     }
 
-    /// From now on the journal begins with the frame `first_sequence`: entries of earlier frames are of no more use,
-    /// and a member that needs them is offered a log position. Entries that are not applied are not forgotten.
+    /// Declares that the journal now begins with the frame `first_sequence`: entries of earlier frames are of no more
+    /// use, and a member that needs them is offered a log position. Entries that are not applied are kept.
     pub fn forget_before(&mut self, first_sequence: u64) {
         if self.restoring.is_none() {
             self.raw.raft.mut_store().forget_before(first_sequence);
         }
     }
 
-    /// Up to where this member's log is applied, and the members there: a place where another member's log may begin.
+    /// Returns the applied log position and the members there: a position at which another member's log may begin.
     #[must_use]
     pub fn applied_position(&self) -> Option<(LogPosition, Members)> {
         self.storage().applied_position()
     }
 
-    /// The newest applied log position that is not after `sequence`, if it is known.
+    /// Returns the newest applied log position that is not after `sequence`, if it is known.
     #[must_use]
     pub fn applied_position_until(&self, sequence: u64) -> Option<LogPosition> {
         self.storage().applied_position_until(sequence)
     }
 
-    /// The record that this member would have to keep if its log began at `position`: its own term and vote, with
-    /// everything up to there committed. `None` where its log reaches further than that, or its term is older: then its
+    /// Returns the record that this member would have to keep if its log began at `position`: its own term and vote,
+    /// with everything up to there committed. Returns `None` if its log reaches further, or its term is older: then its
     /// log must not begin there.
     #[must_use]
     pub fn checkpoint_at(&self, position: LogPosition, members: &Members) -> Option<Vec<u8>> {
@@ -272,15 +272,14 @@ impl Consensus {
         Some(RecordContent::Checkpoint(Box::new(checkpoint)).to_bytes())
     }
 
-    /// Gives the core the time, monotonic, in nanoseconds, before the messages that have come by then.
-    /// [`Consensus::next_tick_ns`] says when it must be called next.
+    /// Advances the core to a monotonic time in nanoseconds, before the messages received by then.
+    /// [`Consensus::next_tick_ns`] returns the time of the next call.
     ///
-    /// A call that comes a heartbeat interval or more after it was due (the process was stopped, its thread was not
-    /// scheduled) advances the clock by that interval alone: messages that other members sent meanwhile are still
-    /// unread, and a member that wakes up must not depose its leader because of its own pause. One that is less late,
-    /// and comes more than that interval after the one before, advances the clock to when it was due and no further. Of
-    /// a follower that is the tick before its time-out ends: the one at which it ends comes in a later call, and what
-    /// has come meanwhile is read before.
+    /// A call that is a heartbeat interval or more late (the process was stopped, its thread was not scheduled)
+    /// advances the clock by that interval alone: messages sent meanwhile are still unread, and a member that wakes up
+    /// must not depose its leader because of its own pause. A call that is less late, but comes more than that interval
+    /// after the previous one, advances the clock to the due time and no further. For a follower that is the tick
+    /// before its timeout ends; the timeout itself ends in a later call, after messages received meanwhile were read.
     pub fn tick(&mut self, now_ns: u64) {
         let last_ns = *self.last_tick_ns.get_or_insert(now_ns);
         let (tick_ns, heartbeat_ticks) = (self.options.tick_ns(), self.options.heartbeat_ticks());
@@ -305,15 +304,15 @@ impl Consensus {
         }
     }
 
-    /// When [`Consensus::tick`] is due next: between now and then ticks only count, unless a message arrives or
-    /// something is asked of the core.
+    /// Returns the due time of the next [`Consensus::tick`]: until then ticks only count, unless a message or a request
+    /// arrives.
     #[must_use]
     pub fn next_tick_ns(&self) -> u64 {
         self.last_tick_ns.map_or(0, |last_ns| last_ns + self.quiet_ticks() * self.options.tick_ns())
     }
 
-    /// The number of ticks until the first that does more than count, at least 1: of a leader that which sends
-    /// heartbeats, of a follower the one before its time-out ends.
+    /// Returns the number of ticks until the first with an effect, at least 1: for a leader the one that sends
+    /// heartbeats, for a follower the one before its timeout ends.
     fn quiet_ticks(&self) -> u64 {
         let raft = &self.raw.raft;
         let is_busy = self.hurry.is_some() || self.is_behind() || !self.offered.is_empty() || !self.may_campaign();
@@ -343,9 +342,9 @@ impl Consensus {
         self.ask_for_end();
     }
 
-    /// Whether raft-rs may start an election. It may not while a log position is being persisted, because the log has a
-    /// hole until then. A sole voter becomes leader in one step and counts on all of its log, so the whole log must be
-    /// persisted before.
+    /// Returns whether raft-rs may start an election. It may not while a log position is being persisted, because the
+    /// log has a hole until then. A sole voter becomes leader in one step and counts on all of its log, so the whole
+    /// log must be persisted before.
     pub(super) fn may_campaign(&self) -> bool {
         let raft = &self.raw.raft;
         let is_alone = raft.prs().is_singleton() && raft.promotable() && raft.state != StateRole::Leader;
@@ -353,19 +352,19 @@ impl Consensus {
         self.restoring.is_none() && (!is_alone || is_persisted)
     }
 
-    /// Decision 9: time-outs come from (seed, member, term), whatever raft-rs drew. To be called after every step and
-    /// tick.
+    /// Sets the election timeout from (seed, member, term), instead of raft-rs's own (decision 9). Call it after every
+    /// step and tick.
     pub(super) fn set_timeout(&mut self) {
         let (_, min, max) = self.options.election_ticks();
         let drawn = mixed(&[self.options.seed, self.id.get(), self.raw.raft.term]);
         self.raw.raft.set_randomized_election_timeout(min + (drawn % (max - min) as u64) as usize);
     }
 
-    /// A new connection to a member was made: its process may have restarted.
+    /// Reports a new connection to a member, whose process may have restarted.
     ///
     /// A leader asks it again for the end of its log. After a power cut at a tier that does not sync, the member may
-    /// have less than it has acknowledged; raft-rs takes an acknowledgement as final, and would never send those
-    /// entries again. Committed entries stay committed: this only changes what the leader knows of one member.
+    /// have less than it acknowledged; raft-rs takes an acknowledgement as final, and would never resend those entries.
+    /// Committed entries stay committed: this only changes the leader's knowledge of one member.
     pub fn peer_came(&mut self, member: MemberId) {
         self.has_news = true;
         let raft = &mut self.raw.raft;
@@ -376,18 +375,18 @@ impl Consensus {
         if let Some(progress) = raft.mut_prs().get_mut(member.get()) {
             progress.matched = 0;
             progress.become_probe();
-            // Its answers find the end of its log, backwards from the leader's end.
+            // The member's answers find the end of its log, backwards from the leader's end.
             progress.next_idx = next;
         }
     }
 
-    /// The leader is known to be dead: its connection was reset, its process has ended.
+    /// Reports that a peer's connection was reset because its process ended.
     ///
-    /// A follower gives up its lease at once, so it grants votes now, and campaigns soon: after 0 to 4 ticks, which are
-    /// at most a heartbeat interval and at most 30 ms, by (seed, member, term), so that two candidates seldom collide; a
-    /// witness 8 ticks later. It starts with a pre-vote, which does not disturb a leader that is alive: a member that
-    /// still receives its heartbeats refuses. Because others may notice later, it asks again every 5 ticks, a few times,
-    /// and then leaves it to its time-out.
+    /// A follower of that peer gives up its lease at once, so it grants votes now, and campaigns soon: after 0 to 4
+    /// ticks, at most a heartbeat interval and at most 30 ms, by (seed, member, term), so that two candidates seldom
+    /// collide; a witness 8 ticks later. It starts with a pre-vote, which does not disturb a live leader: a member that
+    /// still receives its heartbeats refuses. Because others may notice later, it asks again every 5 ticks, a few
+    /// times, and then leaves it to its timeout.
     pub fn peer_gone(&mut self, member: MemberId) {
         self.has_news = true;
         self.unreachable(member);
@@ -419,12 +418,12 @@ impl Consensus {
         if hurry.attempts_left == 0 {
             self.hurry = None;
         }
-        // Refused only while a change of members waits to be applied; the time-out tries again.
+        // Refused only while a membership change waits to be applied; the timeout tries again.
         let _ = self.raw.campaign();
         self.set_timeout();
     }
 
-    /// Raft-rs waits for ever for the answer to a log position that it offered; the offer or the answer may be lost.
+    /// Repeats offers of log positions. Raft-rs waits for ever for the answer, but the offer or the answer may be lost.
     fn offer_again(&mut self) {
         if self.raw.raft.state != StateRole::Leader {
             self.offered.clear();
@@ -447,7 +446,7 @@ impl Consensus {
         }
     }
 
-    /// A witness that leads transfers leadership once its successor has every entry.
+    /// Transfers leadership from a leading witness once its successor has every entry.
     fn hand_over(&mut self) {
         let Some(target) = self.wants_transfer() else { return };
         let raft = &self.raw.raft;
@@ -457,10 +456,10 @@ impl Consensus {
         }
     }
 
-    /// Whether [`Consensus::propose`] would take a batch now.
+    /// Returns whether [`Consensus::propose`] would accept a batch now.
     ///
     /// # Errors
-    /// Why a batch would be refused.
+    /// The error of that call.
     pub fn can_propose(&self) -> Result<(), ProposeError> {
         if !self.is_leader() {
             return Err(ProposeError::NotLeader { leader: self.leader() });
@@ -494,7 +493,7 @@ impl Consensus {
         Ok(())
     }
 
-    /// The last sequence that entries cover, including entries that no poll has given out.
+    /// Returns the last sequence that entries cover, including entries that no poll has returned.
     fn proposed_end(&self) -> u64 {
         let unstable = self.raw.raft.raft_log.unstable_entries();
         let last = unstable.iter().rev().find_map(crate::consensus::raft_form::batch_in);
@@ -512,7 +511,7 @@ impl Consensus {
         self.in_flight_bytes = 0;
     }
 
-    /// Proposes a change of members. Only one is in progress at a time; it takes effect when it is applied.
+    /// Proposes a membership change. Only one is in progress at a time; it takes effect when it is applied.
     ///
     /// # Errors
     /// If this member does not lead, another change is in progress, or the resulting members would be no valid cluster.
@@ -538,7 +537,7 @@ impl Consensus {
         proposed.map_err(|_| ProposeError::HandingOver)
     }
 
-    /// Whether raft-rs can apply the change to the present members.
+    /// Returns whether raft-rs can apply the change to the present members.
     fn outcome_is_right(&self, proposed: &Change, change: &raft::eraftpb::ConfChangeV2) -> bool {
         let changer = &mut raft::Changer::new(self.raw.raft.prs());
         let outcome = if change.leave_joint() {
@@ -555,8 +554,8 @@ impl Consensus {
         })
     }
 
-    /// Transfers leadership to another voter, as soon as that voter has every entry. Proposals are refused meanwhile;
-    /// the transfer is given up after an election time-out.
+    /// Transfers leadership to another voter as soon as that voter has every entry. Proposals are refused meanwhile;
+    /// the transfer is given up after an election timeout.
     ///
     /// # Errors
     /// If this member does not lead, or `member` is not another voter.
@@ -575,7 +574,7 @@ impl Consensus {
         Ok(())
     }
 
-    /// Messages to `member` do not arrive: entries on the way to it are sent again.
+    /// Reports that messages to `member` do not arrive: entries in flight to it are sent again.
     pub fn unreachable(&mut self, member: MemberId) {
         self.has_news = true;
         self.raw.report_unreachable(member.get());
@@ -583,7 +582,7 @@ impl Consensus {
     }
 }
 
-/// The state of a member that starts for the first time: at the beginning with the configured members, or before the
+/// Returns the state of a member at its first start: at the beginning with the configured members, or before the
 /// beginning without any, so that a leader offers it a log position.
 fn first_state(options: &ConsensusOptions) -> Checkpoint {
     let begin = if options.members.is_empty() { 0 } else { BEGIN };

@@ -1,4 +1,4 @@
-//! Outgoing work: raft-rs's `Ready` becomes [`Effects`].
+//! Outgoing work: the conversion of raft-rs's `Ready` to [`Effects`].
 
 use super::Consensus;
 use crate::consensus::change::Change;
@@ -12,23 +12,22 @@ use raft::eraftpb::{Entry, EntryType, Message, MessageType};
 use raft::{Ready, StateRole};
 
 impl Consensus {
-    /// Whether a poll may have effects: something was stepped, proposed, persisted or asked for, or time has passed.
-    /// Two polls in a row without news have none.
+    /// Returns whether a poll may have effects: a step, a proposal, a persisted poll, a request, or a tick. Two polls
+    /// in a row without news have none.
     #[must_use]
     pub const fn has_news(&self) -> bool {
         self.has_news
     }
 
-    /// Collects the effects. To be called after each append that was stepped, and otherwise once a turn.
+    /// Collects the effects. Call it after each append that was stepped, and otherwise once a turn.
     ///
     /// # Panics
-    /// If committed entries would have to be cut: the promise of durability cannot be kept.
+    /// If committed entries would have to be cut, which would break the promise of durability.
     pub fn poll(&mut self, effects: &mut Effects) {
         effects.clear();
         self.has_news = false;
         if self.is_first_poll {
-            // The journal has a checkpoint from its first record on; after a restart that checkpoint covers all that
-            // was read.
+            // The first record of a journal is a checkpoint; after a restart that checkpoint covers everything read.
             self.is_first_poll = false;
             self.put_checkpoint(effects);
             effects.must_sync = true;
@@ -56,8 +55,7 @@ impl Consensus {
         self.report_role(effects);
         self.report_fetch(effects);
         effects.messages.append(&mut self.leaving);
-        // Messages of a former term of leadership: every member that matters would ignore them, and their frames may be
-        // cut.
+        // Messages of an earlier leadership: every member that matters would ignore them, and their frames may be cut.
         let term = if self.raw.raft.state == StateRole::Leader { self.raw.raft.term } else { 0 };
         effects.messages.retain(|outgoing| outgoing.frames.is_none() || outgoing.message.term == term);
         drop_superseded(&mut effects.messages);
@@ -67,7 +65,7 @@ impl Consensus {
         }
     }
 
-    /// Whether this member led at its last poll, and does so no more, or in another term.
+    /// Returns whether this member led at its last poll, and does not lead any more, or leads in another term.
     pub(super) fn has_lost_lead(&self) -> bool {
         let is_leader_of = |last: &RoleChange| self.is_leader() && last.term == self.raw.raft.term;
         self.last_role.as_ref().is_some_and(|last| last.role == Role::Leader && !is_leader_of(last))
@@ -86,8 +84,8 @@ impl Consensus {
         let now = ready.take_messages();
         self.send(now, self.vote_number);
         let mut later = ready.take_persisted_messages();
-        // A heartbeat response says nothing of this member's log, and must not wait for a slow device: the leader would
-        // take the member for dead. It carries a term, which is made durable before.
+        // A heartbeat response does not depend on this member's log, and must not wait for a slow device, or the leader
+        // would consider the member dead. It carries a term, which is made durable before.
         let is_answer = |message: &mut Message| message.get_msg_type() == MessageType::MsgHeartbeatResponse;
         let answers: Vec<_> = later.extract_if(.., is_answer).collect();
         self.send(answers, self.vote_number);
@@ -148,12 +146,13 @@ impl Consensus {
         effects.records.extend(self.raw.raft.mut_store().take_acknowledged());
     }
 
-    /// Whether entries were proposed here before leadership was lost: their frames are appended already.
+    /// Returns whether entries were proposed here before leadership was lost: their frames are appended already.
     fn are_own(&self, first: &Entry) -> bool {
         self.last_role.is_some_and(|last| last.role == Role::Leader && last.term == first.term)
     }
 
-    /// A cut removes records that must be kept; a checkpoint holds them all, including those of this poll.
+    /// Cuts the log. The cut removes records that must be kept; a checkpoint holds them all, including those of this
+    /// poll.
     fn cut(&mut self, behind_sequence: u64, effects: &mut Effects) {
         assert!(effects.cut_behind.is_none(), "one poll cuts once");
         effects.cut_behind = Some(behind_sequence);
@@ -166,7 +165,7 @@ impl Consensus {
         effects.records.push(Record { behind_sequence, is_checkpoint: true, payload: self.checkpoint() });
     }
 
-    /// The frames up to a log position are here; the log starts there.
+    /// Restarts the log at a log position whose frames are here.
     fn take_snapshot(&mut self, ready: &Ready, number: u64, effects: &mut Effects) {
         let (position, members) = position_of(ready.snapshot()).expect("the core made this snapshot");
         let common = self.common_sequence.min(position.sequence);
@@ -240,8 +239,8 @@ impl Consensus {
         effects.members = Some(members);
     }
 
-    /// From now on other members may count on the new members, and not on a removed one: a member that forgot that this
-    /// entry is committed could wait for a removed one for ever.
+    /// Records the commit of a membership change. From now on other members may count on the new members, and not on a
+    /// removed one: a member that forgot the commit could wait for a removed one for ever.
     fn put_commit(&self, index: u64, effects: &mut Effects) {
         let hard_state = self.storage().hard_state();
         let state = HardState { commit: hard_state.commit.max(index), ..hard_state };
@@ -264,7 +263,7 @@ impl Consensus {
             return;
         }
         if role.role != Role::Leader {
-            // They may be committed or not; the next leader decides that.
+            // Proposals in flight may be committed or not; the next leader decides that.
             self.forget_in_flight();
         }
         self.last_role = Some(role);
@@ -279,7 +278,7 @@ impl Consensus {
         let behind = self.storage().position_at(applied).expect("what was applied last is kept, or the start");
         let leader = self.leader();
         let (Some((position, members)), Some(leader)) = (&self.fetching, leader) else {
-            // The leader that offered it leads no more; another one will offer.
+            // The offering leader has lost the lead; another one will offer.
             self.fetching = None;
             return;
         };
@@ -311,7 +310,7 @@ impl Consensus {
     }
 }
 
-/// An append without entries only carries the commit index; a later one to the same member carries it, too.
+/// Drops appends that only carry a commit index if a later one to the same member carries it, too.
 pub(super) fn drop_superseded(messages: &mut Vec<Outgoing>) {
     if messages.len() < 2 || !messages.iter().any(Outgoing::says_only_commit) {
         return;

@@ -9,7 +9,7 @@ use raft::{ProgressState, StateRole};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Status {
     pub role: Role,
-    /// The newest term that the member knows.
+    /// Newest term that the member knows.
     pub term: u64,
     pub leader: Option<MemberId>,
     pub committed_index: u64,
@@ -17,33 +17,34 @@ pub struct Status {
     pub released_sequence: u64,
     pub start: LogPosition,
     pub end: LogPosition,
-    /// The member to which leadership is being transferred.
+    /// Target of a leadership transfer in progress.
     pub transfer_to: Option<MemberId>,
-    /// Whether it may lack entries that it has acknowledged, so that its vote counts only with everybody's.
+    /// Whether it is rejoining: it may lack entries that it acknowledged, and its vote counts only together with all
+    /// others.
     pub is_behind: bool,
     /// Messages refused since the start.
     pub refused_messages: u64,
-    /// The other members, as their leader sees them; empty on a member that does not lead.
+    /// Other members as the leader sees them; empty on a member that does not lead.
     pub peers: Vec<PeerStatus>,
 }
 
-/// A member, as its leader sees it.
+/// A member as its leader sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PeerStatus {
     pub member: MemberId,
-    /// The index up to which its log equals the leader's.
+    /// Index up to which its log equals the leader's.
     pub matched_index: u64,
-    /// The sequence there; 0 if that lies before the start of the leader's log, or nothing is known.
+    /// Sequence at that index; 0 if it lies before the start of the leader's log, or is unknown.
     pub matched_sequence: u64,
     pub lag_frames: u64,
-    /// Whether it has answered lately.
+    /// Whether it has answered recently.
     pub is_active: bool,
     /// Whether it is fetching frames up to a log position.
     pub is_fetching: bool,
 }
 
 impl Consensus {
-    /// This member's state. Allocates; not for each message.
+    /// Returns this member's state. Allocates, so do not call it for each message.
     #[must_use]
     pub fn status(&self) -> Status {
         let raft = &self.raw.raft;
@@ -88,8 +89,8 @@ impl Consensus {
         }
     }
 
-    /// The member to which a witness that leads will transfer leadership: the voter with a service that has the longest
-    /// log; `None` if this member does not lead, is no witness, or no such voter is active.
+    /// Returns the member to which a leading witness will transfer leadership: the active voter with a service and the
+    /// longest log; `None` if this member is no leading witness or no such voter exists.
     #[must_use]
     pub fn wants_transfer(&self) -> Option<MemberId> {
         let is_leading_witness = self.options.is_witness && self.is_leader();

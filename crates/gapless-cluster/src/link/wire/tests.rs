@@ -1,4 +1,4 @@
-//! The layout as it is documented, and bytes that are not a message.
+//! Tests of the documented layout, and of bytes that are not a message.
 use super::*;
 
 fn identity() -> Identity {

@@ -1,5 +1,5 @@
-//! [`LineStream`]: a Unix stream for one line each way, for [`super::control`]. A whole line has one deadline, so a peer that sends a byte
-//! now and then has no more time than one that sends none.
+//! [`LineStream`]: a Unix stream for one line each way, for [`super::control`]. A whole line has one deadline, so a
+//! peer that sends a byte now and then has no more time than one that sends none.
 
 use gapless_transport::socket_path::connect_stream;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -11,12 +11,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Between two attempts to stand in a line that is full.
+/// Interval between two attempts to connect while the backlog is full.
 const CONNECT_INTERVAL: Duration = Duration::from_millis(5);
-/// Between two looks whether this side stops.
+/// Interval between two checks for a stop of this side.
 const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A connection that does not block.
+/// A non-blocking connection.
 pub(super) struct LineStream {
     stream: UnixStream,
     deadline: Instant,
@@ -24,10 +24,10 @@ pub(super) struct LineStream {
 }
 
 impl LineStream {
-    /// Connects to the listener at `path`. Everything until the answer is there ends at `deadline`.
+    /// Connects to the listener at `path`. Everything up to the answer ends at `deadline`.
     ///
     /// # Errors
-    /// Nobody listens there; `TimedOut` where the backlog is full until then.
+    /// No listener; `TimedOut` if the backlog is full until then.
     pub fn connect(path: &Path, deadline: Instant) -> io::Result<Self> {
         loop {
             match connect_stream(path) {
@@ -39,16 +39,16 @@ impl LineStream {
         }
     }
 
-    /// Takes over a connection that was accepted. Once `stopping` is set, it waits no more.
+    /// Takes over an accepted connection. Once `stopping` is set, it waits no more.
     ///
     /// # Errors
-    /// The system's.
+    /// An error of the system.
     pub fn accepted(stream: UnixStream, deadline: Instant, stopping: Arc<AtomicBool>) -> io::Result<Self> {
         stream.set_nonblocking(true)?;
         Ok(Self { stream, deadline, stopping })
     }
 
-    /// The same connection for the next line.
+    /// Sets the deadline for the next line.
     pub fn until(self, deadline: Instant) -> Self {
         Self { deadline, ..self }
     }
@@ -60,7 +60,7 @@ impl LineStream {
     /// Reads to the end of a line or of the stream, `length_max` bytes at most.
     ///
     /// # Errors
-    /// `TimedOut`; the system's; no UTF-8.
+    /// `TimedOut`; an error of the system; no UTF-8.
     pub fn read_line(&self, length_max: usize) -> io::Result<String> {
         let (mut line, mut piece) = (Vec::new(), [0; 4096]);
         loop {
@@ -78,7 +78,7 @@ impl LineStream {
     /// Sends `text` and the end of the line.
     ///
     /// # Errors
-    /// `TimedOut`; the system's.
+    /// `TimedOut`; an error of the system.
     pub fn write_line(&self, text: &str) -> io::Result<()> {
         let line = format!("{text}\n");
         let mut rest = line.as_bytes();

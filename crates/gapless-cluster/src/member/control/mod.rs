@@ -1,5 +1,5 @@
-//! A member's control socket, `cluster.socket` in its directory: a request is one line of JSON, and so is the answer.
-//! For `gapless cluster …` and for scripts; the directory's permissions decide who may connect.
+//! Control socket of a member, `cluster.socket` in its directory: a request is one line of JSON, and so is the answer.
+//! For `gapless cluster …` and for scripts; the directory's permissions decide on access.
 
 mod line_stream;
 mod status_report;
@@ -28,43 +28,42 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// The longest request, bytes.
+/// Longest request, bytes.
 const REQUEST_LENGTH_MAX: usize = 4096;
-/// The longest answer that is read, bytes.
+/// Longest answer that is read, bytes.
 const ANSWER_LENGTH_MAX: usize = 1 << 20;
-/// The time for a connected client to send its request, for the agent to answer, and for the client to take the answer.
+/// Timeout of a connected client's request, of the agent's answer, and of its transmission.
 const TIMEOUT: Duration = Duration::from_secs(2);
-/// The pause before the next look at a socket that is readable and gives no connection: the system has no descriptor
-/// left.
+/// Pause after a readable socket gave no connection, because the system has no descriptor left.
 const PAUSE: Duration = Duration::from_millis(5);
 
 /// A request to a member.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Request {
-    /// The state of the member.
+    /// Reports the state of the member.
     Status,
-    /// Transfer leadership to another member.
+    /// Transfers leadership to another member.
     Transfer {
         to: u64,
     },
     Add {
         member: u64,
-        /// Where the other members reach it, `host:port`.
+        /// Addresses of the new member, `host:port`.
         addresses: Vec<String>,
         /// `full`, `witness` or `learner`.
         kind: String,
-        /// The member that is removed when the new one becomes a voter.
+        /// Member that is removed when the new one becomes a voter.
         replaces: Option<u64>,
     },
-    /// Let the service act as another version of itself.
+    /// Lets the service behave as another version.
     Upgrade {
         version: u32,
     },
     Remove {
         member: u64,
     },
-    /// Take a snapshot of the service that runs here. Answered when the snapshot is on the device.
+    /// Takes a snapshot of the service that runs here. Answered when the snapshot is on the device.
     Snapshot,
 }
 
@@ -77,16 +76,16 @@ pub enum Answer {
     Begun,
     Snapshot {
         member: u64,
-        /// The sequence that the snapshot covers.
+        /// Sequence that the snapshot covers.
         sequence: u64,
     },
     /// The request had no effect, for this reason.
     Refused(String),
 }
 
-/// The socket's file is looked for this often, ns.
+/// Interval at which the socket's file is checked, ns.
 const FILE_CHECK_INTERVAL_NS: u64 = 500_000_000;
-/// The socket in the directory of a member.
+/// File name of the socket in a member's directory.
 const SOCKET: &str = "cluster.socket";
 
 /// Sends a request to the member in `directory`.
@@ -97,7 +96,7 @@ pub fn ask(directory: &Path, request: &Request) -> Result<Answer, ClusterError> 
     ask_within(directory, request, 2 * TIMEOUT)
 }
 
-/// Like [`ask`], for requests that take longer: a snapshot.
+/// Sends a request that takes longer, such as a snapshot; see [`ask`].
 ///
 /// # Errors
 /// No member runs there, or it does not answer within `timeout`.
@@ -131,14 +130,15 @@ pub fn ask_within(directory: &Path, request: &Request, timeout: Duration) -> Res
     serde_json::from_str(&answer).map_err(|error| failed(error.into()))
 }
 
-/// The process of the member, while its socket lets nobody in: the holder of its directory's lock has written its number there.
+/// Returns the member's process while its socket does not accept: the holder of its directory's lock has written its
+/// number there.
 fn lock_holder_process(directory: &Path) -> Option<PeerProcess> {
     let holder = gapless_journal::lock_holder(directory).ok()??;
     let (number, _) = holder.strip_prefix("process ")?.split_once(' ')?;
     number.parse().ok().map(PeerProcess::numbered)
 }
 
-/// The thread that answers; dropping it ends it and removes the socket.
+/// Handle of the answering thread; dropping it ends the thread and removes the socket.
 pub(super) struct ControlThread {
     path: PathBuf,
     stopping: Arc<AtomicBool>,
@@ -197,7 +197,7 @@ impl ControlThread {
     }
 }
 
-/// Another socket where somebody has removed the file; `None` where it stands, or cannot be made, as without its directory.
+/// Opens another socket if the file was removed; `None` if it exists, or cannot be made, as without its directory.
 fn listen_again(path: &Path) -> Option<UnixListener> {
     let is_missing = matches!(path.symlink_metadata(), Err(error) if error.kind() == ErrorKind::NotFound);
     let again = is_missing.then(|| listen(path).ok()).flatten()?;
@@ -205,7 +205,7 @@ fn listen_again(path: &Path) -> Option<UnixListener> {
     Some(again)
 }
 
-/// A socket of this user's: nobody connects before it has its mode, because it does not listen until then.
+/// Opens a socket for this user alone: it listens only after its mode is set.
 fn listen(path: &Path) -> std::io::Result<UnixListener> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
@@ -265,7 +265,7 @@ fn write(stream: LineStream, answer: &Answer) -> std::io::Result<()> {
     stream.until(Instant::now() + TIMEOUT).write_line(&serde_json::to_string(answer)?)
 }
 
-/// On a thread of its own: a large state takes a while, and other clients ask for the status meanwhile.
+/// Answers on a separate thread: a large state takes a while, and other clients ask for the status meanwhile.
 fn answer_snapshot(stream: LineStream, shared: &Arc<MemberShared>, stopping: &Arc<AtomicBool>) -> std::io::Result<()> {
     let (shared, stopping) = (Arc::clone(shared), Arc::clone(stopping));
     let run = move || {
@@ -322,7 +322,7 @@ mod tests {
         assert!(listener.accept().is_ok());
     }
 
-    /// Sends bytes of a line that never ends, until the peer hangs up; how many it has taken.
+    /// Sends bytes of a line that never ends, until the peer hangs up. Returns the number of accepted bytes.
     fn trickle(mut stream: UnixStream) -> usize {
         let mut sent = 0;
         while stream.write_all(b" ").is_ok() {
@@ -364,7 +364,7 @@ mod tests {
         let _control = ControlThread::start_with(folder.path(), "cluster", Tier::Quorum, shared, timeout).unwrap();
         let sent = trickle(UnixStream::connect(folder.path().join(SOCKET)).unwrap());
         assert!(sent < REQUEST_LENGTH_MAX, "{sent}");
-        // A busy machine may let the next one be late, too.
+        // A busy machine may also delay the next one.
         until("the next request is answered", || {
             matches!(ask(folder.path(), &Request::Status), Ok(Answer::Refused(_)))
         });

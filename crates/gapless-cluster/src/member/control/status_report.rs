@@ -12,19 +12,19 @@ pub struct StatusReport {
     pub member: u64,
     /// `leader`, `follower` or `candidate`.
     pub role: String,
-    /// The newest term that it knows.
+    /// Newest term that it knows.
     pub term: u64,
-    /// The leader, as far as it knows.
+    /// Leader, as far as it knows.
     pub leader: Option<u64>,
-    /// How durable a message is before any member releases it.
+    /// Durability of a released message.
     pub tier: String,
-    /// The last sequence that readers here see.
+    /// Last sequence that readers here see.
     pub released_sequence: u64,
-    /// The last sequence that is journaled here.
+    /// Last sequence that is journaled here.
     pub journaled_sequence: u64,
     /// Open sessions.
     pub sessions: u64,
-    /// The sequence up to which frames are being fetched from the leader's journal.
+    /// Sequence up to which frames are being fetched from the leader's journal.
     pub fetching_to: Option<u64>,
     /// Refused messages of other members, since the start.
     pub messages_refused: u64,
@@ -34,28 +34,27 @@ pub struct StatusReport {
     /// from each.
     #[serde(default)]
     pub waits_for: Vec<u64>,
-    /// Whether its machine has lost power and it has not caught up since, so that its vote counts only with
-    /// everybody's.
+    /// Whether its machine has lost power and it has not caught up since, so that its vote counts only together with
+    /// all others.
     #[serde(default)]
     pub is_behind: bool,
-    /// The newest sequence at which the states of the full members were compared here, while this member led.
+    /// Newest sequence at which the states of the full members were compared here, while this member led.
     #[serde(default)]
     pub compared_sequence: Option<u64>,
-    /// The members whose logs diverge from this one's: one of the directories was replaced by an older copy, or
-    /// exchanged.
+    /// Members whose logs diverge from this one's: one of the directories was replaced by an older copy, or exchanged.
     #[serde(default)]
     pub parted: Vec<PartedReport>,
-    /// How often such a log was found, since the start.
+    /// Number of such logs found since the start.
     #[serde(default)]
     pub partings: u64,
-    /// How far the stream's time is ahead of this machine's clock, ms; `None` as long as it is not known.
+    /// Offset of the stream's time from this machine's clock, ms; `None` while it is not known.
     #[serde(default)]
     pub time_ahead_ms: Option<i64>,
     pub members: Vec<MemberReport>,
 }
 
 impl StatusReport {
-    /// Why the member cannot do its part, if it cannot.
+    /// Returns the reason for which the member cannot do its part, if there is one.
     #[must_use]
     pub fn illness(&self) -> Option<&'static str> {
         if !self.parted.is_empty() {
@@ -72,35 +71,36 @@ impl StatusReport {
     }
 }
 
-/// A member, as another one sees it.
+/// A member as another one sees it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MemberReport {
     pub member: u64,
     /// `voter`, `witness`, `learner`, or `joining`: a learner that becomes a voter or a witness.
     pub kind: String,
-    /// The addresses that the members have agreed on.
+    /// Addresses that the members have agreed on.
     #[serde(default)]
     pub addresses: Vec<String>,
-    /// Whether there is a connection to it; for the reporting member itself, always true.
+    /// Whether it is connected; for the reporting member itself, always true.
     pub is_connected: bool,
-    /// The sequence that it has, as its leader knows; `None` on a member that does not lead, and until a new leader knows it.
+    /// Sequence that it has, as its leader knows; `None` on a member that does not lead, and until a new leader knows
+    /// it.
     pub matched_sequence: Option<u64>,
-    /// How many frames it lags, as its leader knows; `None` likewise.
+    /// Lag in frames, as its leader knows; `None` likewise.
     pub lag_frames: Option<u64>,
-    /// Why it was refused at its last connection, if it was.
+    /// Reason of the refusal of its last connection, if it was refused.
     #[serde(default)]
     pub refused: Option<String>,
 }
 
-/// Where the log of a member diverges from that of the reporting member.
+/// Divergence of a member's log from that of the reporting member.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartedReport {
     pub member: u64,
-    /// The newest sequence up to which both are known to be equal.
+    /// Newest sequence up to which both are known to be equal.
     pub same_sequence: Option<u64>,
-    /// The oldest entry at which they are known to differ.
+    /// Oldest entry at which they are known to differ.
     pub index: u64,
-    /// The last sequence up to there, as this member has it.
+    /// Last sequence up to there, as this member has it.
     pub sequence: u64,
 }
 
@@ -126,7 +126,7 @@ impl StatusReport {
             } else {
                 "learner"
             };
-            // Every log has a first entry: at 0 a new leader does not know yet how much that member has.
+            // Every log has a first entry: at 0 a new leader does not know the member's log yet.
             let peer = consensus.peers.iter().find(|peer| peer.member == member && peer.matched_index > 0);
             let is_self = member == status.member;
             let leads = consensus.role == Role::Leader;

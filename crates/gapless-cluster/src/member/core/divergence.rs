@@ -1,6 +1,6 @@
-//! `DivergenceCheck`: whether a service has the same state on all members. Each full member hashes its state after the
-//! same sequences and sends the hashes to its leader; the leader compares them, and sends a verdict to each member that
-//! differs. Pure except for the agent's part at the end. Nobody waits for these messages, and a lost one is sent again.
+//! `DivergenceCheck`: compares the state of a service between members. Each full member hashes its state after the same
+//! sequences and sends the hashes to its leader; the leader compares them, and sends a verdict to each member that
+//! differs. Pure except for the agent's part at the end. These messages are asynchronous, and a lost one is sent again.
 //!
 //! ```text
 //!   0  u8   version, 1
@@ -8,9 +8,9 @@
 //!  report, to the leader:                          verdict, of the leader:
 //!   2  u32  lowest version of the service, not 0    2  u64  the last sequence at which the receiver agreed, or 0
 //!   6  u32  highest, not less                      10  u64  the first at which it differs
-//!  10  u8   hashes, 64 at most, then each:         18  u64  its hash there, by which it knows itself
+//!  10  u8   hashes, 64 at most, then each:         18  u64  its hash there, which identifies its state
 //!   …  u64  sequence, rising from 1
-//!   …  u64  hash of the state behind it
+//!   …  u64  hash of the state after it
 //! ```
 //! All numbers little-endian.
 
@@ -26,22 +26,22 @@ use gapless_wire::fields::{FieldReader, FieldWriter};
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-/// The number of hashes of a member that are kept, the newest ones.
+/// Number of hashes of a member that are kept, the newest ones.
 pub const HASHES_MAX: usize = 64;
-/// A report that a leader may have missed is sent again after so long, ns.
+/// Interval at which a report that a leader may have missed is repeated, ns.
 const REPORT_INTERVAL_NS: u64 = 1_000_000_000;
-/// The longest time for which a leader that differs tries to transfer leadership, ns.
+/// Longest time for which a leader that differs tries to transfer leadership, ns.
 const HAND_OVER_NS_MAX: u64 = 2_000_000_000;
 const VERSION: u8 = 1;
 const REPORT: u8 = 1;
 const VERDICT: u8 = 2;
 
-/// How a member differs, and where that began.
+/// Difference of a member, and its first sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// The last sequence at which it agreed with the others; 0 if none is known.
+    /// Last sequence at which it agreed with the others; 0 if none is known.
     pub agreed_sequence: u64,
-    /// Its hash at the first sequence at which it differs.
+    /// Hash at the first sequence at which it differs.
     pub differs: StateHash,
 }
 
@@ -100,25 +100,26 @@ impl DivergenceMessage {
     }
 }
 
-/// What a member knows of its own state, and of the other members' states.
+/// Known hashes of a member's own state, and of the other members' states.
 pub(in crate::member) struct DivergenceCheck {
-    /// The hashes from the service.
+    /// Hashes from the service.
     own: Mailbox<StateHash>,
     reports: BTreeMap<MemberId, Vec<StateHash>>,
     versions: BTreeMap<MemberId, RangeInclusive<u32>>,
     own_versions: Option<RangeInclusive<u32>>,
     has_news: bool,
-    /// The newest sequence that was compared here, while this member led.
+    /// Newest sequence that was compared here, while this member led.
     compared_sequence: Option<u64>,
     reported_leader: Option<MemberId>,
     next_report_ns: u64,
     verdict: Option<Verdict>,
-    /// The time at which this member stops, because it differs.
+    /// Time at which this member stops, because it differs.
     ends_by_ns: Option<u64>,
 }
 
 impl DivergenceCheck {
-    /// The check of `member`, whose service, if it runs one, supports these versions and puts its hashes into `own`.
+    /// Creates the check of `member`, whose service, if it runs one, supports these versions and puts its hashes into
+    /// `own`.
     pub fn new(member: MemberId, versions: Option<RangeInclusive<u32>>, own: Mailbox<StateHash>) -> Self {
         Self {
             own,
@@ -138,7 +139,7 @@ impl DivergenceCheck {
         self.compared_sequence
     }
 
-    /// A new connection: the peer may have another state than before.
+    /// Resets a newly connected peer, which may have another state than before.
     pub fn came(&mut self, member: u64) {
         let Some(member) = MemberId::new(member) else { return };
         self.reports.remove(&member);
@@ -146,7 +147,7 @@ impl DivergenceCheck {
         self.reported_leader = self.reported_leader.filter(|leader| *leader != member);
     }
 
-    /// Takes a message of `from`; `leader` is the leader, as far as it is known. Returns false if the message is
+    /// Processes a message of `from`; `leader` is the leader, as far as it is known. Returns false if the message is
     /// invalid.
     pub fn receive(&mut self, own: MemberId, from: MemberId, leader: Option<MemberId>, bytes: &[u8]) -> bool {
         match DivergenceMessage::from_bytes(bytes) {
