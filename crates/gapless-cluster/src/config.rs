@@ -195,7 +195,7 @@ impl ClusterConfig {
     /// Reads a file's `text`; `name` is the file, for messages. Relative paths stay as they are.
     ///
     /// # Errors
-    /// [`ClientError::Config`] with file, line, key, what was found and what is allowed.
+    /// [`ClientError::Config`] with file, line, key, the found and the allowed value.
     pub fn parse(text: &str, name: &str) -> Result<Self, StreamError> {
         let (stream, parts) = StreamConfig::parse_with(text, name, Parts::read)?;
         parts.with(stream)

@@ -99,7 +99,7 @@ pub enum ClusterError {
         /// Incarnation in the file.
         configured: u64,
     },
-    /// It needed frames that no journal held any more, so it has fetched the state of another member, which its next
+    /// The member needed frames that no journal held any more, so it has fetched the state of another member, which its next
     /// start installs.
     #[error(
         "member {member} was too far behind for its leader's journal and has fetched a state up to sequence {sequence}: \
@@ -119,7 +119,7 @@ pub enum ClusterError {
         /// Reason of that member.
         reason: String,
     },
-    /// Its log diverges from that of its leader, or of the member that it is compared with.
+    /// The log diverges from that of the leader, or of the member that it is compared with.
     #[error(
         "the log of member {member} is not that of member {leader}: {}, and they part at frame {sequence} (entry \
          {index}) at the latest. A directory of the cluster was put back to an older copy, or exchanged, or a majority of the \

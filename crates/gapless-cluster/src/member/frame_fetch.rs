@@ -6,19 +6,19 @@
 //! request   u64 first sequence, u64 last sequence
 //! frames    u64 first sequence, u64 last sequence asked for; without frames: the journal no longer holds the first
 //! ```
-//! All numbers little-endian. A piece is asked for when the one before it is here; one that does not come is asked for again.
+//! All numbers little-endian. A piece is requested when the previous one is here, and again if it does not arrive.
 
 use crate::consensus::{Chain, LogPosition, MemberId};
 use gapless_wire::fields::{put_at, u64_at};
 use gapless_wire::{Frame, FrameError, aligned_length};
 use std::ops::Range;
 
-/// A piece that was not received after so long is asked for again, ns.
+/// Time after which a missing piece is requested again, ns.
 const ASK_AGAIN_NS: u64 = 500_000_000;
 /// Length of the header before the frames.
 const HEADER_LENGTH: usize = 16;
 
-/// Why a piece is refused.
+/// Reason for which a piece is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum FetchError {
     #[error(transparent)]
@@ -42,7 +42,7 @@ pub(super) fn header(first: u64, last: u64) -> [u8; HEADER_LENGTH] {
     bytes
 }
 
-/// The requests of pieces, one at a time.
+/// Requests of pieces, one at a time.
 pub(super) struct PieceRequests {
     leader: MemberId,
     is_waiting: bool,
@@ -58,7 +58,7 @@ impl PieceRequests {
         self.leader
     }
 
-    /// From now on this member is asked. Returns whether it is another one than before.
+    /// Directs further requests to this member. Returns whether it is another one than before.
     pub fn follow(&mut self, leader: MemberId) -> bool {
         let is_other = self.leader != leader;
         if is_other {
@@ -72,7 +72,7 @@ impl PieceRequests {
         self.is_waiting = false;
     }
 
-    /// Whether a piece is to be asked for now; the caller then asks.
+    /// Returns whether a piece is to be requested now; the caller then requests it.
     pub const fn begin_waiting(&mut self, now_ns: u64) -> bool {
         let is_due = !self.is_waiting || now_ns >= self.next_ask_ns;
         if is_due {
@@ -82,17 +82,17 @@ impl PieceRequests {
     }
 }
 
-/// How far frames were fetched and checked, and up to where they are needed.
+/// Progress of a fetch: the frames that were fetched and checked, and the last one needed.
 #[derive(Clone, Copy)]
 pub(super) struct FetchedFrames {
     pub to: LogPosition,
-    /// The chain after the last frame.
+    /// Chain after the last frame.
     chain: Chain,
     pub last_sequence: u64,
 }
 
 impl FetchedFrames {
-    /// Nothing is fetched yet after `sequence`, where the chain has the value `hash`.
+    /// Creates the state before the first frame after `sequence`, where the chain has the value `hash`.
     pub const fn behind(sequence: u64, hash: u64, to: LogPosition) -> Self {
         Self { to, chain: Chain::at(hash), last_sequence: sequence }
     }
@@ -101,12 +101,12 @@ impl FetchedFrames {
         self.last_sequence >= self.to.sequence
     }
 
-    /// The request for the next piece.
+    /// Returns the request for the next piece.
     pub fn request(&self) -> [u8; HEADER_LENGTH] {
         header(self.last_sequence + 1, self.to.sequence)
     }
 
-    /// Checks the frames that follow; `visit` is called with each one's sequence and place. Returns the new state.
+    /// Checks the frames that follow; `visit` is called with the sequence and place of each. Returns the new state.
     pub fn checked(mut self, frames: &[u8], mut visit: impl FnMut(u64, Range<usize>)) -> Result<Self, FetchError> {
         let mut start = 0;
         while start < frames.len() {

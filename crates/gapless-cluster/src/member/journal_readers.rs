@@ -1,9 +1,9 @@
 //! [`JournalReaders`]: readers of this member's journal, one for each member that lags or fetches. A reader keeps its
-//! place, so that the next piece costs what it moves, wherever in the journal it is.
+//! place, so that the next piece costs no more than its bytes, wherever in the journal it is.
 //!
 //! A reader has read a little ahead. So all readers are dropped when this journal is cut, and when another member
-//! leads: what they have read may not be in the journal any more. Retention may delete the segment of a reader: the
-//! reader reads it to its end, and then gets the answer that the next frame is not held.
+//! leads: the frames read ahead may not be in the journal any more. Retention may delete the segment of a reader: the
+//! reader reads it to its end, and then reports that the next frame is not held.
 //!
 //! A read is for another member, so no error of one ends this member: the journal's writer finds the journal's errors.
 
@@ -13,17 +13,17 @@ use gapless_transport::warnings::Warnings;
 use gapless_wire::aligned_length;
 use std::path::PathBuf;
 
-/// A reader that was not used for so long is dropped, and its mapped segment with it, ns.
+/// Idle time after which a reader is dropped together with its mapped segment, ns.
 const IDLE_NS_MAX: u64 = 2_000_000_000;
 
-/// The result of a read.
+/// Result of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReadOutcome {
     /// The frames up to this sequence were read.
     Until(u64),
     /// The journal does not hold the first frame any more.
     NotHeld,
-    /// The journal cannot be read now, for which there was a warning.
+    /// The journal cannot be read now; a warning was logged.
     NotNow,
 }
 
@@ -79,14 +79,15 @@ impl JournalReaders {
         ReadOutcome::Until(next - 1)
     }
 
-    /// Whether an error only says that retention has deleted the frame `sequence`, perhaps while a reader was at it.
+    /// Returns whether an error only means that retention has deleted the frame `sequence`, perhaps while a reader was
+    /// at it.
     #[cold]
     fn is_cut_off(&self, error: &JournalError, sequence: u64) -> bool {
         matches!(error, JournalError::NotHeld { .. })
             || JournalReader::open(&self.journal).is_ok_and(|reader| sequence < reader.first_sequence())
     }
 
-    /// The reader of a member, placed before the frame `first`.
+    /// Returns the reader of a member, placed before the frame `first`.
     fn stand_at(&mut self, member: MemberId, first: u64, now_ns: u64) -> Result<&mut Replay, JournalError> {
         let at = self.kept.iter().position(|kept| kept.member == member);
         let at = match at {
@@ -108,12 +109,12 @@ impl JournalReaders {
         self.kept.retain(|kept| kept.member != member);
     }
 
-    /// Drops all readers: what they have read ahead may not be in the journal any more.
+    /// Drops all readers: their frames read ahead may not be in the journal any more.
     pub fn forget_all(&mut self) {
         self.kept.clear();
     }
 
-    /// Drops the readers that were not used for a while.
+    /// Drops idle readers.
     pub fn forget_idle(&mut self, now_ns: u64) {
         if !self.kept.is_empty() {
             self.kept.retain(|kept| now_ns.saturating_sub(kept.used_ns) < IDLE_NS_MAX);
@@ -131,7 +132,7 @@ mod tests {
 
     const SEGMENT_LENGTH: u64 = 64 << 10;
 
-    /// The frames of each term have another length.
+    /// Returns a frame whose length depends on its term.
     fn frame(term: u64, sequence: u64) -> Vec<u8> {
         let length = 92 + 8 * term as usize;
         let mut bytes = vec![0; aligned_length(HEADER_LENGTH + length)];
@@ -168,7 +169,7 @@ mod tests {
         MemberId::new(number).unwrap()
     }
 
-    /// The result of a read: its outcome, and the terms of the frames.
+    /// Reads, and returns the outcome with the terms of the frames.
     fn read(readers: &mut JournalReaders, number: u64, range: (u64, u64), bytes_max: usize) -> (ReadOutcome, Vec<u64>) {
         let (mut bytes, mut terms, mut start) = (Vec::new(), Vec::new(), 0);
         let found = readers.read(member(number), range, bytes_max, (&mut bytes, 0));
@@ -199,7 +200,7 @@ mod tests {
             assert_eq!(readers.kept.len(), 2);
         }
         assert_eq!(next, [1_001, 1_001]);
-        // The reader follows what is appended.
+        // The reader follows appended frames.
         append(&mut journal, 1, 1_010);
         assert_eq!(read(&mut readers, 1, (1_001, 1_005), usize::MAX), (ReadOutcome::Until(1_005), vec![1; 5]));
         // Frames that were lost on the way are read again.
@@ -227,7 +228,7 @@ mod tests {
         assert_eq!(read(&mut readers, 1, (1, 49), usize::MAX).0, ReadOutcome::Until(49));
         file.write_all_at(&[50], at as u64).unwrap();
         assert_eq!(read(&mut readers, 1, (50, 100), usize::MAX).0, ReadOutcome::Until(100));
-        // A journal that cannot be opened, as by a process without a descriptor, holds its frames all the same.
+        // A journal that cannot be opened, as by a process without a descriptor, still holds its frames.
         readers.forget_all();
         let elsewhere = directory.path().with_extension("moved");
         std::fs::rename(directory.path(), &elsewhere).unwrap();

@@ -1,5 +1,5 @@
-//! [`LaggingAppends`]: how fast lagging members are sent the entries that they lack. One piece at a time, and several
-//! on the way at once: a leader's turn stays short, and a lagging member is not sent more than it can take.
+//! [`LaggingAppends`]: flow control of the entries for lagging members. Pieces are sent one at a time, with several in
+//! flight: a leader's turn stays short, and a lagging member is not sent more than it can accept.
 
 use super::journal_readers::ReadOutcome;
 use super::{Member, transmit};
@@ -10,14 +10,14 @@ use std::collections::VecDeque;
 
 /// Frames of one piece, bytes; an entry is never split.
 const PIECE_BYTES: usize = 256 << 10;
-/// The most bytes on the way to one member at once; one more piece may exceed it.
+/// Limit of the bytes in flight to one member; one more piece may exceed it.
 const ON_THE_WAY_BYTES_MAX: usize = 1 << 20;
 
-/// What is on the way to members that lag.
+/// Pieces in flight to members that lag.
 #[derive(Default)]
 pub(super) struct LaggingAppends {
     paces: Vec<Pace>,
-    /// The position of the member that is served next.
+    /// Position of the member that is served next.
     turn: usize,
     /// Frames of a piece, and the end of each entry's frames.
     frames: Vec<u8>,
@@ -25,12 +25,12 @@ pub(super) struct LaggingAppends {
     messages: Vec<Outgoing>,
 }
 
-/// The entries on the way to one member.
+/// Entries in flight to one member.
 struct Pace {
     member: MemberId,
-    /// The entry that follows what was sent last.
+    /// Entry that follows the last one sent.
     next_index: u64,
-    /// The last entry of each piece that was sent, and the piece's bytes.
+    /// Last entry of each piece in flight, and the piece's bytes.
     on_the_way: VecDeque<(u64, usize)>,
 }
 
@@ -42,7 +42,7 @@ impl LaggingAppends {
         });
         let pace = &mut self.paces[at];
         if pace.next_index != follower.next_index {
-            // The member was found to be at another entry: pieces on the way no longer count.
+            // The member was found to be at another entry: pieces in flight no longer count.
             pace.on_the_way.clear();
         }
         while pace.on_the_way.pop_front_if(|(index, _)| *index <= follower.matched_index).is_some() {}
@@ -82,8 +82,8 @@ impl Member {
         false
     }
 
-    /// A member lags that needs more than one message takes; the window holds two messages at least, so it does not
-    /// soon lose what the other members need.
+    /// Marks the members that need more than one message holds as lagging. The window holds at least two messages, so
+    /// it does not soon lose frames that the other members need.
     pub(super) fn look_who_lags(&mut self) {
         let first_sequence = self.core.ingress.first_within(self.message_bytes_max);
         self.core.consensus.set_lagging_before(first_sequence);
@@ -121,8 +121,8 @@ impl Member {
         (self.lagging.frames, self.lagging.messages) = (frames, messages);
     }
 
-    /// Reads the frames of the next entries of a lagging member. Returns the last entry's index; `None`, and a warning,
-    /// if the journal does not hold the frames of the first, or cannot be read now.
+    /// Reads the frames of the next entries of a lagging member. Returns the last entry's index; `None`, with a
+    /// warning, if the journal does not hold the frames of the first, or cannot be read now.
     fn read_piece(&mut self, follower: &LaggingFollower, frames: &mut Vec<u8>) -> Option<u64> {
         frames.clear();
         self.lagging.ends.clear();

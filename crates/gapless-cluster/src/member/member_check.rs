@@ -1,5 +1,5 @@
-//! [`check_member_files`]: whether the small files of a member's directory are whole and of one start, for commands that look at a
-//! directory and change nothing. A start refuses the same.
+//! [`check_member_files`]: checks that the small files of a member's directory are whole and of one start, for commands
+//! that inspect a directory and change nothing. A start refuses the same.
 
 use super::ballot::FoundBallot;
 use super::member_files::{Instances, MemberFiles, read_incarnation};
@@ -9,10 +9,11 @@ use super::voting;
 use crate::ClusterError;
 use std::path::Path;
 
-/// What a start of the member in `directory` would refuse of its small files: `instance`, `incarnation`, `instances`, `ballot`,
-/// `voting` and, if they are there, `base` and `checkpoint`. The directory has a journal, and the member does not run.
+/// Returns the errors with which a start of the member in `directory` would refuse its small files: `instance`,
+/// `incarnation`, `instances`, `ballot`, `voting` and, if they exist, `base` and `checkpoint`. The directory has a
+/// journal, and the member does not run.
 ///
-/// Without a whole `instance` nothing can be said about the others, whose seals hold its number.
+/// Without a whole `instance` the others cannot be checked, because their seals contain its number.
 #[must_use]
 pub fn check_member_files(directory: &Path) -> Vec<ClusterError> {
     let files = match MemberFiles::look(directory) {

@@ -10,11 +10,11 @@
 //! voting      see `voting`
 //! base        see `snapshot_transfer`
 //!
-//! removed     in words, who said that this member was removed; not sealed: that it is there is enough
+//! removed     text naming the member that reported the removal; not sealed: its existence is enough
 //! ```
 //!
-//! A directory has the first four before it has a journal, so if one is missing while others or a journal are there, that is
-//! an error.
+//! A directory has the first four before it has a journal, so if one is missing while others or a journal exist, that
+//! is an error.
 
 use crate::ClusterError;
 use gapless_agent::checked_file;
@@ -28,15 +28,15 @@ use std::fmt::Write as _;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-/// The most members whose instance is kept, removed ones included; more are not remembered.
+/// Largest number of members whose instance is kept, removed ones included; more are not remembered.
 const INSTANCES_MAX: usize = 1024;
 const SEAL: &str = "sealed ";
-/// The longest file, bytes: a longer one is not read any further.
+/// Longest file, bytes: a longer one is not read any further.
 const LENGTH_MAX: u64 = 1 << 20;
-/// The sealed files whose checksum covers the number of `instance`; they are written after it.
+/// Sealed files whose checksum covers the number of `instance`; they are written after it.
 const SEALED_BEHIND: [&str; 4] = ["incarnation", "instances", "voting", "base"];
 
-/// The sealed files of one directory.
+/// Sealed files of one directory.
 #[derive(Clone, Debug)]
 pub(super) struct MemberFiles {
     directory: PathBuf,
@@ -44,7 +44,8 @@ pub(super) struct MemberFiles {
 }
 
 impl MemberFiles {
-    /// The files of `directory`, which is new if it has none and no journal: then `given` is its number, or a random one.
+    /// Opens the files of `directory`, which is new if it has none and no journal: then `given` is its number, or a
+    /// random one.
     pub fn open(directory: &Path, given: Option<u64>, has_journal: bool) -> Result<Self, ClusterError> {
         match Self::look(directory) {
             Err(error @ ClusterError::Missing { .. }) => {
@@ -58,7 +59,7 @@ impl MemberFiles {
         }
     }
 
-    /// The files of `directory`, which has an `instance`. Writes nothing.
+    /// Opens the files of `directory`, which has an `instance`. Writes nothing.
     pub fn look(directory: &Path) -> Result<Self, ClusterError> {
         let files = Self { directory: directory.to_owned(), instance: 0 };
         let text = match files.read("instance") {
@@ -73,7 +74,7 @@ impl MemberFiles {
         Ok(Self { instance: number.ok_or_else(|| files.damaged("instance"))?, ..files })
     }
 
-    /// Whether no file has a seal, as programs of before wrote them: the number alone is all of `instance`.
+    /// Returns whether no file has a seal, as earlier programs wrote them: then `instance` holds the number alone.
     fn is_of_earlier_format(&self) -> Result<bool, ClusterError> {
         let instance = read_text(&self.path("instance"))?.unwrap_or_default();
         let digits = instance.strip_suffix('\n').unwrap_or_default();
@@ -90,25 +91,25 @@ impl MemberFiles {
         Ok(files)
     }
 
-    /// The number that identifies the directory.
+    /// Returns the number that identifies the directory.
     pub const fn instance(&self) -> u64 {
         self.instance
     }
 
-    /// A file's text; `None` if it is not there.
+    /// Reads a file's text; `None` if there is no file.
     pub fn read(&self, name: &str) -> Result<Option<String>, ClusterError> {
         let Some(text) = read_text(&self.path(name))? else { return Ok(None) };
         self.unsealed(name, &text).map(|text| Some(text.to_owned()))
     }
 
-    /// The text after the seal.
+    /// Returns the text after the seal.
     fn unsealed<'a>(&self, name: &str, text: &'a str) -> Result<&'a str, ClusterError> {
         let sealed = text.strip_prefix(SEAL).and_then(|sealed| sealed.split_once('\n'));
         let whole = sealed.filter(|(sum, text)| *sum == self.sum(name, text));
         whole.map(|(_, text)| text).ok_or_else(|| self.damaged(name))
     }
 
-    /// Whether a file is there.
+    /// Returns whether a file exists.
     pub fn has(&self, name: &str) -> bool {
         self.path(name).exists()
     }
@@ -118,22 +119,22 @@ impl MemberFiles {
         self.write_at(&self.path(name), name, text)
     }
 
-    /// Writes the same to a path from which it is moved to its own name later.
+    /// Writes the file to a path from which it is moved to its own name later.
     pub fn write_at(&self, path: &Path, name: &str, text: &str) -> Result<(), ClusterError> {
         write_durably(path, &format!("{SEAL}{}\n{text}", self.sum(name, text)))
     }
 
-    /// The path of a file.
+    /// Returns the path of a file.
     pub fn path(&self, name: &str) -> PathBuf {
         self.directory.join(name)
     }
 
-    /// The error for a file with an invalid seal or text.
+    /// Creates the error for a file with an invalid seal or text.
     pub fn damaged(&self, name: &str) -> ClusterError {
         ClusterError::Damaged { path: self.path(name) }
     }
 
-    /// The error for a file that must be there and is not.
+    /// Creates the error for a missing file.
     pub fn missing(&self, name: &str) -> ClusterError {
         ClusterError::Missing { path: self.path(name) }
     }
@@ -151,7 +152,7 @@ fn write_durably(path: &Path, text: &str) -> Result<(), ClusterError> {
     replace_file(path, path.with_extension("new"), text.as_bytes()).map_err(failed)
 }
 
-/// A small file's text; `None` if it is not there.
+/// Reads a small file; `None` if there is none.
 fn read_text(path: &Path) -> Result<Option<String>, ClusterError> {
     match checked_file::read(path, LENGTH_MAX) {
         // The text of these files is ASCII.
@@ -161,7 +162,7 @@ fn read_text(path: &Path) -> Result<Option<String>, ClusterError> {
     }
 }
 
-/// The instances of the other members.
+/// Instances of the other members.
 #[derive(Debug)]
 pub(super) struct Instances {
     files: MemberFiles,
@@ -169,7 +170,7 @@ pub(super) struct Instances {
 }
 
 impl Instances {
-    /// The instances in the file. Writes nothing.
+    /// Reads the instances in the file. Writes nothing.
     pub fn look(files: &MemberFiles) -> Result<Option<Self>, ClusterError> {
         let Some(text) = files.read("instances")? else { return Ok(None) };
         let line = |line: &str| {
@@ -180,8 +181,8 @@ impl Instances {
         Ok(Some(Self { files: files.clone(), known }))
     }
 
-    /// The instances in the file, or a new file. To be called before `voting` is written, which says that this file is
-    /// there.
+    /// Reads the instances in the file, or makes a new file. Call it before `voting` is written, whose existence
+    /// implies this file.
     pub fn read(files: &MemberFiles) -> Result<Self, ClusterError> {
         if let Some(instances) = Self::look(files)? {
             return Ok(instances);
@@ -194,7 +195,8 @@ impl Instances {
         Ok(instances)
     }
 
-    /// A member never connects to itself: a directory that has this member's instance belongs to another member.
+    /// Checks that the directory is this member's. A member never connects to itself, so an entry with its number means
+    /// another member's directory.
     pub fn check_is(&self, member: u64) -> Result<(), ClusterError> {
         if self.get(member).is_none() {
             return Ok(());
@@ -244,13 +246,13 @@ pub(super) fn check_incarnation(files: &MemberFiles, configured: u64) -> Result<
     }
 }
 
-/// The incarnation of the directory. Writes nothing.
+/// Reads the incarnation of the directory. Writes nothing.
 pub(super) fn read_incarnation(files: &MemberFiles) -> Result<Option<u64>, ClusterError> {
     let text = files.read("incarnation")?;
     text.map(|text| text.trim().parse().map_err(|_| files.damaged("incarnation"))).transpose()
 }
 
-/// The file that says that a member was removed.
+/// Returns the file that marks a removed member.
 fn removed_path(directory: &Path) -> PathBuf {
     directory.join("removed")
 }
@@ -260,7 +262,7 @@ pub(super) fn mark_removed(directory: &Path, reason: &str) -> Result<(), Cluster
     write_durably(&removed_path(directory), &format!("{reason}\n"))
 }
 
-/// Refuses the directory of a member that was removed.
+/// Refuses the directory of a removed member.
 pub(super) fn check_not_removed(directory: &Path, member: u64) -> Result<(), ClusterError> {
     match checked_file::read(&removed_path(directory), LENGTH_MAX) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
@@ -350,7 +352,7 @@ mod tests {
         std::fs::write(directory.path().join("directory"), "kind member\nformat 1\nwritten by gapless 0.0.9\n")
             .unwrap();
         assert!(refused().to_string().contains("of an earlier format, written by gapless 0.0.9, "), "{}", refused());
-        // Beside one that has a seal it is damage.
+        // Next to a sealed file it is damage.
         std::fs::write(directory.path().join("voting"), "sealed 00000000\nlevel 1 synced\n").unwrap();
         assert!(matches!(refused(), ClusterError::Damaged { .. }));
     }

@@ -11,27 +11,27 @@ use gapless_log::{GatingCursor, LogError};
 use gapless_stream::StreamError;
 use gapless_wire::{Frame, aligned_length};
 
-/// The journal, and what is to be appended to it.
+/// The journal with its pending appends.
 pub(super) struct MemberJournal {
     journal: Journal,
-    /// The cursor after everything that is journaled.
+    /// Cursor after all journaled frames.
     cursor: GatingCursor,
     /// Records to append after the frames.
     records: Vec<Record>,
-    /// Whether the records must be on the device before anything is answered.
+    /// Whether the records must be on the device before any answer.
     must_sync: bool,
     /// Term and vote that must be on the device.
     vote: Option<Vec<u8>>,
     ballot: Ballot,
-    /// The poll of the records and the vote.
+    /// Poll of the records and the vote.
     number: u64,
-    /// The poll that was journaled last.
+    /// Last journaled poll.
     journaled_number: u64,
     segments_begun: u64,
     /// Only at tier `quorum-sync`.
     worker: Option<Durable>,
     pending_checkpoint: PendingCheckpoint,
-    /// Each frame is put into the operating system's hands by itself.
+    /// Whether each frame is passed to the operating system separately.
     is_flushed_by_frame: bool,
 }
 
@@ -59,22 +59,22 @@ impl MemberJournal {
         }
     }
 
-    /// The last sequence that is journaled.
+    /// Returns the last journaled sequence.
     pub fn last_sequence(&self) -> u64 {
         self.journal.last_sequence()
     }
 
-    /// The oldest sequence that is journaled.
+    /// Returns the oldest journaled sequence.
     pub fn first_sequence(&self) -> u64 {
         self.journal.first_sequence()
     }
 
-    /// The frames in the window that are not in the journal, back to back.
+    /// Returns the frames in the window that are not in the journal, back to back.
     pub fn unjournaled(&mut self) -> Result<&[u8], ClusterError> {
         Ok(self.cursor.available().map_err(StreamError::from)?)
     }
 
-    /// Frames that came from this journal into the window must not be journaled again.
+    /// Skips frames that were read from this journal into the window, because they must not be journaled again.
     pub fn pass_over(&mut self, length_bytes: usize) -> Result<(), ClusterError> {
         let available = self.unjournaled()?.len();
         assert!(length_bytes <= available, "they are in the window");
@@ -82,7 +82,7 @@ impl MemberJournal {
         Ok(())
     }
 
-    /// Takes the records of the last poll, and whether they must be synced.
+    /// Takes the records of the last poll, and its demand for a sync.
     pub fn take(&mut self, effects: &mut Effects) {
         self.records.append(&mut effects.records);
         self.must_sync |= effects.must_sync;
@@ -91,31 +91,31 @@ impl MemberJournal {
         }
     }
 
-    /// The list for records that are given out before their poll.
+    /// Returns the list for records that are produced before their poll.
     pub fn records(&mut self) -> &mut Vec<Record> {
         &mut self.records
     }
 
-    /// Whether journaled frames are at once as durable as the tier requires.
+    /// Returns whether journaled frames are immediately as durable as the tier requires.
     pub fn is_durable_at_once(&self) -> bool {
         self.worker.is_none()
     }
 
-    /// The taken records are of the poll `number` and of those before it.
+    /// Notes that the taken records are of the poll `number` and of those before it.
     pub fn note_polled(&mut self, number: u64) {
         self.number = number;
     }
 
-    /// Journals the first `length_bytes` of the frames that are not journaled, the last of them `last_sequence`, and
-    /// the records after them. Returns the poll up to which everything is as durable as the tier requires; `checkpoint`
-    /// gives the whole state that consensus keeps, for a new segment.
+    /// Journals the first `length_bytes` of the unjournaled frames, the last of them `last_sequence`, and the records
+    /// after them. Returns the poll up to which everything is as durable as the tier requires; `checkpoint` returns the
+    /// whole consensus state, for a new segment.
     pub fn keep(
         &mut self,
         length_bytes: usize,
         last_sequence: u64,
         checkpoint: impl FnOnce() -> Vec<u8>,
     ) -> Result<u64, ClusterError> {
-        // Also where nothing is to be kept: a helper may have found that a file is gone.
+        // Also if there is nothing to journal: a helper may have found that a file is gone.
         self.journal.check_usable()?;
         if length_bytes > 0 {
             let frames = self.cursor.available().map_err(StreamError::from)?;
@@ -171,10 +171,10 @@ impl MemberJournal {
         Ok(())
     }
 
-    /// Cuts everything after `sequence` from the journal, records too, and appends `checkpoint`, which holds what they
-    /// said. A crash in between loses nothing.
+    /// Cuts everything after `sequence` from the journal, including records, and appends `checkpoint`, which holds
+    /// their content. A crash in between loses nothing.
     pub fn cut(&mut self, sequence: u64, checkpoint: &[u8]) -> Result<(), ClusterError> {
-        // What the checkpoint describes must be durable before the checkpoint is.
+        // The frames that the checkpoint describes must be durable before it.
         self.journal.sync()?;
         crash_point("cut_before_checkpoint");
         self.pending_checkpoint.write(checkpoint)?;
@@ -185,7 +185,7 @@ impl MemberJournal {
         crash_point("cut_after_truncation");
         match self.journal.append_checkpoint(checkpoint) {
             Err(JournalError::RecordsFull { .. }) => {
-                // No frame is cut, but records are, and make room.
+                // No frame is cut, but removed records make room.
                 self.journal.truncate_after(sequence)?;
                 self.journal.append_checkpoint(checkpoint)?;
             }
@@ -202,13 +202,13 @@ impl MemberJournal {
         Ok(())
     }
 
-    /// Released frames are never cut.
+    /// Sets the released sequence; released frames are never cut.
     pub fn set_released(&mut self, sequence: u64) {
         self.journal.set_released(sequence);
     }
 }
 
-/// Appends these frames, and commits each by itself where that is asked for.
+/// Appends these frames, and commits each separately if configured.
 fn append(
     journal: &mut Journal,
     frames: &[u8],

@@ -1,37 +1,37 @@
 //! [`Member`]: the agent of a cluster's member. Everything between a frame's arrival and its release happens here, in
 //! one place and in one order (decision 24):
 //!
-//! 1. messages of other members are processed: a leader's frames go into the window, and what an answer to this leader
-//!    allows is released;
-//! 2. what publishers have sent is appended, if this member leads;
-//! 3. what was appended is proposed;
+//! 1. messages of other members are processed: a leader's frames go into the window, and an answer to this leader may
+//!    release frames;
+//! 2. frames of publishers are appended, if this member leads;
+//! 3. appended frames are proposed;
 //! 4. messages are sent, the leader's with the frames in the same write, before anything is journaled here;
 //! 5. frames and records are journaled, and consensus is notified;
-//! 6. what a quorum has is released.
+//! 6. frames on a quorum are released.
 //!
 //! | module | what lives there |
 //! |---|---|
 //! | this | [`Member`]: the order of the steps |
 //! | [`core`] | a member without its links |
 //! | `member_journal` | the journal |
-//! | [`snapshot_transfer`] | what a member receives that needs more than its leader's journal holds |
-//! | `peers` | links follow the members |
-//! | `advertised_endpoints` | where publishers find each member |
-//! | [`recover`] | a member whose partners are lost becomes a cluster of one |
-//! | `voting` | whether this member may vote |
-//! | `waits` | for whom this member waits, and why |
-//! | [`member_check`] | whether the small files of a directory are whole |
+//! | [`snapshot_transfer`] | the transfer for a member that needs frames from before its leader's journal |
+//! | `peers` | updates of the links after membership changes |
+//! | `advertised_endpoints` | endpoints of each member for publishers |
+//! | [`recover`] | recovery of a member without its partners as a cluster of one |
+//! | `voting` | permission of this member to vote |
+//! | `waits` | log messages about waiting, with the reason |
+//! | [`member_check`] | check of the small files of a directory |
 //! | `member_files` | small sealed files: the directory's number, the other members' instances, the removal |
-//! | `pending_checkpoint` | a checkpoint beside the journal |
-//! | `ballot` | term and vote beside the journal |
+//! | `pending_checkpoint` | a checkpoint next to the journal |
+//! | `ballot` | term and vote next to the journal |
 //! | `durable` | the thread of tier `quorum-sync` |
 //! | [`control`] | the socket for requests from outside |
 //! | `frame_fetch` | fetching frames of another member's journal, a piece at a time, and checking them |
 //! | `catch_up` | frames that are fetched from a leader's journal, and served from one's own |
-//! | `lagging_appends` | how fast members that need more than the window are sent the entries that they lack |
-//! | `journal_readers` | the journal's readers for these members, and for those that fetch |
+//! | `lagging_appends` | flow control of entries for members that need frames from before the window |
+//! | `journal_readers` | readers of the journal for these members, and for those that fetch |
 //! | `start` | [`ClusterMember`]: assembles a member, and runs it |
-//! | `member_environment` | [`MemberEnvironment`]: what a member takes from its machine, for simulations |
+//! | `member_environment` | [`MemberEnvironment`]: resources of the machine, for simulations |
 //! | [`shared`] | the status outside the agent |
 //! | [`requests`] | requests to a member, and their outcomes |
 
@@ -79,32 +79,32 @@ use shared::MemberShared;
 use std::sync::Arc;
 use waits::MemberWaits;
 
-/// The most bytes of frames in one message; entries whose frames do not fit are sent with the next one.
+/// Largest number of bytes of frames in one message; entries whose frames do not fit are sent with the next one.
 const MESSAGE_BYTES_MAX: usize = 4 << 20;
-/// A leader that has more to send to lagging followers polls again so soon, ns.
+/// Interval at which a leader polls again for lagging followers, ns.
 const LAGGING_AGAIN_NS: u64 = 200_000;
-/// The longest time for which a leader transfers leadership at a clean stop, ns.
+/// Longest time for which a leader transfers leadership at a clean stop, ns.
 const HAND_OVER_NS_MAX: u64 = 2_000_000_000;
-/// A removed member still answers for so long, ns.
+/// Time for which a removed member still answers, ns.
 const REMOVED_LINGERS_NS: u64 = 2_000_000_000;
 
-/// The agent.
+/// Agent of a member.
 pub struct Member {
     core: Core,
     links: Links,
     peers: Peers,
-    /// When the member stops because it was removed, and which member said so.
+    /// Time at which a removed member stops, and the member that reported the removal.
     removed: Option<(u64, String)>,
     shared: Arc<MemberShared>,
     /// Appends that only carry the commit index; they wait for the next turn.
     waiting: Vec<Outgoing>,
-    /// Appends for members that lag behind the window.
+    /// Appends for members that lag beyond the window.
     lagging: LaggingAppends,
-    /// The most bytes of frames in one message.
+    /// Largest number of bytes of frames in one message.
     message_bytes_max: usize,
-    /// The buffer for an encoded message.
+    /// Buffer for an encoded message.
     bytes: Vec<u8>,
-    /// When a stop no longer waits for the transfer of leadership.
+    /// Time at which a stop no longer waits for the transfer of leadership.
     closes_by_ns: Option<u64>,
     waits: MemberWaits,
 }
@@ -169,7 +169,7 @@ impl Member {
             Some((first, last)) => match self.core.ingress.frames(first, last) {
                 Some(found) if found.len() <= self.message_bytes_max || is_one_entry(&outgoing.message) => found,
                 _ => {
-                    // The member gets the entries a piece at a time, from where it is.
+                    // The member gets the entries a piece at a time, from its present position.
                     self.look_who_lags();
                     self.core.consensus.unreachable(to);
                     return Ok(());
@@ -177,7 +177,7 @@ impl Member {
             },
         };
         if !transmit(&mut self.links, &mut self.bytes, &outgoing, frames) {
-            // Entries that were not sent are sent again from where the member is.
+            // Entries that were not sent are resent from the member's present position.
             self.core.consensus.unreachable(to);
         }
         Ok(())
@@ -194,7 +194,7 @@ impl Member {
                 self.core.divergence.came(member);
                 self.tell_history_to(member);
                 self.peers.meet(member, &mut self.links)?;
-                // Here and below, a message is not sent only if the member is not connected any more.
+                // Here and below, sending fails only if the member is not connected any more.
                 let _ = self.links.send(member, Content::Endpoints, self.core.endpoints.own(), &[]);
                 self.tell_time_to(member);
                 if let Some(view) = self.core.consensus.membership_view() {
@@ -232,7 +232,7 @@ impl Member {
         Ok(())
     }
 
-    /// Some refusals are final.
+    /// Handles a refusal; some are final.
     fn take_refusal(&mut self, by: u64, refusal: &Refusal) -> Result<(), ClusterError> {
         match refusal.code {
             RefusalCode::Removed => self.removed = Some((0, refusal.text.clone())),
@@ -307,11 +307,11 @@ impl Member {
         work
     }
 
-    /// Why a request is refused by what only the links know: at its address the new member would be taken for another one.
+    /// Returns a refusal that only the links can decide: at the address of the new member another member is reached.
     fn refusal(&self, request: &MemberRequest) -> Option<ChangeRefused> {
         let AdminCommand::Add(new) = &request.command else { return None };
         let (owner, address) = self.peers.owner_of(&new.addresses, self.core.consensus.members())?;
-        // It goes when the new one votes.
+        // The owner is removed when the new one votes.
         (new.replaces != Some(owner)).then(|| ChangeRefused::AddressTaken { address: address.to_owned(), owner })
     }
 
@@ -327,7 +327,7 @@ impl Member {
         }
         let (core, mut outcome, mut answers) = (&mut self.core, Ok(None), Vec::new());
         self.links.receive(|received| {
-            // A heartbeat does not keep the thread awake: nothing comes soon because one has come.
+            // A heartbeat does not keep the thread awake, because no message follows it soon.
             let is_heartbeat = received.content == Content::Consensus && wire::is_heartbeat(received.consensus);
             work += usize::from(!is_heartbeat);
             if outcome.is_ok() {
@@ -374,12 +374,12 @@ impl Member {
     }
 }
 
-/// Whether a message has one entry only; it is sent whole, however long it is.
+/// Returns whether a message has only one entry, which is sent whole, however long it is.
 fn is_one_entry(message: &Message) -> bool {
     message.get_entries().iter().filter(|entry| !entry.get_data().is_empty()).nth(1).is_none()
 }
 
-/// Gives a message to the link, with the frames of its entries. Returns whether the link took it.
+/// Gives a message to the link, with the frames of its entries. Returns whether the link accepted it.
 fn transmit(links: &mut Links, bytes: &mut Vec<u8>, outgoing: &Outgoing, frames: &[u8]) -> bool {
     bytes.clear();
     wire::encode(&outgoing.message, bytes);

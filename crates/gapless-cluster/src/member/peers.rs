@@ -1,5 +1,5 @@
-//! [`Peers`]: the links follow the members. A new cluster takes its members from the file; later the records count.
-//! Also the members' instances: the one of a member's first connection is kept for ever.
+//! [`Peers`]: updates the links after membership changes. A new cluster takes its members from the file; later the
+//! records count. Also the members' instances: the one of a member's first connection is kept for ever.
 
 use super::member_files::Instances;
 use crate::ClusterError;
@@ -7,7 +7,7 @@ use crate::config::{ClusterConfig, MemberConfig};
 use crate::consensus::{MemberId, Members};
 use crate::link::{Links, Peer};
 
-/// The members of the file, and the known instances.
+/// Members of the file, and the known instances.
 pub(super) struct Peers {
     file: Vec<MemberConfig>,
     instances: Instances,
@@ -19,7 +19,7 @@ impl Peers {
         Self { file: config.members.clone(), instances, is_compared: false }
     }
 
-    /// The addresses of a member: those that were agreed on; without any, those of the file.
+    /// Returns the agreed addresses of a member, or else those of the file.
     fn addresses(&self, member: MemberId, members: &Members) -> Vec<String> {
         let agreed = members.details_of(member).map(|details| details.addresses.clone()).unwrap_or_default();
         if !agreed.is_empty() {
@@ -29,7 +29,7 @@ impl Peers {
         described.map(|each| each.addresses.clone()).unwrap_or_default()
     }
 
-    /// The member that is reached at one of `addresses`, and which of them it is.
+    /// Returns the member that is reached at one of `addresses`, with that address.
     pub fn owner_of<'a>(&self, addresses: &'a [String], members: &Members) -> Option<(MemberId, &'a str)> {
         members.all().into_iter().find_map(|member| {
             let taken = self.addresses(member, members);
@@ -58,7 +58,7 @@ impl Peers {
         Ok(gone)
     }
 
-    /// Adds links to those of these members to which there is none yet.
+    /// Adds the missing links to these members.
     pub fn widen(&mut self, members: &Members, links: &mut Links) -> Result<(), ClusterError> {
         for member in members.all() {
             let number = member.get();
@@ -81,8 +81,8 @@ impl Peers {
         self.instances.all().for_each(|(member, instance)| links.set_instance(member, instance));
     }
 
-    /// A member has connected: its instance is stored before any of its messages is processed. Not for a newcomer,
-    /// which may not be a member.
+    /// Stores the instance of a connected member, before any of its messages is processed. Not for a newcomer, which
+    /// may not be a member.
     pub fn meet(&mut self, member: u64, links: &mut Links) -> Result<(), ClusterError> {
         if links.knows(member)
             && let Some(instance) = links.instance(member)
@@ -94,7 +94,7 @@ impl Peers {
         Ok(())
     }
 
-    /// Warns once where the file and the records differ.
+    /// Warns once if the file and the records differ.
     fn compare(&mut self, members: &Members) {
         if std::mem::replace(&mut self.is_compared, true) {
             return;

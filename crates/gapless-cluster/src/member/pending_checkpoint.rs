@@ -1,5 +1,5 @@
-//! [`PendingCheckpoint`]: a checkpoint in a temporary file beside the journal, while the journal is cut and its records
-//! are removed.
+//! [`PendingCheckpoint`]: a checkpoint in a temporary file next to the journal, while the journal is cut and its
+//! records are removed.
 
 use crate::ClusterError;
 use gapless_agent::checked_file;
@@ -11,15 +11,14 @@ use gapless_wire::fields::u32_at;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// The header: the rest's CRC-32C and its length, little-endian. The rest is the number in the file `instance`, if the
-/// length says so, and the payload.
+/// Length of the header: the rest's CRC-32C and its length, little-endian. The rest is the number in the file
+/// `instance`, if the length says so, and the payload.
 const HEADER_LENGTH: usize = 8;
-/// A checkpoint is shorter than a frame may be.
+/// A checkpoint is shorter than the longest frame.
 const LENGTH_MAX: u64 = (HEADER_LENGTH + FRAME_LENGTH_MAX) as u64;
-/// Set in the length if the number is there; an earlier version did not write it.
+/// Flag in the length: the number is there; an earlier version did not write it.
 const NUMBERED: u32 = 1 << 31;
 
-/// The file.
 #[derive(Debug)]
 pub(crate) struct PendingCheckpoint {
     path: PathBuf,
@@ -29,17 +28,17 @@ pub(crate) struct PendingCheckpoint {
 }
 
 impl PendingCheckpoint {
-    /// The file in a member's directory, whose file `instance` holds this number.
+    /// Creates the file in a member's directory, whose file `instance` holds this number.
     pub fn new(directory: &Path, instance: u64) -> Self {
         Self { instance: Some(instance), ..Self::of_any_instance(directory) }
     }
 
-    /// The file in a member's directory whose file `instance` may be lost. For reading only.
+    /// Opens the file in a member's directory whose file `instance` may be lost. For reading only.
     pub fn of_any_instance(directory: &Path) -> Self {
         Self { path: directory.join("checkpoint"), instance: None, disk: Environment::default() }
     }
 
-    /// The same on a simulated disk that may fail.
+    /// Uses a simulated disk that may fail.
     pub fn on(self, disk: Environment) -> Self {
         Self { disk, ..self }
     }
@@ -64,7 +63,7 @@ impl PendingCheckpoint {
         replaced.map(drop).map_err(self.failed("writing"))
     }
 
-    /// The checkpoint, if it was written and not removed since.
+    /// Reads the checkpoint, if it was written and not removed since.
     ///
     /// # Errors
     /// It is damaged, or belongs to another directory.

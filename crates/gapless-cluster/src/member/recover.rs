@@ -1,12 +1,12 @@
 //! [`ForcedRecovery`]: a member whose partners are lost for good becomes a cluster of one, in a new incarnation.
 //! Offline: the member must not run at the same time.
 //!
-//! It needs only the journal. The small files describe other members (their instances, the votes given to them), and
-//! there are none any more: those files are written anew, and the old ones are kept with `.old` after their names (all
+//! Recovery needs only the journal. The small files describe other members (their instances, the votes given to them),
+//! which no longer exist. Those files are rewritten, and the old ones are kept with `.old` after their names (all
 //! except `incarnation`, which the old configuration holds, too).
 //!
 //! The new incarnation is stored in the directory first: from then on a file of the old one is refused there, and after
-//! a crash the recovery is begun again. Last, the journal's new checkpoint names the member.
+//! a crash the recovery is restarted. Last, the journal's new checkpoint names the member.
 
 use super::member_files::{Instances, MemberFiles, check_not_removed, keep_incarnation};
 use super::pending_checkpoint::PendingCheckpoint;
@@ -32,7 +32,7 @@ use gapless_wire::descriptor::FRAME_LENGTH_MAX;
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// A member's directory, locked, and what it holds.
+/// A member's directory, locked, with its content.
 #[derive(Debug)]
 pub struct ForcedRecovery {
     member: MemberId,
@@ -44,7 +44,7 @@ pub struct ForcedRecovery {
     found: FoundLog,
 }
 
-/// What a journal holds.
+/// Content of a journal.
 #[derive(Debug)]
 struct FoundLog {
     recovered: Recovered,
@@ -52,25 +52,25 @@ struct FoundLog {
     term: u64,
 }
 
-/// What a recovery keeps, for the caller that gives the other files the new incarnation.
+/// The kept journal, for the caller that gives the other files the new incarnation.
 #[derive(Debug)]
 pub struct KeptJournal<'a> {
-    /// The journal, unchanged.
+    /// Journal, unchanged.
     pub journal: &'a JournalReader,
-    /// The last frame that is kept.
+    /// Last kept frame.
     pub last_sequence: u64,
-    /// The new identity of the files.
+    /// New identity of the files.
     pub identity: StreamIdentity,
     pub root: &'a Path,
 }
 
 impl ForcedRecovery {
-    /// Locks a member's directory, and reads what it holds: every frame that its next start needs. `snapshots`, called
-    /// with its directory, returns the points of its service's snapshots. Nothing is changed except what a start of the
-    /// member would have to change first: a state that it had fetched is installed.
+    /// Locks a member's directory, and reads its content: every frame that its next start needs. `snapshots`, called
+    /// with its directory, returns the points of its service's snapshots. Nothing is changed except by a fetched state
+    /// that a start of the member would also install first.
     ///
     /// # Errors
-    /// The member runs, its directory holds nothing of a cluster, it was removed from one, or its journal is damaged.
+    /// The member runs, its directory has no member of a cluster, it was removed from one, or its journal is damaged.
     pub fn open(
         config: &ClusterConfig,
         snapshots: impl FnOnce(&StreamLayout) -> Result<Vec<FilePoint>, ServiceError>,
@@ -114,19 +114,20 @@ impl ForcedRecovery {
         })
     }
 
-    /// The last frame that is kept: it includes all that this member acknowledged. What others had beyond it is lost.
+    /// Returns the last kept frame: it includes everything that this member acknowledged. Later frames of other members
+    /// are lost.
     #[must_use]
     pub const fn last_sequence(&self) -> u64 {
         self.found.last_sequence
     }
 
-    /// Up to which frame this member knows that a quorum had everything.
+    /// Returns the last frame that this member knows to be committed.
     #[must_use]
     pub fn committed_sequence(&self) -> u64 {
         self.found.recovered.committed_sequence()
     }
 
-    /// The term of the last entry.
+    /// Returns the term of the last entry.
     #[must_use]
     pub const fn term(&self) -> u64 {
         self.found.term
@@ -137,7 +138,7 @@ impl ForcedRecovery {
     /// incarnation.
     ///
     /// # Errors
-    /// The directory cannot be written, or `adopt` fails. To be called again then, on a new [`ForcedRecovery`].
+    /// The directory cannot be written, or `adopt` fails. Retry then with a new [`ForcedRecovery`].
     ///
     /// # Panics
     /// If `incarnation` is 0.
@@ -173,7 +174,7 @@ impl ForcedRecovery {
         journal.append_checkpoint(&checkpoint)?;
         journal.sync()?;
         pending.remove()?;
-        // No other member is left that could hold a vote of this one, or connect again.
+        // No other member is left that could hold a vote of this one, or reconnect.
         for name in ["ballot", "voting", "instances"] {
             keep_old(root, name)?;
         }
@@ -189,7 +190,7 @@ fn nothing(path: &Path) -> ClusterError {
     ClusterError::Foreign { path: path.to_owned(), reason: "there is nothing of a member to recover".to_owned() }
 }
 
-/// What opening this journal would find; `None` if no member has ever begun there.
+/// Returns the log that opening this journal would find; `None` if no member has ever begun there.
 fn look(journal: &JournalReader, stream_id: u128, root: &Path) -> Result<Option<FoundLog>, ClusterError> {
     let last_sequence = journal.recoverable_sequence()?;
     // The records after the last recoverable frame describe frames that opening the journal cuts.
@@ -207,7 +208,7 @@ fn look(journal: &JournalReader, stream_id: u128, root: &Path) -> Result<Option<
     Ok(end.map(|end| FoundLog { recovered, last_sequence: end.sequence, term: end.term }))
 }
 
-/// Renames a small file to its name with `.old`, if it is there.
+/// Renames a small file to its name with `.old`, if it exists.
 fn keep_old(root: &Path, name: &str) -> Result<(), ClusterError> {
     let path = root.join(name);
     // A file that an earlier recovery has kept stays.

@@ -8,45 +8,45 @@ use std::sync::mpsc::SyncSender;
 /// A member to be added.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewMember {
-    /// Higher than any number that was ever given.
+    /// Number, higher than any that was ever given.
     pub member: MemberId,
-    /// Where the other members reach it.
+    /// Addresses at which the other members reach it.
     pub addresses: Vec<String>,
-    /// The kind that it has once it votes.
+    /// Kind of the member once it votes.
     pub kind: MemberKind,
-    /// The member that is removed when it becomes a voter.
+    /// Member that is removed when it becomes a voter.
     pub replaces: Option<MemberId>,
 }
 
-/// Why a change of members is refused. It has had no effect then.
+/// Reason for which a membership change is refused. It has no effect then.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChangeRefused {
-    /// Another member leads, or none.
+    /// This member is not the leader.
     #[error("this member does not lead; {}", .leader.as_ref().map_or_else(|| "no leader is known".to_owned(), |leader| format!("ask {leader}")))]
     NotLeader {
-        /// The leader, and where it is reached.
+        /// The leader with its addresses.
         leader: Option<String>,
     },
     /// Only one change is made at a time.
     #[error("another change of members is under way; ask again when it is done")]
     UnderWay,
-    /// Only one change is made at a time, and a member that joins is a change until it votes.
+    /// Only one change is made at a time, and a joining member is a change until it votes.
     #[error("member {0} is joining; wait until it votes, or give that up: gapless cluster remove FILE... --member {0}")]
     IsJoining(MemberId),
     #[error("member {0} is a member already")]
     Exists(MemberId),
-    /// A number is never given a second time.
+    /// Numbers are never reused.
     #[error("number {member} was used before or passed over; a new member takes {} or a higher one", .highest + 1)]
     NumberUsed {
         member: MemberId,
-        /// The highest number that was ever given.
+        /// Highest number that was ever given.
         highest: u64,
     },
     #[error("there are {MEMBERS_MAX} members already, which is as many as may be")]
     Full,
     #[error("addresses: 1 to {ADDRESSES_MAX} of the form host:port are expected, and {found:?} is none")]
     Address { found: String },
-    /// Who connects there would meet another member.
+    /// A connection to this address would reach another member.
     #[error(
         "{address} is the address of member {owner}; a new member has one of its own, unless it comes in the place of that one: \
          --replace {owner}"
@@ -72,11 +72,11 @@ pub enum ChangeRefused {
          member before one is removed"
     )]
     TooFewLive {
-        /// The number of voters after the change.
+        /// Number of voters after the change.
         voters: usize,
-        /// A majority of them.
+        /// Majority of them.
         needed: usize,
-        /// How many of them have answered lately.
+        /// Number of voters that have answered recently.
         live: usize,
     },
     /// Consensus refuses it.
@@ -84,10 +84,10 @@ pub enum ChangeRefused {
     Consensus(#[from] ProposeError),
 }
 
-/// The outcome of a command.
+/// Outcome of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is being carried out; the status tells when it is done.
+    /// The command is being carried out; the status shows when it is done.
     Begun,
     /// Consensus refused it, and it has had no effect.
     Refused(ProposeError),
@@ -100,20 +100,20 @@ pub enum Outcome {
 /// A command to a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AdminCommand {
-    /// Transfer leadership to this member.
+    /// Transfers leadership to this member.
     Transfer(MemberId),
-    /// Change the members without checks: [`AdminCommand::Add`] and [`AdminCommand::Remove`] are checked.
+    /// Changes the members without checks: [`AdminCommand::Add`] and [`AdminCommand::Remove`] are checked.
     Change(Change),
-    /// Add a member: first a learner, and a voter when it has nearly every entry.
+    /// Adds a member: first a learner, and a voter when it has nearly every entry.
     Add(NewMember),
     Remove(MemberId),
-    /// Let the service act as this version of itself from one sequence on.
+    /// Lets the service behave as this version from one sequence on.
     Upgrade(u32),
-    /// Write the sequencer's state to its file now: retention may delete the frames that it and a snapshot cover.
+    /// Writes the sequencer's state to its file now: retention may delete the frames that it and a snapshot cover.
     KeepState,
 }
 
-/// A command, and where its outcome is sent.
+/// A command, with the channel for its outcome.
 pub struct MemberRequest {
     pub(super) command: AdminCommand,
     pub(super) answer: SyncSender<Outcome>,

@@ -1,4 +1,4 @@
-//! What is known of a member outside its agent, and the requests that can be made there.
+//! State of a member for users outside its agent, and their requests to it.
 
 use super::MemberRequest;
 use super::requests::{AdminCommand, Outcome};
@@ -12,58 +12,57 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// The interval at which the status is renewed, ns.
+/// Interval at which the status is updated, ns.
 pub(super) const STATUS_INTERVAL_NS: u64 = 20_000_000;
-/// The most requests that wait.
+/// Largest number of queued requests.
 const REQUESTS_MAX: usize = 64;
 
 /// The state of a member.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemberStatus {
     pub member: MemberId,
-    /// The state of its consensus.
+    /// State of its consensus.
     pub consensus: Status,
     pub members: Members,
-    /// The members that it has a link to, whether each is connected, and the counts of the link.
+    /// Members that it has a link to, whether each is connected, and the counters of the link.
     pub links: Vec<(MemberId, bool, LinkStatistics)>,
-    /// The members that were refused at their last connection, and why.
+    /// Members that were refused at their last connection, with the reason.
     pub refused: Vec<(MemberId, String)>,
     /// On a new member: the voters from which it has not received a message yet. It takes part once it has received one
     /// from each.
     pub waits_for: Vec<MemberId>,
-    /// The last sequence that is journaled here.
+    /// Last sequence that is journaled here.
     pub journaled_sequence: u64,
-    /// The last sequence that readers here see.
+    /// Last sequence that readers here see.
     pub released_sequence: u64,
     /// Open sessions.
     pub sessions: u64,
     /// Messages of a leader for which the window had no room.
     pub dropped_full: u64,
-    /// The sequence up to which frames are being fetched from a leader's journal.
+    /// Sequence up to which frames are being fetched from a leader's journal.
     pub fetching_to: Option<u64>,
-    /// How often this member needed more than its leader's log held and has fetched it, since the start.
+    /// Number of fetches, since the start, of frames that the leader's log did not hold.
     pub fetched: u64,
-    /// The newest sequence at which the states of the full members were compared here, while this member led.
+    /// Newest sequence at which the states of the full members were compared here, while this member led.
     pub compared_sequence: Option<u64>,
-    /// The members whose logs diverge from this one's, and where.
+    /// Members whose logs diverge from this one's, with the place.
     pub parted: Vec<(MemberId, Parting)>,
-    /// How often such a log was found, since the start.
+    /// Number of such logs found since the start.
     pub partings: u64,
-    /// How far the stream's time is ahead of this machine's clock, ns; `None` as long as it is not known.
+    /// Offset of the stream's time from this machine's clock, ns; `None` while it is not known.
     pub time_ahead_ns: Option<i64>,
-    /// The term of the leader whose time this member continued when it last began to lead; 0 if it only had its own
-    /// clock.
+    /// Term of the leader whose time this member continued when it last began to lead; 0 if it only had its own clock.
     pub time_from_term: u64,
 }
 
-/// The state shared by the agent and its users.
+/// State shared by the agent and its users.
 pub struct MemberShared {
     status: Mutex<Option<MemberStatus>>,
     pub(super) requests: Mailbox<MemberRequest>,
     waker: Waker,
     /// Set on a member that runs a service.
     snapshots: Arc<OnceLock<Arc<dyn Snapshots>>>,
-    /// Only one snapshot is taken from outside at a time.
+    /// Whether a snapshot is being taken on request; only one at a time.
     is_taking: AtomicBool,
 }
 
@@ -82,19 +81,19 @@ impl MemberShared {
         *lock(&self.status) = Some(status);
     }
 
-    /// The state of a few milliseconds ago; `None` before the first poll.
+    /// Returns the state of a few milliseconds ago; `None` before the first poll.
     #[must_use]
     pub fn status(&self) -> Option<MemberStatus> {
         lock(&self.status).clone()
     }
 
-    /// Makes a request, and waits until the agent has answered; `None` if it has not within `timeout`.
+    /// Makes a request, and waits for the answer; `None` after `timeout`.
     #[must_use]
     pub fn ask(&self, command: AdminCommand, timeout: Duration) -> Option<Outcome> {
         self.post(command)?.recv_timeout(timeout).ok()
     }
 
-    /// The place where the service's agent puts its snapshots, once.
+    /// Returns the slot into which the service's agent puts its snapshots, once.
     pub(super) fn snapshots_slot(&self) -> Arc<OnceLock<Arc<dyn Snapshots>>> {
         Arc::clone(&self.snapshots)
     }
@@ -108,22 +107,22 @@ impl MemberShared {
     /// continue meanwhile.
     ///
     /// # Errors
-    /// A witness or another member without a service, another snapshot that is being taken, or the reason why this one
-    /// fails.
+    /// A witness or another member without a service, another snapshot that is being taken, or the reason for which
+    /// this one fails.
     pub fn snapshot(&self, is_over: &dyn Fn() -> bool) -> Result<u64, String> {
         let snapshots = self.snapshots.get().ok_or_else(|| {
             let is_witness = self.status().is_some_and(|status| status.members.witnesses.contains(&status.member));
             let who = if is_witness { "a witness" } else { "this member" };
             format!("{who} runs no service, of which a snapshot could be taken; ask a member whose program runs one")
         })?;
-        // Acquire and release: two takers exclude each other, and the later one sees what the earlier one did.
+        // Acquire and release: two takers exclude each other, and the later one sees the effects of the earlier one.
         if self.is_taking.swap(true, Ordering::Acquire) {
             return Err("another snapshot is being taken; ask again".to_owned());
         }
         let taken = snapshots.take(is_over);
         self.is_taking.store(false, Ordering::Release);
         if taken.is_ok() {
-            // The queue may be full: then the state is written when it is due.
+            // If the queue is full, the state is written when it is due.
             let _ = self.post(AdminCommand::KeepState);
         }
         taken

@@ -1,27 +1,27 @@
-//! [`Voting`]: whether a member may vote, as its directory says. A small file beside the journal, sealed:
+//! [`Voting`]: permission of a member to vote, from its directory. A small sealed file next to the journal:
 //!
 //! ```text
 //! voting   <state> <starts> <tier> <ballot>
 //!          state   new         it has not voted yet
-//!                  level       it has all that it ever acknowledged, if the machine has not lost power since
-//!                  behind:7    it may lack what it acknowledged in terms up to 7
-//!                  behind:?    the same; nobody has looked yet up to which term
-//!          starts  how often it was started
-//!          tier    synced or unsynced: how what the journal holds came there
-//!          ballot  the number that the newest slot of `ballot` has had; not written by an older version
+//!                  level       it has everything it ever acknowledged, unless the machine has lost power since
+//!                  behind:7    it may lack entries that it acknowledged in terms up to 7
+//!                  behind:?    the same; the term is not determined yet
+//!          starts  number of its starts
+//!          tier    synced or unsynced: kind of the journal's writes so far
+//!          ballot  number of the newest slot of `ballot`; not written by an older version
 //! ```
 //!
-//! **An older copy.** `ballot` says at which start it was written, and this file which slot `ballot` had reached: if
-//! one of the two is replaced by a copy from before the last start, or is missing, the other one shows it, and the
-//! member does not start; nor does it where both are missing and there is a journal.
+//! **An older copy.** `ballot` records the start at which it was written, and this file the slot that `ballot` had
+//! reached. If one of the two is missing or replaced by a copy from before the last start, the other one shows it, and
+//! the member does not start; nor does it if both are missing and there is a journal.
 //!
 //! **A lost disk.** A new member takes part once it has received a message from all other voters of its file. Each of
 //! them stores the member's instance before it sends anything, so from then on every voter refuses another directory
-//! under this number: a member that has lost its directory receives nothing, and never takes part again. Where voters
-//! have changed since the file was written, the members that it has connected to tell it: it waits for the present
-//! voters, and not for removed ones.
+//! under this number: a member that has lost its directory receives nothing, and never takes part again. If voters have
+//! changed since the file was written, the connected members report that: the member waits for the present voters, and
+//! not for removed ones.
 //!
-//! **Lost power.** At a tier that does not sync, a member whose machine was restarted is behind (see
+//! **Lost power.** At a tier that does not sync, a member whose machine was restarted is rejoining (see
 //! `consensus::behind`). That is written here before the journal is opened, because opening it marks the journal with
 //! the new boot.
 
@@ -34,16 +34,16 @@ use std::path::Path;
 
 const NAME: &str = "voting";
 
-/// Whether the member may vote.
+/// Permission of the member to vote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum VotingState {
     New,
     CaughtUp,
-    /// The term up to which it may lack acknowledged entries, once it was determined.
+    /// Rejoining, with the last term in which it may lack acknowledged entries, once determined.
     Behind(Option<u64>),
 }
 
-/// The content of the file.
+/// Content of the file.
 #[derive(Debug)]
 struct VotingFile {
     state: VotingState,
@@ -52,20 +52,20 @@ struct VotingFile {
     ballot_number: u64,
 }
 
-/// The content of the file, and what a new member waits for.
+/// Content of the file, and the voters that a new member waits for.
 #[derive(Debug)]
 pub(super) struct Voting {
     files: MemberFiles,
     said: VotingFile,
-    /// The voters from which a new member has not received a message yet, and those from which it has.
+    /// Voters from which a new member has not received a message yet, and those from which it has.
     awaited: Vec<u64>,
     heard: Vec<u64>,
-    /// The index of the newest view of the members that it has received.
+    /// Index of the newest view of the members that it has received.
     recorded_index: u64,
 }
 
 impl Voting {
-    /// To be called before the journal is opened for writing. `awaited`: the other voters of a new cluster's file.
+    /// Reads the file before the journal is opened for writing. `awaited`: the other voters of a new cluster's file.
     pub fn begin(
         files: &MemberFiles,
         journal: &Path,
@@ -82,7 +82,7 @@ impl Voting {
         };
         let found = files.read(NAME)?;
         let found = found.map(|text| VotingFile::parse(&text).ok_or_else(|| files.damaged(NAME))).transpose()?;
-        // It is written before the ballot and the journal are.
+        // The file is written before the ballot and the journal.
         if found.is_none() && (ballot.starts > 0 || boot.is_some()) {
             return Err(files.missing(NAME));
         }
@@ -105,19 +105,19 @@ impl Voting {
         Ok(voting)
     }
 
-    /// From now on the journal's content is the whole cluster's, and its member is started anew. There is no ballot.
+    /// Resets the file for a recovery: the journal's content is the whole cluster's, and there is no ballot.
     pub fn begin_alone(files: &MemberFiles, is_synced: bool) -> Result<(), ClusterError> {
         let said = VotingFile { state: VotingState::CaughtUp, starts: 1, is_synced, ballot_number: 0 };
         files.write(NAME, &said.to_text())
     }
 
-    /// How often the member was started, including this time.
+    /// Returns the number of the member's starts, including this one.
     pub const fn starts(&self) -> u64 {
         self.said.starts
     }
 
-    /// The journal was read, and has this newest term; the ballot has recorded the start, in the slot with this number.
-    /// Returns the term if the member is behind.
+    /// Notes the newest term of the recovered journal, and the ballot's slot in which the start was recorded. Returns
+    /// the term if the member is rejoining.
     pub fn recovered(&mut self, term: u64, ballot_number: u64) -> Result<Option<Behind>, ClusterError> {
         self.said.ballot_number = ballot_number;
         let VotingState::Behind(known) = self.said.state else { return self.write().map(|()| None) };
@@ -132,7 +132,7 @@ impl Voting {
         Ok(Some(Behind { term, start: self.said.starts }))
     }
 
-    /// The whole journal is on the device, and later frames will be synced.
+    /// Notes that the whole journal is on the device, and later frames will be synced.
     pub fn note_synced(&mut self) -> Result<(), ClusterError> {
         if std::mem::replace(&mut self.said.is_synced, true) {
             return Ok(());
@@ -140,17 +140,17 @@ impl Voting {
         self.write()
     }
 
-    /// Whether it must receive a message from others before it takes part.
+    /// Returns whether it must receive a message from others before it takes part.
     pub fn is_new(&self) -> bool {
         self.said.state == VotingState::New
     }
 
-    /// The voters from which it must receive a message.
+    /// Returns the voters from which it must receive a message.
     pub fn awaited(&self) -> &[u64] {
         &self.awaited
     }
 
-    /// Another member has sent a message, so it has stored this one's instance.
+    /// Notes a message of another member, which has therefore stored this one's instance.
     pub fn heard(&mut self, member: u64) {
         if !self.heard.contains(&member) {
             self.awaited.retain(|awaited| *awaited != member);
@@ -158,7 +158,8 @@ impl Voting {
         }
     }
 
-    /// Takes another member's view of the members: a new member waits for the present voters, and not for removed ones.
+    /// Processes another member's view of the members: a new member waits for the present voters, and not for removed
+    /// ones.
     pub fn told(&mut self, own: MemberId, view: &MembershipView) {
         if !self.is_new() || self.awaited.is_empty() || view.index <= self.recorded_index {
             return;
@@ -173,7 +174,7 @@ impl Voting {
         }
     }
 
-    /// Whether every awaited voter has sent a message: from now on the member takes part.
+    /// Returns whether every awaited voter has sent a message: from now on the member takes part.
     pub fn takes_part(&mut self) -> Result<bool, ClusterError> {
         if !self.is_new() || !self.awaited.is_empty() {
             return Ok(!self.is_new());
@@ -184,7 +185,7 @@ impl Voting {
         Ok(true)
     }
 
-    /// Consensus reports whether the member is behind.
+    /// Follows the report of consensus about rejoining.
     pub fn follow(&mut self, is_behind: bool) -> Result<(), ClusterError> {
         if is_behind || !matches!(self.said.state, VotingState::Behind(_)) {
             return Ok(());
@@ -198,7 +199,7 @@ impl Voting {
     }
 }
 
-/// That the file is there, whole, and of the same start as `ballot`, if that can be read. Writes nothing.
+/// Checks that the file exists, is whole, and of the same start as `ballot`, if that can be read. Writes nothing.
 pub(super) fn check(files: &MemberFiles, ballot: Option<&ballot::FoundBallot>) -> Result<(), ClusterError> {
     let text = files.read(NAME)?.ok_or_else(|| files.missing(NAME))?;
     let found = VotingFile::parse(&text).ok_or_else(|| files.damaged(NAME))?;
@@ -235,7 +236,7 @@ impl VotingFile {
         format!("{state} {} {tier} {}\n", self.starts, self.ballot_number)
     }
 
-    /// Whether this file and the ballot are of the same start: both are written at each start, this file before and
+    /// Checks that this file and the ballot are of the same start: both are written at each start, this file before and
     /// after the ballot.
     fn agrees(&self, files: &MemberFiles, ballot: &ballot::FoundBallot) -> Result<(), ClusterError> {
         let older = |name: &str, found, expected| Err(ClusterError::Older { path: files.path(name), found, expected });
@@ -279,7 +280,7 @@ mod tests {
             Self { root: tempfile::tempdir().unwrap(), boot: 1, is_synced, has_ballot: false }
         }
 
-        /// As a member starts: the file, then the journal.
+        /// Starts as a member does: the file, then the journal.
         fn start(&self) -> Result<Voting, ClusterError> {
             let journal = self.root.path().join("journal");
             let environment = Environment { boot_id: Some(BootId(self.boot)), ..Environment::default() };
@@ -318,7 +319,7 @@ mod tests {
         let mut machine = Machine::new(false);
         assert_eq!(machine.start().unwrap().awaited(), [2, 3]);
         machine.boot = 2;
-        // It has acknowledged nothing.
+        // The member has acknowledged nothing.
         let mut again = machine.start().unwrap();
         assert!(again.is_new() && again.recovered(1, 0).unwrap().is_none());
         drop(machine.admitted());
@@ -339,7 +340,7 @@ mod tests {
         voting.told(member(1), &view(7, &[1, 2, 4]));
         assert_eq!(voting.awaited(), [4]);
         assert!(!voting.takes_part().unwrap(), "it might be known to who came");
-        // The view of a member that is behind is older.
+        // The view of a lagging member is older.
         voting.told(member(1), &view(3, &[1, 2, 3]));
         assert_eq!(voting.awaited(), [4]);
         voting.heard(4);
@@ -374,7 +375,7 @@ mod tests {
         drop(machine.admitted());
         machine.boot = 2;
         assert_eq!(machine.start().unwrap().recovered(4, 0).unwrap(), None);
-        // Frames that came while the tier was another one are unsynced.
+        // Frames of the time with another tier are unsynced.
         machine.is_synced = false;
         drop(machine.start().unwrap());
         machine.is_synced = true;

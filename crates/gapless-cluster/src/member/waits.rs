@@ -1,4 +1,4 @@
-//! [`MemberWaits`]: for whom a member waits, and why, in its log: once a second at first, then less often.
+//! [`MemberWaits`]: logs the reasons for which a member waits: once a second at first, then less often.
 
 use super::core::Core;
 use crate::link::wire::Refusal;
@@ -6,10 +6,10 @@ use gapless_agent::wait_notices::WaitNotices;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// What was said of waits, and when.
+/// Notices about waits, with their times.
 pub(super) struct MemberWaits {
     no_leader: WaitNotices,
-    /// By member that refuses this one, or is another than it is taken for.
+    /// By member that refuses this one, or is not the expected one.
     refusals: BTreeMap<u64, WaitNotices>,
 }
 
@@ -20,14 +20,14 @@ impl Default for MemberWaits {
 }
 
 impl MemberWaits {
-    /// A member is connected.
+    /// Ends the notices about a connected member.
     pub fn came(&mut self, member: u64) {
         if let Some(notices) = self.refusals.get_mut(&member) {
             notices.end();
         }
     }
 
-    /// A connection with `member` was refused, as it is at each attempt until somebody mends it.
+    /// Logs a refused connection with `member`, which fails at each attempt until an operator acts.
     pub fn tell_refusal(&mut self, member: u64, refusal: &Refusal, now_ns: u64) {
         if let Some(waited) = self.take_refusal_due(member, now_ns) {
             tracing::warn!(member, waited_s = waited.as_secs(), %refusal, "a member cannot be connected");
@@ -38,7 +38,7 @@ impl MemberWaits {
         self.refusals.entry(member).or_insert_with(WaitNotices::at_once).take_due(now_ns)
     }
 
-    /// While no member leads nothing is committed, and publishers wait.
+    /// Logs that no member leads: nothing is committed, and publishers wait.
     pub fn tell_no_leader(&mut self, core: &Core, now_ns: u64) {
         if core.consensus.leader().is_some() {
             return self.no_leader.end();

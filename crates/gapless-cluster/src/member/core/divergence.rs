@@ -168,12 +168,12 @@ impl DivergenceCheck {
         true
     }
 
-    /// The version with which a new stream begins, where that is not the first.
+    /// Returns the version with which a new stream begins, if that is not the first.
     pub fn first_version(&self) -> Option<u32> {
         self.own_versions.as_ref().map(|versions| *versions.start()).filter(|version| *version > 1)
     }
 
-    /// The reason why the service cannot act as `version` on all of `members`, if there is one.
+    /// Returns the reason for which the service cannot act as `version` on all of `members`, if there is one.
     fn lacking(&self, version: u32, members: &Members) -> Option<String> {
         if self.own_versions.is_none() {
             return Some("this member runs no service; ask one that does".to_owned());
@@ -236,7 +236,7 @@ impl DivergenceCheck {
     }
 }
 
-/// The hash that counts, if it can be decided: that of a majority of all `full` members; if all have reported, the most
+/// Returns the deciding hash, if there is one: that of a majority of all `full` members; if all have reported, the most
 /// frequent one; at a tie the leader's if it is among these, otherwise that of the lowest number.
 fn winner(votes: &[(MemberId, u64)], leader: MemberId, full: usize) -> Option<u64> {
     let count = |hash: u64| votes.iter().filter(|(_, other)| *other == hash).count();
@@ -266,7 +266,7 @@ impl Core {
 }
 
 impl Member {
-    /// Sends reports and compares; an error if this member's state is the one that differs.
+    /// Sends reports and compares; returns an error if this member's state is the one that differs.
     pub(in crate::member) fn check_divergence(&mut self) -> Result<(), ClusterError> {
         let (own, now_ns) = (self.core.member, self.core.now.monotonic_ns);
         let check = &mut self.core.divergence;
@@ -283,7 +283,7 @@ impl Member {
                         sequence = verdict.differs.sequence,
                         "the state of a member differs from the others'"
                     );
-                    // If it is not sent, or lost, it is sent again when the member reports again.
+                    // A verdict that is not sent, or lost, is repeated at the member's next report.
                     let _ = self.links.send(
                         member.get(),
                         Content::DivergenceCheck,
@@ -331,7 +331,7 @@ mod tests {
         each.iter().map(|(sequence, hash)| StateHash { sequence: *sequence, hash: *hash }).collect()
     }
 
-    /// Member 1 leads, and receives these reports; its own is the first.
+    /// Makes member 1 the leader, and compares these reports; its own is the first.
     fn compared(full: u64, more: Members, reports: &[&[(u64, u64)]]) -> (DivergenceCheck, Vec<(u64, u64, u64)>) {
         let own = Mailbox::new(HASHES_MAX);
         let mut check = DivergenceCheck::new(id(9), Some(1..=1), own.clone());
@@ -360,8 +360,7 @@ mod tests {
         assert_eq!(compared(3, none(), &[odd, same, same]).1, [(1, 20, 30)], "also the leader");
         // Member 3 no longer has the hash at which it is known to have agreed.
         assert_eq!(compared(3, none(), &[same, same, &odd[2..]]).1, [(3, 0, 30)]);
-        // One of three has not reported: with it either hash could win. Where all have reported, the leader decides a
-        // tie.
+        // One of three has not reported: with it either hash could win. If all have reported, the leader decides a tie.
         let (check, found) = compared(3, none(), &[same, odd]);
         assert_eq!((found, check.compared_sequence()), (vec![], Some(20)));
         assert_eq!(compared(2, none(), &[same, odd]).1, [(2, 20, 30)]);

@@ -1,5 +1,5 @@
-//! [`Histories`]: whether the members' logs are equal. Each member sends the others its log's state, at each connection
-//! and at intervals when it has changed; a member that diverges from its leader stops, and the others report it. See
+//! [`Histories`]: compares the members' logs. Each member sends the others its log's state, at each connection and at
+//! intervals when it has changed; a member that diverges from its leader stops, and the others report it. See
 //! [`crate::consensus::core::history`].
 
 use super::Core;
@@ -9,67 +9,67 @@ use crate::link::Content;
 use crate::member::Member;
 use std::collections::BTreeMap;
 
-/// The least interval at which changes are sent, ns: acknowledgements of the last interval may be unknown to the
-/// others.
+/// Least interval at which changes are sent, ns: acknowledgements of the last interval may be unknown to the others.
 const TELL_INTERVAL_NS: u64 = 100_000_000;
-/// A member that must stop goes on sending its reason for so long, ns. It takes no part any more.
+/// Time for which a stopping member keeps sending its reason, ns. It takes no part any more.
 const LINGERS_NS: u64 = 300_000_000;
-/// After so many messages in a row whose frames do not give the leader's chain, this member's log is taken to diverge.
+/// Number of consecutive messages whose frames do not give the leader's chain after which this member's log is
+/// considered divergent.
 const FAILURES_MAX: u32 = 3;
 
-/// What a member knows of the others' logs.
+/// Knowledge of a member about the others' logs.
 #[derive(Default)]
 pub(in crate::member) struct Histories {
     /// Histories that could not be compared yet.
     waiting: BTreeMap<MemberId, History>,
-    /// The members whose logs diverge from this one's.
+    /// Members whose logs diverge from this one's.
     parted: BTreeMap<MemberId, Parting>,
     partings: u64,
     failed_fetches: u32,
     failed_appends: u32,
-    /// The member that this one must follow and diverges from, the place, and the time at which this member stops.
+    /// Leader from which this member diverges, the place, and the time at which this member stops.
     stops: Option<(MemberId, Parting, u64)>,
-    /// The history that each member was sent last, as far as its connection took it.
+    /// Last history sent to each member, as far as its connection accepted it.
     told: BTreeMap<u64, History>,
     next_ns: u64,
 }
 
 impl Histories {
-    /// The members whose logs are known to diverge from this one's.
+    /// Returns the members whose logs are known to diverge from this one's.
     pub const fn parted(&self) -> &BTreeMap<MemberId, Parting> {
         &self.parted
     }
 
-    /// How often a log was found that diverges from this one, since the start.
+    /// Returns the number of divergent logs found since the start.
     pub const fn partings(&self) -> u64 {
         self.partings
     }
 
-    /// Whether this member is stopping, and takes no part any more.
+    /// Returns whether this member is stopping, and takes no part any more.
     pub const fn is_stopping(&self) -> bool {
         self.stops.is_some()
     }
 
-    /// Forgets a member that was removed.
+    /// Forgets a removed member.
     pub fn forget(&mut self, member: MemberId) {
         self.waiting.remove(&member);
         self.parted.remove(&member);
         self.told.remove(&member.get());
     }
 
-    /// A leader's frames gave its chain.
+    /// Notes that a leader's frames gave its chain.
     pub const fn note_appended(&mut self) {
         self.failed_appends = 0;
     }
 
-    /// Fetched frames gave the leader's chain.
+    /// Notes that fetched frames gave the leader's chain.
     pub const fn note_fetched(&mut self) {
         self.failed_fetches = 0;
     }
 }
 
 impl Core {
-    /// Takes a member's history. Returns an answer if the logs diverge.
+    /// Processes a member's history. Returns an answer if the logs diverge.
     pub fn receive_history(&mut self, from: MemberId, bytes: &[u8]) -> Option<History> {
         let Some(history) = History::from_bytes(bytes) else {
             self.warn(from, &"it says nothing about its log that can be said");
@@ -86,7 +86,7 @@ impl Core {
         (differs && !history.is_answer).then(|| self.consensus.history_beside(&history))
     }
 
-    /// Whether a member's log diverges; compared again later if that cannot be decided yet.
+    /// Returns whether a member's log diverges; an undecided comparison is repeated later.
     fn compare_history(&mut self, from: MemberId, history: &History) -> bool {
         if let Some(parting) = self.consensus.parting(history) {
             self.parts(from, parting, self.consensus.is_led_by(history));
@@ -122,7 +122,7 @@ impl Core {
         }
     }
 
-    /// Frames fetched from the leader, after those that are applied here, do not give its chain.
+    /// Notes that frames fetched from the leader, after those that are applied here, do not give its chain.
     pub fn fetched_another(&mut self, leader: MemberId) {
         self.histories.failed_fetches += 1;
         let Some((own, _)) = self.consensus.applied_position() else { return };
@@ -131,7 +131,7 @@ impl Core {
         }
     }
 
-    /// A leader's append contradicts this member's log.
+    /// Notes that a leader's append contradicts this member's log.
     pub fn append_differs(&mut self, leader: MemberId, message: &Message, error: AppendRefused) {
         match error {
             AppendRefused::Entries(Refused::OtherEntry(parting)) => self.parts(leader, parting, true),
@@ -162,14 +162,14 @@ impl Member {
         self.send_history(member, &history, &history.to_bytes());
     }
 
-    /// A history that is not sent, because the member is not connected or too much waits for it, is sent again later.
+    /// Sends a history. If it fails, because the member is not connected or its queue is full, it is sent again later.
     fn send_history(&mut self, member: u64, history: &History, bytes: &[u8]) {
         if self.links.send(member, Content::History, bytes, &[]).is_ok() {
             self.core.histories.told.insert(member, history.clone());
         }
     }
 
-    /// Before the first handshake: sets what this member's log holds, and what others are known to have acknowledged.
+    /// Sets the state of this member's log and the known acknowledgements of others, before the first handshake.
     pub(in crate::member) fn begin_history(&mut self) {
         self.links.set_log(self.core.log_state());
         self.expect_acknowledged();
@@ -181,7 +181,7 @@ impl Member {
         }
     }
 
-    /// Sends what has changed; an error if this member's log diverges from its leader's.
+    /// Sends changed histories; returns an error if this member's log diverges from its leader's.
     pub(in crate::member) fn tell_history(&mut self) -> Result<(), ClusterError> {
         self.links.set_log(self.core.log_state());
         let now_ns = self.core.now.monotonic_ns;

@@ -1,8 +1,8 @@
-//! Changes of members: a request is checked and becomes a [`Change`], and a member that joins is promoted when it has
+//! Membership changes: a request is checked and becomes a [`Change`], and a joining member is promoted when it has
 //! nearly every entry. Pure except for the agent's part at the end.
 //!
-//! A new member begins as a learner, so nobody waits for it. The leader of the moment checks it at intervals, and makes
-//! it a voter when it lags by little; a member that it replaces is removed in the same joint change.
+//! A new member begins as a learner, so that no quorum waits for it. The current leader checks it at intervals, and
+//! makes it a voter when it lags by little; a member that it replaces is removed in the same joint change.
 
 use super::Core;
 use crate::config::{MEMBERS_MAX, MemberKind};
@@ -11,36 +11,35 @@ use crate::consensus::{Change, ChangeStep, MemberId, Members, MembershipView, Pe
 use crate::member::requests::{ChangeRefused, NewMember};
 use std::collections::BTreeMap;
 
-/// A learner that joins is promoted when it lags by so many frames at most, and by [`PROMOTION_LAG_ENTRIES_MAX`]
-/// entries.
+/// Largest lag in frames at which a joining learner is promoted, in addition to [`PROMOTION_LAG_ENTRIES_MAX`].
 pub const PROMOTION_LAG_FRAMES_MAX: u64 = 65_536;
-/// As [`PROMOTION_LAG_FRAMES_MAX`].
+/// Largest lag in entries at which a joining learner is promoted.
 pub const PROMOTION_LAG_ENTRIES_MAX: u64 = 1024;
-/// The interval at which joining members are checked, ns.
+/// Interval at which joining members are checked, ns.
 const LOOK_INTERVAL_NS: u64 = 20_000_000;
 
-/// What is handled at intervals.
+/// Periodic work on the membership.
 #[derive(Debug, Default)]
 pub(in crate::member) struct Membership {
-    /// The members have changed, and the links do not follow them yet.
+    /// Whether the members have changed, and the links do not follow them yet.
     pub is_changed: bool,
-    /// Another member's view of the members, which is from a later entry of the log.
+    /// Another member's view of the members, from a later entry of the log.
     pub told: Option<MembershipView>,
     pub next_look_ns: u64,
-    /// The connected members.
+    /// Connected members.
     pub connected: Vec<MemberId>,
-    /// The members that were refused at their last connection, and why.
+    /// Members that were refused at their last connection, with the reason.
     pub refused: BTreeMap<u64, String>,
 }
 
 impl Membership {
-    /// Whether links must follow.
+    /// Returns whether links must follow.
     pub const fn has_news(&self) -> bool {
         self.is_changed || self.told.is_some()
     }
 }
 
-/// The change that adds a member.
+/// Plans the change that adds a member.
 fn plan_add(new: &NewMember, own: MemberId, members: &Members) -> Result<Change, ChangeRefused> {
     one_at_a_time(members)?;
     if let Some((joining, _)) = members.joining() {
@@ -82,7 +81,7 @@ fn plan_add(new: &NewMember, own: MemberId, members: &Members) -> Result<Change,
     })
 }
 
-/// The change that removes a member. `peers` is the leader's view of the others.
+/// Plans the change that removes a member. `peers` is the leader's view of the others.
 fn plan_remove(
     member: MemberId,
     own: MemberId,
@@ -111,13 +110,13 @@ fn plan_remove(
     Ok(Change::of(ChangeStep::Remove(member)))
 }
 
-/// What to do about a member that joins.
+/// Next step for a joining member.
 #[derive(Debug, PartialEq, Eq)]
 enum Promotion {
     Waits,
-    /// It becomes a voter.
+    /// The member becomes a voter.
     Now(Change),
-    /// The member to be replaced is the leader itself, which transfers leadership first.
+    /// The leader itself is to be replaced, and transfers leadership first.
     HandOver,
 }
 
@@ -151,7 +150,7 @@ fn one_at_a_time(members: &Members) -> Result<(), ChangeRefused> {
     if members.voters_outgoing.is_empty() { Ok(()) } else { Err(ChangeRefused::UnderWay) }
 }
 
-/// Whether a voter that runs the service would stay.
+/// Checks that a voter that runs the service would stay.
 fn keeps_full(goes: MemberId, members: &Members, full_comes: bool) -> Result<(), ChangeRefused> {
     let is_full = |voter: &&MemberId| **voter != goes && !members.witnesses.contains(voter);
     let stays = full_comes || !members.votes(goes) || members.voters.iter().any(|voter| is_full(&voter));
@@ -184,7 +183,7 @@ impl Core {
         Ok(())
     }
 
-    /// The state of the members; one whose connection is gone counts as inactive, although it answered a moment ago.
+    /// Returns the state of the members; a disconnected one counts as inactive, although it answered a moment ago.
     fn status_now(&self) -> Status {
         let mut status = self.consensus.status();
         for peer in &mut status.peers {
@@ -212,7 +211,7 @@ impl Core {
         }
     }
 
-    /// Takes another member's view; it replaces an older one.
+    /// Stores another member's view; it replaces an older one.
     pub fn receive_members(&mut self, bytes: &[u8]) {
         let Some(view) = MembershipView::from_bytes(bytes) else { return };
         let is_news = self.consensus.membership_view().is_none_or(|own| own.index < view.index);
@@ -222,7 +221,7 @@ impl Core {
         }
     }
 
-    /// Promotes the joining member, when it is time.
+    /// Promotes the joining member when it is due.
     pub fn promote(&mut self) {
         let is_due = self.role.role == Role::Leader && self.now.monotonic_ns >= self.membership.next_look_ns;
         if !is_due {
@@ -234,7 +233,7 @@ impl Core {
         }
         match plan_promotion(self.member, self.consensus.members(), &self.status_now()) {
             Promotion::Waits => {}
-            // Refused while an earlier change is not applied; tried again.
+            // Refused while an earlier change is not applied; retried later.
             Promotion::Now(change) => match self.consensus.propose_members(&change) {
                 Ok(()) => tracing::info!(?change.steps, "a member that joined becomes a voter"),
                 Err(error) => tracing::debug!(%error, "a member that joined cannot become a voter now"),

@@ -1,4 +1,4 @@
-//! Which changes of members are refused, and why.
+//! Refused membership changes, with their reasons.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -40,7 +40,7 @@ fn new(member: u64) -> NewMember {
     NewMember { member: id(member), addresses: vec!["h4:1".to_owned()], kind: MemberKind::Full, replaces: None }
 }
 
-/// Three voters and member 4, which is joining.
+/// Returns three voters and member 4, which is joining.
 fn joining(replaces: Option<u64>) -> Members {
     let joining = Some(Joining { replaces: replaces.map(id) });
     let details = vec![MemberDetails { member: id(4), addresses: vec!["h4:1".to_owned()], joining }];

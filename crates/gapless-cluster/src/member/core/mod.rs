@@ -2,11 +2,11 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`membership`] | changes of members |
-//! | [`divergence`] | whether a service has the same state on all members |
-//! | `retention_watermark` | up to where a witness may delete frames of its journal |
-//! | `history` | whether the members' logs are equal |
-//! | `time` | the time of the stream |
+//! | [`membership`] | membership changes |
+//! | [`divergence`] | comparison of a service's state between members |
+//! | `retention_watermark` | limit of deletion in a witness's journal |
+//! | `history` | comparison of the members' logs |
+//! | `time` | time of the stream |
 
 pub mod divergence;
 pub(super) mod history;
@@ -48,12 +48,11 @@ use history::Histories;
 use membership::Membership;
 use time::AnnouncedTime;
 
-/// The least interval of warnings about refused messages, ns.
+/// Least interval of warnings about refused messages, ns.
 const WARNING_INTERVAL_NS: u64 = 1_000_000_000;
-/// The most bytes of frames in one entry; a longer message is an entry by itself.
+/// Largest number of bytes of frames in one entry; a longer message is an entry by itself.
 pub(super) const ENTRY_BYTES_MAX: usize = MESSAGE_BYTES_MAX / 4;
 
-/// A member's state.
 pub(super) struct Core {
     pub member: MemberId,
     pub membership: Membership,
@@ -63,10 +62,11 @@ pub(super) struct Core {
     pub journal: MemberJournal,
     pub releaser: Releaser,
     pub consensus: Consensus,
-    /// `None` while they are worked on.
+    /// `None` while they are being carried out.
     pub effects: Option<Box<Effects>>,
     pub outbox: Vec<Outgoing>,
-    /// The frames of the leader's last append are in window and log, and can be answered as soon as they are journaled.
+    /// Whether the frames of the leader's last append are in window and log, and can be answered as soon as they are
+    /// journaled.
     pub has_answer: bool,
     pub catch_up: CatchUp,
     /// Readers of this member's journal for members that lag or fetch.
@@ -76,30 +76,30 @@ pub(super) struct Core {
     pub divergence: DivergenceCheck,
     pub histories: Histories,
     pub stream: ReplicatedStream,
-    /// The chain after the last frame that was proposed.
+    /// Chain after the last proposed frame.
     pub chain: Chain,
     pub proposed_sequence: u64,
-    /// The bytes of frames in the window that are not journaled and may be.
+    /// Bytes of frames in the window that may be journaled and are not yet.
     pub proposed_bytes: usize,
-    /// The sequence up to which frames may be released, and the one up to which they are.
+    /// Sequence up to which frames may be released; then the one up to which they are.
     pub released: u64,
     pub reported_released: u64,
-    /// The first frame of the journal, as it was reported to consensus.
+    /// First frame of the journal, as it was reported to consensus.
     pub first_sequence: u64,
     pub role: RoleChange,
-    /// The role that the status reported last.
+    /// Role that the status reported last.
     pub reported_role: RoleChange,
     pub dropped_full: u64,
     pub next_warning_ns: u64,
     pub next_status_ns: u64,
     pub announced_time: AnnouncedTime,
-    /// On a witness: the watermark of what it may delete, from what the full members have.
+    /// On a witness: limit of deletion, from the progress of the full members.
     pub retention_watermark: Option<RetentionWatermark>,
     pub next_watermark_ns: u64,
     pub now: Now,
 }
 
-/// The role before consensus has reported one.
+/// Role before consensus has reported one.
 const NO_ROLE: RoleChange = RoleChange { role: Role::Follower, term: 0, leader: None };
 
 /// The stream that a member replicates, constant for the member's life.
@@ -107,20 +107,20 @@ pub(in crate::member) struct ReplicatedStream {
     pub layout: StreamLayout,
     pub identity: StreamIdentity,
     pub rules: SequencerRules,
-    /// The name of the stream's first feed session.
+    /// Name of the stream's first feed session.
     pub feed_session: FeedSession,
-    /// Whether it begins that session when it leads. A service's stream has none, and a witness does not know which it
-    /// is.
+    /// Whether it begins that session when it leads. A service's stream has none, and a witness does not know the kind
+    /// of the stream.
     pub begins_feeds: bool,
-    /// The rules for faults that the service has and the stream had not at the start.
+    /// Rules for faults that the service has and that the stream did not have at the start.
     pub fault_rules: Option<FaultRules>,
     pub requests: Mailbox<SequencerRequest>,
     pub downstream: Vec<Waker>,
-    /// The most bytes of frames in one entry, except for a long message: far less than a window holds.
+    /// Largest number of bytes of frames in one entry, except for a long message: far less than a window holds.
     pub entry_bytes_max: usize,
 }
 
-/// The parts of a member's core at a start.
+/// Parts of a member's core at a start.
 pub(in crate::member) struct CoreParts {
     pub member: MemberId,
     pub voting: Voting,
@@ -132,17 +132,17 @@ pub(in crate::member) struct CoreParts {
     pub transfer_context: TransferContext,
     pub divergence: DivergenceCheck,
     pub stream: ReplicatedStream,
-    /// The sequence known to be committed.
+    /// Sequence known to be committed.
     pub committed: u64,
     pub retention_watermark: Option<RetentionWatermark>,
 }
 
 impl Core {
-    /// A core that has received nothing yet.
+    /// Creates a core.
     pub(in crate::member) fn new(parts: CoreParts) -> Self {
         Self {
             member: parts.member,
-            // The links are updated once, whether or not the members have changed.
+            // The links are updated once, even if the members have not changed.
             membership: Membership { is_changed: true, ..Membership::default() },
             voting: parts.voting,
             endpoints: parts.endpoints,
@@ -178,7 +178,7 @@ impl Core {
         }
     }
 
-    /// Takes a message of another member. Returns the history to answer at once with, if there is one.
+    /// Processes a message of another member. Returns the history for an immediate answer, if there is one.
     pub fn receive(&mut self, received: &Received<'_>) -> Result<Option<History>, ClusterError> {
         match received.content {
             Content::History => {
@@ -196,7 +196,7 @@ impl Core {
             self.voting.heard(received.from);
         }
         match received.content {
-            // The member takes no part yet; others send again what matters.
+            // The member takes no part yet; others resend important messages.
             Content::Consensus if self.voting.is_new() => {}
             Content::Consensus => self.receive_consensus(from, received.consensus, received.frames)?,
             Content::CatchUpRequest => self.catch_up.asked(from, received.consensus),
@@ -237,7 +237,7 @@ impl Core {
             self.has_answer = false;
             self.advance(&[])?;
         }
-        // The message counts as lost on the way: the leader sends it again.
+        // The message counts as lost: the leader resends it.
         if !self.has_room(from, frames.len()) {
             self.dropped_full += 1;
             return Ok(());
@@ -263,7 +263,7 @@ impl Core {
             return Ok(());
         }
         if self.role.role == Role::Leader && self.consensus.is_leader() {
-            // A follower's answer, or a question: what the answer releases is released first.
+            // A follower's answer, or a question: its release is done first.
             self.released = self.released.max(self.consensus.look_released());
             return Ok(());
         }
@@ -285,7 +285,7 @@ impl Core {
         self.ingress.follow(leader.map(|leader| self.endpoints.of(leader.get())));
     }
 
-    /// Whether the window has room for so much now. Warns if it never has, because it is smaller than the sender's.
+    /// Returns whether the window has enough room now. Warns if it never has, because it is smaller than the sender's.
     fn has_room(&mut self, from: MemberId, length_bytes: usize) -> bool {
         match self.ingress.has_room(length_bytes) {
             Ok(has_room) => has_room,
@@ -303,7 +303,7 @@ impl Core {
         }
     }
 
-    /// Appends what publishers have sent, where this member leads and may propose; redirects them where it follows.
+    /// Appends frames of publishers if this member leads and may propose; redirects the publishers if it follows.
     pub fn take_from_publishers(&mut self, now: Now) -> Result<usize, ClusterError> {
         let may_append = self.ingress.is_following() || self.consensus.can_propose().is_ok();
         if !may_append {
@@ -321,7 +321,7 @@ impl Core {
         })
     }
 
-    /// Proposes what was appended: one entry, or several where it is long. Returns whether anything was proposed.
+    /// Proposes appended frames as one entry, or several if they are long. Returns whether anything was proposed.
     pub fn propose(&mut self) -> Result<bool, ClusterError> {
         let before = self.proposed_sequence;
         while !self.ingress.is_following() && self.ingress.last_sequence() > self.proposed_sequence {
@@ -352,7 +352,7 @@ impl Core {
                 Err(ProposeError::Gap { expected_sequence }) => {
                     unreachable!("{batch:?} is proposed, {expected_sequence} is expected")
                 }
-                // Leadership is lost: what was appended is cut when the next leader's messages are received.
+                // Leadership is lost: appended frames are cut when the next leader's messages are received.
                 Err(_) => break,
             }
             self.chain = chain;
@@ -363,7 +363,7 @@ impl Core {
         Ok(self.proposed_sequence != before)
     }
 
-    /// Answers what was appended to the log of a follower, once it is journaled.
+    /// Answers frames that were appended to the log of a follower, once they are journaled.
     pub fn answer(&mut self) -> Result<(), ClusterError> {
         if std::mem::take(&mut self.has_answer) {
             self.keep()?;
@@ -375,14 +375,14 @@ impl Core {
     /// Carries out the effects of consensus, except sending and journaling. `frames` came with the message that caused
     /// them.
     pub fn advance(&mut self, frames: &[u8]) -> Result<(), ClusterError> {
-        // Carrying out a poll's effects may be news.
+        // Carrying out a poll's effects may have further effects.
         while self.consensus.has_news() {
             let mut effects = self.effects.take().unwrap_or_default();
             self.consensus.poll(&mut effects);
             let number = effects.number;
             let done = if effects.is_empty() { Ok(()) } else { self.take_effects(&mut effects, frames) };
-            // After the effects: a cut among them journals what preceded it, and must not report this poll as
-            // persisted. Also where there is nothing to persist: answers wait for the poll's number.
+            // After the effects: a cut among them journals everything before it, and must not report this poll as
+            // persisted. Also if there is nothing to persist: answers wait for the poll's number.
             self.journal.note_polled(number);
             self.effects = Some(effects);
             done?;
@@ -440,7 +440,7 @@ impl Core {
         Ok(())
     }
 
-    /// Appends the frames up to `last_sequence` of those that came with a message.
+    /// Appends the frames of a message up to `last_sequence`.
     fn append(&mut self, frames: &[u8], last_sequence: u64) -> Result<(), ClusterError> {
         let due = self.ingress.last_sequence() + 1;
         let (mut start, mut end) = (0, 0);
@@ -470,7 +470,7 @@ impl Core {
         Ok(())
     }
 
-    /// Journals what is proposed, or what a leader has sent, and the records after it.
+    /// Journals proposed frames, or a leader's, and the records after them.
     pub fn keep(&mut self) -> Result<(), ClusterError> {
         let has_frames = self.proposed_bytes > 0;
         if has_frames {
@@ -488,8 +488,8 @@ impl Core {
         crash_point(if self.ingress.is_following() { follower } else { leader });
     }
 
-    /// Like [`Core::keep`]; with a `checkpoint`, that one goes into a new segment instead of the present state of
-    /// consensus.
+    /// Journals like [`Core::keep`]; with a `checkpoint`, that one goes into a new segment instead of the present
+    /// consensus state.
     fn keep_or(&mut self, checkpoint: Option<&[u8]>) -> Result<(), ClusterError> {
         let (consensus, length_bytes) = (&self.consensus, std::mem::take(&mut self.proposed_bytes));
         let all = || checkpoint.map_or_else(|| consensus.checkpoint(), <[u8]>::to_vec);
@@ -498,7 +498,7 @@ impl Core {
         Ok(())
     }
 
-    /// Cuts frames that no leader has from window and journal, and sets the sequencer back to the cut.
+    /// Cuts frames that no leader has from window and journal, and resets the sequencer to the cut.
     fn cut(&mut self, sequence: u64, checkpoint: &[u8]) -> Result<(), ClusterError> {
         // Consensus is past the cut already, so a new segment must begin with the checkpoint of the cut.
         self.keep_or(Some(checkpoint))?;
@@ -549,21 +549,21 @@ impl Core {
             self.ingress.lead(role.term)?;
             self.announced_time.begins_to_lead(role.term, last_term);
             if let Some(version) = self.divergence.first_version().filter(|_| end.sequence == 0) {
-                // The mailbox is full only if nobody reads it.
+                // The mailbox is full only if it is not read.
                 let _ = self.stream.requests.push(SequencerRequest::ServiceVersion { version });
             }
             if let Some(rules) = self.stream.fault_rules {
                 let _ = self.stream.requests.push(SequencerRequest::FaultRules(rules));
             }
             if self.stream.begins_feeds && self.ingress.sequencer().feeds().newest().is_none() {
-                // The mailbox is full only if nobody reads it.
+                // The mailbox is full only if it is not read.
                 let _ = self.stream.requests.push(SequencerRequest::BeginFeed { name: self.stream.feed_session });
             }
         }
         Ok(())
     }
 
-    /// Releases what a quorum has to readers. Returns whether that is more than before.
+    /// Releases frames on a quorum to readers. Returns whether there are more than before.
     pub fn release(&mut self) -> bool {
         if self.released <= self.reported_released {
             return false;
@@ -610,8 +610,8 @@ impl Core {
         Ok(())
     }
 
-    /// Handles the outcome of a part of a snapshot transfer; where the part cannot be right, the leader must offer a
-    /// log position again.
+    /// Handles the result of a part of a snapshot transfer; after an invalid part the leader must offer a log position
+    /// again.
     fn transfer_taken(&mut self, from: MemberId, taken: Result<(), String>) {
         if let Err(reason) = taken {
             tracing::error!(%from, reason, "the state of the leader is not taken; it is asked for anew");
@@ -634,14 +634,14 @@ impl Core {
             return Ok(());
         }
         if !self.ingress.is_following() || !self.has_room(from, frames.len()) {
-            // It is asked for again later.
+            // The piece is requested again later.
             return Ok(());
         }
         let last_sequence = self.ingress.last_sequence();
         let first = Frame::parse(frames).map_or(0, |frame| frame.sequence());
         let held = self.ingress.frames(first, last_sequence).unwrap_or_default();
         match self.catch_up.take(from, header, frames, (held, last_sequence, self.released)) {
-            // Frames that replace others are appended all at once, so the window must be able to hold them.
+            // Replacement frames are appended all at once, so the window must be able to hold them.
             Ok(PieceOutcome::Kept) if self.ingress.has_room(self.catch_up.replacement_after(0).len()).is_ok() => Ok(()),
             Ok(PieceOutcome::NotHeld | PieceOutcome::TooMuch | PieceOutcome::Kept) => {
                 self.catch_up.end();
@@ -668,7 +668,7 @@ impl Core {
         }
     }
 
-    /// What this member's log holds, for handshakes; empty before it takes part.
+    /// Returns the state of this member's log for handshakes; empty before it takes part.
     pub fn log_state(&self) -> LogState {
         if self.voting.is_new() { LogState::default() } else { self.consensus.log_state() }
     }
@@ -682,7 +682,7 @@ impl Core {
         let voters = &self.consensus.members().voters;
         let best = status.peers.iter().filter(|peer| peer.is_active && voters.contains(&peer.member));
         if let Some(best) = best.max_by_key(|peer| peer.matched_index) {
-            // Refused only where no leadership is left to transfer.
+            // Refused only if no leadership is left to transfer.
             let _ = self.consensus.transfer_to(best.member);
             crash_point("hand_over");
         }
@@ -724,7 +724,7 @@ impl Core {
         shared.tell(self.member_status(links));
     }
 
-    /// The state of this member, for users outside its agent.
+    /// Returns the state of this member for users outside its agent.
     pub(super) fn member_status(&self, links: &Links) -> MemberStatus {
         let peer = |number: u64| {
             let member = MemberId::new(number)?;

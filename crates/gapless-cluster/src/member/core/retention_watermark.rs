@@ -1,6 +1,6 @@
-//! The retention watermark of a witness: up to here all full members have the frames, so they may be deleted from its
-//! journal. When the primary is lost, the witness may be the only member with a frame that the backup lacks; so the
-//! leader tells the witnesses how far the full members are (decision 9).
+//! Retention watermark of a witness: the sequence up to which all full members have the frames, so that they may be
+//! deleted from its journal. When the primary is lost, the witness may be the only member with a frame that the backup
+//! lacks; so the leader reports the progress of the full members to the witnesses (decision 9).
 //!
 //! ```text
 //!  0  u8   version, 1; seven bytes, 0
@@ -13,7 +13,7 @@ use crate::consensus::{MemberId, Role};
 use crate::link::Content;
 use crate::member::Member;
 
-/// The interval at which a leader sends the watermark, ns.
+/// Interval at which a leader sends the watermark, ns.
 const TELL_INTERVAL_NS: u64 = 1_000_000_000;
 
 const VERSION: u8 = 1;
@@ -33,7 +33,7 @@ fn from_bytes(bytes: &[u8]) -> Option<u64> {
 }
 
 impl Core {
-    /// Takes a leader's watermark. Only a witness uses it.
+    /// Stores a leader's watermark. Only a witness uses it.
     pub fn receive_retention_watermark(&mut self, from: MemberId, bytes: &[u8]) {
         match from_bytes(bytes) {
             Some(sequence) if self.role.leader == Some(from) => self.raise_retention_watermark(sequence),
@@ -48,7 +48,7 @@ impl Core {
         }
     }
 
-    /// Up to which sequence every full member that votes has all frames, as far as this leader knows.
+    /// Returns the sequence up to which every voting full member has all frames, as far as this leader knows.
     fn replicated_to_full_members(&self) -> u64 {
         let (status, members) = (self.consensus.status(), self.consensus.members());
         let has = |member: MemberId| {
@@ -67,7 +67,7 @@ impl Core {
 }
 
 impl Member {
-    /// On a leader: sends the watermark to the witnesses at intervals.
+    /// Sends the watermark to the witnesses at intervals, on a leader.
     pub(in crate::member) fn tell_retention_watermark(&mut self) {
         let core = &mut self.core;
         if core.now.monotonic_ns < core.next_watermark_ns || core.role.role != Role::Leader {
@@ -81,7 +81,7 @@ impl Member {
         let sequence = core.replicated_to_full_members();
         core.raise_retention_watermark(sequence);
         for witness in witnesses {
-            // If it is not sent, it is sent the next time.
+            // A watermark that is not sent is sent the next time.
             let _ = self.links.send(witness.get(), Content::RetentionWatermark, &to_bytes(sequence), &[]);
         }
     }

@@ -1,6 +1,6 @@
-//! The time of the stream: the leader sends it to the followers, so that time goes on evenly under another leader whose
-//! clock differs (decision 8). Every member that knows it also sends it at a new connection: a member that has just
-//! started knows it before it can be elected.
+//! Time of the stream: the leader sends it to the followers, so that time goes on evenly under another leader whose
+//! clock differs (decision 8). Every member that knows it also sends it at a new connection: a restarted member knows
+//! it before it can be elected.
 //!
 //! ```text
 //!  0  u8   version, 1; seven bytes, 0
@@ -14,29 +14,29 @@ use crate::consensus::{MemberId, Role};
 use crate::link::Content;
 use crate::member::Member;
 
-/// The interval at which a leader sends the time, ns.
+/// Interval at which a leader sends the time, ns.
 const TELL_INTERVAL_NS: u64 = 1_000_000_000;
-/// A warning is logged where the clock is further off than this, ns.
+/// Offset of the clock above which a warning is logged, ns.
 const FAR_OFF_NS: u64 = 1_000_000_000;
 
 const VERSION: u8 = 1;
 const MESSAGE_LENGTH: usize = 24;
 
-/// The time that was sent or received last.
+/// The last time sent or received.
 #[derive(Debug, Default)]
 pub(in crate::member) struct AnnouncedTime {
     next_ns: u64,
     is_far_off: bool,
-    /// The term of the leader whose time is known here, or 0.
+    /// Term of the leader whose time is known here, or 0.
     term: u64,
-    /// The term of the leader whose time this member continued when it began to lead, or 0 where it only had its own
-    /// clock and the last frame's time.
+    /// Term of the leader whose time this member continued when it began to lead, or 0 if it only had its own clock and
+    /// the last frame's time.
     pub from_term: u64,
 }
 
 impl AnnouncedTime {
-    /// A member that begins to lead sends the time at once. `last_term` is that of the last frame: without that
-    /// leader's time, this member continues from the time of the last frame.
+    /// Notes that this member begins to lead, so that it sends the time at once. `last_term` is that of the last frame:
+    /// without that leader's time, this member continues from the time of the last frame.
     pub const fn begins_to_lead(&mut self, term: u64, last_term: u64) {
         self.from_term = if self.term < last_term { 0 } else { self.term };
         (self.next_ns, self.term) = (0, term);
@@ -60,7 +60,7 @@ fn from_bytes(bytes: &[u8]) -> Option<(u64, u64)> {
 }
 
 impl Core {
-    /// Takes another member's time. The newest leader's time counts; a leader uses its own.
+    /// Processes another member's time. The newest leader's time counts; a leader uses its own.
     pub fn receive_time(&mut self, from: MemberId, bytes: &[u8]) {
         let Some((time_ns, term)) = from_bytes(bytes) else {
             self.warn(from, &"it says no time");
@@ -99,7 +99,7 @@ impl Member {
         }
     }
 
-    /// On a leader: sends the time to every member, when it begins to lead and at intervals.
+    /// Sends the time to every member, when this member begins to lead and at intervals.
     #[inline]
     pub(in crate::member) fn tell_time(&mut self) {
         if self.core.now.monotonic_ns >= self.core.announced_time.next_ns && self.core.role.role == Role::Leader {

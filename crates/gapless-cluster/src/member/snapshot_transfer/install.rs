@@ -35,7 +35,7 @@ pub(in crate::member) fn install(layout: &StreamLayout) -> Result<(), ClusterErr
     let complete = complete_file(root);
     if complete.exists() {
         tracing::info!("the state that was fetched from another member takes the place of what is here");
-        // It describes the old journal.
+        // The pending checkpoint describes the old journal.
         PendingCheckpoint::new(root, 0).remove()?;
         for (from, to) in [("sequencer", layout.state()), ("snapshots", layout.snapshots())] {
             let from = incoming.join(from);

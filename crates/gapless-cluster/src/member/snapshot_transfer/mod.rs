@@ -2,13 +2,13 @@
 //! receives the sequencer's state, the service's snapshot if it runs one, and frames from a *base* after which its new
 //! journal begins, up to a *log position* to which everything is committed.
 //!
-//! The transfer is put together in the directory `incoming`, beside the member's own files, while the member follows
-//! and votes with those; then the member stops, and its next start installs the transfer. After a crash an incomplete
-//! transfer is begun again, and the installation of a complete one goes on.
+//! The transfer is assembled in the directory `incoming`, next to the member's own files, while the member follows and
+//! votes with those. Then the member stops, and its next start installs the transfer. After a crash an incomplete
+//! transfer is restarted, and the installation of a complete one continues.
 //!
 //! ```text
-//! incoming/sequencer   the state          what is complete is named by
-//! incoming/snapshots   the snapshot       incoming/complete   the base: its sequence, and the chain's value behind it as 16
+//! incoming/sequencer   the state          a file marks completeness:
+//! incoming/snapshots   the snapshot       incoming/complete   the base: its sequence, and the chain's value after it as 16
 //! incoming/journal     the frames                             hexadecimal digits; it becomes `base` in the directory, and
 //!                                             is sealed as that (see `member_files`)
 //! ```
@@ -18,7 +18,7 @@
 //! | this | `SnapshotTransfers`: both sides of a transfer, as the agent calls them |
 //! | [`wire`] | requests and answers as bytes |
 //! | `sender` | serves transfers |
-//! | `receiver` | puts a transfer together |
+//! | `receiver` | assembles a transfer |
 //! | `install` | installs it, at a start |
 
 pub(super) mod install;
@@ -42,10 +42,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use wire::{Answer, Base, Request, SnapshotTransferError};
 
-/// Opens a new journal in a directory, which begins with the frame of this sequence.
+/// Function that opens a new journal in a directory, which begins with the frame of this sequence.
 pub(super) type OpenJournal = Box<dyn Fn(&Path, u64) -> Result<Journal, ClusterError> + Send>;
 
-/// What both sides need from their member.
+/// Parts of the member that both sides need.
 pub(super) struct TransferContext {
     pub member: MemberId,
     pub layout: StreamLayout,
@@ -55,7 +55,7 @@ pub(super) struct TransferContext {
     /// Whether it runs a service, whose snapshot it needs.
     pub with_snapshot: bool,
     pub open_journal: OpenJournal,
-    /// Wakes the agent when blocking work is done; `None` where the agent does it in its turn.
+    /// Waker of the agent for completed blocking work; `None` if the agent does it in its turn.
     pub waker: Option<Waker>,
 }
 
@@ -77,7 +77,7 @@ impl SnapshotTransfers {
         Self { context, sender: TransferSender::default(), receiver: None }
     }
 
-    /// The leader lacks frames that this member needs: asks it for a snapshot transfer, unless one is in progress.
+    /// Asks the leader, which lacks frames that this member needs, for a snapshot transfer, unless one is in progress.
     pub fn begin(&mut self, leader: MemberId, now_ns: u64) -> Result<(), ClusterError> {
         if self.receiver.is_none() {
             self.receiver = Some(TransferReceiver::begin(&self.context, leader, now_ns)?);
@@ -85,12 +85,12 @@ impl SnapshotTransfers {
         Ok(())
     }
 
-    /// Whether a transfer is being received.
+    /// Returns whether a transfer is being received.
     pub const fn is_receiving(&self) -> bool {
         self.receiver.is_some()
     }
 
-    /// The sequence up to which frames are received.
+    /// Returns the sequence up to which frames are received.
     pub fn target(&self) -> Option<u64> {
         self.receiver.as_ref().and_then(TransferReceiver::target)
     }
@@ -105,25 +105,25 @@ impl SnapshotTransfers {
         }
     }
 
-    /// Another member leads. Returns whether the transfer continues.
+    /// Notes another leader. Returns whether the transfer continues.
     pub fn follow(&mut self, leader: MemberId) -> bool {
         self.receiver.as_mut().is_none_or(|receiver| receiver.follow(leader))
     }
 
-    /// A member's connection is gone.
+    /// Drops the requests of a disconnected member.
     pub fn gone(&mut self, member: MemberId) {
         if let Some(receiver) = &mut self.receiver {
             receiver.gone(member);
         }
     }
 
-    /// Forgets a member that was removed.
+    /// Forgets a removed member.
     pub fn forget(&mut self, member: MemberId) {
         self.sender.forget(member);
     }
 
-    /// Whether a member needs a newer state and snapshot than there are, so that a new snapshot should be taken.
-    /// Nothing else might ever cause one.
+    /// Returns whether a member needs a newer state and snapshot than there are, so that a new snapshot should be
+    /// taken, which nothing else may ever trigger.
     pub fn needs_newer(&mut self) -> bool {
         let needs = self.sender.needs_newer();
         if needs && let Some(snapshots) = self.context.shared.snapshots() {
@@ -132,13 +132,13 @@ impl SnapshotTransfers {
         needs
     }
 
-    /// Takes a request for a snapshot transfer.
+    /// Processes a request for a snapshot transfer.
     pub fn asked(&mut self, from: MemberId, bytes: &[u8]) -> Result<(), SnapshotTransferError> {
         self.sender.asked(from, Request::from_bytes(bytes)?);
         Ok(())
     }
 
-    /// Takes an answer.
+    /// Processes an answer.
     pub fn answered(&mut self, from: MemberId, bytes: &[u8], piece: &[u8]) -> Result<TransferOutcome, ClusterError> {
         let Some(receiver) = &mut self.receiver else { return Ok(Ok(())) };
         match Answer::from_bytes(bytes) {
@@ -147,7 +147,7 @@ impl SnapshotTransfers {
         }
     }
 
-    /// Takes frames of the journal that were asked for from `first` on.
+    /// Processes frames of the journal that were requested from `first` on.
     pub fn take_frames(&mut self, from: MemberId, first: u64, frames: &[u8]) -> Result<TransferOutcome, ClusterError> {
         match &mut self.receiver {
             Some(receiver) => receiver.take_frames(from, first, frames),
@@ -155,7 +155,7 @@ impl SnapshotTransfers {
         }
     }
 
-    /// Serves one piece, and asks for the next one. The member must stop when its transfer is complete.
+    /// Serves one piece, and requests the next one. The member must stop when its transfer is complete.
     pub fn turn(
         &mut self,
         links: &mut Links,
@@ -170,22 +170,22 @@ impl SnapshotTransfers {
     }
 }
 
-/// The directory in which a snapshot transfer is put together.
+/// Returns the directory in which a snapshot transfer is assembled.
 fn incoming(root: &Path) -> PathBuf {
     root.join("incoming")
 }
 
-/// The file whose existence says that the transfer is complete.
+/// Returns the file whose existence marks the transfer as complete.
 fn complete_file(root: &Path) -> PathBuf {
     incoming(root).join("complete")
 }
 
-/// Whether a start in this directory first installs a snapshot transfer.
+/// Returns whether a start in this directory first installs a snapshot transfer.
 pub(super) fn is_complete(root: &Path) -> bool {
     complete_file(root).exists()
 }
 
-/// Removes a directory with everything in it, if it is there.
+/// Removes a directory with its content, if it exists.
 fn remove(directory: &Path) -> Result<(), ClusterError> {
     match checked_file::remove_tree(directory) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -199,7 +199,7 @@ fn base_text(base: Base) -> String {
     format!("{} {:016x}\n", base.sequence, base.hash)
 }
 
-/// The frame after which the journal of this directory began, if a snapshot transfer was installed there.
+/// Returns the frame after which the journal of this directory began, if a snapshot transfer was installed there.
 pub(super) fn base_file(files: &MemberFiles) -> Result<Option<Base>, ClusterError> {
     let Some(found) = files.read("base")? else { return Ok(None) };
     let parse = || {

@@ -1,5 +1,5 @@
-//! [`TransferReceiver`]: puts a snapshot transfer together, a piece at a time: the files, then frames from the base to
-//! the log position, whose chain must give the log position's value. Blocking work (reading a whole file to check it,
+//! [`TransferReceiver`]: assembles a snapshot transfer, a piece at a time: the files, then frames from the base to the
+//! log position, whose chain must give the log position's value. Blocking work (reading a whole file to check it,
 //! syncing) is done outside the agent's thread.
 //!
 //! After any error, such as a damaged file or frames that were deleted meanwhile, the transfer is given up. The leader
@@ -25,7 +25,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-/// `Err` with the reason for which the transfer is to be given up.
+/// `Err` with the reason for which the transfer is given up.
 pub(super) type TransferOutcome = Result<(), String>;
 
 /// A snapshot transfer to this member.
@@ -34,7 +34,6 @@ pub(super) struct TransferReceiver {
     requests: PieceRequests,
 }
 
-/// The stage of a transfer.
 enum TransferStage {
     /// The leader is asked for an offer.
     Asking,
@@ -52,7 +51,7 @@ enum TransferStage {
 struct BlockingWork(Arc<OnceLock<Result<(), String>>>);
 
 impl BlockingWork {
-    /// Runs on a thread of its own, where the member may have one.
+    /// Runs on a separate thread, unless the member has no helpers.
     fn begin(
         context: &TransferContext,
         body: impl FnOnce() -> Result<(), String> + Send + 'static,
@@ -82,7 +81,7 @@ fn failed<'a>(action: &'static str, path: &'a Path) -> impl Fn(std::io::Error) -
     move |source| ClusterError::System { action: format!("{action} {}", path.display()), source }
 }
 
-/// The path of a part's file, in `incoming`.
+/// Returns the path of a part's file, in `incoming`.
 fn path_of(context: &TransferContext, offer: &Offer, part: Part) -> PathBuf {
     let incoming = context.incoming();
     match (part, offer.snapshot, context.shared.snapshots()) {
@@ -118,7 +117,7 @@ impl TransferReceiver {
         }
     }
 
-    /// Another leader's files differ; its frames are the same. Returns whether the transfer continues.
+    /// Notes another leader, whose files differ, but not its frames. Returns whether the transfer continues.
     pub fn follow(&mut self, leader: MemberId) -> bool {
         !self.requests.follow(leader) || !matches!(self.stage, TransferStage::File { .. })
     }
@@ -129,7 +128,7 @@ impl TransferReceiver {
         }
     }
 
-    /// Takes the leader's answer.
+    /// Processes the leader's answer.
     pub fn take(
         &mut self,
         context: &TransferContext,
@@ -151,7 +150,7 @@ impl TransferReceiver {
             (Answer::Piece(found, crc), TransferStage::File { offer, part, file, offset }) => {
                 let expected = PieceOf { transfer: offer.transfer, part: *part, offset: *offset };
                 if found != expected {
-                    // The piece was asked for twice.
+                    // The piece was requested twice.
                     return Ok(Ok(()));
                 }
                 let length = file_of(offer, *part).map_or(0, |file| file.length);
@@ -179,7 +178,7 @@ impl TransferReceiver {
         let path = path_of(context, &offer, part);
         let directory = path.parent().expect("it stands in a directory");
         private_folder::create(directory).map_err(failed("making", directory))?;
-        // The state contains the sessions' tokens.
+        // The state contains the sessions' tokens, so it is readable by its owner only.
         let file = checked_file::create(&path, 0o600).map_err(failed("making", &path))?;
         self.stage = TransferStage::File { offer, part, file, offset: 0 };
         self.requests.end_waiting();
@@ -216,7 +215,7 @@ impl TransferReceiver {
         Ok(())
     }
 
-    /// Takes frames that were asked for from `first` on.
+    /// Processes frames that were requested from `first` on.
     pub fn take_frames(&mut self, from: MemberId, first: u64, piece: &[u8]) -> Result<TransferOutcome, ClusterError> {
         let TransferStage::Frames { journal, frames, .. } = &mut self.stage else { return Ok(Ok(())) };
         if from != self.requests.leader() || first != frames.last_sequence + 1 {
@@ -237,7 +236,7 @@ impl TransferReceiver {
         Ok(Ok(()))
     }
 
-    /// Does what needs no answer, and asks for the next piece.
+    /// Does the work that needs no answer, and requests the next piece.
     pub fn turn(
         &mut self,
         context: &TransferContext,
@@ -295,7 +294,7 @@ impl TransferReceiver {
         Ok(())
     }
 
-    /// All frames are here.
+    /// Begins the sync of the journal: all frames are here.
     fn sync_journal(
         &mut self,
         context: &TransferContext,
@@ -323,8 +322,8 @@ impl TransferReceiver {
         Ok(Ok(()))
     }
 
-    /// Everything is on the device. The member stops with this turn, so it acknowledges nothing after this check of its
-    /// log's end; its votes since then are in its ballot.
+    /// Completes the transfer once everything is on the device. The member stops with this turn, so it acknowledges
+    /// nothing after this check of its log's end; its votes since then are in its ballot.
     fn complete(&self, context: &TransferContext, consensus: &Consensus) -> Result<TransferOutcome, ClusterError> {
         let TransferStage::Syncing { offer, .. } = &self.stage else { unreachable!("the journal is synced") };
         if consensus.checkpoint_at(offer.position, &offer.members).is_none() {
@@ -337,13 +336,12 @@ impl TransferReceiver {
     }
 }
 
-/// This member's own log must not reach further than the transfer, or the member would forget entries that it has
-/// acknowledged.
+/// Refuses a transfer that ends before this member's own log, or the member would forget entries that it acknowledged.
 fn further(offer: &Offer) -> TransferOutcome {
     Err(format!("the log here has come further than entry {}, where its state stands", offer.position.index))
 }
 
-/// Whether an offer fits this member.
+/// Checks that an offer fits this member.
 fn is_right(context: &TransferContext, offer: &Offer) -> Result<(), String> {
     if offer.snapshot.is_some() != context.with_snapshot {
         return Err("it offers a snapshot to who runs no service, or none to who does".to_owned());

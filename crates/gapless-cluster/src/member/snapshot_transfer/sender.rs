@@ -1,5 +1,5 @@
 //! [`TransferSender`]: serves snapshot transfers to members that need frames which this one's journal no longer holds.
-//! It answers one request in a turn, with one piece, so that nothing else waits for it.
+//! It answers one request in a turn, with one piece, so that no other work waits for it.
 
 use super::wire::{Answer, Base, FileOf, Offer, Part, PieceOf, Request};
 use super::{TransferContext, base_file};
@@ -17,20 +17,20 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-/// A piece of a file, bytes.
+/// Length of a piece of a file, bytes.
 const PIECE_BYTES: usize = 512 << 10;
-/// The most open transfers to a member: one that asked twice continues with the first answer.
+/// Largest number of open transfers to a member: one that asked twice continues with the first answer.
 const TRANSFERS_MAX: usize = 2;
 
 /// The transfers that are being served.
 #[derive(Default)]
 pub(super) struct TransferSender {
     asked: VecDeque<(MemberId, Request)>,
-    /// The last transfers to each member. Their files stay open, so that newer ones may replace them on disk.
+    /// Last transfers to each member. Their files stay open, so that newer ones may replace them on disk.
     open_transfers: BTreeMap<MemberId, VecDeque<OpenTransfer>>,
     last_transfer: u64,
     bytes: Vec<u8>,
-    /// State and snapshot are older than everything that the journal holds of consensus.
+    /// Whether state and snapshot are older than all consensus records in the journal.
     needs_newer: bool,
     warnings: Warnings,
 }
@@ -50,12 +50,12 @@ impl TransferSender {
         }
     }
 
-    /// Whether a member needs a newer state and snapshot than there are; true only once for each need.
+    /// Returns whether a member needs a newer state and snapshot than there are; true only once for each need.
     pub fn needs_newer(&mut self) -> bool {
         std::mem::take(&mut self.needs_newer)
     }
 
-    /// Forgets a member that was removed.
+    /// Forgets a removed member.
     pub fn forget(&mut self, member: MemberId) {
         self.asked.retain(|(other, _)| *other != member);
         self.open_transfers.remove(&member);
@@ -68,7 +68,7 @@ impl TransferSender {
         let answer = match request {
             Request::Offer { with_snapshot } => self
                 .pack(context, to, with_snapshot, consensus, now_ns)
-                // What another member needs does not end this one.
+                // An error in another member's request does not end this member.
                 .unwrap_or_else(|error| Answer::no(&format!("this member cannot read it now: {error}"))),
             Request::Piece(piece) => self.cut(to, piece),
         };
@@ -177,8 +177,8 @@ impl TransferSender {
     }
 }
 
-/// The frame after which a journal may begin that must hold everything after `least`: the newest log position not after
-/// it with a known value of the chain, and all frames after it held.
+/// Returns the newest frame after which a journal may begin that must hold everything after `least`: a log position up
+/// to `least` with a known value of the chain, and all frames after it held.
 fn newest_base(context: &TransferContext, consensus: &Consensus, least: u64) -> Result<Option<Base>, ClusterError> {
     let reader = JournalReader::open(context.layout.journal())?;
     let before = reader.first_sequence() - 1;
@@ -197,7 +197,7 @@ fn newest_base(context: &TransferContext, consensus: &Consensus, least: u64) -> 
         found = base_file(&context.files)?.filter(|base| (before..=least).contains(&base.sequence));
     }
     // The journal's records of consensus may all be later than state and snapshot, and nothing newer may be committed
-    // without the asking member; but this member knows what is applied.
+    // without the asking member; but this member knows its applied position.
     let known = || consensus.applied_position_until(least).filter(|position| position.sequence >= before);
     Ok(found.or_else(|| known().map(|LogPosition { sequence, hash, .. }| Base { sequence, hash })))
 }

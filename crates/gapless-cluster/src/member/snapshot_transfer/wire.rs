@@ -1,4 +1,4 @@
-//! The messages of a snapshot transfer, byte by byte (little-endian). No I/O; safe on any bytes: a decoded message is
+//! Messages of a snapshot transfer, byte by byte (little-endian). No I/O; safe on any bytes: a decoded message is
 //! valid, or an error is returned.
 //!
 //! ```text
@@ -18,18 +18,18 @@ use crate::consensus::fields::{FieldError, Fields, put_position, put_u64};
 use crate::consensus::members::put_members;
 use crate::consensus::{LogPosition, Members};
 
-/// The longest state of a sequencer that is accepted, bytes; it is read as a whole.
+/// Longest state of a sequencer that is accepted, bytes; it is read as a whole.
 pub const STATE_LENGTH_MAX: u64 = 1 << 30;
-/// The longest snapshot that is accepted, bytes.
+/// Longest snapshot that is accepted, bytes.
 pub const SNAPSHOT_LENGTH_MAX: u64 = 1 << 42;
-/// The longest text of a refusal, bytes.
+/// Longest text of a refusal, bytes.
 pub const TEXT_LENGTH_MAX: usize = 200;
 
 const OFFER: u8 = 1;
 const PIECE: u8 = 2;
 const NO: u8 = 3;
 
-/// Why bytes are not a message of a snapshot transfer.
+/// Reason for which bytes are not a message of a snapshot transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SnapshotTransferError {
     #[error("a message of a snapshot transfer is cut short after {found_bytes} bytes")]
@@ -43,7 +43,7 @@ pub enum SnapshotTransferError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Part {
-    /// The sequencer's state.
+    /// State of the sequencer.
     State = 1,
     Snapshot = 2,
 }
@@ -51,7 +51,7 @@ pub enum Part {
 /// A member's request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// An offer of a transfer.
+    /// Request for an offer of a transfer.
     Offer {
         /// Whether the member runs a service.
         with_snapshot: bool,
@@ -59,12 +59,12 @@ pub enum Request {
     Piece(PieceOf),
 }
 
-/// The place of a piece.
+/// Place of a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PieceOf {
-    /// The transfer's number.
+    /// Number of the transfer.
     pub transfer: u64,
-    /// The file.
+    /// File of the piece.
     pub part: Part,
     /// Offset in the file, bytes.
     pub offset: u64,
@@ -73,38 +73,38 @@ pub struct PieceOf {
 /// A file of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileOf {
-    /// The last frame that it covers.
+    /// Last frame that it covers.
     pub sequence: u64,
-    /// Bytes.
+    /// Length in bytes.
     pub length: u64,
 }
 
-/// Where a journal may begin: after this frame.
+/// Frame after which a journal may begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Base {
     pub sequence: u64,
-    /// The chain's value after it.
+    /// Value of the chain after it.
     pub hash: u64,
 }
 
-/// The content of a transfer.
+/// Content of a transfer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Offer {
-    /// The transfer's number, given by its sender.
+    /// Number of the transfer, given by its sender.
     pub transfer: u64,
-    /// Frames are needed from after the base.
+    /// Base after which frames are needed.
     pub base: Base,
-    /// Everything up to here is committed; frames are needed up to here.
+    /// Last position for which frames are needed; everything up to it is committed.
     pub position: LogPosition,
-    /// The members there.
+    /// Members at that position.
     pub members: Members,
-    /// The sequencer's state, between base and log position.
+    /// State of the sequencer, between base and log position.
     pub state: FileOf,
-    /// The service's snapshot, also between them.
+    /// Snapshot of the service, also between them.
     pub snapshot: Option<FileOf>,
 }
 
-/// The answer to a request.
+/// Answer to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     Offer(Box<Offer>),
@@ -223,7 +223,7 @@ impl Request {
 }
 
 impl Answer {
-    /// A refusal, with a text that is cut where it is too long.
+    /// Creates a refusal; a text that is too long is cut.
     #[must_use]
     pub fn no(reason: &str) -> Self {
         let end = (0..=TEXT_LENGTH_MAX.min(reason.len())).rev().find(|end| reason.is_char_boundary(*end));

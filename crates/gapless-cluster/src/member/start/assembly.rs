@@ -1,4 +1,4 @@
-//! [`Assembly`]: assembles a member's agents from what its directory holds, and starts them.
+//! [`Assembly`]: assembles a member's agents from the content of its directory, and starts them.
 
 use super::{MemberDirectory, RecoveredLog, member_id, peer_options};
 use crate::ClusterError;
@@ -41,9 +41,9 @@ use gapless_wire::aligned_length;
 use gapless_wire::descriptor::FRAME_LENGTH_MAX;
 use std::sync::Arc;
 
-/// Frames taken in one turn, where a member is tuned for throughput.
+/// Frames per turn on a member that is tuned for throughput.
 const THROUGHPUT_FRAMES_PER_POLL: usize = 256;
-/// The parts that a member is started with.
+/// Parts that a member is started with.
 pub(super) struct Assembly<'a> {
     pub config: &'a ClusterConfig,
     pub options: &'a EventStreamOptions,
@@ -51,10 +51,10 @@ pub(super) struct Assembly<'a> {
     pub has_threads: bool,
 }
 
-/// The watermarks of retention: the sequences up to which frames may be deleted.
+/// Watermarks of retention: the sequences up to which frames may be deleted.
 struct Watermarks {
     of_state: RetentionWatermark,
-    /// The watermark of the service's snapshots; on a witness, of what the full members have.
+    /// Watermark of the service's snapshots; on a witness, of the progress of the full members.
     of_service: RetentionWatermark,
 }
 
@@ -192,7 +192,7 @@ impl Assembly<'_> {
         Ok((builder.start(member, agents, ingress_shared, recovery, clock)?, shared))
     }
 
-    /// The way to the agent that sends replies, where the plan has one.
+    /// Returns the channel to the agent that sends replies, if the plan has one.
     fn sender_parts(&self, builder: &StreamBuilder<'_>) -> Option<SenderParts> {
         builder.threads.has(AgentRole::Sender).then(|| SenderParts {
             queue_depth: self.options.member_threads.send_queue_depth,
@@ -212,12 +212,13 @@ impl Assembly<'_> {
     fn frames_per_poll_max(&self) -> usize {
         match self.options.optimize_for {
             OptimizeFor::Latency => self.options.frames_per_poll_max,
-            // What is taken in one turn is sent to the others in one message.
+            // The frames of one turn are sent to the others in one message.
             OptimizeFor::Throughput => self.options.frames_per_poll_max.max(THROUGHPUT_FRAMES_PER_POLL),
         }
     }
 
-    /// What retention may delete: frames that the state covers, and the service's snapshot too, if there is a service.
+    /// Creates the watermarks: frames may be deleted that the state covers and, if there is a service, its snapshot,
+    /// too.
     fn watermarks(
         &self,
         preparer: &SegmentPreparer,
@@ -226,7 +227,7 @@ impl Assembly<'_> {
     ) -> Watermarks {
         let of_service = match snapshot_sequence {
             Some(sequence) => sequence,
-            // Nothing is deleted before the leader has sent what the full members have.
+            // Nothing is deleted before the leader has reported the progress of the full members.
             None if self.is_witness() => 0,
             // Without a service, the state alone decides.
             None => u64::MAX,
@@ -235,7 +236,7 @@ impl Assembly<'_> {
         Watermarks { of_state, of_service }
     }
 
-    /// The journal, and what syncs it.
+    /// Creates the journal and its sync.
     fn journal(
         &self,
         journal: Journal,
@@ -255,7 +256,7 @@ impl Assembly<'_> {
         Ok(MemberJournal::new((journal, cursor), worker, files, is_flushed_by_frame))
     }
 
-    /// What writes the sequencer's state to its file.
+    /// Creates the writer of the sequencer's state file.
     fn state_writer(
         &self,
         layout: &StreamLayout,
@@ -298,7 +299,7 @@ impl Assembly<'_> {
         Ok(Ingress::new(sequencer, writer, None, links, options))
     }
 
-    /// The endpoints that publishers are sent to.
+    /// Returns the endpoints to which publishers are redirected.
     fn endpoints(&self, layout: &StreamLayout, has_service: bool) -> AdvertisedEndpoints {
         // A witness accepts no publishers, and a member that is polled by hand has no socket.
         if !self.has_threads || self.is_witness() {
@@ -309,8 +310,8 @@ impl Assembly<'_> {
     }
 }
 
-/// How a journal is created that replaces this member's. Retention deletes nothing of it, and it is not filled with
-/// zeros in advance.
+/// Returns the function that creates a journal to replace this member's. Retention deletes nothing of it, and it is not
+/// filled with zeros in advance.
 fn open_journal(options: &EventStreamOptions, member_environment: &MemberEnvironment, stream_id: u128) -> OpenJournal {
     let (mut persistence, tier, environment) =
         (options.persistence.clone(), options.tier, member_environment.journal.clone());
@@ -323,7 +324,7 @@ fn open_journal(options: &EventStreamOptions, member_environment: &MemberEnviron
     })
 }
 
-/// Puts frames back into the window that are journaled and not known to be committed.
+/// Puts journaled frames that are not known to be committed back into the window.
 fn take_uncommitted(core: &mut Core, committed: u64, last: u64) -> Result<(), ClusterError> {
     let journal = core.stream.layout.journal();
     if committed >= last {
@@ -352,7 +353,7 @@ fn take_uncommitted(core: &mut Core, committed: u64, last: u64) -> Result<(), Cl
     Ok(())
 }
 
-/// The speculative execution of a member's service, if it has one.
+/// Returns the speculative execution of a member's service, if it has one.
 fn transactions_of(
     service: Option<&mut Box<dyn MemberService>>,
     (member, service_waker): (&Waker, &Waker),
@@ -363,7 +364,7 @@ fn transactions_of(
     service?.transactions(&TransactionLinks { member, service: service_waker, window, layout, counters })
 }
 
-/// The check of a member's state and versions, if it runs a service.
+/// Creates the check of a member's state and versions, if it runs a service.
 fn divergence_check(
     config: &ClusterConfig,
     service: Option<&dyn MemberService>,

@@ -1,4 +1,4 @@
-//! Options that a member cannot run with are refused here, before anything is changed.
+//! Refuses options that a member cannot run with, before anything is changed.
 
 use crate::ClusterError;
 use crate::config::{ClusterConfig, MemberKind};
@@ -13,7 +13,7 @@ use gapless_wire::descriptor::FRAME_LENGTH_MAX;
 
 /// Room for the longest checkpoint of consensus, and for a segment's head.
 const CHECKPOINT_ROOM: usize = 256 << 10;
-/// Members, with their addresses, and changes of these take less.
+/// Limit of members with their addresses, and their changes.
 const MEMBERS_LENGTH_MAX: usize = 48 << 10;
 /// Entries that are kept, and those that are in flight or not yet known to be committed.
 const CHECKPOINT_ENTRIES: usize = ENTRIES_KEPT + 2 * IN_FLIGHT_ENTRIES;

@@ -15,12 +15,12 @@ use gapless_stream::options::EventStreamOptions;
 use gapless_wire::fnv::fnv_128;
 use std::path::Path;
 
-/// A member's directory, before its journal is opened.
+/// Directory of a member before its journal is opened.
 pub(super) struct MemberDirectory {
     pub directory: LockedDirectory,
     pub layout: StreamLayout,
     pub files: MemberFiles,
-    /// The instances of the other members' directories.
+    /// Instances of the other members' directories.
     pub instances: Instances,
     pub identity: StreamIdentity,
 }
@@ -48,7 +48,7 @@ impl MemberDirectory {
         let files = MemberFiles::open(layout.root(), member_environment.instance, has_journal)?;
         check_incarnation(&files, config.incarnation)?;
         install(&layout)?;
-        // It is read when it is needed; a damaged one is reported now.
+        // The file is read when it is needed; a damaged one is reported now.
         base_file(&files)?;
         let instances = Instances::read(&files)?;
         instances.check_is(config.member)?;
@@ -58,7 +58,7 @@ impl MemberDirectory {
 }
 
 /// Refuses another stream's journal, before this becomes a member's directory. Opening the journal reports everything
-/// else. Whether there is one.
+/// else. Returns whether there is a journal.
 fn check_journal_of(journal: &Path, stream_id: u128, environment: &Environment) -> Result<bool, ClusterError> {
     match JournalReader::open_in(journal, environment.clone()) {
         Ok(found) if found.stream_id() != stream_id => Err(foreign_journal(journal)),
@@ -73,7 +73,7 @@ pub(super) fn foreign_journal(path: &Path) -> ClusterError {
     ClusterError::Foreign { path: path.to_owned(), reason }
 }
 
-/// The same on each member: from the cluster's name (FNV-1a with 128 bits).
+/// Computes the stream id from the cluster's name (FNV-1a with 128 bits), the same on each member.
 pub(in crate::member) fn stream_id(name: &str) -> u128 {
     fnv_128(name.as_bytes())
 }

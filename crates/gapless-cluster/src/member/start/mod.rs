@@ -1,12 +1,12 @@
-//! [`ClusterMember`]: a member of a replicated event stream, assembled from what its directory holds, and running. A
+//! [`ClusterMember`]: a running member of a replicated event stream, assembled from the content of its directory. A
 //! start has four steps, each a file:
 //!
 //! | module | what lives there |
 //! |---|---|
 //! | `checks` | options that a member cannot run with |
 //! | `member_directory` | the directory: locked, checked, with a completed snapshot transfer installed |
-//! | `recovered_log` | the journal: opened, cut to what other members know, and the state of consensus |
-//! | `assembly` | the agents, with what was found |
+//! | `recovered_log` | the journal: opened, cut to the frames that other members know, and the state of consensus |
+//! | `assembly` | the agents |
 //! | `peer_options` | the options of consensus and links |
 
 mod assembly;
@@ -37,7 +37,7 @@ use std::time::Duration;
 
 /// A running member.
 pub struct ClusterMember {
-    /// Dropped first, so that no request reaches a member that stops.
+    /// Dropped first, so that no request reaches a stopping member.
     _control: Option<ControlThread>,
     stream: EventStream,
     shared: Arc<MemberShared>,
@@ -45,10 +45,10 @@ pub struct ClusterMember {
 }
 
 impl ClusterMember {
-    /// Recovers what the member's directory holds, and starts it: from then on it votes, follows or leads.
+    /// Starts the member from its directory: from then on it votes, follows or leads.
     ///
     /// # Errors
-    /// Options that make no sense, a directory in use or of something else, damage, no threads, no port.
+    /// Invalid options, a directory in use or of something else, damage, no threads, no port.
     pub fn start(config: &ClusterConfig) -> Result<Self, ClusterError> {
         let (clock, why_not_tsc) = Clock::fastest();
         if let Some(reason) = why_not_tsc {
@@ -57,29 +57,29 @@ impl ClusterMember {
         start(config, None, Some(clock), &MemberEnvironment::default())
     }
 
-    /// Like [`ClusterMember::start`], with a service on the stream: publishers send commands, and get replies. A
-    /// witness runs none (decision 9).
+    /// Starts a member with a service on the stream: publishers send commands, and get replies. A witness runs none
+    /// (decision 9). See [`ClusterMember::start`].
     ///
     /// # Errors
-    /// As for [`ClusterMember::start`], and those of the service.
+    /// See [`ClusterMember::start`]; also the errors of the service.
     #[doc(hidden)] // `Replica` is the application's way.
     pub fn start_with(config: &ClusterConfig, service: Box<dyn MemberService>) -> Result<Self, ClusterError> {
         start(config, Some(service), Some(Clock::fastest().0), &MemberEnvironment::default())
     }
 
-    /// Like [`ClusterMember::start_with`], polled by hand like [`ClusterMember::start_by_hand`].
+    /// Starts a member with a service, polled by hand like [`ClusterMember::start_by_hand`].
     ///
     /// # Errors
-    /// As for [`ClusterMember::start_with`].
+    /// See [`ClusterMember::start_with`].
     #[doc(hidden)] // `Replica` is the application's way.
     pub fn start_by_hand_with(config: &ClusterConfig, service: Box<dyn MemberService>) -> Result<Self, ClusterError> {
         start(config, Some(service), None, &MemberEnvironment::default())
     }
 
-    /// Like [`ClusterMember::start_by_hand_with`], on another machine than this one.
+    /// Starts a member with a service, polled by hand, in another environment than this machine.
     ///
     /// # Errors
-    /// As for [`ClusterMember::start_with`].
+    /// See [`ClusterMember::start_with`].
     #[doc(hidden)] // `Replica` is the application's way.
     pub fn start_by_hand_with_in(
         config: &ClusterConfig,
@@ -89,20 +89,20 @@ impl ClusterMember {
         start(config, Some(service), None, member_environment)
     }
 
-    /// Like [`ClusterMember::start`], without threads for its agents: work is only done in [`ClusterMember::turn`], and
-    /// the caller passes the time. For tests and simulations.
+    /// Starts a member without threads for its agents: work is only done in [`ClusterMember::turn`], and the caller
+    /// passes the time. For tests and simulations.
     ///
     /// # Errors
-    /// As for [`ClusterMember::start`].
+    /// See [`ClusterMember::start`].
     pub fn start_by_hand(config: &ClusterConfig) -> Result<Self, ClusterError> {
         Self::start_by_hand_in(config, &MemberEnvironment::default())
     }
 
-    /// Like [`ClusterMember::start_by_hand`], on another machine than this one. The same turns at the same times, over
+    /// Starts a member polled by hand in another environment than this machine. The same turns at the same time, over
     /// the same network, then have the same result.
     ///
     /// # Errors
-    /// As for [`ClusterMember::start`].
+    /// See [`ClusterMember::start`].
     pub fn start_by_hand_in(
         config: &ClusterConfig,
         member_environment: &MemberEnvironment,
@@ -118,32 +118,32 @@ impl ClusterMember {
         Ok(self.stream.turn(now)?)
     }
 
-    /// Its stream: readers and publishers inside this process, its counters, and the reason of its failure.
+    /// Returns its stream: readers and publishers inside this process, its counters, and the reason of its failure.
     #[must_use]
     pub const fn stream(&self) -> &EventStream {
         &self.stream
     }
 
-    /// The state of a few milliseconds ago; `None` before the first poll.
+    /// Returns the state of a few milliseconds ago; `None` before the first poll.
     #[must_use]
     pub fn status(&self) -> Option<MemberStatus> {
         self.shared.status()
     }
 
-    /// Makes a request, and waits until the agent has answered; `None` if it has not within `timeout`.
+    /// Makes a request, and waits for the answer; `None` after `timeout`.
     #[must_use]
     pub fn ask(&self, command: AdminCommand, timeout: Duration) -> Option<Outcome> {
         self.shared.ask(command, timeout)
     }
 
-    /// Whether it has stopped, or is about to, because it has fetched the state of another member: started again, it
-    /// continues from there. See [`ClusterError::StartAgain`].
+    /// Returns whether it has stopped, or is about to, because it has fetched the state of another member: started
+    /// again, it continues from there. See [`ClusterError::StartAgain`].
     #[must_use]
     pub fn must_start_again(&self) -> bool {
         is_complete(&self.root)
     }
 
-    /// The status and the requests, for other threads.
+    /// Returns the status and the requests, for other threads.
     #[must_use]
     pub fn shared(&self) -> Arc<MemberShared> {
         Arc::clone(&self.shared)

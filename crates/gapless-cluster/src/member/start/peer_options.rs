@@ -1,4 +1,4 @@
-//! The options of consensus and of the links to the other members.
+//! Options of consensus and of the links to the other members.
 
 use super::member_id;
 use crate::ClusterError;
@@ -50,7 +50,7 @@ pub(super) fn consensus_options(
     }
 }
 
-/// The TLS files of the configuration; a member that cannot use them does not start.
+/// Loads the TLS files of the configuration; a member that cannot use them does not start.
 pub(super) fn tls(config: &ClusterConfig) -> Result<Option<LinkTls>, LinkError> {
     let load = |files: &TlsConfig| {
         LinkTls::load(&files.certificate, &files.key, &files.authority, &config.name, config.member)
@@ -84,18 +84,18 @@ pub(super) fn links(
         MemberLinkOptions { listen, listen_shared, network, discovery, tls, ..MemberLinkOptions::default() };
     let is_detached = config.replication.detached_send && !member_environment.without_helpers;
     options.detached_send = is_detached.then_some(DetachedSend { cpus: config.replication.send_cpus });
-    // Two followers have nothing else to say to each other, and each ping wakes one of them.
+    // Two followers exchange only pings, and each ping wakes one of them.
     let timeout_ns = config.election.timeout.as_nanos() as u64;
     options.ping_interval_ns = timeout_ns.clamp(options.ping_interval_ns, options.silence_ns_max / 4);
     let mut links = Links::open(options, identity, &peers)?;
     if config.joins {
-        // The members that its file names may have been replaced since.
+        // The members in its file may have been replaced since.
         links.set_numbers_used(0);
     }
     Ok(links)
 }
 
-/// The member announces its own addresses, as they are resolved here.
+/// Returns the options of discovery. The member announces its own addresses, as they are resolved here.
 fn discovery_options(config: &DiscoveryConfig, own: &MemberConfig) -> Result<DiscoveryOptions, ClusterError> {
     let addresses = own.network_addresses().take(ADDRESSES_MAX).map(resolve).collect::<Result<_, _>>()?;
     Ok(DiscoveryOptions { group: config.group, interface: config.interface.clone(), addresses })

@@ -1,4 +1,4 @@
-//! [`RecoveredLog`]: the journal of a member as its start leaves it, and the state of consensus.
+//! [`RecoveredLog`]: the journal of a member after its start, and the state of consensus.
 
 use super::MemberDirectory;
 use super::member_directory::foreign_journal;
@@ -26,19 +26,19 @@ pub(super) struct RecoveredLog {
     pub voting: Voting,
     pub ballot: Ballot,
     pub pending_checkpoint: PendingCheckpoint,
-    /// The sequence of the sequencer's newest state; 0 without one.
+    /// Sequence of the sequencer's newest state; 0 without one.
     pub state_sequence: u64,
-    /// The sequence of the service's newest snapshot; 0 without one.
+    /// Sequence of the service's newest snapshot; 0 without one.
     pub snapshot_sequence: u64,
-    /// The sequence known to be committed.
+    /// Sequence known to be committed.
     pub committed: u64,
-    /// The last frame of the journal.
+    /// Last frame of the journal.
     pub last_sequence: u64,
 }
 
 impl RecoveredLog {
-    /// Opens the journal in `member_directory`, cuts the frames that no other member knows, and records in the
-    /// directory that the member is started.
+    /// Opens the journal in `member_directory`, cuts the frames that no other member knows, and records the start in
+    /// the directory.
     pub fn open(
         config: &ClusterConfig,
         options: &EventStreamOptions,
@@ -50,7 +50,7 @@ impl RecoveredLog {
         let (root, directory) = (layout.root(), layout.journal());
         let environment = || member_environment.journal.clone();
         let voters = config.others().filter(|each| each.kind != MemberKind::Learner).map(|each| each.id);
-        // A member that joins receives the list of members from a leader.
+        // A joining member receives the list of members from a leader.
         let awaited = if config.joins { Vec::new() } else { voters.collect() };
         let is_synced = options.tier.is_synced();
         let found = ballot::FoundBallot::read(root, files.instance())?;
@@ -135,7 +135,7 @@ fn cut(
     pending_checkpoint.remove()
 }
 
-/// The points of the files, if all have this cluster's incarnation.
+/// Returns the points of the files, if all have this cluster's incarnation.
 fn points_of(identity: StreamIdentity, points: Vec<FilePoint>) -> Result<Vec<FilePoint>, ClusterError> {
     let expected = (identity.stream_id, identity.incarnation);
     match points.iter().find(|point| point.identity.is_some_and(|found| found != expected)) {
@@ -147,18 +147,18 @@ fn points_of(identity: StreamIdentity, points: Vec<FilePoint>) -> Result<Vec<Fil
     }
 }
 
-/// The sequence of the newest readable file; 0 without one.
+/// Returns the sequence of the newest readable file; 0 without one.
 pub(in crate::member) fn newest_readable(points: &[FilePoint]) -> u64 {
     points.iter().filter(|point| point.timestamp_ns.is_some()).map(|point| point.sequence).max().unwrap_or(0)
 }
 
-/// The journal of a member has an incarnation of its own; states and snapshots have the cluster's.
+/// Removes the identity: the journal of a member has its own incarnation; states and snapshots have the cluster's.
 fn without_identity(point: FilePoint) -> FilePoint {
     FilePoint { identity: None, ..point }
 }
 
-/// The state from the records of a journal that ends with the frame `last_sequence`, and from the pending checkpoint of
-/// a cut.
+/// Recovers the state from the records of a journal that ends with the frame `last_sequence`, and from the pending
+/// checkpoint of a cut.
 pub(in crate::member) fn recover(
     journal: &JournalReader,
     mut records: Vec<Record>,
@@ -179,7 +179,7 @@ pub(in crate::member) fn recover(
         None => None,
     };
     if let (Some(pending_checkpoint), Some(payload)) = (pending_checkpoint, written) {
-        // The checkpoint was written when the journal was about to be cut, and holds all that the records held.
+        // The checkpoint was written when the journal was about to be cut, and holds the content of all records.
         let of_pending = |source| ClusterError::Recovery { path: pending_checkpoint.path().to_owned(), source };
         let known = records.iter().map(|each| (each.behind_sequence, each.is_checkpoint, &each.payload[..]));
         Recovered::check_pending(known, &payload).map_err(of_pending)?;
