@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sequence_is_added_and_all_else_stays() {
+    fn skip_is_added() {
         skipping("", 7, "\n[service]\nskip = [7]\n");
         skipping("# end", 7, "# end\n\n[service]\nskip = [7]\n");
         skipping(
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_added_is_refused() {
+    fn invalid_skip_is_refused() {
         let refused = |service: &str, words: &str| {
             let found = with_skip(&format!("{FILE}{service}"), "c.toml", 7);
             assert!(found.as_ref().is_err_and(|error| error.to_string().contains(words)), "{service}: {found:?}");

@@ -21,7 +21,7 @@ fn refuses(text: &str, line: usize, words: &[&str]) {
 }
 
 #[test]
-fn members_stand_in_the_order_of_their_numbers() {
+fn members_are_sorted_by_number() {
     let config = ClusterConfig::parse(THREE, "c.toml").unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(config.members.iter().map(|each| each.id).collect::<Vec<_>>(), [1, 2, 3]);
     assert_eq!((config.voters(), config.own().id, config.incarnation), (3, 1, 1));
@@ -33,7 +33,7 @@ fn members_stand_in_the_order_of_their_numbers() {
 }
 
 #[test]
-fn a_number_that_no_member_can_have_is_refused() {
+fn bad_member_number_is_refused() {
     for (key, line) in [("member = 1", 3), ("id = 3", 7)] {
         let name = key.split(' ').next().unwrap_or_default();
         refuses(&THREE.replacen(key, &format!("{name} = {}", NUMBER_MAX + 1), 1), line, &[&NUMBER_MAX.to_string()]);
@@ -43,7 +43,7 @@ fn a_number_that_no_member_can_have_is_refused() {
 }
 
 #[test]
-fn who_may_fail_is_said() {
+fn warning_counts_failures() {
     let of = |text: &str| ClusterConfig::parse(text, "c.toml").unwrap_or_else(|error| panic!("{error}")).warning();
     assert_eq!(of(THREE), None);
     let learner = format!("{THREE}kind = \"learner\"\n");
@@ -56,7 +56,7 @@ fn who_may_fail_is_said() {
 }
 
 #[test]
-fn shared_memory_is_a_path_and_does_not_go_with_tls() {
+fn shared_memory_excludes_tls() {
     let shared = THREE.replace("\"[::1]:2\"", "\"shm:/run/c/2\"");
     let config = ClusterConfig::parse(&shared, "c.toml").unwrap_or_else(|error| panic!("{error}"));
     let member = &config.members[1];
@@ -71,7 +71,7 @@ fn shared_memory_is_a_path_and_does_not_go_with_tls() {
 }
 
 #[test]
-fn heartbeats_follow_the_time_out_where_they_are_not_said() {
+fn heartbeat_default_is_derived() {
     for (timeout, expected_ms) in [("300 ms", 100), ("60 s", 100), ("150 ms", 50), ("1 ms", 0)] {
         let text = format!("{THREE}[election]\ntimeout = \"{timeout}\"\n");
         let election = ClusterConfig::parse(&text, "c.toml").unwrap_or_else(|error| panic!("{error}")).election;
@@ -81,7 +81,7 @@ fn heartbeats_follow_the_time_out_where_they_are_not_said() {
 }
 
 #[test]
-fn the_guide_shows_every_key_and_its_default() {
+fn guide_shows_every_key() {
     let config = ClusterConfig::parse(EXAMPLE, "cluster.toml").unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(config.election, ElectionConfig::default());
     assert_eq!((config.voters(), config.members.len(), config.incarnation), (3, 3, 1));
@@ -110,7 +110,7 @@ fn the_guide_shows_every_key_and_its_default() {
 }
 
 #[test]
-fn threads_of_a_member_reach_its_options() {
+fn thread_settings_are_applied() {
     let text = format!(
         "{THREE}[replication]\nspin = true\ndetached_replies = true\nreply_queue_depth = 7\nflush_on_commit = true\n"
     );
@@ -124,7 +124,7 @@ fn threads_of_a_member_reach_its_options() {
 }
 
 #[test]
-fn replication_refuses_wrong_values() {
+fn invalid_replication_is_refused() {
     let refuse = |text: &str, line, words: &[&str]| refuses(&format!("{THREE}[replication]\n{text}\n"), line, words);
     refuse("spin = 1", 16, &["replication.spin"]);
     refuse("send_cpus = \"1\"", 16, &["replication.send_cpus", "detached_send = true"]);
@@ -136,7 +136,7 @@ fn replication_refuses_wrong_values() {
 }
 
 #[test]
-fn what_is_wrong_is_refused_at_its_line() {
+fn errors_name_their_line() {
     let refused = |from: &str, to: &str, line, words: &[&str]| {
         assert!(THREE.contains(from), "{from}");
         refuses(&THREE.replacen(from, to, 1), line, words);

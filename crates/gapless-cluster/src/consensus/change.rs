@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_the_same_in_a_record_and_in_an_entry() {
+    fn change_round_trips() {
         for change in changes() {
             assert_eq!(taken(&bytes(&change)).unwrap(), change);
             assert_eq!(Change::from_entry_data(&change.to_entry_data()), change);
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bytes_of_a_change_stay_what_they_are() {
+    fn change_encoding_is_stable() {
         let member = |number: u8| [number, 0, 0, 0, 0, 0, 0, 0];
         let expected = [
             &[0x81, 3, 0][..],
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_change_are_refused() {
+    fn invalid_change_is_refused() {
         let wrong = |bytes: &[u8]| match taken(bytes) {
             Err(FieldError::Value { what }) => what,
             other => panic!("{other:?}"),
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_of_a_member_replaces_what_was_said_before() {
+    fn newer_details_replace_older() {
         let mut members = Members::of_voters(&[id(1), id(2), id(4)]);
         members.details = vec![details(2, "db-2:9100"), details(4, "old:9100")];
         let (witnesses, told) = (vec![id(4)], vec![details(1, "db-1:9100"), details(4, "new:9100")]);

@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_address_is_told() {
+    fn invalid_addresses_are_detected() {
         for right in ["10.0.0.1:1", "[::1]:2", "db-2.example.org:9100", "a:1"] {
             assert!(is_address(right), "{right}");
         }

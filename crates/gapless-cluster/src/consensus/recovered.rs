@@ -390,7 +390,7 @@ mod tests {
     use gapless_testkit::random::rounds;
 
     #[test]
-    fn of_journal_and_ballot_the_one_that_knows_more_counts() {
+    fn newer_ballot_counts() {
         let state = |term, vote| HardState { term, vote: MemberId::new(vote), commit: 1 };
         let position = LogPosition { index: 1, term: 1, sequence: 0, hash: 0 };
         for (journal, ballot, expected) in [
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn a_checkpoint_that_was_written_aside_before_what_the_journal_says_is_refused() {
+    fn old_checkpoint_is_refused() {
         let checkpoint = |term, commit| {
             let hard_state = HardState { term, vote: None, commit };
             let start = LogPosition { index: commit, term: 1, sequence: 0, hash: 0 };
@@ -438,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_million_committed_entries_as_many_stay_as_fit_a_checkpoint() {
+    fn kept_entries_fit_a_checkpoint() {
         let count = rounds(1_000_000, 100_000);
         let last_change = count - count / 10;
         let member = |number| MemberId::new(number).unwrap();
@@ -488,7 +488,7 @@ mod tests {
     }
 
     #[test]
-    fn a_released_frame_commits_its_entry_and_no_empty_one_behind_it() {
+    fn release_commits_its_entry() {
         let batch = |first_sequence, end_sequence| Batch { first_sequence, end_sequence, hash: 0 };
         let entry = |index, batch| EntryRecord { index, term: index, batch, change: None };
         let begin = LogPosition { index: 1, term: 1, sequence: 0, hash: 0 };

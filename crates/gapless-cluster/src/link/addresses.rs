@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_are_tried_in_order_and_the_last_good_one_first() {
+    fn last_good_address_comes_first() {
         let mut its = addresses(&["10.0.0.1:1", "[::1]:2", "10.0.0.3:3"]).unwrap();
         let mut resolver = Resolver::default();
         assert_eq!(round(&mut its, 0, &mut resolver), ["10.0.0.1:1", "[::1]:2", "10.0.0.3:3"]);
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn shared_memory_is_tried_first_wherever_the_peer_was() {
+    fn shared_memory_is_tried_first() {
         let mut its = addresses(&["10.0.0.1:1", "shm:/run/two", "10.0.0.3:3"]).unwrap();
         let mut resolver = Resolver::default();
         assert_eq!(round(&mut its, 0, &mut resolver), ["shm:/run/two", "10.0.0.1:1", "10.0.0.3:3"]);
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_an_error() {
+    fn invalid_address_is_an_error() {
         for text in ["", "host", ":1", "host:", "host:70000", "::1:1x", "10.0.0.1", "shm:", "shm:here"] {
             assert!(addresses(&[text]).is_err(), "{text:?}");
         }
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_looked_up_elsewhere_and_comes_in_with_a_later_round() {
+    fn name_resolves_for_a_later_round() {
         let mut its = addresses(&["10.0.0.1:1", "localhost:7"]).unwrap();
         let mut resolver = Resolver::default();
         assert_eq!(round(&mut its, 0, &mut resolver), ["10.0.0.1:1"]);

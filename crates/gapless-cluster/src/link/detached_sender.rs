@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_leave_in_order_and_end_at_a_close() {
+    fn bytes_leave_in_order_until_close() {
         let (mut connection, mut far) = pair(&DetachedSend::default());
         let sent: Vec<u8> = (0..20_000_000_u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
         let reader = std::thread::spawn(move || {
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn other_sides_end_breaks_the_connection() {
+    fn peer_close_ends_connection() {
         let (mut connection, far) = pair(&DetachedSend::default());
         drop(far);
         let broken = (0..10_000).find_map(|_| {
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn full_queue_takes_nothing() {
+    fn full_queue_accepts_nothing() {
         let (mut connection, far) = pair(&DetachedSend::default());
         let piece = vec![7; 1 << 20];
         let refused = (0..10_000).find_map(|_| connection.send(&piece).err());

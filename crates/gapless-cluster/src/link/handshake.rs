@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn both_sides_read_which_member_is_of_what() {
+    fn refusal_names_both_values() {
         let own = Identity { incarnation: 7, ..identity(1) };
         let from = Identity { incarnation: 1, ..identity(2) };
         let theirs = Introduction { from, to: 1, log: LogState::default() };
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn each_difference_has_its_refusal() {
+    fn differences_are_refused() {
         assert_eq!(verdict(|_| {}), None);
         assert_eq!(
             verdict(|theirs| theirs.from.cluster = ClusterName::new("Market").unwrap()),

@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_has_less_in_the_same_term_or_an_older_one_has_lost_something() {
+    fn shorter_log_is_a_loss() {
         let log = |term, last_index| LogState { term, last_index, is_behind: false };
         let acknowledged = Acknowledged { term: 4, index: 100 };
         for (log, has_kept) in

@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_defaults_are_valid_and_contradictions_are_not() {
+    fn bad_options_are_refused() {
         assert!(MemberLinkOptions::default().validate().is_ok());
         let wrong = MemberLinkOptions { silence_ns_max: 250_000_000, ..MemberLinkOptions::default() };
         assert!(wrong.validate().unwrap_err().to_string().contains("three ping intervals"));

@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_come_out_whole_whatever_the_pieces() {
+    fn any_pieces_give_whole_messages() {
         for piece in [1, 7, 32, 33, 1000, 100_000] {
             for capacity in [32, 100, 2048, 1 << 20] {
                 run(piece, capacity);
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_message_gets_room_once_and_gives_it_back() {
+    fn long_message_grows_buffer_once() {
         let mut buffer = ReceiveBuffer::new(64);
         let long = message(1, b"", &[5; 10_000]);
         let mut rest = &long[..];
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_allocated_for_a_length_beyond_the_limits() {
+    fn excess_length_allocates_none() {
         let mut buffer = ReceiveBuffer::new(64);
         let mut bytes = Header::new(Kind::Consensus, 1, b"", 0).to_bytes();
         bytes[12..16].copy_from_slice(&(FRAMES_LENGTH_MAX as u32 + 8).to_le_bytes());
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_peer_gets_no_memory_for_what_it_may_not_say() {
+    fn pending_peer_gets_no_memory() {
         let mut buffer = ReceiveBuffer::of_pending_connection(512);
         let bytes = Header::new(Kind::Consensus, 1, b"", FRAMES_LENGTH_MAX).to_bytes();
         buffer.room()[..32].copy_from_slice(&bytes);
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_is_not_the_next_is_an_error() {
+    fn wrong_message_number_is_an_error() {
         let mut buffer = ReceiveBuffer::new(4096);
         let bytes = [message(1, b"a", b""), message(3, b"b", b"")].concat();
         buffer.room()[..bytes.len()].copy_from_slice(&bytes);

@@ -67,14 +67,14 @@ mod tests {
 
     #[cfg(not(feature = "tls"))]
     #[test]
-    fn a_build_without_it_says_so() {
+    fn build_without_tls_says_so() {
         let file = std::path::Path::new("member.pem");
         let refused = LinkTls::load(file, file, file, "orders", 1).err().map(|error| error.to_string());
         assert!(refused.is_some_and(|text| text.contains("no TLS") && text.contains("--features tls")));
     }
 
     #[test]
-    fn names_that_can_stand_in_a_certificate() {
+    fn certifiable_names() {
         assert_eq!(certificate_name("orders", 2), "member-2.orders");
         for good in ["orders", "orders-2", "eu.orders", "A1"] {
             assert!(can_be_certified(good), "{good:?}");

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_told_is_heard_and_nonsense_is_not() {
+    fn endpoints_round_trip() {
         let (first, mut second) =
             (AdvertisedEndpoints::new(&StreamLayout::new("/run/orders/a"), None), AdvertisedEndpoints::default());
         assert_eq!(first.own(), b"/run/orders/a/stream.socket");

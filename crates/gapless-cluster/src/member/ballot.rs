@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_record_is_read_and_a_torn_one_gives_way_to_that_before() {
+    fn torn_slot_is_skipped() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("ballot");
         let is_read = |bytes: &[u8], expected: &str, what: &str| {
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_start_is_marked_and_keeps_the_vote_and_another_directorys_ballot_is_refused() {
+    fn start_keeps_the_vote() {
         let directory = tempfile::tempdir().unwrap();
         let mut ballot = begin(&directory, 1);
         assert_eq!(found(&directory), FoundBallot { record: None, number: 1, starts: 1 });
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_without_a_mark_is_read() {
+    fn slot_without_a_mark_is_read() {
         let directory = tempfile::tempdir().unwrap();
         let mut slot = [&[0; 4][..], &4u32.to_le_bytes(), &9u64.to_le_bytes(), b"vote"].concat();
         let crc = crc32c(&slot[4..]);

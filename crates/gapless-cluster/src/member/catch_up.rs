@@ -244,7 +244,7 @@ mod tests {
     use gapless_wire::{FrameHeader, FrameWriter};
 
     #[test]
-    fn a_piece_whose_last_frame_is_cut_in_its_padding_is_refused() {
+    fn piece_with_cut_padding_is_refused() {
         let mut frames = vec![0; 72];
         let mut writer = FrameWriter::new(&mut frames);
         writer.payload_mut()[..3].copy_from_slice(b"abc");

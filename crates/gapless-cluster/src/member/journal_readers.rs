@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_follow_each_other_over_segments_and_everybody_has_a_reader() {
+    fn each_member_has_its_own_reader() {
         let directory = tempfile::tempdir().unwrap();
         let mut journal = journal(directory.path());
         append(&mut journal, 1, 1_000);
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_cut_and_written_anew_is_read_as_it_is_now() {
+    fn rewritten_frames_are_read_fresh() {
         let directory = tempfile::tempdir().unwrap();
         let mut journal = journal(directory.path());
         append(&mut journal, 1, 100);
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn who_stands_in_a_segment_that_retention_deletes_reads_it_to_its_end() {
+    fn deleted_segment_is_read_out() {
         let directory = tempfile::tempdir().unwrap();
         let mut options = options(directory.path());
         options.retention.bytes_max = Some(SEGMENT_LENGTH);

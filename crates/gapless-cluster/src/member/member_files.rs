@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_without_end_is_not_read() {
+    fn endless_file_is_not_read() {
         let (directory, files) = directory();
         for name in ["instance", "instances"] {
             std::fs::File::create(directory.path().join(name)).unwrap().set_len(1 << 40).unwrap();
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn each_changed_byte_each_length_and_another_directorys_file_is_an_error() {
+    fn damaged_file_is_an_error() {
         let (directory, files) = directory();
         let (_other, others) = directory_of(8);
         for name in ["incarnation", "voting", "instances", "base"] {
@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_with_a_journal_is_not_new() {
+    fn journal_makes_directory_old() {
         let directory = tempfile::tempdir().unwrap();
         let refused = MemberFiles::open(directory.path(), Some(7), true).unwrap_err().to_string();
         assert!(refused.contains("/instance is missing"), "{refused}");
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn earlier_format_is_named_with_its_program() {
+    fn earlier_format_names_its_program() {
         let directory = tempfile::tempdir().unwrap();
         let refused = || MemberFiles::open(directory.path(), None, true).unwrap_err();
         std::fs::write(directory.path().join("instance"), "00000000000000ab\n").unwrap();
@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_missing_beside_others_is_an_error() {
+    fn missing_file_is_an_error() {
         let (directory, files) = directory();
         check_incarnation(&files, 1).unwrap();
         let _instances = Instances::read(&files).unwrap();
@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn instances_are_kept_and_damage_is_an_error() {
+    fn damaged_instances_are_an_error() {
         let (directory, files) = directory();
         let mut instances = Instances::read(&files).unwrap();
         assert_eq!(instances.get(2), None);
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn another_incarnation_is_refused() {
+    fn other_incarnation_is_refused() {
         let (_directory, files) = directory();
         check_incarnation(&files, 1).unwrap();
         check_incarnation(&files, 1).unwrap();
@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn a_removed_member_is_refused_whatever_the_file_says() {
+    fn removed_member_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         check_not_removed(directory.path(), 3).unwrap();
         mark_removed(directory.path(), "member 1 says so").unwrap();

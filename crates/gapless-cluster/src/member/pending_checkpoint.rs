@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_until_it_is_removed_and_damage_is_an_error() {
+    fn damaged_pending_checkpoint_fails() {
         let directory = tempfile::tempdir().unwrap();
         let pending = PendingCheckpoint::new(directory.path(), 7);
         assert_eq!(pending.read().unwrap(), None);

@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_member_takes_part_when_it_has_heard_from_all_and_for_ever() {
+    fn new_member_awaits_all_voters() {
         let mut machine = Machine::new(false);
         assert_eq!(machine.start().unwrap().awaited(), [2, 3]);
         machine.boot = 2;
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_member_waits_for_who_votes_now_and_not_for_who_was_removed() {
+    fn removed_voters_are_not_awaited() {
         let member = |number| MemberId::new(number).unwrap();
         let view = |index, voters: &[u64]| {
             let voters = voters.iter().map(|number| member(*number)).collect();
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn another_boot_puts_a_member_behind_until_it_has_caught_up_whatever_dies_meanwhile() {
+    fn reboot_makes_member_rejoin() {
         let mut machine = Machine::new(false);
         drop(machine.admitted());
         assert_eq!(machine.start().unwrap().recovered(4, 0).unwrap(), None, "the same boot");
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_synced_is_not_lost_with_the_power() {
+    fn synced_journal_is_complete() {
         let mut machine = Machine::new(true);
         drop(machine.admitted());
         machine.boot = 2;
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_that_is_gone_and_a_damaged_file_are_errors() {
+    fn lost_journal_is_an_error() {
         let machine = Machine::new(false);
         drop(machine.admitted());
         std::fs::remove_dir_all(machine.root.path().join("journal")).unwrap();
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_that_cannot_be_read_is_an_error_and_makes_nobody_one_that_is_behind() {
+    fn unreadable_journal_is_an_error() {
         let machine = Machine::new(false);
         drop(machine.admitted());
         let text = || std::fs::read_to_string(machine.path("voting")).unwrap();
@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_copy_of_it_or_of_the_ballot_is_refused_and_so_is_one_that_is_gone() {
+    fn older_copies_are_refused() {
         for name in [NAME, "ballot"] {
             let machine = Machine { has_ballot: true, ..Machine::new(false) };
             drop(machine.admitted());
@@ -439,7 +439,7 @@ mod tests {
     }
 
     #[test]
-    fn a_start_that_comes_not_as_far_as_the_ballot_is_no_older_copy() {
+    fn interrupted_start_is_accepted() {
         let mut machine = Machine { has_ballot: true, ..Machine::new(false) };
         drop(machine.admitted());
         machine.has_ballot = false;
@@ -450,7 +450,7 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_without_either_is_refused() {
+    fn journal_without_both_is_refused() {
         for has_ballot in [false, true] {
             let machine = Machine { has_ballot, ..Machine::new(true) };
             drop(machine.admitted());

@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ten_refusals_a_second_are_told_at_once_and_then_less_and_less_often() {
+    fn refusal_logs_back_off() {
         let mut waits = MemberWaits::default();
         let mut told = |member, seconds: std::ops::Range<u64>| -> Vec<u64> {
             let tenths = seconds.start * 10..seconds.end * 10;

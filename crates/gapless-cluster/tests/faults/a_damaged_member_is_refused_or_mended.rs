@@ -1,5 +1,5 @@
-//! A damaged journal is cut, fetched anew or refused after a crash, and never mistaken for a good one: a torn end, a
-//! missing end, a flipped bit, a full disk. The other members go on meanwhile.
+//! A damaged journal is cut, fetched again or refused after a crash, and never accepted as a good one: a torn end, a
+//! missing end, a flipped bit, a full disk. The other members continue meanwhile.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -37,7 +37,7 @@ fn end(mut cluster: Cluster, load: Load) {
     println!("{count} messages, each there once and in order on all members");
 }
 
-/// The newest segment of a journal.
+/// Returns the newest segment of a journal.
 fn newest_segment(journal: &Path) -> PathBuf {
     let files = std::fs::read_dir(journal).unwrap().map(|entry| entry.unwrap().path());
     let is_segment = |path: &PathBuf| {
@@ -48,13 +48,13 @@ fn newest_segment(journal: &Path) -> PathBuf {
     found.unwrap_or_else(|| panic!("no segment in {}", journal.display()))
 }
 
-/// The offset after the last byte that is not zero.
+/// Returns the offset after the last byte that is not zero.
 fn end_of(segment: &Path) -> u64 {
     let bytes = std::fs::read(segment).unwrap();
     bytes.iter().rposition(|byte| *byte != 0).unwrap() as u64 + 1
 }
 
-/// The offsets of the frames; damage before them is detected in other ways, or has no effect.
+/// Returns the offsets of the frames; damage before them is detected in other ways, or has no effect.
 fn frames_of(segment: &Path) -> std::ops::Range<u64> {
     let begin = frames_offset(std::fs::metadata(segment).unwrap().len());
     begin..end_of(segment).max(begin)
@@ -79,7 +79,7 @@ fn a_torn_end_is_cut(random: &mut Random) {
     end(cluster, load);
 }
 
-/// As after a power cut at tier `quorum`: the last frames and records were never on the device.
+/// Simulates a power cut at tier `quorum`: the last frames and records were never on the device.
 fn a_member_that_is_shorter_fetches_the_rest() {
     let (mut cluster, load, victim) = begin();
     for round in 0..3 {
@@ -118,7 +118,7 @@ fn a_member_that_is_shorter_fetches_the_rest() {
         }
         let warned = cluster.log(victim).matches("this machine has started anew").count() - warned;
         assert_eq!(warned, 1, "{}", cluster.log(victim));
-        // Its status is a little older than that file.
+        // The status is a little older than that file.
         cluster.wait("a member that is not behind", |cluster| (!cluster.status(victim)?.is_behind).then_some(()));
         load.wait_more(100);
     }
@@ -207,7 +207,7 @@ fn a_full_disk_stops_one_member() {
     let last = log.lines().rfind(|line| line.starts_with("member failed")).unwrap_or_default();
     println!("{last}");
     assert!(last.contains("No space left") || last.contains("no room") || last.contains("full"), "{log}");
-    // The others go on, even while the member is started with a full disk.
+    // The others continue, even while the member is started with a full disk.
     load.wait_more(200);
     cluster.start_member(3, &[]);
     load.wait_more(200);

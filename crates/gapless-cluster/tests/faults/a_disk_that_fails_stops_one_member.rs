@@ -1,6 +1,6 @@
 //! The disk of one member fails: the kernel answers its calls with errors, or its file system is full. The member stops
-//! with an error that says so, the others go on, nothing is lost or doubled, and when its disk works again it returns
-//! to the same stream.
+//! and reports the error, the others continue, nothing is lost or doubled, and when its disk works again it returns to
+//! the same stream.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -11,7 +11,7 @@ use gapless_testkit::folder::SmallDisk;
 use gapless_testkit::random::Random;
 use gapless_testkit::scenarios::Module;
 
-/// The exit code of a member that fails.
+/// Exit code of a member that fails.
 const FAILED: i32 = 3;
 
 pub fn module() -> Module {
@@ -40,7 +40,7 @@ impl Failing {
         Self { cluster, load }
     }
 
-    /// The member ends by itself, and logs why; the others go on, and it returns.
+    /// Checks that the member ends and logs the reason, that the others continue, and that it returns.
     fn fails(&mut self, member: usize, fault: Fault) {
         self.cluster.fail_disk(member, fault);
         let others: Vec<usize> = self.cluster.all().filter(|other| *other != member).collect();
@@ -54,7 +54,7 @@ impl Failing {
         self.cluster.caught_up(member);
     }
 
-    /// The last line that a member logs is the reason why it ends, with these words.
+    /// Checks that the last line in a member's log is the reason for its end, with these words.
     fn said(&self, member: usize, words: &str) {
         let log = self.cluster.log(member);
         let last = log.lines().rfind(|line| line.starts_with("member failed: ")).unwrap_or_default();
@@ -99,7 +99,7 @@ fn a_witness_s_disk_fails() {
     failing.end();
 }
 
-/// Acknowledged messages were on the devices of two members.
+/// Fails disks at `quorum-sync`: acknowledged messages are on the devices of two members.
 fn a_disk_fails_at_quorum_sync(random: &mut Random) {
     let mut failing = Failing::begin(Plan { tier: "quorum-sync", ..THREE });
     for _ in 0..3 {
@@ -108,7 +108,7 @@ fn a_disk_fails_at_quorum_sync(random: &mut Random) {
     failing.end();
 }
 
-/// A real full disk: with room for its first segments, and for more later.
+/// Fills a real disk, with room for its first segments, and for more later.
 fn a_disk_is_full() {
     for is_leader in [true, false] {
         let mut cluster = Cluster::prepare(THREE);

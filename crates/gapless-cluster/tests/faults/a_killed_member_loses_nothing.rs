@@ -1,9 +1,9 @@
 //! Kills members of a cluster, leader, follower and witness, while messages are published, and starts them again: each
 //! message is there once and in order on all of them, and all have the same stream.
 //!
-//! Some kills come from outside, at random moments. In builds with debug assertions members kill themselves at each named
-//! crash point, too, of two clusters side by side; the hits are printed and must not be zero.
-//! Prints its seed and takes one from `GAPLESS_SEED`.
+//! Some kills come from outside, at random moments. In builds with debug assertions members also kill themselves at
+//! each named crash point, of two clusters side by side; the hits are printed and must not be zero. Prints its seed and
+//! takes one from `GAPLESS_SEED`.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -16,17 +16,17 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 const KILLS_FROM_OUTSIDE: u32 = 6;
-/// Kills at each point; with every change it is one.
+/// Kills at each point in a full run; with every change there is one.
 const KILLS_PER_POINT: u64 = 2;
 const PUBLISHERS: u64 = 2;
-/// The wait for an armed member to die; one that lives longer is not counted.
+/// Time for an armed member to die; one that lives longer is not counted.
 const ARMED: Duration = Duration::from_secs(20);
-/// How often the test tries to let a member die at a point: on a busy machine the member may not reach it.
+/// Number of attempts to let a member die at a point: on a busy machine the member may not reach it.
 const ATTEMPTS_MAX: u32 = 3;
-/// More entries than the 4,096 that a member's log keeps for others, also if each has a message of both publishers.
+/// More entries than the 4,096 that a member's log keeps for others, even if each has a message of both publishers.
 const MESSAGES_MISSED: u64 = 9_000;
 
-/// Crash points of the journal that a member passes, too.
+/// Crash points of the journal that a member also passes.
 const OF_THE_JOURNAL: [&str; 5] =
     ["before_journal_copy", "after_journal_copy", "before_journaled_mark", "before_segment_roll", "after_segment_roll"];
 
@@ -56,12 +56,10 @@ fn kills_from_outside(plan: Plan, random: &mut Random) {
         let victim = if round % 2 == 0 { leader } else { 1 + random.below(cluster.count() as u64) as usize };
         killed_leaders += u32::from(victim == leader);
         cluster.kill(victim);
-        // The others go on.
         load.wait_more(100);
         cluster.start_member(victim, &[]);
         cluster.caught_up(victim);
     }
-    // All at once.
     for member in cluster.all() {
         cluster.kill(member);
     }
@@ -142,7 +140,7 @@ impl Dying {
         self.cluster.caught_up(member);
     }
 
-    /// A full member that follows now.
+    /// Returns a full member that follows now.
     fn follower(&mut self) -> usize {
         let leader = self.cluster.leader();
         if leader == 1 { 2 } else { 1 }
@@ -153,7 +151,7 @@ impl Dying {
         self.arm(victim, point, pass);
         self.cluster.make_leader(victim);
         self.dies(victim, point, |cluster| {
-            // It may have lost leadership since.
+            // The victim may have lost leadership since.
             if cluster.leader_of(&[victim]).is_none() && !cluster.has_died(victim) {
                 cluster.make_leader(victim);
             }
@@ -170,7 +168,7 @@ impl Dying {
         });
     }
 
-    /// The leader is cut off while publishers still send to it: frames that only it has appended are cut.
+    /// Cuts the leader off while publishers still send to it: frames that only it has appended are cut.
     fn deposed_dies(&mut self, point: &str, and_then: Option<&str>) {
         let victim = self.follower();
         self.arm(victim, point, 1);
@@ -195,7 +193,8 @@ impl Dying {
         }
     }
 
-    /// The witness has frames that the backup does not have when the primary dies: it leads until the backup has them.
+    /// Lets the primary die while the witness has frames that the backup lacks: the witness leads until the backup has
+    /// them.
     fn leading_witness_dies(&mut self, point: &str, name: &str) {
         const WITNESS_MEMBER: usize = 3;
         self.arm(WITNESS_MEMBER, point, 1);
@@ -205,18 +204,18 @@ impl Dying {
         self.cluster.hold(primary, backup, true);
         self.load.wait_more(50);
         self.cluster.kill(primary);
-        // The backup alone cannot be elected: it lacks what the witness has.
+        // The backup alone cannot be elected: it lacks frames that the witness has.
         if self.has_died(WITNESS_MEMBER, name, |_| {}) {
             self.cluster.start_member(WITNESS_MEMBER, &[]);
         }
         self.cluster.leader_among(&[backup]);
-        // Nobody waits any more for the held bytes.
+        // The held bytes are not needed any more.
         self.cluster.between(primary, backup).0.reset();
         self.cluster.hold(primary, backup, false);
         self.revive(primary);
     }
 
-    /// A member that has missed more than the others' logs keep dies while it fetches the frames.
+    /// Lets a member die while it fetches frames that it missed, more than the others' logs keep.
     fn fetching_dies(&mut self, victim: usize, who: &str) {
         self.cluster.kill(victim);
         self.load.wait_more_singly(MESSAGES_MISSED);
@@ -242,7 +241,7 @@ impl Dying {
     }
 }
 
-/// The points whose names begin with `role`.
+/// Returns the points whose names begin with `role`.
 fn of(role: &str) -> impl Iterator<Item = &'static str> {
     CLUSTER_CRASH_POINTS.into_iter().filter(move |point| point.starts_with(role))
 }

@@ -1,5 +1,5 @@
-//! A follower that was away while thousands of messages were published one at a time catches up within seconds, also
-//! where it is half of the quorum and its leader has just started, so that no window has the missed frames.
+//! A follower that was away while thousands of messages were published one at a time catches up within seconds, even if
+//! it is half of the quorum and its leader has just started, so that no window has the missed frames.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 #![allow(clippy::print_stdout, reason = "it says what it has done")]
@@ -9,11 +9,10 @@ use crate::processes::{Cluster, PATIENT, Plan, streams};
 use gapless_testkit::scenarios::Module;
 use std::time::{Duration, Instant};
 
-/// Fewer entries than a log keeps, and more.
+/// Fewer entries than a log keeps; then more.
 const IN_THE_LOG: u64 = 3_800;
 const BEFORE_THE_LOG: u64 = 10_000;
-/// The time to catch up, with an election and the start of two processes. One round trip for each entry would take
-/// minutes.
+/// Time to catch up, with an election and the start of two processes. One round trip for each entry would take minutes.
 const LEVEL_WITHIN: Duration = Duration::from_secs(60);
 
 pub fn module() -> Module {

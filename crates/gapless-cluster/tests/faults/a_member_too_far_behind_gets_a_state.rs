@@ -1,5 +1,5 @@
 //! A member that needs frames which only one journal still holds receives its leader's state and the frames after it,
-//! under load, and continues as if it had never been away. It is killed at each crash point on the way.
+//! under load, and continues as if it had never been away. It is killed at each crash point of the transfer.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it says what it has done")]
@@ -13,9 +13,9 @@ use gapless_testkit::random::Random;
 use gapless_testkit::scenarios::Module;
 use std::time::{Duration, Instant};
 
-/// The member that returns.
+/// Number of the returning member.
 const VICTIM: usize = 3;
-/// The leader, which keeps a short journal.
+/// Number of the leader, which keeps a short journal.
 const LEADER: usize = 2;
 
 pub fn module() -> Module {
@@ -44,12 +44,12 @@ fn begin(plan: Plan) -> (Cluster, Load) {
     (cluster, load)
 }
 
-/// The last sequence that a killed member's start finds.
+/// Returns the last sequence that a killed member's start finds.
 fn end_of(cluster: &Cluster, member: usize) -> u64 {
     JournalReader::open(cluster.journal(member)).unwrap().recoverable_sequence().unwrap()
 }
 
-/// The victim ends, and the leader goes on until its journal does not reach back to the victim's end.
+/// Ends the victim, and waits until the leader's journal does not reach back to the victim's end.
 fn fall_behind(cluster: &mut Cluster, load: &Load) {
     cluster.caught_up(VICTIM);
     cluster.kill(VICTIM);
@@ -60,7 +60,7 @@ fn fall_behind(cluster: &mut Cluster, load: &Load) {
     assert!(cluster.make_leader(LEADER), "it runs");
 }
 
-/// The victim has fetched a state so often by now, and continues.
+/// Checks that the victim has fetched a state `times` times by now, and continues.
 fn has_come(cluster: &mut Cluster, load: &Load, times: usize) {
     let words = "was too far behind for its leader's journal and has fetched a state";
     cluster.wait("a state", |cluster| (cluster.log(VICTIM).matches(words).count() >= times).then_some(()));
@@ -82,7 +82,7 @@ fn comes_back(plan: Plan) {
         has_come(&mut cluster, &load, round);
     }
     if plan.kinds[VICTIM - 1] == "full" {
-        // It leads with what it has received, and what it publishes from then on is as good.
+        // The victim leads with the received state, and continues to publish.
         assert!(cluster.make_leader(VICTIM), "it runs");
         load.wait_more(500);
     }
@@ -106,7 +106,7 @@ fn dies_on_the_way(plan: Plan) {
     println!("{count} messages, each there once and in order on all members");
 }
 
-/// The leader's newest state is damaged: it is not accepted, and nothing else suffers; the next one is accepted.
+/// Damages the leader's newest state: it is not accepted, and nothing else suffers; the next one is accepted.
 fn wrong_bytes(random: &mut Random) {
     let (mut cluster, load) = begin(THREE);
     fall_behind(&mut cluster, &load);
@@ -116,7 +116,7 @@ fn wrong_bytes(random: &mut Random) {
         let paths = entries.map(|entry| entry.unwrap().path());
         paths.filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with("state-")).max().unwrap()
     };
-    // Messages under way when the load was paused may bring a newer one.
+    // Messages in flight when the load was paused may bring a newer one.
     let mut path = newest(&cluster);
     let mut since = Instant::now();
     while since.elapsed() < Duration::from_secs(1) {
@@ -143,8 +143,8 @@ fn wrong_bytes(random: &mut Random) {
     println!("{count} messages, each there once and in order on all members");
 }
 
-/// The primary is lost while its backup is away, and only the witness has the frames that the backup lacks: the witness
-/// has kept them, whatever its retention says, and nothing that was acknowledged is lost.
+/// Loses the primary while its backup is away, and only the witness has the frames that the backup lacks. The witness
+/// has kept them, whatever its retention says, and nothing acknowledged is lost.
 fn a_witness_keeps_what_the_backup_lacks() {
     const BACKUP: usize = 1;
     let first_held = |cluster: &Cluster, member| JournalReader::open(cluster.journal(member)).unwrap().first_sequence();

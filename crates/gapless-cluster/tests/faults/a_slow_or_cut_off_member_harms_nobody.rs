@@ -1,5 +1,5 @@
-//! Members that are paused, that receive nothing, whose messages do not arrive, or that are slow: the others go on,
-//! nothing is lost or doubled, acknowledged messages stay, and a member that returns has the same stream in the end.
+//! Members that are paused, that receive nothing, whose messages do not arrive, or that are slow. The others continue,
+//! nothing is lost or doubled, acknowledged messages stay, and a returning member has the same stream in the end.
 //! Frames that only a minority has appended are cut.
 //!
 //! Members are processes; between each two there is a proxy that holds, delays or throttles.
@@ -13,7 +13,7 @@ use gapless_testkit::random::Random;
 use gapless_testkit::scenarios::Module;
 use std::time::Duration;
 
-/// Longer than the longest election time-out: that of a witness, 1.2 s, and of patient members, 2 s.
+/// Longer than the longest election timeout: that of a witness, 1.2 s, and of patient members, 2 s.
 const LONG: Duration = Duration::from_millis(2_500);
 
 pub fn module() -> Module {
@@ -78,7 +78,7 @@ fn a_paused_primary_comes_back_deposed() {
     pause_leader(WITNESS);
 }
 
-/// A slow or absent follower does not delay what the two others have.
+/// Checks that a slow or absent follower does not delay the frames that the two others have.
 fn slow_follower(slow: impl Fn(&Cluster, usize, usize), well: impl Fn(&Cluster, usize, usize)) {
     let (mut cluster, load, leader, others) = begin(PATIENT);
     let before = term(&cluster, leader);
@@ -118,7 +118,7 @@ fn a_slow_network_is_only_slow() {
             proxy.way(is_forward).throttle(2_000);
         }
     }
-    // A round trip of 80 ms is shorter than an election time-out.
+    // A round trip of 80 ms is shorter than an election timeout.
     load.wait_more(1_000);
     for member in cluster.all() {
         cluster.caught_up(member);
@@ -126,7 +126,7 @@ fn a_slow_network_is_only_slow() {
     end(cluster, load);
 }
 
-/// Cuts the leader off, lets both sides take messages, and reconnects them.
+/// Cuts the leader off, lets both sides accept messages, and reconnects them.
 fn a_leader_cut_off_is_cut_back() {
     let (mut cluster, load, first, others) = begin(THREE);
     let before = term(&cluster, first);
@@ -152,8 +152,8 @@ fn a_leader_cut_off_is_cut_back() {
     end(cluster, load);
 }
 
-/// As above, until more was committed than its log and its window hold: it cannot hold the frames that would replace
-/// its own, and receives the state of the others.
+/// Cuts the leader off until more was committed than its log and its window hold: it cannot hold the frames that would
+/// replace its own, and receives the state of the others.
 fn a_leader_cut_off_for_long_is_cut_back() {
     let (mut cluster, load, first, others) = begin(THREE);
     cluster.isolate(first, true);
@@ -161,7 +161,7 @@ fn a_leader_cut_off_for_long_is_cut_back() {
     let status = cluster
         .wait("a leader that steps down", |cluster| cluster.status(first).filter(|status| status.role != "leader"));
     assert!(status.journaled_sequence > status.released_sequence, "it has appended something alone");
-    // About 1 KiB each, where a window of 8 MiB takes half of it at once; and more entries than the 4,096 of a log.
+    // About 1 KiB each, more than half of a window of 8 MiB; and more entries than the 4,096 of a log.
     load.wait_more_singly(9_000);
     cluster.isolate(first, false);
     cluster.caught_up(first);
@@ -190,7 +190,7 @@ fn whoever_is_cut_off_comes_back(random: &mut Random) {
     end(cluster, load);
 }
 
-/// Its messages arrive, the answers do not.
+/// Lets the leader's messages arrive, but not the answers.
 fn a_leader_that_hears_nothing_steps_down() {
     let (mut cluster, load, first, others) = begin(THREE);
     others.iter().for_each(|other| cluster.hold(*other, first, true));
@@ -202,7 +202,7 @@ fn a_leader_that_hears_nothing_steps_down() {
     end(cluster, load);
 }
 
-/// It receives the others' messages, they do not receive its own.
+/// Lets the leader receive the others' messages, but not send its own.
 fn a_leader_that_is_not_heard_is_replaced() {
     let (mut cluster, load, first, others) = begin(THREE);
     others.iter().for_each(|other| cluster.hold(first, *other, true));
@@ -213,8 +213,8 @@ fn a_leader_that_is_not_heard_is_replaced() {
     end(cluster, load);
 }
 
-/// A follower that no longer receives its leader's messages and can still send to everybody: the other follower has a
-/// leader, and grants no vote.
+/// Cuts a follower's incoming messages from its leader; it can still send to all. The other follower has a leader, and
+/// grants no vote.
 fn a_follower_that_hears_half_deposes_nobody() {
     let (mut cluster, load, leader, others) = begin(PATIENT);
     let before = term(&cluster, leader);

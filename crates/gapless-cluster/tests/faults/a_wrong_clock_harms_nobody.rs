@@ -1,4 +1,4 @@
-//! Members whose wall clocks are wrong, and jump by hours while they run, lead and are started: the stream's time goes
+//! Members whose wall clocks are wrong, and jump by hours while they run, lead and are started. The stream's time goes
 //! on evenly under every leader, so that no session expires and no timer fires because of a clock; it rises strictly,
 //! and does not stop at a change of leader. Nothing is lost or doubled.
 //!
@@ -15,13 +15,13 @@ use gapless_testkit::scenarios::Module;
 use std::time::{Duration, Instant};
 
 const HOUR_S: u64 = 3_600;
-/// The largest error of a clock: longer than a session lives without a message.
+/// Largest error of a clock: longer than a session lives without a message.
 const WRONG_S_MAX: u64 = 48 * HOUR_S;
-/// The largest slew of time, by the leader and by its clock.
+/// Largest slew of time, by the leader and by its clock.
 const SLEW_PPM_MAX: u128 = FAR_SLEW_PPM as u128 + 500;
-/// The time that a follower received is behind by the time that the message took.
+/// Largest delay of the message by which a follower receives the time.
 const UNDER_WAY_NS_MAX: u128 = 2_000_000_000;
-/// The owner of the messages besides the publishers of the load.
+/// Owner of the messages that are not of the load's publishers.
 const OWNER: u64 = 100;
 
 pub fn module() -> Module {
@@ -34,7 +34,7 @@ pub fn module() -> Module {
 /// A moment, by this process's clock and by the stream's.
 #[derive(Clone, Copy)]
 struct Moment {
-    /// Before the request and after its answer: the stream's time is from in between.
+    /// Times before the request and after its answer: the stream's time is from in between.
     asked: Instant,
     told: Instant,
     stream_ns: u64,
@@ -56,7 +56,6 @@ impl Watch {
         watch
     }
 
-    /// Publishes a message and waits for it.
     fn now(&mut self) -> Moment {
         let asked = Instant::now();
         self.number += 1;
@@ -84,7 +83,7 @@ impl Watch {
         }
     }
 
-    /// As much time has passed in the stream as here.
+    /// Checks that as much time has passed in the stream as here.
     fn check(&mut self, after: &str) {
         let (begun, now) = (self.begun.expect("at the beginning"), self.now());
         let passed_ns = u128::from(now.stream_ns.checked_sub(begun.stream_ns).expect("time rises"));
@@ -98,7 +97,7 @@ impl Watch {
     }
 }
 
-/// A random error of a clock, s.
+/// Returns a random error of a clock, s.
 fn some_time(random: &mut Random) -> i64 {
     let wrong_s = (60 + random.below(WRONG_S_MAX)) as i64;
     if random.below(2) == 0 { wrong_s } else { -wrong_s }
@@ -154,7 +153,7 @@ fn jumps(plan: Plan, random: &mut Random) {
         load.wait_more(100);
         watch.check(event);
     }
-    // The member that was started last leads, with a clock that no other has.
+    // The last started member leads, with a clock that no other has.
     for member in full.clone() {
         cluster.make_leader(member);
         watch.check("a turn of each");
@@ -172,7 +171,8 @@ fn clocks_jump_beside_a_witness(random: &mut Random) {
     jumps(WITNESS, random);
 }
 
-/// No member that knew the time is left; it goes on from the last frame, and does not stop for an hour.
+/// Restarts all members at once, so that none knows the time: it goes on from the last frame, and does not stop for an
+/// hour.
 fn all_come_back_with_clocks_an_hour_behind() {
     if !clock::is_possible() {
         return;

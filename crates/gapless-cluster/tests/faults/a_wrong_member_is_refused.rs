@@ -1,6 +1,6 @@
 //! Processes with a wrong identity: of another cluster, a second one with a member's number, one on a member's
 //! directory or port, or strangers that send garbage. They are refused with the reason, or dropped, and the cluster
-//! goes on unchanged.
+//! continues unchanged.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -34,7 +34,7 @@ fn end(mut cluster: Cluster, load: Load) {
     streams::check(&mut cluster, load);
 }
 
-/// The text of a member's file, in another directory and with a port of its own.
+/// Returns the text of a member's file, with another directory and another port.
 fn elsewhere(cluster: &Cluster, member: usize) -> String {
     let own = cluster.address(member);
     let free = std::net::TcpListener::bind((own.ip(), 0)).unwrap().local_addr().unwrap();

@@ -1,5 +1,5 @@
-//! What a cluster promises when its members are killed, paused, cut off, lie or have failing disks and wrong clocks:
-//! one program, without a harness, see `gapless_testkit::scenarios`.
+//! Promises of a cluster whose members are killed, paused, cut off, lie or have failing disks and wrong clocks: one
+//! program, without a harness, see `gapless_testkit::scenarios`.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 

@@ -1,8 +1,9 @@
-//! Members on hosts of their own, which are network namespaces behind a switch: packets are lost by chance, cables are
-//! pulled, a host does not receive or does not send any more, a link is slow. The kernel's own TCP sends again, backs
-//! off and gives up; nothing is lost or doubled, acknowledged messages stay, and all have the same stream in the end.
+//! Members on separate hosts, which are network namespaces connected by a switch: packets are lost at random, cables
+//! are pulled, a host does not receive or does not send any more, a link is slow. The kernel's own TCP retransmits,
+//! backs off and gives up; nothing is lost or doubled, acknowledged messages stay, and all have the same stream in the
+//! end.
 //!
-//! Needs `unshare`, `ip` and `tc`, and says that it is skipped where they cannot make such hosts.
+//! Needs `unshare`, `ip` and `tc`, and reports that it is skipped if they cannot make such hosts.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -13,11 +14,11 @@ use gapless_testkit::random::Random;
 use gapless_testkit::scenarios::Module;
 use std::time::Duration;
 
-/// Longer than the longest election time-out, that of a witness, 1.2 s, and than links wait for a peer.
+/// Longer than the longest election timeout, that of a witness, 1.2 s, and than links wait for a peer.
 const LONG: Duration = Duration::from_millis(3_000);
 const ROUNDS: u32 = 16;
 
-/// By name, so that a process inside the namespaces finds its scenario.
+/// Scenarios by name, so that a process inside the namespaces finds its own.
 const SCENARIOS: [(&str, Inside); 8] = [
     ("packets_lost_by_chance_are_only_slow", |_| packets_lost_by_chance_are_only_slow()),
     ("a_leader_whose_cable_is_pulled_is_replaced", |_| pull_the_leaders_cable(THREE)),
@@ -35,7 +36,7 @@ pub fn module() -> Module {
     })
 }
 
-/// Runs a scenario, if this process was started inside the namespaces for one, and never returns then.
+/// Runs a scenario and never returns if this process was started inside the namespaces for one.
 pub fn run_if_inside() {
     hosts::run_if_inside(&SCENARIOS);
 }
@@ -70,7 +71,7 @@ fn packets_lost_by_chance_are_only_slow() {
     end(cluster, load);
 }
 
-/// No side is notified that the connections are gone: both only receive nothing.
+/// Pulls a cable: no side is notified that the connections are gone, and both only receive nothing.
 fn pull_the_leaders_cable(plan: Plan) {
     let (mut cluster, load, first, others) = begin(plan);
     let before = cluster.status(first).unwrap().term;
@@ -113,7 +114,7 @@ fn a_slow_link_of_a_follower_slows_nobody() {
     end(cluster, load);
 }
 
-/// The cluster stops, and goes on when the cables are plugged in again.
+/// Checks that the cluster stops, and continues when the cables are plugged in again.
 fn all_cables_are_pulled() {
     let (mut cluster, load, ..) = begin(THREE);
     cluster.all().for_each(|host| cluster.hosts().cut(host, true));

@@ -1,4 +1,4 @@
-//! A connection that breaks is noticed at once and made anew, and half a message is never handed out.
+//! A broken connection is noticed immediately and made again, and half a message is never returned.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::meeting::{Member, Puppet, connected_pair, identity, listening, now, peer};
@@ -15,11 +15,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 #[test]
-fn a_peer_that_ends_in_the_middle_of_a_message_is_gone_at_once() {
-    // Time-outs so long that only the end of the connection can be noticed.
+fn death_mid_message_is_noticed() {
+    // Timeouts so long that only the end of the connection can be noticed.
     let options = MemberLinkOptions { silence_ns_max: u64::MAX, ..MemberLinkOptions::default() };
     let (mut first, mut second) = connected_pair(options);
-    // More than the operating system's buffers take: queued bytes are lost with their sender.
+    // More than the operating system's buffers accept: queued bytes are lost with their sender.
     first.links.send(2, Content::Consensus, b"half", &[&vec![1; 60_000_000]]).unwrap();
     assert!(first.links.statistics(2).unwrap().queued_bytes > 0);
     (0..100).for_each(|_| second.idle());
@@ -47,7 +47,7 @@ fn a_peer_that_ends_in_the_middle_of_a_message_is_gone_at_once() {
 }
 
 #[test]
-fn who_listens_is_dialled_until_it_is_there_again() {
+fn listener_is_redialled() {
     let (mut first, mut second) = connected_pair(MemberLinkOptions::default());
     let address = second.address();
     for _ in 0..3 {
@@ -70,7 +70,7 @@ fn who_listens_is_dialled_until_it_is_there_again() {
 }
 
 #[test]
-fn a_torn_message_is_dropped_whole_at_every_byte() {
+fn torn_message_is_dropped_whole() {
     let mut second = Member::listens(2, &[peer(1, &[])]);
     let length = {
         let mut puppet = Puppet { stream: TcpStream::connect(second.address()).unwrap(), number: 0 };
@@ -97,7 +97,7 @@ fn a_torn_message_is_dropped_whole_at_every_byte() {
 }
 
 #[test]
-fn garbage_behind_good_messages_closes_the_connection() {
+fn garbage_closes_connection() {
     let mut second = Member::listens(2, &[peer(1, &[])]);
     for garbage in 0..4 {
         let mut puppet = Puppet::hello(second.address(), identity(1), 2);
@@ -135,9 +135,9 @@ fn garbage_behind_good_messages_closes_the_connection() {
 }
 
 #[test]
-fn a_dead_address_is_passed_over() {
+fn dead_address_is_skipped() {
     let mut second = Member::listens(2, &[peer(1, &[])]);
-    // One address where nobody listens, and one where a listener sends nothing.
+    // One address without a listener, and one where a listener sends nothing.
     let mute = TcpListener::bind("127.0.0.1:0").unwrap();
     let addresses = [free_address(), mute.local_addr().unwrap(), second.address()];
     let options = MemberLinkOptions { handshake_ns_max: 50_000_000, ..MemberLinkOptions::default() };
@@ -151,8 +151,8 @@ fn a_dead_address_is_passed_over() {
 }
 
 #[test]
-fn a_name_is_dialled_too() {
-    // Where the name leads.
+fn host_name_is_dialled() {
+    // Listener at the name's address.
     let listens = MemberLinkOptions { listen: Some(([127, 0, 0, 1], 0).into()), ..MemberLinkOptions::default() };
     let mut second = Member::new(listens, identity(2), &[peer(1, &[])]);
     let name = format!("localhost:{}", second.address().port());
@@ -167,7 +167,7 @@ fn a_name_is_dialled_too() {
 }
 
 #[test]
-fn members_that_dial_each_other_have_one_connection() {
+fn mutual_dials_make_one_link() {
     let nowhere = free_address();
     for _ in 0..20 {
         let mut second = Member::listens(2, &[peer(1, &[nowhere])]);
@@ -199,7 +199,7 @@ fn members_that_dial_each_other_have_one_connection() {
 }
 
 #[test]
-fn the_wrong_side_is_told_so() {
+fn wrong_side_is_refused() {
     let mut first = Member::new(listening(), identity(1), &[peer(2, &[free_address()])]);
     let address = first.address();
     let mut puppet = Puppet::hello(address, identity(2), 1);
@@ -211,7 +211,7 @@ fn the_wrong_side_is_told_so() {
 }
 
 #[test]
-fn silence_is_an_end_and_pings_are_none() {
+fn silence_ends_the_link() {
     let options =
         MemberLinkOptions { ping_interval_ns: 20_000_000, silence_ns_max: 400_000_000, ..MemberLinkOptions::default() };
     let (mut first, mut second) = connected_pair(options);
@@ -231,7 +231,7 @@ fn silence_is_an_end_and_pings_are_none() {
 }
 
 #[test]
-fn who_was_kept_from_running_does_not_blame_the_others() {
+fn own_pause_is_no_silence() {
     let options =
         MemberLinkOptions { ping_interval_ns: 20_000_000, silence_ns_max: 100_000_000, ..MemberLinkOptions::default() };
     let (mut first, _second) = connected_pair(options);
@@ -243,7 +243,7 @@ fn who_was_kept_from_running_does_not_blame_the_others() {
 }
 
 #[test]
-fn who_sleeps_is_woken_and_notices_silence_too() {
+fn sleeper_notices_silence() {
     // Long ping intervals: an earlier wake-up is a descriptor's.
     let second = 1_000_000_000;
     let options = MemberLinkOptions {
@@ -285,7 +285,8 @@ fn who_sleeps_is_woken_and_notices_silence_too() {
     });
 }
 
-/// Forwards connections to `target`, each until a random number of bytes has passed in one direction.
+/// Starts a proxy that forwards connections to `target`, each until a random number of bytes has passed in one
+/// direction.
 fn cutting_proxy(target: SocketAddr, mut random: Random, stop: Arc<AtomicBool>, cuts: Arc<AtomicU64>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -325,7 +326,7 @@ fn pump(mut from: TcpStream, mut to: TcpStream, mut limit: u64) -> std::thread::
 }
 
 #[test]
-fn a_connection_that_is_cut_anywhere_loses_messages_and_spoils_none() {
+fn cut_link_spoils_no_message() {
     const MESSAGES: u64 = 3_000;
     let mut random = Random::seeded();
     let (stop, cuts) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
@@ -339,7 +340,7 @@ fn a_connection_that_is_cut_anywhere_loses_messages_and_spoils_none() {
         let words = (0..length / 8).flat_map(|_| random.number().to_le_bytes());
         words.collect::<Vec<u8>>()
     };
-    // Each connection begins with what the other side lacks, as in consensus.
+    // Each connection begins with the messages that the other side lacks, as in consensus.
     let (mut next_sent, mut next_taken) = (0, 0);
     let mut is_connected = false;
     turn_until("everything is there", || {

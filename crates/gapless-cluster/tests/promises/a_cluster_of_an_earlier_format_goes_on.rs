@@ -1,4 +1,5 @@
-//! A cluster whose directories are all of an earlier format: each start says so, and the cluster goes on with the frames of one of them.
+//! A cluster whose directories are all of an earlier format: each start reports that, and the cluster continues with
+//! the frames of one of them.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -13,13 +14,13 @@ use gapless_stream::sequencer_state_writer;
 use std::path::Path;
 use std::time::Duration;
 
-/// Makes the small files of a member those of a program that wrote no checksums.
+/// Rewrites the small files of a member in the format without checksums.
 fn unseal(directory: &Path) {
     for name in ["instance", "instances", "incarnation", "voting"] {
         let path = directory.join(name);
         let text = std::fs::read_to_string(&path).unwrap();
         let (_, text) = text.split_once('\n').unwrap();
-        // It did not say what `ballot` had reached either.
+        // Earlier programs did not record the slot of `ballot` either.
         let fields: Vec<_> = text.split(' ').collect();
         let text = if name == "voting" { format!("{}\n", fields[..3].join(" ")) } else { text.to_owned() };
         std::fs::write(path, text).unwrap();
@@ -28,13 +29,13 @@ fn unseal(directory: &Path) {
 }
 
 #[test]
-fn earlier_format_is_named_and_left_behind() {
+fn earlier_format_is_migrated() {
     let mut cluster = Cluster::start(3);
     let traffic = Traffic::begin(&cluster);
     traffic.goes_on();
     let sent = traffic.end();
     cluster.has_exactly(sent);
-    // The last one has what all have, or more.
+    // The last one has the frames of all, or more.
     for member in [3, 2, 1] {
         cluster.forget(member).stop().unwrap();
         unseal(&cluster.directory(member));

@@ -1,4 +1,4 @@
-//! Members that lost their partners, or their directories: no member loses afterwards what a quorum had.
+//! Members that lost their partners, or their directories: no member loses frames of a quorum afterwards.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -13,7 +13,7 @@ use gapless_stream::sequencer_state_writer;
 use std::time::Duration;
 
 #[test]
-fn a_member_whose_partner_is_lost_goes_on_alone_in_a_new_incarnation() {
+fn forced_recovery_continues_alone() {
     let mut cluster = Cluster::start(2);
     let traffic = Traffic::begin(&cluster);
     traffic.goes_on();
@@ -82,7 +82,7 @@ fn a_member_whose_partner_is_lost_goes_on_alone_in_a_new_incarnation() {
 }
 
 #[test]
-fn a_member_that_lost_its_directory_is_refused_until_it_is_replaced() {
+fn lost_directory_is_replaced() {
     let mut cluster = Cluster::start(3);
     let traffic = Traffic::begin(&cluster);
     let leader = cluster.leader();

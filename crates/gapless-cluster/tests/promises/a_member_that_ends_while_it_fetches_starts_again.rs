@@ -63,7 +63,7 @@ impl Agent for Reader {
     }
 }
 
-/// Publishes these numbers, each with so many bytes, with at most so many on their way.
+/// Publishes these numbers with `length` bytes each, with at most `window_messages` in flight.
 fn publish(cluster: &Cluster, numbers: Range<u64>, length: usize, window_messages: u32) {
     let link = cluster.leading().stream().local_link(SharedMemoryOptions::default()).unwrap();
     let publisher = PublisherOptions { window_messages, ..PublisherOptions::default() };
@@ -91,7 +91,7 @@ fn publish(cluster: &Cluster, numbers: Range<u64>, length: usize, window_message
 }
 
 #[test]
-fn a_member_that_ends_while_it_fetches_starts_again() {
+fn interrupted_fetch_is_resumed() {
     let mut cluster = Cluster::start(3);
     publish(&cluster, 0..10, 8, 64);
     let away = cluster.leader() % 3 + 1;

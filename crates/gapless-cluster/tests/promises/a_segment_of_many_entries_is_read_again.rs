@@ -11,13 +11,13 @@ use gapless_testkit::ports::free_port;
 use gapless_wire::Encoding;
 use std::time::{Duration, Instant};
 
-/// A checkpoint of so many would be longer than any frame.
+/// So many entries that their checkpoint would be longer than any frame.
 const ENTRIES: u64 = 40_000;
 const PATIENCE: Duration = Duration::from_secs(120);
 const TYPE: MessageType = MessageType { schema: 1, encoding: Encoding::Opaque };
 
-/// A member that this thread polls, on a clock that advances by a millisecond until it leads, and then slowly: the
-/// entries are what takes time.
+/// A member that this thread polls, on a clock that advances by a millisecond until it leads, and then slowly, because
+/// the entries take the time.
 struct Turned {
     member: ClusterMember,
     now_ns: u64,
@@ -41,7 +41,7 @@ impl Turned {
 }
 
 #[test]
-fn a_segment_of_many_entries_is_read_again() {
+fn many_entries_are_recovered() {
     let root = tempfile::tempdir().unwrap();
     let port = free_port();
     let text = format!(

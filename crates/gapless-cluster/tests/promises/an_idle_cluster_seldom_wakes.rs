@@ -1,4 +1,4 @@
-//! The threads of members that nobody uses sleep: a heartbeat wakes each of them for a moment.
+//! The threads of idle members sleep: a heartbeat wakes each of them for a moment.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use crate::cluster::Cluster;
@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 /// Set for the process in which the test runs alone: other tests' threads must not be counted.
 const IS_ALONE: &str = "GAPLESS_TEST_IS_ALONE";
-/// Of each member, a second.
+/// Limit for each member, per second.
 const WAKE_UPS_MAX: u64 = 250;
 
-/// How often the threads of this process have gone to sleep.
+/// Counts how often the threads of this process have gone to sleep.
 fn sleeps() -> u64 {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap();
     let texts = tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("status")).ok());

@@ -8,7 +8,7 @@ use gapless_testkit::wait::turn_until;
 use std::io::Write;
 use std::net::TcpStream;
 
-/// The first member's hello is changed, and the second refuses it. Returns the first one's events, and what the second
+/// Changes the first member's hello, which the second then refuses. Returns the first one's events, and the second's
 /// counts.
 fn refused(change: impl FnOnce(&mut Identity)) -> Vec<String> {
     let mut second = Member::listens(2, &[peer(1, &[])]);
@@ -26,7 +26,7 @@ fn refused(change: impl FnOnce(&mut Identity)) -> Vec<String> {
 }
 
 #[test]
-fn another_cluster_stream_or_life_is_refused_and_told_so() {
+fn foreign_identity_is_refused() {
     let told = refused(|own| own.cluster = ClusterName::new("markt").unwrap());
     assert_eq!(told, ["refused 2: OtherCluster"]);
     assert_eq!(refused(|own| own.stream_id = 6), ["refused 2: OtherStream"]);
@@ -34,7 +34,7 @@ fn another_cluster_stream_or_life_is_refused_and_told_so() {
 }
 
 #[test]
-fn who_does_not_know_the_stream_yet_is_let_in() {
+fn peer_without_stream_is_accepted() {
     let mut second = Member::listens(2, &[peer(1, &[])]);
     let own = Identity { stream_id: 0, incarnation: 0, ..identity(1) };
     let mut first = Member::new(MemberLinkOptions::default(), own, &[peer(2, &[second.address()])]);
@@ -49,7 +49,7 @@ fn who_does_not_know_the_stream_yet_is_let_in() {
 }
 
 #[test]
-fn an_unknown_member_is_refused_until_it_is_added() {
+fn unknown_member_is_refused() {
     let mut third = Member::listens(3, &[peer(2, &[])]);
     let mut first = Member::new(MemberLinkOptions::default(), identity(1), &[peer(3, &[third.address()])]);
     turn_until("it is refused", || {
@@ -67,8 +67,8 @@ fn an_unknown_member_is_refused_until_it_is_added() {
 }
 
 #[test]
-fn who_may_have_been_added_since_is_let_in_on_either_side() {
-    // The lower one connects; the higher one asks why nobody connects to it.
+fn newcomer_is_accepted() {
+    // The lower one connects; the higher one asks why the lower does not.
     for (own, newcomer) in [(3, 2), (2, 3)] {
         let mut member = Member::listens(own, &[]);
         member.links.set_numbers_used(1);
@@ -82,7 +82,7 @@ fn who_may_have_been_added_since_is_let_in_on_either_side() {
         assert_eq!(member.told(), [format!("connected {newcomer}")]);
         assert_eq!(other.told(), [format!("connected {own}")]);
         assert!(!member.links.knows(newcomer) && member.links.is_connected(newcomer));
-        // It is added as a member: the same connection stays, and it is no longer a newcomer.
+        // The newcomer is added as a member: the same connection stays, and it is no longer a newcomer.
         member.links.add_peer(&peer(newcomer, &[other.address()])).unwrap();
         assert!(member.links.knows(newcomer) && member.links.is_connected(newcomer));
         assert!(member.links.add_peer(&peer(newcomer, &[other.address()])).is_err());
@@ -101,7 +101,7 @@ fn who_may_have_been_added_since_is_let_in_on_either_side() {
 }
 
 #[test]
-fn a_newcomer_that_goes_is_forgotten_and_who_knows_no_stream_is_none() {
+fn gone_newcomer_is_forgotten() {
     let mut member = Member::listens(3, &[]);
     let refusal = |member: &mut Member, own: Identity| {
         let mut other = Member::new(MemberLinkOptions::default(), own, &[peer(3, &[member.address()])]);
@@ -126,7 +126,7 @@ fn a_newcomer_that_goes_is_forgotten_and_who_knows_no_stream_is_none() {
 }
 
 #[test]
-fn the_address_of_another_member_or_of_oneself_is_no_address() {
+fn wrong_address_is_given_up() {
     let mut third = Member::listens(3, &[peer(1, &[])]);
     let mut first = Member::new(MemberLinkOptions::default(), identity(1), &[peer(2, &[third.address()])]);
     turn_until("it is refused", || {
@@ -148,7 +148,7 @@ fn the_address_of_another_member_or_of_oneself_is_no_address() {
 }
 
 #[test]
-fn two_members_with_one_number_do_not_both_get_in() {
+fn duplicate_number_is_refused() {
     let (mut first, mut second) = connected_pair(MemberLinkOptions::default());
     let twin = Identity { instance: 9, ..identity(1) };
     let mut twin = Member::new(MemberLinkOptions::default(), twin, &[peer(2, &[second.address()])]);
@@ -171,7 +171,7 @@ fn two_members_with_one_number_do_not_both_get_in() {
 }
 
 #[test]
-fn the_same_member_over_a_new_connection_replaces_the_old_one() {
+fn reconnection_replaces_old() {
     let (first, mut second) = connected_pair(MemberLinkOptions::default());
     // The end of its old connection was not noticed yet.
     let mut puppet = Puppet::hello(second.address(), identity(1), 2);
@@ -185,7 +185,7 @@ fn the_same_member_over_a_new_connection_replaces_the_old_one() {
 }
 
 #[test]
-fn another_version_is_told_so_on_either_side() {
+fn other_version_gets_the_reason() {
     let mut second = Member::listens(2, &[peer(1, &[])]);
     let mut puppet = Puppet::dial(second.address());
     let mut hello = MAGIC.to_le_bytes().to_vec();
@@ -242,7 +242,7 @@ fn garbage_and_silence_are_dropped() {
 }
 
 #[test]
-fn an_unknown_peer_that_claims_a_long_message_is_dropped_at_its_header() {
+fn long_claim_is_dropped() {
     let options = MemberLinkOptions { handshake_ns_max: 60_000_000_000, ..listening() };
     let mut second = Member::new(options, identity(2), &[peer(1, &[])]);
     let mut strangers: Vec<Puppet> = (0..3).map(|_| Puppet::dial(second.address())).collect();
@@ -259,13 +259,14 @@ fn an_unknown_peer_that_claims_a_long_message_is_dropped_at_its_header() {
 }
 
 #[test]
-fn a_flood_of_mute_connections_keeps_no_member_out() {
+fn silent_flood_blocks_no_member() {
     let options = MemberLinkOptions { half_open_max: 8, handshake_ns_max: 60_000_000_000, ..listening() };
     let mut second = Member::new(options, identity(2), &[peer(1, &[])]);
     let mut flood: Vec<Puppet> = (0..100).map(|_| Puppet::dial(second.address())).collect();
     let mut first = Member::new(MemberLinkOptions::default(), identity(1), &[peer(2, &[second.address()])]);
     turn_until("the member gets in", || {
-        // One more for each that was let in: with all that the system holds for a listener the next would wait for this thread.
+        // One more for each that was accepted: with the whole backlog of the listener full, the next would wait for
+        // this thread.
         if flood.len() < 100 + second.links.pending_statistics().displaced as usize {
             flood.push(Puppet::dial(second.address()));
         }
@@ -283,7 +284,7 @@ fn a_flood_of_mute_connections_keeps_no_member_out() {
 }
 
 #[test]
-fn peers_that_cannot_be_are_an_error() {
+fn invalid_peers_are_an_error() {
     let error = |options: MemberLinkOptions, member: u64, addresses: &[&str]| {
         let its = Peer { member, addresses: addresses.iter().map(|text| (*text).to_owned()).collect() };
         Links::open(options, identity(2), &[its]).unwrap_err().to_string()

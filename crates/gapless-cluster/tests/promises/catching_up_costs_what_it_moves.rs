@@ -2,7 +2,7 @@
 //! after as few messages as the bytes need, and the leader opens its journal once for it and not once for each message.
 //! So the cost grows with the bytes moved, not with the number of entries or the length of the log.
 //!
-//! This thread polls the members, on a clock of its own: the counts do not depend on the machine.
+//! This thread polls the members on a virtual clock: the counts do not depend on the machine.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -26,21 +26,21 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 const TYPE: MessageType = MessageType { schema: 1, encoding: Encoding::Opaque };
-/// More messages, each an entry of its own, than the 4,096 entries that a log keeps.
+/// More messages, each a separate entry, than the 4,096 entries that a log keeps.
 const MORE_THAN_A_LOG: u64 = 5_000;
-/// The virtual time of one turn of all members, ns.
+/// Virtual time of one turn of all members, ns.
 const STEP_NS: u64 = 50_000;
 /// Longer than a leader waits for a log position to be reached, and shorter than a silence that ends a connection, ns.
 const STANDS_STILL_NS: u64 = 1_500_000_000;
 /// A heartbeat every 10 ms and its answer, and other messages, for the virtual time of a catch-up.
 const IDLE_MESSAGES: u64 = 200;
 
-/// Missed messages, each an entry of its own: fewer than a log keeps.
+/// Returns a number of missed messages, each a separate entry, below the log's limit.
 fn in_the_log() -> u64 {
     rounds(4_000, 800)
 }
 
-/// And more.
+/// Returns a number above it.
 fn before_the_log() -> u64 {
     rounds(10_000, MORE_THAN_A_LOG)
 }
@@ -50,7 +50,7 @@ struct Turned {
     root: tempfile::TempDir,
     ports: Vec<u16>,
     members: BTreeMap<u64, ClusterMember>,
-    /// The member that is not polled.
+    /// Member that is not polled.
     paused: Option<u64>,
     now_ns: u64,
 }
@@ -125,7 +125,7 @@ impl Turned {
         status.links.into_iter().find(|(peer, ..)| *peer == to).unwrap().2
     }
 
-    /// Publishes messages of `length` bytes, each after the one before is there, so that each is an entry.
+    /// Publishes messages of `length` bytes, each after its predecessor was read back, so that each is an entry.
     fn publish_singly(&mut self, count: u64, length: usize) {
         let leader = self.until("a leader", |turned| turned.leader());
         let link = self.members[&leader].stream().local_link(SharedMemoryOptions::default()).unwrap();
@@ -150,7 +150,7 @@ impl Turned {
         }
     }
 
-    /// The payload bytes and the number of all messages that readers of this member see.
+    /// Returns the payload bytes and the number of all messages that readers of this member see.
     fn messages(&self, member: u64) -> (u64, Vec<u8>) {
         let stream = self.members[&member].stream();
         let end = stream.released_sequence();
@@ -168,7 +168,7 @@ impl Turned {
     }
 }
 
-/// Counts how often files of a directory are opened.
+/// Counter of the opens of files in a directory.
 struct Opened {
     inotify: OwnedFd,
     count: u64,
@@ -193,14 +193,14 @@ impl Opened {
     }
 }
 
-/// What it costs to bring a member up to date.
+/// Cost of bringing a member up to date.
 struct Cost {
     messages: u64,
     bytes: u64,
     opened: u64,
 }
 
-/// A member misses so many messages of this length, both others are killed, and it returns together with one of them.
+/// Lets a member miss `missed` messages of this length, kills both others, and restarts it together with one of them.
 fn catch_up(missed: u64, length: usize) -> Cost {
     let mut turned = Turned::new();
     (1..=3).for_each(|member| turned.start(member));
@@ -237,13 +237,13 @@ fn catch_up(missed: u64, length: usize) -> Cost {
     Cost { messages: statistics.messages_sent, bytes: statistics.bytes_sent, opened: opened.look() }
 }
 
-/// `opened_max`: each new reader of the journal opens its four or five segments.
+/// Checks the cost. `opened_max`: each new reader of the journal opens its four or five segments.
 fn costs_what_it_moves(missed: u64, length: usize, opened_max: u64) {
     let Cost { messages, bytes, opened } = catch_up(missed, length);
     println!("{missed} messages of {length} bytes: {messages} messages, {bytes} bytes, {opened} files opened");
     // With its padding and its header.
     let moved = (64 + length.next_multiple_of(8)) as u64 * (missed + 1);
-    // Each entry has some bytes besides its frame.
+    // Each entry has some bytes in addition to its frame.
     let bytes_max = moved + moved / 4 + 64 * missed;
     assert!(bytes <= bytes_max, "{bytes} bytes left for {moved} of frames");
     let messages_max = IDLE_MESSAGES + moved / (64 << 10);
@@ -252,28 +252,28 @@ fn costs_what_it_moves(missed: u64, length: usize, opened_max: u64) {
 }
 
 #[test]
-fn short_messages_that_the_log_knows_leave_together() {
+fn short_kept_entries_batched() {
     costs_what_it_moves(in_the_log(), 30, 12);
 }
 
 #[test]
-fn longer_messages_that_the_log_knows_leave_together() {
+fn long_kept_entries_batched() {
     costs_what_it_moves(in_the_log(), 1_000, 24);
 }
 
 #[test]
-fn short_messages_that_the_log_has_forgotten_leave_together() {
+fn short_lost_entries_batched() {
     costs_what_it_moves(before_the_log(), 30, 12);
 }
 
 #[test]
-fn longer_messages_that_the_log_has_forgotten_leave_together() {
+fn long_lost_entries_batched() {
     costs_what_it_moves(before_the_log(), 1_000, 24);
 }
 
-/// A fetch that takes longer than a leader waits for it: the leader has offered another log position meanwhile.
+/// Makes a fetch take longer than a leader waits for it: the leader has offered another log position meanwhile.
 #[test]
-fn who_comes_to_its_place_late_goes_on_from_there_at_once() {
+fn late_fetch_continues_at_once() {
     let mut turned = Turned::new();
     (1..=3).for_each(|member| turned.start(member));
     turned.publish_singly(1, 1_000);
@@ -286,8 +286,8 @@ fn who_comes_to_its_place_late_goes_on_from_there_at_once() {
         let released = turned.released(away);
         (released > 1_000 && released < before_the_log()).then_some(())
     });
-    // The log grows beyond what it keeps; meanwhile the fetching member is not polled, for less than the time after
-    // which it is given up.
+    // The log grows beyond its limit; meanwhile the fetching member is not polled, for less than the time after which
+    // it is given up.
     let until_ns = turned.now_ns + STANDS_STILL_NS;
     let mut published = 0;
     while turned.now_ns < until_ns {

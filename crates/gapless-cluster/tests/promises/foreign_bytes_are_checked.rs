@@ -1,4 +1,4 @@
-//! Messages between members and records in the journal decode to what was encoded, and other bytes are an error, never
+//! Messages between members and records in the journal decode to the encoded value, and other bytes are an error, never
 //! a panic.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -65,7 +65,7 @@ fn change() -> impl Strategy<Value = Change> {
         .prop_map(|(transition, steps, witnesses, details)| Change { transition, steps, witnesses, details })
 }
 
-/// Entries that follow `start`: with frames, or a change, or neither.
+/// Generates entries that follow `start`: with frames, or a change, or neither.
 fn entries(start: LogPosition) -> impl Strategy<Value = Vec<EntryRecord>> {
     let content = (0u64..3, 0u64..5, any::<u64>(), prop::option::of(change()));
     prop::collection::vec(content, 0..8).prop_map(move |contents| {
@@ -116,7 +116,7 @@ fn record() -> impl Strategy<Value = RecordContent> {
     ]
 }
 
-/// A message as bytes, built from the layout by hand: the encoder is compared with it.
+/// Generates a message as bytes, built from the layout by hand, for comparison with the encoder.
 fn message_bytes() -> impl Strategy<Value = Vec<u8>> {
     let kinds = prop::sample::select(vec![3u8, 4, 5, 6, 7, 8, 9, 14, 15, 16, 17, 18]);
     let numbers = (prop::array::uniform4(number()), 0u8..2);
@@ -217,7 +217,7 @@ fn put_change(change: &Change, bytes: &mut Vec<u8>) {
     }
 }
 
-/// Bytes that decode to a message are encoded to the same bytes again.
+/// Checks that bytes that decode to a message are encoded to the same bytes again.
 fn check_message(bytes: &[u8]) {
     match wire::decode(bytes) {
         Ok(message) => {
@@ -240,7 +240,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1024))]
 
     #[test]
-    fn a_message_comes_back_as_it_was(bytes in message_bytes()) {
+    fn message_round_trips(bytes in message_bytes()) {
         let message = wire::decode(&bytes).unwrap();
         let mut again = Vec::new();
         wire::encode(&message, &mut again);
@@ -248,17 +248,17 @@ proptest! {
     }
 
     #[test]
-    fn a_record_comes_back_as_it_was(record in record()) {
+    fn record_round_trips(record in record()) {
         prop_assert_eq!(RecordContent::from_bytes(&record.to_bytes()).unwrap(), record);
     }
 
     #[test]
-    fn a_cut_message_is_an_error(bytes in message_bytes(), at in any::<prop::sample::Index>()) {
+    fn truncated_message_is_an_error(bytes in message_bytes(), at in any::<prop::sample::Index>()) {
         prop_assert!(wire::decode(&bytes[..at.index(bytes.len())]).is_err());
     }
 
     #[test]
-    fn a_changed_byte_breaks_nothing(
+    fn changed_byte_never_panics(
         mut bytes in message_bytes(),
         record in record(),
         at in any::<prop::sample::Index>(),
@@ -278,7 +278,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_break_nothing(mut bytes in prop::collection::vec(any::<u8>(), 0..300), kind in 0u8..20) {
+    fn any_bytes_never_panic(mut bytes in prop::collection::vec(any::<u8>(), 0..300), kind in 0u8..20) {
         check_message(&bytes);
         check_record(&bytes);
         if bytes.len() > 4 {
@@ -291,7 +291,7 @@ proptest! {
 }
 
 #[test]
-fn what_members_do_not_send_to_each_other_is_refused() {
+fn local_message_types_are_refused() {
     let mut bytes = vec![1u8, 0, 0, 0];
     bytes.extend_from_slice(&[0; 68]);
     bytes[8] = 1;

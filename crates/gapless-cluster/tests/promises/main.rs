@@ -1,4 +1,4 @@
-//! What clusters, their members and the links between these promise: one program, with a module for each promise,
+//! Promises of clusters, their members and the links between these: one program, with a module for each promise,
 //! because linking a program for each would take minutes more.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]

@@ -1,5 +1,5 @@
-//! Members with threads, journals and connections of their own: every member reads what one publishes, whichever member
-//! leads.
+//! Members with threads, journals and connections of their own: every member reads the messages published at one,
+//! whichever member leads.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -88,7 +88,7 @@ impl Cluster {
         }
     }
 
-    /// The leader, according to its own status.
+    /// Returns the leader, according to its own status.
     #[track_caller]
     fn leader(&self) -> usize {
         self.wait("a leader", |cluster| {
@@ -104,7 +104,7 @@ impl Cluster {
         self.publish_in(256, member, texts);
     }
 
-    /// With at most so many messages on their way.
+    /// Publishes with at most `window_messages` messages in flight.
     #[track_caller]
     fn publish_in(&self, window_messages: u32, member: usize, texts: impl Iterator<Item = String>) {
         let link = self.get(member).stream().local_link(SharedMemoryOptions::default()).unwrap();
@@ -137,7 +137,7 @@ impl Cluster {
         }
     }
 
-    /// Waits until each running member has released what the others have, and returns it: sequence, term, payload.
+    /// Waits until each running member has released the same frames, and returns them: sequence, term, payload.
     #[track_caller]
     fn contents(&self) -> Vec<(u64, u64, String)> {
         let end = self.wait("the same end", |cluster| {
@@ -175,13 +175,13 @@ fn has_exactly(contents: &[(u64, u64, String)], expected: impl Iterator<Item = S
 }
 
 #[test]
-fn three_members_have_one_stream_whoever_leads() {
+fn members_agree_under_each_leader() {
     let mut cluster = Cluster::start(3);
     let first = cluster.leader();
     cluster.publish(first, texts("first", 5000));
     has_exactly(&cluster.contents(), texts("first", 5000));
 
-    // An orderly stop transfers leadership; the others go on.
+    // An orderly stop transfers leadership; the others continue.
     cluster.members[first - 1].take().unwrap().stop().unwrap();
     let second = cluster.leader();
     assert_ne!(first, second);
@@ -204,10 +204,10 @@ fn three_members_have_one_stream_whoever_leads() {
 }
 
 #[test]
-fn a_leader_with_nothing_to_do_stays() {
-    /// The virtual time of one turn of all members, ns.
+fn idle_leader_stays() {
+    /// Virtual time of one turn of all members, ns.
     const STEP_NS: u64 = 200_000;
-    /// A leader that receives no answers steps down after one of its time-outs.
+    /// Timeouts after the first of which a leader without answers steps down.
     const TIME_OUTS: u64 = 4;
     let directory = tempfile::tempdir().unwrap();
     let ports = free_ports(3);
@@ -240,7 +240,7 @@ fn a_leader_with_nothing_to_do_stays() {
 }
 
 #[test]
-fn one_member_alone_leads_itself() {
+fn lone_member_leads() {
     let cluster = Cluster::start(1);
     let leader = cluster.leader();
     cluster.publish(leader, texts("alone", 2000));
@@ -248,7 +248,7 @@ fn one_member_alone_leads_itself() {
 }
 
 #[test]
-fn who_was_away_for_long_fetches_what_it_missed() {
+fn long_absent_member_catches_up() {
     let mut cluster = Cluster::start(3);
     let leader = cluster.leader();
     cluster.publish(leader, texts("before", 10));
@@ -263,7 +263,7 @@ fn who_was_away_for_long_fetches_what_it_missed() {
     has_exactly(&cluster.contents(), texts("before", 10).chain(singly()).chain(many()));
     let fetched = || cluster.get(away).status().unwrap().fetched;
     cluster.wait("a fetched log position", |_| (fetched() > 0).then_some(()));
-    // It is a member like any other: with the third away it is needed.
+    // The returned member counts like any other: with the third away it is needed.
     let third = (1..=3).find(|member| ![leader, away].contains(member)).unwrap();
     cluster.members[third - 1].take().unwrap().stop().unwrap();
     let leader = cluster.leader();
@@ -273,7 +273,7 @@ fn who_was_away_for_long_fetches_what_it_missed() {
 }
 
 #[test]
-fn a_message_of_many_frames_is_one_entry() {
+fn long_message_is_one_entry() {
     let cluster = Cluster::start_with(3, "window = \"64 MiB\"\nmessage_length_max = \"12 MiB\"");
     let leader = cluster.leader();
     let texts = || (0..4).map(|number| format!("{number}").repeat(if number % 2 == 0 { 11 << 20 } else { 100 }));
@@ -284,7 +284,7 @@ fn a_message_of_many_frames_is_one_entry() {
 }
 
 #[test]
-fn a_message_that_goes_to_no_other_member_is_refused_at_the_start() {
+fn oversized_limit_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let sizes = "window = \"256 MiB\"\nmessage_length_max = \"64 MiB\"\n[node]\nkept = \"128 MiB\"";
     let config = config(directory.path(), &free_ports(1), 1, sizes);
@@ -293,7 +293,7 @@ fn a_message_that_goes_to_no_other_member_is_refused_at_the_start() {
 }
 
 #[test]
-fn a_directory_of_something_else_is_refused() {
+fn foreign_directory_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let ports = free_ports(1);
     let config = config(directory.path(), &ports, 1, SMALL);

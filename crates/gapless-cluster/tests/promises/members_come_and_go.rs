@@ -15,7 +15,7 @@ fn new(cluster: &mut Cluster, kind: MemberKind, replaces: Option<u64>) -> NewMem
 
 #[track_caller]
 fn begin(cluster: &Cluster, command: AdminCommand) {
-    // The change before may be under way still, and on a busy machine the leader may be another one by now.
+    // The previous change may still be in progress, and on a busy machine another member may lead by now.
     cluster.wait("the beginning of the change", |cluster| match cluster.leading().ask(command.clone(), PATIENCE) {
         Some(Outcome::Begun) => Some(()),
         Some(Outcome::NotChanged(ChangeRefused::UnderWay | ChangeRefused::NotLeader { .. })) => None,
@@ -36,7 +36,7 @@ fn votes(cluster: &Cluster, number: u64) {
 }
 
 #[test]
-fn a_member_is_added_under_traffic_and_one_goes() {
+fn member_is_added_and_one_removed() {
     let mut cluster = Cluster::start(3);
     let traffic = Traffic::begin(&cluster);
     let new = new(&mut cluster, MemberKind::Full, None);
@@ -76,14 +76,14 @@ fn a_member_is_added_under_traffic_and_one_goes() {
     assert_eq!(leader.members.voters.len(), 3);
     assert!(leader.members.voters.contains(&id(4)) && !leader.members.contains(id(goes)));
 
-    // Its number is never given again.
+    // The removed number is never reused.
     let again = NewMember { member: id(2), addresses: vec!["h:1".to_owned()], kind: MemberKind::Full, replaces: None };
     let refused = cluster.leading().ask(AdminCommand::Add(again), Duration::from_secs(30));
     assert!(matches!(refused, Some(Outcome::NotChanged(_))), "{refused:?}");
 }
 
 #[test]
-fn a_member_is_replaced_in_one_change() {
+fn member_is_replaced_in_one_change() {
     let mut cluster = Cluster::start(3);
     let traffic = Traffic::begin(&cluster);
     let leader = cluster.leader();
@@ -110,7 +110,7 @@ fn a_member_is_replaced_in_one_change() {
     traffic.goes_on();
     let sent = traffic.end();
     cluster.has_exactly(sent);
-    // It was away when it was removed, and is notified when it returns.
+    // The old member was away when it was removed, and is notified when it returns.
     cluster.start_one(old);
     let reason = cluster.failure(old);
     assert!(reason.contains("was removed from its cluster"), "{reason}");
@@ -118,7 +118,7 @@ fn a_member_is_replaced_in_one_change() {
 }
 
 #[test]
-fn who_was_away_while_all_others_were_replaced_comes_back() {
+fn absentee_returns_after_changes() {
     let mut cluster = Cluster::start(3);
     // The lowest number that does not lead: it cannot connect to members that are added later, as it does not know
     // them.
@@ -150,7 +150,7 @@ fn who_was_away_while_all_others_were_replaced_comes_back() {
         traffic.goes_on();
         sent += traffic.end();
     }
-    // None of the members that it knows is there any more.
+    // All members that it knows are gone.
     cluster.start_one(away);
     cluster.has_exactly(sent);
     // Also the change after which these are the members.
@@ -158,7 +158,7 @@ fn who_was_away_while_all_others_were_replaced_comes_back() {
 }
 
 #[test]
-fn what_is_not_safe_is_refused() {
+fn unsafe_change_is_refused() {
     let mut cluster = Cluster::start(3);
     let leader = cluster.leader();
     let ask = |cluster: &Cluster, command| cluster.leading().ask(command, Duration::from_secs(30)).unwrap();
@@ -166,7 +166,7 @@ fn what_is_not_safe_is_refused() {
     assert_eq!(refused, Outcome::NotChanged(ChangeRefused::Leads(id(leader))));
     assert_eq!(ask(&cluster, AdminCommand::Remove(id(7))), Outcome::NotChanged(ChangeRefused::NotMember(id(7))));
     let follower = leader % 3 + 1;
-    // It may not have heard of its leader yet.
+    // The follower may not know its leader yet.
     let said = cluster.wait("a follower that knows its leader", |cluster| {
         let elsewhere = cluster.get(follower).ask(AdminCommand::Remove(id(leader)), Duration::from_secs(30)).unwrap();
         let Outcome::NotChanged(ChangeRefused::NotLeader { leader }) = elsewhere else { panic!("{elsewhere:?}") };
@@ -185,7 +185,7 @@ fn what_is_not_safe_is_refused() {
 }
 
 #[test]
-fn a_witness_and_a_learner_join() {
+fn witness_and_learner_join() {
     let mut cluster = Cluster::start(1);
     let traffic = Traffic::begin(&cluster);
     let witness = new(&mut cluster, MemberKind::Witness, None);

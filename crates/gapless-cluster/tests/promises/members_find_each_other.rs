@@ -30,7 +30,7 @@ fn all_connected(members: &mut [Member]) -> bool {
     })
 }
 
-/// Another sender in the group.
+/// Opens a socket of another sender in the group.
 fn stranger(group: SocketAddr) -> UdpSocket {
     let interface = Interface::Name("lo".to_owned());
     let mut options = UdpOptions::at("127.0.0.1:0".parse().unwrap());
@@ -40,7 +40,7 @@ fn stranger(group: SocketAddr) -> UdpSocket {
 }
 
 #[test]
-fn three_members_without_addresses_find_each_other_and_again_at_another_address() {
+fn members_discover_each_other() {
     let group = multicast_group();
     let mut members: Vec<_> = (1..=3).map(|number| member(number, group)).collect();
     turn_until("all are connected", || all_connected(&mut members));
@@ -51,7 +51,7 @@ fn three_members_without_addresses_find_each_other_and_again_at_another_address(
 }
 
 #[test]
-fn beacons_of_unknown_peers_and_liars_keep_nobody_apart() {
+fn false_beacons_do_no_harm() {
     let (group, mut random) = (multicast_group(), Random::seeded());
     let mut liar = stranger(group);
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -60,7 +60,7 @@ fn beacons_of_unknown_peers_and_liars_keep_nobody_apart() {
     };
     let nowhere = free_address();
     let mut first = member(1, group);
-    // Options with a short time-out for a listener that accepts and sends nothing.
+    // Options with a short timeout for a listener that accepts and sends nothing.
     let mut second = Member::new(options(group, free_address()), identity(2), &[peer(1, &[]), peer(3, &[])]);
     let mut told = 0;
     let mut tell = |first: &mut Member, second: &mut Member| {
@@ -92,7 +92,7 @@ fn beacons_of_unknown_peers_and_liars_keep_nobody_apart() {
 }
 
 #[test]
-fn another_cluster_in_the_same_group_is_left_alone() {
+fn other_cluster_is_ignored() {
     let group = multicast_group();
     let mut first = member(1, group);
     let other = Identity { cluster: ClusterName::new("bazaar").unwrap(), ..identity(2) };
@@ -106,7 +106,7 @@ fn another_cluster_in_the_same_group_is_left_alone() {
 }
 
 #[test]
-fn an_interface_that_is_not_there_is_an_error() {
+fn missing_interface_is_an_error() {
     let mut options = options(multicast_group(), free_address());
     options.discovery.as_mut().unwrap().interface = "nowhere0".to_owned();
     let refused = Links::open(options, identity(1), &[peer(2, &[])]).unwrap_err();

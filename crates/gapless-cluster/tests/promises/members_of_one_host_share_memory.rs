@@ -1,5 +1,5 @@
-//! Two members of one host exchange messages through shared memory: whole and in order, woken when they sleep, gone at
-//! once when their process is, and never harmed by what the other side writes.
+//! Two members of one host exchange messages through shared memory: whole and in order, woken when they sleep, gone
+//! immediately when their process is, and never harmed by the other side's writes.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::meeting::{Member, PATIENCE, identity, listening, now, peer};
@@ -36,7 +36,7 @@ fn address(path: &Path) -> Peer {
     Peer { member: 2, addresses: vec![format!("shm:{}", path.display())] }
 }
 
-/// Time-outs so long that only the end of the connection can be noticed.
+/// Returns timeouts so long that only the end of the connection can be noticed.
 fn patient() -> MemberLinkOptions {
     MemberLinkOptions { silence_ns_max: u64::MAX, ..MemberLinkOptions::default() }
 }
@@ -59,7 +59,7 @@ fn shared_pair(path: &Path, options: MemberLinkOptions) -> (Member, Member) {
     (first, second)
 }
 
-/// A message whose every byte follows from its number.
+/// Returns a message whose every byte follows from its number.
 fn parts(number: u64, random: &mut Random) -> (Vec<u8>, Vec<u8>) {
     let length = match random.below(20) {
         0 => random.below(3_000_000),
@@ -71,7 +71,7 @@ fn parts(number: u64, random: &mut Random) -> (Vec<u8>, Vec<u8>) {
 }
 
 #[test]
-fn messages_of_every_length_arrive_whole_and_in_order_both_ways() {
+fn messages_of_all_lengths_arrive() {
     let seed = printed_seed();
     for shared_ring_bytes in [4096, 1 << 16, 1 << 20] {
         let (_directory, path) = position();
@@ -110,7 +110,7 @@ fn messages_of_every_length_arrive_whole_and_in_order_both_ways() {
 }
 
 #[test]
-fn what_was_sent_before_an_end_is_read_and_then_the_end_is_known() {
+fn sent_messages_precede_the_end() {
     for _ in 0..20 {
         let (_directory, path) = position();
         let (mut first, second) = shared_pair(&path, patient());
@@ -138,7 +138,7 @@ fn what_was_sent_before_an_end_is_read_and_then_the_end_is_known() {
     }
 }
 
-/// A member in a process of its own, until it is killed; does something only as the child of the next test.
+/// Runs a member in a separate process, until it is killed; does something only as the child of the next test.
 #[test]
 fn child_that_listens() {
     let Ok(path) = std::env::var(CHILD_PATH) else { return };
@@ -153,7 +153,7 @@ fn child_that_listens() {
 }
 
 #[test]
-fn a_process_that_is_killed_is_gone_at_once_and_its_file_is_no_obstacle() {
+fn killed_process_is_gone_at_once() {
     let (_directory, path) = position();
     let mut first = Member::new(patient(), identity(1), &[address(&path)]);
     for _ in 0..2 {
@@ -180,7 +180,7 @@ fn a_process_that_is_killed_is_gone_at_once_and_its_file_is_no_obstacle() {
 }
 
 #[test]
-fn a_member_that_sleeps_is_woken_by_a_message_and_by_an_end() {
+fn sleeping_member_is_woken() {
     let (_directory, path) = position();
     let options = MemberLinkOptions { ping_interval_ns: u64::MAX / 8, ..patient() };
     let (mut first, mut second) = shared_pair(&path, options);
@@ -226,7 +226,7 @@ fn a_member_that_sleeps_is_woken_by_a_message_and_by_an_end() {
 }
 
 #[test]
-fn shared_memory_is_no_obstacle_where_there_is_none() {
+fn tcp_works_without_shared_memory() {
     let (_directory, path) = position();
     let mut second = Member::listens(2, &[peer(1, &[])]);
     let addresses = vec![format!("shm:{}", path.display()), second.address().to_string()];
@@ -237,7 +237,7 @@ fn shared_memory_is_no_obstacle_where_there_is_none() {
         !first.events.is_empty() && !second.events.is_empty()
     });
     assert_eq!(second.links.pending_statistics().accepted, 1);
-    // A peer that listens at both is connected through memory, also where it was found over TCP before.
+    // A peer that listens at both is connected through memory, even if it was found over TCP before.
     let port = second.address();
     drop(second);
     assert_eq!(first.told(), ["connected 2"]);
@@ -254,7 +254,7 @@ fn shared_memory_is_no_obstacle_where_there_is_none() {
 }
 
 #[test]
-fn one_path_has_one_listener_and_only_its_user_may_connect() {
+fn path_has_one_listener() {
     let (_directory, path) = position();
     let second = listens(&path, MemberLinkOptions::default());
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
@@ -307,7 +307,7 @@ fn new_ring() -> (RingWriter, RingReader) {
     ring::create(&MemoryKind::Shared, 4096, StreamIdentity { stream_id: 0, incarnation: 0 }).unwrap()
 }
 
-/// A ring in a file whose length can still be changed.
+/// Creates a ring in a file whose length can still be changed.
 fn unsealed() -> OwnedFd {
     let (writer, _reader) = new_ring();
     let mut bytes = vec![0; descriptor::HEADER_LENGTH + 4096];
@@ -317,7 +317,7 @@ fn unsealed() -> OwnedFd {
     file
 }
 
-/// A sealed ring whose claimed length is too long, or longer than its file.
+/// Creates a sealed ring whose claimed length is too long, or longer than its file.
 fn resized(length: u64, capacity: u64) -> OwnedFd {
     let file = unsealed();
     rustix::io::pwrite(&file, &capacity.to_le_bytes(), (descriptor::CAPACITY_WORD * 8) as u64).unwrap();
@@ -326,7 +326,7 @@ fn resized(length: u64, capacity: u64) -> OwnedFd {
     file
 }
 
-/// A record of `length` bytes that claims to hold `bytes` of the connection.
+/// Creates a record of `length` bytes that claims to hold `bytes` of the connection.
 fn record(length: u32, bytes: u32) -> Vec<u8> {
     let mut record = vec![7; (length as usize).next_multiple_of(8)];
     record[..4].copy_from_slice(&length.to_le_bytes());
@@ -334,7 +334,7 @@ fn record(length: u32, bytes: u32) -> Vec<u8> {
     record
 }
 
-/// A valid member is still accepted.
+/// Checks that a valid member is still accepted.
 fn still_works(second: &mut Member, path: &Path) {
     let mut first = Member::new(MemberLinkOptions::default(), identity(1), &[address(path)]);
     turn_until("a good member is let in", || {
@@ -357,7 +357,7 @@ fn still_works(second: &mut Member, path: &Path) {
 }
 
 #[test]
-fn who_brings_no_rings_or_bad_ones_is_dropped() {
+fn bad_rings_are_dropped() {
     let (_directory, path) = position();
     let mut second = listens(&path, patient());
     let (writer, reader) = new_ring();
@@ -390,11 +390,11 @@ fn who_brings_no_rings_or_bad_ones_is_dropped() {
     still_works(&mut second, &path);
 }
 
-/// Writes invalid records.
+/// Function that writes invalid records.
 type Spoil = fn(&mut RingWriter);
 
 #[test]
-fn what_stands_in_a_ring_is_checked() {
+fn ring_records_are_checked() {
     let (_directory, path) = position();
     let mut second = listens(&path, patient());
     let bad: [(&str, Spoil); 7] = [
@@ -427,7 +427,7 @@ fn what_stands_in_a_ring_is_checked() {
 }
 
 #[test]
-fn a_reader_that_moves_back_or_ahead_breaks_its_own_connection_only() {
+fn bad_reader_breaks_its_own_link() {
     let (_directory, path) = position();
     for position in [u64::MAX - 7, 1 << 40] {
         let mut second = listens(&path, MemberLinkOptions { shared_ring_bytes: 4096, ..patient() });

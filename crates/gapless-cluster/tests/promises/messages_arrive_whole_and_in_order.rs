@@ -1,5 +1,4 @@
-//! While a connection lives, messages arrive whole, in order and all of them, and a peer that does not read slows no
-//! other.
+//! Over one connection messages arrive whole, in order and without loss, and a peer that does not read slows no other.
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
 use crate::meeting::{self, Member, connected_pair, peer};
@@ -7,7 +6,7 @@ use gapless_cluster::link::{Content, MemberLinkOptions, SendError};
 use gapless_testkit::random::{Random, rounds};
 use gapless_testkit::wait::turn_until;
 
-/// Content of a message that depends on its number and direction.
+/// Fills a message by its number and direction.
 fn fill(bytes: &mut [u8], number: u64, direction: u64) {
     let mut random = Random::new(number << 1 | direction);
     for word in bytes.as_chunks_mut::<8>().0 {
@@ -60,17 +59,17 @@ fn exchange(count: u64, frames_length: usize, options: MemberLinkOptions) {
 }
 
 #[test]
-fn a_million_small_messages_in_both_directions() {
+fn million_small_messages_both_ways() {
     exchange(rounds(500_000, 50_000), 72, MemberLinkOptions::default());
 }
 
 #[test]
-fn messages_of_ten_megabytes_in_both_directions() {
+fn ten_megabyte_messages_both_ways() {
     exchange(8, 10_000_000, MemberLinkOptions::default());
 }
 
 #[test]
-fn a_buffer_smaller_than_the_messages_is_enough() {
+fn small_buffer_suffices() {
     exchange(
         300,
         20_000,
@@ -79,7 +78,7 @@ fn a_buffer_smaller_than_the_messages_is_enough() {
 }
 
 #[test]
-fn many_slices_of_frames_are_one_message() {
+fn many_slices_are_one_message() {
     let (mut first, mut second) = connected_pair(MemberLinkOptions::default());
     let frames: Vec<[u8; 8]> = (0..1000u64).map(u64::to_le_bytes).collect();
     for count in [0, 1, 11, 12, 13, 1000] {
@@ -98,7 +97,7 @@ fn many_slices_of_frames_are_one_message() {
 }
 
 #[test]
-fn who_does_not_read_fills_its_own_queue_and_slows_nobody() {
+fn slow_reader_slows_no_other() {
     const QUEUE: usize = 1 << 20;
     let mut slow = Member::listens(2, &[peer(1, &[])]);
     let mut quick = Member::listens(3, &[peer(1, &[])]);
@@ -112,7 +111,7 @@ fn who_does_not_read_fills_its_own_queue_and_slows_nobody() {
         first.events.len() == 2 && slow.events.len() == 1 && quick.events.len() == 1
     });
 
-    // The slow one is polled, so it lives, but none of its messages is taken.
+    // The slow one is polled, so it is alive, but none of its messages is taken.
     let frames = vec![7; 64 << 10];
     let (mut taken_by_slow, mut taken, mut full) = (0, 0, 0);
     let mut number = 0u64;
@@ -142,7 +141,7 @@ fn who_does_not_read_fills_its_own_queue_and_slows_nobody() {
     assert_eq!(first.links.statistics(2).unwrap().messages_dropped, 100);
     assert!(first.links.is_connected(2));
 
-    // When it reads again it receives every message that was taken, whole.
+    // When it reads again it receives every accepted message, whole.
     let mut read = 0;
     let mut last = 0;
     turn_until("the slow one has read", || {
@@ -158,7 +157,7 @@ fn who_does_not_read_fills_its_own_queue_and_slows_nobody() {
 }
 
 #[test]
-fn what_is_too_long_or_goes_nowhere_is_not_sent() {
+fn unsendable_message_is_an_error() {
     let (mut first, _second) = connected_pair(MemberLinkOptions::default());
     let long = vec![0; (64 << 20) + 1];
     let mut send = |to, content, consensus, frames: &[&[u8]]| first.links.send(to, content, consensus, frames);

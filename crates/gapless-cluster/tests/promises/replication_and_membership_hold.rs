@@ -1,6 +1,6 @@
 //! Every order of events of a small cluster, up to a number of steps, by model checking: one leader a term, released
-//! entries stay, whichever member dies, loses its power or is removed. `replication_model` lists what the model leaves
-//! out; breaking each rule shows that it is needed.
+//! entries stay, whichever member dies, loses its power or is removed. `replication_model` lists the simplifications;
+//! breaking each rule shows that it is needed.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -11,7 +11,7 @@ use gapless_testkit::random::rounds;
 use stateright::{Checker, Expectation, HasDiscoveries, Model};
 use std::time::Instant;
 
-/// Three voters, two terms, one batch, and one message under way at a time.
+/// Returns three voters, two terms, one batch, and one message in flight at a time.
 fn cluster() -> Cluster {
     Cluster {
         voters: Set::of(&[0, 1, 2]),
@@ -27,27 +27,27 @@ fn cluster() -> Cluster {
     }
 }
 
-/// Members that are added one by one, from one to three.
+/// Returns members that are added one by one, from one to three.
 fn growing() -> Cluster {
     let changes = [&[0, 1][..], &[0, 1, 2]].map(|voters| Change { voters: Set::of(voters) });
     Cluster { voters: Set::of(&[0]), changes: changes.into(), ..cluster() }
 }
 
-/// Two members that replace one, at once.
+/// Returns two members that replace one, at once.
 fn replacing() -> Cluster {
     let changes = vec![Change { voters: Set::of(&[1, 2]) }];
     Cluster { voters: Set::of(&[0]), changes, ..cluster() }
 }
 
-/// The most steps of every order, where all of them would take minutes.
+/// Largest number of steps of every order, where all of them would take minutes.
 const STEPS_MAX: usize = 16;
 
-/// The steps of a run with every change: `fewer` than all, of which each leaves about half of the states.
+/// Returns the steps of a run with every change: `fewer` than all, each of which halves the number of states.
 fn steps_max(fewer: u64) -> usize {
     STEPS_MAX - rounds(0, fewer) as usize
 }
 
-/// Every order of up to `steps_max` events keeps every promise; `wanted` happens in some.
+/// Checks that every order of up to `steps_max` events keeps every promise, and that `wanted` happens in some.
 #[track_caller]
 fn holds(cluster: Cluster, steps_max: usize, wanted: &[&'static str]) {
     let started = Instant::now();
@@ -63,7 +63,7 @@ fn holds(cluster: Cluster, steps_max: usize, wanted: &[&'static str]) {
     assert!(checker.unique_state_count() > 10_000, "{} states", checker.unique_state_count());
 }
 
-/// States that are many steps away are found depth first.
+/// Finds states that are many steps away, depth first.
 #[track_caller]
 fn happens(cluster: Cluster, wanted: &[&'static str]) {
     let started = Instant::now();
@@ -73,7 +73,7 @@ fn happens(cluster: Cluster, wanted: &[&'static str]) {
     wanted.iter().for_each(|name| drop(checker.assert_any_discovery(name)));
 }
 
-/// The limits under which the protocol holds let the broken one fail.
+/// Checks that the broken protocol fails under the limits under which the right one holds.
 #[track_caller]
 fn fails(cluster: Cluster, mutant: Mutant, promises: &[&'static str]) {
     let started = Instant::now();
@@ -85,7 +85,7 @@ fn fails(cluster: Cluster, mutant: Mutant, promises: &[&'static str]) {
     eprintln!("not so: {promise}, after {:?}", path.into_actions());
 }
 
-/// The longest searches for planted defects run with `GAPLESS_FULL=1` only; the shorter ones always.
+/// Returns whether the test is skipped: the longest searches for mutants run with `GAPLESS_FULL=1` only.
 fn is_left_to_the_night() -> bool {
     let is_left = rounds(1, 0) == 0;
     if is_left {
@@ -95,44 +95,44 @@ fn is_left_to_the_night() -> bool {
 }
 
 #[test]
-fn while_leaders_change() {
+fn holds_while_leaders_change() {
     holds(Cluster { batches: 2, in_flight_max: 2, ..cluster() }, STEPS_MAX, &[must::LED, must::LOST]);
     happens(Cluster { batches: 2, ..cluster() }, &[must::TWO_TERMS]);
 }
 
 #[test]
-fn while_processes_die() {
+fn holds_while_processes_die() {
     let cluster = Cluster { restarts: 1, in_flight_max: 2, ..cluster() };
     holds(cluster, steps_max(2), &[must::LED, must::LOST]);
 }
 
 #[test]
-fn while_machines_lose_their_power() {
+fn holds_while_machines_lose_power() {
     let cluster = Cluster { power_cuts: 1, in_flight_max: 2, ..cluster() };
     holds(cluster, steps_max(2), &[must::LED, must::CAUGHT_UP]);
 }
 
 #[test]
-fn with_a_witness() {
+fn holds_with_a_witness() {
     let cluster = Cluster { first: Set::of(&[0, 2]), witnesses: Set::of(&[2]), ..cluster() };
     holds(cluster.clone(), STEPS_MAX, &[must::LED]);
     happens(cluster, &[must::WITNESS_HANDED_OVER]);
 }
 
 #[test]
-fn while_members_come() {
+fn holds_while_members_join() {
     holds(Cluster { restarts: 1, ..growing() }, steps_max(4), &[must::LED]);
     happens(growing(), &[must::CHANGED]);
 }
 
 #[test]
-fn while_members_are_replaced() {
+fn holds_while_replacing_members() {
     holds(Cluster { restarts: 1, ..replacing() }, steps_max(4), &[must::LED]);
     happens(replacing(), &[must::CHANGED, must::JOINT]);
 }
 
 #[test]
-fn acknowledging_before_the_journal_is_noticed() {
+fn early_acknowledge_is_caught() {
     if is_left_to_the_night() {
         return;
     }
@@ -141,28 +141,28 @@ fn acknowledging_before_the_journal_is_noticed() {
 }
 
 #[test]
-fn a_forgotten_vote_is_noticed() {
+fn forgotten_vote_is_caught() {
     fails(Cluster { restarts: 1, ..cluster() }, Mutant::ForgetVote, &[must::ONE_LEADER]);
 }
 
 #[test]
-fn committing_without_a_quorum_is_noticed() {
+fn commit_without_quorum_is_caught() {
     fails(cluster(), Mutant::CommitWithoutQuorum, &[must::ACKNOWLEDGED_KEPT, must::SAME_RELEASED]);
 }
 
 #[test]
-fn an_entry_that_is_not_cut_is_noticed() {
+fn skipped_truncation_is_caught() {
     fails(cluster(), Mutant::SkipTruncation, &[must::SAME_RELEASED, must::ACKNOWLEDGED_KEPT]);
 }
 
 #[test]
-fn a_vote_for_a_shorter_log_is_noticed() {
+fn vote_for_shorter_log_is_caught() {
     let cluster = Cluster { in_flight_max: 2, ..cluster() };
     fails(cluster, Mutant::VoteForShorterLog, &[must::ACKNOWLEDGED_KEPT, must::RELEASED_STAYS]);
 }
 
 #[test]
-fn a_change_with_one_quorum_is_noticed() {
+fn single_quorum_change_is_caught() {
     if is_left_to_the_night() {
         return;
     }
@@ -171,7 +171,7 @@ fn a_change_with_one_quorum_is_noticed() {
 }
 
 #[test]
-fn a_forgotten_commit_index_is_noticed() {
+fn forgotten_commit_is_caught() {
     if is_left_to_the_night() {
         return;
     }
@@ -180,7 +180,7 @@ fn a_forgotten_commit_index_is_noticed() {
 }
 
 #[test]
-fn voting_at_once_after_a_power_cut_is_noticed() {
+fn vote_after_power_cut_is_caught() {
     if is_left_to_the_night() {
         return;
     }

@@ -1,4 +1,4 @@
-//! Members prove by TLS who they are: in a build with the feature `tls-tests`.
+//! TLS proves the identity of members: in a build with the feature `tls-tests`.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 

@@ -27,7 +27,7 @@ struct Authority {
     issuer: Issuer<'static, KeyPair>,
 }
 
-/// The certificate and key that a member presents.
+/// Certificate and key that a member presents.
 struct Shown {
     certificate: String,
     key: String,
@@ -50,7 +50,7 @@ impl Authority {
         Shown { certificate: certificate.pem(), key: key.serialize_pem() }
     }
 
-    /// Like [`Authority::signs`], for a member of the cluster of these tests.
+    /// Signs a certificate for a member of the cluster of these tests; see [`Authority::signs`].
     fn member(&self, member: u64) -> Shown {
         self.signs(&certificate_name("market", member), |_| ())
     }
@@ -68,7 +68,7 @@ impl Authority {
     }
 }
 
-/// The files of a member.
+/// Files of a member.
 struct Files {
     _directory: TempDir,
     certificate: PathBuf,
@@ -103,13 +103,13 @@ fn second(authority: &Authority) -> Member {
 }
 
 fn first(tls: Option<LinkTls>, at: SocketAddr) -> Member {
-    // Refused again and again, without a long wait.
+    // Refused repeatedly, without a long wait.
     let options = MemberLinkOptions { tls, back_off_ns_max: 20_000_000, ..MemberLinkOptions::default() };
     Member::new(options, identity(1), &[peer(2, &[at])])
 }
 
 #[test]
-fn members_that_prove_it_exchange_messages_of_every_length() {
+fn proven_members_exchange_messages() {
     let authority = Authority::new();
     let mut second = second(&authority);
     let mut first = first(tls(&authority, 1), second.address());
@@ -139,7 +139,7 @@ fn members_that_prove_it_exchange_messages_of_every_length() {
     assert_eq!(first.told(), ["gone 2"]);
 }
 
-/// A TLS client dials the member `second` as member 1. Returns what it reads until the end, while that member is
+/// Dials the member `second` as member 1 with a TLS client. Returns the bytes read until the end, while that member is
 /// polled.
 fn dials(second: &mut Member, authority: &Authority, shown: Option<&Shown>) -> Vec<u8> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -164,7 +164,7 @@ fn dials(second: &mut Member, authority: &Authority, shown: Option<&Shown>) -> V
         let hello = Introduction { from: identity(1), to: 2, log: LogState::default() }.to_bytes();
         let header = Header::new(Kind::Hello, 1, &hello, 0).to_bytes();
         let mut read = Vec::new();
-        // A client that is refused may notice it at any of these calls.
+        // A refused client may notice it at any of these calls.
         let _ = stream.write_all(&[&header[..], &hello].concat()).and_then(|()| stream.read_to_end(&mut read));
         read
     });
@@ -177,7 +177,7 @@ fn dials(second: &mut Member, authority: &Authority, shown: Option<&Shown>) -> V
 }
 
 #[test]
-fn who_cannot_prove_it_is_not_let_in() {
+fn unproven_member_is_refused() {
     let (authority, other) = (Authority::new(), Authority::new());
     let mut second = second(&authority);
     let not_for_clients = authority.signs(&certificate_name("market", 1), |parameters| {
@@ -203,7 +203,6 @@ fn who_cannot_prove_it_is_not_let_in() {
         assert_eq!(refusal.code, RefusalCode::NotProven, "{name}: {refusal}");
     }
     assert_eq!(second.links.pending_statistics().refused, 3);
-    // Plain text.
     let mut plain = Puppet::hello(second.address(), identity(1), 2);
     turn_until("plain text is refused", || {
         second.idle();
@@ -219,7 +218,7 @@ fn who_cannot_prove_it_is_not_let_in() {
     });
 }
 
-/// Member 1 dials a server with this certificate. Returns the result of that server's handshake.
+/// Lets member 1 dial a server with this certificate. Returns the result of that server's handshake.
 fn is_dialled(authority: &Authority, shown: &Shown) -> String {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let chain = vec![CertificateDer::from_pem_slice(shown.certificate.as_bytes()).unwrap()];
@@ -252,7 +251,7 @@ fn is_dialled(authority: &Authority, shown: &Shown) -> String {
 }
 
 #[test]
-fn nobody_is_told_anything_who_cannot_prove_to_be_the_member_that_was_dialled() {
+fn unproven_server_gets_no_message() {
     let (authority, other) = (Authority::new(), Authority::new());
     for (what, shown) in [
         ("another authority's", other.member(2)),
@@ -266,7 +265,7 @@ fn nobody_is_told_anything_who_cannot_prove_to_be_the_member_that_was_dialled() 
 }
 
 #[test]
-fn a_member_without_tls_and_one_with_it_do_not_talk() {
+fn tls_and_plain_do_not_mix() {
     let authority = Authority::new();
     for has_first in [true, false] {
         let (of_first, of_second) = (tls(&authority, 1), tls(&authority, 2));
@@ -284,7 +283,7 @@ fn a_member_without_tls_and_one_with_it_do_not_talk() {
 }
 
 #[test]
-fn files_that_the_others_would_refuse_are_refused_at_the_start() {
+fn invalid_files_stop_the_start() {
     let (authority, other) = (Authority::new(), Authority::new());
     let good = files(&authority.member(1), &authority);
     assert!(load(&good, 1).is_ok());
@@ -312,7 +311,7 @@ fn files_that_the_others_would_refuse_are_refused_at_the_start() {
 }
 
 #[test]
-fn the_commands_of_the_guide_make_certificates_that_members_take() {
+fn guide_certificates_work() {
     let guide = include_str!("../../../../docs/guides/running-a-cluster.md");
     let section = guide.split("## Members that prove who they are").nth(1).unwrap();
     let commands = section.split("```sh").nth(1).unwrap().split("```").next().unwrap();

@@ -265,7 +265,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_history_comes_back_as_it_was_and_nonsense_is_none() {
+    fn history_round_trips() {
         let position = |index| LogPosition { index, term: 3, sequence: 2 * index, hash: u64::MAX - index };
         let id = |number| MemberId::new(number).unwrap();
         let history = History {

@@ -70,7 +70,7 @@ mod tests {
     use crate::consensus::details::{Joining, MemberDetails};
 
     #[test]
-    fn a_membership_view_comes_back_as_it_was_and_says_who_was_removed() {
+    fn view_names_removed_members() {
         let id = |number| MemberId::new(number).unwrap();
         let joining = Some(Joining { replaces: Some(id(2)) });
         let details = MemberDetails { member: id(5), addresses: vec!["a.example:1".to_owned()], joining };

@@ -19,7 +19,7 @@ fn healed(bytes: [u8; HEADER_LENGTH]) -> [u8; HEADER_LENGTH] {
 }
 
 #[test]
-fn a_header_lies_as_documented_and_reads_back() {
+fn header_has_the_documented_layout() {
     let header = Header::new(Kind::Consensus, 9, b"abc", 17);
     let bytes = header.to_bytes();
     assert_eq!(&bytes[..24], b"GCL\x01\x02\x05\0\0\x03\0\0\0\x11\0\0\0\x09\0\0\0\0\0\0\0");
@@ -28,7 +28,7 @@ fn a_header_lies_as_documented_and_reads_back() {
 }
 
 #[test]
-fn every_flipped_bit_of_a_header_is_noticed() {
+fn flipped_bits_are_detected() {
     let bytes = Header::new(Kind::Consensus, 9, b"abc", 16).to_bytes();
     for bit in 0..HEADER_LENGTH * 8 {
         let mut flipped = bytes;
@@ -38,7 +38,7 @@ fn every_flipped_bit_of_a_header_is_noticed() {
 }
 
 #[test]
-fn lengths_kinds_and_reserved_fields_are_checked_behind_a_good_checksum() {
+fn header_fields_are_validated() {
     let good = Header::new(Kind::Consensus, 1, b"", 0).to_bytes();
     let parse = |offset: usize, value: &[u8]| {
         let mut bytes = good;
@@ -60,7 +60,7 @@ fn lengths_kinds_and_reserved_fields_are_checked_behind_a_good_checksum() {
 }
 
 #[test]
-fn parts_are_told_apart_and_the_consensus_part_is_checked() {
+fn consensus_part_is_checked() {
     let header = Header::new(Kind::Consensus, 1, b"abc", 9);
     let mut message = header.to_bytes().to_vec();
     message.extend(b"abc\0\0\0\0\x00123456789\0\0\0\0\0\0\0");
@@ -77,7 +77,7 @@ fn parts_are_told_apart_and_the_consensus_part_is_checked() {
 }
 
 #[test]
-fn introductions_and_refusals_read_back() {
+fn handshake_messages_round_trip() {
     let introduction =
         Introduction { from: identity(), to: 2, log: LogState { term: 5, last_index: 0x0203, is_behind: true } };
     let bytes = introduction.to_bytes();
@@ -107,7 +107,7 @@ fn introductions_and_refusals_read_back() {
 }
 
 #[test]
-fn a_name_is_short_and_printable() {
+fn name_is_short_and_printable() {
     assert!(ClusterName::new("").is_none() && ClusterName::new("a\nb").is_none());
     assert!(ClusterName::new(&"x".repeat(NAME_LENGTH_MAX)).is_some());
     assert!(ClusterName::new(&"x".repeat(NAME_LENGTH_MAX + 1)).is_none());

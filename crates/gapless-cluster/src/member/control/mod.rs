@@ -312,7 +312,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
-    fn its_socket_is_of_its_user_alone() {
+    fn socket_belongs_to_its_user_alone() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("socket");
         let listener = listen(&path).unwrap();
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_backlog_ends_a_request_in_time() {
+    fn full_backlog_times_out() {
         let folder = tempfile::tempdir().unwrap();
         let _lock = DirectoryLock::take(folder.path()).unwrap();
         let _listener = listen(&folder.path().join(SOCKET)).unwrap();
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trickled_answer_ends_in_time() {
+    fn trickled_answer_times_out() {
         let folder = tempfile::tempdir().unwrap();
         let listener = UnixListener::bind(folder.path().join(SOCKET)).unwrap();
         let trickling = std::thread::spawn(move || trickle(listener.accept().unwrap().0));
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trickled_request_ends_in_time() {
+    fn trickled_request_times_out() {
         let folder = tempfile::tempdir().unwrap();
         let shared = Arc::new(MemberShared::new(Waker::new().unwrap()));
         let timeout = Duration::from_millis(200);
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trickled_request_holds_up_no_stop() {
+    fn trickled_request_delays_no_stop() {
         let (client, server) = UnixStream::pair().unwrap();
         let stopping = Arc::<AtomicBool>::default();
         let shared = Arc::new(MemberShared::new(Waker::new().unwrap()));

@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn the_majority_is_right_and_the_odd_one_learns_where_it_began() {
+    fn minority_gets_a_verdict() {
         let same: &[(u64, u64)] = &[(10, 1), (20, 2), (30, 3), (40, 4)];
         let odd: &[(u64, u64)] = &[(10, 1), (20, 2), (30, 9), (40, 8)];
         let none = Members::default;
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn who_does_not_vote_does_not_count() {
+    fn non_voters_do_not_count() {
         let same: &[(u64, u64)] = &[(10, 1)];
         let odd: &[(u64, u64)] = &[(10, 9)];
         let learners = || Members { learners: vec![id(2), id(3)], ..Members::default() };
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_hashes_are_kept() {
+    fn newest_hashes_are_kept() {
         let own = Mailbox::new(HASHES_MAX);
         let mut check = DivergenceCheck::new(id(9), Some(1..=1), own.clone());
         for sequence in 1..=100 {
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn a_verdict_is_of_the_leader_and_of_this_life() {
+    fn stale_verdict_is_ignored() {
         let own = Mailbox::new(HASHES_MAX);
         let mut check = DivergenceCheck::new(id(9), Some(1..=1), own.clone());
         own.push(StateHash { sequence: 10, hash: 5 }).unwrap();
@@ -412,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn a_version_is_activated_when_all_who_run_the_service_have_it() {
+    fn version_needs_all_full_members() {
         let members = Members { voters: vec![id(1), id(2), id(3)], witnesses: vec![id(3)], ..Members::default() };
         let mut check = DivergenceCheck::new(id(1), Some(1..=2), Mailbox::new(1));
         let lacks = |check: &DivergenceCheck, version, words: &str| {

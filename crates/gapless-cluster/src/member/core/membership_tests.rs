@@ -48,7 +48,7 @@ fn joining(replaces: Option<u64>) -> Members {
 }
 
 #[test]
-fn who_is_added_begins_as_a_learner() {
+fn added_member_begins_as_a_learner() {
     let change = plan_add(&new(4), id(1), &members(&[1, 2, 3])).unwrap();
     assert_eq!(change.steps, [ChangeStep::Learner(id(4))]);
     assert_eq!(change.details[0].joining, Some(Joining::default()));
@@ -59,7 +59,7 @@ fn who_is_added_begins_as_a_learner() {
 }
 
 #[test]
-fn what_cannot_be_added_is_refused() {
+fn invalid_addition_is_refused() {
     let three = members(&[1, 2, 3]);
     let refused = |new: &NewMember, members: &Members| plan_add(new, id(1), members).unwrap_err();
     assert_eq!(refused(&new(2), &three), ChangeRefused::Exists(id(2)));
@@ -85,7 +85,7 @@ fn what_cannot_be_added_is_refused() {
 }
 
 #[test]
-fn what_cannot_be_removed_is_refused() {
+fn unsafe_removal_is_refused() {
     let peers = [peer(2, true), peer(3, false)];
     let refused = |member, members: &Members| plan_remove(id(member), id(1), members, &peers).unwrap_err();
     assert_eq!(refused(1, &members(&[1])), ChangeRefused::LastVoter(id(1)));
@@ -103,7 +103,7 @@ fn what_cannot_be_removed_is_refused() {
 }
 
 #[test]
-fn who_joins_is_promoted_when_it_has_nearly_everything() {
+fn caught_up_learner_is_promoted() {
     let plan = |members: &Members, change: &dyn Fn(&mut PeerStatus)| {
         let mut its = peer(4, true);
         change(&mut its);

@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_told_is_heard_and_nonsense_is_not() {
+    fn watermark_round_trips() {
         let bytes = to_bytes(1 << 40 | 7);
         assert_eq!(from_bytes(&bytes), Some(1 << 40 | 7));
         assert_eq!(from_bytes(&to_bytes(0)), Some(0));

@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_told_is_heard_and_nonsense_is_not() {
+    fn time_round_trips() {
         let bytes = to_bytes(1_700_000_000_000_000_001, 7);
         assert_eq!(from_bytes(&bytes), Some((1_700_000_000_000_000_001, 7)));
         assert_eq!(from_bytes(&to_bytes(u64::MAX, 1)), Some((u64::MAX, 1)));

@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_and_nothing_shorter_or_longer() {
+    fn messages_round_trip() {
         let piece = PieceOf { transfer: 7, part: Part::Snapshot, offset: 1 << 20 };
         for request in [Request::Offer { with_snapshot: true }, Request::Piece(piece)] {
             let bytes = request.to_bytes();
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn an_offer_that_cannot_be_is_refused() {
+    fn impossible_offer_is_refused() {
         let wrong: [fn(&mut Offer); 8] = [
             |offer| offer.state.sequence = 99,
             |offer| offer.state.sequence = 251,

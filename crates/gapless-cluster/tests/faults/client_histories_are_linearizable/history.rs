@@ -1,14 +1,14 @@
-//! [`History`]: what clients have done and seen, in Jepsen's EDN, one operation a line, with Elle's list-append
-//! transactions of one operation each:
+//! [`History`]: operations of clients with their results, in Jepsen's EDN, one operation a line, with Elle's
+//! list-append transactions of one operation each:
 //!
 //! ```text
 //! {:index 0, :type :invoke, :f :txn, :value [[:append 3 17]], :process 0, :time 1200300}
 //! {:index 1, :type :ok, :f :txn, :value [[:r 3 [17 18]]], :process 1, :time 1400500}
 //! ```
 //!
-//! `:ok` happened, `:fail` never will, `:info` may or may not, now or later. Times are ns of one monotonic clock. Its own
-//! check is complete for lists whose values are unique: each list's order is that of its longest read, all other reads
-//! are beginnings of it, and what was over before something else began stands before it.
+//! `:ok` happened, `:fail` never will, `:info` may or may not, now or later. Times are ns of one monotonic clock. The
+//! check here is complete for lists whose values are unique: each list's order is that of its longest read, all other
+//! reads are prefixes of it, and an operation that ended before another began precedes it.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -33,7 +33,7 @@ pub enum Action {
         key: u64,
         value: u64,
     },
-    /// The list is `None` where the result is not known.
+    /// List that was read; `None` if the result is not known.
     Read {
         key: u64,
         list: Option<Vec<u64>>,
@@ -75,7 +75,7 @@ impl fmt::Display for Counts {
 /// An operation from its beginning to its end.
 struct Operation<'a> {
     begun_ns: u64,
-    /// `u64::MAX` where the outcome was never known.
+    /// `u64::MAX` if the outcome was never known.
     ended_ns: u64,
     end: Kind,
     action: &'a Action,
@@ -108,7 +108,7 @@ impl History {
         text
     }
 
-    /// Reads what [`History::to_edn`] writes, and no other EDN.
+    /// Parses the output of [`History::to_edn`], and no other EDN.
     pub fn from_edn(text: &str) -> Result<Self, String> {
         let mut history = Self::default();
         for line in text.lines() {
@@ -138,8 +138,8 @@ impl History {
         Ok(operations)
     }
 
-    /// Whether some order of the operations explains all results, in which every operation that was over comes before
-    /// those that began later.
+    /// Checks that some order of the operations explains all results, and that in it each operation precedes those that
+    /// began after its end.
     pub fn check(&self) -> Result<Counts, String> {
         let operations = self.operations()?;
         let mut counts = Counts { appends: 0, reads: 0, failed: 0, unknown: 0, unknown_happened: 0 };
@@ -166,7 +166,7 @@ impl History {
     }
 }
 
-/// Checks one list; each is linearizable by itself if all are together.
+/// Checks one list: lists are independent, so all together are linearizable if each is.
 fn check_list(key: u64, operations: &[Operation<'_>]) -> Result<usize, String> {
     let mut appends = HashMap::new();
     let (mut reads, mut is_unique) = (Vec::new(), true);
@@ -258,7 +258,7 @@ fn event(line: &str) -> Option<Event> {
     Some(Event { kind, process, time_ns, action })
 }
 
-/// The check finds each planted error.
+/// Checks that each planted error is found.
 pub fn a_wrong_history_is_refused() {
     let append = |value| Action::Append { key: 1, value };
     let read = |list: &[u64]| Action::Read { key: 1, list: Some(list.to_vec()) };

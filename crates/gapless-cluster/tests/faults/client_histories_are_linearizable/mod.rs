@@ -1,11 +1,11 @@
-//! Clients append to lists and read them through a cluster whose members are killed, paused and cut off; what they saw is
-//! written as a history that outside checkers read (Jepsen's EDN, Elle's list-append), and checked here by a simple own
-//! one. `GAPLESS_HISTORY` names the file; without it the file goes with the test.
+//! Clients append to lists and read them through a cluster whose members are killed, paused and cut off. Their results
+//! are written as a history that outside checkers read (Jepsen's EDN, Elle's list-append), and checked here by a simple
+//! checker. `GAPLESS_HISTORY` names the file; without it the file is removed with the test.
 //!
-//! The model: the stream is a set of lists, one for each key. An append is a published message, done when it has come
-//! back. A read is a published message, too: it sees the appends that stand before it in the stream (a reader's own
-//! position alone may lag, and would be sequentially consistent). An operation that has not come back in time may or may
-//! not happen, later too; its client goes on as another process with another session.
+//! The model: the stream is a set of lists, one for each key. An append is a published message, complete when it was
+//! read back. A read is a published message, too: it sees the appends before it in the stream (a reader's own position
+//! alone may lag, and would be sequentially consistent). An operation without a result at its timeout may or may not
+//! happen, even later; its client continues as another process with another session.
 
 #![allow(clippy::unwrap_used, reason = "a test says where it failed")]
 
@@ -26,9 +26,9 @@ use std::time::{Duration, Instant};
 
 const CLIENTS: u64 = 5;
 const KEYS: u64 = 6;
-/// An operation is given up after this time.
+/// Timeout of an operation.
 const GIVEN_UP: Duration = Duration::from_millis(500);
-/// The pause between two operations of a client.
+/// Pause between two operations of a client.
 const PAUSE: Duration = Duration::from_millis(5);
 
 pub fn module() -> Module {
@@ -38,7 +38,7 @@ pub fn module() -> Module {
         .with_choices("with_a_witness", |random| a_history(WITNESS, "witness", random))
 }
 
-/// What all clients share.
+/// State shared by all clients.
 struct Shared {
     history: Mutex<History>,
     begun: Instant,
@@ -121,7 +121,7 @@ fn a_history(plan: processes::Plan, name: &str, random: &mut Random) {
     assert!(counts.appends > 100 && counts.reads > 100, "{counts}");
 }
 
-/// A message: 0 for an append and 1 for a read, key, value; and a number that identifies it for its client.
+/// Encodes a message: 0 for an append and 1 for a read, key, value; and a number that identifies it for its client.
 fn encode(action: &Action) -> Vec<u8> {
     let (kind, key, value) = match action {
         Action::Append { key, value } => (0, *key, *value),
@@ -130,12 +130,12 @@ fn encode(action: &Action) -> Vec<u8> {
     [kind, key, value].into_iter().flat_map(u64::to_le_bytes).collect()
 }
 
-/// Operations one after the other, each by the process that the client is now.
+/// Runs operations one after the other, each by the client's present process.
 fn run_client(number: u64, directories: &[PathBuf], shared: &Shared) {
     let mut random = number;
     while !shared.is_over.load(Ordering::SeqCst) {
         let process = shared.next_process.fetch_add(1, Ordering::SeqCst);
-        // A session of its own: its node sends unanswered messages again, as long as it lives.
+        // A separate session: its node resends unanswered messages as long as it lives.
         let link = SharedMemoryLink::any(directories, SharedMemoryOptions::default());
         let mut node = StreamNode::new(link, StreamNodeOptions::default());
         let mut lists = HashMap::<u64, Vec<u64>>::new();
@@ -165,7 +165,7 @@ fn run_client(number: u64, directories: &[PathBuf], shared: &Shared) {
 }
 
 enum Outcome {
-    /// With the list that was read.
+    /// The operation happened; a read has its list.
     Done(Action),
     /// The message was never accepted.
     NotSent,

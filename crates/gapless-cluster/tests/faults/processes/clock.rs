@@ -1,4 +1,4 @@
-//! Wall clocks that are wrong, and that are set while a member runs: in the member's process the kernel's function that
+//! Wrong wall clocks, and clocks that are set while a member runs. In the member's process the kernel's function that
 //! reads clocks is replaced (in the vDSO, so for every call of this process), and its wall clock is shifted.
 
 use std::fs::File;
@@ -6,24 +6,24 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
-/// How far this process's wall clock is ahead of the machine's, s.
+/// Offset of this process's wall clock from the machine's, s.
 static AHEAD_S: AtomicI64 = AtomicI64::new(0);
 static IS_REPLACED: AtomicBool = AtomicBool::new(false);
 
-/// The file that holds the clock error of the member with this configuration.
+/// Returns the file with the clock error of the member with this configuration.
 fn clock_file(config: &Path) -> PathBuf {
     config.with_extension("clock")
 }
 
-/// From now on the wall clock of the member with this configuration is so many seconds ahead, also after a restart; a
-/// running member only follows if the file existed at its start.
+/// Sets the wall clock of the member with this configuration `ahead_s` seconds ahead, also after a restart; a running
+/// member only follows if the file existed at its start.
 pub fn tell(config: &Path, ahead_s: i64) {
     let (file, next) = (clock_file(config), config.with_extension("clock-next"));
     std::fs::write(&next, ahead_s.to_string()).unwrap();
     std::fs::rename(next, file).unwrap();
 }
 
-/// Whether clocks can be replaced here; prints why not.
+/// Returns whether clocks can be replaced here; prints the reason if not.
 pub fn is_possible() -> bool {
     let is_possible = cfg!(target_arch = "x86_64") && kernels_function().is_some();
     if !is_possible {
@@ -42,7 +42,7 @@ pub fn be_wrong_if_told(config: &Path) {
 }
 
 fn kernels_function() -> Option<u64> {
-    // SAFETY: both names end with a zero; what is loaded already stays loaded.
+    // SAFETY: both names end with a zero; libraries that are loaded already stay loaded.
     let found = unsafe {
         let kernel = libc::dlopen(c"linux-vdso.so.1".as_ptr(), libc::RTLD_LAZY | libc::RTLD_NOLOAD);
         if kernel.is_null() {
@@ -53,7 +53,7 @@ fn kernels_function() -> Option<u64> {
     (!found.is_null()).then_some(found as u64)
 }
 
-/// Redirects the kernel's function to ours. To be called before there are other threads.
+/// Redirects the kernel's function to ours. Call it before there are other threads.
 fn replace() {
     let at = kernels_function().expect("looked for before");
     let ours = read_clock as extern "C" fn(libc::clockid_t, *mut libc::timespec) -> libc::c_int;

@@ -1,5 +1,5 @@
-//! Disks that fail for a member's process: from some moment on the kernel answers its calls with an error (seccomp), or
-//! its directory is on a file system of its own, which is too small.
+//! Failing disks for a member's process: from some moment on the kernel answers its calls with an error (seccomp), or
+//! its directory is on a separate file system, which is too small.
 
 use rustix::io::Errno;
 use seccompiler::{
@@ -8,12 +8,12 @@ use seccompiler::{
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The calls that the kernel fails from now on.
+/// Calls that the kernel fails from now on.
 #[derive(Clone, Copy, Debug)]
 pub enum Fault {
-    /// Nothing gets to the device: fdatasync, fsync and msync give EIO.
+    /// Syncs fail: fdatasync, fsync and msync give EIO.
     Sync,
-    /// Nothing can be written: pwrite gives EIO.
+    /// Writes fail: pwrite gives EIO.
     Write,
     /// There is no room for anything new: fallocate, ftruncate and pwrite give ENOSPC.
     Space,
@@ -28,7 +28,7 @@ impl Fault {
         format!("{self:?}")
     }
 
-    /// The words of the member's error.
+    /// Returns the words of the member's error.
     pub fn words(self) -> &'static str {
         match self {
             Self::Space => "no space",
@@ -43,7 +43,7 @@ impl Fault {
         }
     }
 
-    /// The calls that fail, each always or by some of its arguments.
+    /// Returns the calls that fail, each always or by some of its arguments.
     fn calls(self) -> BTreeMap<i64, Vec<SeccompRule>> {
         let always = |call| (call, Vec::new());
         // The flags are the third argument.
@@ -65,7 +65,7 @@ impl Fault {
         calls.into_iter().collect()
     }
 
-    /// From now on all threads of this process meet the fault.
+    /// Makes all threads of this process meet the fault from now on.
     fn begin(self) {
         let action = SeccompAction::Errno(self.errno().raw_os_error() as u32);
         let machine = std::env::consts::ARCH.try_into().unwrap();
@@ -74,12 +74,12 @@ impl Fault {
     }
 }
 
-/// The file that names the fault of the member with this configuration.
+/// Returns the file that names the fault of the member with this configuration.
 fn fault_file(config: &Path) -> PathBuf {
     config.with_extension("fault")
 }
 
-/// From now on the member with this configuration meets the fault, until it is started again.
+/// Makes the member with this configuration meet the fault until it is started again.
 pub fn tell(config: &Path, fault: Fault) {
     std::fs::write(fault_file(config), fault.name()).unwrap();
 }
@@ -93,7 +93,7 @@ pub fn tell_nothing(config: &Path) {
 pub fn fail_if_told(config: &Path) {
     let file = fault_file(config);
     let Ok(name) = std::fs::read_to_string(&file) else { return };
-    // The file may be incomplete still.
+    // The file may still be incomplete.
     let Some(fault) = Fault::ALL.into_iter().find(|fault| fault.name() == name) else { return };
     std::fs::remove_file(file).unwrap();
     fault.begin();

@@ -1,6 +1,6 @@
 //! [`Hosts`]: a network namespace for each member, all joined by a switch; the kernel really loses, cuts off or slows
-//! down their packets. Everything is in a user namespace of the test's own, which the kernel removes with the last
-//! process in it: no privilege is needed where users may create such namespaces, and nothing remains.
+//! down their packets. Everything is in a user namespace of the test, which the kernel removes with the last process in
+//! it: no privilege is needed if users may create such namespaces, and nothing remains.
 
 use super::PATIENCE;
 use gapless_testkit::process::started_as;
@@ -9,27 +9,27 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-/// The first argument of a process inside the namespaces; a scenario's name and its seed follow.
+/// First argument of a process inside the namespaces; a scenario's name and its seed follow.
 const INSIDE: &str = "processes::hosts::inside";
-/// The time that a scenario may take inside, in units of [`PATIENCE`].
+/// Time limit of a scenario inside, in units of [`PATIENCE`].
 const LIMIT: u32 = 6;
-/// Creates the outer namespaces: root inside, nobody outside, and its processes end with it.
+/// Creates the outer namespaces: root inside, an unprivileged user outside, and its processes end with it.
 const UNSHARE: [&str; 9] =
     ["unshare", "--user", "--map-root-user", "--net", "--mount", "--pid", "--mount-proc", "--fork", "--kill-child"];
-/// `ip netns` keeps its names in /run, which is not ours outside.
+/// Private /run, where `ip netns` keeps its names, and which is not ours outside.
 const OWN_RUN: &str = "mount -t tmpfs tmpfs /run";
-/// The commands that the tests need of the machine, tried out: the last line is a filter that drops one packet in ten.
+/// Trial of the commands that the tests need of the machine: the last line is a filter that drops one packet in ten.
 const TRIAL: &str = "ip netns add a && ip netns exec a true && ip link add name bridge type bridge \
      && ip link add name eth0 netns a type veth peer name port && tc -n a qdisc add dev eth0 clsact \
      && tc -n a qdisc add dev eth0 root tbf rate 1mbit burst 32kbit latency 400ms \
      && tc -n a filter add dev eth0 ingress bpf da bytecode '4,32 0 0 4294963256,53 0 1 429496730,6 0 0 0,6 0 0 2'";
-/// The port on which members listen, each at an address of its own.
+/// Port on which members listen, each at its own address.
 const PORT: u16 = 7_000;
 
 /// A scenario that runs inside the namespaces.
 pub type Inside = fn(&mut Random);
 
-/// Runs a scenario, if this process was started inside the namespaces for one, and never returns then.
+/// Runs a scenario and never returns if this process was started inside the namespaces for one.
 pub fn run_if_inside(scenarios: &[(&str, Inside)]) {
     let Some(arguments) = started_as(INSIDE) else { return };
     let [scenario, seed] = &arguments[..] else { panic!("a scenario and a seed are expected, not {arguments:?}") };
@@ -44,7 +44,7 @@ pub fn run_if_inside(scenarios: &[(&str, Inside)]) {
     std::process::exit(0);
 }
 
-/// Runs a scenario in a process inside the namespaces; prints that it is skipped where they cannot be created.
+/// Runs a scenario in a process inside the namespaces; prints that it is skipped if they cannot be created.
 pub fn run_inside(scenario: &str, random: &mut Random) {
     static MISSING: OnceLock<Option<String>> = OnceLock::new();
     if let Some(reason) = MISSING.get_or_init(missing) {
@@ -63,7 +63,7 @@ fn unshared(script: &str) -> Command {
     command
 }
 
-/// Why the tests cannot run here; `None` if they can.
+/// Returns the reason for which the tests cannot run here; `None` if they can.
 fn missing() -> Option<String> {
     let reason = match unshared(TRIAL).output() {
         Ok(output) if output.status.success() => return None,
@@ -115,12 +115,12 @@ impl Hosts {
         Self { count }
     }
 
-    /// The address on which the member on this host listens.
+    /// Returns the address on which the member on this host listens.
     pub fn address(host: usize) -> String {
         format!("10.98.0.{host}:{PORT}")
     }
 
-    /// `program` on a host.
+    /// Returns a command that runs `program` on a host.
     pub fn command(host: usize, program: &Path) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &format!("host{host}")]).arg(program);
@@ -132,7 +132,7 @@ impl Hosts {
         run(&format!("ip -n switch link set port{host} {}", if is_cut { "down" } else { "up" }));
     }
 
-    /// Loses so many of a thousand packets one way, by chance; 1,000 are all, 0 none.
+    /// Drops packets one way at random, `per_mille` of a thousand; 1,000 are all, 0 none.
     pub fn lose(&self, host: usize, way: Way, per_mille: u32) {
         let place = format!("tc -n host{host} filter replace dev eth0 {} pref 1 handle 1 bpf da bytecode", way.name());
         // Load a random number, compare, let pass (0) or drop (2): tc-bpf(8), and SKF_AD_RANDOM of linux/filter.h.
@@ -162,7 +162,7 @@ impl Hosts {
         }
     }
 
-    /// Packets that [`Hosts::lose`] has dropped.
+    /// Returns the number of packets that [`Hosts::lose`] has dropped.
     pub fn dropped(&self) -> u64 {
         let of_host = |host| {
             let said = run(&format!("tc -n host{host} -s qdisc show dev eth0 clsact"));

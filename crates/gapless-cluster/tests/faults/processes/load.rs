@@ -12,10 +12,10 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 pub const TYPE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
-/// The most messages of one publisher that may be on their way.
+/// Largest number of messages of one publisher in flight.
 const IN_FLIGHT_MAX: u64 = 200;
 
-/// A message's owner and number, and as many more bytes as the number gives.
+/// Encodes a message's owner and number, and as many more bytes as the number gives.
 pub fn payload(owner: u64, number: u64) -> Vec<u8> {
     let length = [16, 100, 1_000, 3_000][number as usize % 4];
     let mut bytes = vec![(owner ^ number) as u8; length];
@@ -24,7 +24,7 @@ pub fn payload(owner: u64, number: u64) -> Vec<u8> {
     bytes
 }
 
-/// The owner and number of a message; it must be as [`payload`] has made it.
+/// Returns the owner and number of a message; it must be as [`payload`] has made it.
 #[track_caller]
 pub fn read_payload(bytes: &[u8]) -> (u64, u64) {
     let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
@@ -37,15 +37,15 @@ pub fn read_payload(bytes: &[u8]) -> (u64, u64) {
 struct Shared {
     is_over: AtomicBool,
     is_paused: AtomicBool,
-    /// The pause between two messages of a publisher, µs.
+    /// Pause between two messages of a publisher, µs.
     interval_us: AtomicU64,
-    /// The most messages of a publisher that may be on their way.
+    /// Largest number of messages of a publisher in flight.
     in_flight_max: AtomicU64,
-    /// Own messages that were read.
+    /// Own messages that were read back.
     came: AtomicU64,
 }
 
-/// The messages that one publisher has sent, and read.
+/// Messages that one publisher has sent, and read.
 pub struct Published {
     pub owner: u64,
     pub sent: u64,
@@ -59,7 +59,7 @@ pub struct Load {
 }
 
 impl Load {
-    /// Starts so many publishers, each at about a thousand messages a second.
+    /// Starts `publishers` publishers, each at about a thousand messages a second.
     pub fn start(cluster: &Cluster, publishers: u64) -> Self {
         Self::start_as(cluster, 1..=publishers)
     }
@@ -77,14 +77,14 @@ impl Load {
         Self { shared, threads }
     }
 
-    /// The number of messages that their publishers have read back.
+    /// Returns the number of messages that their publishers have read back.
     #[track_caller]
     pub fn came(&self) -> u64 {
         assert!(self.threads.iter().all(|thread| !thread.is_finished()), "a publisher has ended");
         self.shared.came.load(Ordering::SeqCst)
     }
 
-    /// Waits until so many more are read back.
+    /// Waits until `count` more are read back.
     #[track_caller]
     pub fn wait_more(&self, count: u64) {
         let (deadline, end) = (Instant::now() + PATIENCE, self.came() + count);
@@ -102,7 +102,7 @@ impl Load {
         self.shared.interval_us.store(interval_us, Ordering::SeqCst);
     }
 
-    /// Publishes as fast as possible, one message at a time, so that there are as many entries; until `count` more are
+    /// Publishes as fast as possible, one message at a time, so that there are as many entries, until `count` more are
     /// read back.
     #[track_caller]
     pub fn wait_more_singly(&self, count: u64) {
@@ -113,7 +113,7 @@ impl Load {
         self.shared.interval_us.store(interval_us, Ordering::SeqCst);
     }
 
-    /// Pauses the publishers, or lets them go on.
+    /// Pauses or resumes the publishers.
     pub fn pause(&self, is_paused: bool) {
         self.shared.is_paused.store(is_paused, Ordering::SeqCst);
     }

@@ -1,5 +1,5 @@
-//! Members as processes of their own, which are this executable again, with a proxy between each two: started, killed,
-//! paused and cut off.
+//! Members as separate processes of this executable, with a proxy between each two: started, killed, paused and cut
+//! off.
 
 pub mod clock;
 pub mod disk;
@@ -24,17 +24,17 @@ use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// The longest time for anything; the machine may be busy otherwise.
+/// Longest time for anything; the machine may be busy otherwise.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The first argument of a member's process; its file follows.
+/// First argument of a member's process; its file follows.
 const MEMBER: &str = "processes::member";
 
-/// Runs a member until it is killed, if this process was started as one, and never returns then.
+/// Runs a member until it is killed and never returns, if this process was started as one.
 pub fn be_a_member_if_asked() {
     let Some(arguments) = started_as(MEMBER) else { return };
     let file = &arguments[0];
-    // Otherwise nobody would end it if the test died.
+    // Otherwise no one would end it if the test died.
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL)).unwrap();
     clock::be_wrong_if_told(Path::new(file));
     tracing_subscriber::fmt().with_ansi(false).with_writer(std::io::stderr).init();
@@ -65,15 +65,15 @@ pub fn be_a_member_if_asked() {
     std::process::exit(3);
 }
 
-/// The file whose existence asks the member to stop.
+/// Returns the file whose existence asks the member to stop.
 fn stop_file(file: &Path) -> PathBuf {
     file.with_extension("stop")
 }
 
-/// The kind of a cluster.
+/// Kind of a cluster.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// The kinds of its members.
+    /// Kinds of its members.
     pub kinds: &'static [&'static str],
     pub tier: &'static str,
     pub election_timeout: &'static str,
@@ -81,20 +81,20 @@ pub struct Plan {
 
 pub const THREE: Plan = Plan { kinds: &["full", "full", "full"], tier: "quorum", election_timeout: "300 ms" };
 pub const WITNESS: Plan = Plan { kinds: &["full", "full", "witness"], ..THREE };
-/// For scenarios in which nothing may cause an election: a machine that is busy for a while does not either.
+/// Plan for scenarios in which nothing may cause an election, not even a machine that is busy for a while.
 pub const PATIENT: Plan = Plan { election_timeout: "1 s", ..THREE };
 
-/// The members' processes, by their numbers from 1 on.
+/// Processes of the members, by their numbers from 1 on.
 pub struct Cluster {
     pub root: tempfile::TempDir,
     plan: Plan,
-    /// Where members listen, in the order of their numbers; empty where each has a host of its own.
+    /// Listening addresses of the members by number; empty if each has its own host.
     addresses: Vec<SocketAddr>,
-    /// Between a member and one with a higher number, which it connects to; empty where each has a host of its own.
+    /// Proxies between a member and one with a higher number, which it connects to; empty if each has its own host.
     proxies: HashMap<(usize, usize), Proxy>,
     hosts: Option<Hosts>,
     members: Vec<Option<Process>>,
-    /// Members that were started to kill themselves, at some moment.
+    /// Whether each member was started to kill itself at some moment.
     armed: Vec<bool>,
 }
 
@@ -117,7 +117,7 @@ impl Cluster {
         Self::with_files(plan, addresses, proxies, None)
     }
 
-    /// Starts all members, each on a host of its own; see [`hosts::run_inside`].
+    /// Starts all members, each on its own host; see [`hosts::run_inside`].
     pub fn start_on_hosts(plan: Plan) -> Self {
         let hosts = Hosts::new(plan.kinds.len());
         let mut cluster = Self::with_files(plan, Vec::new(), HashMap::new(), Some(hosts));
@@ -138,7 +138,7 @@ impl Cluster {
         cluster
     }
 
-    /// The text of a member's file.
+    /// Returns the text of a member's file.
     pub fn text(&self, member: usize) -> String {
         let mut text = format!("[cluster]\nname = \"faults\"\nmember = {member}\ntier = \"{}\"\n", self.plan.tier);
         for (at, kind) in self.plan.kinds.iter().enumerate() {
@@ -175,12 +175,12 @@ impl Cluster {
         self.directory(member).join("journal")
     }
 
-    /// The address on which a member listens.
+    /// Returns the address on which a member listens.
     pub fn address(&self, member: usize) -> SocketAddr {
         self.addresses[member - 1]
     }
 
-    /// The network of a cluster that was started on hosts.
+    /// Returns the network of a cluster that was started on hosts.
     pub fn hosts(&self) -> &Hosts {
         self.hosts.as_ref().expect("it was started on hosts")
     }
@@ -193,7 +193,7 @@ impl Cluster {
         1..=self.members.len()
     }
 
-    /// The members that are not witnesses.
+    /// Returns the members that are not witnesses.
     pub fn full(&self) -> Vec<usize> {
         self.all().filter(|member| self.plan.kinds[member - 1] == "full").collect()
     }
@@ -202,7 +202,7 @@ impl Cluster {
         self.all().map(|member| self.directory(member)).collect()
     }
 
-    /// The log of a member's processes.
+    /// Returns the log of a member's processes.
     pub fn log(&self, member: usize) -> String {
         std::fs::read_to_string(self.log_file(member)).unwrap_or_default()
     }
@@ -214,7 +214,7 @@ impl Cluster {
     /// Starts a member's process, with these variables in its environment.
     pub fn start_member(&mut self, member: usize, environment: &[(&str, &str)]) {
         assert!(self.members[member - 1].is_none(), "member {member} runs already");
-        // It asked the last process to stop.
+        // The stop file asked the last process to stop.
         let _ = std::fs::remove_file(stop_file(&self.file(member)));
         disk::tell_nothing(&self.file(member));
         let log = std::fs::File::options().create(true).append(true).open(self.log_file(member)).unwrap();
@@ -243,12 +243,11 @@ impl Cluster {
         self.members[member - 1].as_ref().expect("it runs").signal(signal);
     }
 
-    /// Pauses a member's process.
     pub fn pause(&self, member: usize) {
         self.signal(member, Signal::STOP);
     }
 
-    /// Lets a paused process go on.
+    /// Resumes a paused process.
     pub fn go_on(&self, member: usize) {
         self.signal(member, Signal::CONT);
     }
@@ -258,13 +257,13 @@ impl Cluster {
         std::fs::write(stop_file(&self.file(member)), "").unwrap();
     }
 
-    /// The member's disk fails from now on, until the member is started again.
+    /// Makes the member's disk fail from now on, until the member is started again.
     pub fn fail_disk(&self, member: usize, fault: disk::Fault) {
         disk::tell(&self.file(member), fault);
     }
 
-    /// The wall clock of the member's machine is so many seconds ahead from now on; a running process follows only if
-    /// its clock was set before its start.
+    /// Sets the wall clock of the member's machine `ahead_s` seconds ahead; a running process follows only if its clock
+    /// was set before its start.
     pub fn set_clock(&self, member: usize, ahead_s: i64) {
         clock::tell(&self.file(member), ahead_s);
     }
@@ -273,7 +272,7 @@ impl Cluster {
         self.members[member - 1].take().expect("it runs").kill();
     }
 
-    /// Whether a member has killed itself; another end is an error.
+    /// Returns whether a member has killed itself; another end is an error.
     pub fn has_died(&mut self, member: usize) -> bool {
         let Some(child) = &mut self.members[member - 1] else { return true };
         let Some(status) = child.ended() else { return false };
@@ -303,7 +302,7 @@ impl Cluster {
         }
     }
 
-    /// The exit status of a member, if it ends within this time.
+    /// Returns the exit status of a member, if it ends within this time.
     pub fn ends_within(&mut self, member: usize, time: Duration) -> Option<ExitStatus> {
         let deadline = Instant::now() + time;
         loop {
@@ -323,7 +322,7 @@ impl Cluster {
         self.members[member - 1].is_some()
     }
 
-    /// A member's status; `None` while it does not answer. Not for a paused member.
+    /// Returns a member's status; `None` while it does not answer. Not for a paused member.
     pub fn status(&self, member: usize) -> Option<StatusReport> {
         match control::ask(&self.directory(member), &Request::Status) {
             Ok(Answer::Status(report)) => Some(*report),
@@ -333,7 +332,7 @@ impl Cluster {
 
     /// Asks `member` to transfer leadership to `to`; it may refuse.
     pub fn transfer(&self, member: usize, to: usize) {
-        // The caller sees by the leader whether it was done.
+        // The caller checks the leader afterwards.
         let _ = control::ask(&self.directory(member), &Request::Transfer { to: to as u64 });
     }
 
@@ -376,7 +375,7 @@ impl Cluster {
         }
     }
 
-    /// Which of `among` leads, according to its own status.
+    /// Returns which of `among` leads, according to its own status.
     pub fn leader_of(&self, among: &[usize]) -> Option<usize> {
         let leads = |member: &usize| self.status(*member).is_some_and(|status| status.role == "leader");
         among.iter().copied().filter(|member| self.is_running(*member)).find(leads)
@@ -428,7 +427,8 @@ impl Cluster {
         });
     }
 
-    /// The proxy between two members, and whether `from` has the lower number, which makes its direction forward.
+    /// Returns the proxy between two members, and whether `from` has the lower number, which makes its direction
+    /// forward.
     pub fn between(&self, from: usize, to: usize) -> (&Proxy, bool) {
         (&self.proxies[&(from.min(to), from.max(to))], from < to)
     }

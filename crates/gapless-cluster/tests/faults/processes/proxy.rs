@@ -1,5 +1,5 @@
 //! [`Proxy`]: forwards TCP connections, and holds, delays or throttles the bytes of either direction. Held bytes are
-//! not lost: as on a network that is cut, they arrive when the network is whole again, if the receiver still waits for
+//! not lost: as on a partitioned network, they arrive when the network is whole again, if the receiver still waits for
 //! them.
 
 use std::collections::VecDeque;
@@ -10,9 +10,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// The most bytes that wait in a proxy for one direction of a connection; then it reads no more.
+/// Limit of the queued bytes of one direction of a connection; then the proxy reads no more.
 const QUEUE_BYTES_MAX: usize = 1 << 20;
-/// The pause between two looks.
+/// Pause between two polls.
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// One direction.
@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_millis(2);
 pub struct Way {
     is_held: AtomicBool,
     delay_ms: AtomicU64,
-    /// Bytes that may pass within a millisecond; 0: any number.
+    /// Bytes that may pass within a millisecond; 0 for any number.
     bytes_per_ms: AtomicU64,
 }
 
@@ -47,7 +47,7 @@ struct Shared {
     is_over: AtomicBool,
 }
 
-/// Listens on a port of its own, on the receiver's host; ends with the value.
+/// A listener on a port of the receiver's host; ends with the value.
 pub struct Proxy {
     pub address: SocketAddr,
     shared: Arc<Shared>,
@@ -65,7 +65,7 @@ impl Proxy {
         Self { address, shared, thread: Some(thread) }
     }
 
-    /// The direction from the connecting side, or to it.
+    /// Returns the direction from the connecting side, or to it.
     pub fn way(&self, is_forward: bool) -> &Way {
         if is_forward { &self.shared.forward } else { &self.shared.back }
     }
@@ -106,7 +106,7 @@ fn accept(listener: &TcpListener, address: SocketAddr, shared: &Arc<Shared>) {
     pumps.into_iter().for_each(|pump| pump.join().unwrap());
 }
 
-/// The bytes of one direction.
+/// Queued bytes of one direction.
 struct Queue {
     pieces: VecDeque<(Instant, Vec<u8>)>,
     bytes: usize,

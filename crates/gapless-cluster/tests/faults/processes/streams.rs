@@ -1,4 +1,4 @@
-//! The members' journals at the end: the same everywhere, and every published message in them once and in order.
+//! Final check of the members' journals: the same everywhere, and every published message in them once and in order.
 
 use super::Cluster;
 use super::load::{Load, Published, read_payload};
@@ -7,16 +7,16 @@ use gapless_wire::{Frame, Kind};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// A member's stream.
+/// Stream of a member.
 pub struct Stream {
-    /// A hash of all bytes of each frame.
+    /// Hash of all bytes of each frame.
     hashes: Vec<u64>,
     /// Sequence of the last frame, owner and number of each message.
     pub messages: Vec<(u64, u64, u64)>,
 }
 
 impl Stream {
-    /// The frames up to `end` of the journal of `member`.
+    /// Reads the frames up to `end` of the journal of `member`.
     pub fn read(cluster: &Cluster, member: usize, end: u64) -> Self {
         let mut replay = JournalReader::open(cluster.journal(member)).unwrap().replay(1).unwrap();
         let mut stream = Self { hashes: Vec::new(), messages: Vec::new() };
@@ -50,7 +50,7 @@ fn hash(frame: &Frame<'_>) -> u64 {
     hasher.finish()
 }
 
-/// The journal of `member` up to `end`: its first sequence, and a hash of each frame.
+/// Reads the journal of `member` up to `end`: its first sequence, and a hash of each frame.
 fn frames_held(cluster: &Cluster, member: usize, end: u64) -> (u64, Vec<u64>) {
     let reader = JournalReader::open(cluster.journal(member)).unwrap();
     let first = reader.first_sequence();

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 pub const PATIENCE: Duration = Duration::from_secs(90);
 const TYPE: MessageType = MessageType { schema: 1 << 16 | 1, encoding: Encoding::Opaque };
-/// A machine that is busy for a while causes no election.
+/// Settings with which a busy machine causes no election.
 const SMALL: &str = "window = \"8 MiB\"\nmessage_length_max = \"64 KiB\"\n[election]\ntimeout = \"1 s\"";
 
 pub fn id(number: u64) -> MemberId {
@@ -30,7 +30,7 @@ pub static TURNS: Turns = Turns::new(3);
 
 pub struct Cluster {
     root: tempfile::TempDir,
-    /// By number, from 1; the first `count` ports are in each file.
+    /// Ports by number, from 1; the first `count` are in each file.
     ports: Vec<u16>,
     pub first: usize,
     pub members: BTreeMap<u64, ClusterMember>,
@@ -66,7 +66,7 @@ impl Cluster {
         self.root.path().join(format!("member-{member}"))
     }
 
-    /// A number and a port for one more member.
+    /// Reserves a number and a port for one more member.
     pub fn make_room(&mut self) -> u64 {
         self.ports.push(free_port());
         self.ports.len() as u64
@@ -126,7 +126,7 @@ impl Cluster {
         &self.members[&member]
     }
 
-    /// The member no longer counts in the checks.
+    /// Excludes the member from the checks.
     pub fn forget(&mut self, member: u64) -> ClusterMember {
         self.members.remove(&member).unwrap()
     }
@@ -150,7 +150,7 @@ impl Cluster {
         }
     }
 
-    /// The error with which a member has stopped by itself.
+    /// Returns the error with which a member has stopped by itself.
     #[track_caller]
     pub fn failure(&self, member: u64) -> String {
         self.wait("its end", |cluster| cluster.get(member).stream().failure().map(|error| error.to_string()))
@@ -200,14 +200,14 @@ impl Cluster {
     }
 }
 
-/// Publishes numbers from the end of the last traffic on, until it is stopped.
+/// A publisher of consecutive numbers, continuing the last traffic, until it is stopped.
 pub struct Traffic {
     stopping: Arc<AtomicBool>,
     came: Arc<AtomicU64>,
     thread: JoinHandle<u64>,
 }
 
-/// The length of one message: enough to fill segments in a while.
+/// Length of one message: enough to fill segments in a while.
 const LENGTH: usize = 512;
 
 impl Traffic {
@@ -279,7 +279,7 @@ impl Traffic {
         }
     }
 
-    /// Stops, and returns how many were sent; all of them are read back.
+    /// Stops, and returns the number of messages; all of them are read back.
     #[track_caller]
     pub fn end(self) -> u64 {
         self.stopping.store(true, Ordering::Relaxed);

@@ -13,7 +13,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-/// The longest wait for an expected condition.
+/// Longest wait for an expected condition.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
 static CLOCK: LazyLock<Instant> = LazyLock::new(Instant::now);
@@ -32,7 +32,7 @@ pub fn identity(member: MemberId) -> Identity {
     }
 }
 
-/// At an address of its own: a test may let it go and listen there again.
+/// Returns options with a loopback address of the test's own, which it may give up and listen on again.
 pub fn listening() -> MemberLinkOptions {
     MemberLinkOptions { listen: Some((own_loopback(), 0).into()), ..MemberLinkOptions::default() }
 }
@@ -52,7 +52,7 @@ impl Member {
         Self { links: Links::open(options, identity, peers).unwrap(), events: Vec::new() }
     }
 
-    /// A member that listens.
+    /// Creates a member that listens.
     pub fn listens(member: MemberId, peers: &[Peer]) -> Self {
         Self::new(listening(), identity(member), peers)
     }
@@ -61,13 +61,13 @@ impl Member {
         self.links.local_address().unwrap()
     }
 
-    /// One turn.
+    /// Polls once.
     pub fn turn(&mut self, take: impl FnMut(Received<'_>)) {
         self.poll();
         self.links.receive(take);
     }
 
-    /// A turn in which nothing is expected.
+    /// Polls once and expects no message.
     pub fn idle(&mut self) {
         self.turn(|message| panic!("a message from member {} that nobody sent", message.from));
     }
@@ -99,7 +99,7 @@ pub fn told(event: &LinkEvent) -> String {
     }
 }
 
-/// Two connected members.
+/// Returns two connected members.
 pub fn connected_pair(options: MemberLinkOptions) -> (Member, Member) {
     let listening = MemberLinkOptions { listen: listening().listen, ..options.clone() };
     let mut second = Member::new(listening, identity(2), &[peer(1, &[])]);
@@ -126,7 +126,7 @@ impl Puppet {
         Self { stream, number: 0 }
     }
 
-    /// Dials and sends a hello, while nobody polls the other side.
+    /// Dials and sends a hello, while the other side is not polled.
     pub fn hello(address: SocketAddr, from: Identity, to: MemberId) -> Self {
         let mut puppet = Self::dial(address);
         let message = puppet.message(Kind::Hello, &Introduction { from, to, log: LogState::default() }.to_bytes(), b"");
@@ -162,7 +162,7 @@ impl Puppet {
         Refusal::parse(&consensus).unwrap()
     }
 
-    /// Whether the other side closes the connection; waits until it has.
+    /// Waits until the other side closes the connection; returns whether it did.
     pub fn is_closed(&mut self) -> bool {
         self.stream.set_nonblocking(true).unwrap();
         let outcome = self.stream.read(&mut [0; 4096]);

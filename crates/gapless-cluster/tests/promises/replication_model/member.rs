@@ -1,8 +1,8 @@
-//! A member's state, and the protocol's steps on it.
+//! State of a member, and the protocol's steps on it.
 
 use super::{Cluster, MEMBERS, Mutant};
 
-/// A member, from 0.
+/// Number of a member, from 0.
 pub type Id = u8;
 
 /// A set of members.
@@ -32,13 +32,13 @@ impl Set {
         Self(self.0 & other.0)
     }
 
-    /// The number of members that are in only one of the sets.
+    /// Returns the number of members that are in only one of the sets.
     pub fn difference(self, other: Self) -> u32 {
         (self.0 ^ other.0).count_ones()
     }
 }
 
-/// Who votes: a quorum of the voters and, while a change is in progress, one of the outgoing voters as well.
+/// Quorum rule: a quorum of the voters and, while a change is in progress, one of the outgoing voters as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Members {
     pub voters: Set,
@@ -69,11 +69,11 @@ pub struct Change {
 /// An entry of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Entry {
-    /// A new leader's first entry.
+    /// First entry of a new leader.
     Empty { term: u8, by: Id },
     /// Frames; at one place of the log, term and leader stand for their hash.
     Batch { term: u8, by: Id },
-    /// The voters from its release on.
+    /// Voters from its release on.
     Members { term: u8, members: Members },
 }
 
@@ -118,25 +118,25 @@ pub struct Member {
     pub vote: Option<Id>,
     pub log: Vec<Entry>,
     pub journaled: u8,
-    /// The commit index that the records carry.
+    /// Commit index in the records.
     pub kept_commit: u8,
-    /// Has lost power, and has not caught up since: it does not vote.
+    /// Whether it has lost power and not caught up since: it does not vote.
     pub must_catch_up: bool,
     pub role: Role,
-    /// The leader of this term, as a follower knows it.
+    /// Leader of this term, as a follower knows it.
     pub leader: Option<Id>,
-    /// The members that have voted for this candidate.
+    /// Members that have voted for this candidate.
     pub votes: Set,
-    /// Up to here the log equals that of this term's leader.
+    /// Length up to which the log equals that of this term's leader.
     pub agreed: u8,
-    /// What each member has acknowledged to this leader.
+    /// Acknowledgements of each member to this leader.
     pub matched: [u8; MEMBERS],
-    /// A leader changes no members before this index is released.
+    /// Index that must be released before a leader changes members.
     pub change_from: u8,
     pub commit: u8,
-    /// Committed and journaled: readers see it.
+    /// Length that is committed and journaled, which readers see.
     pub released: u8,
-    /// The highest index that was ever released here; a cut before it breaks a promise. The member does not know it.
+    /// Highest length that was ever released here, which the member does not know; a cut before it breaks a promise.
     pub told: u8,
 }
 
@@ -145,7 +145,7 @@ impl Member {
         self.log.last().map_or(0, |entry| entry.term())
     }
 
-    /// The voters, as this member knows them: a change holds from its release on.
+    /// Returns the voters, as this member knows them: a change holds from its release on.
     pub fn members(&self, cluster: &Cluster) -> Members {
         let released = self.log[..self.released as usize].iter().rev();
         let mut changes = released.filter_map(|entry| match entry {
@@ -187,7 +187,7 @@ impl Member {
         self.lead_if_elected(cluster, id);
     }
 
-    /// The voters that this candidate knows are those that it may ask.
+    /// Returns whether this candidate may ask `to` for its vote.
     pub fn may_ask(&self, cluster: &Cluster, to: Id) -> bool {
         self.role == Role::Candidate && !self.votes.has(to) && self.members(cluster).votes(to)
     }
@@ -229,7 +229,7 @@ impl Member {
             self.matched[id as usize] = self.journaled;
             self.commit_what_a_quorum_has(cluster);
         }
-        // An append carries everything that its leader has, and was sent after this member's start.
+        // An append carries the leader's whole log, and was sent after this member's start.
         if self.role == Role::Follower && self.agreed > 0 && self.journaled >= self.agreed {
             self.must_catch_up = false;
         }
@@ -249,7 +249,7 @@ impl Member {
         }
     }
 
-    /// Members change with the release, and with them what a quorum is.
+    /// Releases entries. The members, and with them the quorum, change with the release.
     pub fn release(&mut self, cluster: &Cluster) {
         loop {
             self.released = self.commit.min(self.journaled);
@@ -264,7 +264,7 @@ impl Member {
         self.told = self.told.max(self.released);
     }
 
-    /// No change is in progress, and every change of earlier leaders is released.
+    /// Returns whether no change is in progress, and every change of earlier leaders is released.
     pub fn may_change(&self, cluster: &Cluster, change: Change) -> bool {
         let is_pending = self.log[self.released as usize..].iter().any(|entry| matches!(entry, Entry::Members { .. }));
         let members = self.members(cluster);
@@ -305,7 +305,7 @@ impl Member {
         self.must_catch_up = !cluster.is(Mutant::VoteAfterPowerCut);
     }
 
-    /// Whether a message changes nothing here, now or later: it may as well be lost.
+    /// Returns whether a message changes nothing here, now or later: it may as well be lost.
     pub fn is_indifferent_to(&self, from: Id, message: &Message) -> bool {
         if message.term() != self.term {
             return message.term() < self.term;
@@ -320,7 +320,7 @@ impl Member {
         }
     }
 
-    /// Returns what is left of the log if entries were cut.
+    /// Processes a message. Returns the length of the remaining log if entries were cut.
     pub fn receive(
         &mut self,
         cluster: &Cluster,

@@ -3,19 +3,19 @@
 //! | module | what lives there |
 //! |---|---|
 //! | [`member`] | a member's state, and its steps: the protocol |
-//! | [`properties`] | what must hold in every state, and what must happen in some |
+//! | [`properties`] | properties of every state, and events that must happen in some |
 //! | this | the cluster around the members: links, budgets, which steps are possible |
 //!
-//! As in the shipped code: term and vote are durable before a message leaves; a process's death takes nothing from the
-//! journal, and entries that are appended and not journaled are lost; a member acknowledges entries that it has
-//! journaled and compared; members change when the change is released, several at once through joint quorums that are
-//! left by an entry of their own, and a record carries the commit index that was known; links keep the order, and lose
-//! the messages that the receiver's death or a newer message finds in them.
+//! As in the shipped code: term and vote are durable before a message leaves. A process's death takes nothing from the
+//! journal, but entries that are appended and not journaled are lost. A member acknowledges entries that it has
+//! journaled and compared. Members change when the change is released, several at once through joint quorums that a
+//! separate entry leaves, and a record carries the commit index that was known. Links keep the order, and lose the
+//! messages that the receiver's death or a newer message finds in them.
 //!
 //! Simpler than the code: an append carries the leader's whole log, so nothing searches for the first difference;
 //! refusals are not sent; a batch is its (term, number), which stands for its hash. Left out, because it only forbids
-//! steps: time-outs, pre-vote, check-quorum and leases (any voter may campaign at any time, which also covers a
-//! transfer of leadership).
+//! steps: timeouts, pre-vote, check-quorum and leases (any voter may campaign at any time, which also covers a transfer
+//! of leadership).
 
 pub mod member;
 pub mod properties;
@@ -23,17 +23,17 @@ pub mod properties;
 use member::{Change, Entry, Id, Member, Members, Message, Role, Set};
 use stateright::{Model, Property};
 
-/// The members that may exist, in the cluster or not yet.
+/// Number of possible members, in the cluster or not yet.
 pub const MEMBERS: usize = 3;
 
 /// A deliberate fault of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mutant {
-    /// A follower acknowledges what it has not journaled.
+    /// A follower acknowledges entries that it has not journaled.
     AcknowledgeBeforeJournal,
     /// A restart forgets the member's vote.
     ForgetVote,
-    /// A leader releases what it has journaled alone.
+    /// A leader releases entries that only it has journaled.
     CommitWithoutQuorum,
     /// A follower keeps its own entries where they differ from its leader's.
     SkipTruncation,
@@ -43,32 +43,32 @@ pub enum Mutant {
     SingleQuorumChange,
     /// A record does not carry the commit index.
     ForgetCommit,
-    /// A member votes after a power cut as if it still had what it acknowledged.
+    /// A member votes after a power cut as if it still had its acknowledged entries.
     VoteAfterPowerCut,
 }
 
-/// The events that may happen, and how often, in the explored runs. Every budget is spent by the whole cluster.
+/// Possible events and their numbers in the explored runs. Every budget is spent by the whole cluster.
 #[derive(Clone, Debug)]
 pub struct Cluster {
-    /// The voters at the first start.
+    /// Voters at the first start.
     pub voters: Set,
-    /// The members that may campaign first: of members that are alike, one.
+    /// Members that may campaign first: of members that are alike, one.
     pub first: Set,
-    /// The witnesses, voters or not.
+    /// Witnesses, voters or not.
     pub witnesses: Set,
     /// Changes that may be proposed, in this order.
     pub changes: Vec<Change>,
-    /// The highest term.
+    /// Highest term.
     pub term_max: u8,
     /// Batches that may be published.
     pub batches: u8,
-    /// Processes that may die; each starts again at once.
+    /// Processes that may die; each restarts immediately.
     pub restarts: u8,
     /// Machines that may lose their power.
     pub power_cuts: u8,
-    /// Messages that may be under way at once.
+    /// Messages that may be in flight at once.
     pub in_flight_max: usize,
-    /// The rule that is broken.
+    /// Broken rule.
     pub mutant: Option<Mutant>,
 }
 
@@ -82,24 +82,24 @@ impl Cluster {
     }
 }
 
-/// What the model observes, which no member knows.
+/// Observations of the model, which no member knows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Witnessed {
-    /// The leaders of each term.
+    /// Leaders of each term.
     pub leaders: Vec<Set>,
-    /// What was released anywhere: each entry, and the lowest term in which that happened.
+    /// Entries released anywhere, each with the lowest term in which that happened.
     pub released: Vec<(Entry, u8)>,
-    /// Two members have released different entries at one index.
+    /// Whether two members have released different entries at one index.
     pub released_differently: bool,
-    /// A member has cut an entry that it had released.
+    /// Whether a member has cut an entry that it had released.
     pub released_was_cut: bool,
 }
 
-/// The whole state at one moment.
+/// Whole state at one moment.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct State {
     pub members: Vec<Member>,
-    /// At sender times [`MEMBERS`] plus receiver: the message under way. A newer message replaces an older one.
+    /// Message in flight at index sender times [`MEMBERS`] plus receiver. A newer message replaces an older one.
     pub links: Vec<Option<Message>>,
     pub batches: u8,
     pub changes: u8,
@@ -111,7 +111,7 @@ pub struct State {
 /// A step of the cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// A voter campaigns: its time-out is over, it was asked to, or the leader is dead.
+    /// A voter campaigns: after its timeout, on request, or because the leader is dead.
     Campaign(Id),
     /// A candidate requests a vote.
     Ask(Id, Id),
@@ -129,9 +129,9 @@ pub enum Step {
     ChangeMembers(Id),
     /// A leader leaves the joint quorums.
     LeaveJoint(Id),
-    /// A process dies, and starts from its journal.
+    /// A process dies, and restarts from its journal.
     Restart(Id),
-    /// A machine loses its power, with so much of the journal on its device.
+    /// A machine loses its power, with this much of the journal on its device.
     PowerCut(Id, u8),
 }
 
@@ -161,7 +161,7 @@ impl State {
         }
     }
 
-    /// Messages to a process that died are lost with it; those that it sent arrive.
+    /// Drops the messages to a process that died; those that it sent arrive.
     fn lose_links_to(&mut self, member: Id) {
         (0..MEMBERS as Id).for_each(|from| *self.link(from, member) = None);
     }

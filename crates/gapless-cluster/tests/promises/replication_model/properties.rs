@@ -1,4 +1,5 @@
-//! What must hold in every state, and what must happen in some: a model in which nothing happens keeps every promise.
+//! Properties of every state, and events that must happen in some: a model in which nothing happens keeps every
+//! promise.
 
 use super::member::{Entry, Id, Message, Role, Set};
 use super::{Cluster, State};
@@ -40,7 +41,7 @@ impl State {
         self.members.iter().filter(|member| member.role == Role::Leader)
     }
 
-    /// The batches that are in a log or on their way.
+    /// Returns the batches that are in a log or in flight.
     fn batches_left(&self) -> usize {
         let sent = self.links.iter().filter_map(|link| match link {
             Some(Message::Append { log, .. }) => Some(log),
@@ -85,7 +86,7 @@ fn changed(cluster: &Cluster, state: &State) -> bool {
     is_complete && released[last..].iter().any(|(entry, _)| matches!(entry, Entry::Batch { .. }))
 }
 
-/// The properties that make sense for the events of `cluster`.
+/// Returns the properties that make sense for the events of `cluster`.
 pub(super) fn all(cluster: &Cluster) -> Vec<Property<Cluster>> {
     let mut all = vec![
         Property::<Cluster>::always(ONE_LEADER, |_, state| state.seen.leaders.iter().all(|who| who.count() <= 1)),

@@ -69,7 +69,7 @@ impl Calm {
 }
 
 #[test]
-fn one_member_and_two_members_release() {
+fn one_and_two_members_release() {
     for count in [1, 2] {
         let mut calm = Calm::new(count, None);
         let leader = calm.elected();
@@ -79,7 +79,7 @@ fn one_member_and_two_members_release() {
 }
 
 #[test]
-fn a_leader_known_to_be_dead_is_succeeded_before_any_time_out() {
+fn dead_leader_is_replaced_early() {
     let mut calm = Calm::new(3, None);
     let leader = calm.elected();
     (0..20).for_each(|_| calm.step());
@@ -96,7 +96,7 @@ fn a_leader_known_to_be_dead_is_succeeded_before_any_time_out() {
 }
 
 #[test]
-fn a_member_is_called_for_what_arrives_and_for_time_outs_alone() {
+fn idle_members_are_seldom_called() {
     let mut calm = Calm::new(3, None);
     let leader = calm.elected();
     (0..20).for_each(|_| calm.step());
@@ -124,7 +124,7 @@ fn a_member_is_called_for_what_arrives_and_for_time_outs_alone() {
     (0..1_000).for_each(|_| step_by_need(&mut calm));
     assert_eq!(calm.leader(), Some(leader), "nobody campaigns");
     calm.nodes[leader].crash(&mut calm.random);
-    // The longest time-out, a round trip for each of two votes, and a tick.
+    // The longest timeout, a round trip for each of two votes, and a tick.
     let mut took_ms = 0;
     while calm.leader().is_none() {
         took_ms += 1;
@@ -136,14 +136,14 @@ fn a_member_is_called_for_what_arrives_and_for_time_outs_alone() {
         "a successor after {took_ms} ms; the shortest time-out is 20 ms, from the last heartbeat on"
     );
     for (at, turns) in turns.iter().enumerate().take(3) {
-        // A heartbeat goes out each 4 ms; a follower has the turns of its time-out alone.
+        // A heartbeat is sent every 4 ms; a follower has the turns of its timeout alone.
         let turns_max = if at == leader { 260 } else { 40 };
         assert!(*turns <= turns_max, "member {} was called {turns} times in a second without a message", at + 1);
     }
 }
 
 #[test]
-fn a_member_that_has_slept_reads_what_has_come_before_it_campaigns() {
+fn woken_member_reads_first() {
     for sleeps_ms in 1..200 {
         let mut calm = Calm::new(3, None);
         let leader = calm.elected();
@@ -164,7 +164,7 @@ fn a_member_that_has_slept_reads_what_has_come_before_it_campaigns() {
                 calm.nodes[at].turn(calm.now_ns, &mut calm.random, &mut calm.checker, &mut calm.on_the_way);
             }
         }
-        // It wakes: the time is said first, then all that has come is read.
+        // The member wakes: the time is set first, then all received messages are read.
         let core = calm.nodes[sleeper].core.as_mut().unwrap();
         core.tick(calm.now_ns);
         for packet in unread {
@@ -178,7 +178,7 @@ fn a_member_that_has_slept_reads_what_has_come_before_it_campaigns() {
 }
 
 #[test]
-fn a_witness_hands_over() {
+fn witness_hands_over() {
     let mut calm = Calm::new(3, Some(3));
     let first = calm.elected();
     // All others are down, except one that has every entry: then the witness may be needed.
@@ -190,7 +190,7 @@ fn a_witness_hands_over() {
 }
 
 #[test]
-fn a_member_joins_by_a_place_and_another_leaves() {
+fn member_joins_by_log_position() {
     let mut calm = Calm::new(3, None);
     let leader = calm.elected();
     for _ in 0..100 {
@@ -214,12 +214,12 @@ fn a_member_joins_by_a_place_and_another_leaves() {
 }
 
 #[test]
-fn a_leader_whose_followers_take_long_to_write_goes_on_to_lead() {
+fn slow_writers_keep_their_leader() {
     let mut calm = Calm::new(3, None);
     let leader = calm.elected();
     (0..20).for_each(|_| calm.step());
     let term = calm.nodes[leader].core.as_ref().unwrap().term();
-    // Each write takes up to ten times as long as the shortest time-out, and waits for the one before it.
+    // Each write takes up to ten times as long as the shortest timeout, and waits for the previous one.
     for at in (0..3).filter(|at| *at != leader) {
         calm.nodes[at].write_ns_max = 200 * MS;
     }
@@ -239,7 +239,7 @@ fn a_leader_whose_followers_take_long_to_write_goes_on_to_lead() {
 }
 
 #[test]
-fn messages_that_cannot_be_are_refused_and_counted() {
+fn impossible_messages_are_refused() {
     let mut calm = Calm::new(3, None);
     let leader = calm.elected();
     (0..20).for_each(|_| calm.step());
@@ -262,7 +262,8 @@ fn messages_that_cannot_be_are_refused_and_counted() {
     assert_eq!(core.step(from, message), Ok(()));
 }
 
-/// An append of `from` to `core`'s end or an earlier log position, `base`: one entry of the newest term with one frame.
+/// Creates an append of `from` to `core`'s end or an earlier log position, `base`: one entry of the newest term with
+/// one frame.
 fn append_of(
     core: &Consensus,
     from: MemberId,
@@ -288,7 +289,7 @@ fn append_of(
 }
 
 #[test]
-fn frames_without_their_padding_are_refused() {
+fn unpadded_frames_are_refused() {
     let mut calm = Calm::new(3, None);
     let leader = calm.elected();
     (0..20).for_each(|_| calm.step());
@@ -305,14 +306,14 @@ fn frames_without_their_padding_are_refused() {
 }
 
 #[test]
-fn an_entry_of_the_same_term_with_other_frames_names_its_place() {
+fn divergent_entry_names_its_place() {
     let mut calm = Calm::new(3, None);
     let leader = calm.elected();
     (0..20).for_each(|_| calm.step());
     let at = (leader + 1) % 3;
     let (id, from) = (calm.nodes[at].id, calm.nodes[leader].id);
     let base = calm.nodes[at].core.as_ref().unwrap().end();
-    // One follower has an entry that nobody has acknowledged.
+    // One follower has an entry that no member has acknowledged.
     assert!(calm.nodes[leader].propose(1, &mut calm.random));
     for _ in 0..5 {
         calm.step();
@@ -330,7 +331,7 @@ fn an_entry_of_the_same_term_with_other_frames_names_its_place() {
 }
 
 #[test]
-fn a_leader_hears_that_somebody_has_applied_more_than_it_has() {
+fn leader_notices_it_lacks_applied() {
     let mut calm = Calm::new(3, None);
     let leader = calm.elected();
     assert!(calm.nodes[leader].propose(3, &mut calm.random));
@@ -356,8 +357,8 @@ fn a_leader_hears_that_somebody_has_applied_more_than_it_has() {
     assert_eq!(leads.lacks_applied_of(&History { positions: Vec::new(), ..history }), None);
 }
 
-/// Three members with a few released frames, of which `lost` lose their power together with everything that was not
-/// synced.
+/// Returns three members with a few released frames, of which `lost` lose their power together with everything that was
+/// not synced.
 fn after_a_loss_of_power(lost: impl Fn(usize, usize) -> bool) -> (Calm, usize) {
     let mut calm = Calm::new(3, None);
     let leader = calm.elected();
@@ -377,7 +378,7 @@ fn after_a_loss_of_power(lost: impl Fn(usize, usize) -> bool) -> (Calm, usize) {
 }
 
 #[test]
-fn a_member_that_lost_its_power_decides_nothing_without_the_others() {
+fn power_loss_needs_all_votes() {
     // All died; the leader stays away, and of the others one may lack entries that it acknowledged.
     let (mut calm, leader) = after_a_loss_of_power(|at, leader| at == (leader + 1) % 3);
     let lost = (leader + 1) % 3;
@@ -396,7 +397,7 @@ fn a_member_that_lost_its_power_decides_nothing_without_the_others() {
 }
 
 #[test]
-fn a_member_that_lost_its_power_votes_again_when_it_has_what_its_leader_has() {
+fn power_loss_ends_after_catch_up() {
     let mut calm = Calm::new(3, None);
     let leader = calm.elected();
     let (lost, other) = ((leader + 1) % 3, (leader + 2) % 3);
@@ -417,7 +418,7 @@ fn a_member_that_lost_its_power_votes_again_when_it_has_what_its_leader_has() {
 }
 
 #[test]
-fn all_members_that_lost_their_power_go_on_with_the_most_that_is_left() {
+fn power_loss_keeps_longest_log() {
     let (mut calm, _) = after_a_loss_of_power(|_, _| true);
     let left = (0..3).map(|at| calm.nodes[at].disk.recover().cut_behind()).max().unwrap();
     // Entries that no member has any more may come again, with other frames.

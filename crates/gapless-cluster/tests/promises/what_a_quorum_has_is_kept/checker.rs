@@ -1,4 +1,4 @@
-//! What must hold after every step, over all members and all times.
+//! Invariants after every step, over all members and all times.
 
 use super::disk::Disk;
 use gapless_wire::Frame;
@@ -6,11 +6,11 @@ use std::collections::HashMap;
 
 #[derive(Default)]
 pub struct Checker {
-    /// The leader of each term.
+    /// Leader of each term.
     leaders: HashMap<u64, u64>,
-    /// The checksums of everything that was ever released anywhere.
+    /// Checksums of everything that was ever released anywhere.
     released: Vec<(u32, u32)>,
-    /// How far each member has released, since its start.
+    /// Last released sequence of each member, since its start.
     by_member: HashMap<u64, u64>,
 }
 
@@ -32,7 +32,7 @@ impl Checker {
         self.by_member.insert(member, 0);
     }
 
-    /// A member has released up to `sequence`: the same frames as everybody else, and the frames of its own journal.
+    /// Checks a release of a member up to `sequence`: the same frames as on all others, and those of its own journal.
     pub fn releases(&mut self, member: u64, sequence: u64, disk: &Disk) {
         let before = self.released_by(member);
         assert!(sequence > before, "member {member} releases {sequence} behind {before}");
@@ -49,7 +49,7 @@ impl Checker {
         self.by_member.insert(member, sequence);
     }
 
-    /// Frames that a member has released stay in its journal.
+    /// Checks that frames that a member has released stay in its journal.
     pub fn keeps(&self, member: u64, disk: &Disk) {
         let released = self.released_by(member);
         assert!(disk.last_sequence() >= released, "member {member} has lost what it released");

@@ -1,5 +1,5 @@
-//! A model of a member's journal: frames and records in one order; durable items survive a crash, and of the others
-//! some first part may.
+//! A model of a member's journal: frames and records in one order; durable items survive a crash, and a prefix of the
+//! others may.
 
 use gapless_cluster::consensus::{Chain, Record, Recovered, record::RecordContent};
 use gapless_testkit::random::Random;
@@ -15,9 +15,9 @@ enum Item {
 
 struct Kept {
     bytes: Rc<[u8]>,
-    /// The position of its item.
+    /// Position of its item.
     position: usize,
-    /// The chain's value after it.
+    /// Value of the chain after it.
     chain: u64,
 }
 
@@ -25,11 +25,11 @@ struct Kept {
 pub struct Disk {
     items: Vec<Item>,
     frames: Vec<Kept>,
-    /// The number of items that survive a crash.
+    /// Number of items that survive a crash.
     durable: usize,
-    /// The number of items that survive a loss of power.
+    /// Number of items that survive a loss of power.
     synced: usize,
-    /// The pending checkpoint beside the journal, while a cut is in progress; always durable.
+    /// Pending checkpoint next to the journal, while a cut is in progress; always durable.
     pending_checkpoint: Option<Vec<u8>>,
 }
 
@@ -42,7 +42,7 @@ impl Disk {
         self.items.len()
     }
 
-    /// The chain's value after a frame.
+    /// Returns the chain's value after a frame.
     pub fn chain(&self, sequence: u64) -> Option<u64> {
         match sequence {
             0 => Some(Chain::new(CHAIN_SEED).value()),
@@ -89,13 +89,12 @@ impl Disk {
         self.durable = self.durable.max(length.min(self.items.len()));
     }
 
-    /// Everything is on the device.
     pub fn sync(&mut self) {
         self.durable = self.items.len();
         self.synced = self.items.len();
     }
 
-    /// The first `length` items of the journal are on the device.
+    /// Syncs the first `length` items of the journal.
     pub fn sync_up_to(&mut self, length: usize) {
         self.synced = self.synced.max(length.min(self.items.len()));
     }
@@ -121,12 +120,12 @@ impl Disk {
         self.synced = self.synced.min(length);
     }
 
-    /// Removes frames that were appended and never proposed; nothing follows them.
+    /// Crashes: frames that were appended and never proposed, which nothing follows, are removed.
     pub fn crash(&mut self, random: &mut Random) {
         self.lose_behind(self.durable, random);
     }
 
-    /// Like a crash, but items that were not synced may be lost, too.
+    /// Crashes, and may also lose items that were not synced.
     pub fn lose_power(&mut self, random: &mut Random) {
         self.lose_behind(self.synced, random);
         self.synced = self.items.len();
@@ -141,7 +140,7 @@ impl Disk {
         self.durable = length;
     }
 
-    /// What a start does before consensus: read, and cut the frames that no other member knows.
+    /// Does the work of a start before consensus: reads, and cuts the frames that no other member knows.
     pub fn recover(&mut self) -> Recovered {
         let mut behind = 0;
         let mut records = Vec::new();

@@ -1,7 +1,7 @@
-//! What a quorum has is kept: members with model journals and a network in memory, from one seed. Loss, doubles,
-//! reordering, partitions also one-way, pauses, crashes at any moment and inside a cut, changes of members, hand-overs.
-//! After every step: one leader a term, one order of frames over all members and times, nothing released that a crash
-//! could take back. After healing: a leader, and new batches everywhere.
+//! Frames on a quorum are kept: members with model journals and a network in memory, from one seed. Faults: loss,
+//! duplicates, reordering, partitions in one or both directions, pauses, crashes at any moment and inside a cut,
+//! membership changes, hand-overs. After every step: one leader a term, one order of frames over all members and times,
+//! nothing released that a crash could take back. After healing: a leader, and new batches everywhere.
 //!
 //! `GAPLESS_SEED` replays one run; `GAPLESS_SEEDS` is the number of runs. Each change runs a tenth of the seeds, `GAPLESS_FULL`
 //! all of them.
@@ -22,7 +22,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use world::{Tally, World, has_mutant};
 
 const SEEDS: u64 = 1_000;
-/// The number of seeds of a run with every change.
+/// Number of seeds in a run with every change.
 const FEWER_SEEDS: u64 = 100;
 
 /// Runs these seeds.
@@ -49,7 +49,7 @@ fn add(sum: &mut Tally, tally: &Tally) {
 }
 
 #[test]
-fn under_faults_and_after_healing() {
+fn quorum_survives_random_faults() {
     let seeds = seeds(rounds(SEEDS, FEWER_SEEDS));
     let tried = seeds.end - seeds.start;
     // The other half runs on another core.

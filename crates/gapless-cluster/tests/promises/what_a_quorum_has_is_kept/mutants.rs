@@ -1,5 +1,5 @@
-//! The same run catches every defect that can be planted in the core: the run above, again in a process of its own,
-//! because a mutant is planted by the environment. Each change runs those that few seeds catch, `GAPLESS_FULL` all of them.
+//! The same run catches every mutant of the core. It runs again in a separate process, because an environment variable
+//! plants a mutant. Each change runs those that few seeds catch, `GAPLESS_FULL` all of them.
 
 use gapless_testkit::random::rounds;
 use std::process::Command;
@@ -12,7 +12,7 @@ const MUTANTS: [(&str, u64); 5] = [
     ("skip_truncation", 40),
     ("vote_after_power_loss", 400),
 ];
-/// The most seeds for a mutant of a run with every change.
+/// Largest number of seeds for a mutant in a run with every change.
 const FEWER_SEEDS: u64 = 100;
 
 #[test]
@@ -20,7 +20,7 @@ fn every_mutant_is_caught() {
     let seeds_max = rounds(u64::MAX, FEWER_SEEDS);
     for (mutant, seeds) in MUTANTS.into_iter().filter(|(_, seeds)| *seeds <= seeds_max) {
         let output = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "what_a_quorum_has_is_kept::under_faults_and_after_healing", "--nocapture"])
+            .args(["--exact", "what_a_quorum_has_is_kept::quorum_survives_random_faults", "--nocapture"])
             .env("GAPLESS_MUTANT", mutant)
             .env("GAPLESS_SEEDS", seeds.to_string())
             .env_remove("GAPLESS_SEED")

@@ -12,7 +12,7 @@ use std::rc::Rc;
 
 pub const MS: u64 = 1_000_000;
 
-/// A message on its way.
+/// A message in flight.
 #[derive(Clone)]
 pub struct Packet {
     pub from: u64,
@@ -28,16 +28,17 @@ pub struct Node {
     /// `None` while it is down.
     pub core: Option<Consensus>,
     effects: Effects,
-    /// Polls that are being persisted: when the write is done, the number, the journal's length, whether it is synced.
+    /// Polls that are being persisted: time at which the write is done, number, length of the journal, whether it is
+    /// synced.
     persisting: VecDeque<(u64, u64, usize, bool)>,
-    /// It has lost power since its last start.
+    /// Whether it has lost power since its last start.
     is_other_boot: bool,
-    /// Its file: the term up to which it may lack entries that it acknowledged.
+    /// Content of its file: the last term in which it may lack acknowledged entries.
     behind_term: Option<u64>,
     starts: u64,
     pub fetch: Option<(u64, Fetch)>,
     pub paused_until_ns: u64,
-    /// The longest time that a write takes.
+    /// Longest time of a write.
     pub write_ns_max: u64,
     /// Whether it uses the fast path; on a follower, only while a write takes no time.
     pub is_early: bool,
@@ -45,7 +46,7 @@ pub struct Node {
     pub early: u64,
     /// Packets that leave with the next poll.
     outbox: Vec<Packet>,
-    /// How often it crashes between the steps of a cut, of a thousand.
+    /// Probability of a crash between the steps of a cut, in thousandths.
     pub crash_in_cut: u64,
     pub refused: u64,
     pub restored: u64,
@@ -118,7 +119,7 @@ impl Node {
         self.disk.crash(random);
     }
 
-    /// Like a crash, but items that were not synced may be lost, too.
+    /// Crashes, and may also lose items that were not synced.
     pub fn lose_power(&mut self, random: &mut Random) {
         self.core = None;
         self.outbox.clear();
@@ -128,12 +129,12 @@ impl Node {
         self.is_other_boot = true;
     }
 
-    /// Whether it may lack entries that it has acknowledged.
+    /// Returns whether it may lack entries that it acknowledged.
     pub const fn may_lack_something(&self) -> bool {
         self.is_other_boot || self.behind_term.is_some()
     }
 
-    /// One turn: time, persisted polls, pending work.
+    /// Runs one turn: time, persisted polls, pending work.
     pub fn turn(&mut self, now_ns: u64, random: &mut Random, checker: &mut Checker, out: &mut Vec<Packet>) {
         let Some(core) = &mut self.core else { return };
         core.tick(now_ns);
@@ -148,7 +149,7 @@ impl Node {
             self.disk.persist(length);
             if is_synced {
                 self.disk.sync_up_to(length);
-                // The first poll after a start that has cut something gives the checkpoint again.
+                // The first poll after a start with a cut returns the checkpoint again.
                 self.disk.remove_pending_checkpoint();
             }
             core.persisted(number);
@@ -184,7 +185,7 @@ impl Node {
         self.poll(now_ns, &packet.frames, random, checker, out);
     }
 
-    /// What a member does after a step and before the poll.
+    /// Does the work of a member between a step and the poll.
     fn go_ahead(&mut self, frames: &[u8], checker: &mut Checker, out: &mut Vec<Packet>) {
         let Some(core) = &mut self.core else { return };
         let released = core.look_released();
@@ -206,7 +207,7 @@ impl Node {
         messages.iter().for_each(|outgoing| out.push(self.packet(outgoing)));
     }
 
-    /// A message with its frames.
+    /// Creates a message with its frames.
     fn packet(&self, outgoing: &Outgoing) -> Packet {
         let (mut bytes, mut frames) = (Vec::new(), Vec::new());
         wire::encode(&outgoing.message, &mut bytes);
@@ -258,7 +259,7 @@ impl Node {
         }
     }
 
-    /// Polls and carries out all effects, in their order.
+    /// Polls and carries out all effects in order.
     pub fn poll(
         &mut self,
         now_ns: u64,

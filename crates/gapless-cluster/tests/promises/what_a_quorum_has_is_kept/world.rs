@@ -11,7 +11,7 @@ const MEMBERS: u64 = 6;
 const CHAOS_MS: u64 = 700;
 const HEALED_MS: u64 = 4_000;
 
-/// How often each fault happens, of a thousand; another mixture for each seed.
+/// Probability of each fault, in thousandths; another mixture for each seed.
 struct FaultProfile {
     loss: u64,
     double: u64,
@@ -39,7 +39,7 @@ pub struct Tally {
     pub early: u64,
 }
 
-/// Whether this process runs with a mutant.
+/// Returns whether this process runs with a mutant.
 pub fn has_mutant() -> bool {
     std::env::var_os("GAPLESS_MUTANT").is_some()
 }
@@ -50,12 +50,12 @@ pub struct World {
     nodes: Vec<Node>,
     checker: Checker,
     profile: FaultProfile,
-    /// The number of voters, which are the first nodes, as long as the members do not change.
+    /// Number of voters, which are the first nodes, as long as the members do not change.
     voters: u64,
-    /// By arrival; the second number keeps equal times apart.
+    /// Packets by arrival; the second number keeps equal times apart.
     network: BTreeMap<(u64, u64), Packet>,
     packets: u64,
-    /// The time until which nothing goes from one to the other.
+    /// Time until which the link from one to the other is cut.
     severed: HashMap<(u64, u64), u64>,
     out: Vec<Packet>,
     tally: Tally,
@@ -79,9 +79,9 @@ impl World {
         for node in &mut nodes {
             node.write_ns_max = random.pick(&[0, 0, MS, 6 * MS]);
         }
-        // A majority of the present members keeps its entries; so these stay the same.
+        // A majority of the present members keeps its entries, so they stay the same.
         let mut dice = Random::new(!seed);
-        // Mutants change what a poll does.
+        // Mutants change the effects of a poll.
         let mut early = Random::new(seed ^ 0x5a5a);
         nodes.iter_mut().for_each(|node| node.is_early = !has_mutant() && early.happens(500));
         let may_lose = count >= 3 && dice.happens(400);
@@ -112,7 +112,7 @@ impl World {
         }
     }
 
-    /// First safety under faults, then liveness after healing.
+    /// Checks safety under faults first, then liveness after healing.
     pub fn run(mut self) -> Tally {
         for node in &mut self.nodes {
             node.start(&mut self.checker);
@@ -157,7 +157,7 @@ impl World {
                 self.nodes[at].receive(&packet, self.now_ns, &mut self.random, &mut self.checker, &mut self.out);
                 self.post();
             } else if self.nodes[at].core.is_some() {
-                // It waits in the socket of a process that is paused.
+                // The packet waits in the socket of a paused process.
                 self.packets += 1;
                 self.network.insert((self.nodes[at].paused_until_ns, self.packets), packet);
             }
@@ -171,7 +171,7 @@ impl World {
         }
     }
 
-    /// Puts sent packets on their way, as far as the network lets them pass.
+    /// Sends the packets, as far as the network lets them pass.
     fn post(&mut self) {
         let sent = std::mem::take(&mut self.out);
         for packet in &sent {
@@ -214,7 +214,7 @@ impl World {
             let is_down = self.nodes[at].core.is_none();
             if is_down && self.random.happens(60) {
                 self.nodes[at].start(&mut self.checker);
-                // It connects to the others, which ask it again for the end of its log.
+                // The member connects to the others, which ask it again for the end of its log.
                 let came = self.nodes[at].id;
                 self.nodes.iter_mut().filter_map(|node| node.core.as_mut()).for_each(|core| core.peer_came(came));
             } else if !is_down && (self.loses_power(at) || self.random.happens(self.profile.crash)) {
@@ -222,7 +222,7 @@ impl World {
                     self.nodes[at].crash(&mut self.random);
                     self.tally.crashes += 1;
                 }
-                // Its connections break, which some members notice.
+                // The member's connections break, which some members notice.
                 for other in 0..self.nodes.len() {
                     let gone = self.nodes[at].id;
                     if self.random.happens(500)
@@ -251,7 +251,7 @@ impl World {
         }
     }
 
-    /// Whether a machine loses power now: never where a majority of the voters could then lack entries.
+    /// Returns whether a machine loses power now: never if a majority of the voters could then lack entries.
     fn loses_power(&mut self, at: usize) -> bool {
         if self.profile.power == 0 || !self.random.happens(self.profile.power) {
             return false;
@@ -320,13 +320,13 @@ impl World {
         }
     }
 
-    /// Whether this member leads and no member leads in a later term.
+    /// Returns whether this member leads and no member leads in a later term.
     fn is_sound_leader(&self, at: usize) -> bool {
         let term = |node: &Node| node.core.as_ref().map_or(0, |core| core.term());
         self.nodes[at].leads() && self.nodes.iter().all(|node| !node.leads() || term(node) <= term(&self.nodes[at]))
     }
 
-    /// Whether all members that the leader knows have released up to a sequence.
+    /// Returns whether all members that the leader knows have released up to a sequence.
     fn everybody_has(&self, sequence: u64, leader: usize) -> bool {
         let Some(core) = &self.nodes[leader].core else { return false };
         core.members().all().iter().all(|member| self.checker.released_by(member.get()) >= sequence)

@@ -1,12 +1,12 @@
-//! When a member campaigns, and when it is called: at its time-out, at once when the leader is known to be dead, never
-//! with a log that has a hole.
+//! Campaigns of a member, and the times of its ticks: at its timeout, immediately when the leader is known to be dead,
+//! never with a log that has a hole.
 
 use super::*;
 use gapless_cluster::consensus::record::RecordContent;
 use gapless_cluster::consensus::{Change, ChangeStep, History};
 use std::collections::BTreeSet;
 
-/// Member 1 follows member 2 in this term; and its time-out, in milliseconds.
+/// Lets member 1 follow member 2 in this term, and returns it with its timeout in milliseconds.
 fn time_out(options: &ConsensusOptions, term: u64) -> (Alone, u64) {
     let mut alone = Alone::new(options.clone(), Recovered::nothing());
     alone.tell(Message { term, ..alone.message(MessageType::MsgHeartbeat, 2) }).unwrap();
@@ -15,7 +15,7 @@ fn time_out(options: &ConsensusOptions, term: u64) -> (Alone, u64) {
 }
 
 #[test]
-fn time_outs_come_from_seed_member_and_term() {
+fn timeout_is_deterministic() {
     let options = options(1, voters(3));
     let mut all = BTreeSet::new();
     for term in 2..200 {
@@ -34,7 +34,7 @@ fn time_outs_come_from_seed_member_and_term() {
 }
 
 #[test]
-fn a_member_is_called_once_before_its_time_out_ends_and_once_when_it_does() {
+fn tick_precedes_the_timeout() {
     let (mut alone, time_out) = time_out(&options(1, voters(3)), 2);
     let at = |ticks: u64| ticks * MS;
     assert_eq!(alone.core.next_tick_ns(), at(time_out - 1));
@@ -42,7 +42,7 @@ fn a_member_is_called_once_before_its_time_out_ends_and_once_when_it_does() {
     assert_eq!((alone.core.next_tick_ns(), alone.campaigns()), (at(time_out), false));
     alone.core.tick(at(time_out));
     assert!(alone.campaigns());
-    // A tick that is not over counts with the next one.
+    // A partial tick counts with the next one.
     let mut alone = following_two();
     alone.core.tick(MS + MS / 2);
     assert_eq!(alone.core.next_tick_ns(), at(time_out - 1));
@@ -54,16 +54,16 @@ fn a_member_is_called_once_before_its_time_out_ends_and_once_when_it_does() {
     assert!(alone.campaigns());
 }
 
-/// Member 1 follows member 2 in term 2.
+/// Lets member 1 follow member 2 in term 2.
 fn following_two() -> Alone {
     time_out(&options(1, voters(3)), 2).0
 }
 
 #[test]
-fn after_a_pause_one_heartbeat_interval_has_passed() {
+fn pause_counts_one_heartbeat() {
     let (_, time_out) = time_out(&options(1, voters(3)), 2);
     let quiet = time_out - 1;
-    // It has slept as long as it was told to, or up to a heartbeat interval longer: what has come is read before.
+    // The member has slept as long as planned, or up to a heartbeat interval longer: received messages are read before.
     for ticks in [quiet, quiet + 1, quiet + 3] {
         let mut alone = following_two();
         alone.core.tick(ticks * MS);
@@ -85,14 +85,14 @@ fn after_a_pause_one_heartbeat_interval_has_passed() {
 }
 
 #[test]
-fn a_member_without_a_leader_counts_each_tick() {
+fn leaderless_member_ticks() {
     let mut alone = Alone::of(3);
     assert_eq!(alone.next_tick(), 1);
     alone.follow(2);
     assert!(alone.next_tick() > 1);
     alone.core.peer_gone(member(2));
     assert_eq!(alone.next_tick(), 1);
-    // The next tick notices that the leader lives.
+    // The next tick notices that the leader is alive.
     alone.heartbeat(2);
     assert_eq!(alone.next_tick(), 1);
     alone.ticks(1);
@@ -102,7 +102,7 @@ fn a_member_without_a_leader_counts_each_tick() {
 }
 
 #[test]
-fn a_leader_is_called_for_its_heartbeats() {
+fn leader_ticks_for_its_heartbeats() {
     let mut alone = Alone::of(3);
     alone.lead(&[2]);
     alone.acknowledge(2, alone.last());
@@ -117,7 +117,7 @@ fn a_leader_is_called_for_its_heartbeats() {
     }
 }
 
-/// The milliseconds after which a follower in this term campaigns when the connection to its leader breaks.
+/// Returns the milliseconds after which a follower in this term campaigns when the connection to its leader breaks.
 fn hurries(options: &ConsensusOptions, term: u64) -> u64 {
     let mut alone = time_out(options, term).0;
     alone.core.peer_gone(member(3));
@@ -129,18 +129,18 @@ fn hurries(options: &ConsensusOptions, term: u64) -> u64 {
 }
 
 #[test]
-fn who_knows_its_leader_to_be_dead_campaigns_within_a_heartbeat_interval() {
+fn dead_leader_is_succeeded_soon() {
     let options = options(1, voters(3));
     let all: BTreeSet<_> = (2..60).map(|term| hurries(&options, term)).collect();
     assert_eq!(all, (1..=5).collect());
-    // Two intervals later where it is a witness.
+    // Two intervals later for a witness.
     let witness = ConsensusOptions { is_witness: true, ..options };
     let all: BTreeSet<_> = (2..60).map(|term| hurries(&witness, term)).collect();
     assert_eq!(all, (9..=13).collect());
 }
 
 #[test]
-fn long_heartbeat_intervals_do_not_delay_who_knows_its_leader_to_be_dead() {
+fn long_heartbeats_delay_nothing() {
     let options = ConsensusOptions {
         heartbeat_interval_ns: 75 * MS,
         election_timeout_min_ns: 300 * MS,
@@ -161,9 +161,9 @@ fn long_heartbeat_intervals_do_not_delay_who_knows_its_leader_to_be_dead() {
             campaigns_at.unwrap()
         })
         .collect();
-    // Of 7.5 ms each: at most 30 ms, and the tick that sees it.
+    // Ticks of 7.5 ms each: at most 30 ms, and the tick that sees it.
     assert_eq!(all, (1..=5).collect());
-    // It leads after that, with heartbeats as far apart as they were asked for.
+    // The member leads after that, with heartbeats at the configured interval.
     let mut alone = Alone::new(options, Recovered::nothing());
     alone.lead(&[2]);
     alone.acknowledge(2, alone.last());
@@ -179,12 +179,12 @@ fn long_heartbeat_intervals_do_not_delay_who_knows_its_leader_to_be_dead() {
 }
 
 #[test]
-fn a_hurried_member_asks_a_few_times_and_then_at_its_time_outs() {
+fn hurried_campaigns_are_limited() {
     let mut alone = following_two();
     alone.core.peer_gone(member(2));
     alone.settle();
     alone.sent.clear();
-    // Eight times, once each heartbeat interval and a tick; a time-out may fall between.
+    // Eight times, once each heartbeat interval and a tick; a timeout may fall between.
     let mut times = Vec::new();
     for at in 1..=140 {
         alone.ticks(1);
@@ -199,7 +199,7 @@ fn a_hurried_member_asks_a_few_times_and_then_at_its_time_outs() {
 }
 
 #[test]
-fn a_leader_that_lives_after_all_is_not_deposed() {
+fn live_leader_is_not_deposed() {
     let mut alone = following_two();
     alone.core.peer_gone(member(2));
     alone.heartbeat(2);
@@ -212,7 +212,7 @@ fn a_leader_that_lives_after_all_is_not_deposed() {
 }
 
 #[test]
-fn a_learner_does_not_campaign() {
+fn learner_does_not_campaign() {
     let members = Members { voters: vec![member(2), member(3)], learners: vec![member(1)], ..Members::default() };
     let mut alone = Alone::new(options(1, members), Recovered::nothing());
     alone.follow(2);
@@ -224,7 +224,7 @@ fn a_learner_does_not_campaign() {
 }
 
 #[test]
-fn a_follower_campaigns_while_its_entries_are_being_written() {
+fn follower_campaigns_while_writing() {
     let mut alone = following_two();
     let (message, _) = append(&alone, 2, alone.core.end(), &[2]);
     alone.core.step(member(2), message).unwrap();
@@ -238,7 +238,7 @@ fn a_follower_campaigns_while_its_entries_are_being_written() {
 }
 
 #[test]
-fn a_sole_voter_leads_once_its_log_and_its_vote_are_written() {
+fn sole_voter_leads_when_synced() {
     let mut alone = Alone::new(options(1, voters(2)), Recovered::nothing());
     alone.follow(2);
     // The other one removes itself, and appends once more.
@@ -274,7 +274,7 @@ fn a_sole_voter_leads_once_its_log_and_its_vote_are_written() {
     assert_eq!((alone.core.term(), alone.core.is_leader()), (3, false), "its vote is not written");
     alone.core.persisted(alone.effects.number);
     assert!(alone.core.is_leader());
-    // A sole voter that leads goes on while it writes.
+    // A sole voter that leads continues while it writes.
     alone.settle();
     alone.propose(alone.core.end().sequence + 1, 8).unwrap();
     alone.poll();
@@ -283,7 +283,7 @@ fn a_sole_voter_leads_once_its_log_and_its_vote_are_written() {
 }
 
 #[test]
-fn what_others_have_acknowledged_is_recorded_once_a_heartbeat_interval() {
+fn acknowledgements_are_recorded() {
     let mut alone = following_two();
     let acknowledged =
         |index| History { is_leader: true, term: 2, acknowledged: vec![(member(3), index)], ..History::default() };

@@ -1,9 +1,9 @@
-//! What a leader takes in and passes on: proposals, changes of members, hand-overs, members that lag or come back.
+//! Work of a leader: proposals, membership changes, hand-overs, members that lag or return.
 
 use super::*;
 use gapless_cluster::consensus::{Change, ChangeStep, MemberDetails, ProposeError};
 
-/// Member 1 of three, elected, with its first entry committed by `2`.
+/// Returns member 1 of three, elected, with its first entry committed by `2`.
 fn leading(options: ConsensusOptions) -> Alone {
     let mut alone = Alone::new(options, Recovered::nothing());
     alone.lead(&[2]);
@@ -13,7 +13,7 @@ fn leading(options: ConsensusOptions) -> Alone {
 }
 
 #[test]
-fn proposals_follow_each_other_whether_polled_or_not() {
+fn proposals_need_no_poll() {
     let mut alone = leading(options(1, voters(3)));
     assert_eq!(alone.propose(2, 8), Err(ProposeError::Gap { expected_sequence: 1 }));
     for sequence in 1..=3 {
@@ -32,7 +32,7 @@ fn proposals_follow_each_other_whether_polled_or_not() {
 }
 
 #[test]
-fn as_much_is_in_flight_as_may_be_and_a_commit_makes_room() {
+fn commit_makes_room_in_flight() {
     let limits = options(1, voters(3));
     let of_entries = ConsensusOptions { in_flight_entries_max: 2, ..limits.clone() };
     let of_bytes = ConsensusOptions { in_flight_bytes_max: 2, ..limits };
@@ -46,14 +46,14 @@ fn as_much_is_in_flight_as_may_be_and_a_commit_makes_room() {
             alone.acknowledge(2, alone.last());
             assert_eq!(alone.core.can_propose(), Ok(()));
         }
-        // Half of it.
+        // Half of the limit.
         alone.propose(7, 1).unwrap();
         alone.propose(8, 1).unwrap();
         alone.settle();
         alone.acknowledge(2, alone.last() - 1);
         alone.propose(9, 1).unwrap();
         assert_eq!(alone.core.can_propose(), Err(ProposeError::Full));
-        // The next leader decides about what was in flight.
+        // The next leader decides about the proposals in flight.
         alone.settle();
         alone.follow(2);
         alone.lead(&[2]);
@@ -62,7 +62,7 @@ fn as_much_is_in_flight_as_may_be_and_a_commit_makes_room() {
 }
 
 #[test]
-fn one_change_at_a_time_and_only_one_that_leaves_a_cluster() {
+fn one_valid_change_at_a_time() {
     let mut alone = leading(options(1, voters(3)));
     let learner = |number| Change::of(ChangeStep::Learner(member(number)));
     let refused = Err(ProposeError::Change);
@@ -82,7 +82,7 @@ fn one_change_at_a_time_and_only_one_that_leaves_a_cluster() {
     assert_eq!(alone.core.propose_members(&learner(5)), refused);
     alone.acknowledge(2, alone.last());
     assert_eq!(alone.core.members().learners, [member(4)]);
-    // What is kept of one leaves room for the next.
+    // The kept part of one leaves room for the next.
     assert_eq!(alone.core.propose_members(&learner(5)), Ok(()));
     alone.settle();
     alone.acknowledge(2, alone.last());
@@ -94,7 +94,7 @@ fn one_change_at_a_time_and_only_one_that_leaves_a_cluster() {
 }
 
 #[test]
-fn leadership_goes_to_another_voter_alone() {
+fn leadership_goes_to_voters_only() {
     let members = Members { learners: vec![member(4)], ..voters(3) };
     let mut alone = leading(options(1, members));
     assert_eq!(alone.core.transfer_to(member(1)), Err(ProposeError::LeadsAlready(member(1))));
@@ -107,7 +107,7 @@ fn leadership_goes_to_another_voter_alone() {
 }
 
 #[test]
-fn a_witness_hands_over_to_one_that_has_every_entry() {
+fn witness_hands_over_when_level() {
     let members = Members { witnesses: vec![member(1)], ..voters(3) };
     let mut alone = Alone::new(options(1, members), Recovered::nothing());
     alone.lead(&[2]);
@@ -126,7 +126,7 @@ fn a_witness_hands_over_to_one_that_has_every_entry() {
 }
 
 #[test]
-fn a_member_that_came_again_is_asked_for_the_end_of_its_log() {
+fn reconnected_member_is_probed() {
     let mut alone = leading(options(1, voters(3)));
     alone.propose(1, 8).unwrap();
     alone.settle();
@@ -144,7 +144,7 @@ fn a_member_that_came_again_is_asked_for_the_end_of_its_log() {
     assert_eq!(appends.iter().map(|message| message.index).collect::<Vec<_>>(), [before], "backwards from the end");
     alone.acknowledge(2, alone.last());
     assert_eq!(matched(&alone), alone.last());
-    // What a leader has itself stays.
+    // The leader's own entries stay.
     alone.propose(3, 8).unwrap();
     alone.settle();
     alone.core.peer_came(member(1));
@@ -153,7 +153,7 @@ fn a_member_that_came_again_is_asked_for_the_end_of_its_log() {
 }
 
 #[test]
-fn entries_that_did_not_arrive_are_sent_again() {
+fn lost_entries_are_resent() {
     let mut alone = leading(options(1, voters(3)));
     alone.propose(1, 8).unwrap();
     alone.settle();
@@ -165,7 +165,7 @@ fn entries_that_did_not_arrive_are_sent_again() {
 }
 
 #[test]
-fn an_offer_without_an_answer_is_made_again_after_a_while() {
+fn unanswered_offer_is_repeated() {
     let mut alone = leading(options(1, voters(3)));
     for sequence in 1..=4 {
         alone.propose(sequence, 8).unwrap();

@@ -1,5 +1,5 @@
-//! A member that has lost its power and may lack what it has acknowledged: whose votes it counts, what it asks, and
-//! when it is as the others again.
+//! A rejoining member, which has lost its power and may lack acknowledged entries: the votes that it counts, its
+//! questions, and the end of its rejoining.
 
 use super::*;
 use gapless_cluster::consensus::Behind;
@@ -8,7 +8,8 @@ const START: u64 = 7;
 const END: &[u8] = b"End";
 const CONDITIONAL: &[u8] = b"Conditional";
 
-/// Member 1 of `count` after a start: its journal has nothing but term 4, and it may lack entries of up to that term.
+/// Returns member 1 of `count` after a start: its journal has nothing but term 4, and it may lack entries of up to that
+/// term.
 fn behind(count: u64) -> Alone {
     let mut begun = Alone::of(count);
     begun.tell(Message { term: 4, ..begun.message(MessageType::MsgHeartbeat, 2) }).unwrap();
@@ -19,7 +20,7 @@ fn behind(count: u64) -> Alone {
     alone
 }
 
-/// A question of `from` about the end of a log, or the answer to one.
+/// Returns a question of `from` about the end of a log, or the answer to one.
 fn about_end(alone: &Alone, kind: MessageType, from: u64, asked: &[u8]) -> Message {
     let mut message = alone.message(kind, from);
     message.context = END.to_vec().into();
@@ -32,7 +33,7 @@ fn asked_at(start: u64) -> Vec<u8> {
 }
 
 #[test]
-fn its_own_campaign_needs_the_votes_of_all() {
+fn own_campaign_needs_all_votes() {
     let mut alone = behind(5);
     alone.ticks_until(Alone::campaigns);
     let (pre, vote) = (MessageType::MsgRequestPreVoteResponse, MessageType::MsgRequestVoteResponse);
@@ -60,7 +61,7 @@ fn its_own_campaign_needs_the_votes_of_all() {
 }
 
 #[test]
-fn votes_of_a_former_campaign_do_not_count() {
+fn former_votes_do_not_count() {
     let mut alone = behind(3);
     let pre = MessageType::MsgRequestPreVoteResponse;
     alone.ticks_until(Alone::campaigns);
@@ -74,7 +75,7 @@ fn votes_of_a_former_campaign_do_not_count() {
 }
 
 #[test]
-fn a_vote_that_counts_with_all_others_waits_for_them() {
+fn conditional_vote_waits() {
     let mut alone = Alone::of(5);
     alone.ticks_until(Alone::campaigns);
     let (pre, vote) = (MessageType::MsgRequestPreVoteResponse, MessageType::MsgRequestVoteResponse);
@@ -93,7 +94,7 @@ fn a_vote_that_counts_with_all_others_waits_for_them() {
 }
 
 #[test]
-fn it_marks_the_votes_that_it_gives_and_nothing_else() {
+fn only_votes_are_marked() {
     let mut alone = behind(3);
     let ask =
         |alone: &Alone, index| Message { term: 9, index, log_term: 1, ..alone.message(MessageType::MsgRequestVote, 3) };
@@ -109,7 +110,7 @@ fn it_marks_the_votes_that_it_gives_and_nothing_else() {
 }
 
 #[test]
-fn it_asks_its_leader_at_intervals_where_the_log_ends() {
+fn leader_is_asked_for_its_end() {
     let mut alone = behind(3);
     alone.ticks(3);
     alone.follow(2);
@@ -140,10 +141,10 @@ fn it_asks_its_leader_at_intervals_where_the_log_ends() {
 }
 
 #[test]
-fn it_has_caught_up_at_the_end_that_its_leader_has_named() {
+fn caught_up_at_the_named_end() {
     let mut alone = behind(3);
     alone.tell(alone.message(MessageType::MsgHeartbeat, 2)).unwrap();
-    // It may not have what is committed already, and does not campaign when it is told to.
+    // The member may not have the committed entries, and does not campaign on request.
     alone.tell(Message { commit: 50, ..alone.message(MessageType::MsgHeartbeat, 2) }).unwrap();
     assert_eq!(alone.tell(alone.message(MessageType::MsgTimeoutNow, 2)), Err(Refused::Type));
     let answer = |alone: &Alone, index, start| Message {
@@ -180,7 +181,7 @@ fn it_has_caught_up_at_the_end_that_its_leader_has_named() {
 }
 
 #[test]
-fn it_has_caught_up_with_an_entry_of_a_later_term() {
+fn caught_up_with_a_later_term() {
     let mut alone = behind(3);
     alone.follow(2);
     let (message, _) = append(&alone, 2, alone.core.end(), &[4]);
@@ -195,7 +196,7 @@ fn it_has_caught_up_with_an_entry_of_a_later_term() {
 }
 
 #[test]
-fn a_leader_says_where_its_log_ends_and_forgets_what_a_member_lacks() {
+fn leader_resets_progress() {
     let mut alone = Alone::of(3);
     let question =
         |alone: &Alone, index| Message { index, ..about_end(alone, MessageType::MsgReadIndex, 2, b"sixteen bytes...") };

@@ -1,4 +1,4 @@
-//! What a member takes from others, and what it refuses because it cannot be.
+//! Messages that a member accepts, and impossible ones that it refuses.
 
 use super::*;
 use gapless_cluster::consensus::{AppendRefused, Parting};
@@ -17,7 +17,7 @@ fn contradicts(taken: Result<(), Refused>, reason: usize) {
     assert_eq!(taken, Err(Refused::Contradiction(CONTRADICTIONS[reason])));
 }
 
-/// Member 1 of three follows member 2 in term 2, with `count` entries behind the beginning.
+/// Lets member 1 of three follow member 2 in term 2, with `count` entries after the beginning.
 fn following(count: usize) -> Alone {
     let mut alone = Alone::of(3);
     alone.follow(2);
@@ -29,20 +29,20 @@ fn following(count: usize) -> Alone {
 }
 
 #[test]
-fn a_heartbeat_commits_up_to_the_end_of_the_log() {
+fn heartbeat_commits_to_log_end() {
     let mut alone = following(3);
     for commit in [2, 3, 4] {
         alone.tell(Message { commit, ..alone.message(MessageType::MsgHeartbeat, 2) }).unwrap();
         assert_eq!(alone.committed(), commit);
     }
     contradicts(alone.tell(Message { commit: 5, ..alone.message(MessageType::MsgHeartbeat, 2) }), 0);
-    // One of an earlier term says nothing of this log, whatever it says.
+    // A message of an earlier term says nothing about this log.
     alone.tell(Message { commit: 9, term: 1, ..alone.message(MessageType::MsgHeartbeat, 3) }).unwrap();
     assert_eq!((alone.committed(), alone.core.leader()), (4, Some(member(2))));
 }
 
 #[test]
-fn strangers_may_lead_and_ask_for_votes_and_nothing_else() {
+fn strangers_may_lead_or_campaign() {
     let mut alone = following(1);
     for kind in [
         MessageType::MsgHeartbeat,
@@ -76,7 +76,7 @@ fn strangers_may_lead_and_ask_for_votes_and_nothing_else() {
 }
 
 #[test]
-fn nobody_acknowledges_more_than_its_leader_has() {
+fn excess_acknowledge_is_refused() {
     let mut alone = Alone::of(3);
     alone.lead(&[2]);
     let last = alone.last();
@@ -89,14 +89,14 @@ fn nobody_acknowledges_more_than_its_leader_has() {
     assert_eq!(alone.tell(late), Ok(()));
     assert_eq!(alone.tell(answer(&alone, last)), Ok(()));
     assert_eq!(alone.committed(), last);
-    // Who does not lead has no such limit to hold.
+    // A member that does not lead has no such limit to hold.
     let mut alone = following(1);
     assert_eq!(alone.tell(answer(&alone, 99)), Ok(()));
     assert_eq!(alone.core.status().refused_messages, 0);
 }
 
 #[test]
-fn only_the_leader_orders_a_campaign() {
+fn only_leader_orders_campaign() {
     for (from, term) in [(3, 2), (2, 1)] {
         let mut alone = following(1);
         let order = Message { term, ..alone.message(MessageType::MsgTimeoutNow, from) };
@@ -109,7 +109,7 @@ fn only_the_leader_orders_a_campaign() {
 }
 
 #[test]
-fn an_append_is_looked_at_where_it_follows_the_log() {
+fn append_must_follow_the_log() {
     let mut alone = following(3);
     let base = alone.core.end();
     let (message, frames) = append(&alone, 2, base, &[2, 2]);
@@ -129,12 +129,12 @@ fn an_append_is_looked_at_where_it_follows_the_log() {
     for message in &ignored {
         assert_eq!(alone.core.verify_append(message, &frames), Ok(None), "{message:?}");
     }
-    // What is committed is not compared again.
+    // Committed entries are not compared again.
     alone.tell(Message { commit: 3, ..alone.message(MessageType::MsgHeartbeat, 2) }).unwrap();
     let first = alone.core.position_at(1).unwrap();
     let (message, frames) = append(&alone, 2, first, &[2]);
     assert_eq!(alone.core.verify_append(&message, &frames), Ok(None));
-    // The same entries once more, and those of a new term in the place of what is not committed.
+    // The same entries once more, and those of a new term in the place of uncommitted ones.
     let third = alone.core.position_at(3).unwrap();
     let (same, same_frames) = append(&alone, 2, third, &[2, 2]);
     assert_eq!(alone.core.verify_append(&same, &same_frames), Ok(Some((3, 4))));
@@ -150,7 +150,7 @@ fn an_append_is_looked_at_where_it_follows_the_log() {
 }
 
 #[test]
-fn entries_follow_each_other_without_a_gap() {
+fn entry_gaps_are_refused() {
     let mut alone = following(2);
     let base = alone.core.end();
     let (right, frames) = append(&alone, 2, base, &[2, 2]);
@@ -181,7 +181,7 @@ fn entries_follow_each_other_without_a_gap() {
 }
 
 #[test]
-fn an_entry_with_other_frames_in_the_same_term_names_its_place() {
+fn divergent_entry_is_located() {
     let mut alone = following(2);
     let (first, second) = (alone.core.position_at(1).unwrap(), alone.core.position_at(2).unwrap());
     let (mut message, frames) = append(&alone, 2, first, &[2, 2]);
@@ -193,7 +193,7 @@ fn an_entry_with_other_frames_in_the_same_term_names_its_place() {
 }
 
 #[test]
-fn frames_are_those_of_their_entries() {
+fn frames_must_match_their_entries() {
     let mut alone = following(1);
     let base = alone.core.end();
     let first = base.sequence + 1;
@@ -222,8 +222,8 @@ fn frames_are_those_of_their_entries() {
     assert_eq!(alone.core.status().refused_messages, 5);
 }
 
-/// What a leader of members 1 to `count`, which is member 2 and has `frames` frames, offers to member 1; its log
-/// position; and the leader.
+/// Returns the offer of a leader of members 1 to `count`, which is member 2 and has `frames` frames, to member 1; its
+/// log position; and the leader.
 fn offer(count: u64, frames: u64) -> (Message, LogPosition, Alone) {
     let mut leader = Alone::new(options(2, voters(count)), Recovered::nothing());
     leader.lead(&[3]);
@@ -245,7 +245,7 @@ impl Alone {
         self.tell(self.message(MessageType::MsgHeartbeatResponse, from)).unwrap();
     }
 
-    /// Takes an offer; whether frames are to be fetched for it.
+    /// Steps an offer. Returns the log position if frames are to be fetched for it.
     fn fetches(&mut self, offer: &Message) -> Result<Option<LogPosition>, Refused> {
         self.core.step(member(offer.from), offer.clone())?;
         self.poll();
@@ -257,7 +257,7 @@ impl Alone {
 }
 
 #[test]
-fn an_offered_position_is_fetched_once_and_again_when_that_failed() {
+fn failed_fetch_is_repeated() {
     let (offer, position, _) = offer(3, 4);
     let mut alone = Alone::of(3);
     alone.follow(2);
@@ -265,7 +265,7 @@ fn an_offered_position_is_fetched_once_and_again_when_that_failed() {
     assert_eq!(alone.fetches(&offer), Ok(None), "it is being fetched");
     alone.core.fetch_failed();
     assert_eq!(alone.fetches(&offer), Ok(Some(position)));
-    // Nobody vouches for it while there is no leader.
+    // No leader vouches for it.
     alone.core.peer_gone(member(2));
     assert!(!alone.core.fetched(position, 0));
     alone.heartbeat(2);
@@ -281,20 +281,20 @@ fn an_offered_position_is_fetched_once_and_again_when_that_failed() {
 }
 
 #[test]
-fn a_fetch_waits_until_the_log_is_at_rest() {
+fn fetch_waits_for_a_quiet_log() {
     let (offer, position, _) = offer(3, 4);
     let mut alone = Alone::of(3);
     alone.follow(2);
     assert_eq!(alone.fetches(&offer), Ok(Some(position)));
-    // Entries that no poll has given out.
+    // Entries that no poll has returned.
     let (message, _) = append(&alone, 2, alone.core.end(), &[alone.core.term()]);
     assert_eq!(alone.core.step(member(2), message), Ok(()));
     assert!(!alone.core.fetched(position, 0));
     alone.settle();
-    // A member that was elected meanwhile is told by nobody.
+    // A member that was elected meanwhile has no leader.
     alone.lead(&[3]);
     assert!(!alone.core.fetched(position, 0));
-    // It is deposed, and no poll has cut what it may have appended.
+    // The leader is deposed, and no poll has cut its appended frames.
     let term = alone.core.term() + 1;
     alone.core.step(member(2), Message { term, ..alone.message(MessageType::MsgHeartbeat, 2) }).unwrap();
     assert!(!alone.core.fetched(position, 0));
@@ -303,18 +303,18 @@ fn a_fetch_waits_until_the_log_is_at_rest() {
 }
 
 #[test]
-fn an_offered_position_is_beyond_what_is_committed_and_names_this_member() {
+fn invalid_offers_are_refused() {
     let (offer, position, _) = offer(3, 4);
-    // One that does not know the cluster, and does not belong to it.
+    // A stranger that does not know the cluster, and does not belong to it.
     let mut stranger = Alone::new(options(5, Members::default()), Recovered::nothing());
     let refused = Err(Refused::Contradiction(CONTRADICTIONS[4]));
     assert_eq!(stranger.fetches(&Message { to: 5, ..offer.clone() }), refused);
-    // Of an earlier term.
+    // An offer of an earlier term.
     let mut alone = Alone::of(3);
     alone.follow(3);
     alone.follow(3);
     assert_eq!(alone.fetches(&offer), Ok(None));
-    // What is committed here, or in the log, is not fetched; another entry in its place is refused.
+    // Entries that are committed here, or in the log, are not fetched; another entry in their place is refused.
     let mut alone = Alone::of(3);
     alone.follow(2);
     let (message, _) = append(&alone, 2, alone.core.end(), &vec![2; position.index as usize]);
@@ -347,7 +347,7 @@ fn an_offered_position_is_beyond_what_is_committed_and_names_this_member() {
 }
 
 #[test]
-fn a_member_that_has_reached_an_earlier_offer_gets_the_entries_behind_it() {
+fn earlier_offer_is_accepted() {
     let (_, position, mut leader) = offer(3, 4);
     for sequence in [5, 6] {
         leader.propose(sequence, 8).unwrap();
@@ -362,7 +362,7 @@ fn a_member_that_has_reached_an_earlier_offer_gets_the_entries_behind_it() {
     assert_eq!(leader.take(MessageType::MsgSnapshot, 1).len(), 1);
     let is_fetching = |leader: &Alone| leader.core.status().peers.iter().any(|peer| peer.is_fetching);
     assert!(is_fetching(&leader));
-    // What says nothing new changes nothing.
+    // A message without news changes nothing.
     leader.tell(Message { reject: true, index: 2, ..leader.message(MessageType::MsgAppendResponse, 1) }).unwrap();
     leader.heartbeat_answer(1);
     assert!(is_fetching(&leader) && leader.sent.iter().all(|message| message.to != 1), "{:?}", leader.sent);

@@ -1,13 +1,13 @@
-//! One member alone, whose writes take no time, and the messages of the others made by hand: what it takes and refuses,
-//! when it campaigns and for whom it votes, what a leader takes in and passes on.
+//! One member alone, whose writes take no time, and the messages of the others made by hand: acceptance and refusal of
+//! messages, campaigns, votes, and the work of a leader.
 //!
-//! | module | what is held there |
+//! | module | claims tested there |
 //! |---|---|
-//! | `campaigns` | when a member campaigns, and when it is called |
-//! | `leading` | proposals, changes of members, members that lag or come back |
-//! | `lost_power` | a member that may lack what it has acknowledged |
-//! | `messages` | what a member takes from others |
-//! | `places` | where another member's log may begin |
+//! | `campaigns` | campaigns of a member, and the times of its ticks |
+//! | `leading` | proposals, membership changes, members that lag or return |
+//! | `lost_power` | a member that may lack acknowledged entries |
+//! | `messages` | messages that a member accepts |
+//! | `places` | positions where another member's log may begin |
 
 mod campaigns;
 mod leading;
@@ -23,7 +23,7 @@ use gapless_cluster::consensus::{
 use gapless_wire::{FrameHeader, FrameWriter};
 use raft::eraftpb::{Entry, Message, MessageType};
 
-/// The bytes of each frame.
+/// Bytes of each frame.
 const FRAME_BYTES: usize = 72;
 
 fn member(number: u64) -> MemberId {
@@ -34,7 +34,7 @@ fn voters(count: u64) -> Members {
     Members::of_voters(&(1..=count).map(member).collect::<Vec<_>>())
 }
 
-/// A tick is a millisecond, a heartbeat comes each 4, the time-outs are of 20 to 40.
+/// Returns options with ticks of a millisecond, a heartbeat every 4, and timeouts of 20 to 40.
 fn options(number: u64, members: Members) -> ConsensusOptions {
     ConsensusOptions {
         chain_seed: CHAIN_SEED,
@@ -50,13 +50,13 @@ struct Alone {
     id: u64,
     core: Consensus,
     effects: Effects,
-    /// What it has sent since that was last looked at.
+    /// Messages sent since the last look.
     sent: Vec<Message>,
     now_ns: u64,
 }
 
 impl Alone {
-    /// Member 1 of `count` voters.
+    /// Creates member 1 of `count` voters.
     fn of(count: u64) -> Self {
         Self::new(options(1, voters(count)), Recovered::nothing())
     }
@@ -93,7 +93,7 @@ impl Alone {
         }
     }
 
-    /// Lets time pass until `is_so`; the milliseconds that it took.
+    /// Lets time pass until `is_so`. Returns the milliseconds that it took.
     fn ticks_until(&mut self, is_so: impl Fn(&Self) -> bool) -> u64 {
         for passed in 0..1_000 {
             if is_so(self) {
@@ -104,7 +104,7 @@ impl Alone {
         panic!("it does not come: {:?}", self.core.status());
     }
 
-    /// A message of this member's term.
+    /// Creates a message of this member's term.
     fn message(&self, kind: MessageType, from: u64) -> Message {
         let mut message = Message { to: self.id, from, term: self.core.term(), ..Message::default() };
         message.set_msg_type(kind);
@@ -146,7 +146,7 @@ impl Alone {
         self.tell(Message { term, ..self.message(kind, voter) }).unwrap();
     }
 
-    /// `from` has acknowledged this leader's log up to `index`.
+    /// Acknowledges this leader's log up to `index`, as `from`.
     fn acknowledge(&mut self, from: u64, index: u64) {
         self.tell(Message { index, ..self.message(MessageType::MsgAppendResponse, from) }).unwrap();
     }
@@ -155,7 +155,7 @@ impl Alone {
         self.core.status().role == Role::Candidate
     }
 
-    /// The index of the last entry.
+    /// Returns the index of the last entry.
     fn last(&self) -> u64 {
         self.core.end().index
     }
@@ -164,23 +164,23 @@ impl Alone {
         self.core.status().committed_index
     }
 
-    /// The next tick that is more than a count, in milliseconds from now.
+    /// Returns the next tick that is more than a count, in milliseconds from now.
     fn next_tick(&self) -> u64 {
         (self.core.next_tick_ns() - self.now_ns) / MS
     }
 
-    /// Takes what it has sent of this kind to `to`.
+    /// Takes the sent messages of this kind to `to`.
     fn take(&mut self, kind: MessageType, to: u64) -> Vec<Message> {
         self.sent.extract_if(.., |message| message.get_msg_type() == kind && message.to == to).collect()
     }
 
-    /// Proposes a batch with one frame after what was proposed.
+    /// Proposes a batch with one frame after the last proposal.
     fn propose(&mut self, sequence: u64, length_bytes: u64) -> Result<(), gapless_cluster::consensus::ProposeError> {
         self.core.propose(Batch { first_sequence: sequence, end_sequence: sequence, hash: sequence }, length_bytes)
     }
 }
 
-/// An append of `leader` with an entry for each of `terms` behind `base`, each with one frame; and the frames.
+/// Creates an append of `leader` with an entry for each of `terms` after `base`, each with one frame; and the frames.
 fn append(alone: &Alone, leader: u64, base: LogPosition, terms: &[u64]) -> (Message, Vec<u8>) {
     let mut message = alone.message(MessageType::MsgAppend, leader);
     (message.index, message.log_term) = (base.index, base.term);

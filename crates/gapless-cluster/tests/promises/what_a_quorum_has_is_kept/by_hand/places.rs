@@ -1,10 +1,10 @@
-//! Where another member's log may begin.
+//! Positions where another member's log may begin.
 
 use super::*;
 use gapless_cluster::consensus::record::{Checkpoint, HardState, RecordContent};
 
 #[test]
-fn places_where_another_log_may_begin_are_applied_ones() {
+fn only_applied_is_offered() {
     let mut alone = Alone::of(3);
     alone.lead(&[2]);
     for sequence in 1..=3 {
@@ -20,7 +20,7 @@ fn places_where_another_log_may_begin_are_applied_ones() {
 }
 
 #[test]
-fn a_checkpoint_elsewhere_keeps_term_and_vote_and_never_less_than_the_log() {
+fn checkpoint_keeps_term_and_vote() {
     let mut alone = Alone::of(3);
     alone.follow(2);
     let (message, _) = append(&alone, 2, alone.core.end(), &[2, 2]);
