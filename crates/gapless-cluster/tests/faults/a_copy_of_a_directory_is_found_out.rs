@@ -59,7 +59,7 @@ fn says_so(mut cluster: Cluster) {
     println!("{said}");
     for member in [1, 3] {
         println!("{}", cluster.wait_log(member, &["ERROR", "a member's log is another one", "member=2"]));
-        let parted = cluster.wait("a member that shows it", |cluster| {
+        let parted = cluster.wait("a member that reports it", |cluster| {
             cluster.status(member).filter(|status| status.partings > 0).map(|status| status.parted)
         });
         assert_eq!(parted.iter().map(|each| each.member).collect::<Vec<_>>(), [2], "{parted:?}");

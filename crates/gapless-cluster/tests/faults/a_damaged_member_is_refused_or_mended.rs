@@ -95,7 +95,7 @@ fn a_member_that_is_shorter_fetches_the_rest() {
         assert!(has > had);
         std::fs::remove_dir_all(cluster.directory(victim)).unwrap();
         std::fs::rename(&before, cluster.directory(victim)).unwrap();
-        println!("member {victim} had acknowledged {has}, and comes back with {had}");
+        println!("member {victim} had acknowledged {has}, and returns with {had}");
         let is_other_boot = round > 0;
         if is_other_boot {
             put_on_other_boot(&cluster.journal(victim));
@@ -113,13 +113,13 @@ fn a_member_that_is_shorter_fetches_the_rest() {
         let voting = cluster.directory(victim).join("voting");
         let deadline = std::time::Instant::now() + processes::PATIENCE;
         while !std::fs::read_to_string(&voting).unwrap().contains("level ") {
-            assert!(std::time::Instant::now() < deadline, "it never votes again: {}", cluster.log(victim));
+            assert!(std::time::Instant::now() < deadline, "the member never votes again: {}", cluster.log(victim));
             std::thread::sleep(std::time::Duration::from_millis(10));
         }
         let warned = cluster.log(victim).matches("this machine has started anew").count() - warned;
         assert_eq!(warned, 1, "{}", cluster.log(victim));
         // The status is a little older than that file.
-        cluster.wait("a member that is not behind", |cluster| (!cluster.status(victim)?.is_behind).then_some(()));
+        cluster.wait("a member that has caught up", |cluster| (!cluster.status(victim)?.is_behind).then_some(()));
         load.wait_more(100);
     }
     end(cluster, load);
@@ -200,7 +200,7 @@ fn a_full_disk_stops_one_member() {
     let mut rounds = 0;
     while cluster.ends_within(3, std::time::Duration::from_millis(20)).is_none() {
         rounds += 1;
-        assert!(rounds < 200, "its disk does not fill");
+        assert!(rounds < 200, "the disk does not fill");
         load.wait_more_fast(500);
     }
     let log = cluster.log(3);

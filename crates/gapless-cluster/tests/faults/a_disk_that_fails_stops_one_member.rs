@@ -58,9 +58,9 @@ impl Failing {
     fn said(&self, member: usize, words: &str) {
         let log = self.cluster.log(member);
         let last = log.lines().rfind(|line| line.starts_with("member failed: ")).unwrap_or_default();
-        assert!(last.contains(words), "member {member} should say {words:?}:\n{log}");
+        assert!(last.contains(words), "member {member} should log {words:?}:\n{log}");
         let place = self.cluster.directory(member);
-        assert!(last.contains(place.to_str().unwrap()), "the place is named: {last}");
+        assert!(last.contains(place.to_str().unwrap()), "the file is named: {last}");
         println!("{last}");
     }
 

@@ -57,7 +57,7 @@ fn fall_behind(cluster: &mut Cluster, load: &Load) {
     while JournalReader::open(cluster.journal(LEADER)).unwrap().first_sequence() <= end + 1 {
         load.wait_more_fast(2_000);
     }
-    assert!(cluster.make_leader(LEADER), "it runs");
+    assert!(cluster.make_leader(LEADER), "the victim runs");
 }
 
 /// Checks that the victim has fetched a state `times` times by now, and continues.
@@ -66,10 +66,11 @@ fn has_come(cluster: &mut Cluster, load: &Load, times: usize) {
     cluster.wait("a state", |cluster| (cluster.log(VICTIM).matches(words).count() >= times).then_some(()));
     cluster.caught_up(VICTIM);
     let first = JournalReader::open(cluster.journal(VICTIM)).unwrap().first_sequence();
-    assert!(first > 1, "its journal begins behind what nobody had for it");
+    assert!(first > 1, "its journal begins after the frames that were not held");
     // Under load it may lag again before it is checked, and fetch another one.
-    cluster
-        .wait("nothing is left of it", |cluster| (!cluster.directory(VICTIM).join("incoming").exists()).then_some(()));
+    cluster.wait("no file of the transfer is left", |cluster| {
+        (!cluster.directory(VICTIM).join("incoming").exists()).then_some(())
+    });
     load.wait_more(500);
 }
 
@@ -77,13 +78,13 @@ fn comes_back(plan: Plan) {
     let (mut cluster, load) = begin(plan);
     for round in 1..=2 {
         fall_behind(&mut cluster, &load);
-        println!("it comes back for the {round}. time");
+        println!("the victim returns, round {round}");
         cluster.start_member(VICTIM, &[]);
         has_come(&mut cluster, &load, round);
     }
     if plan.kinds[VICTIM - 1] == "full" {
         // The victim leads with the received state, and continues to publish.
-        assert!(cluster.make_leader(VICTIM), "it runs");
+        assert!(cluster.make_leader(VICTIM), "the victim runs");
         load.wait_more(500);
     }
     let count = streams::check(&mut cluster, load);
@@ -101,7 +102,7 @@ fn dies_on_the_way(plan: Plan) {
     }
     cluster.start_member(VICTIM, &[]);
     cluster.caught_up(VICTIM);
-    assert!(!cluster.directory(VICTIM).join("incoming").exists(), "nothing is left of it");
+    assert!(!cluster.directory(VICTIM).join("incoming").exists(), "no file of the transfer is left");
     let count = streams::check(&mut cluster, load);
     println!("{count} messages, each there once and in order on all members");
 }
@@ -130,9 +131,9 @@ fn wrong_bytes(random: &mut Random) {
     let at = random.below(bytes.len() as u64) as usize;
     bytes[at] ^= 1 << random.below(8);
     std::fs::write(&path, &bytes).unwrap();
-    println!("byte {at} of {} is another one", path.display());
+    println!("byte {at} of {} is changed", path.display());
     cluster.start_member(VICTIM, &[]);
-    cluster.wait_log(VICTIM, &["the state of the leader is not taken", "its state cannot be used"]);
+    cluster.wait_log(VICTIM, &["the leader's state is not accepted", "its state cannot be used"]);
     assert!(!cluster.log(VICTIM).contains("has fetched a state"));
     load.pause(false);
     while newest(&cluster) == path {
@@ -152,7 +153,7 @@ fn a_witness_keeps_what_the_backup_lacks() {
     while first_held(&cluster, VICTIM) == 1 {
         load.wait_more_fast(2_000);
     }
-    println!("the witness lets go what both others have");
+    println!("the witness deletes frames that both others have");
     cluster.kill(BACKUP);
     let end = end_of(&cluster, BACKUP);
     while first_held(&cluster, LEADER) <= end + 1 {
@@ -160,7 +161,7 @@ fn a_witness_keeps_what_the_backup_lacks() {
     }
     let (by_primary, by_witness) = (first_held(&cluster, LEADER), first_held(&cluster, VICTIM));
     println!("the backup has {end}; the primary's journal begins at {by_primary}, the witness's at {by_witness}");
-    assert!(by_witness <= end + 1, "nobody else could bring the backup up to date");
+    assert!(by_witness <= end + 1, "no other member could bring the backup up to date");
     cluster.kill(LEADER);
     cluster.start_member(BACKUP, &[]);
     assert_eq!(cluster.leader_among(&[BACKUP]), BACKUP);

@@ -147,7 +147,7 @@ fn a_leader_cut_off_is_cut_back() {
     load.wait_more(ahead - released + 200);
     cluster.isolate(first, false);
     cluster.caught_up(first);
-    assert!(term_of_last(&cluster) > before, "another frame stands there now");
+    assert!(term_of_last(&cluster) > before, "another frame has this sequence now");
     println!("member {first} had {} frames more than it had released", ahead - released);
     end(cluster, load);
 }
@@ -160,14 +160,14 @@ fn a_leader_cut_off_for_long_is_cut_back() {
     cluster.leader_among(&others);
     let status = cluster
         .wait("a leader that steps down", |cluster| cluster.status(first).filter(|status| status.role != "leader"));
-    assert!(status.journaled_sequence > status.released_sequence, "it has appended something alone");
+    assert!(status.journaled_sequence > status.released_sequence, "it has appended frames of its own");
     // About 1 KiB each, more than half of a window of 8 MiB; and more entries than the 4,096 of a log.
     load.wait_more_singly(9_000);
     cluster.isolate(first, false);
     cluster.caught_up(first);
     cluster.wait_log(first, &["frames are fetched from the leader"]);
     let held = JournalReader::open(cluster.journal(first)).unwrap().first_sequence();
-    assert!(held > status.journaled_sequence, "it begins with a state of the others, at {held}");
+    assert!(held > status.journaled_sequence, "the journal begins after a fetched state, at {held}");
     end(cluster, load);
 }
 
@@ -221,8 +221,8 @@ fn a_follower_that_hears_half_deposes_nobody() {
     cluster.hold(leader, others[0], true);
     std::thread::sleep(LONG);
     load.wait_more(200);
-    assert_eq!(cluster.leader_of(&[leader]), Some(leader), "it leads as before");
-    assert_eq!(term(&cluster, leader), before, "nobody has made a new term");
+    assert_eq!(cluster.leader_of(&[leader]), Some(leader), "the leader still leads");
+    assert_eq!(term(&cluster, leader), before, "there is no new term");
     cluster.hold(leader, others[0], false);
     cluster.caught_up(others[0]);
     end(cluster, load);

@@ -62,7 +62,7 @@ impl Watch {
         let mut is_sent = false;
         loop {
             let now = Instant::now();
-            assert!(now - asked < PATIENCE, "message {} of the watch has not come back", self.number);
+            assert!(now - asked < PATIENCE, "message {} of the watch was not read back", self.number);
             if !is_sent && self.node.can_publish() {
                 is_sent = self.node.publish(TYPE, &payload(OWNER, self.number)).is_ok();
             }

@@ -99,11 +99,11 @@ fn garbage_changes_nothing(random: &mut Random) {
     // A silent stranger is dropped, too.
     for mut stranger in idle {
         stranger.set_read_timeout(Some(processes::PATIENCE)).unwrap();
-        assert!(!matches!(stranger.read(&mut [0; 64]), Ok(1..)), "a stranger that said nothing was answered");
+        assert!(!matches!(stranger.read(&mut [0; 64]), Ok(1..)), "a silent stranger was answered");
     }
     std::thread::sleep(Duration::from_millis(100));
     load.wait_more(100);
     assert_eq!(cluster.leader(), leader);
-    assert_eq!(cluster.status(leader).unwrap().term, term, "nobody was deposed");
+    assert_eq!(cluster.status(leader).unwrap().term, term, "no leader was deposed");
     end(cluster, load);
 }

@@ -108,7 +108,7 @@ fn a_slow_link_of_a_follower_slows_nobody() {
     let status = cluster.status(leader).unwrap();
     assert_eq!((status.role.as_str(), status.term), ("leader", before), "a slow follower changes nothing");
     let behind = cluster.status(others[0]).unwrap().released_sequence;
-    assert!(behind < status.released_sequence, "it is slow: {behind} of {}", status.released_sequence);
+    assert!(behind < status.released_sequence, "the link is slow: {behind} of {}", status.released_sequence);
     cluster.hosts().limit(others[0], None);
     cluster.caught_up(others[0]);
     end(cluster, load);
@@ -126,7 +126,7 @@ fn all_cables_are_pulled() {
     };
     let before = released(&cluster);
     std::thread::sleep(LONG);
-    assert_eq!(released(&cluster), before, "nothing is released by who is alone");
+    assert_eq!(released(&cluster), before, "a lone member releases nothing");
     cluster.all().for_each(|host| cluster.hosts().cut(host, false));
     cluster.leader();
     end(cluster, load);

@@ -25,7 +25,7 @@ fn death_mid_message_is_noticed() {
     (0..100).for_each(|_| second.idle());
     let address = second.address();
     drop(first);
-    turn_until("its end is noticed", || {
+    turn_until("the end of the connection is noticed", || {
         second.idle();
         !second.events.is_empty()
     });
@@ -34,7 +34,7 @@ fn death_mid_message_is_noticed() {
 
     let mut first = Member::new(MemberLinkOptions::default(), identity(1), &[peer(2, &[address])]);
     let mut taken = Vec::new();
-    turn_until("it is connected again and whole messages pass", || {
+    turn_until("both are connected again and whole messages pass", || {
         first.idle();
         if first.events.len() == 1 && taken.is_empty() {
             first.send(2, b"whole");
@@ -52,7 +52,7 @@ fn listener_is_redialled() {
     let address = second.address();
     for _ in 0..3 {
         drop(second);
-        turn_until("its end is noticed", || {
+        turn_until("the end of the connection is noticed", || {
             first.idle();
             !first.events.is_empty()
         });
@@ -81,13 +81,13 @@ fn torn_message_is_dropped_whole() {
         let whole = puppet.message(Kind::Consensus, b"whole", &[8; 40]);
         let torn = puppet.message(Kind::Consensus, b"torn", &[9; 40]);
         let mut taken = Vec::new();
-        turn_until("it is welcome", || {
+        turn_until("the member is accepted", || {
             second.idle();
             !second.events.is_empty()
         });
         puppet.stream.write_all(&[&whole[..], &torn[..cut]].concat()).unwrap();
         drop(puppet);
-        turn_until("its end is noticed", || {
+        turn_until("the end of the connection is noticed", || {
             second.turn(|message| taken.push(message.consensus.to_vec()));
             second.events.len() >= 2
         });
@@ -101,7 +101,7 @@ fn garbage_closes_connection() {
     let mut second = Member::listens(2, &[peer(1, &[])]);
     for garbage in 0..4 {
         let mut puppet = Puppet::hello(second.address(), identity(1), 2);
-        turn_until("it is welcome", || {
+        turn_until("the member is accepted", || {
             second.idle();
             !second.events.is_empty()
         });
@@ -116,7 +116,7 @@ fn garbage_closes_connection() {
         bytes.extend(bad);
         puppet.stream.write_all(&bytes).unwrap();
         let mut taken = 0;
-        turn_until("it is closed", || {
+        turn_until("the connection is closed", || {
             second.turn(|message| {
                 assert_eq!(message.consensus, b"good");
                 taken += 1;
@@ -126,7 +126,7 @@ fn garbage_closes_connection() {
         assert_eq!(taken, 1);
         let told = second.told();
         assert!(told[1].starts_with("gone 1: it sends what is no message"), "{told:?}");
-        turn_until("the other side sees it", || {
+        turn_until("the other side sees the connection closed", || {
             second.idle();
             puppet.is_closed()
         });
@@ -158,7 +158,7 @@ fn host_name_is_dialled() {
     let name = format!("localhost:{}", second.address().port());
     let its = gapless_cluster::link::Peer { member: 2, addresses: vec![name] };
     let mut first = Member::new(MemberLinkOptions::default(), identity(1), &[its]);
-    turn_until("the name is looked up", || {
+    turn_until("the name is resolved", || {
         first.idle();
         second.idle();
         !first.events.is_empty()
@@ -203,7 +203,7 @@ fn wrong_side_is_refused() {
     let mut first = Member::new(listening(), identity(1), &[peer(2, &[free_address()])]);
     let address = first.address();
     let mut puppet = Puppet::hello(address, identity(2), 1);
-    turn_until("it is refused", || {
+    turn_until("the member is refused", || {
         first.idle();
         first.links.pending_statistics().refused == 1
     });
@@ -221,7 +221,7 @@ fn silence_ends_the_link() {
         second.idle();
         now().monotonic_ns - begun > 1_000_000_000
     });
-    assert_eq!((first.told(), second.told()), (vec![], vec![]), "pings are enough to live");
+    assert_eq!((first.told(), second.told()), (vec![], vec![]), "pings keep the link alive");
     // The second is not polled any more, like a process that hangs.
     turn_until("the silence is noticed", || {
         first.idle();
@@ -255,13 +255,13 @@ fn sleeper_notices_silence() {
     let sleep = |member: &mut Member| {
         member.poll();
         let timeout_ns = member.links.next_deadline_ns().saturating_sub(now().monotonic_ns);
-        assert!(timeout_ns > 200 * second, "nothing is to be done for a long time: {timeout_ns} ns");
+        assert!(timeout_ns > 200 * second, "no deadline for a long time: {timeout_ns} ns");
         let mut descriptors = Vec::new();
         member.links.watch(&mut descriptors);
         let mut watched: Vec<PollFd<'_>> =
             descriptors.iter().map(|descriptor| PollFd::new(descriptor, PollFlags::IN)).collect();
         let timeout = Timespec { tv_sec: 60, tv_nsec: 0 };
-        assert!(rustix::event::poll(&mut watched, Some(&timeout)).unwrap() > 0, "nobody woke it");
+        assert!(rustix::event::poll(&mut watched, Some(&timeout)).unwrap() > 0, "the member is not woken");
     };
     first.send(2, b"wake up");
     sleep(&mut other);

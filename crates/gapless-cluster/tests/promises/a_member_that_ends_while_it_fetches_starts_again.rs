@@ -41,7 +41,7 @@ impl MemberService for Reads {
     }
 
     fn recover(&mut self, _: &StreamLayout, _: StreamIdentity, sequence: u64) -> Result<(), ServiceError> {
-        assert!(sequence >= self.snapshot_sequence, "it is recovered at {sequence}");
+        assert!(sequence >= self.snapshot_sequence, "the service is recovered at {sequence}");
         Ok(())
     }
 
@@ -75,7 +75,7 @@ fn publish(cluster: &Cluster, numbers: Range<u64>, length: usize, window_message
     let mut payload = vec![0; length];
     let mut moved = Instant::now();
     while came < count {
-        assert!(moved.elapsed() < PATIENCE, "{came} of {count} have come back, and nothing moves");
+        assert!(moved.elapsed() < PATIENCE, "{came} of {count} messages were read back, without further progress");
         while let Some(number) = left.next_if(|_| node.can_publish()) {
             payload[..8].copy_from_slice(&number.to_le_bytes());
             node.publish(TYPE, &payload).unwrap();
@@ -108,7 +108,7 @@ fn interrupted_fetch_is_resumed() {
         fetching.turn(Now { monotonic_ns: 1 + clock.elapsed().as_nanos() as u64, epoch_ns: 1 }).unwrap();
     }
     let released = fetching.stream().released_sequence();
-    assert!(released < 12_000, "it was ended too late: {released}");
+    assert!(released < 12_000, "the member was ended too late: {released}");
     assert_eq!(fetching.status().unwrap().fetched, 0);
     fetching.abandon();
 

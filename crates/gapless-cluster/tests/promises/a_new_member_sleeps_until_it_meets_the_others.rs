@@ -39,7 +39,7 @@ fn new_member_does_not_spin() {
     let member = ClusterMember::start(&ClusterConfig::parse(&text, "test.toml").unwrap()).unwrap();
     let deadline = Instant::now() + Duration::from_secs(60);
     while member.status().is_none() {
-        assert!(Instant::now() < deadline, "it has no turn");
+        assert!(Instant::now() < deadline, "the member made no turn");
         std::thread::sleep(Duration::from_millis(5));
     }
     std::thread::sleep(Duration::from_millis(200));

@@ -15,7 +15,7 @@ fn refused(change: impl FnOnce(&mut Identity)) -> Vec<String> {
     let mut own = identity(1);
     change(&mut own);
     let mut first = Member::new(MemberLinkOptions::default(), own, &[peer(2, &[second.address()])]);
-    turn_until("the first is told", || {
+    turn_until("the first member gets the refusal", || {
         first.idle();
         second.idle();
         !first.events.is_empty()
@@ -38,7 +38,7 @@ fn peer_without_stream_is_accepted() {
     let mut second = Member::listens(2, &[peer(1, &[])]);
     let own = Identity { stream_id: 0, incarnation: 0, ..identity(1) };
     let mut first = Member::new(MemberLinkOptions::default(), own, &[peer(2, &[second.address()])]);
-    turn_until("it is let in", || {
+    turn_until("the member is accepted", || {
         first.idle();
         second.idle();
         !first.events.is_empty()
@@ -52,14 +52,14 @@ fn peer_without_stream_is_accepted() {
 fn unknown_member_is_refused() {
     let mut third = Member::listens(3, &[peer(2, &[])]);
     let mut first = Member::new(MemberLinkOptions::default(), identity(1), &[peer(3, &[third.address()])]);
-    turn_until("it is refused", || {
+    turn_until("the member is refused", || {
         first.idle();
         third.idle();
         !first.events.is_empty()
     });
     assert_eq!(first.told(), ["refused 3: UnknownMember"]);
     third.links.add_peer(&peer(1, &[])).unwrap();
-    turn_until("it is connected", || {
+    turn_until("the member is connected", || {
         first.idle();
         third.idle();
         third.links.is_connected(1) && first.links.is_connected(3)
@@ -74,7 +74,7 @@ fn newcomer_is_accepted() {
         member.links.set_numbers_used(1);
         let options = listening();
         let mut other = Member::new(options, identity(newcomer), &[peer(own, &[member.address()])]);
-        turn_until("it is connected", || {
+        turn_until("the member is connected", || {
             member.idle();
             other.idle();
             !member.events.is_empty() && !other.events.is_empty()
@@ -92,7 +92,7 @@ fn newcomer_is_accepted() {
         drop(other);
         let options = MemberLinkOptions { listen: Some(at), ..listening() };
         let mut other = Member::new(options, identity(newcomer), &[peer(own, &[member.address()])]);
-        turn_until("it is connected again", || {
+        turn_until("the member is connected again", || {
             member.idle();
             other.idle();
             other.links.is_connected(own) && member.links.is_connected(newcomer)
@@ -105,7 +105,7 @@ fn gone_newcomer_is_forgotten() {
     let mut member = Member::listens(3, &[]);
     let refusal = |member: &mut Member, own: Identity| {
         let mut other = Member::new(MemberLinkOptions::default(), own, &[peer(3, &[member.address()])]);
-        turn_until("it is told", || {
+        turn_until("the member gets the refusal", || {
             member.idle();
             other.idle();
             !other.events.is_empty()
@@ -119,7 +119,7 @@ fn gone_newcomer_is_forgotten() {
     assert_eq!(refusal(&mut member, stranger), ["refused 3: UnknownMember"]);
     assert_eq!(refusal(&mut member, Identity { stream_id: 6, ..identity(2) }), ["refused 3: OtherStream"]);
     assert_eq!(refusal(&mut member, identity(2)), ["connected 3"]);
-    turn_until("it is forgotten", || {
+    turn_until("the newcomer is forgotten", || {
         member.idle();
         member.links.peers().next().is_none()
     });
@@ -129,7 +129,7 @@ fn gone_newcomer_is_forgotten() {
 fn wrong_address_is_given_up() {
     let mut third = Member::listens(3, &[peer(1, &[])]);
     let mut first = Member::new(MemberLinkOptions::default(), identity(1), &[peer(2, &[third.address()])]);
-    turn_until("it is refused", || {
+    turn_until("the member is refused", || {
         first.idle();
         third.idle();
         !first.events.is_empty()
@@ -140,7 +140,7 @@ fn wrong_address_is_given_up() {
     let mut alone = Member::new(listening(), identity(1), &[]);
     let address = alone.address();
     alone.links.add_peer(&peer(2, &[address])).unwrap();
-    turn_until("it is refused", || {
+    turn_until("the member is refused", || {
         alone.idle();
         !alone.events.is_empty()
     });
@@ -159,10 +159,10 @@ fn duplicate_number_is_refused() {
         !twin.events.is_empty()
     });
     assert_eq!(twin.told(), ["refused 2: DuplicateIdentity"]);
-    assert_eq!((first.told(), second.told()), (vec![], vec![]), "who was there first stays");
+    assert_eq!((first.told(), second.told()), (vec![], vec![]), "the first connection stays");
     // When it is gone only one of them is left.
     drop(first);
-    turn_until("the twin is let in", || {
+    turn_until("the twin is accepted", || {
         second.idle();
         twin.idle();
         twin.links.is_connected(2)
@@ -175,7 +175,7 @@ fn reconnection_replaces_old() {
     let (first, mut second) = connected_pair(MemberLinkOptions::default());
     // The end of its old connection was not noticed yet.
     let mut puppet = Puppet::hello(second.address(), identity(1), 2);
-    turn_until("it is replaced", || {
+    turn_until("the connection is replaced", || {
         second.idle();
         second.events.len() == 2
     });
@@ -192,7 +192,7 @@ fn other_version_gets_the_reason() {
     hello.extend([3, 1]);
     hello.extend([0x5a; 200]);
     puppet.stream.write_all(&hello).unwrap();
-    turn_until("it is refused", || {
+    turn_until("the member is refused", || {
         second.idle();
         second.links.pending_statistics().refused == 1
     });
@@ -205,7 +205,7 @@ fn other_version_gets_the_reason() {
         Member::new(MemberLinkOptions::default(), identity(1), &[peer(2, &[listener.local_addr().unwrap()])]);
     listener.set_nonblocking(true).unwrap();
     let mut accepted: Vec<TcpStream> = Vec::new();
-    turn_until("it is told", || {
+    turn_until("the member gets the refusal", || {
         first.idle();
         if let Ok((mut stream, _)) = listener.accept() {
             stream.write_all(&hello).unwrap();
@@ -255,7 +255,7 @@ fn long_claim_is_dropped() {
         strangers.iter_mut().all(Puppet::is_closed)
     });
     let statistics = second.links.pending_statistics();
-    assert_eq!((statistics.garbage, statistics.silent), (3, 0), "long before they are late");
+    assert_eq!((statistics.garbage, statistics.silent), (3, 0), "before their timeout");
 }
 
 #[test]
@@ -264,7 +264,7 @@ fn silent_flood_blocks_no_member() {
     let mut second = Member::new(options, identity(2), &[peer(1, &[])]);
     let mut flood: Vec<Puppet> = (0..100).map(|_| Puppet::dial(second.address())).collect();
     let mut first = Member::new(MemberLinkOptions::default(), identity(1), &[peer(2, &[second.address()])]);
-    turn_until("the member gets in", || {
+    turn_until("the member is accepted", || {
         // One more for each that was accepted: with the whole backlog of the listener full, the next would wait for
         // this thread.
         if flood.len() < 100 + second.links.pending_statistics().displaced as usize {

@@ -110,7 +110,7 @@ impl Turned {
                 return found;
             }
             let states: Vec<_> = self.members.values().map(ClusterMember::status).collect();
-            assert!(begun.elapsed() < PATIENCE, "{what} has not come: {states:#?}");
+            assert!(begun.elapsed() < PATIENCE, "{what} did not occur: {states:#?}");
             self.turn();
         }
     }
@@ -138,7 +138,7 @@ impl Turned {
         let (mut sent, mut came) = (0, 0);
         let (payload, begun) = (vec![7; length], Instant::now());
         while came < count {
-            assert!(begun.elapsed() < PATIENCE, "{came} of {sent} have come back");
+            assert!(begun.elapsed() < PATIENCE, "{came} of {sent} messages were read back");
             if sent == came && node.can_publish() {
                 node.publish(TYPE, &payload).unwrap();
                 sent += 1;
@@ -214,7 +214,7 @@ fn catch_up(missed: u64, length: usize) -> Cost {
     let (away, stays) = (leader % 3 + 1, (leader + 1) % 3 + 1);
     turned.crash(away);
     turned.publish_singly(missed, length);
-    let end = turned.until("the same end", |turned| {
+    let end = turned.until("the same last sequence on all members", |turned| {
         (turned.released(leader) == turned.released(stays)).then(|| turned.released(leader))
     });
     turned.crash(leader);
@@ -223,7 +223,7 @@ fn catch_up(missed: u64, length: usize) -> Cost {
     turned.start(stays);
     let mut opened = Opened::watch(&turned.directory(stays).join("journal"));
     turned.start(away);
-    turned.until("the end of what was missed", |turned| {
+    turned.until("the end of the missed messages", |turned| {
         opened.look();
         (turned.released(away) >= end && turned.leader() == Some(stays)).then_some(())
     });
@@ -233,7 +233,7 @@ fn catch_up(missed: u64, length: usize) -> Cost {
     let statistics = turned.sent(stays, away);
     let (count, bytes) = turned.messages(away);
     assert_eq!(count, missed + 1);
-    assert!(bytes == turned.messages(stays).1, "both have the same");
+    assert!(bytes == turned.messages(stays).1, "both have the same messages");
     Cost { messages: statistics.messages_sent, bytes: statistics.bytes_sent, opened: opened.look() }
 }
 
@@ -304,6 +304,6 @@ fn late_fetch_continues_at_once() {
     let end = turned.released(leader);
     turned.until("the end", |turned| (turned.released(away) >= end).then_some(()));
     let took_ms = (turned.now_ns - since_ns) / 1_000_000;
-    println!("level after {took_ms} ms of virtual time");
-    assert!(took_ms < 100, "it was level only after {took_ms} ms");
+    println!("caught up after {took_ms} ms of virtual time");
+    assert!(took_ms < 100, "caught up only after {took_ms} ms");
 }

@@ -83,7 +83,7 @@ impl Cluster {
                 assert!(member.stream().failure().is_none(), "{what}: {:?}", member.stream().failure());
             }
             let states: Vec<_> = self.running().map(ClusterMember::status).collect();
-            assert!(Instant::now() < deadline, "{what} has not come: {states:#?}");
+            assert!(Instant::now() < deadline, "{what} did not occur: {states:#?}");
             std::thread::sleep(Duration::from_millis(2));
         }
     }
@@ -130,7 +130,7 @@ impl Cluster {
         while came < sent {
             let count =
                 node.poll(64, |event| came += u64::from(matches!(event, NodeEvent::Message(message) if message.own)));
-            assert!(Instant::now() < deadline, "{came} of {sent} have come back");
+            assert!(Instant::now() < deadline, "{came} of {sent} messages were read back");
             if count.unwrap() == 0 {
                 node.wait(Duration::from_millis(1)).unwrap();
             }
@@ -140,7 +140,7 @@ impl Cluster {
     /// Waits until each running member has released the same frames, and returns them: sequence, term, payload.
     #[track_caller]
     fn contents(&self) -> Vec<(u64, u64, String)> {
-        let end = self.wait("the same end", |cluster| {
+        let end = self.wait("the same last sequence on all members", |cluster| {
             let ends: Vec<_> = cluster.running().map(|member| member.stream().released_sequence()).collect();
             (ends[0] > 0 && ends.iter().all(|end| *end == ends[0])).then_some(ends[0])
         });
@@ -207,7 +207,7 @@ fn members_agree_under_each_leader() {
 fn idle_leader_stays() {
     /// Virtual time of one turn of all members, ns.
     const STEP_NS: u64 = 200_000;
-    /// Timeouts after the first of which a leader without answers steps down.
+    /// Duration of the run in timeouts: a leader without answers would step down after one.
     const TIME_OUTS: u64 = 4;
     let directory = tempfile::tempdir().unwrap();
     let ports = free_ports(3);

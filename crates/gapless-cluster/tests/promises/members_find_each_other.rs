@@ -102,7 +102,7 @@ fn other_cluster_is_ignored() {
         first.links.poll(now());
         second.links.poll(now());
     }
-    assert_eq!(second.links.pending_statistics().accepted, 0, "nobody has dialled it");
+    assert_eq!(second.links.pending_statistics().accepted, 0, "no member has dialled it");
 }
 
 #[test]

@@ -80,7 +80,7 @@ fn messages_of_all_lengths_arrive() {
         let [mut says, mut expects, mut answers, mut hears] = [0, 0, 1, 1].map(|each| Random::new(seed ^ each));
         let (mut sent, mut echoed, mut heard) = (0, 0, 0);
         const ALL: u64 = 200;
-        turn_until("all messages have gone there and back", || {
+        turn_until("all messages are echoed", || {
             if sent < ALL {
                 sent += 1;
                 let (consensus, frames) = parts(sent, &mut says);
@@ -120,7 +120,7 @@ fn sent_messages_precede_the_end() {
         }
         drop(second);
         let mut read = 0;
-        turn_until("the end is noticed", || {
+        turn_until("the end of the connection is noticed", || {
             first.turn(|message| {
                 assert_eq!(message.consensus, b"before the end");
                 read += 1;
@@ -130,7 +130,7 @@ fn sent_messages_precede_the_end() {
         assert_eq!((read, first.told()), (30, vec!["gone 2".to_owned()]));
         assert!(!path.exists(), "the socket's file goes with its member");
         let mut second = listens(&path, patient());
-        turn_until("they are connected again", || {
+        turn_until("both are connected again", || {
             first.idle();
             second.idle();
             !first.events.is_empty() && !second.events.is_empty()
@@ -170,7 +170,7 @@ fn killed_process_is_gone_at_once() {
         });
         assert_eq!(first.told(), ["connected 2"]);
         child.kill();
-        turn_until("its end is noticed", || {
+        turn_until("the end of the process is noticed", || {
             first.turn(|_| ());
             !first.events.is_empty()
         });
@@ -206,7 +206,7 @@ fn sleeping_member_is_woken() {
                     let patience = Timespec { tv_sec: PATIENCE.as_secs() as i64, tv_nsec: 0 };
                     let woken = rustix::event::poll(&mut polled, Some(&patience)).unwrap();
                     is_asleep.store(false, Ordering::SeqCst);
-                    assert!(woken > 0, "nobody woke it");
+                    assert!(woken > 0, "the member is not woken");
                 }
                 second.links.disarm();
             }
@@ -214,13 +214,13 @@ fn sleeping_member_is_woken() {
             heard
         });
         for _ in 0..50 {
-            turn_until("it sleeps", || is_asleep.load(Ordering::SeqCst));
+            turn_until("the member sleeps", || is_asleep.load(Ordering::SeqCst));
             first.send(2, b"wake up");
             first.idle();
         }
-        turn_until("it sleeps", || is_asleep.load(Ordering::SeqCst));
+        turn_until("the member sleeps", || is_asleep.load(Ordering::SeqCst));
         drop(first);
-        turn_until("it knows of the end", || stop.load(Ordering::SeqCst));
+        turn_until("the member notices the end", || stop.load(Ordering::SeqCst));
         assert_eq!(sleeper.join().unwrap(), 50);
     });
 }
@@ -231,7 +231,7 @@ fn tcp_works_without_shared_memory() {
     let mut second = Member::listens(2, &[peer(1, &[])]);
     let addresses = vec![format!("shm:{}", path.display()), second.address().to_string()];
     let mut first = Member::new(MemberLinkOptions::default(), identity(1), &[Peer { member: 2, addresses }]);
-    turn_until("they are connected over TCP", || {
+    turn_until("both are connected over TCP", || {
         first.idle();
         second.idle();
         !first.events.is_empty() && !second.events.is_empty()
@@ -242,7 +242,7 @@ fn tcp_works_without_shared_memory() {
     drop(second);
     assert_eq!(first.told(), ["connected 2"]);
     let mut second = listens(&path, MemberLinkOptions { listen: Some(port), ..MemberLinkOptions::default() });
-    turn_until("they are connected again", || {
+    turn_until("both are connected again", || {
         first.idle();
         second.idle();
         second.links.is_connected(1) && first.links.is_connected(2) && first.events.len() == 2
@@ -337,19 +337,19 @@ fn record(length: u32, bytes: u32) -> Vec<u8> {
 /// Checks that a valid member is still accepted.
 fn still_works(second: &mut Member, path: &Path) {
     let mut first = Member::new(MemberLinkOptions::default(), identity(1), &[address(path)]);
-    turn_until("a good member is let in", || {
+    turn_until("a valid member is accepted", || {
         first.idle();
         second.idle();
         first.links.is_connected(2) && second.links.is_connected(1)
     });
     first.send(2, b"good");
     let mut heard = false;
-    turn_until("its message comes", || {
+    turn_until("the message arrives", || {
         second.turn(|message| heard = message.consensus == b"good");
         heard
     });
     drop(first);
-    turn_until("it has left", || {
+    turn_until("the member has disconnected", || {
         second.idle();
         !second.links.is_connected(1)
     });
@@ -445,7 +445,7 @@ fn bad_reader_breaks_its_own_link() {
         bytes[40..176].copy_from_slice(&hello);
         writer.append(&bytes).unwrap();
         let _ = writer.publish();
-        turn_until("it is let in", || {
+        turn_until("the member is accepted", || {
             second.idle();
             second.links.is_connected(1)
         });
@@ -454,7 +454,7 @@ fn bad_reader_breaks_its_own_link() {
         while second.links.is_connected(1) {
             let _ = second.links.send(1, Content::Consensus, &[1; 1000], &[]);
             second.links.poll(now());
-            assert!(begun.elapsed() < PATIENCE, "the position is noticed");
+            assert!(begun.elapsed() < PATIENCE, "the invalid position is noticed");
         }
         drop(hostile);
         second.events.clear();

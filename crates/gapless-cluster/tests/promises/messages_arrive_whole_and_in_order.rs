@@ -85,7 +85,7 @@ fn many_slices_are_one_message() {
         let slices: Vec<&[u8]> = frames[..count].iter().map(|frame| &frame[..]).collect();
         first.links.send(2, Content::CatchUpFrames, b"", &slices).unwrap();
         let mut taken = false;
-        turn_until("it has arrived", || {
+        turn_until("the message has arrived", || {
             first.idle();
             second.turn(|message| {
                 assert_eq!((message.content, message.frames), (Content::CatchUpFrames, frames[..count].as_flattened()));
@@ -126,7 +126,7 @@ fn slow_reader_slows_no_other() {
         first.poll();
         slow.poll();
         let before = taken;
-        turn_until("the quick one gets it meanwhile", || {
+        turn_until("the fast reader gets the message meanwhile", || {
             first.poll();
             quick.turn(|message| {
                 taken += 1;
@@ -135,7 +135,7 @@ fn slow_reader_slows_no_other() {
             taken > before
         });
         let queued = first.links.statistics(2).unwrap().queued_bytes as usize;
-        assert!(queued <= QUEUE + frames.len() + 64, "{queued} bytes wait");
+        assert!(queued <= QUEUE + frames.len() + 64, "{queued} bytes are queued");
         full == 100
     });
     assert_eq!(first.links.statistics(2).unwrap().messages_dropped, 100);
@@ -144,7 +144,7 @@ fn slow_reader_slows_no_other() {
     // When it reads again it receives every accepted message, whole.
     let mut read = 0;
     let mut last = 0;
-    turn_until("the slow one has read", || {
+    turn_until("the slow reader has read all messages", || {
         first.poll();
         slow.turn(|message| {
             let number = u64::from_le_bytes(message.consensus.try_into().unwrap());

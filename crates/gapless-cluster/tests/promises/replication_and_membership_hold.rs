@@ -81,8 +81,8 @@ fn fails(cluster: Cluster, mutant: Mutant, promises: &[&'static str]) {
     let checker = broken.checker().finish_when(HasDiscoveries::AnyFailures).spawn_bfs().join();
     let found = promises.iter().find_map(|promise| Some((promise, checker.discovery(promise)?)));
     eprintln!("{mutant:?}: {} states, {:?}", checker.unique_state_count(), started.elapsed());
-    let Some((promise, path)) = found else { panic!("{mutant:?} is not noticed: none of {promises:?} is broken") };
-    eprintln!("not so: {promise}, after {:?}", path.into_actions());
+    let Some((promise, path)) = found else { panic!("{mutant:?} is not caught: none of {promises:?} is broken") };
+    eprintln!("broken: {promise}, after {:?}", path.into_actions());
 }
 
 /// Returns whether the test is skipped: the longest searches for mutants run with `GAPLESS_FULL=1` only.

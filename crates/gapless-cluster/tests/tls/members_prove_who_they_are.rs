@@ -132,7 +132,7 @@ fn proven_members_exchange_messages() {
         });
     }
     drop(second);
-    turn_until("the end is noticed", || {
+    turn_until("the end of the connection is noticed", || {
         first.idle();
         !first.events.is_empty()
     });
@@ -168,11 +168,11 @@ fn dials(second: &mut Member, authority: &Authority, shown: Option<&Shown>) -> V
         let _ = stream.write_all(&[&header[..], &hello].concat()).and_then(|()| stream.read_to_end(&mut read));
         read
     });
-    turn_until("the visitor has been answered", || {
+    turn_until("the client has been answered", || {
         second.idle();
         visitor.is_finished() || second.links.is_connected(1)
     });
-    assert!(!second.links.is_connected(1), "it was let in");
+    assert!(!second.links.is_connected(1), "the client was accepted");
     visitor.join().unwrap()
 }
 
@@ -208,10 +208,10 @@ fn unproven_member_is_refused() {
         second.idle();
         second.links.pending_statistics().garbage == 5
     });
-    turn_until("its connection is closed", || plain.is_closed());
+    turn_until("the connection is closed", || plain.is_closed());
 
     let mut good = first(tls(&authority, 1), second.address());
-    turn_until("the member is let in all the same", || {
+    turn_until("the member is still accepted", || {
         good.idle();
         second.idle();
         second.links.is_connected(1) && good.links.is_connected(2)
@@ -272,7 +272,7 @@ fn tls_and_plain_do_not_mix() {
         let options = MemberLinkOptions { tls: of_second.filter(|_| !has_first), ..listening() };
         let mut second = Member::new(options, identity(2), &[peer(1, &[])]);
         let mut first = first(of_first.filter(|_| has_first), second.address());
-        turn_until("it was tried three times", || {
+        turn_until("three attempts were made", || {
             first.idle();
             second.idle();
             second.links.pending_statistics().garbage >= 3

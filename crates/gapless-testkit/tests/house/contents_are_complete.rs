@@ -54,7 +54,7 @@ fn crate_tables_go_top_down() {
     wrong.sort();
     wrong.dedup();
     assert!(compared > 500, "only {compared} names were compared");
-    assert!(wrong.is_empty(), "{} rows stand below what they name:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(wrong.is_empty(), "{} rows are below a module that they use:\n{}", wrong.len(), wrong.join("\n"));
 }
 
 /// Returns the modules of the tables in a file's head with their row numbers. A row may name several.

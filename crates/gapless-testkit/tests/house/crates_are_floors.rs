@@ -37,7 +37,7 @@ const FLOORS: [(&str, u8); 29] = [
 
 fn floor(name: &str) -> u8 {
     let found = FLOORS.iter().find(|(crate_name, _)| *crate_name == name);
-    found.unwrap_or_else(|| panic!("{name} has no floor in this test")).1
+    found.unwrap_or_else(|| panic!("{name} has no layer in this test")).1
 }
 
 /// Returns the crates of this workspace in a manifest, each with the kind of the dependency.

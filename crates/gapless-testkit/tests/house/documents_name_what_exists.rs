@@ -19,13 +19,13 @@ fn names_in_documents_exist() {
     let (mut wrong, mut looked_at) = (Vec::new(), 0);
     for path in documents::of_workspace(&root) {
         let text = std::fs::read_to_string(&path).expect("a document can be read");
-        let shown = path.strip_prefix(&root).expect("it lies in the workspace").display().to_string();
+        let shown = path.strip_prefix(&root).expect("the file is in the workspace").display().to_string();
         let document = Document::parse(&text);
         looked_at += document.code.len() + document.links.len();
         wrong.extend(HOUSE.untrue(&path, &document).into_iter().map(|(line, what)| format!("{shown}:{line}: {what}")));
     }
-    assert!(looked_at > 2_000, "only {looked_at} names were looked at");
-    assert!(wrong.is_empty(), "{} names of documents are nowhere:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(looked_at > 2_000, "only {looked_at} names were checked");
+    assert!(wrong.is_empty(), "{} names in documents do not exist:\n{}", wrong.len(), wrong.join("\n"));
 }
 
 /// Names of the workspace, read once for both tests.
@@ -110,7 +110,7 @@ impl House {
     }
 
     fn parts(&self, path: &Path) -> Vec<String> {
-        let relative = path.strip_prefix(&self.root).expect("it lies in the workspace");
+        let relative = path.strip_prefix(&self.root).expect("the file is in the workspace");
         relative.components().map(|part| part.as_os_str().to_string_lossy().into_owned()).collect()
     }
 
@@ -220,7 +220,7 @@ impl House {
 }
 
 fn name_of(path: &Path) -> String {
-    path.file_name().expect("it has a name").to_string_lossy().into_owned()
+    path.file_name().expect("a path has a name").to_string_lossy().into_owned()
 }
 
 /// Definitions in the sources.
@@ -274,7 +274,7 @@ impl Items {
                     self.names.insert(name.to_owned());
                     for variant in body().split(|token| token.is_mark(',')) {
                         let Some(at) = variant.iter().position(|token| token.word().is_some()) else { continue };
-                        let variant_name = variant[at].word().expect("it is a word");
+                        let variant_name = variant[at].word().expect("the token is a word");
                         self.define(name, variant_name.to_owned());
                         let fields = variant.get(at + 1).and_then(|token| token.group('{'));
                         self.fields(variant_name, fields.unwrap_or_default());

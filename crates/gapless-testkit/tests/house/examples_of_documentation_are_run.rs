@@ -13,7 +13,7 @@ fn doc_examples_are_run() {
         untested += 1;
         for file in workspace::sources(&folder.join("src")) {
             let text = std::fs::read_to_string(&file).expect("a source file can be read");
-            assert_eq!(examples(&text), 0, "{} has an example, and {name} tests none", file.display());
+            assert_eq!(examples(&text), 0, "{} has an example, but {name} does not test examples", file.display());
         }
     }
     assert!(untested > 5, "only {untested} crates have no examples");

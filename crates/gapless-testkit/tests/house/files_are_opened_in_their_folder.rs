@@ -83,7 +83,7 @@ fn files_are_opened_in_their_folder() {
     let folder = workspace::root().join("crates");
     let (mut wrong, mut used, mut looked_at) = (Vec::new(), BTreeSet::new(), 0);
     for file in CRATES.iter().flat_map(|name| workspace::sources(&folder.join(name).join("src"))) {
-        let name = file.strip_prefix(&folder).expect("it lies there").to_string_lossy().into_owned();
+        let name = file.strip_prefix(&folder).expect("the file is in the workspace").to_string_lossy().into_owned();
         if is_of_tests(Path::new(&name)) {
             continue;
         }
@@ -99,7 +99,7 @@ fn files_are_opened_in_their_folder() {
     let advice = "use gapless_agent::checked_file or folder::Folder";
     assert!(wrong.is_empty(), "{} direct opens; {advice}:\n{}", wrong.len(), wrong.join("\n"));
     let idle = REASONS.iter().filter(|(of, _)| !used.contains(of)).map(|(of, _)| *of).collect::<Vec<_>>();
-    assert!(idle.is_empty(), "these open nothing, and need no reason: {}", idle.join(", "));
+    assert!(idle.is_empty(), "these open no file, and need no reason: {}", idle.join(", "));
 }
 
 /// Returns whether a file is declared for tests alone.

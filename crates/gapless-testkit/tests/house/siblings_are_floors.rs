@@ -26,7 +26,7 @@ fn siblings_have_no_import_cycles() {
             }
         }
     }
-    assert!(circles == 0, "{circles} circles of modules that name each other:\n{report}");
+    assert!(circles == 0, "{circles} import cycles of modules:\n{report}");
 }
 
 /// Returns the length of the common prefix of both paths.
@@ -91,7 +91,7 @@ fn import_cycle_is_found_and_named() {
     write("b/inner.rs", "pub struct Deep; #[cfg(test)] mod tests { use crate::a::A; }");
     write("c.rs", "pub fn g() -> u8 { vec![crate::a::A].len() as u8 }");
     let circles = circles_of_siblings(&ModuleTree::read(&folder.path().join("lib.rs")));
-    let [(parent, circle, namings)] = &circles[..] else { panic!("one circle, not {}", circles.len()) };
+    let [(parent, circle, namings)] = &circles[..] else { panic!("one cycle, not {}", circles.len()) };
     assert_eq!((parent.len(), circle.join(" ")), (0, "a b c".to_owned()));
     assert_eq!(namings.len(), 3, "{namings:?}");
 }

@@ -20,7 +20,7 @@ fn tcp_sends_without_delay() {
     let (mut wrong, mut idle, mut connecting) = (Vec::new(), REASONS.map(|(of, _)| of).to_vec(), 0);
     for (_, crate_folder) in workspace::crates() {
         for file in workspace::sources(&crate_folder.join("src")) {
-            let name = file.strip_prefix(&folder).expect("it lies there").to_string_lossy().into_owned();
+            let name = file.strip_prefix(&folder).expect("the file is in the workspace").to_string_lossy().into_owned();
             let text = std::fs::read_to_string(&file).expect("a source file can be read");
             if is_of_tests(Path::new(&name)) || name.starts_with("gapless-testkit/") || !text.contains("Tcp") {
                 continue;

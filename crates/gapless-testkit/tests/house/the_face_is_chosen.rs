@@ -28,7 +28,7 @@ fn exported_names_match_the_list() {
     assert!(report.is_empty(), "crates/gapless exports other names than {LIST} lists:\n{report}");
     // The prelude repeats names of other modules.
     let own = names.iter().filter(|name| !name.starts_with("prelude::")).count();
-    assert!(own <= NAMES_MAX, "the face exports {own} names; at most {NAMES_MAX} are meant");
+    assert!(own <= NAMES_MAX, "the facade exports {own} names; at most {NAMES_MAX} are allowed");
 }
 
 /// Returns `module::Name` for each name that the modules of the facade export.
@@ -37,7 +37,7 @@ fn exported_names_match_the_list() {
 /// If a module re-exports a whole crate, or uses a glob: no list of names.
 fn names_of(source: &Path) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
-    for entry in std::fs::read_dir(source).expect("the face has sources") {
+    for entry in std::fs::read_dir(source).expect("the facade has sources") {
         let path = entry.expect("a folder can be read").path();
         let text = std::fs::read_to_string(&path).expect("a source is text");
         let stem = path.file_stem().expect("a file has a name").to_string_lossy().into_owned();
@@ -47,7 +47,7 @@ fn names_of(source: &Path) -> BTreeSet<String> {
             match item.body[0].word() {
                 Some("use") if item.is_public => {
                     for (path, name) in rust_tokens::used(&item.body[1..]) {
-                        let name = name.unwrap_or_else(|| panic!("{prefix}: everything that a module has is exported"));
+                        let name = name.unwrap_or_else(|| panic!("{prefix}: a glob is exported"));
                         assert!(path.len() > 1, "{prefix}: the whole crate {} is exported", path[0]);
                         names.insert(format!("{prefix}{name}"));
                     }
@@ -57,7 +57,7 @@ fn names_of(source: &Path) -> BTreeSet<String> {
                 }
                 // The README's code, which is compiled as an example and not exported.
                 Some("struct") if item.attributes.iter().any(|attribute| is_of_examples(attribute)) => {}
-                _ => panic!("{} holds something else than modules and names", path.display()),
+                _ => panic!("{} has other items than modules and names", path.display()),
             }
         }
     }

@@ -77,7 +77,7 @@ fn a_history(plan: processes::Plan, name: &str, random: &mut Random) {
         let (deadline, end) = (Instant::now() + PATIENCE, shared.done.load(Ordering::SeqCst) + count);
         while shared.done.load(Ordering::SeqCst) < end {
             assert!(clients.iter().all(|client| !client.is_finished()), "a client has ended");
-            assert!(Instant::now() < deadline, "nothing is done any more");
+            assert!(Instant::now() < deadline, "clients make no progress");
             std::thread::sleep(Duration::from_millis(2));
         }
     };

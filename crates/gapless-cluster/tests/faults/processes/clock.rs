@@ -55,7 +55,7 @@ fn kernels_function() -> Option<u64> {
 
 /// Redirects the kernel's function to ours. Call it before there are other threads.
 fn replace() {
-    let at = kernels_function().expect("looked for before");
+    let at = kernels_function().expect("is_possible was checked before");
     let ours = read_clock as extern "C" fn(libc::clockid_t, *mut libc::timespec) -> libc::c_int;
     // mov rax, ours; jmp rax
     let mut code = vec![0x48, 0xb8];

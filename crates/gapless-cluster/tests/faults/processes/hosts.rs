@@ -36,10 +36,10 @@ pub fn run_if_inside(scenarios: &[(&str, Inside)]) {
     // A scenario that hangs ends with this process.
     std::thread::spawn(move || {
         std::thread::sleep(LIMIT * PATIENCE);
-        eprintln!("it hangs");
+        eprintln!("the scenario hangs");
         std::process::exit(1);
     });
-    let (_, run) = scenarios.iter().find(|(name, _)| name == scenario).expect("it is one of them");
+    let (_, run) = scenarios.iter().find(|(name, _)| name == scenario).expect("a listed scenario");
     run(&mut Random::new(seed.parse().unwrap()));
     std::process::exit(0);
 }
@@ -54,7 +54,7 @@ pub fn run_inside(scenario: &str, random: &mut Random) {
     let mut command = unshared("exec \"$0\" \"$@\"");
     command.arg(std::env::current_exe().unwrap()).args([INSIDE, scenario, &random.number().to_string()]);
     let status = command.status().unwrap();
-    assert!(status.success(), "inside the namespaces it has failed: {status}");
+    assert!(status.success(), "the scenario failed inside the namespaces: {status}");
 }
 
 fn unshared(script: &str) -> Command {

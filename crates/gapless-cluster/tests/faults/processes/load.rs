@@ -89,7 +89,7 @@ impl Load {
     pub fn wait_more(&self, count: u64) {
         let (deadline, end) = (Instant::now() + PATIENCE, self.came() + count);
         while self.came() < end {
-            assert!(Instant::now() < deadline, "{} messages have come back, {end} should", self.came());
+            assert!(Instant::now() < deadline, "{} messages were read back, {end} are expected", self.came());
             std::thread::sleep(Duration::from_millis(2));
         }
     }
@@ -138,7 +138,7 @@ fn publish(owner: u64, directories: &[PathBuf], shared: &Shared) -> Published {
             if own == published.sent {
                 return published;
             }
-            assert!(now - since < PATIENCE, "{own} of {} messages have come back", published.sent);
+            assert!(now - since < PATIENCE, "{own} of {} messages were read back", published.sent);
         }
         let may_publish = !is_over && !shared.is_paused.load(Ordering::SeqCst) && now >= next;
         if may_publish && node.can_publish() && (node.in_flight() as u64) < shared.in_flight_max.load(Ordering::SeqCst)
@@ -154,7 +154,7 @@ fn publish(owner: u64, directories: &[PathBuf], shared: &Shared) -> Published {
             let (from, number) = read_payload(message.payload);
             assert_eq!(message.own, from == owner);
             if message.own {
-                assert_eq!(number, own + 1, "its own come back once, in order");
+                assert_eq!(number, own + 1, "own messages are read back once and in order");
                 own = number;
                 shared.came.fetch_add(1, Ordering::SeqCst);
             }

@@ -182,7 +182,7 @@ impl Cluster {
 
     /// Returns the network of a cluster that was started on hosts.
     pub fn hosts(&self) -> &Hosts {
-        self.hosts.as_ref().expect("it was started on hosts")
+        self.hosts.as_ref().expect("the cluster was started on hosts")
     }
 
     pub fn count(&self) -> usize {
@@ -240,7 +240,7 @@ impl Cluster {
     }
 
     fn signal(&self, member: usize, signal: Signal) {
-        self.members[member - 1].as_ref().expect("it runs").signal(signal);
+        self.members[member - 1].as_ref().expect("the member runs").signal(signal);
     }
 
     pub fn pause(&self, member: usize) {
@@ -269,7 +269,7 @@ impl Cluster {
     }
 
     pub fn kill(&mut self, member: usize) {
-        self.members[member - 1].take().expect("it runs").kill();
+        self.members[member - 1].take().expect("the member runs").kill();
     }
 
     /// Returns whether a member has killed itself; another end is an error.
@@ -289,14 +289,14 @@ impl Cluster {
     /// Repeats `meanwhile` until a member has ended by itself.
     pub fn wait_end_under(&mut self, member: usize, mut meanwhile: impl FnMut()) -> ExitStatus {
         let deadline = Instant::now() + PATIENCE;
-        let mut child = self.members[member - 1].take().expect("it runs");
+        let mut child = self.members[member - 1].take().expect("the member runs");
         loop {
             if let Some(status) = child.ended() {
                 return status;
             }
             if Instant::now() > deadline {
                 child.kill();
-                panic!("member {member} goes on:\n{}", self.log(member));
+                panic!("member {member} does not end:\n{}", self.log(member));
             }
             meanwhile();
         }
@@ -306,7 +306,7 @@ impl Cluster {
     pub fn ends_within(&mut self, member: usize, time: Duration) -> Option<ExitStatus> {
         let deadline = Instant::now() + time;
         loop {
-            let ended = self.members[member - 1].as_mut().expect("it runs").ended();
+            let ended = self.members[member - 1].as_mut().expect("the member runs").ended();
             if ended.is_some() {
                 self.members[member - 1] = None;
                 return ended;
@@ -369,7 +369,7 @@ impl Cluster {
                         eprintln!("{:#?}", self.status(member));
                     }
                 }
-                panic!("{what} has not come");
+                panic!("{what} did not occur");
             }
             std::thread::sleep(Duration::from_millis(10));
         }

@@ -76,7 +76,7 @@ pub fn check(cluster: &mut Cluster, load: Load) -> usize {
 #[track_caller]
 pub fn check_published(cluster: &mut Cluster, published: &[Published]) -> usize {
     let met = published.iter().flat_map(|each| each.met.last()).map(|(sequence, ..)| *sequence).max().unwrap_or(0);
-    let end = cluster.wait("the same end on all members", |cluster| {
+    let end = cluster.wait("the same last sequence on all members", |cluster| {
         let ends: Option<Vec<_>> =
             cluster.all().map(|member| Some(cluster.status(member)?.released_sequence)).collect();
         let ends = ends?;
@@ -84,7 +84,7 @@ pub fn check_published(cluster: &mut Cluster, published: &[Published]) -> usize 
     });
     // A member that lagged too far has begun with a state of the others.
     let holds_all = |member: &usize| JournalReader::open(cluster.journal(*member)).unwrap().first_sequence() == 1;
-    let whole = cluster.all().find(holds_all).expect("a member holds all of it");
+    let whole = cluster.all().find(holds_all).expect("a member holds the whole stream");
     let first = Stream::read(cluster, whole, end);
     for member in cluster.all().filter(|member| *member != whole) {
         let (from, other) = frames_held(cluster, member, end);
@@ -105,7 +105,7 @@ pub fn check_published(cluster: &mut Cluster, published: &[Published]) -> usize 
         // others.
         let mut place = first.messages.iter();
         for met in &each.met {
-            assert!(place.any(|message| message == met), "{met:?} was met by {} and is not there", each.owner);
+            assert!(place.any(|message| message == met), "{met:?} was read by {} and is missing", each.owner);
         }
     }
     first.messages.len()

@@ -144,7 +144,7 @@ impl Cluster {
             }
             if Instant::now() > deadline {
                 let states: Vec<_> = self.running().map(|each| (each.status(), each.stream().failure())).collect();
-                panic!("{what} has not come: {states:#?}");
+                panic!("{what} did not occur: {states:#?}");
             }
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -153,7 +153,9 @@ impl Cluster {
     /// Returns the error with which a member has stopped by itself.
     #[track_caller]
     pub fn failure(&self, member: u64) -> String {
-        self.wait("its end", |cluster| cluster.get(member).stream().failure().map(|error| error.to_string()))
+        self.wait("the end of the member", |cluster| {
+            cluster.get(member).stream().failure().map(|error| error.to_string())
+        })
     }
 
     #[track_caller]
@@ -178,7 +180,7 @@ impl Cluster {
     /// Waits until each running member has the numbers below `count`, each once and in order.
     #[track_caller]
     pub fn has_exactly(&self, count: u64) {
-        let end = self.wait("the same end", |cluster| {
+        let end = self.wait("the same last sequence on all members", |cluster| {
             let ends: Vec<_> = cluster.running().map(|member| member.stream().released_sequence()).collect();
             (ends[0] >= count && ends.iter().all(|end| *end == ends[0])).then_some(ends[0])
         });
@@ -243,7 +245,7 @@ impl Traffic {
             let deadline = Instant::now() + 3 * PATIENCE;
             let mut payload = [7; LENGTH];
             while !stops.load(Ordering::Relaxed) || back < sent {
-                assert!(Instant::now() < deadline, "{back} of {sent} have come back");
+                assert!(Instant::now() < deadline, "{back} of {sent} messages were read back");
                 if !stops.load(Ordering::Relaxed) && sent - back < 64 && node.can_publish() {
                     payload[..8].copy_from_slice(&(events + sent).to_le_bytes());
                     node.publish(TYPE, &payload).unwrap();
@@ -274,7 +276,7 @@ impl Traffic {
         let deadline = Instant::now() + PATIENCE;
         while self.came.load(Ordering::Relaxed) < target {
             assert!(!self.thread.is_finished(), "the publisher has failed");
-            assert!(Instant::now() < deadline, "messages come back no more");
+            assert!(Instant::now() < deadline, "messages are no longer read back");
             std::thread::sleep(Duration::from_millis(2));
         }
     }

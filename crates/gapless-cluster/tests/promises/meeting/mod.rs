@@ -69,7 +69,7 @@ impl Member {
 
     /// Polls once and expects no message.
     pub fn idle(&mut self) {
-        self.turn(|message| panic!("a message from member {} that nobody sent", message.from));
+        self.turn(|message| panic!("an unexpected message from member {}", message.from));
     }
 
     pub fn poll(&mut self) {

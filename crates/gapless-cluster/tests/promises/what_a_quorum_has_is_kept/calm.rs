@@ -52,7 +52,7 @@ impl Calm {
     fn until(&mut self, what: &str, is_so: impl Fn(&Self) -> bool) -> u64 {
         let begun_ns = self.now_ns;
         while !is_so(self) {
-            assert!(self.now_ns < begun_ns + 1_000 * MS, "{what} does not come");
+            assert!(self.now_ns < begun_ns + 1_000 * MS, "{what} does not occur");
             self.step();
         }
         (self.now_ns - begun_ns) / MS
@@ -122,7 +122,7 @@ fn idle_members_are_seldom_called() {
         }
     };
     (0..1_000).for_each(|_| step_by_need(&mut calm));
-    assert_eq!(calm.leader(), Some(leader), "nobody campaigns");
+    assert_eq!(calm.leader(), Some(leader), "no member campaigns");
     calm.nodes[leader].crash(&mut calm.random);
     // The longest timeout, a round trip for each of two votes, and a tick.
     let mut took_ms = 0;
@@ -387,11 +387,11 @@ fn power_loss_needs_all_votes() {
     }
     for _ in 0..500 {
         calm.step();
-        assert_eq!(calm.leader(), None, "its vote counted");
+        assert_eq!(calm.leader(), None, "the vote of the rejoining member counted");
     }
     calm.nodes[leader].start(&mut calm.checker);
     let next = calm.elected();
-    calm.until("the end of it", |calm| !calm.nodes[lost].may_lack_something());
+    calm.until("the end of the rejoining", |calm| !calm.nodes[lost].may_lack_something());
     assert!(calm.nodes[next].propose(3, &mut calm.random));
     calm.until("the release", |calm| (1..=3).all(|number| calm.checker.released_by(number) == 18));
 }
@@ -410,7 +410,7 @@ fn power_loss_ends_after_catch_up() {
     calm.nodes[lost].start(&mut calm.checker);
     assert!(calm.nodes[lost].core.as_ref().unwrap().status().is_behind);
     calm.until("the leader's end", |calm| !calm.nodes[lost].may_lack_something());
-    assert_eq!(calm.nodes[leader].core.as_ref().unwrap().term(), term, "nobody had to be elected for that");
+    assert_eq!(calm.nodes[leader].core.as_ref().unwrap().term(), term, "no election was needed");
     assert_eq!(calm.nodes[lost].disk.last_sequence(), 15);
     calm.nodes[leader].crash(&mut calm.random);
     let next = calm.elected();
@@ -432,7 +432,7 @@ fn power_loss_keeps_longest_log() {
     }
     calm.nodes[2].start(&mut calm.checker);
     let leader = calm.elected();
-    calm.until("the end of it", |calm| calm.nodes[..3].iter().all(|node| !node.may_lack_something()));
+    calm.until("the end of the rejoining", |calm| calm.nodes[..3].iter().all(|node| !node.may_lack_something()));
     assert!(calm.nodes[leader].propose(3, &mut calm.random));
     calm.until("the release", |calm| (1..=3).all(|number| calm.checker.released_by(number) == left + 3));
 }

@@ -35,7 +35,7 @@ impl Checker {
     /// Checks a release of a member up to `sequence`: the same frames as on all others, and those of its own journal.
     pub fn releases(&mut self, member: u64, sequence: u64, disk: &Disk) {
         let before = self.released_by(member);
-        assert!(sequence > before, "member {member} releases {sequence} behind {before}");
+        assert!(sequence > before, "member {member} releases {sequence} after {before}");
         assert!(disk.is_durable(sequence), "member {member} releases {sequence}, which it could lose");
         for at in before + 1..=sequence {
             let bytes = disk.frame(at).expect("a released frame is in the journal");
@@ -52,6 +52,6 @@ impl Checker {
     /// Checks that frames that a member has released stay in its journal.
     pub fn keeps(&self, member: u64, disk: &Disk) {
         let released = self.released_by(member);
-        assert!(disk.last_sequence() >= released, "member {member} has lost what it released");
+        assert!(disk.last_sequence() >= released, "member {member} has lost a released frame");
     }
 }

@@ -60,7 +60,7 @@ impl Disk {
 
     pub fn append_frame(&mut self, bytes: Rc<[u8]>) {
         let frame = Frame::parse(&bytes).unwrap();
-        assert_eq!(frame.sequence(), self.last_sequence() + 1, "a journal has no gap and no double");
+        assert_eq!(frame.sequence(), self.last_sequence() + 1, "a journal has no gap and no duplicate");
         let mut chain = Chain::at(self.chain(self.last_sequence()).unwrap());
         chain.extend(&frame);
         self.frames.push(Kept { chain: chain.value(), position: self.items.len(), bytes });
@@ -69,7 +69,7 @@ impl Disk {
 
     /// Appends a record; its frames must be there, and must be those that it describes.
     pub fn append_record(&mut self, record: &Record) {
-        assert!(record.behind_sequence <= self.last_sequence(), "a record stands behind its frames");
+        assert!(record.behind_sequence <= self.last_sequence(), "a record follows its frames");
         match RecordContent::from_bytes(&record.payload).unwrap() {
             RecordContent::Entry(entry, _) => {
                 assert_eq!(self.chain(entry.batch.end_sequence), Some(entry.batch.hash), "entry {entry:?}");

@@ -56,7 +56,9 @@ fn quorum_survives_random_faults() {
     let middle = seeds.start + tried / 2;
     let halves = [seeds.start..middle, middle..seeds.end];
     let halves = std::thread::scope(|scope| {
-        halves.map(|seeds| scope.spawn(move || all(seeds))).map(|half| half.join().expect("it has said why"))
+        halves
+            .map(|seeds| scope.spawn(move || all(seeds)))
+            .map(|half| half.join().expect("the thread has printed the reason"))
     });
     let mut sum = Tally::default();
     halves.into_iter().for_each(|half| add(&mut sum, &half));

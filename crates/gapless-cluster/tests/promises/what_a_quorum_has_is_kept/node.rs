@@ -172,7 +172,7 @@ impl Node {
             self.persist_due(now_ns);
         }
         let Some(core) = &mut self.core else { return };
-        let message = wire::decode(&packet.bytes).expect("what a member encodes can be decoded");
+        let message = wire::decode(&packet.bytes).expect("an encoded message can be decoded");
         if core.verify_append(&message, &packet.frames).is_err() {
             self.refused += 1;
             return;
@@ -303,7 +303,11 @@ impl Node {
             && role.role == Role::Leader
         {
             checker.leads(self.id.get(), role.term);
-            assert_eq!(self.disk.last_sequence(), core.end().sequence, "a leader begins with what its entries cover");
+            assert_eq!(
+                self.disk.last_sequence(),
+                core.end().sequence,
+                "a leader begins with the frames of its entries"
+            );
         }
         if let Some(sequence) = effects.released {
             checker.releases(self.id.get(), sequence, &self.disk);

@@ -204,7 +204,7 @@ impl World {
                 && node.disk.chain(position.sequence) == Some(position.hash)
         });
         let Some(source) = source else { return };
-        let frame = |sequence| source.disk.frame(sequence).expect("the source has it").clone();
+        let frame = |sequence| source.disk.frame(sequence).expect("the source has the frame").clone();
         let frames: Vec<Rc<[u8]>> = (behind.sequence + 1..=position.sequence).map(frame).collect();
         self.nodes[at].fetched(&frames, self.now_ns, &mut self.random, &mut self.checker, &mut self.out);
     }

@@ -66,7 +66,7 @@ impl Facts {
                 before
             }
             (before, said) if before == said => said,
-            (before, said) => panic!("command {id}: {before:?} was said, and now {said:?}"),
+            (before, said) => panic!("command {id}: stated {before:?}, and now {said:?}"),
         };
     }
 
@@ -75,7 +75,7 @@ impl Facts {
         let mut places: BTreeMap<u64, u64> = BTreeMap::new();
         for (place, id) in (1..).zip(&pages.done) {
             let before = places.insert(*id, place);
-            assert_eq!(before, None, "command {id} was done twice, at {place} too");
+            assert_eq!(before, None, "command {id} was executed twice, again at {place}");
         }
         for (id, Fact { is_refused, said }) in &self.all {
             let place = places.get(id).copied();
@@ -85,7 +85,7 @@ impl Facts {
                 Said::WillBe => place.is_some() || *is_refused,
                 Said::Never => place.is_none(),
             };
-            assert!(holds, "command {id}: {said:?} was said; it was done at {place:?}");
+            assert!(holds, "command {id}: stated {said:?}, executed at {place:?}");
         }
     }
 }

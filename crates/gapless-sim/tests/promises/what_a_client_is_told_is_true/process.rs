@@ -223,7 +223,7 @@ impl Process {
             }
             let is_any =
                 matches!(outcome, Ok(Outcome::Done(_) | Outcome::Refused { .. } | Outcome::ReplyTooLong { .. }));
-            assert!(!is_any, "{number} was never sent, and is {outcome:?}");
+            assert!(!is_any, "{number} was never sent, and has the outcome {outcome:?}");
             return None;
         };
         match outcome {
@@ -275,7 +275,7 @@ impl Process {
     fn done(&mut self, number: u64, id: u64, payload: &[u8]) {
         self.facts.count("done");
         let (said, place) = numbers(payload);
-        assert_eq!(said, id, "the reply to {number} is that of another");
+        assert_eq!(said, id, "the reply to {number} belongs to another command");
         self.facts.say(id, Said::Done(place));
         self.notes.remove(&number);
     }
@@ -283,7 +283,7 @@ impl Process {
     fn refused(&mut self, number: u64, id: u64, code: RefusalCode, detail: u64) {
         self.facts.count("refused");
         assert!(self.facts.is_refused(id), "{number}: {code:?}");
-        assert_eq!((code, detail), (RefusalCode::Rejected, id), "the refusal of {number} is that of another");
+        assert_eq!((code, detail), (RefusalCode::Rejected, id), "the refusal of {number} belongs to another command");
         self.facts.say(id, Said::Never);
         self.notes.remove(&number);
     }
@@ -296,8 +296,8 @@ impl Process {
                 let number = notice.session_seq;
                 let is_due = number == self.taken + 1;
                 let is_again = self.may_hear_again && number <= self.taken;
-                assert!(is_due || is_again, "notice {number} behind {}", self.taken);
-                assert_eq!(numbers(notice.payload).0, number, "notice {number} is another");
+                assert!(is_due || is_again, "notice {number} after {}", self.taken);
+                assert_eq!(numbers(notice.payload).0, number, "notice {number} has other content");
                 self.facts.count(if is_due { "notices" } else { "notices told again" });
                 (self.taken, self.may_hear_again) = (number, false);
             }
@@ -414,7 +414,7 @@ impl Process {
             Ok(reply) => {
                 self.facts.count("calls done");
                 let (said, place) = numbers(&reply.payload);
-                assert_eq!(said, id, "the reply of a call is that of another");
+                assert_eq!(said, id, "the reply of a call belongs to another command");
                 self.facts.say(id, Said::Done(place));
                 self.ids.extend(number.map(|number| (number, id)));
             }

@@ -121,7 +121,7 @@ fn leader_ticks_for_its_heartbeats() {
 fn hurries(options: &ConsensusOptions, term: u64) -> u64 {
     let mut alone = time_out(options, term).0;
     alone.core.peer_gone(member(3));
-    assert_eq!(alone.core.leader(), Some(member(2)), "another one is gone");
+    assert_eq!(alone.core.leader(), Some(member(2)), "a member other than the leader is gone");
     alone.core.peer_gone(member(2));
     assert_eq!(alone.core.leader(), None);
     alone.settle();
@@ -268,10 +268,10 @@ fn sole_voter_leads_when_synced() {
     };
     assert_eq!(alone.next_tick(), 1);
     pass(&mut alone);
-    assert_eq!((alone.core.term(), alone.core.is_leader()), (2, false), "its log is not written");
+    assert_eq!((alone.core.term(), alone.core.is_leader()), (2, false), "the log is not persisted");
     alone.core.persisted(number);
     pass(&mut alone);
-    assert_eq!((alone.core.term(), alone.core.is_leader()), (3, false), "its vote is not written");
+    assert_eq!((alone.core.term(), alone.core.is_leader()), (3, false), "the vote is not persisted");
     alone.core.persisted(alone.effects.number);
     assert!(alone.core.is_leader());
     // A sole voter that leads continues while it writes.

@@ -77,7 +77,7 @@ fn one_valid_change_at_a_time() {
         assert_eq!(alone.core.propose_members(&change), refused, "{change:?}");
     }
     assert_eq!(alone.core.propose_members(&learner(4)), Ok(()));
-    assert_eq!(alone.core.propose_members(&learner(5)), refused, "another one is in progress");
+    assert_eq!(alone.core.propose_members(&learner(5)), refused, "another change is in progress");
     alone.settle();
     assert_eq!(alone.core.propose_members(&learner(5)), refused);
     alone.acknowledge(2, alone.last());
@@ -112,13 +112,13 @@ fn witness_hands_over_when_level() {
     let mut alone = Alone::new(options(1, members), Recovered::nothing());
     alone.lead(&[2]);
     alone.ticks(1);
-    assert_eq!(alone.core.status().transfer_to, None, "nobody has its first entry");
+    assert_eq!(alone.core.status().transfer_to, None, "no member has its first entry");
     alone.acknowledge(2, alone.last());
     assert_eq!(alone.next_tick(), 1);
     alone.propose(1, 8).unwrap();
     alone.settle();
     alone.ticks(1);
-    assert_eq!(alone.core.status().transfer_to, None, "an entry is on the way");
+    assert_eq!(alone.core.status().transfer_to, None, "an entry is in flight");
     alone.acknowledge(2, alone.last());
     alone.ticks(1);
     assert_eq!(alone.core.status().transfer_to, Some(member(2)));

@@ -190,7 +190,7 @@ fn caught_up_with_a_later_term() {
     let (message, _) = append(&alone, 2, alone.core.end(), &[5]);
     alone.core.step(member(2), message).unwrap();
     alone.poll();
-    assert!(alone.core.is_behind(), "it is not written");
+    assert!(alone.core.is_behind(), "the entry is not persisted");
     alone.core.persisted(alone.effects.number);
     assert!(!alone.core.is_behind());
 }
@@ -201,7 +201,7 @@ fn leader_resets_progress() {
     let question =
         |alone: &Alone, index| Message { index, ..about_end(alone, MessageType::MsgReadIndex, 2, b"sixteen bytes...") };
     alone.follow(3);
-    assert_eq!(alone.tell(question(&alone, 1)), Err(Refused::Type), "it does not lead");
+    assert_eq!(alone.tell(question(&alone, 1)), Err(Refused::Type), "the member does not lead");
     alone.lead(&[2]);
     alone.acknowledge(2, alone.last());
     let read = Message { context: Vec::new().into(), ..question(&alone, 1) };

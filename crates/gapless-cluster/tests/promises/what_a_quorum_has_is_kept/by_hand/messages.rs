@@ -262,7 +262,7 @@ fn failed_fetch_is_repeated() {
     let mut alone = Alone::of(3);
     alone.follow(2);
     assert_eq!(alone.fetches(&offer), Ok(Some(position)));
-    assert_eq!(alone.fetches(&offer), Ok(None), "it is being fetched");
+    assert_eq!(alone.fetches(&offer), Ok(None), "the position is being fetched");
     alone.core.fetch_failed();
     assert_eq!(alone.fetches(&offer), Ok(Some(position)));
     // No leader vouches for it.
@@ -277,7 +277,7 @@ fn failed_fetch_is_repeated() {
     alone.core.persisted(alone.effects.number);
     alone.settle();
     assert_eq!((alone.core.end(), alone.committed()), (position, position.index));
-    assert!(alone.core.fetched(position, 0), "it is of no more use");
+    assert!(alone.core.fetched(position, 0), "the position is of no more use");
 }
 
 #[test]
@@ -319,7 +319,7 @@ fn invalid_offers_are_refused() {
     alone.follow(2);
     let (message, _) = append(&alone, 2, alone.core.end(), &vec![2; position.index as usize]);
     alone.tell(message).unwrap();
-    assert_eq!(alone.fetches(&offer), Ok(None), "it is in the log");
+    assert_eq!(alone.fetches(&offer), Ok(None), "the entry is in the log");
     let released = position.index - 1;
     for commit in [position.index, position.index + 1] {
         alone.tell(Message { commit, ..alone.message(MessageType::MsgHeartbeat, 2) }).unwrap();

@@ -101,7 +101,7 @@ impl Alone {
             }
             self.ticks(1);
         }
-        panic!("it does not come: {:?}", self.core.status());
+        panic!("the condition does not occur: {:?}", self.core.status());
     }
 
     /// Creates a message of this member's term.

@@ -29,7 +29,7 @@ fn checkpoint_keeps_term_and_vote() {
     let members = voters(3);
     let at = |index, term| alone.core.checkpoint_at(LogPosition { index, term, ..end }, &members);
     for index in [end.index, end.index + 1] {
-        let bytes = at(index, 2).expect("a position at the end of the log or behind it");
+        let bytes = at(index, 2).expect("a position at the end of the log or after it");
         let Ok(RecordContent::Checkpoint(checkpoint)) = RecordContent::from_bytes(&bytes) else { panic!("{bytes:?}") };
         let Checkpoint { hard_state, start, members: kept, entries, .. } = *checkpoint;
         assert_eq!(hard_state, HardState { term: 2, vote: None, commit: index });
