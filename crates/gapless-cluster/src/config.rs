@@ -109,7 +109,6 @@ impl MemberConfig {
 /// Longest default interval of heartbeats: an idle leader wakes up for each of them and its answers.
 const HEARTBEAT_INTERVAL_MAX: Duration = Duration::from_millis(100);
 
-/// Timing of elections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ElectionConfig {
     /// Shortest wait without a leader, and half of the longest; a witness waits two to three times as long.
@@ -170,7 +169,6 @@ pub struct ClusterConfig {
     pub service: ServiceConfig,
     /// Additional threads of this member, outside of the thread plan.
     pub replication: ReplicationConfig,
-    /// The stream and its sequencer.
     stream: StreamConfig,
     stream_options: EventStreamOptions,
 }
@@ -227,7 +225,6 @@ impl ClusterConfig {
         self.replication.applied_to(EventStreamOptions { tier: self.tier, clients, ..self.stream_options.clone() })
     }
 
-    /// Returns the number of voters.
     #[must_use]
     pub fn voters(&self) -> usize {
         self.members.iter().filter(|each| each.kind.votes()).count()

@@ -25,11 +25,7 @@ pub enum ClusterError {
     Consensus(#[from] ConsensusError),
     /// The journal's records do not make a state.
     #[error("{path}: {source}")]
-    Recovery {
-        /// Path of the journal.
-        path: PathBuf,
-        source: RecoveryError,
-    },
+    Recovery { path: PathBuf, source: RecoveryError },
     #[error(transparent)]
     Link(#[from] LinkError),
     #[error(transparent)]
@@ -92,7 +88,6 @@ pub enum ClusterError {
          after a forced recovery; take the other file, or an empty directory and a new member's number"
     )]
     OtherIncarnation {
-        /// Path of the configuration.
         path: PathBuf,
         /// Incarnation of the directory.
         found: u64,

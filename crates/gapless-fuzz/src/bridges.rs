@@ -58,7 +58,6 @@ const ROUTE: &str = "shop/price";
 /// Bytes of a segment: many fit into an input.
 const SEGMENT_BYTES: usize = 1 << 10;
 
-/// Returns an incarnation of a bridge.
 #[must_use]
 pub fn bridge((name, incarnation): (&str, u64)) -> BridgeId {
     BridgeId { name: name.into(), incarnation }
@@ -85,7 +84,6 @@ pub fn to_bytes(flags: u8, record: &Record) -> Vec<u8> {
 pub const FLAG_PRESENCE: u8 = 1;
 /// Flag of a record after which the calls started in the domain end.
 pub const FLAG_END: u8 = 2;
-/// Flag of a tombstone.
 pub const FLAG_TOMBSTONE: u8 = 4;
 
 fn record(flags: u8, input: &mut Bytes<'_>) -> Record {

@@ -24,7 +24,6 @@ use gapless_wire::checksum::crc32c;
 use gapless_wire::{Frame, FrameHeader, FrameWriter, HEADER_LENGTH, aligned_length};
 use std::path::Path;
 
-/// Stream of the seeds.
 pub const STREAM_ID: u128 = 0x5eed;
 /// Length of a small segment: a header page, a page of index and two pages of frames.
 pub const SEGMENT_LENGTH: u64 = 16 * 1024;

@@ -13,7 +13,6 @@ gapless_engine::store_object! {
     pub struct Flags = 9, version 2 {
         /// Any number.
         pub number: u64,
-        /// 0 or 1.
         pub are_set: [bool; 5],
     }
 }
@@ -45,7 +44,6 @@ pub fn store() -> (Store, Handles) {
     (store, handles)
 }
 
-/// Declares the collections.
 pub fn declare(store: &mut Store) -> Handles {
     Handles {
         flags: store.map(1, "flags"),

@@ -17,14 +17,12 @@ pub(crate) struct Checker {
     last_term: u64,
     /// Last command number of each session.
     sessions: BTreeMap<u64, u64>,
-    /// Leader of each term.
     leaders: BTreeMap<u64, u64>,
     /// State hash of the services at each compared sequence, with the member that reported it first.
     states: BTreeMap<u64, (u64, u64)>,
     /// Sequence after which two states differ.
     pub parted: Option<u64>,
     pub terms: u64,
-    /// Timers that fired.
     pub timers: u64,
     /// Offset of each leader's stream time from true time at the last look, ns, by term.
     times: BTreeMap<u64, i64>,
@@ -170,7 +168,6 @@ impl Checker {
     }
 }
 
-/// Stream time of a leader.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StreamTime {
     pub term: u64,

@@ -154,7 +154,6 @@ struct Run {
     outcome: Result<Tally, Box<Failure>>,
     /// `None` where several histories may exist.
     record: Option<Record>,
-    /// Snapshot of a member.
     snapshot: Option<Vec<u8>>,
 }
 

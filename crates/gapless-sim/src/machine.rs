@@ -36,7 +36,6 @@ const BEGINNING_NS: u64 = 1_900_000_000_000_000_000;
 /// Limit of one message between members: a small window is soon exceeded and makes a start cheap.
 const MESSAGE_BYTES_MAX: usize = 1 << 20;
 
-/// Result of a turn.
 pub(crate) enum TurnOutcome {
     /// The member is running.
     Lives,
@@ -188,7 +187,6 @@ impl Machine {
         (status.role == Role::Leader).then_some(status.term)
     }
 
-    /// Returns the stream time if the member leads.
     pub(crate) fn stream_time(&self) -> Option<StreamTime> {
         let status = self.status().filter(|status| status.consensus.role == Role::Leader)?;
         let now_ns = self.clock.now().epoch_ns.saturating_add_signed(status.time_ahead_ns?);

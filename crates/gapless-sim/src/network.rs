@@ -18,7 +18,6 @@ const PORT: u16 = 4100;
 /// Unwind payload of a member that is killed in the middle of a turn.
 pub(crate) struct Killed;
 
-/// Listening address of a member.
 pub(crate) fn address_of(member: u64) -> SocketAddr {
     SocketAddr::from((Ipv4Addr::LOCALHOST, PORT + member as u16))
 }
@@ -28,7 +27,6 @@ pub(crate) fn address_of(member: u64) -> SocketAddr {
 pub(crate) struct Route {
     /// End of the partition.
     pub cut_until_ns: u64,
-    /// Additional delay.
     pub delay_ns: u64,
     /// Bandwidth; 0 for unlimited.
     pub bytes_per_ms: u64,

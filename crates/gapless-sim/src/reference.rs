@@ -138,7 +138,6 @@ impl Answers {
     }
 }
 
-/// Converts a reply.
 fn output_of(session: &SessionEntry, reply: &StoredReply) -> Output {
     let (number, session) = (reply.session_seq, session.session);
     match Refusal::from_bytes(&reply.payload).filter(|_| reply.is_refusal()) {

@@ -15,7 +15,6 @@ use std::time::{Duration, Instant};
 
 /// Environment variable with the directory of the assignment.
 const DIRECTORY: &str = "GAPLESS_SIM_SECOND_PASS";
-/// Time limit of a second process.
 const SECOND_PROCESS_TIMEOUT: Duration = Duration::from_secs(300);
 
 type Outcome = Result<Tally, Box<Failure>>;

@@ -29,7 +29,6 @@ gapless_engine::store_object! {
     pub struct Account = 1, version 1 {
         /// Commands that were not refused.
         pub commands: u64,
-        /// Timers that fired.
         pub timers: u64,
         /// Beginning of the last payload.
         pub last: [u8; 24],

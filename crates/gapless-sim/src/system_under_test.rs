@@ -54,7 +54,6 @@ pub(crate) trait SystemUnderTest: Sync {
 pub(crate) enum Deployment {
     /// A fold next to the member, over the stream that it releases.
     Beside(Box<Fold>),
-    /// The member's own service.
     Own(Box<dyn MemberService>),
 }
 

@@ -23,9 +23,7 @@ pub struct Document {
     pub commands: Vec<Piece>,
     /// All other fenced blocks.
     pub blocks: String,
-    /// Targets of links.
     pub links: Vec<Piece>,
-    /// Anchors of the headings.
     pub anchors: BTreeSet<String>,
 }
 
@@ -53,7 +51,6 @@ pub fn of_workspace(root: &Path) -> Vec<PathBuf> {
 }
 
 impl Document {
-    /// Parses a document.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let mut document = Self::default();

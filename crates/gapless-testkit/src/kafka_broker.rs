@@ -179,7 +179,6 @@ impl KafkaCluster {
         Some(Self { nodes })
     }
 
-    /// Returns the addresses of all nodes.
     pub fn addresses(&self) -> Vec<String> {
         self.nodes.iter().map(KafkaBroker::address).collect()
     }

@@ -19,7 +19,6 @@ pub fn free_port() -> u16 {
     }
 }
 
-/// Returns several free ports.
 pub fn free_ports(count: usize) -> Vec<u16> {
     (0..count).map(|_| free_port()).collect()
 }

@@ -100,7 +100,6 @@ impl Process {
         Pid::from_child(&self.child)
     }
 
-    /// Sends it a signal.
     pub fn signal(&self, signal: Signal) {
         kill_process(self.pid(), signal).expect("it takes the signal");
     }

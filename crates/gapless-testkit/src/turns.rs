@@ -25,7 +25,6 @@ impl Turns {
     }
 }
 
-/// Guard of a turn.
 pub struct Turn(&'static Turns);
 
 impl Drop for Turn {

@@ -14,7 +14,6 @@ const QUEUE_DEPTH_MAX: u64 = 1 << 24;
 pub struct ReplicationConfig {
     /// Whether each TCP connection without TLS to another member has a thread for sending.
     pub detached_send: bool,
-    /// CPUs of the sending threads.
     pub send_cpus: Option<CpuMask>,
     /// CPUs of the service if it has its own thread with [`MemberThreads::detached_service`].
     pub dispatch_cpus: Option<CpuMask>,

@@ -46,7 +46,6 @@ pub struct Change {
 const DETAILS_FLAG: u8 = 0x80;
 
 impl Change {
-    /// Creates a change of one step.
     #[must_use]
     pub fn of(step: ChangeStep) -> Self {
         Self { steps: vec![step], ..Self::default() }

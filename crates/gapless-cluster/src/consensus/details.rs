@@ -52,7 +52,6 @@ pub fn is_address(text: &str) -> bool {
 }
 
 impl MemberDetails {
-    /// Returns whether the addresses are valid.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         self.addresses.len() <= ADDRESSES_MAX && self.addresses.iter().all(|address| is_address(address))

@@ -40,7 +40,6 @@ pub struct Effects {
     pub fetch: Option<Fetch>,
 }
 
-/// A record for the journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
     /// Last frame that must be appended before it.
@@ -81,7 +80,6 @@ pub struct RoleChange {
     /// Role of this member.
     pub role: Role,
     pub term: u64,
-    /// Leader, as far as the member knows.
     pub leader: Option<MemberId>,
 }
 

@@ -169,7 +169,6 @@ impl Members {
         self.all().last().map_or(0, |member| member.get()).max(self.numbers_used)
     }
 
-    /// Returns the details of `member`.
     #[must_use]
     pub fn details_of(&self, member: MemberId) -> Option<&MemberDetails> {
         self.details.iter().find(|each| each.member == member)

@@ -22,7 +22,6 @@ pub struct ConsensusOptions {
     pub chain_seed: u64,
     /// Seed of the random election timeouts. It may be the same everywhere: member and term are mixed in.
     pub seed: u64,
-    /// Interval of a leader's heartbeats.
     pub heartbeat_interval_ns: u64,
     /// Shortest time without a leader before a member campaigns; also the lease that it gives a leader.
     pub election_timeout_min_ns: u64,
@@ -121,7 +120,6 @@ impl ConsensusOptions {
         limits.iter().find(|(_, is_right)| !is_right).map_or(Ok(()), |(name, _)| Err(OptionsError::Limit(name)))
     }
 
-    /// Returns the ticks in a heartbeat interval.
     pub(super) fn heartbeat_ticks(&self) -> u64 {
         self.heartbeat_interval_ns.div_ceil(TICK_MAX_NS).max(HEARTBEAT_TICKS_MIN)
     }

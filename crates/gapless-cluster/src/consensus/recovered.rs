@@ -48,11 +48,9 @@ pub enum RecoveryError {
          term {journal_term} and {journal_commit}"
     )]
     OlderPending {
-        /// Term of the checkpoint.
         term: u64,
         /// Committed index of the checkpoint.
         commit: u64,
-        /// Newest term of the journal.
         journal_term: u64,
         /// Committed index that the journal knows.
         journal_commit: u64,

@@ -106,7 +106,6 @@ impl Storage {
         self.position_at(index - 1).is_some_and(|position| position.sequence + 1 < self.lagging_before)
     }
 
-    /// Returns the start of the log.
     #[must_use]
     pub const fn start(&self) -> LogPosition {
         self.start
@@ -142,7 +141,6 @@ impl Storage {
         self.start.index + self.entries.len() as u64
     }
 
-    /// Returns the members in force.
     pub(super) fn members(&self) -> &Members {
         &self.members.back().expect("there is always one").1
     }
@@ -223,7 +221,6 @@ impl Storage {
         }
     }
 
-    /// Returns the applied log position, and the members there.
     pub(super) fn applied_position(&self) -> Option<(LogPosition, Members)> {
         Some((self.position_at(self.applied)?, self.members().clone()))
     }

@@ -60,7 +60,6 @@ impl Batch {
         self.end_sequence < self.first_sequence
     }
 
-    /// Returns the number of frames.
     #[must_use]
     pub const fn frames(&self) -> u64 {
         (self.end_sequence + 1).saturating_sub(self.first_sequence)

@@ -17,7 +17,6 @@ const RESOLVE_INTERVAL_NS: u64 = 1_000_000_000;
 /// Largest number of queued questions; a peer that finds no room asks again later.
 const QUESTIONS_MAX: usize = 64;
 
-/// Addresses of a peer.
 #[derive(Debug)]
 pub(super) struct Addresses {
     member: MemberId,
@@ -166,7 +165,6 @@ impl Resolver {
         thread.questions.try_send((member, name.to_owned())).is_ok()
     }
 
-    /// Returns the next answer.
     pub(super) fn next_answer(&mut self) -> Option<Answer> {
         self.0.as_ref()?.answers.try_recv().ok()
     }

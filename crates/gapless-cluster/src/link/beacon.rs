@@ -33,7 +33,6 @@ pub const BEACON_LENGTH_MAX: usize = HEAD_LENGTH + ADDRESSES_MAX * ADDRESS_LENGT
 pub struct Beacon {
     pub cluster: ClusterName,
     pub member: MemberId,
-    /// Incarnation of the cluster.
     pub incarnation: u64,
     /// Addresses, 1 to [`ADDRESSES_MAX`]; `0.0.0.0` stands for the packet's source.
     pub addresses: Vec<SocketAddr>,

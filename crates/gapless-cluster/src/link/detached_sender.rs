@@ -14,7 +14,6 @@ use std::io::{self, ErrorKind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// Name of the thread.
 pub const THREAD_NAME: &str = "replica-sender";
 /// Capacity of the thread's queue, messages.
 const QUEUE_MESSAGES: usize = 1024;

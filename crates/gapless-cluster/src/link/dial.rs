@@ -23,7 +23,6 @@ pub(super) fn dial(address: &Address, to: MemberId, options: &MemberLinkOptions)
     }
 }
 
-/// Wraps an accepted TCP connection.
 pub(super) fn accepted(socket: TcpSocket, options: &MemberLinkOptions) -> io::Result<Socket> {
     match &options.tls {
         Some(tls) => Ok(Socket::Tls(Box::new(tls.accepted(socket)?))),

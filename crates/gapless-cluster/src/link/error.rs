@@ -35,12 +35,7 @@ pub enum LinkError {
     Tls(#[from] TlsError),
     /// The multicast group for discovery cannot be used.
     #[error("cannot look for other members in {group} on interface {interface}: {source}")]
-    Discovery {
-        group: SocketAddr,
-        /// Name of the interface.
-        interface: String,
-        source: io::Error,
-    },
+    Discovery { group: SocketAddr, interface: String, source: io::Error },
     /// The socket for the other members of this host cannot be opened.
     #[error("cannot listen for other members of this host at {}: {source}", path.display())]
     ListenShared { path: PathBuf, source: io::Error },

@@ -210,7 +210,6 @@ impl Links {
         self.peers.iter().map(|peer| peer.member)
     }
 
-    /// Returns whether this member is connected.
     #[must_use]
     pub fn is_connected(&self, member: MemberId) -> bool {
         self.peers.iter().any(|peer| peer.member == member && peer.is_connected())

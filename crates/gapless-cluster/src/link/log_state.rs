@@ -5,7 +5,6 @@
 /// then index.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Acknowledged {
-    /// Term of the leader.
     pub term: u64,
     /// Last acknowledged entry.
     pub index: u64,

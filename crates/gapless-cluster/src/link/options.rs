@@ -9,7 +9,6 @@ use gapless_transport::sockets::RING_BYTES;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// Largest number of peers.
 pub const PEERS_MAX: usize = 64;
 /// Largest number of addresses of one peer.
 pub const ADDRESSES_MAX: usize = 16;

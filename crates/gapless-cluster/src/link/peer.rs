@@ -37,11 +37,9 @@ pub struct LinkStatistics {
     pub bytes_sent: u64,
     /// Bytes of parts returned to the caller.
     pub bytes_received: u64,
-    /// Connections made.
     pub connections: u64,
     /// Connections closed because the received bytes were no message.
     pub garbage: u64,
-    /// Bytes that are queued now.
     pub queued_bytes: u64,
 }
 
@@ -352,7 +350,6 @@ impl PeerLink {
         tracing::info!(member = self.member, "connected");
     }
 
-    /// Closes the connection.
     fn close(&mut self, why: GoneReason) {
         self.connection = None;
         tracing::info!(member = self.member, %why, "not connected any more");

@@ -14,7 +14,6 @@ use std::io;
 /// Counters of the pending connections.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PendingStatistics {
-    /// Accepted connections.
     pub accepted: u64,
     /// Connections dropped because their first bytes were no message.
     pub garbage: u64,
@@ -22,7 +21,6 @@ pub struct PendingStatistics {
     pub silent: u64,
     /// Connections dropped for newer ones at the limit.
     pub displaced: u64,
-    /// Refused members.
     pub refused: u64,
 }
 

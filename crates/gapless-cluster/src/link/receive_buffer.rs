@@ -11,7 +11,6 @@ const ALIGNMENT: usize = 8;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message<'a> {
     pub kind: Kind,
-    /// Consensus part.
     pub consensus: &'a [u8],
     /// Frames part, at an address that is a multiple of 8. Its frames' checksums are not verified.
     pub frames: &'a [u8],
@@ -102,7 +101,6 @@ impl ReceiveBuffer {
         }
     }
 
-    /// Returns its present capacity.
     #[must_use]
     pub const fn capacity(&self) -> usize {
         self.capacity

@@ -181,7 +181,6 @@ impl Kind {
         })
     }
 
-    /// Returns whether it is a message of the handshake.
     #[must_use]
     pub const fn is_of_handshake(self) -> bool {
         matches!(self, Self::Hello | Self::Welcome | Self::Refusal)
@@ -206,7 +205,6 @@ impl Kind {
     }
 }
 
-/// A checked header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     pub kind: Kind,
@@ -296,7 +294,6 @@ impl Header {
         self.frames_offset() + self.frames_length.next_multiple_of(8)
     }
 
-    /// Returns the offset of the frames part in the message.
     #[inline]
     #[must_use]
     pub const fn frames_offset(&self) -> usize {
@@ -357,7 +354,6 @@ impl fmt::Debug for ClusterName {
     }
 }
 
-/// Identity of a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     pub cluster: ClusterName,

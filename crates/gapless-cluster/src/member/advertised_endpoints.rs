@@ -47,7 +47,6 @@ impl AdvertisedEndpoints {
         true
     }
 
-    /// Forgets a removed member.
     pub fn forget(&mut self, member: u64) {
         self.others.retain(|(other, _)| *other != member);
     }

@@ -124,7 +124,6 @@ impl MemberFiles {
         write_durably(path, &format!("{SEAL}{}\n{text}", self.sum(name, text)))
     }
 
-    /// Returns the path of a file.
     pub fn path(&self, name: &str) -> PathBuf {
         self.directory.join(name)
     }

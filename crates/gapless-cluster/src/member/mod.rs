@@ -88,7 +88,6 @@ const HAND_OVER_NS_MAX: u64 = 2_000_000_000;
 /// Time for which a removed member still answers, ns.
 const REMOVED_LINGERS_NS: u64 = 2_000_000_000;
 
-/// Agent of a member.
 pub struct Member {
     core: Core,
     links: Links,
@@ -183,7 +182,6 @@ impl Member {
         Ok(())
     }
 
-    /// Handles an event of a link.
     fn take_event(&mut self, event: LinkEvent) -> Result<(), ClusterError> {
         match event {
             LinkEvent::Connected(member) => {

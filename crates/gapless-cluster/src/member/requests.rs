@@ -5,7 +5,6 @@ use crate::consensus::details::ADDRESSES_MAX;
 use crate::consensus::{Change, MemberId, ProposeError};
 use std::sync::mpsc::SyncSender;
 
-/// A member to be added.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewMember {
     /// Number, higher than any that was ever given.
@@ -79,12 +78,10 @@ pub enum ChangeRefused {
         /// Number of voters that have answered recently.
         live: usize,
     },
-    /// Consensus refuses it.
     #[error(transparent)]
     Consensus(#[from] ProposeError),
 }
 
-/// Outcome of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// The command is being carried out; the status shows when it is done.
@@ -97,7 +94,6 @@ pub enum Outcome {
     NotUpgraded(String),
 }
 
-/// A command to a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AdminCommand {
     /// Transfers leadership to this member.

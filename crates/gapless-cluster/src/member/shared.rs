@@ -17,11 +17,9 @@ pub(super) const STATUS_INTERVAL_NS: u64 = 20_000_000;
 /// Largest number of queued requests.
 const REQUESTS_MAX: usize = 64;
 
-/// The state of a member.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemberStatus {
     pub member: MemberId,
-    /// State of its consensus.
     pub consensus: Status,
     pub members: Members,
     /// Members that it has a link to, whether each is connected, and the counters of the link.
@@ -35,7 +33,6 @@ pub struct MemberStatus {
     pub journaled_sequence: u64,
     /// Last sequence that readers here see.
     pub released_sequence: u64,
-    /// Open sessions.
     pub sessions: u64,
     /// Messages of a leader for which the window had no room.
     pub dropped_full: u64,

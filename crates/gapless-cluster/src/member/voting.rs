@@ -43,7 +43,6 @@ enum VotingState {
     Behind(Option<u64>),
 }
 
-/// Content of the file.
 #[derive(Debug)]
 struct VotingFile {
     state: VotingState,

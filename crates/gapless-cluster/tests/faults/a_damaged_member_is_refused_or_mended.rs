@@ -37,7 +37,6 @@ fn end(mut cluster: Cluster, load: Load) {
     println!("{count} messages, each there once and in order on all members");
 }
 
-/// Returns the newest segment of a journal.
 fn newest_segment(journal: &Path) -> PathBuf {
     let files = std::fs::read_dir(journal).unwrap().map(|entry| entry.unwrap().path());
     let is_segment = |path: &PathBuf| {

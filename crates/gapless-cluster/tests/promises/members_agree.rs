@@ -104,7 +104,6 @@ impl Cluster {
         self.publish_in(256, member, texts);
     }
 
-    /// Publishes with at most `window_messages` messages in flight.
     #[track_caller]
     fn publish_in(&self, window_messages: u32, member: usize, texts: impl Iterator<Item = String>) {
         let link = self.get(member).stream().local_link(SharedMemoryOptions::default()).unwrap();

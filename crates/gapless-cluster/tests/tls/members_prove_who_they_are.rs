@@ -68,7 +68,6 @@ impl Authority {
     }
 }
 
-/// Files of a member.
 struct Files {
     _directory: TempDir,
     certificate: PathBuf,

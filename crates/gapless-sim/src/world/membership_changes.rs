@@ -14,7 +14,6 @@ const MACHINES_MAX: usize = 9;
 /// Time between two requests to a leader, ns.
 const ASKED_AGAIN_NS: u64 = 100 * MS;
 
-/// A pending change.
 pub(crate) struct Change {
     what: What,
     next_ns: u64,

@@ -230,7 +230,6 @@ struct Items {
     names: BTreeSet<String>,
     /// Functions, variants, fields and constants of types, traits and modules.
     members: BTreeMap<String, BTreeSet<String>>,
-    /// Traits of each type.
     traits: BTreeMap<String, BTreeSet<String>>,
 }
 

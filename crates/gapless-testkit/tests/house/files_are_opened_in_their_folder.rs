@@ -119,7 +119,6 @@ fn opens_in(text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// Returns whether `attribute` is `cfg(test)`.
 pub fn is_of_test(attribute: &[Token<'_>]) -> bool {
     let mut words = Vec::new();
     rust_tokens::words(attribute, &mut words);

@@ -31,11 +31,9 @@ pub struct Naming {
     pub to: ModulePath,
     /// File and line.
     pub place: String,
-    /// The path as written.
     pub written: Vec<String>,
 }
 
-/// All modules of one crate.
 pub struct ModuleTree {
     modules: BTreeMap<ModulePath, Module>,
 }

@@ -71,7 +71,6 @@ impl Consensus {
         self.rejoining.is_some()
     }
 
-    /// Marks the votes of a rejoining member.
     pub(super) fn mark_votes(&self, messages: &mut [Message]) {
         if !self.is_behind() {
             return;

@@ -41,7 +41,6 @@ pub struct History {
     pub is_leader: bool,
     /// Whether the message answers a history that differed.
     pub is_answer: bool,
-    /// Term of the sender.
     pub term: u64,
     /// Index of the last entry of its log.
     pub last_index: u64,

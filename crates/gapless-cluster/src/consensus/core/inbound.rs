@@ -64,9 +64,7 @@ pub enum AppendRefused {
     Hash {
         /// Last frame of the entry.
         end_sequence: u64,
-        /// Value of the leader.
         expected: u64,
-        /// Value of this member.
         found: u64,
     },
     /// More bytes than the entries cover.

@@ -8,7 +8,6 @@ use crate::consensus::effects::Outgoing;
 use crate::consensus::types::{Batch, MemberId};
 use raft::ProgressState;
 
-/// Progress of a lagging follower.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaggingFollower {
     pub member: MemberId,

@@ -17,7 +17,6 @@ const VERSION: u8 = 1;
 /// Membership as of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MembershipView {
-    /// Index of the entry.
     pub index: u64,
     /// Never empty.
     pub members: Members,

@@ -22,7 +22,6 @@ pub struct Status {
     /// Whether it is rejoining: it may lack entries that it acknowledged, and its vote counts only together with all
     /// others.
     pub is_behind: bool,
-    /// Messages refused since the start.
     pub refused_messages: u64,
     /// Other members as the leader sees them; empty on a member that does not lead.
     pub peers: Vec<PeerStatus>,

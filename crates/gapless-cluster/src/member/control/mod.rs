@@ -37,7 +37,6 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 /// Pause after a readable socket gave no connection, because the system has no descriptor left.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// A request to a member.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Request {
@@ -67,7 +66,6 @@ pub enum Request {
     Snapshot,
 }
 
-/// The answer to a request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {

@@ -22,7 +22,6 @@ pub struct StatusReport {
     pub released_sequence: u64,
     /// Last sequence that is journaled here.
     pub journaled_sequence: u64,
-    /// Open sessions.
     pub sessions: u64,
     /// Sequence up to which frames are being fetched from the leader's journal.
     pub fetching_to: Option<u64>,

@@ -50,7 +50,6 @@ impl Histories {
         self.stops.is_some()
     }
 
-    /// Forgets a removed member.
     pub fn forget(&mut self, member: MemberId) {
         self.waiting.remove(&member);
         self.parted.remove(&member);

@@ -26,7 +26,6 @@ pub(in crate::member) struct Membership {
     /// Another member's view of the members, from a later entry of the log.
     pub told: Option<MembershipView>,
     pub next_look_ns: u64,
-    /// Connected members.
     pub connected: Vec<MemberId>,
     /// Members that were refused at their last connection, with the reason.
     pub refused: BTreeMap<u64, String>,
@@ -39,7 +38,6 @@ impl Membership {
     }
 }
 
-/// Plans the change that adds a member.
 fn plan_add(new: &NewMember, own: MemberId, members: &Members) -> Result<Change, ChangeRefused> {
     one_at_a_time(members)?;
     if let Some((joining, _)) = members.joining() {

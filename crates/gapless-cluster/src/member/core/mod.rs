@@ -87,7 +87,6 @@ pub(super) struct Core {
     /// First frame of the journal, as it was reported to consensus.
     pub first_sequence: u64,
     pub role: RoleChange,
-    /// Role that the status reported last.
     pub reported_role: RoleChange,
     pub dropped_full: u64,
     pub next_warning_ns: u64,
@@ -120,7 +119,6 @@ pub(in crate::member) struct ReplicatedStream {
     pub entry_bytes_max: usize,
 }
 
-/// Parts of a member's core at a start.
 pub(in crate::member) struct CoreParts {
     pub member: MemberId,
     pub voting: Voting,
@@ -138,7 +136,6 @@ pub(in crate::member) struct CoreParts {
 }
 
 impl Core {
-    /// Creates a core.
     pub(in crate::member) fn new(parts: CoreParts) -> Self {
         Self {
             member: parts.member,

@@ -117,7 +117,6 @@ impl SnapshotTransfers {
         }
     }
 
-    /// Forgets a removed member.
     pub fn forget(&mut self, member: MemberId) {
         self.sender.forget(member);
     }
@@ -132,13 +131,11 @@ impl SnapshotTransfers {
         needs
     }
 
-    /// Processes a request for a snapshot transfer.
     pub fn asked(&mut self, from: MemberId, bytes: &[u8]) -> Result<(), SnapshotTransferError> {
         self.sender.asked(from, Request::from_bytes(bytes)?);
         Ok(())
     }
 
-    /// Processes an answer.
     pub fn answered(&mut self, from: MemberId, bytes: &[u8], piece: &[u8]) -> Result<TransferOutcome, ClusterError> {
         let Some(receiver) = &mut self.receiver else { return Ok(Ok(())) };
         match Answer::from_bytes(bytes) {

@@ -47,7 +47,6 @@ enum TransferStage {
     Syncing { offer: Box<Offer>, work: BlockingWork },
 }
 
-/// Blocking work, and its result.
 struct BlockingWork(Arc<OnceLock<Result<(), String>>>);
 
 impl BlockingWork {

@@ -55,7 +55,6 @@ impl TransferSender {
         std::mem::take(&mut self.needs_newer)
     }
 
-    /// Forgets a removed member.
     pub fn forget(&mut self, member: MemberId) {
         self.asked.retain(|(other, _)| *other != member);
         self.open_transfers.remove(&member);

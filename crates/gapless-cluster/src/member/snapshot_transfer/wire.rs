@@ -43,7 +43,6 @@ pub enum SnapshotTransferError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Part {
-    /// State of the sequencer.
     State = 1,
     Snapshot = 2,
 }
@@ -62,7 +61,6 @@ pub enum Request {
 /// Place of a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PieceOf {
-    /// Number of the transfer.
     pub transfer: u64,
     /// File of the piece.
     pub part: Part,
@@ -70,7 +68,6 @@ pub struct PieceOf {
     pub offset: u64,
 }
 
-/// A file of a transfer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileOf {
     /// Last frame that it covers.
@@ -104,7 +101,6 @@ pub struct Offer {
     pub snapshot: Option<FileOf>,
 }
 
-/// Answer to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     Offer(Box<Offer>),

@@ -120,7 +120,6 @@ impl Hosts {
         format!("10.98.0.{host}:{PORT}")
     }
 
-    /// Returns a command that runs `program` on a host.
     pub fn command(host: usize, program: &Path) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &format!("host{host}")]).arg(program);

@@ -84,7 +84,6 @@ impl Load {
         self.shared.came.load(Ordering::SeqCst)
     }
 
-    /// Waits until `count` more are read back.
     #[track_caller]
     pub fn wait_more(&self, count: u64) {
         let (deadline, end) = (Instant::now() + PATIENCE, self.came() + count);

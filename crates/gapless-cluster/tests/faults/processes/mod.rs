@@ -73,7 +73,6 @@ fn stop_file(file: &Path) -> PathBuf {
 /// Kind of a cluster.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// Kinds of its members.
     pub kinds: &'static [&'static str],
     pub tier: &'static str,
     pub election_timeout: &'static str,
@@ -99,7 +98,6 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Starts all members.
     pub fn start(plan: Plan) -> Self {
         let mut cluster = Self::prepare(plan);
         (1..=plan.kinds.len()).for_each(|member| cluster.start_member(member, &[]));
@@ -175,7 +173,6 @@ impl Cluster {
         self.directory(member).join("journal")
     }
 
-    /// Returns the address on which a member listens.
     pub fn address(&self, member: usize) -> SocketAddr {
         self.addresses[member - 1]
     }
@@ -202,7 +199,6 @@ impl Cluster {
         self.all().map(|member| self.directory(member)).collect()
     }
 
-    /// Returns the log of a member's processes.
     pub fn log(&self, member: usize) -> String {
         std::fs::read_to_string(self.log_file(member)).unwrap_or_default()
     }

@@ -7,7 +7,6 @@ use gapless_wire::{Frame, Kind};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// Stream of a member.
 pub struct Stream {
     /// Hash of all bytes of each frame.
     hashes: Vec<u64>,

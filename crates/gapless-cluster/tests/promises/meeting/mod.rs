@@ -52,7 +52,6 @@ impl Member {
         Self { links: Links::open(options, identity, peers).unwrap(), events: Vec::new() }
     }
 
-    /// Creates a member that listens.
     pub fn listens(member: MemberId, peers: &[Peer]) -> Self {
         Self::new(listening(), identity(member), peers)
     }
@@ -99,7 +98,6 @@ pub fn told(event: &LinkEvent) -> String {
     }
 }
 
-/// Returns two connected members.
 pub fn connected_pair(options: MemberLinkOptions) -> (Member, Member) {
     let listening = MemberLinkOptions { listen: listening().listen, ..options.clone() };
     let mut second = Member::new(listening, identity(2), &[peer(1, &[])]);

@@ -54,11 +54,9 @@ pub struct Cluster {
     pub voters: Set,
     /// Members that may campaign first: of members that are alike, one.
     pub first: Set,
-    /// Witnesses, voters or not.
     pub witnesses: Set,
     /// Changes that may be proposed, in this order.
     pub changes: Vec<Change>,
-    /// Highest term.
     pub term_max: u8,
     /// Batches that may be published.
     pub batches: u8,
@@ -85,7 +83,6 @@ impl Cluster {
 /// Observations of the model, which no member knows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Witnessed {
-    /// Leaders of each term.
     pub leaders: Vec<Set>,
     /// Entries released anywhere, each with the lowest term in which that happened.
     pub released: Vec<(Entry, u8)>,

@@ -6,7 +6,6 @@ use std::collections::HashMap;
 
 #[derive(Default)]
 pub struct Checker {
-    /// Leader of each term.
     leaders: HashMap<u64, u64>,
     /// Checksums of everything that was ever released anywhere.
     released: Vec<(u32, u32)>,

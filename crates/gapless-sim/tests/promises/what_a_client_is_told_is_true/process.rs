@@ -61,7 +61,6 @@ impl Process {
         process
     }
 
-    /// Begins a new session.
     fn begin_session(&mut self) {
         self.sessions += 1;
         self.saved = SavedSession::new(u128::from(self.sessions) << 64 | 7, self.random.pick(&WINDOWS));

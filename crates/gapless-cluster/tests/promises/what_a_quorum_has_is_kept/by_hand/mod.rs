@@ -23,7 +23,6 @@ use gapless_cluster::consensus::{
 use gapless_wire::{FrameHeader, FrameWriter};
 use raft::eraftpb::{Entry, Message, MessageType};
 
-/// Bytes of each frame.
 const FRAME_BYTES: usize = 72;
 
 fn member(number: u64) -> MemberId {
