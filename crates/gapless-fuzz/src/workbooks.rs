@@ -19,8 +19,8 @@ pub const PARTS: [&str; 6] = [
 /// Mode in the first byte.
 const AS_IT_IS: u8 = 1;
 
-/// Feeds a workbook. Unless the first byte asks for the file as it is, the input is a list of parts, each a u16 length
-/// and the text, so that the archive's own checksums do not hide the text.
+/// Feeds a workbook. The input is a list of parts, each a u16 length and the text, so that the archive's own checksums
+/// do not hide the text. The first byte may ask for the rest as the file itself.
 pub fn workbook(bytes: &[u8]) {
     let mut input = Input(bytes);
     let mode = input.byte();

@@ -13,8 +13,8 @@ thread_local! {
 }
 
 /// Shift of the second pass, ns: 407 days, 3 hours, 7 minutes and 1.387 seconds. It is odd in each unit in which a
-/// handler may read a clock (one weekday), and its part below a minute is small, so that few moments carry over to an
-/// even number of minutes.
+/// handler may read a clock (one weekday). Its part below a minute is small, so that few moments carry over to an even
+/// number of minutes.
 pub(crate) const OTHER_TIME_NS: u64 = ((407 * 24 + 3) * 3_600 + 7 * 60 + 1) * 1_000_000_000 + 387_000_000;
 
 static SHIFT_NS: AtomicU64 = AtomicU64::new(0);

@@ -132,8 +132,8 @@ pub enum SoupError {
 /// Returns the length in bytes of the packet at the start of `bytes` once it is complete; `None` until then.
 ///
 /// # Errors
-/// [`SoupError::Empty`], or [`SoupError::Length`] beyond `packet_length_max`, as soon as the length field is there, so
-/// that a receiver with room for `packet_length_max` bytes never waits for a packet that it cannot hold.
+/// [`SoupError::Empty`], or [`SoupError::Length`] beyond `packet_length_max`, as soon as the length field is there. So
+/// a receiver with room for `packet_length_max` bytes never waits for a packet that it cannot hold.
 #[inline]
 pub fn peek(bytes: &[u8], packet_length_max: usize) -> Result<Option<usize>, SoupError> {
     let length = announced_length(bytes, packet_length_max)?;

@@ -13,8 +13,8 @@ pub struct Effects {
     /// First: cut all frames and records after this sequence. Never below the released sequence.
     ///
     /// The first of [`Effects::records`] is then a checkpoint, because the cut also removes records that must be kept:
-    /// a forgotten vote could be given twice. So that no crash falls between the two, the agent makes the log durable
-    /// so far, writes the checkpoint durably to a temporary file, cuts, appends the checkpoint as a record, and removes
+    /// a forgotten vote could be given twice. No crash may fall between the two. So the agent makes the log durable so
+    /// far, writes the checkpoint durably to a temporary file, cuts, and appends the checkpoint as a record. It removes
     /// the temporary file once that record is durable. The checkpoint is appended even if there is nothing to cut.
     pub cut_behind: Option<u64>,
     /// Then: append the frames up to this log position, which were reported to

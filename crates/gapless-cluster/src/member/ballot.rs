@@ -1,6 +1,6 @@
 //! [`Ballot`]: term and vote in a separate small file, because they must be on the device before a vote is sent. The
-//! journal has the same record; but a sync of the journal waits for every recently journaled frame, which at tier
-//! `quorum` may be hundreds of megabytes, at the very moment when a cluster has no leader.
+//! journal has the same record; but a sync of the journal waits for every recently journaled frame. At tier `quorum`
+//! these may be hundreds of megabytes, at the very moment when a cluster has no leader.
 //!
 //! ```text
 //! two slots of 4096 bytes, written in turn: each is synced, and then copied over the other one, where the next goes; of each

@@ -1,5 +1,6 @@
-//! [`CatchUp`]: a member that lacks more than its leader's log holds fetches the frames up to a log position from the
-//! leader's journal, a piece at a time, and serves others from its own. `frame_fetch` describes the messages.
+//! [`CatchUp`]: the fetch of a member that lacks more than its leader's log holds. It fetches the frames up to a log
+//! position from the leader's journal, a piece at a time, and serves others from its own. `frame_fetch` describes the
+//! messages.
 
 use super::frame_fetch::{FetchError, FetchedFrames, PieceRequests, header, words};
 use super::journal_readers::{JournalReaders, ReadOutcome};

@@ -1,4 +1,4 @@
-//! A follower that was away while thousands of messages were published one at a time catches up within seconds, even if
+//! A follower that missed thousands of messages, published one at a time, catches up within seconds. This holds even if
 //! it is half of the quorum and its leader has just started, so that no window has the missed frames.
 
 #![allow(clippy::unwrap_used, reason = "a test")]

@@ -1,5 +1,5 @@
 //! A member that needs frames which only one journal still holds receives its leader's state and the frames after it,
-//! under load, and continues as if it had never been away. It is killed at each crash point of the transfer.
+//! under load. It continues as if it had never been away. It is killed at each crash point of the transfer.
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "it says what it has done")]

@@ -1,6 +1,6 @@
-//! A member that returns after thousands of single messages, to a leader whose window has none of them, catches up
-//! after as few messages as the bytes need, and the leader opens its journal once for it and not once for each message.
-//! So the cost grows with the bytes moved, not with the number of entries or the length of the log.
+//! A member returns after thousands of single messages, to a leader whose window has none of them. It catches up after
+//! as few messages as the bytes need, and the leader opens its journal once for it and not once for each message. So
+//! the cost grows with the bytes moved, not with the number of entries or the length of the log.
 //!
 //! This thread polls the members on a virtual clock: the counts do not depend on the machine.
 

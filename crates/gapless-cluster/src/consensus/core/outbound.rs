@@ -285,8 +285,8 @@ impl Consensus {
         effects.fetch = Some(Fetch { position: *position, members: members.clone(), behind, leader });
     }
 
-    /// Reports that the frames and records of the poll of this number, and of all earlier ones, are as durable as the
-    /// tier promises, and that terms and votes are on the device. Acknowledgements leave with the next poll.
+    /// Reports that the polls up to this number are persisted: their frames and records are as durable as the tier
+    /// promises, and their terms and votes are on the device. Acknowledgements leave with the next poll.
     ///
     /// # Panics
     /// If no poll had this number.

@@ -1,6 +1,6 @@
-//! Snapshot transfers, for a member that needs frames which its leader's journal no longer holds (decision 29): it
-//! receives the sequencer's state, the service's snapshot if it runs one, and frames from a *base* after which its new
-//! journal begins, up to a *log position* to which everything is committed.
+//! Snapshot transfers, for a member that needs frames which its leader's journal no longer holds (decision 29). It
+//! receives the sequencer's state, and the service's snapshot if it runs one. It also receives the frames from a *base*
+//! after which its new journal begins, up to a *log position* to which everything is committed.
 //!
 //! The transfer is assembled in the directory `incoming`, next to the member's own files, while the member follows and
 //! votes with those. Then the member stops, and its next start installs the transfer. After a crash an incomplete

@@ -63,8 +63,8 @@ fn frames_held(cluster: &Cluster, member: usize, end: u64) -> (u64, Vec<u64>) {
     (first, (first..=end).map(next).collect())
 }
 
-/// Ends the load, and checks that all members, which all run, have the same stream, that each message is in it once and
-/// in order, and that no reader has read anything else. Member 1 must hold the whole stream. Returns the number of
+/// Ends the load, and checks the streams of all members, which all run: they are the same, and each message is in them
+/// once and in order. No reader has read anything else. Member 1 must hold the whole stream. Returns the number of
 /// messages.
 #[track_caller]
 pub fn check(cluster: &mut Cluster, load: Load) -> usize {
