@@ -32,7 +32,7 @@ pub(crate) struct Checker {
     has_stopped: bool,
 }
 
-/// Longest delay of a follower's clock message, and the same again, ns.
+/// Bound of the time error, ns: the longest delay of a follower's clock message, twice.
 const TIME_ERROR_NS_MAX: u64 = 3_000_000_000;
 
 impl Checker {

@@ -358,15 +358,15 @@ mod tests {
     #[test]
     fn second_process_finds_clock_use() {
         let whole_days = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() / 86_400);
-        PLANTED.set(whole_days).expect("no other test of this process plants something");
+        PLANTED.set(whole_days).expect("no other test of this process plants a fault");
         let options = Options { messages: 12, faults_ms: 200, ..Options::default() };
         let alone = Options { second_pass: SecondPass::Off, ..options.clone() };
         // A seed in which no event that depends on the clock is released shows nothing.
         let failure = (1..=20).find_map(|seed| {
-            simulate_own(Some(Offer::Commands), &alone, seed).expect("one process finds nothing");
+            simulate_own(Some(Offer::Commands), &alone, seed).expect("one process does not find the fault");
             simulate_own(Some(Offer::Commands), &options, seed).err()
         });
-        let failure = failure.expect("a second one does");
+        let failure = failure.expect("a second process finds the fault");
         let text = failure.to_string();
         let is_named = text.contains("the same seed gives another run in a second process")
             && text.contains("message: Ask::Deposit(")

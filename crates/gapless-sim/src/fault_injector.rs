@@ -58,7 +58,7 @@ impl<A: SystemUnderTest> World<'_, A> {
                 self.machines[at].disk.fail(syncs, writes);
             }
             if self.random.happens_per_100_000(profile.jump) {
-                // Odd jumps stay under ten seconds; the others are up to an hour long.
+                // Even draws are jumps of up to ten seconds, odd ones of up to an hour.
                 let jump_ns = self.random.below(20_000 * MS) as i64 - 10_000 * MS as i64;
                 let jump_ns = if jump_ns % 2 == 0 { jump_ns } else { 360 * jump_ns };
                 self.tally.jumps += 1;

@@ -13,7 +13,7 @@ fn refuses(text: &str, line: usize, words: &[&str]) {
     let found = match ClusterConfig::parse(text, "c.toml") {
         Err(StreamError::Client(ClientError::Config { place, reason })) => format!("{place}: {reason}"),
         Err(other) => panic!("another error: {other}"),
-        Ok(_) => panic!("it was taken: {text}"),
+        Ok(_) => panic!("the text was accepted: {text}"),
     };
     assert!(found.starts_with(&format!("c.toml:{line}: ")), "line {line}: {found}");
     assert!(words.iter().all(|word| found.contains(word)), "{words:?}: {found}");

@@ -337,7 +337,7 @@ mod tests {
     use raft::Storage as _;
 
     #[test]
-    fn entries_go_with_their_frames() {
+    fn entries_are_dropped_with_frames() {
         let batch = |first_sequence, end_sequence| Batch { first_sequence, end_sequence, hash: end_sequence };
         let entry = |index, batch| EntryRecord { index, term: 1, batch, change: None };
         let start = LogPosition { index: 1, term: 1, sequence: 0, hash: 0 };

@@ -43,7 +43,7 @@ mod tests {
             [(log(4, 100), true), (log(4, 99), false), (log(3, 200), false), (log(5, 1), true), (log(0, 0), false)]
         {
             assert_eq!(log.has_kept(acknowledged), has_kept, "{log:?}");
-            assert!(LogState { is_behind: true, ..log }.has_kept(acknowledged), "it says so itself");
+            assert!(LogState { is_behind: true, ..log }.has_kept(acknowledged), "a rejoining member is trusted");
         }
     }
 }

@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn certifiable_names() {
+    fn only_dns_names_are_certifiable() {
         assert_eq!(certificate_name("orders", 2), "member-2.orders");
         for good in ["orders", "orders-2", "eu.orders", "A1"] {
             assert!(can_be_certified(good), "{good:?}");

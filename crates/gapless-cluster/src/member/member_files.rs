@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn journal_makes_directory_old() {
+    fn directory_with_journal_is_old() {
         let directory = tempfile::tempdir().unwrap();
         let refused = MemberFiles::open(directory.path(), Some(7), true).unwrap_err().to_string();
         assert!(refused.contains("/instance is missing"), "{refused}");

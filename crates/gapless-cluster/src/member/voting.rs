@@ -338,7 +338,7 @@ mod tests {
         // Member 3 was replaced by 4, as 2 says.
         voting.told(member(1), &view(7, &[1, 2, 4]));
         assert_eq!(voting.awaited(), [4]);
-        assert!(!voting.takes_part().unwrap(), "it might be known to who came");
+        assert!(!voting.takes_part().unwrap(), "member 4 has not sent a message yet");
         // The view of a lagging member is older.
         voting.told(member(1), &view(3, &[1, 2, 3]));
         assert_eq!(voting.awaited(), [4]);

@@ -76,6 +76,6 @@ mod tests {
         assert_eq!(told(2, 0..60), [0, 1, 2, 3, 4, 5, 10, 15, 20, 25, 30]);
         assert_eq!(told(3, 60..63), [60, 61, 62], "another member");
         waits.came(2);
-        assert!(waits.take_refusal_due(2, 61_000_000_000).is_some(), "it was connected meanwhile");
+        assert!(waits.take_refusal_due(2, 61_000_000_000).is_some(), "the member was connected meanwhile");
     }
 }

@@ -126,7 +126,7 @@ fn gone_newcomer_is_forgotten() {
 }
 
 #[test]
-fn wrong_address_is_given_up() {
+fn wrong_address_is_refused() {
     let mut third = Member::listens(3, &[peer(1, &[])]);
     let mut first = Member::new(MemberLinkOptions::default(), identity(1), &[peer(2, &[third.address()])]);
     turn_until("the member is refused", || {

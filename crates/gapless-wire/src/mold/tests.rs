@@ -52,7 +52,7 @@ fn writers_match_bytes_by_hand() {
     assert_eq!((writer.count(), writer.length()), (2, 27));
     let length = writer.finish();
     assert_eq!(&buffer[..length], TWO_MESSAGES);
-    assert!(buffer[length..].iter().all(|byte| *byte == 0xa5), "nothing is written behind the packet");
+    assert!(buffer[length..].iter().all(|byte| *byte == 0xa5), "no byte is written after the packet");
 
     for (written, expected) in [
         (heartbeat(&mut buffer, feed(), 5), HEARTBEAT),

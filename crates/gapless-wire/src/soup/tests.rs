@@ -77,7 +77,7 @@ fn server_packets_match_bytes_by_hand() {
         let mut buffer = [0xa5; LIMIT];
         assert_eq!(write_server(&mut buffer, &packet), Some(bytes.len()), "{packet:?}");
         assert_eq!(&buffer[..bytes.len()], bytes, "{packet:?}");
-        assert!(buffer[bytes.len()..].iter().all(|byte| *byte == 0xa5), "nothing is written behind {packet:?}");
+        assert!(buffer[bytes.len()..].iter().all(|byte| *byte == 0xa5), "no byte is written after {packet:?}");
         assert_eq!(write_server(&mut buffer[..bytes.len() - 1], &packet), None, "{packet:?}");
     }
 }
@@ -89,7 +89,7 @@ fn client_packets_match_bytes_by_hand() {
         let mut buffer = [0xa5; LIMIT];
         assert_eq!(write_client(&mut buffer, &packet), Some(bytes.len()), "{packet:?}");
         assert_eq!(&buffer[..bytes.len()], bytes, "{packet:?}");
-        assert!(buffer[bytes.len()..].iter().all(|byte| *byte == 0xa5), "nothing is written behind {packet:?}");
+        assert!(buffer[bytes.len()..].iter().all(|byte| *byte == 0xa5), "no byte is written after {packet:?}");
         assert_eq!(write_client(&mut buffer[..bytes.len() - 1], &packet), None, "{packet:?}");
     }
 }

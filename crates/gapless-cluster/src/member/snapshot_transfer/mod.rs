@@ -110,7 +110,7 @@ impl SnapshotTransfers {
         self.receiver.as_mut().is_none_or(|receiver| receiver.follow(leader))
     }
 
-    /// Drops the requests of a disconnected member.
+    /// Stops waiting for a piece from a disconnected leader.
     pub fn gone(&mut self, member: MemberId) {
         if let Some(receiver) = &mut self.receiver {
             receiver.gone(member);
