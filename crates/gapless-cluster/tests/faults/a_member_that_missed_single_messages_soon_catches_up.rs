@@ -40,9 +40,7 @@ fn comes_back(plan: Plan, missed: u64) {
     let begun = Instant::now();
     cluster.start_member(stays, &[]);
     cluster.start_member(victim, &[]);
-    cluster.wait("a follower that has caught up", |cluster| {
-        (cluster.status(victim)?.released_sequence >= end).then_some(())
-    });
+    cluster.wait("a caught-up follower", |cluster| (cluster.status(victim)?.released_sequence >= end).then_some(()));
     let took = begun.elapsed();
     println!("{missed} messages missed, caught up after {} ms", took.as_millis());
     assert!(took < LEVEL_WITHIN, "caught up only after {took:?}");

@@ -68,9 +68,7 @@ fn has_come(cluster: &mut Cluster, load: &Load, times: usize) {
     let first = JournalReader::open(cluster.journal(VICTIM)).unwrap().first_sequence();
     assert!(first > 1, "its journal begins after the frames that were not held");
     // Under load it may lag again before it is checked, and fetch another one.
-    cluster.wait("no file of the transfer is left", |cluster| {
-        (!cluster.directory(VICTIM).join("incoming").exists()).then_some(())
-    });
+    cluster.wait("no transfer is left", |cluster| (!cluster.directory(VICTIM).join("incoming").exists()).then_some(()));
     load.wait_more(500);
 }
 

@@ -153,9 +153,7 @@ impl Cluster {
     /// Returns the error with which a member has stopped by itself.
     #[track_caller]
     pub fn failure(&self, member: u64) -> String {
-        self.wait("the end of the member", |cluster| {
-            cluster.get(member).stream().failure().map(|error| error.to_string())
-        })
+        self.wait("an error", |cluster| cluster.get(member).stream().failure().map(|error| error.to_string()))
     }
 
     #[track_caller]
