@@ -1,7 +1,7 @@
-//! [`Acceptor`]: decides which publishers are let in, and tells the stream's agents which come and which are gone.
+//! [`Acceptor`]: admits publishers and notifies the stream's agents of new and lost connections.
 //!
-//! How processes meet is below, in [`gapless_transport::listener`]. Here are its checks: which stream a publisher asks
-//! for, whether it may read it, whether the part that it has seen is in it, and who asks to control the stream.
+//! Accepting connections is done below, in [`gapless_transport::listener`]. This module checks a publisher's hello: the stream it asks for,
+//! its permission to read, the history it has seen; and it takes requests to control the stream.
 
 use crate::StreamError;
 use crate::control_server::{Asked, ControlServer, answer};
@@ -29,22 +29,22 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// The facts of the stream that the acceptor sends to publishers.
+/// Facts of the stream that the acceptor sends to publishers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamDescription {
-    /// The stream, and its incarnation.
+    /// Stream and incarnation.
     pub identity: StreamIdentity,
-    /// The longest frame, bytes.
+    /// Longest frame, bytes.
     pub frame_length_max: usize,
-    /// The longest message with all its fragments, bytes.
+    /// Longest message with all its fragments, bytes.
     pub message_length_max: usize,
-    /// The promise of a reply.
+    /// Durability that a reply promises.
     pub tier: Tier,
-    /// The MTU of the stream, where it has one.
+    /// MTU of the stream, if it has one.
     pub mtu: Option<Mtu>,
 }
 
-/// Whom the acceptor tells about publishers.
+/// Mailboxes and wakers of the agents that the acceptor notifies.
 #[derive(Clone)]
 pub struct AcceptorLinks {
     /// The sequencer's agent.
@@ -57,7 +57,7 @@ pub struct AcceptorLinks {
     pub egress_waker: Waker,
 }
 
-/// Lets publishers in.
+/// The acceptor's thread and its state.
 pub struct Acceptor {
     admission: Arc<Admission>,
     socket_path: Option<PathBuf>,
@@ -65,13 +65,12 @@ pub struct Acceptor {
 }
 
 impl Acceptor {
-    /// Starts listening on `socket_path` (mode 0600); without a path only [`Acceptor::connect`] lets in. Every publisher
-    /// may read `window`; without one there are publishers only. Requests to control the stream are passed to `control`;
-    /// without one they are answered that the stream is a service's. A publisher that has seen what `history` contradicts is
-    /// refused.
+    /// Starts listening on `socket_path` (mode 0600); without a path only [`Acceptor::connect`] admits publishers. Every publisher may read
+    /// `window`; without one the stream has no readers. Requests to control the stream go to `control`; without it they are answered that
+    /// the stream belongs to a service. A publisher whose history contradicts `history` is refused.
     ///
     /// # Errors
-    /// A path that cannot be bound, another service that listens there already.
+    /// A path that cannot be bound, or another service listening there already.
     pub fn start(
         socket_path: Option<&Path>,
         description: StreamDescription,
@@ -106,7 +105,7 @@ impl Acceptor {
         Ok(Self { admission, socket_path: socket_path.map(Path::to_owned), thread })
     }
 
-    /// Lets in a publisher of this process.
+    /// Admits a publisher of this process.
     ///
     /// # Errors
     /// Ring sizes out of range, or no memory for them.
@@ -114,7 +113,7 @@ impl Acceptor {
         self.connect_here(link, false)
     }
 
-    /// A client of this process.
+    /// Connects a client of this process.
     ///
     /// # Errors
     /// As for [`Acceptor::connect`].
@@ -122,7 +121,7 @@ impl Acceptor {
         Ok(Client::local(self.connect(options.link)?, options))
     }
 
-    /// As [`Acceptor::connect`], for a caller that checks both checksums of each frame before it publishes it.
+    /// Like [`Acceptor::connect`], for a caller that verifies both checksums of each frame before publishing it.
     ///
     /// # Errors
     /// As for [`Acceptor::connect`].
@@ -144,23 +143,23 @@ impl Acceptor {
         Ok(PublisherLink { failures: admission.failures.get().cloned(), ..link })
     }
 
-    /// Lets publishers of this process look there for the reason of a failure; those of others are told.
+    /// Registers where publishers of this process find the reason of a failure; those of other processes get a message.
     pub(crate) fn watch(&self, failures: &FailureSlot) {
-        // A stream has its threads once.
+        // A stream starts its threads once.
         let _ = self.admission.failures.set(failures.clone());
         if let Some((waker, _)) = &self.thread {
             failures.watch(waker);
         }
     }
 
-    /// Why a node that states `mtu` is not let in; `None` if it is.
+    /// Reason for refusing a node that states `mtu`; `None` if the MTUs agree.
     #[must_use]
     pub fn refuses_mtu(&self, mtu: Option<Mtu>) -> Option<String> {
         let ours = self.admission.description.mtu;
         (mtu.is_some() && mtu != ours).then(|| other_mtu(ours, mtu))
     }
 
-    /// Where other processes connect.
+    /// Unix socket on which other processes connect.
     #[must_use]
     pub fn socket_path(&self) -> Option<&Path> {
         self.socket_path.as_deref()
@@ -172,21 +171,21 @@ impl Drop for Acceptor {
         self.admission.stopping.store(true, Ordering::Release);
         if let Some((waker, thread)) = self.thread.take() {
             waker.interrupt();
-            // A panic of the thread has been reported by its message already.
+            // The message of a panic has been printed already.
             let _ = thread.join();
         }
     }
 }
 
-/// Decides on hellos, and tells the agents.
+/// Checks hellos and notifies the agents.
 struct Admission {
     description: StreamDescription,
     links: AcceptorLinks,
     next_connection: AtomicU32,
     stopping: AtomicBool,
-    /// Of the stream's threads, once they run.
+    /// Set once the stream's threads run.
     failures: OnceLock<FailureSlot>,
-    /// Readers of an event stream get the window, and a descriptor of it that cannot write.
+    /// For readers of an event stream: the window, and a read-only descriptor of it.
     window: Option<(Window, OwnedFd)>,
     history: Option<HistoryCheck>,
 }
@@ -213,7 +212,6 @@ impl Admission {
         }
     }
 
-    /// The reason of the stream's failure, if it has failed.
     fn failure(&self) -> Option<String> {
         Some(self.failures.get()?.failure()?.to_string())
     }
@@ -223,7 +221,7 @@ impl Admission {
         Welcome { status, mtu, ..self.welcome(ConnectionId(0)) }
     }
 
-    /// Why a publisher of another process is not let in; `None` if it is.
+    /// Reason for refusing a publisher of another process; `None` if it is admitted.
     fn refuses(&self, hello: &Hello) -> Option<Status> {
         let ours = self.description.identity;
         if hello.identity.stream_id != 0 && hello.identity.stream_id != ours.stream_id {
@@ -252,8 +250,7 @@ impl Admission {
         contradiction.is_some()
     }
 
-    /// The agent that sends replies is notified of a publisher before the sequencer is, so every reply finds its
-    /// publisher.
+    /// Notifies the egress agent of a publisher before the sequencer, so that every reply finds its publisher.
     fn announce(&self, ends: ServiceEnds, is_checked: bool) {
         let ServiceEnds { connection, commands: reader, replies: writer, wake } = ends;
         self.tell_egress(EgressMessage::Opened { connection, writer, wake });
@@ -273,7 +270,7 @@ impl Admission {
         self.push(&self.links.ingress, message, &self.links.ingress_waker);
     }
 
-    /// Waits while the mailbox is full, but not for an agent that takes nothing any more because the stream stops or has failed.
+    /// Waits while the mailbox is full, unless the stream stops or has failed: then its agents take no more messages.
     fn push<T>(&self, mailbox: &Mailbox<T>, mut message: T, waker: &Waker) {
         while let Err(refused) = mailbox.push(message) {
             if self.is_stopping() || self.failures.get().is_some_and(FailureSlot::has_failed) {
@@ -290,22 +287,21 @@ impl Admission {
     }
 }
 
-/// Longer than any first message, bytes: a longer one is none.
+/// Limit on the first message, bytes: longer than any valid one.
 const FIRST_MESSAGE_BYTES_MAX: usize =
     if HELLO_LENGTH > REQUEST_LENGTH_MAX { HELLO_LENGTH } else { REQUEST_LENGTH_MAX } + 1;
 
-/// How often the outcome of a command is looked for: the sequencer and the journal, for which it waits, wake nobody here, and
-/// there are few commands.
+/// Interval of polling for the outcome of a command. The sequencer and the journal do not wake this thread, and commands are rare.
 const OUTCOME_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Why a connection of another process stays open.
 enum Accepted {
     Publisher(ConnectionId),
-    /// It has asked for something, by this number, and waits until that is done.
+    /// Waiting for the outcome of the request with this number.
     Request(u64),
 }
 
-/// The state of the acceptor's thread.
+/// State of the acceptor's thread.
 struct Serving {
     admission: Arc<Admission>,
     listener: Listener<Accepted>,
@@ -335,17 +331,17 @@ impl Serving {
                             control.node_disconnected(connection);
                         }
                     }
-                    // Nobody waits for its outcome any more.
+                    // No connection is left that waits for this outcome.
                     ListenerEvent::Closed(Accepted::Request(_)) => {}
                 }
             }
             self.close_connections();
         }
-        // A failure that was reported meanwhile: its process may end next.
+        // A failure was reported meanwhile; its process may end next.
         self.close_connections();
     }
 
-    /// Closes the connections that get their last message: an outcome, or the reason of the stream's failure.
+    /// Sends the last message to connections that expect one, an outcome or the reason of the failure, and closes them.
     fn close_connections(&mut self) {
         let Self { admission, listener, control } = self;
         let farewell =
@@ -366,7 +362,7 @@ impl Serving {
         } else if let Some(control) = &mut self.control {
             if let Some(request) = NodesRequest::from_bytes(message) {
                 if peer.send(&control.nodes(request).to_bytes()) {
-                    // The next page is asked for by the same connection.
+                    // The same connection asks for the next page.
                     self.listener.keep_pending(peer);
                 }
             } else {
@@ -377,7 +373,7 @@ impl Serving {
         }
     }
 
-    /// Passes a request on. Its connection stays open while it waits for the outcome.
+    /// Forwards a request. Its connection stays open until the outcome is known.
     fn take_request(&mut self, peer: PendingConnection, request: Result<ControlRequest, NoRequest>) {
         let Some(control) = &mut self.control else {
             let identity = self.admission.description.identity;
@@ -401,7 +397,7 @@ impl Serving {
         peer.send(&answer.to_bytes());
     }
 
-    /// Lets in a publisher, or refuses it.
+    /// Admits or refuses a publisher.
     fn greet(&mut self, peer: PendingConnection, hello: &Hello) {
         let admission = &self.admission;
         if let Some(reason) = admission.failure() {

@@ -1,34 +1,34 @@
-//! [`AgentRole`]: the agents that a stream's process may have. Thread plans, wakers and agents are found by it; its
-//! name is printed, shown by `ps` for the thread, and named by a failure.
+//! [`AgentRole`]: the agents that a stream's process may have. It is the key of thread plans and wakers; its name is printed, shown by `ps`
+//! for the thread, and named in failures.
 
 use std::fmt;
 
-/// The role of an agent. A plan has one agent of a role at most.
+/// Role of an agent. A plan has at most one agent of each role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum AgentRole {
     /// Puts publishers' frames in order.
     Sequencer,
-    /// Passes on frames that another process has put in order.
+    /// Forwards frames that another process has sequenced.
     Relay,
-    /// Does what a sequencer does where it leads a cluster, follows where it does not, and journals by itself.
+    /// A cluster's member: sequences as leader, appends the leader's frames as follower, and does its own journaling.
     Member,
     /// Moves frames from the window into the journal.
     Journaler,
-    /// Sends to publishers the fate of frames that are not simply appended.
+    /// Sends publishers the outcome of frames that are not simply appended.
     Responder,
     /// Runs a service's handlers.
     Service,
-    /// Sends a service's replies, where that has a thread of its own.
+    /// Sends a service's replies, where they have a thread of their own.
     Sender,
-    /// Takes what nodes publish by datagrams.
+    /// Receives frames that nodes publish by datagrams.
     Gateway,
-    /// Takes what nodes and clients publish by TCP.
+    /// Receives frames that nodes and clients publish by TCP.
     TcpGateway,
     /// Sends released frames by datagrams.
     Feed,
-    /// Sends lost datagrams again.
+    /// Resends lost datagrams.
     Replayer,
-    /// Serves the stream from any sequence on by TCP.
+    /// Serves the stream from any sequence by TCP.
     Rewind,
 }
 

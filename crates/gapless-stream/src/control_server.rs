@@ -1,5 +1,5 @@
-//! [`ControlServer`]: the acceptor's handling of a request. It passes commands to the sequencer and answers once their
-//! effect is released, and knows who is connected; it never blocks.
+//! [`ControlServer`]: the acceptor's handling of control requests. It passes commands to the sequencer, answers once their effect is
+//! released, and lists connected nodes. It never blocks.
 
 use crate::counters::counters;
 use crate::messages::SequencerRequest;
@@ -21,53 +21,53 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-/// Commands that may wait for the sequencer at one time.
+/// Limit on commands that wait for the sequencer at one time.
 pub const WAITING_MAX: usize = 64;
 
-/// Where commands take effect.
+/// The process in which commands take effect.
 pub enum ControlTarget {
     /// A sequencer in this process.
     Sequencer {
-        /// To the sequencer; requests on this way overtake everything that publishers have sent.
+        /// Requests to the sequencer. They overtake all frames in publishers' rings.
         requests: Mailbox<SequencerRequest>,
-        /// From it.
+        /// Outcomes from the sequencer.
         outcomes: Mailbox<ControlOutcome>,
-        /// Wakes its thread.
+        /// Wakes the sequencer's thread.
         waker: Waker,
     },
-    /// Another process: this one passes a stream on.
+    /// Another process: this one relays a stream.
     Elsewhere,
 }
 
-/// What is said of the stream itself.
+/// Facts about the stream, for the answer to a status request.
 pub struct StreamFacts {
     pub tier: Tier,
     pub transports: Vec<Transport>,
     pub feeds: SharedFeeds,
-    /// Whether the sequencer takes nothing from publishers.
+    /// Whether the sequencer is halted and takes no frames from publishers.
     pub is_halted: Arc<AtomicBool>,
 }
 
 counters! {
-    /// The counters of the control server.
+    /// Counters of the control server.
     pub struct ControlCounters {
         /// Requests that took effect.
         done: "control.done",
-        /// Requests that were refused, and first messages that were nothing at all.
+        /// Requests that were refused, and malformed first messages.
         refused: "control.refused",
     }
 }
 
-/// The fate of a request.
+/// Fate of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
-    /// It is answered at once.
+    /// Answered at once.
     Answered(ControlAnswer),
-    /// The sequencer was asked; [`ControlServer::outcome`] says what it said.
+    /// Passed to the sequencer; [`ControlServer::outcome`] returns the answer.
     Waits(u64),
 }
 
-/// A node of another process of this machine.
+/// A node in another process of this machine.
 struct LocalNode {
     connection: ConnectionId,
     process_id: Option<u32>,
@@ -75,26 +75,26 @@ struct LocalNode {
     notes: RingNotes,
 }
 
-/// The control port, as the acceptor's thread polls it.
+/// The control port, polled by the acceptor's thread.
 pub struct ControlServer {
     target: ControlTarget,
     window: Window,
     next_number: u64,
-    /// The sequencer's answers, and the requests that wait for release.
+    /// Outcomes from the sequencer for requests that wait for release.
     outcomes: Vec<ControlOutcome>,
-    /// Requests that the sequencer has not answered yet.
+    /// Requests without an outcome yet.
     unheard: usize,
     counters: ControlCounters,
-    /// Nodes of other processes of this machine, by rising connections.
+    /// Nodes in other processes of this machine, by ascending connection.
     local_nodes: Vec<LocalNode>,
-    /// Nodes that are connected over networks.
+    /// Nodes connected over networks.
     status: SharedStatus,
     facts: StreamFacts,
     since: Instant,
 }
 
 impl ControlServer {
-    /// A server for the stream in `window`, whose nodes over networks `status` knows.
+    /// Creates a server for the stream in `window`; `status` lists the nodes connected over networks.
     #[must_use]
     pub fn new(
         target: ControlTarget,
@@ -107,7 +107,7 @@ impl ControlServer {
         Self { target, window, next_number: 1, outcomes, unheard: 0, counters, local_nodes, status, facts, since }
     }
 
-    /// A node of another process has connected, which notes its state in `notes`.
+    /// Registers a node of another process; it keeps its state in `notes`.
     pub fn node_connected(&mut self, connection: ConnectionId, process_id: Option<u32>, notes: RingNotes) {
         let name = process_id.map(program_of).unwrap_or_default();
         self.local_nodes.push(LocalNode { connection, process_id, name, notes });
@@ -117,7 +117,7 @@ impl ControlServer {
         self.local_nodes.retain(|node| node.connection != connection);
     }
 
-    /// A page of the nodes that are connected.
+    /// Returns a page of the connected nodes.
     #[must_use]
     pub fn nodes(&self, request: NodesRequest) -> NodesAnswer {
         let released_sequence = self.window.released_sequence();
@@ -149,14 +149,14 @@ impl ControlServer {
         StreamState {
             tier: *tier,
             transports: transports.clone(),
-            // Relaxed: it orders nothing.
+            // Relaxed: orders nothing.
             is_halted: is_here.then(|| is_halted.load(Ordering::Relaxed)),
             feed_session: newest.map_or(FeedSession::BLANK, |feed| feed.name),
             has_feed_ended: newest.is_some_and(|feed| feed.last_sequence.is_some()),
         }
     }
 
-    /// A first message was malformed.
+    /// Counts a malformed first message.
     pub fn count_refused(&self) {
         self.counters.refused.add(1);
     }
@@ -184,26 +184,26 @@ impl ControlServer {
         Asked::Waits(number)
     }
 
-    /// A refusal, which is counted.
+    /// Counts a refusal and returns its answer.
     pub fn refuse(&self, status: ControlStatus) -> ControlAnswer {
         self.counters.refused.add(1);
         answer(status, self.window.identity(), 0)
     }
 
-    /// Looks for the sequencer's answers.
+    /// Collects outcomes from the sequencer.
     pub fn refresh(&mut self) {
         let ControlTarget::Sequencer { outcomes, .. } = &self.target else { return };
         while let Some(outcome) = outcomes.pop() {
             self.unheard = self.unheard.saturating_sub(1);
             self.outcomes.push(outcome);
             if self.outcomes.len() > 2 * WAITING_MAX {
-                // Nobody asks for the outcome of a request whose connection is closed.
+                // The connection of this request is closed.
                 self.outcomes.remove(0);
             }
         }
     }
 
-    /// The fate of request `number`, once that is released.
+    /// Answer to request `number`, once its effect is released.
     pub fn outcome(&mut self, number: u64) -> Option<ControlAnswer> {
         let released_sequence = self.window.released_sequence();
         let is_due = |each: &ControlOutcome| each.number == number && each.sequence <= released_sequence;
@@ -233,7 +233,7 @@ impl LocalNode {
             is_live: notes.is_live,
             position: notes.position,
             lag_frames,
-            // Frames that it has not read are in the window or the journal.
+            // Frames it has not read yet are in the window or the journal.
             frames_requested: 0,
             frames_resent: notes.frames_resent,
             frames_published: notes.frames_published,
@@ -244,13 +244,13 @@ impl LocalNode {
     }
 }
 
-/// The name of a process's program; empty if it is gone, or in another namespace.
+/// Name of a process's program; empty if it has exited or lives in another namespace.
 fn program_of(process_id: u32) -> String {
     let name = std::fs::read(format!("/proc/{process_id}/comm")).unwrap_or_default();
     String::from_utf8_lossy(&name).chars().filter(|letter| !letter.is_control()).collect()
 }
 
-/// An answer of this process.
+/// An answer in the name of this process.
 #[must_use]
 pub fn answer(status: ControlStatus, identity: StreamIdentity, sequence: u64) -> ControlAnswer {
     ControlAnswer { status, identity, sequence, process_id: u64::from(std::process::id()) }

@@ -1,6 +1,6 @@
-//! `counters!`: the counters of an agent, as a struct whose fields stand beside the labels that users see.
+//! `counters!`: declares an agent's counters as a struct, with the label that users see next to each field.
 
-/// A struct of counters, and `add_to`, which makes them.
+/// Declares a struct of counters, and `add_to`, its constructor.
 macro_rules! counters {
     ($(#[$about:meta])* pub struct $name:ident { $($(#[$of_field:meta])* $field:ident: $label:literal,)+ }) => {
         $(#[$about])*
@@ -9,10 +9,10 @@ macro_rules! counters {
         }
 
         impl $name {
-            /// Adds them to `counters`.
+            /// Adds the counters to `counters`.
             ///
             /// # Errors
-            /// No room, or labels that are taken.
+            /// No room, or a label that is taken.
             pub fn add_to(counters: &gapless_agent::Counters) -> Result<Self, gapless_agent::Error> {
                 Ok(Self { $($field: counters.add($label)?,)+ })
             }

@@ -1,33 +1,32 @@
-//! [`Deferred`]: sessions whose next command its service cannot run yet. That command and those behind it are dropped unanswered; their
-//! publisher is told to send them again when the service can run it, or when it asks. So nothing waits here, and only that session does.
+//! [`Deferred`]: sessions whose next command the service cannot run yet. That command and the frames after it are dropped without an
+//! answer. The publisher is asked to resend them once the service can run them, or when it queries missing frames. Nothing is buffered
+//! here, and other sessions are not delayed.
 
 use gapless_transport::link::ConnectionId;
 use rustc_hash::FxHashMap;
 
-/// A publisher that asks again and again is answered this often, ns.
+/// Minimum time between two answers to a publisher that keeps querying, ns.
 const ANSWER_INTERVAL_NS: u64 = 10_000_000;
 
 struct DeferredSession {
     connection: ConnectionId,
-    /// The last of the frames that were dropped; a frame up to here that comes a second time is the publisher's question what is missing.
+    /// Last of the dropped frames. A second copy of a frame up to here is the publisher's query for missing frames.
     dropped_through: u64,
     next_answer_ns: u64,
 }
 
-/// The deferred sessions.
 #[derive(Default)]
 pub(crate) struct Deferred {
     sessions: FxHashMap<u64, DeferredSession>,
 }
 
 impl Deferred {
-    /// Whether there is none.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.sessions.is_empty()
     }
 
-    /// The command whose last frame is `session_seq`, of `connection`, is dropped.
+    /// Drops the command of `connection` whose last frame is `session_seq`.
     #[cold]
     pub fn defer(&mut self, session: u64, session_seq: u64, connection: ConnectionId, now_ns: u64) {
         let deferred = self.sessions.entry(session).or_insert(DeferredSession {
@@ -38,7 +37,7 @@ impl Deferred {
         (deferred.connection, deferred.dropped_through) = (connection, session_seq);
     }
 
-    /// Whether the frame `session_seq`, which comes too early, is dropped unanswered, because a command of its session is deferred.
+    /// Returns whether the early frame `session_seq` is dropped without an answer, because a command of its session is deferred.
     #[cold]
     pub fn drops(&mut self, session: u64, session_seq: u64, now_ns: u64) -> bool {
         let Some(deferred) = self.sessions.get_mut(&session) else { return false };
@@ -53,7 +52,7 @@ impl Deferred {
         !is_due
     }
 
-    /// Whose publisher is to send its command again, if it is deferred.
+    /// Connection that has to resend the session's command, if that is deferred.
     #[cold]
     pub fn recall(&mut self, session: u64, now_ns: u64) -> Option<ConnectionId> {
         let deferred = self.sessions.get_mut(&session)?;
@@ -61,12 +60,12 @@ impl Deferred {
         Some(deferred.connection)
     }
 
-    /// The session is deferred no more; whether it was.
+    /// Removes the session; returns whether it was deferred.
     pub fn forget(&mut self, session: u64) -> bool {
         self.sessions.remove(&session).is_some()
     }
 
-    /// Nor are those of `connection`, each of which `gone` is told of.
+    /// Removes the sessions of `connection`; calls `gone` for each.
     pub fn forget_from(&mut self, connection: ConnectionId, mut gone: impl FnMut(u64)) {
         self.sessions.retain(|session, deferred| {
             let is_gone = deferred.connection == connection;
@@ -77,7 +76,6 @@ impl Deferred {
         });
     }
 
-    /// Nor is any.
     pub fn forget_all(&mut self) {
         self.sessions.clear();
     }
@@ -88,18 +86,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_behind_a_deferred_command_is_dropped_and_who_asks_is_answered() {
+    fn frames_after_deferred_are_dropped() {
         let mut deferred = Deferred::default();
         let connection = ConnectionId(3);
         assert!(deferred.is_empty() && !deferred.drops(1, 8, 0));
         deferred.defer(1, 7, connection, 0);
         assert!(deferred.drops(1, 8, 0) && deferred.drops(1, 9, 1));
         assert!(!deferred.drops(2, 8, 1), "another session is not deferred");
-        assert!(deferred.drops(1, 8, 2), "it asks too soon");
+        assert!(deferred.drops(1, 8, 2), "queried too soon");
         assert!(!deferred.drops(1, 8, ANSWER_INTERVAL_NS));
-        assert!(deferred.drops(1, 9, ANSWER_INTERVAL_NS + 1), "and again too soon");
+        assert!(deferred.drops(1, 9, ANSWER_INTERVAL_NS + 1), "queried too soon again");
         assert_eq!((deferred.recall(1, 5), deferred.recall(2, 5)), (Some(connection), None));
-        // What is sent again is deferred again.
+        // A resent command is deferred again.
         deferred.defer(1, 7, ConnectionId(4), 6);
         assert!(deferred.drops(1, 8, 7));
         let mut gone = Vec::new();

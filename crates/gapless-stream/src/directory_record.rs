@@ -1,4 +1,4 @@
-//! [`DirectoryRecord`]: the file `directory` that says what a directory is of, in which format, and which program has written it last.
+//! [`DirectoryRecord`]: the file `directory`, with the kind and format of a directory and the program that wrote it last.
 //!
 //! ```text
 //! kind bus
@@ -6,7 +6,7 @@
 //! written by gapless 0.1.0
 //! check 0f3c8a51        CRC-32C of the three lines above, hexadecimal
 //! ```
-//! A directory of before has none, or one without the last line, and gets it at its next start.
+//! Older directories have no such file, or one without the last line; they get it at their next start.
 
 use crate::StreamError;
 use gapless_agent::checked_file;
@@ -16,30 +16,30 @@ use gapless_wire::checksum::crc32c;
 use std::io::ErrorKind;
 use std::path::PathBuf;
 
-/// The format of a whole directory that this program writes, and the newest one that it reads.
+/// Directory format that this program writes, and the newest that it reads.
 pub const FORMAT: u32 = 1;
 
-/// What a directory is of.
+/// Kind, format and last writer of a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DirectoryRecord {
     /// `stream`, `service`, `bus`, `relay` or `member`.
     pub kind: String,
     /// See [`FORMAT`].
     pub format: u32,
-    /// Name and version of the program that has started there last.
+    /// Name and version of the last program started there.
     pub program: String,
 }
 
-/// Every kind of this format.
+/// All kinds of this format.
 const KINDS: [&str; 5] = ["stream", "service", "bus", "relay", "member"];
-/// Begins the last line.
+/// Prefix of the last line.
 const CHECK: &str = "check ";
 
-/// Bytes of the file at most.
+/// Maximum length of the file, bytes.
 const LENGTH_MAX: u64 = 64 << 10;
 
 impl DirectoryRecord {
-    /// That of this program, for a directory of that kind.
+    /// Record of this program, for a directory of this kind.
     #[must_use]
     pub fn of(kind: &str) -> Self {
         Self {
@@ -49,23 +49,23 @@ impl DirectoryRecord {
         }
     }
 
-    /// Where it stands.
+    /// Path of the file.
     #[must_use]
     pub fn path(layout: &StreamLayout) -> PathBuf {
         layout.root().join("directory")
     }
 
-    /// Reads it; `None` where there is none.
+    /// Reads the record; `None` if there is no file.
     ///
     /// # Errors
-    /// [`StreamError::System`]: it cannot be read. [`StreamError::State`]: it is no file, or damaged.
+    /// [`StreamError::System`]: the file cannot be read. [`StreamError::State`]: it is not a regular file, or damaged.
     pub fn read(layout: &StreamLayout) -> Result<Option<Self>, StreamError> {
         let path = Self::path(layout);
         let refused = |reason: String| StreamError::State { path: path.clone(), reason };
         let text = match checked_file::read_to_string(&path, LENGTH_MAX) {
             Ok(text) => text,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            // The system's refusal says nothing about the file.
+            // An error of the operating system does not mean that the file is damaged.
             Err(source) if source.raw_os_error().is_some() => {
                 return Err(StreamError::System { action: format!("reading {}", path.display()), source });
             }
@@ -88,21 +88,21 @@ impl DirectoryRecord {
         let record = Self { kind, format, program };
         let is_whole = match lines.next() {
             Some(_) => text == record.sealed(),
-            // Without a checksum, as it was written before.
+            // Without a checksum, as older versions wrote it.
             None => text == format!("{record}\n") && !record.program.contains(CHECK),
         };
-        // A newer format may have kinds that are not known here.
+        // A newer format may have kinds that are unknown here.
         let is_kind = KINDS.contains(&&*record.kind) || record.format > FORMAT;
         (is_whole && is_kind).then_some(record)
     }
 
-    /// The text of the file.
+    /// Text of the file.
     fn sealed(&self) -> String {
         let text = format!("{self}\n");
         format!("{text}{CHECK}{:08x}\n", crc32c(text.as_bytes()))
     }
 
-    /// Why a program for directories of these kinds must not open it; `None` if it may. Nothing is changed.
+    /// Reason why a program for directories of these kinds must not open it; `None` if it may. Changes nothing.
     #[must_use]
     pub fn refusal(&self, own: &[&str]) -> Option<String> {
         let Self { kind, format, program } = self;
@@ -131,7 +131,7 @@ impl DirectoryRecord {
         })
     }
 
-    /// Writes it, unless it is there already.
+    /// Writes the record, unless it is there already.
     ///
     /// # Errors
     /// [`StreamError::System`].
@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_read_as_it_was_written() {
+    fn record_round_trip() {
         let directory = tempfile::tempdir().unwrap();
         let layout = StreamLayout::new(directory.path());
         assert_eq!(DirectoryRecord::read(&layout).unwrap(), None);
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn each_changed_bit_is_seen() {
+    fn each_flipped_bit_is_detected() {
         let directory = tempfile::tempdir().unwrap();
         let layout = StreamLayout::new(directory.path());
         DirectoryRecord::of("service").write(&layout).unwrap();
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_without_checksum_gets_one() {
+    fn missing_checksum_is_added() {
         let directory = tempfile::tempdir().unwrap();
         let layout = StreamLayout::new(directory.path());
         let record = DirectoryRecord::of("stream");
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_format_may_have_other_kinds() {
+    fn newer_format_may_have_other_kinds() {
         let record = DirectoryRecord::parse("kind queue\nformat 2\nwritten by gapless 9.0.0\n").unwrap();
         assert!(record.refusal(&["stream"]).unwrap().contains("gapless 9.0.0"));
     }

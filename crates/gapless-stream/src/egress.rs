@@ -1,7 +1,7 @@
-//! [`Egress`]: answers on their way into the publishers' rings.
+//! [`Egress`]: writes answers into the publishers' rings.
 //!
-//! A publisher that does not read must not hold up the others: a message that does not fit its ring stays with the
-//! sender, which has to try again. A message that never fits it as a whole goes there in parts, as the publisher reads.
+//! A slow publisher must not delay the others: a message that does not fit its ring stays with the sender, which retries. A message longer
+//! than the whole ring is written in parts, as the publisher reads.
 
 use crate::messages::EgressMessage;
 use gapless_log::{LogError, RingWriter};
@@ -17,21 +17,20 @@ struct EgressRing {
     writer: RingWriter,
     wake: Arc<OwnedFd>,
     dirty: bool,
-    /// A message longer than the ring, of which a part is in it.
+    /// A message longer than the ring, written in part.
     begun: Option<Begun>,
 }
 
-/// The rest of a message that does not fit a ring as a whole. Nothing else goes to that publisher meanwhile.
+/// Rest of a message that does not fit a ring as a whole. The publisher gets nothing else meanwhile.
 struct Begun {
     header: FrameHeader,
     payload: Vec<u8>,
-    /// The length of each fragment's payload but the last.
+    /// Payload length of every fragment except the last.
     part_length: usize,
     next: usize,
 }
 
-/// The contents of a message, and the CRC-32C over it that stands in its frame's header: summed once, for all that need
-/// it.
+/// Payload of a message with its CRC-32C, as the frame header holds it: computed once for all recipients.
 #[derive(Clone, Copy, Debug)]
 pub struct Payload<'a> {
     bytes: &'a [u8],
@@ -39,7 +38,7 @@ pub struct Payload<'a> {
 }
 
 impl<'a> Payload<'a> {
-    /// Sums up `bytes`, which nobody else can change.
+    /// Computes the checksum of `bytes`, which must not be memory that another process can change.
     #[inline]
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> Self {
@@ -60,20 +59,20 @@ impl<'a> Payload<'a> {
     }
 }
 
-/// The fate of a message.
+/// Result of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Delivered {
-    /// It is in the ring.
+    /// Written to the ring.
     Yes,
-    /// The ring is full: try again later.
+    /// The ring is full: retry later.
     Later,
-    /// There is no such publisher any more, or it cannot be sent to.
+    /// The publisher is gone, or cannot receive the message.
     Never,
 }
 
-/// The rings to the publishers.
+/// Rings to the publishers.
 pub struct Egress {
-    /// Few, and mostly the same one again and again: found by looking, from where the last was.
+    /// Few, and mostly the same one repeatedly: searched linearly, starting at the last hit.
     rings: Vec<EgressRing>,
     last: usize,
     any_dirty: bool,
@@ -83,14 +82,13 @@ pub struct Egress {
 }
 
 impl Egress {
-    /// No publishers yet; they come through `publishers`.
+    /// Starts without publishers; they arrive through `publishers`.
     #[must_use]
     pub fn new(publishers: Mailbox<EgressMessage>, frame_length_max: usize) -> Self {
         Self { rings: Vec::new(), last: 0, any_dirty: false, any_begun: false, publishers, frame_length_max }
     }
 
-    /// Takes in publishers that have come or gone, and goes on with messages that are longer than their rings; how many
-    /// frames of those found room.
+    /// Adds and removes publishers, and continues messages longer than their rings. Returns the number of frames written.
     #[inline]
     pub fn refresh(&mut self) -> usize {
         while let Some(event) = self.publishers.pop() {
@@ -106,7 +104,7 @@ impl Egress {
         if self.any_begun { self.go_on() } else { 0 }
     }
 
-    /// Puts the next fragments of long messages where there is room for them.
+    /// Writes further fragments of long messages where there is room.
     #[cold]
     fn go_on(&mut self) -> usize {
         let mut frames = 0;
@@ -134,7 +132,7 @@ impl Egress {
         frames
     }
 
-    /// Whether a part of a message longer than its ring waits for room, of which nobody tells.
+    /// Whether a part of a long message waits for room. Room becoming free causes no wake-up.
     #[inline]
     #[must_use]
     pub const fn awaits_room(&self) -> bool {
@@ -149,7 +147,7 @@ impl Egress {
         Some(self.last)
     }
 
-    /// Puts a message into a publisher's ring; it is seen after [`Egress::flush`].
+    /// Writes a message into a publisher's ring; visible to it after [`Egress::flush`].
     #[inline]
     pub fn deliver(&mut self, connection: ConnectionId, header: &FrameHeader, payload: Payload<'_>) -> Delivered {
         let frame_length_max = self.frame_length_max;
@@ -159,7 +157,7 @@ impl Egress {
             return if ring.writer.is_reader_closed() { Delivered::Never } else { Delivered::Later };
         }
         let length = HEADER_LENGTH + payload.bytes.len();
-        // A ring takes frames of half its length.
+        // A ring takes frames of up to half its length.
         let written = if length <= frame_length_max && length <= ring.writer.frame_length_max() {
             write_frame(&mut ring.writer, header, payload, Fragment::WHOLE)
         } else {
@@ -168,7 +166,7 @@ impl Egress {
             match write_fragments(&mut ring.writer, header, payload, part_length) {
                 Err(LogError::TooLong { .. }) if payload.len() <= ANSWER_LENGTH_MAX => {
                     let mut begun = Begun { header: *header, payload: payload.to_vec(), part_length, next: 0 };
-                    // Fragments that are not in the ring yet follow at the next look.
+                    // Remaining fragments follow at the next refresh.
                     let written = begun.write_to(&mut ring.writer);
                     ring.begun = written.is_err().then_some(begun);
                     self.any_begun |= ring.begun.is_some();
@@ -195,7 +193,7 @@ impl Egress {
         Delivered::Yes
     }
 
-    /// Lets the publishers see what was delivered, and wakes those that sleep.
+    /// Makes delivered messages visible to the publishers and wakes sleeping ones.
     #[inline]
     pub fn flush(&mut self) {
         if !std::mem::take(&mut self.any_dirty) {
@@ -203,14 +201,13 @@ impl Egress {
         }
         for ring in &mut self.rings {
             if std::mem::take(&mut ring.dirty) && ring.writer.publish() {
-                // Fails only when the counter is full, and then the publisher is being woken already.
+                // Fails only if the counter is full; then the publisher is being woken already.
                 let _ = rustix::io::write(&*ring.wake, &1u64.to_ne_bytes());
             }
         }
     }
 
-    /// Wakes the publishers that sleep and have not been woken since: there is something new in the stream, which
-    /// they read from the window.
+    /// Wakes sleeping publishers that were not woken since: the window has new frames for them to read.
     #[inline]
     pub fn wake_sleepers(&mut self) {
         for ring in &mut self.rings {
@@ -221,12 +218,12 @@ impl Egress {
         }
     }
 
-    /// The publishers there are.
+    /// Connected publishers.
     pub fn connections(&self) -> impl Iterator<Item = ConnectionId> {
         self.rings.iter().map(|ring| ring.connection)
     }
 
-    /// Drops publishers of this process that read no more; those of others are announced.
+    /// Drops publishers of this process that have closed their reading end; those of others are announced.
     pub fn drop_closed(&mut self) {
         self.rings.retain(|ring| !ring.writer.is_reader_closed());
     }
@@ -243,14 +240,14 @@ fn write_frame(
     let claim = writer.claim(HEADER_LENGTH + length)?;
     let mut frame = FrameWriter::new(claim);
     frame.payload_mut()[..length].copy_from_slice(payload.bytes);
-    // The sum is of our own copy, not of memory that the publisher could change meanwhile.
+    // The checksum is of our own copy, not of memory that the publisher could change meanwhile.
     let length = frame.finish_with_checksum(&FrameHeader { fragment, ..*header }, length, payload.crc);
     writer.commit(length);
     Ok(())
 }
 
 impl Begun {
-    /// Writes as many fragments as find room; `Ok` after the last.
+    /// Writes as many fragments as fit; `Ok` after the last.
     fn write_to(&mut self, writer: &mut RingWriter) -> Result<(), LogError> {
         let parts = MessageParts::new(&self.payload, self.part_length);
         while self.next < parts.count() {
@@ -262,7 +259,7 @@ impl Begun {
     }
 }
 
-/// All fragments of a message, or none: an error that it is too long says that it never fits as a whole.
+/// Writes all fragments of a message or none. The error "too long" means that it never fits as a whole.
 #[cold]
 fn write_fragments(
     writer: &mut RingWriter,
@@ -276,7 +273,7 @@ fn write_fragments(
     if needed_bytes > limit_bytes {
         return Err(LogError::TooLong { length_bytes: needed_bytes, limit_bytes });
     }
-    // Frames committed before must not be dropped with a message that does not fit.
+    // A message that does not fit must not drop frames committed before it.
     if writer.backlog_bytes() as usize + needed_bytes > 2 * limit_bytes {
         let lag_bytes = writer.backlog_bytes();
         return Err(LogError::Full { needed_bytes, lag_bytes, capacity_bytes: 2 * limit_bytes });

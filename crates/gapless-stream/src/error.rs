@@ -5,13 +5,12 @@ use gapless_journal::JournalError;
 use gapless_log::LogError;
 use gapless_transport::TransportError;
 
-/// The errors of a stream.
 #[derive(Debug, thiserror::Error)]
 pub enum StreamError {
-    /// An error of its publishers and readers, or of a relay, which is both.
+    /// An error of the stream's publishers and readers, or of a relay, which is both.
     #[error(transparent)]
     Client(#[from] ClientError),
-    /// Where processes and machines meet.
+    /// A connection, socket or handshake failed.
     #[error(transparent)]
     Transport(#[from] TransportError),
     /// A window or ring failed.
@@ -26,33 +25,31 @@ pub enum StreamError {
         action: String,
         source: std::io::Error,
     },
-    /// An option that makes no sense.
+    /// An invalid option.
     #[error("{option}: {reason}")]
     Option {
         option: &'static str,
-        /// The fault, and the allowed values.
+        /// Fault, and the allowed values.
         reason: String,
     },
-    /// The sequencer's state in its file cannot be used.
+    /// The file with the sequencer's state cannot be used.
     #[error("{}: {reason}", path.display())]
     State {
-        /// The file or its directory.
         path: std::path::PathBuf,
         reason: String,
     },
     /// An agent has failed and stopped the process's stream.
     #[error(transparent)]
     Stopped(#[from] gapless_agent::AgentFailure),
-    /// The threads or counters could not be made.
+    /// Threads or counters could not be created.
     #[error(transparent)]
     Agent(#[from] gapless_agent::Error),
-    /// A stamp of a leader, or a change of roles, that does not fit this member's stream.
+    /// A leader's frame, or a change of roles, that does not fit this member's stream.
     #[error("the stream ends at {last_sequence} in term {term}: {reason}")]
     Follow {
-        /// The last sequence here.
+        /// Last sequence of this member.
         last_sequence: u64,
         term: u64,
-        /// The contradiction.
         reason: String,
     },
 }

@@ -1,9 +1,8 @@
-//! [`Fragments`]: messages of which not every part is there yet. A message enters the stream whole, so its parts
-//! wait here, in memory of a stated size.
+//! [`Fragments`]: unfinished messages. A message enters the stream whole, so its parts wait here, in bounded memory.
 //!
-//! A session has one unfinished message at most. Where there is no memory for one more, it waits, the first that came
-//! before all others; and a message that has not gone on for a while makes room for it, the one that stands still for
-//! longest first. A publisher that goes on with that one later is answered by a gap, and sends it again.
+//! A session has at most one unfinished message. When memory is exhausted, new messages wait in order of arrival. An unfinished message
+//! without progress is evicted to make room, the one idle for longest first. If its publisher continues later, it gets a gap answer and
+//! resends the message.
 
 use crate::sequencer::{Decision, compare};
 use gapless_transport::link::ConnectionId;
@@ -13,25 +12,25 @@ use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::time::Duration;
 
-/// The parts of one message so far.
+/// Parts received of one message.
 struct Partial {
-    /// The connection that sent them.
+    /// Connection that sent the parts.
     connection: ConnectionId,
-    /// The header of the first part.
+    /// Header of the first part.
     begin: FrameHeader,
-    /// Each part, padded, back to back.
+    /// The parts, padded, back to back.
     bytes: Vec<u8>,
     frames: Vec<Range<usize>>,
-    /// The longest that its parts may be together, bytes.
+    /// Limit on the sum of its parts, bytes.
     length_max: usize,
-    /// Bytes that are reserved for it.
+    /// Bytes reserved for it.
     reserved_bytes: usize,
     begun_ns: u64,
-    /// When its last part came.
+    /// Arrival of its last part.
     progress_ns: u64,
 }
 
-/// The message that is the next to get memory.
+/// The next message to get memory.
 struct Waiting {
     connection: ConnectionId,
     session: u64,
@@ -39,60 +38,57 @@ struct Waiting {
     next_look_ns: u64,
 }
 
-/// An unfinished message that has not gone on for so long makes room for others, ns. A publisher that waits and does not ask
-/// again for so long waits no more.
+/// Idle time after which an unfinished message is evicted for others, ns. A waiting publisher that does not ask again for this long loses
+/// its turn.
 const IDLE_NS_MAX: u64 = 2_000_000_000;
-/// So does one that comes slower than this in the long run, bytes a second.
+/// Average rate below which an unfinished message is evicted too, bytes a second.
 const BYTES_PER_S_MIN: u64 = 64 << 10;
-/// Those that stand still are looked for this often, ns.
+/// Interval of looking for idle messages, ns.
 const LOOK_INTERVAL_NS: u64 = 10_000_000;
-/// Sessions put off that are remembered; another is answered each time.
+/// Limit on postponed sessions that are remembered; beyond it every repeat is answered.
 const PUT_OFF_MAX: usize = 1024;
-/// The overhead of an unfinished message beside its bytes, and that of each part, bytes.
+/// Memory overhead of an unfinished message, and of each of its parts, bytes.
 const MESSAGE_OVERHEAD: usize = 256;
 const PART_OVERHEAD: usize = size_of::<Range<usize>>();
 
-/// The fate of a part.
+/// Result of adding a part.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Collected {
-    /// It is kept; more parts are missing.
+    /// Kept; more parts are missing.
     Kept,
-    /// It was the last one that was missing: the message can be appended.
+    /// The last missing part: the message can be appended.
     Complete,
-    /// There is no memory for one more message now: the part is to be offered again.
+    /// No memory for another message now: the caller offers the part again later.
     Later,
-    /// Nor is there, and it cannot wait where it is: it is dropped unanswered, like the parts after it, and
-    /// [`Fragments::recalled`] says when the message is to be sent again.
+    /// No memory, and the part cannot stay in its ring: it is dropped without an answer, like the parts after it. [`Fragments::recalled`]
+    /// reports when the message is to be resent.
     PutOff,
-    /// It is not taken, and this is why.
+    /// Rejected, with the answer for the publisher.
     Answer(Decision),
 }
 
-/// A message that has to be sent again from its first part. Parts after that one are dropped unanswered: each answer
-/// would bring all of it once more.
+/// A message to be resent from its first part. Later parts are dropped without an answer, because each answer would cause a full resend.
 struct PutOff {
     connection: ConnectionId,
     needed_bytes: usize,
-    /// The last of the frames that passed by; a frame up to here that comes a second time is the publisher's question
-    /// what is missing.
+    /// Last of the dropped frames. A second copy of a frame up to here is the publisher's query for missing frames.
     passed_through: u64,
     since_ns: u64,
-    /// Not answered before.
+    /// Earliest time of the next answer.
     next_answer_ns: u64,
-    /// It was notified that there is room.
+    /// The publisher was told that there is room.
     is_recalled: bool,
 }
 
-/// The unfinished messages of all sessions.
+/// Unfinished messages of all sessions.
 pub(crate) struct Fragments {
     partial: FxHashMap<u64, Partial>,
-    /// Sum of the reserved bytes.
     reserved_bytes: usize,
-    /// Its limit; one message is always let in.
+    /// Limit on the reserved bytes; a single message is always admitted.
     bytes_max: usize,
-    /// The longest message, with headers and padding.
+    /// Longest message, with headers and padding.
     message_bytes_max: usize,
-    /// How many unfinished messages each connection has.
+    /// Number of unfinished messages of each connection.
     unfinished: FxHashMap<ConnectionId, usize>,
     waiting: Option<Waiting>,
     put_off: FxHashMap<u64, PutOff>,
@@ -115,18 +111,18 @@ impl Fragments {
         }
     }
 
-    /// How many unfinished messages had to make room, so far.
+    /// Number of messages evicted so far.
     pub const fn evicted(&self) -> u64 {
         self.evicted
     }
 
-    /// Whether there is something of a message of `session`.
+    /// Whether `session` has an unfinished message.
     pub fn has(&self, session: u64) -> bool {
         self.partial.contains_key(&session)
     }
 
-    /// Offers a part of a message of a session that accepts `expected` next. `frame` is whole, checked, and of the
-    /// session's publisher `connection`; `padded` is the same with its padding.
+    /// Adds a part of a message to a session that expects `expected` next. `frame` must be verified and come from the session's publisher,
+    /// `connection`; `padded` is the same frame with its padding.
     pub fn add(
         &mut self,
         connection: ConnectionId,
@@ -162,8 +158,7 @@ impl Fragments {
             let length_max = count.saturating_mul(padded.len()).min(self.message_bytes_max);
             let reserved_bytes = MESSAGE_OVERHEAD + length_max + count * PART_OVERHEAD;
             if !self.make_room(connection, header.session, reserved_bytes, now_ns) {
-                // The frame that makes room may stand after this part in the same ring: then it cannot wait there, and
-                // is to be sent again.
+                // The frame that frees memory may follow this part in the same ring: then the part cannot wait there, and must be resent.
                 if !self.unfinished.contains_key(&connection) {
                     return Collected::Later;
                 }
@@ -202,7 +197,7 @@ impl Fragments {
         if header.fragment.is_last() { Collected::Complete } else { Collected::Kept }
     }
 
-    /// Notes that a message is put off at its first part; whether that is to be answered.
+    /// Notes that a message is postponed at its first part; returns whether to answer.
     #[cold]
     fn put_off(&mut self, connection: ConnectionId, header: &FrameHeader, needed_bytes: usize, now_ns: u64) -> bool {
         if self.put_off.len() >= PUT_OFF_MAX && !self.put_off.contains_key(&header.session) {
@@ -224,8 +219,7 @@ impl Fragments {
         put_off.take_due_answer(now_ns)
     }
 
-    /// Whether the frame `session_seq`, which comes too early, passes by unanswered, because a message of its session is
-    /// put off.
+    /// Returns whether the early frame `session_seq` is dropped without an answer, because a message of its session is postponed.
     #[cold]
     pub fn passes_by(&mut self, session: u64, session_seq: u64, now_ns: u64) -> bool {
         let Some(put_off) = self.put_off.get_mut(&session) else { return false };
@@ -236,15 +230,15 @@ impl Fragments {
         !put_off.take_due_answer(now_ns)
     }
 
-    /// When [`Fragments::recalled`] is to be asked, ns; `None` if nothing is put off.
+    /// Next time to call [`Fragments::recalled`], ns; `None` if nothing is postponed.
     #[inline]
     pub fn next_recall_ns(&self) -> Option<u64> {
         let waits = !self.put_off.is_empty() && self.put_off.values().any(|put_off| !put_off.is_recalled);
         waits.then_some(self.next_recall_ns)
     }
 
-    /// The session of a message that was put off and that there may be room for now: the one whose turn it is, or the
-    /// one that waits for longest. Its sender has to send it again.
+    /// Picks a postponed message for which there may be room now: the one whose turn it is, or the one that has waited longest. Its
+    /// publisher must resend it.
     #[cold]
     pub fn recalled(&mut self, now_ns: u64) -> Option<(u64, ConnectionId)> {
         self.next_recall_ns = now_ns + LOOK_INTERVAL_NS;
@@ -267,12 +261,12 @@ impl Fragments {
         let put_off = self.put_off.get_mut(&session)?;
         put_off.is_recalled = true;
         put_off.next_answer_ns = now_ns + LOOK_INTERVAL_NS;
-        // Nobody else takes the room while it is on its way.
+        // Reserves the turn while the message is resent.
         self.waiting = Some(Waiting { connection, session, asked_ns: now_ns, next_look_ns: 0 });
         Some((session, connection))
     }
 
-    /// The number that the unfinished message of `session` expects next, if there is one.
+    /// Next frame number that the unfinished message of `session` expects, if there is one.
     #[inline]
     pub fn expected(&self, session: u64) -> Option<u64> {
         if self.partial.is_empty() {
@@ -282,13 +276,13 @@ impl Fragments {
         Some(partial.begin.session_seq + partial.frames.len() as u64)
     }
 
-    /// The complete message of `session`: its bytes, and each frame's place in them.
+    /// Bytes of the complete message of `session`, and the range of each frame in them.
     pub fn complete(&self, session: u64) -> (&[u8], &[Range<usize>]) {
         let partial = self.partial.get(&session).expect("the caller was told that it is complete");
         (&partial.bytes, &partial.frames)
     }
 
-    /// Forgets what there is of a message of `session`.
+    /// Removes the unfinished message of `session`.
     pub fn forget(&mut self, session: u64) {
         self.waiting.take_if(|waiting| waiting.session == session);
         self.put_off.remove(&session);
@@ -302,13 +296,13 @@ impl Fragments {
         }
     }
 
-    /// Forgets everything but the counters.
+    /// Removes everything but the counters.
     pub fn forget_all(&mut self) {
         let evicted = self.evicted;
         *self = Self { evicted, ..Self::new(self.bytes_max, self.message_bytes_max) };
     }
 
-    /// Forgets what there is of messages that came from `connection`.
+    /// Removes the unfinished messages of `connection`.
     pub fn forget_from(&mut self, connection: ConnectionId) {
         self.waiting.take_if(|waiting| waiting.connection == connection);
         self.put_off.retain(|_, put_off| put_off.connection != connection);
@@ -328,12 +322,12 @@ impl Fragments {
         self.reserved_bytes == 0 || self.reserved_bytes + needed_bytes <= self.bytes_max
     }
 
-    /// Whether there is memory for a message that begins, after those that stand still have made room.
+    /// Whether there is memory for a new message, after evicting idle ones.
     fn make_room(&mut self, connection: ConnectionId, session: u64, needed_bytes: usize, now_ns: u64) -> bool {
         let is_waiting = |waiting: &Waiting| now_ns.saturating_sub(waiting.asked_ns) <= IDLE_NS_MAX;
         self.waiting.take_if(|waiting| !is_waiting(waiting));
         if self.waiting.as_ref().is_some_and(|waiting| waiting.session != session) {
-            // Otherwise short messages could for ever take from a long one the memory that becomes free.
+            // Otherwise short messages could starve a long one of the memory that becomes free.
             return false;
         }
         if !self.has_room(needed_bytes) {
@@ -368,14 +362,14 @@ impl Fragments {
     }
 }
 
-/// The least length of a message of `count` parts of which the first takes `first_length` bytes with its padding: all but
-/// the last are of one length, and the last holds a byte.
+/// Minimum length of a message of `count` parts whose first part takes `first_length` bytes with its padding. All parts but the last have
+/// the same length; the last has at least one byte.
 pub(crate) const fn shortest_length(count: usize, first_length: usize) -> usize {
     count.saturating_sub(1).saturating_mul(first_length).saturating_add(aligned_length(HEADER_LENGTH + 1))
 }
 
 impl PutOff {
-    /// Whether it is to be answered now; not more often than its publisher can make use of.
+    /// Whether an answer is due; limited to the rate that is useful to its publisher.
     const fn take_due_answer(&mut self, now_ns: u64) -> bool {
         let is_due = now_ns >= self.next_answer_ns;
         if is_due {
@@ -386,7 +380,7 @@ impl PutOff {
 }
 
 impl Partial {
-    /// Whether it has to make room for others. One that is complete waits for nobody but the stream.
+    /// Whether it is to be evicted for others. A complete message waits only for the stream and is never evicted.
     fn is_overdue(&self, now_ns: u64) -> bool {
         let is_complete = self.frames.len() == usize::from(self.begin.fragment.count);
         let is_idle = now_ns.saturating_sub(self.progress_ns) > IDLE_NS_MAX;

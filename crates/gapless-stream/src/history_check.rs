@@ -1,22 +1,22 @@
-//! [`HistoryCheck`]: whether a stream contains what a peer has seen of it. A stream whose directory was put back to an older copy
-//! cannot know by itself that it has forgotten something; a peer that has seen more can.
+//! [`HistoryCheck`]: compares a stream with the history that a peer has seen. A stream restored from an older copy of its directory cannot
+//! know by itself that frames are lost; a peer that has seen more can.
 
 use gapless_client::replay_merge::{ReplayMerge, ReplayRead};
 use gapless_log::Window;
 use gapless_transport::seen::Seen;
 use std::path::PathBuf;
 
-/// The stream's own values for the part that a peer has seen.
+/// Contradiction between a stream and a peer's history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contradiction {
-    /// It ends before that.
+    /// The stream ends before the peer's last sequence.
     Ends {
-        /// The last sequence that it has released.
+        /// Last sequence that it has released.
         released_sequence: u64,
     },
     /// Its frame with that sequence has another time stamp, ns since the epoch.
     OtherTime {
-        /// That of the stream.
+        /// Time stamp in this stream.
         timestamp_ns: u64,
     },
 }
@@ -30,31 +30,31 @@ impl std::fmt::Display for Contradiction {
     }
 }
 
-/// The released part of a stream, from its first frame that is still kept.
+/// The released part of a stream, from the first frame that is still kept.
 #[derive(Clone)]
 pub struct HistoryCheck {
     window: Window,
     journal: Option<PathBuf>,
-    /// Whether others may have released more: a member that follows, a relay.
+    /// Whether other processes may have released more: a member that follows, a relay.
     may_lag: bool,
 }
 
 impl HistoryCheck {
-    /// That of the stream in `window` and, as far as it has one, in the directory `journal`. With `may_lag` it contradicts
-    /// no peer that has seen more than is there.
+    /// Covers the stream in `window` and, if it has a journal, the directory `journal`. With `may_lag` a peer that has seen more than this
+    /// stream is no contradiction.
     #[must_use]
     pub const fn new(window: Window, journal: Option<PathBuf>, may_lag: bool) -> Self {
         Self { window, journal, may_lag }
     }
 
-    /// How far the stream is released.
+    /// Last released sequence.
     #[must_use]
     pub fn released_sequence(&self) -> u64 {
         self.window.released_sequence()
     }
 
-    /// The contradiction to `seen`; `None` also where the stream no longer keeps the frames that could show it. Reads
-    /// the journal if the window has gone on.
+    /// Contradiction to `seen`; `None` also if the stream no longer keeps the frames that could show one. Reads the journal if the frames
+    /// have left the window.
     #[must_use]
     pub fn contradiction(&self, seen: Seen) -> Option<Contradiction> {
         if seen.sequence == 0 || seen.identity != self.window.identity() {
@@ -69,7 +69,7 @@ impl HistoryCheck {
             Ok(ReplayRead::Frame(frame)) if frame.timestamp_ns() != seen.timestamp_ns => {
                 Some(Contradiction::OtherTime { timestamp_ns: frame.timestamp_ns() })
             }
-            // Frames that are no longer kept, or cannot be read, contradict nobody.
+            // Frames that are no longer kept, or cannot be read, contradict no peer.
             _ => None,
         }
     }

@@ -1,17 +1,17 @@
-//! [`Ingress`]: the agent that moves frames from publishers' rings into the window, asking the
-//! [`Sequencer`] about each. It copies once, checks the copy, stamps and commits in place.
+//! [`Ingress`]: the agent that moves frames from publishers' rings into the window, by the decision of the [`Sequencer`] on each. It copies
+//! once, checks the copy, then stamps and commits in place.
 //!
 //! | module | what lives there |
 //! |---|---|
 //! | this | [`Ingress`]: taking frames |
-//! | `publishers` | the publishers, how much each may, and whose ring is of no more use |
-//! | `answering` | the answers that the service has to send |
-//! | `housekeeping` | frames of the sequencer's own: timers, expired sessions, marks |
-//! | `controlling` | its operator's commands |
+//! | `publishers` | the publishers: their budgets, and rings that became unusable |
+//! | `answering` | answers that the service has to send |
+//! | `housekeeping` | the sequencer's own frames: timers, expired sessions, marks |
+//! | `controlling` | commands of the operator |
 //! | [`direct`] | commands of the caller that polls it, without a ring |
-//! | `speculative_execution` | transactions in the place of commands |
-//! | `following` | as a member of a cluster: taking over what a leader stamped, and leading |
-//! | `window_frames` | the appended frames that the window still keeps |
+//! | `speculative_execution` | transactions in place of commands |
+//! | `following` | as a member of a cluster: appending the leader's frames, and leading |
+//! | `window_frames` | appended frames that the window still keeps |
 
 pub use crate::ingress_links::{IngressCounters, IngressLinks, IngressOptions, IngressShared};
 
@@ -48,7 +48,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The agent between publishers' rings and the window.
+/// Agent between publishers' rings and the window.
 pub struct Ingress {
     sequencer: Sequencer,
     window: WindowWriter,
@@ -61,34 +61,33 @@ pub struct Ingress {
     fragments: Fragments,
     deferred: Deferred,
     state_writer: Option<SequencerStateWriter>,
-    /// Requests to the sequencer that did not fit the window yet.
+    /// Requests to the sequencer waiting for room in the window.
     asked: VecDeque<SequencerRequest>,
-    /// A halt or its end that was asked for between two feed sessions, where nothing belongs: it follows the beginning
-    /// of the next.
+    /// A halt or resume requested between two feed sessions, where no frame may stand: it follows the beginning of the next.
     asked_between: Option<SequencerRequest>,
-    /// Sessions that have expired and whose close is not appended yet.
+    /// Expired sessions whose close is not appended yet.
     expired: Vec<u64>,
-    /// Whether the service received anything in this poll.
+    /// Whether the service was sent anything in this poll.
     has_notified: bool,
-    /// Notices of a change of role, or of a cut, for the service that its mailbox had no room for yet.
+    /// Notices of a change of role, or of a truncation, that wait for room in the service's mailbox.
     unsent: UnsentRoleChanges,
-    /// The publisher whose turn is first, so that a full window starves nobody.
+    /// Publisher to poll first, so that a full window starves none.
     first: usize,
-    /// Where it leads, the time of the stream.
+    /// Current time of the stream, if this member leads.
     now: Now,
     time: StreamTime,
-    /// In the place of a clock.
+    /// Replaces the clock.
     manual_time: Option<ManualTime>,
     role: Role,
-    /// Whether it takes anything of publishers, where it leads.
+    /// Whether it takes frames of publishers while it leads.
     serves: bool,
-    /// A service that runs its handlers before commands enter the stream.
+    /// For a service that runs its handlers before commands enter the stream.
     speculation: Option<SpeculativeExecution>,
 }
 
 impl Ingress {
-    /// An agent that appends to `window`, and leads; with a `releaser` at tier `memory`. Without one, somebody else
-    /// releases what it has appended: the journaler, or a cluster's member.
+    /// Creates a leading agent that appends to `window`, with a `releaser` at tier `memory`. Without one, its frames are released
+    /// elsewhere: by the journaler, or by a cluster's member.
     #[must_use]
     pub fn new(
         sequencer: Sequencer,
@@ -127,21 +126,21 @@ impl Ingress {
         }
     }
 
-    /// Gives the sequencer's state to `state_writer` when that is due, and at a clean stop.
+    /// Hands the sequencer's state to `state_writer` when that is due, and at a clean stop.
     #[must_use]
     pub fn writing_state(mut self, state_writer: SequencerStateWriter) -> Self {
         self.state_writer = Some(state_writer);
         self
     }
 
-    /// Lets the time of the stream be moved by requests alone.
+    /// Moves the time of the stream by requests alone.
     #[must_use]
     pub fn with_manual_time(mut self, time: ManualTime) -> Self {
         self.manual_time = Some(time);
         self
     }
 
-    /// Lets a state writer without a thread write the state that waits; once what it speaks of may be released.
+    /// Writes the pending state, in a stream without threads; call it once the frames covered by the state may be released.
     #[inline]
     pub fn turn_state_writer(&mut self) {
         if let Some(state_writer) = &mut self.state_writer {
@@ -149,8 +148,7 @@ impl Ingress {
         }
     }
 
-    /// Gives the sequencer's state to its writer, whether or not that is due: now, or when it stands after a whole
-    /// message.
+    /// Hands the sequencer's state to its writer even if that is not due: now, or after the current message is whole.
     pub fn write_state_soon(&mut self) {
         if let Some(state_writer) = &mut self.state_writer {
             state_writer.hasten();
@@ -168,16 +166,16 @@ impl Ingress {
         }
     }
 
-    /// The state that is shared with other threads.
+    /// State shared with other threads.
     #[must_use]
     pub fn shared(&self) -> Arc<IngressShared> {
         Arc::clone(&self.shared)
     }
 
-    /// One publisher's turn: the contents of its ring, frame by frame, as many as it is allowed.
+    /// One turn of a publisher: takes frames from its ring, up to its budget.
     fn take_from(&mut self, number: usize) -> Result<Turn, StreamError> {
-        // A frame causes at most two messages to the service, so none of this turn's can be refused. Notices of a
-        // change of role come before them.
+        // A frame causes at most two messages to the service, so none of this turn's can be refused. Notices of a change of role come
+        // before them.
         if self.has_unsent() || !self.links.service.has_room(2 * self.options.frames_per_poll_max + 2) {
             return Ok(Turn::WindowFull(0));
         }
@@ -201,8 +199,7 @@ impl Ingress {
         }
     }
 
-    /// One frame of a publisher's ring: copied to where it will stand in the window, checked there, decided on, and then
-    /// appended or answered.
+    /// Takes one frame of a publisher's ring: copies it to its place in the window, verifies it there, and appends or answers it.
     #[inline(always)]
     fn take_frame(&mut self, number: usize) -> Result<Step, StreamError> {
         if !self.has_room_for_transaction()? {
@@ -225,7 +222,7 @@ impl Ingress {
             Err(error) => return Step::unclaimed(error),
         };
         publisher.reader.copy(claim);
-        // No checksum covers the padding, and the journal takes a frame for damaged whose padding is not zero.
+        // No checksum covers the padding, and the journal treats a frame with nonzero padding as damaged.
         claim[length..].fill(0);
         crash_point("between_claim_and_commit");
         let frame = match checked(claim, publisher.is_checked) {
@@ -252,7 +249,7 @@ impl Ingress {
         } else {
             let expected = self.fragments.expected(session).filter(|_| kind != Kind::SessionOpen);
             let decision = match expected.map(|expected| compare(session_seq, expected)) {
-                // After a part that was lost it is too early.
+                // The frame is early because a part was lost.
                 Some(Decision::Append) => Decision::Malformed("a message was left unfinished"),
                 Some(other) => other,
                 None => self.sequencer.decide(&frame, connection, self.now.epoch_ns),
@@ -297,7 +294,7 @@ impl Ingress {
         Ok(step)
     }
 
-    /// Handles one more part of a message, or a frame that is no part of it.
+    /// Handles another part of a message, or a frame that interrupts it.
     fn have_collected(
         &mut self,
         number: usize,
@@ -310,7 +307,7 @@ impl Ingress {
             Collected::Kept => {}
             Collected::Complete => self.publishers[number].complete = Some(session),
             Collected::Later => return Step::Waits,
-            // A repeated message has one answer.
+            // A duplicate message gets one answer.
             Collected::Answer(Decision::Repeat) if !is_last => {}
             Collected::PutOff => self.links.counters.frames_refused.add(1),
             Collected::Answer(decision) => return self.answer_frame(number, decision, session, session_seq),
@@ -318,7 +315,7 @@ impl Ingress {
         Step::Taken
     }
 
-    /// A whole frame that does not enter the stream. `open` is its payload, where that is an open.
+    /// Answers a whole frame that does not enter the stream. `open` is its payload if it opens a session.
     #[cold]
     fn answer_whole(
         &mut self,
@@ -337,7 +334,7 @@ impl Ingress {
             return self.answer_frame(number, decision, session, session_seq);
         };
         let open = open.expect("only an open is answered so");
-        // A publisher that has gone may have opened it anew since, by a ring that is read before this one.
+        // A publisher that has gone may have reopened the session since, through a ring that is read before this one.
         if !self.publishers[number].has_gone() {
             let connection = self.publishers[number].connection;
             self.reopen(&open, session, token, next_session_seq, connection);
@@ -345,7 +342,7 @@ impl Ingress {
         Step::Taken
     }
 
-    /// A frame that has an answer, unless its session has moved away meanwhile.
+    /// Answers a frame, unless its session has moved to another connection meanwhile.
     fn answer_frame(&mut self, number: usize, decision: Decision, session: u64, session_seq: u64) -> Step {
         if self.turn_away_if_detached(decision, session, number) {
             return Step::Waits;
@@ -357,7 +354,7 @@ impl Ingress {
         }
     }
 
-    /// A session goes on over this connection.
+    /// Resumes a session on this connection.
     #[cold]
     fn reopen(
         &mut self,
@@ -368,7 +365,7 @@ impl Ingress {
         connection: ConnectionId,
     ) {
         self.sequencer.attach(session, connection, open.shared);
-        // A publisher that goes on sends unfinished messages anew, and deferred ones.
+        // A resuming publisher resends unfinished and deferred messages.
         self.fragments.forget(session);
         self.deferred.forget(session);
         // Frames appended in this turn are not published yet.
@@ -383,12 +380,12 @@ impl Ingress {
         });
     }
 
-    /// Appends the message that a publisher has sent in fragments. `false` while the window has no room for all of it.
+    /// Appends a message that was received in fragments. `false` while the window has no room for all of it.
     #[cold]
     fn append_complete(&mut self, number: usize) -> Result<bool, StreamError> {
         let publisher = &mut self.publishers[number];
         let Some(session) = publisher.complete else { return Ok(true) };
-        // Its session may have been opened by somebody else, or closed, while it waited.
+        // Its session may have been opened by another connection, or closed, while it waited.
         if self.sequencer.expected(session, publisher.connection).is_err() || !self.fragments.has(session) {
             publisher.complete = None;
             return Ok(true);
@@ -420,8 +417,8 @@ impl Ingress {
         Ok(true)
     }
 
-    /// Lets readers see what was appended since the last call. A poll does that by itself; a caller of
-    /// [`Ingress::append_followed`] does it when a batch is whole.
+    /// Publishes the frames appended since the last call. A poll does so by itself; a caller of [`Ingress::append_followed`] calls this at
+    /// the end of a batch.
     pub fn publish(&mut self) {
         self.window.publish();
         let sequence = self.window.last_sequence();
@@ -434,7 +431,7 @@ impl Ingress {
         counters.messages_evicted.set(self.fragments.evicted());
     }
 
-    /// Every publisher's turn, once.
+    /// Gives every publisher one turn.
     fn take_from_all(&mut self) -> Result<usize, StreamError> {
         let mut work = 0;
         self.first = if self.first + 1 < self.publishers.len() { self.first + 1 } else { 0 };
@@ -446,7 +443,7 @@ impl Ingress {
                 let publisher = &self.publishers[number];
                 closed = publisher.has_gone();
                 if closed {
-                    // Looked at once more, so that nothing published before it closed is missed.
+                    // Checked once more, so that nothing published before the close is missed.
                     outcome = self.turn_of(number)?;
                 }
             }
@@ -481,22 +478,22 @@ impl Ingress {
     }
 }
 
-/// The fate of one frame of a publisher's ring.
+/// Result of taking one frame from a publisher's ring.
 enum Step {
     Taken,
     Empty,
-    /// The window has no room; it stays in the ring.
+    /// The window has no room; the frame stays in the ring.
     WindowFull,
-    /// It stays in the ring until something else has happened.
+    /// The frame stays in the ring until something else has happened.
     Waits,
-    /// The ring makes no sense any more, and why.
+    /// The ring is corrupt, for this reason.
     Spoiled(String),
-    /// A frame that makes no sense in this session, and why.
+    /// The frame is invalid in its session, for this reason.
     Malformed(&'static str, u64),
 }
 
-/// What seldom happens to a frame. The compiler takes the branches that do not lead here for the likely ones; else it would
-/// take every branch of [`Ingress::take_frame`] for even, those behind a few others for rare, and inline nothing there.
+/// Cold outcomes. The compiler treats branches that lead here as unlikely. Otherwise it would treat every branch of [`Ingress::take_frame`]
+/// as equally likely, the deeper ones as rare, and inline nothing in them.
 impl Step {
     #[cold]
     fn spoiled(reason: impl std::fmt::Display) -> Self {
@@ -508,7 +505,7 @@ impl Step {
         Self::Spoiled(format!("a frame of {length} bytes is longer than the stream's limit of {limit}"))
     }
 
-    /// The window has given no space.
+    /// The window could not give space.
     #[cold]
     fn unclaimed(error: LogError) -> Result<Self, StreamError> {
         match error {
@@ -518,8 +515,8 @@ impl Step {
     }
 }
 
-/// Stamps a frame where it stands in the window, and opens its session if it is an open. Returns its sequence. `by` is its
-/// connection, and the time, ns since the epoch.
+/// Stamps a frame in its place in the window, and opens its session if it is an open. Returns its sequence. `by` is its connection and the
+/// time, ns since the epoch.
 #[inline(always)]
 fn stamp_in_place(
     sequencer: &mut Sequencer,
@@ -540,7 +537,7 @@ fn stamp_in_place(
     sequence
 }
 
-/// The frame that was copied, if its checksums are right.
+/// The copied frame, if its checksums are right.
 #[inline]
 fn checked(copied: &[u8], is_checked: bool) -> Result<Frame<'_>, FrameError> {
     let frame = Frame::parse(copied)?;
@@ -586,10 +583,10 @@ impl Agent for Ingress {
         let mut work = match (self.is_following(), may_append) {
             (true, _) => self.obey_as_follower(),
             (_, true) => self.append_due()?,
-            // The state is on its way; nothing may come between it and the frames after which it stands.
+            // The state is being written; no frame may come between it and the frames that it covers.
             _ => 0,
         };
-        // Requests that wait for room overtake the frames that publishers have sent.
+        // Waiting requests overtake the frames in publishers' rings.
         if may_append && self.asked.is_empty() && (!self.sequencer.is_closed() || self.is_following()) {
             self.recall();
             self.recall_deferred();
@@ -616,7 +613,7 @@ impl Agent for Ingress {
         if self.window.last_sequence() != before || self.has_notified {
             self.links.downstream.iter().for_each(Waker::wake);
         }
-        // A thread that is about to sleep has to announce that in the ring of a new publisher, too.
+        // A thread that is about to sleep must announce that in the ring of a new publisher as well.
         Ok(work + events)
     }
 

@@ -1,5 +1,4 @@
-//! The connections of an [`Ingress`](crate::Ingress): its options, its mailboxes, its counters, and the state that is
-//! shared with other threads while it runs.
+//! Connections of an [`Ingress`](crate::Ingress): its options, mailboxes, counters, and the state shared with other threads while it runs.
 
 use crate::control_server::WAITING_MAX;
 use crate::counters::counters;
@@ -12,17 +11,16 @@ use gapless_transport::mailbox::Mailbox;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// The quantities that the agent takes from each ring, and how much at once.
+/// Limits on what the agent takes from the publishers' rings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IngressOptions {
-    /// Frames taken from one ring in one poll, before the others get their turn.
+    /// Frames taken from one ring in one poll, before the other rings get their turn.
     pub frames_per_poll_max: usize,
-    /// Memory for messages of which not every fragment is there, bytes. One is always let in; one that stands still
-    /// makes room when another needs it.
+    /// Memory for unfinished messages, bytes. A single message is always admitted; an idle one is evicted when another needs the room.
     pub fragments_bytes_max: usize,
-    /// The longest message with the headers of its fragments, bytes; at most half of the window.
+    /// Longest message with the headers of its fragments, bytes; at most half of the window.
     pub message_bytes_max: usize,
-    /// How much each publisher may send.
+    /// Rate limit of each publisher.
     pub throttle: Option<Throttle>,
 }
 
@@ -32,17 +30,17 @@ impl Default for IngressOptions {
     }
 }
 
-/// The state that is shared with other threads while the agent runs.
+/// State shared with other threads while the agent runs.
 pub struct IngressShared {
-    /// Set to take no more input: a clean stop, or a failure elsewhere.
+    /// Set to stop the input: for a clean stop, or after a failure elsewhere.
     pub stopped: AtomicBool,
-    /// Set once the agent has seen `stopped`: nothing is appended any more.
+    /// Set once the agent has seen `stopped`: it appends nothing more.
     pub halted: AtomicBool,
     /// Whether the stream is halted: publishers' messages wait until it is resumed.
     pub is_stream_halted: Arc<AtomicBool>,
-    /// The feed sessions, as far as they are appended.
+    /// Appended feed sessions.
     pub feeds: SharedFeeds,
-    /// The fate of each [`SequencerRequest::Control`], for the control server that asked.
+    /// Outcome of each [`SequencerRequest::Control`], for the control server.
     pub outcomes: Mailbox<ControlOutcome>,
 }
 
@@ -61,32 +59,32 @@ impl Default for IngressShared {
 }
 
 counters! {
-    /// The counters of the agent.
+    /// Counters of the agent.
     #[derive(Debug)]
     pub struct IngressCounters {
-        /// The last sequence given.
+        /// Last sequence assigned.
         last_sequence: "sequencer.last_sequence",
-        /// Frames recognised as repeats.
+        /// Duplicate frames.
         frames_repeated: "sequencer.frames_repeated",
-        /// Frames refused, malformed ones and timers without room included.
+        /// Refused frames, including malformed ones and timers without room.
         frames_refused: "sequencer.frames_refused",
         publishers: "sequencer.publishers",
         sessions: "sequencer.sessions",
-        /// Times that a publisher was asked to send less.
+        /// Times that a publisher was throttled.
         throttled: "sequencer.throttled",
-        /// Unfinished messages that stood still and had to make room for others; their publishers send them again.
+        /// Idle unfinished messages that were evicted; their publishers resend them.
         messages_evicted: "sequencer.messages_evicted",
-        /// While a handler runs ahead of the stream, the sequence that its transaction is to get; else 0.
+        /// Sequence of the transaction whose handler runs ahead of the stream; else 0.
         executing_sequence: "sequencer.executing_sequence",
-        /// Of the last one that ran so: the session of its command; 0 of a timer.
+        /// Session of the last command run that way; 0 for a timer.
         executing_session: "sequencer.executing_session",
-        /// Its number there, or the timer.
+        /// Number of that command in its session, or the timer.
         executing_number: "sequencer.executing_number",
     }
 }
 
 impl IngressCounters {
-    /// A process that ends before [`IngressCounters::end_execution`] leaves behind at what.
+    /// Marks the start of a handler. If the process dies before [`IngressCounters::end_execution`], the counters name the command.
     #[inline]
     pub(crate) fn begin_execution(&self, sequence: u64, session: u64, number: u64) {
         self.executing_session.set(session);
@@ -100,7 +98,7 @@ impl IngressCounters {
     }
 }
 
-/// Everything the agent is connected to.
+/// All connections of the agent.
 pub struct IngressLinks {
     /// From the acceptor.
     pub publishers: Mailbox<PublisherEvent>,
@@ -108,7 +106,7 @@ pub struct IngressLinks {
     pub service: Mailbox<ResponderMessage>,
     /// From the service.
     pub requests: Mailbox<SequencerRequest>,
-    /// Threads to wake when frames were appended.
+    /// Threads to wake after frames were appended.
     pub downstream: Vec<Waker>,
     pub counters: IngressCounters,
 }

@@ -1,5 +1,4 @@
-//! [`Journaler`]: the agent that copies appended frames into the journal, a batch at a time, and says
-//! that they are released, or hands them to the sync thread.
+//! [`Journaler`]: the agent that copies appended frames into the journal, in batches, and releases them or hands them to the sync thread.
 
 use crate::counters::counters;
 use crate::syncer::SyncRequests;
@@ -12,51 +11,51 @@ use gapless_wire::descriptor::{FRAGMENT_OFFSET, SEQUENCE_OFFSET};
 use gapless_wire::frame::peek_length;
 use gapless_wire::{Fragment, aligned_length};
 
-/// How a frame reaches the stream's tier.
+/// The step at which a frame reaches the stream's tier.
 pub enum Release {
-    /// This agent, as soon as the frame is journaled.
+    /// Released by this agent, once journaled.
     WhenJournaled(Releaser),
-    /// The sync thread, once it is on the device.
+    /// Released by the sync thread, once on the device.
     WhenSynced(SyncRequests<SyncedEnd>),
 }
 
-/// How far frames are on the device.
+/// Extent of the frames on the device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SyncedEnd {
-    /// The window's position after the last of them.
+    /// Position in the window after the last of them.
     pub position: u64,
-    /// The last one's sequence.
+    /// Sequence of the last one.
     pub sequence: u64,
 }
 
-/// The agent between window and journal.
+/// Agent between window and journal.
 pub struct Journaler {
     cursor: GatingCursor,
     journal: Journal,
     release: Release,
-    /// Threads to wake when frames were released.
+    /// Threads to wake after frames were released.
     downstream: Vec<Waker>,
-    /// Most bytes journaled in one poll: the frames of a long queue are released in steps.
+    /// Limit on the bytes journaled in one poll: a long backlog is released in steps.
     batch_bytes_max: usize,
     counters: JournalerCounters,
 }
 
 counters! {
-    /// The counters of the agent.
+    /// Counters of the agent.
     #[derive(Debug)]
     pub struct JournalerCounters {
-        /// The last sequence journaled.
+        /// Last sequence journaled.
         last_sequence: "journaler.last_sequence",
         /// Bytes journaled since the start.
         bytes: "journaler.bytes",
     }
 }
 
-/// Messages journaled one by one in one poll.
+/// Messages journaled one at a time in one poll.
 const SINGLE_MESSAGES_PER_POLL: usize = 64;
 
 impl Journaler {
-    /// An agent that reads `cursor`, whose scope is everything appended.
+    /// Creates an agent that reads `cursor`, whose scope is everything appended.
     #[must_use]
     pub fn new(
         cursor: GatingCursor,
@@ -78,7 +77,7 @@ impl Journaler {
         let position = self.cursor.position() + batch.length as u64;
         if mutant("acknowledge_before_journal") {
             self.release.reached(position, batch.last_sequence);
-            // The journal is as slow as a busy disk makes it, so that the defect can show.
+            // Makes the journal as slow as a busy disk, so that the injected defect can show.
             self.downstream.iter().for_each(Waker::wake);
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
@@ -115,8 +114,7 @@ struct Batch {
 }
 
 impl Batch {
-    /// As many messages as fit `bytes_max`, but at least one. The fragments of a message are never parted: each release
-    /// is of whole messages.
+    /// As many messages as fit `bytes_max`, but at least one. Fragments of a message stay together: each release is of whole messages.
     fn of(frames: &[u8], bytes_max: usize) -> Self {
         let sequence_at = |position: usize| {
             let field = frames[position + SEQUENCE_OFFSET..].first_chunk().expect("a frame holds a header");
@@ -140,7 +138,7 @@ impl Agent for Journaler {
     }
 
     fn poll(&mut self, _now: Now) -> Result<usize, AgentError> {
-        // Also where nothing comes: a helper may have found that a file is gone.
+        // Checked even without new frames: a helper may have found that a file is gone.
         self.journal.check_usable().map_err(StreamError::from)?;
         if let Release::WhenSynced(requests) = &self.release {
             requests.synced().map_err(|failure| StreamError::System {
@@ -149,7 +147,7 @@ impl Agent for Journaler {
             })?;
         }
         let mut work = self.journal_batch()?;
-        // Flushing every message by itself: small batches, several of them.
+        // With a flush after every message, one poll makes several small batches.
         for _ in 1..if self.batch_bytes_max == 1 { SINGLE_MESSAGES_PER_POLL } else { 1 } {
             match self.journal_batch()? {
                 0 => break,

@@ -2,42 +2,42 @@
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`member_service`] | a service on a stream of which another decides what is released |
+//! | [`member_service`] | a service on a cluster member's stream, where the cluster decides on releases |
 //! | [`logger`] | [`Logger`](logger::Logger): a stream as readable text, or as JSON |
-//! | [`event_stream`] | [`EventStream`](event_stream::EventStream): the sequencer and everything that serves it, put together and run |
+//! | [`event_stream`] | [`EventStream`](event_stream::EventStream): the sequencer and everything that serves it, assembled and running |
 //! | [`ingress`] | [`Ingress`]: the agent that moves frames from publishers' rings into the window |
-//! | [`stream_time`] | the time that it stamps with, over restarts and changes of leader |
-//! | [`manual_time`] | the time of a stream that its owner moves, for tests |
-//! | [`journaler`] | [`Journaler`]: the agent that moves them from the window into the journal |
-//! | [`syncer`] | the helper thread that puts the journal on the device |
+//! | [`stream_time`] | the stream's time, monotonic across restarts and changes of leader |
+//! | [`manual_time`] | a stream time moved by its owner, for tests |
+//! | [`journaler`] | [`Journaler`]: the agent that copies frames from the window into the journal |
+//! | [`syncer`] | the helper thread that syncs the journal to the device |
 //! | [`transactions`] | speculative execution: a service that runs its handlers before commands enter the stream |
 //! | [`preparer_thread`] | the thread that prepares segments before the journal's writer needs them |
-//! | [`relay`] | the agent that stands where the sequencer would, where a stream is passed on |
-//! | `fragments` | messages of which not every part is there yet |
-//! | `deferred` | sessions whose next command its service cannot run yet |
+//! | [`relay`] | the agent that takes the sequencer's place in a relayed stream |
+//! | `fragments` | unfinished messages |
+//! | `deferred` | sessions whose next command the service cannot run yet |
 //! | `ingress_links` | the connections of an [`Ingress`] |
-//! | [`options`] | [`EventStreamOptions`](options::EventStreamOptions): how an event stream is run |
-//! | [`network`] | where nodes and clients of other machines are served |
-//! | [`acceptor`] | [`Acceptor`]: the thread that decides which publishers are let in |
-//! | [`control_server`] | the acceptor's handling of a request to halt, resume, roll over or end the stream |
-//! | [`node_status`] | nodes that are connected over networks, and their state |
-//! | [`history_check`] | whether a stream contains what a peer has seen of it |
-//! | [`persistence`] | [`Persistence`]: how the journal is kept, and opening it |
-//! | [`responder`] | the agent that sends to publishers the fate of frames that are not simply appended |
-//! | [`egress`] | [`Egress`](egress::Egress): answers on their way into publishers' rings |
-//! | [`messages`] | the messages between sequencer, acceptor and service inside the process |
-//! | [`sequencer_recovery`] | rebuilds a sequencer as its stream stood at a sequence |
-//! | [`sequencer_state_writer`] | the thread that writes a sequencer's state into files |
-//! | [`retention_watermark`] | the part that may go from a journal that several need |
+//! | [`options`] | [`EventStreamOptions`](options::EventStreamOptions): configuration of an event stream |
+//! | [`network`] | serving nodes and clients of other machines |
+//! | [`acceptor`] | [`Acceptor`]: the thread that admits publishers |
+//! | [`control_server`] | the acceptor's handling of requests to halt, resume, roll over or end the stream |
+//! | [`node_status`] | nodes connected over networks, and their state |
+//! | [`history_check`] | comparison of a stream with the history that a peer has seen |
+//! | [`persistence`] | [`Persistence`]: storage of the journal, and opening it |
+//! | [`responder`] | the agent that sends publishers the outcome of frames that are not simply appended |
+//! | [`egress`] | [`Egress`](egress::Egress): writes answers into publishers' rings |
+//! | [`messages`] | messages between sequencer, acceptor and service inside the process |
+//! | [`sequencer_recovery`] | rebuilding a sequencer's state at a sequence |
+//! | [`sequencer_state_writer`] | the thread that writes a sequencer's state to files |
+//! | [`retention_watermark`] | the part of a journal that all its users allow to delete |
 //! | [`sequencer_state`] | the file with a sequencer's state |
 //! | [`sequencer`] | [`Sequencer`]: the decision on each frame; no I/O, no clock |
 //! | [`locked_directory`] | a stream's directory, locked against other processes |
-//! | [`directory_record`] | what a directory is of, in which format, and who has written it |
+//! | [`directory_record`] | kind, format and last writer of a directory |
 //! | [`agent_role`] | [`AgentRole`]: the agents that a stream's process may have |
-//! | `counters` | the counters of agents, as structs beside their labels |
+//! | `counters` | the counters of agents, as structs with their labels |
 //! | [`error`] | [`StreamError`] |
 //!
-//! A frame's walk: [`gapless_client::Client::send`] → ring → [`Ingress`] → window → [`Journaler`] → released.
+//! The path of a frame: [`gapless_client::Client::send`] → ring → [`Ingress`] → window → [`Journaler`] → released.
 
 #![forbid(unsafe_code)]
 

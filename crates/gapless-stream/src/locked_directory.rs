@@ -11,21 +11,20 @@ use std::io::ErrorKind;
 use std::os::unix::fs::FileTypeExt;
 use std::path::PathBuf;
 
-/// The directory of a stream, locked against other processes by its file `lock`.
+/// Directory of a stream, locked against other processes by its file `lock`.
 #[derive(Debug)]
 pub struct LockedDirectory {
     layout: StreamLayout,
     lock: DirectoryLock,
-    /// As it was checked.
+    /// Owner for which the directory was checked.
     owner: Option<Owner>,
 }
 
-/// The owner of the directory, if there is one.
+/// Kind of program that owns a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// A sequencer.
     Stream,
-    /// A service host.
+    /// A host of services.
     Service,
     /// The host of a command bus.
     Bus,
@@ -45,14 +44,14 @@ impl Owner {
     }
 }
 
-/// Beside the journal of a command bus.
+/// File next to the journal of a command bus.
 const TYPES_NAME: &str = "types.json";
 
 impl LockedDirectory {
-    /// Locks the directory, which is made if it is missing: to be done before anything in it is read or written.
+    /// Locks the directory, creating it if it is missing. Must come before anything in it is read or written.
     ///
     /// # Errors
-    /// It cannot be made, another process has it, or as [`check_kinds`].
+    /// The directory cannot be created, another process has locked it, or as for [`check_kinds`].
     pub fn lock(layout: StreamLayout) -> Result<Self, StreamError> {
         check_kinds(&layout)?;
         private_folder::create(layout.root())
@@ -61,7 +60,8 @@ impl LockedDirectory {
         Ok(Self { layout, lock, owner: None })
     }
 
-    /// Refuses what belongs to somebody else, as files say that nobody else writes, or what a newer program has written. Nothing is changed.
+    /// Refuses a directory of another owner, recognised by files that only that owner writes, and one written by a newer program. Changes
+    /// nothing.
     ///
     /// # Errors
     /// [`StreamError::State`], with the file.
@@ -72,7 +72,7 @@ impl LockedDirectory {
         Ok(())
     }
 
-    /// Writes down whose it is: what it holds has been opened.
+    /// Records the owner, after the contents were opened successfully.
     pub(crate) fn note_owner(&self) -> Result<(), StreamError> {
         self.owner.map_or(Ok(()), |owner| DirectoryRecord::of(owner.kind()).write(&self.layout))
     }
@@ -128,7 +128,7 @@ impl LockedDirectory {
         }
     }
 
-    /// What says that a sequencer or a service host has written here.
+    /// Path that only a sequencer or a service host writes.
     fn of_order(&self) -> Option<PathBuf> {
         let layout = &self.layout;
         [layout.state(), layout.outputs(), layout.snapshots()]
@@ -136,8 +136,8 @@ impl LockedDirectory {
             .find(|path| path.exists() && !layout.origin().exists())
     }
 
-    /// What says that a service host has written the journal here. Snapshots and dead letters alone may be those of a
-    /// service on the stream of this directory, where a sequencer has run, or one that has none of its own yet.
+    /// Path that only a service host with its own journal writes. Snapshots and dead letters alone are no proof. They may belong to a
+    /// service on a sequencer's stream in this directory, or to one without a stream yet.
     fn of_service(&self) -> Option<PathBuf> {
         let layout = &self.layout;
         let is_hosts = layout.journal().exists() && !layout.state().exists();
@@ -145,11 +145,11 @@ impl LockedDirectory {
         std::iter::once(layout.outputs()).chain(beside).find(|path| path.exists())
     }
 
-    /// Refuses a directory without a journal in which one was: a folder or a file that is written beside a journal alone is
-    /// still there. Where the journal left its file `history`, its opening says more.
+    /// Refuses a directory that has lost its journal: a folder or file written only next to a journal is still there. If the journal left
+    /// its file `history`, opening it gives a better error.
     ///
     /// # Errors
-    /// [`StreamError::State`], with what is there.
+    /// [`StreamError::State`], with the path found.
     pub fn check_journal_is_there(&self) -> Result<(), StreamError> {
         let (layout, journal) = (&self.layout, self.layout.journal());
         if holds_journal(&journal) || journal.join(HISTORY_NAME).exists() {
@@ -163,7 +163,7 @@ impl LockedDirectory {
         Err(StreamError::State { path, reason: reason.to_owned() })
     }
 
-    /// Refuses a directory with a journal, for a stream that is kept in memory: commands that read it would show the old one.
+    /// Refuses a directory with a journal for a stream kept in memory: commands that read it would show the old stream.
     ///
     /// # Errors
     /// [`StreamError::State`], with the journal.
@@ -177,7 +177,7 @@ impl LockedDirectory {
         Err(StreamError::State { path, reason: reason.to_owned() })
     }
 
-    /// The paths of its files.
+    /// Paths of the directory's files.
     #[must_use]
     pub const fn layout(&self) -> &StreamLayout {
         &self.layout
@@ -188,11 +188,11 @@ impl LockedDirectory {
     }
 }
 
-/// Refuses files that no program puts here, and those that an open would wait for or write to: pipes, devices, and
-/// links that lead nowhere. Links to folders are followed; those to files are refused where one is opened. Nothing is opened here.
+/// Refuses files that no program of this project creates, and files on which opening would block or write: pipes, devices, dangling links.
+/// Links to folders are followed; links to files are refused where a file is opened. Opens nothing.
 ///
 /// # Errors
-/// [`StreamError::State`], with the path; a folder cannot be listed.
+/// [`StreamError::State`], with the path; also if a folder cannot be listed.
 pub fn check_kinds(layout: &StreamLayout) -> Result<(), StreamError> {
     for folder in [layout.root().to_owned(), layout.journal(), layout.state(), layout.snapshots()] {
         let failed = |source| StreamError::System { action: format!("listing {}", folder.display()), source };

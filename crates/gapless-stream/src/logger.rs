@@ -1,34 +1,33 @@
-//! [`Logger`]: the events of a node, as readable text or as JSON, one line for each.
+//! [`Logger`]: the events of a node as readable text or JSON, one line each.
 
 use gapless_client::node::{Message, NodeEvent};
 use gapless_wire::{Encoding, Kind};
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
 
-/// How a stream is written down.
+/// Output format of a stream's log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
-    /// One readable line for each.
+    /// One readable line per event.
     #[default]
     Text,
-    /// One JSON object for each, a line each.
+    /// One JSON object per event, on one line.
     Json,
-    /// The payloads of messages, a line each, and nothing else.
+    /// Only the payloads of messages, one per line.
     Payload,
 }
 
-/// Writes down what a node meets. Changes of the node's own, its state for instance, are no part of the stream and are
-/// left out.
+/// Formats the events of a node. Events of the node itself, like changes of its state, are not part of the stream and are left out.
 ///
-/// A line of text holds sequence, time, kind, and for a message its session, its number there, schema and template,
-/// length and payload: as text if it is UTF-8, control characters escaped, else as `hex` and digits.
+/// A line of text holds sequence, time and kind. For a message it adds session, number in the session, schema, template, length and
+/// payload. A UTF-8 payload is printed as text with control characters escaped, any other as `hex` and digits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Logger {
     pub form: Form,
 }
 
 impl Logger {
-    /// Appends the line of `event`, with its line feed; whether there is one.
+    /// Appends the line of `event` with its line feed; returns whether it has one.
     pub fn line(&self, event: &NodeEvent<'_>, line: &mut Vec<u8>) -> bool {
         match (self.form, event) {
             (Form::Payload, NodeEvent::Message(message)) => line.extend_from_slice(message.payload),
@@ -47,7 +46,7 @@ impl Logger {
     }
 }
 
-/// Place, time, kind, and the rest as words.
+/// Sequence, time, kind, and the details as words.
 fn text(event: &NodeEvent<'_>) -> Option<String> {
     let (sequence, timestamp_ns, kind) = place(event)?;
     let mut text = format!("{sequence} {} {kind}", utc(timestamp_ns));
@@ -172,7 +171,7 @@ fn hyphenated(name: &str) -> String {
     text
 }
 
-/// As it is, but for control characters and the backslash, so that a line stays one and a terminal unharmed.
+/// Escapes control characters and backslashes, so that one line stays one and a terminal unharmed.
 fn escape(payload: &str, text: &mut String) {
     for letter in payload.chars() {
         if letter.is_control() || letter == '\\' {
@@ -183,7 +182,7 @@ fn escape(payload: &str, text: &mut String) {
     }
 }
 
-/// Two hexadecimal digits for each byte.
+/// Two hexadecimal digits per byte.
 #[must_use]
 pub fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
@@ -193,8 +192,8 @@ pub fn hexadecimal(bytes: &[u8]) -> String {
     })
 }
 
-/// Nanoseconds since the epoch as a date and a time, by the algorithm `civil_from_days` of Howard
-/// Hinnant, "chrono-Compatible Low-Level Date Algorithms".
+/// Formats nanoseconds since the epoch as date and time, with the algorithm `civil_from_days` of Howard Hinnant, "chrono-Compatible
+/// Low-Level Date Algorithms".
 #[must_use]
 pub fn utc(epoch_ns: u64) -> String {
     let (seconds, nanoseconds) = (epoch_ns / 1_000_000_000, epoch_ns % 1_000_000_000);
@@ -237,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_is_one_line_whatever_is_in_it() {
+    fn any_message_is_one_line() {
         let start = "7 2023-11-14T22:13:20.123456789Z event";
         for (payload, own, expected) in [
             (&b"hello"[..], false, " session 2 seq 5 schema 3:1 5 bytes hello\n"),
@@ -254,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_holds_the_payload_as_text_or_as_digits() {
+    fn json_payload_is_text_or_hex() {
         let object: Value = serde_json::from_str(&line(Form::Json, &message(b"a\"\n", true)).unwrap()).unwrap();
         assert_eq!(
             object,
@@ -269,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_timers_and_sessions_are_lines_and_a_node_s_own_changes_are_none() {
+    fn own_state_changes_are_left_out() {
         let (sequence, timestamp_ns) = (9, 0);
         let opened = NodeEvent::Session { sequence, timestamp_ns, session: 9, opened: true, own: false };
         assert_eq!(line(Form::Text, &opened).unwrap(), "9 1970-01-01T00:00:00.000000000Z session-open session 9\n");
@@ -288,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_are_those_of_the_calendar() {
+    fn utc_matches_the_calendar() {
         assert_eq!(utc(0), "1970-01-01T00:00:00.000000000Z");
         assert_eq!(utc(951_826_154_000_000_001), "2000-02-29T12:09:14.000000001Z");
         assert_eq!(utc(1_700_000_000_123_456_789), "2023-11-14T22:13:20.123456789Z");
@@ -296,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_are_words() {
+    fn kind_names_are_hyphenated() {
         assert_eq!((kind_name(Kind::SessionOpen), kind_name(Kind::Command)), ("session-open".into(), "command".into()));
     }
 }

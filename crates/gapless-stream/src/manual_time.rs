@@ -1,16 +1,16 @@
-//! [`ManualTime`]: the time of a stream that stands still until its owner moves it, for tests of timers.
+//! [`ManualTime`]: a stream time that stands still until its owner moves it, for tests of timers.
 //!
-//! It stops at each timer on its way, so that one that is set by another fires at its own time, too.
+//! A move stops at each timer on its way, so a timer set by another timer fires at its own time too.
 
 use gapless_agent::Now;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
-/// A step of a stream's time.
+/// One completed step of a stream's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimeStep {
-    /// The time of the stream, ns since the epoch. Timers that were due by then are in the stream.
+    /// Time of the stream, ns since the epoch. Timers due by then are in the stream.
     pub at_ns: u64,
-    /// The last frame of the stream.
+    /// Last frame of the stream.
     pub last_sequence: u64,
 }
 
@@ -23,21 +23,21 @@ pub struct ManualTime {
 }
 
 impl ManualTime {
-    /// A time that stands still, and the receiver of its steps. Each follows one
-    /// [`SequencerRequest::MoveTime`](crate::messages::SequencerRequest::MoveTime), of which one is under way at most.
+    /// Returns a stopped time and the receiver of its steps. Each step follows one
+    /// [`SequencerRequest::MoveTime`](crate::messages::SequencerRequest::MoveTime), of which at most one may be pending.
     #[must_use]
     pub fn new() -> (Self, Receiver<TimeStep>) {
         let (steps, receiver) = sync_channel(1);
         (Self { now_ns: None, is_moving: false, steps }, receiver)
     }
 
-    /// The time of the stream, which begins at that of its clock.
+    /// Current time of the stream, which starts at the time of its clock.
     pub(crate) fn read(&mut self, now: Now) -> Now {
         Now { epoch_ns: *self.now_ns.get_or_insert(now.epoch_ns), ..now }
     }
 
-    /// Moves on to `to_ns`, but not over the next timer, and not back behind the last frame, whose time is `last_ns`: each frame is
-    /// later than the one before. The time then.
+    /// Advances to `to_ns`, but not past the next timer, and not before the last frame's time `last_ns`, because each frame is later than
+    /// the one before. Returns the new time.
     pub(crate) fn step(&mut self, to_ns: u64, last_ns: u64, next_timer_ns: Option<u64>) -> u64 {
         let now_ns = self.now_ns.unwrap_or_default().max(last_ns);
         let at_ns = next_timer_ns.unwrap_or(u64::MAX).min(to_ns).max(now_ns);
@@ -45,10 +45,10 @@ impl ManualTime {
         at_ns
     }
 
-    /// Reports a step whose timers are all in the stream.
+    /// Reports a step once all its timers are in the stream.
     pub(crate) fn report(&mut self, at_ns: u64, last_sequence: u64) {
         if std::mem::take(&mut self.is_moving) {
-            // An owner that waits no more has its reasons.
+            // The owner may have stopped waiting.
             let _ = self.steps.try_send(TimeStep { at_ns, last_sequence });
         }
     }

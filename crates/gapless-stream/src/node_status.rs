@@ -1,4 +1,4 @@
-//! [`SharedStatus`]: nodes that are connected over networks, and their state.
+//! [`SharedStatus`]: nodes connected over networks, and their state.
 
 use gapless_client::control_messages::NodeRow;
 use gapless_transport::link::ConnectionId;
@@ -10,37 +10,37 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// The sequencer's record of a node.
 #[derive(Clone, Debug)]
 pub struct NodeStatus {
-    /// Its name, empty if nobody asked for it.
+    /// User name; empty if none was required.
     pub username: String,
-    /// By which network it came.
+    /// Network by which it connected.
     pub network: Transport,
-    /// Its connection, which is no other's of this process.
+    /// Connection, unique in this process.
     pub connection: ConnectionId,
-    /// Where it sends from.
+    /// Source address.
     pub peer: Peer,
-    /// Its last report; nothing before the first one.
+    /// Last report; `None` before the first one.
     pub report: Option<Reported>,
-    /// Frames of it that found no room and were dropped.
+    /// Frames dropped for lack of room.
     pub frames_dropped: u64,
-    /// When its last packet came, monotonic ns.
+    /// Arrival of its last packet, monotonic ns.
     pub heard_ns: u64,
 }
 
-/// A report, and the facts at its arrival.
+/// A report, with facts from the time of its arrival.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reported {
-    /// The node's report.
+    /// Report of the node.
     pub report: Report,
-    /// The last sequence that was released.
+    /// Last released sequence.
     pub released_sequence: u64,
-    /// Frames that the node had published, those sent again among them.
+    /// Frames that the node had published, including resent ones.
     pub frames_published: u64,
-    /// When, monotonic ns.
+    /// Arrival, monotonic ns.
     pub at_ns: u64,
 }
 
 impl NodeStatus {
-    /// As others see it.
+    /// Row of the status answer.
     pub(crate) fn row(&self) -> NodeRow {
         let Reported { report, released_sequence, frames_published, at_ns } = self.report.unwrap_or_default();
         let lag_frames = if report.position == 0 { 0 } else { (released_sequence + 1).saturating_sub(report.position) };
@@ -63,16 +63,16 @@ impl NodeStatus {
     }
 }
 
-/// The records of all nodes of the network, for all that ask.
+/// Records of all nodes of the networks, shared by all readers.
 #[derive(Clone, Default)]
 pub struct SharedStatus {
     nodes: Arc<Mutex<Vec<NodeStatus>>>,
 }
 
 impl SharedStatus {
-    /// A look at it, or a change.
+    /// Locks the list for reading or changing it.
     pub fn lock(&self) -> MutexGuard<'_, Vec<NodeStatus>> {
-        // No holder leaves the list half changed.
+        // No holder leaves the list in an inconsistent state.
         self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,4 @@
-//! [`EventStreamOptions`]: how an event stream is run, with its defaults and the contradictions that it refuses.
+//! [`EventStreamOptions`]: configuration of an event stream, with its defaults and validation.
 //!
 //! | module | what lives there |
 //! |---|---|
@@ -20,73 +20,71 @@ use gapless_wire::mtu::Mtu;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How an event stream is run. [`EventStreamOptions::in_directory`] and [`EventStreamOptions::in_memory`] hold the
-/// defaults.
+/// Configuration of an event stream. [`EventStreamOptions::in_directory`] and [`EventStreamOptions::in_memory`] hold the defaults.
 #[derive(Clone)]
 pub struct EventStreamOptions {
-    /// Where journal, state and socket live; `None` at tier `memory` only.
+    /// Directory of journal, state and socket; `None` only at tier `memory`.
     pub directory: Option<PathBuf>,
-    /// How durable a frame is before anybody sees it.
+    /// Durability of a frame before any reader sees it.
     pub tier: Tier,
-    /// How the journal is kept.
+    /// Storage of the journal.
     pub persistence: Persistence,
-    /// The name of the first feed session.
+    /// Name of the first feed session.
     pub feed_session: FeedSession,
-    /// Bytes of the window, a power of two. A smaller one than the default needs a smaller
-    /// [`EventStreamOptions::message_length_max`], too: [`EventStreamOptions::with_window_bytes`] sets both.
+    /// Size of the window in bytes, a power of two. A window smaller than the default also needs a smaller
+    /// [`EventStreamOptions::message_length_max`]: [`EventStreamOptions::with_window_bytes`] sets both.
     pub window_bytes: usize,
-    /// The MTU of its networks: no packet is longer, and no frame longer than one packet carries.
-    /// [`EventStreamOptions::with_mtu`] sets frames and packets, too.
+    /// MTU of its networks: limits packets, and frames to the capacity of one packet. [`EventStreamOptions::with_mtu`] also sets frames and
+    /// packets.
     pub mtu: Option<Mtu>,
-    /// The longest frame, bytes; longer messages are split.
+    /// Longest frame, bytes; longer messages are split.
     pub frame_length_max: usize,
-    /// The longest message, bytes of payload; its frames must fit half of the window.
+    /// Longest message, bytes of payload; its frames must fit half of the window.
     pub message_length_max: usize,
-    /// Memory for messages of which not every part is there, of all publishers together, bytes. Each session has one
-    /// such message at most; one that stands still for 2 s makes room when another needs it, and is sent again.
+    /// Memory for unfinished messages of all publishers together, bytes. Each session has at most one. A message without progress for 2 s
+    /// is evicted when another needs the room, and is resent.
     pub fragments_bytes_max: usize,
-    /// Sessions without a frame for so long are closed.
+    /// Idle time after which a session is closed.
     pub session_expiry: Duration,
-    /// How much each publisher may send.
+    /// Rate limit of each publisher.
     pub throttle: Option<Throttle>,
-    /// The sequencer's state is written into a file after so many frames.
+    /// Number of frames after which the sequencer's state is written to a file.
     pub state_interval_frames: u64,
-    /// But not more often than this: before a state everything that it covers goes to the device.
+    /// Minimum time between two states: each needs a sync of everything that it covers.
     pub state_interval_min: Duration,
     /// Frames taken from one publisher before the others get their turn.
     pub frames_per_poll_max: usize,
-    /// The thread plan.
     pub plan: PlanKind,
-    /// The goal that it is tuned for.
+    /// Goal of the thread plan's tuning.
     pub optimize_for: OptimizeFor,
     /// CPUs of the sequencer.
     pub sequencer_cpus: Option<CpuMask>,
     /// CPUs of the stream's own service, on a member of a cluster.
     pub service_cpus: Option<CpuMask>,
-    /// Threads of a cluster's member beside the plan.
+    /// Threads of a cluster's member in addition to the plan.
     pub member_threads: MemberThreads,
-    /// CPUs of the thread that syncs the journal, at the tiers that do.
+    /// CPUs of the thread that syncs the journal, at tiers that sync.
     pub sync_cpus: Option<CpuMask>,
-    /// Threads of this process that spin beside the stream's: an in-process client, for instance.
+    /// Spinning threads of this process outside the stream, for instance of an in-process client.
     pub callers_hot: usize,
-    /// The network whose nodes it serves by packets, beside those of this machine.
+    /// Network for nodes that use packets, in addition to the nodes of this machine.
     pub packets: Option<PacketNetwork>,
-    /// Where it serves nodes by TCP; nodes by packets rewind there, too.
+    /// TCP ports for nodes; nodes that use packets rewind there too.
     pub tcp: Option<TcpNetwork>,
-    /// Where the clients of the stream's own service come in by TCP, on a member of a cluster.
+    /// TCP port for clients of the stream's own service, on a member of a cluster.
     pub clients: Option<ClientPort>,
 }
 
-/// The parts of a cluster's member that its operator puts on threads of their own, and how its thread waits.
+/// Extra threads of a cluster's member, set by its operator, and the idle strategy of its main thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemberThreads {
-    /// The member's thread spins for ever where it has a core, whatever the plan.
+    /// The member's thread spins forever if it has a core, whatever the plan.
     pub spins: bool,
     /// The service has a thread of its own.
     pub detached_service: bool,
-    /// Replies leave on a thread of their own.
+    /// Replies are sent by a thread of their own.
     pub detached_sender: bool,
-    /// Replies that may wait for that thread.
+    /// Capacity of that thread's queue, replies.
     pub send_queue_depth: usize,
     /// CPUs of that thread.
     pub sender_cpus: Option<CpuMask>,
@@ -145,7 +143,7 @@ impl EventStreamOptions {
         }
     }
 
-    /// The same with a window of `window_bytes`, and the longest message as long as that allows, at most 16 MiB.
+    /// Sets the window to `window_bytes`, and the longest message to the maximum that it allows, at most 16 MiB.
     ///
     /// ```
     /// # mod gapless { pub mod prelude { pub use gapless_stream::options::EventStreamOptions; } }
@@ -160,8 +158,7 @@ impl EventStreamOptions {
         self
     }
 
-    /// The same for networks of this MTU, with frames and packets as long as it allows. To be called after the networks
-    /// are set.
+    /// Sets the MTU of the networks, and frames and packets to the maximum that it allows. Call it after setting the networks.
     ///
     /// ```
     /// # mod gapless {
@@ -184,14 +181,14 @@ impl EventStreamOptions {
         self
     }
 
-    /// The MTU that nodes may state: the stream's, or that of the default packets.
+    /// MTU that nodes may state: the stream's, or that of the default packets.
     #[must_use]
     pub fn effective_mtu(&self) -> Option<Mtu> {
         let is_default = |packets: &PacketNetwork| packets.packet_length_max == Mtu::DEFAULT.packet_length_max();
         self.mtu.or_else(|| self.packets.as_ref().filter(|packets| is_default(packets)).map(|_| Mtu::DEFAULT))
     }
 
-    /// The longest message with the headers and padding of its frames, bytes.
+    /// Longest message with the headers and padding of its frames, bytes.
     #[must_use]
     pub fn message_bytes_max(&self) -> usize {
         message_bytes_max(self.message_length_max, self.frame_length_max)
@@ -204,10 +201,10 @@ impl EventStreamOptions {
         }
     }
 
-    /// Checks them for the stream of a cluster's member.
+    /// Validates the options for a cluster's member.
     ///
     /// # Errors
-    /// [`StreamError::Option`]: the tier is not one of a cluster, or a contradiction for any stream.
+    /// [`StreamError::Option`]: the tier is not one of a cluster, or the options are invalid for any stream.
     pub fn check_member(&self) -> Result<(), StreamError> {
         if self.tier.is_replicated() {
             return self.check_values();
@@ -266,7 +263,7 @@ impl EventStreamOptions {
 }
 
 impl EventStreamOptions {
-    /// Frames and packets that were set by themselves fit the MTU that is stated.
+    /// Checks that frames and packets set explicitly fit the stated MTU.
     fn check_mtu(&self, mtu: Mtu) -> Result<(), StreamError> {
         let refuse = |option, what: &str, found: usize, most: usize| {
             let reason = format!("{what} of {found} bytes do not fit an mtu of {mtu}; at most {most} are allowed");
@@ -284,12 +281,12 @@ impl EventStreamOptions {
     }
 }
 
-/// The longest message where nobody says, and the window allows it, bytes of payload.
+/// Default limit of the longest message, if the window allows it, bytes of payload.
 const MESSAGE_LENGTH_MAX: usize = 16 << 20;
-/// Of each frame of a message: its header and padding, bytes.
+/// Overhead of each frame of a message: header and padding, bytes.
 const FRAME_OVERHEAD: usize = gapless_wire::HEADER_LENGTH + 8;
 
-/// The longest message where nobody says: as long as the window allows.
+/// Default longest message: the maximum that the window allows.
 pub(crate) fn message_length_within(window_bytes: usize, frame_length_max: usize) -> usize {
     let part = frame_length_max.saturating_sub(gapless_wire::HEADER_LENGTH).max(1);
     let (whole, rest) = (window_bytes / 2 / (part + FRAME_OVERHEAD), window_bytes / 2 % (part + FRAME_OVERHEAD));
@@ -297,8 +294,7 @@ pub(crate) fn message_length_within(window_bytes: usize, frame_length_max: usize
     in_window.min(MESSAGE_LENGTH_MAX).min(part * usize::from(u16::MAX))
 }
 
-/// The length of a message of `message_length_max` bytes in frames of `frame_length_max`, with their headers and
-/// padding.
+/// Length of a message of `message_length_max` bytes in frames of `frame_length_max`, with their headers and padding.
 pub(crate) const fn message_bytes_max(message_length_max: usize, frame_length_max: usize) -> usize {
     let part = frame_length_max - gapless_wire::HEADER_LENGTH;
     message_length_max + message_length_max.div_ceil(part) * FRAME_OVERHEAD
@@ -309,7 +305,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_longest_message_follows_the_window() {
+    fn message_limit_follows_window() {
         for window_bytes in [64 << 10, 1 << 20, 8 << 20, 32 << 20, 64 << 20, 1 << 30] {
             for frame_length_max in [128, 1_376, 64 << 10, FRAME_LENGTH_MAX] {
                 let mut options = EventStreamOptions::in_memory();

@@ -1,4 +1,4 @@
-//! [`Persistence`]: how the journal of a stream is kept, and opening it ([`Opening`]).
+//! [`Persistence`]: storage of a stream's journal, and opening it ([`Opening`]).
 
 use crate::StreamError;
 use gapless_agent::private_folder;
@@ -11,25 +11,25 @@ use gapless_transport::tier::Tier;
 use gapless_transport::token::random_token;
 use std::path::Path;
 
-/// How the journal of a stream is kept.
+/// Storage of a stream's journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Persistence {
-    /// Length of a segment in bytes, preallocated.
+    /// Length of a preallocated segment, bytes.
     pub segment_length_bytes: u64,
-    /// The same of a new journal's first segment, where it is less; each next one is twice as long as the one before it, up
-    /// to `segment_length_bytes`.
+    /// Length of a new journal's first segment, if shorter. Each next segment is twice as long as the one before, up to
+    /// `segment_length_bytes`.
     pub first_segment_length_bytes: u64,
-    /// Which new segments are written full of zeros first, so that what they hold costs less to write.
+    /// Selects the new segments that are filled with zeros first, which makes later writes cheaper.
     pub zeroing: Zeroing,
     /// Mapped or written; `None` chooses: mapped at tier `journal`, written at tier `sync`.
     pub flush: Option<Flush>,
-    /// Length of the write buffer in bytes.
+    /// Length of the write buffer, bytes.
     pub write_buffer_bytes: usize,
-    /// Whether every frame is put into the operating system's hands by itself, not batch by batch.
+    /// Whether every frame is passed to the operating system separately, instead of in batches.
     pub flush_on_commit: bool,
-    /// When old segments are deleted.
+    /// Rule for deleting old segments.
     pub retention: Retention,
-    /// How much of the part that a state or a snapshot covers a start reads, too.
+    /// Amount of journal that a start verifies, of the part covered by a state or a snapshot.
     pub check: RecoveryCheck,
 }
 
@@ -48,25 +48,25 @@ impl Default for Persistence {
     }
 }
 
-/// The purpose that a journal is opened for.
+/// Parameters of opening a journal.
 #[derive(Clone, Debug)]
 pub struct Opening {
-    /// How durable the stream is.
+    /// Durability of the stream.
     pub tier: Tier,
-    /// The longest frame of the stream in bytes.
+    /// Longest frame of the stream, bytes.
     pub frame_length_max: usize,
-    /// The sequence of the first frame, if the journal is new.
+    /// Sequence of the first frame, for a new journal.
     pub first_sequence: u64,
-    /// The stream's identifier, if the journal is new; `None` for a random one.
+    /// Identifier of the stream, for a new journal; `None` for a random one.
     pub new_stream_id: Option<u128>,
-    /// The points that the files beside the journal record of it.
+    /// Positions of the journal that the files next to it record.
     pub points: Vec<FilePoint>,
     pub environment: Environment,
 }
 
 impl Opening {
-    /// For a stream at `tier` with frames of at most `frame_length_max` bytes, on this machine, with nothing beside its
-    /// journal; a new one is of a stream of its own, from sequence 1.
+    /// Opens for a stream at `tier` with frames of at most `frame_length_max` bytes, on this machine, without files next to the journal. A
+    /// new journal starts its own stream at sequence 1.
     #[must_use]
     pub fn new(tier: Tier, frame_length_max: usize) -> Self {
         let (points, environment) = (Vec::new(), Environment::default());
@@ -74,19 +74,19 @@ impl Opening {
     }
 }
 
-/// A journal that was opened, and the findings.
+/// An opened journal, with its recovery report.
 pub struct OpenedJournal {
     pub journal: Journal,
-    /// The findings and cuts of the opening.
+    /// Findings and truncations of the opening.
     pub report: RecoveryReport,
     pub identity: StreamIdentity,
 }
 
 impl Persistence {
-    /// Opens the journal in `directory`, or makes it.
+    /// Opens the journal in `directory`, or creates it.
     ///
     /// # Errors
-    /// A directory in use, damage, no space, a journal that does not come from one history with the files beside it.
+    /// A directory in use, damage, no space, or a journal whose history differs from that of the files next to it.
     pub fn open(&self, directory: &Path, opening: Opening) -> Result<OpenedJournal, StreamError> {
         let Opening { tier, frame_length_max, first_sequence, new_stream_id, points, environment } = opening;
         private_folder::create(directory)

@@ -6,24 +6,24 @@ use gapless_agent::thread::spawn_helper;
 use gapless_journal::SegmentPreparer;
 use std::thread::JoinHandle;
 
-/// The thread that prepares segments before the journal's writer needs them, or the same without a thread, polled by its
-/// owner. Dropping it ends it.
+/// Thread that prepares segments before the journal's writer needs them, or the same work without a thread, polled by the owner. Dropping
+/// it ends the thread.
 pub struct PreparerThread {
     preparer: SegmentPreparer,
     thread: Option<JoinHandle<()>>,
 }
 
 impl PreparerThread {
-    /// Starts it. `file_checks` counts how often the files of the journal were found in their places.
+    /// Starts the thread. `file_checks` counts successful checks that the journal's files are in their places.
     ///
     /// # Errors
     /// [`StreamError::System`] if no thread can be started.
     pub fn start(preparer: SegmentPreparer, file_checks: Counter) -> Result<Self, StreamError> {
         let for_thread = preparer.clone();
         let run = move || {
-            // The count stands in a mapped file: where that was cut, an idle process notices by it.
+            // The counter lives in a mapped file: if that was truncated, an idle process notices by this write.
             if let Err(error) = for_thread.run_with(|| file_checks.add(1)) {
-                // The journal's writer finds the same fault where it matters, and stops.
+                // The journal's writer finds the same fault when it matters, and stops.
                 tracing::error!(%error, "the journal cannot go on");
             }
         };
@@ -34,13 +34,13 @@ impl PreparerThread {
         Ok(Self { preparer, thread: Some(thread) })
     }
 
-    /// The same without a thread: [`PreparerThread::turn`] does the work.
+    /// Variant without a thread: [`PreparerThread::turn`] does the work.
     #[must_use]
     pub const fn by_hand(preparer: SegmentPreparer) -> Self {
         Self { preparer, thread: None }
     }
 
-    /// A last look at the files, for a clean stop.
+    /// Checks the files one last time, for a clean stop.
     ///
     /// # Errors
     /// [`StreamError::Journal`]: a file is gone.
@@ -48,7 +48,7 @@ impl PreparerThread {
         Ok(self.preparer.check_files()?)
     }
 
-    /// Takes one step, where there is no thread for it. A fault is found by the journal's writer, where it matters.
+    /// Takes one step, if there is no thread. The journal's writer reports faults when they matter.
     pub fn turn(&mut self) {
         if self.thread.is_none() {
             let _ = self.preparer.run_once();
@@ -60,7 +60,7 @@ impl Drop for PreparerThread {
     fn drop(&mut self) {
         self.preparer.end();
         if let Some(thread) = self.thread.take() {
-            // A panic of the thread has been reported by its message already; the writer prepares for itself.
+            // The message of a panic has been printed already; the writer prepares segments itself.
             let _ = thread.join();
         }
     }

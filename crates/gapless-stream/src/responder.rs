@@ -1,5 +1,5 @@
-//! [`Responder`]: the agent that sends to publishers the fate of frames that are not simply appended: sessions opened,
-//! repeats, gaps. An appended frame needs no answer: it comes back in the stream. It also wakes publishers that sleep.
+//! [`Responder`]: the agent that sends publishers the outcome of frames that are not simply appended: opened sessions, repeats, gaps. An
+//! appended frame needs no answer, because it comes back in the stream. The agent also wakes sleeping publishers.
 
 use crate::AgentRole;
 use crate::egress::{Egress, Payload};
@@ -12,26 +12,26 @@ use gapless_wire::control::{Refusal, RefusalCode, SessionOpened};
 use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::{FrameHeader, Kind};
 
-/// The agent that answers publishers of an event stream.
+/// Agent that answers publishers of an event stream.
 pub struct Responder {
     from_sequencer: Mailbox<ResponderMessage>,
     egress: Egress,
     window: Window,
-    /// Sessions that were opened by frames that are not released yet.
+    /// Sessions opened by frames that are not released yet.
     opening: Vec<Opening>,
     repeats: Vec<Repeated>,
-    /// The last answer of its kind, which stands for equal ones before it.
+    /// Last answer of its kind, which replaces equal ones before it.
     pending: Option<Pending>,
     released_sequence: u64,
     next_sweep_ns: u64,
 }
 
-/// An answer that waits until everything that was appended before it is released: it says what the stream has.
+/// An answer that states what the stream contains: it waits until everything appended before it is released.
 struct Repeated {
     connection: ConnectionId,
     session: u64,
     session_seq: u64,
-    /// For a session that was opened again: its token and the next number.
+    /// For a reopened session: its token and the next number.
     reopened: Option<(u128, u64)>,
     appended_sequence: u64,
 }
@@ -49,13 +49,13 @@ enum Pending {
     Refuse { connection: ConnectionId, session: u64, session_seq: u64, code: RefusalCode, detail: u64 },
 }
 
-/// More of them are dropped: a publisher that waits for one repeats again.
+/// Limit on waiting repeats; more are dropped, because a waiting publisher repeats its request.
 const REPEATS_WAITING_MAX: usize = 4096;
 
-/// The longest refusal that names a leader, bytes.
+/// Longest refusal that names a leader, bytes.
 pub const NOT_LEADER_LENGTH_MAX: usize = 512;
 
-/// Header and length of the refusal by a member that does not lead, written to `payload`.
+/// Writes the refusal by a member that does not lead to `payload`; returns its header and length.
 pub fn not_leader(leader: &str, payload: &mut [u8; NOT_LEADER_LENGTH_MAX]) -> (FrameHeader, usize) {
     let length = Refusal { code: RefusalCode::NotLeader, detail: 0, text: leader }.write_to(payload);
     (FrameHeader { kind: Kind::Reply, flags: REFUSED_FLAG, ..FrameHeader::default() }, length)
@@ -77,7 +77,7 @@ impl Pending {
 }
 
 impl Responder {
-    /// An agent that answers what comes through `from_sequencer`, into the rings of `egress`.
+    /// Creates an agent that answers the messages of `from_sequencer`, into the rings of `egress`.
     #[must_use]
     pub fn new(from_sequencer: Mailbox<ResponderMessage>, egress: Egress, window: Window) -> Self {
         let released_sequence = window.released_sequence();
@@ -104,7 +104,7 @@ impl Responder {
                 self.send_pending();
                 let appended_sequence = last_sequence;
                 if appended_sequence > self.released_sequence {
-                    // A publisher that sends again passes over what the stream says that it has.
+                    // A resending publisher skips the frames that the stream already has.
                     let reopened = Some((token, next_session_seq));
                     self.repeats.push(Repeated { connection, session, session_seq: 0, reopened, appended_sequence });
                 } else {
@@ -128,7 +128,7 @@ impl Responder {
             ResponderMessage::LeadsNoMore => {
                 self.opening.clear();
                 self.repeats.clear();
-                // It would wait for a sequence that becomes another's.
+                // It would wait for a sequence that the next leader assigns to another frame.
                 self.pending.take_if(|pending| matches!(pending, Pending::Repeat { .. }));
                 return;
             }
@@ -146,7 +146,7 @@ impl Responder {
             None => {}
             Some(Pending::Repeat { connection, session, session_seq, last_sequence }) => {
                 if last_sequence > self.released_sequence {
-                    // It says that the stream has it, so it must be as durable as the stream promises.
+                    // It states that the stream has the frame, which must first be as durable as the stream promises.
                     let (appended_sequence, reopened) = (last_sequence, None);
                     self.repeats.push(Repeated { connection, session, session_seq, reopened, appended_sequence });
                     return;
@@ -177,7 +177,7 @@ impl Responder {
         self.send(connection, &header, &opened.to_bytes());
     }
 
-    /// An answer that does not fit is dropped: a publisher that waits for it asks again.
+    /// Drops an answer that does not fit: a waiting publisher asks again.
     fn send(&mut self, connection: ConnectionId, header: &FrameHeader, payload: &[u8]) {
         let _ = self.egress.deliver(connection, header, Payload::new(payload));
     }
@@ -199,7 +199,7 @@ impl Responder {
         }
     }
 
-    /// Sessions whose opening has reached the stream's tier.
+    /// Answers sessions whose opening has reached the stream's tier.
     #[cold]
     fn answer_opened(&mut self) {
         let opening = std::mem::take(&mut self.opening);
@@ -257,7 +257,7 @@ mod tests {
     use gapless_transport::tier::Tier;
 
     #[test]
-    fn what_a_deposed_leader_appended_is_not_said_to_be_there_when_others_have_its_sequence() {
+    fn no_repeat_for_deposed_leaders_frame() {
         let identity = StreamIdentity { stream_id: 5, incarnation: 1 };
         let (writer, mut releaser) = WindowOptions { identity, ..WindowOptions::default() }.create(1).unwrap();
         let (delivery, answers) = (Mailbox::new(64), Mailbox::new(64));
@@ -286,7 +286,7 @@ mod tests {
             ResponderMessage::Repeat { session: 1, session_seq: 1, connection: ConnectionId(1), last_sequence: 5 };
         assert!(!poll(&[repeat.clone(), ResponderMessage::LeadsNoMore]));
         releaser.release(0, 5);
-        assert!(!poll(&[]), "sequence 5 is of the next leader");
-        assert!(poll(&[repeat]), "it is there by now");
+        assert!(!poll(&[]), "sequence 5 belongs to the next leader");
+        assert!(poll(&[repeat]), "the frame is released by now");
     }
 }

@@ -1,21 +1,20 @@
-//! [`RetentionWatermark`]: the part of a journal that may go although several need it: only frames that the states of
-//! all of them cover.
+//! [`RetentionWatermark`]: the deletable part of a journal with several users: only frames that the states of all of them cover.
 
 use gapless_journal::SegmentPreparer;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// One of those whose states, in files, cover a journal's beginning.
+/// Watermark of one user, whose state files cover the beginning of a journal.
 #[derive(Clone, Debug)]
 pub struct RetentionWatermark {
     preparer: SegmentPreparer,
-    /// Up to where each of them covers it.
+    /// Last sequence covered by each user.
     sequences: Arc<[AtomicU64]>,
     own: usize,
 }
 
 impl RetentionWatermark {
-    /// One for each of `sequences`: up to where its state covers the journal of `preparer` now, 0 for none.
+    /// Creates one watermark for each of `sequences`: the sequence up to which a state covers the journal of `preparer` now, 0 for none.
     #[must_use]
     pub fn shared<const N: usize>(preparer: &SegmentPreparer, sequences: [u64; N]) -> [Self; N] {
         let all: Arc<[AtomicU64]> = sequences.map(AtomicU64::new).into();
@@ -27,7 +26,7 @@ impl RetentionWatermark {
         shared
     }
 
-    /// Frames up to and including `sequence` are covered from now on, as far as this one is asked.
+    /// Marks frames up to and including `sequence` as covered by this user.
     pub fn covered(&self, sequence: u64) {
         // AcqRel, so that of two who say it at the same time one sees both; if neither did, retention would be late by
         // one state, and not wrong.

@@ -1,7 +1,6 @@
-//! [`StreamBuilder`]: assembles the parts that every stream has, with any head: counters, threads, window, journal,
-//! links.
+//! [`StreamBuilder`]: assembles the parts common to all streams: counters, threads, window, journal, links.
 //!
-//! For streams of this crate, and for those whose head is elsewhere: a cluster's members.
+//! Used for the streams of this crate and for a cluster's members, whose head lives in another crate.
 
 use super::{Driver, EventStream, StreamRecovery};
 use crate::acceptor::{Acceptor, AcceptorLinks, StreamDescription};
@@ -33,35 +32,35 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
-/// Mailboxes hold this many messages.
+/// Capacity of a mailbox, messages.
 const MAILBOX_MESSAGES: usize = 4096;
-/// How often the files of the journal were found in their places: once a second.
+/// Counts successful checks, once a second, that the journal's files are still in their places.
 const FILE_CHECKS: &str = "journal.file_checks";
-/// Room for counters.
+/// Capacity for counters.
 const COUNTERS_MAX: usize = 256;
-/// Frames journaled at once before they are released, bytes.
+/// Bytes journaled in one batch before they are released.
 const JOURNAL_BATCH_BYTES: usize = 64 << 10;
 
-/// A clean stop of a service may take this long: taken frames are handled, and a last snapshot written.
+/// Longest clean stop of a service: it handles the frames taken and writes a last snapshot.
 const SERVICE_DRAIN_NS_MAX: u64 = 600_000_000_000;
 
-/// The agent that appends to a stream's window.
+/// Agent that appends to a stream's window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Head {
-    /// Puts publishers' frames in order; a journaler follows it.
+    /// Sequences publishers' frames; a separate journaler follows.
     Sequencer,
-    /// Passes on frames that another has put in order, and answers by itself; a journaler follows it.
+    /// Forwards the frames of another sequencer and answers its publishers itself; a separate journaler follows.
     Relay,
-    /// Does what a sequencer does when it leads, and journals by itself.
+    /// A cluster's member, which does its own journaling.
     Member,
-    /// As [`Head::Member`], of a stream that belongs to a service, which answers.
+    /// Like [`Head::Member`], for a stream that belongs to a service, which answers.
     Replica,
-    /// As [`Head::Sequencer`], of a stream that belongs to a service: that answers, and there are clients and no nodes.
+    /// Like [`Head::Sequencer`], for a stream that belongs to a service: the service answers, and there are clients but no nodes.
     Service,
 }
 
 impl Head {
-    /// The agent's role.
+    /// Role of the appending agent.
     #[must_use]
     pub const fn role(self) -> AgentRole {
         match self {
@@ -71,7 +70,7 @@ impl Head {
         }
     }
 
-    /// The agent that answers publishers.
+    /// Role of the agent that answers publishers.
     #[must_use]
     pub const fn answering(self) -> AgentRole {
         match self {
@@ -81,7 +80,7 @@ impl Head {
         }
     }
 
-    /// The agents that are woken when the journal has gone on: the one that answers, and a sequencer that writes its state.
+    /// Agents woken by progress of the journal: the one that answers, and a sequencer that writes its state.
     fn journal_readers(self) -> Vec<AgentRole> {
         match self {
             Self::Service => vec![self.answering()],
@@ -89,14 +88,14 @@ impl Head {
         }
     }
 
-    /// Whether it is that of a cluster's member, which journals by itself.
+    /// Whether the head is a cluster's member, which does its own journaling.
     #[must_use]
     pub const fn is_member(self) -> bool {
         matches!(self, Self::Member | Self::Replica)
     }
 }
 
-/// A stream in the making.
+/// A stream under construction.
 pub struct StreamBuilder<'a> {
     options: &'a EventStreamOptions,
     pub layout: Option<StreamLayout>,
@@ -104,11 +103,11 @@ pub struct StreamBuilder<'a> {
     identity: StreamIdentity,
     next_sequence: u64,
     head: Head,
-    /// The greatest lengths of a frame and of a message that are announced to nodes, bytes.
+    /// Maximum lengths of a frame and of a message announced to nodes, bytes.
     pub advertised_limits: (usize, usize),
-    /// The counters of its agents.
+    /// Counters of the stream's agents.
     pub counters: Counters,
-    /// The assignment of agents to threads.
+    /// Assignment of agents to threads.
     pub threads: ThreadAssignment<AgentRole>,
     pub window: Window,
     writer: Option<WindowWriter>,
@@ -116,11 +115,11 @@ pub struct StreamBuilder<'a> {
     opened: Option<OpenedJournal>,
     journal_cursor: Option<GatingCursor>,
     feed_cursor: Option<GatingCursor>,
-    /// The acceptor's links to the agents.
+    /// Links from the acceptor to the agents.
     pub acceptor_links: AcceptorLinks,
     /// From the sequencer to the agent that answers.
     pub answers: Mailbox<ResponderMessage>,
-    /// From outside to the sequencer.
+    /// Requests of the stream's owner to the sequencer.
     pub requests: Mailbox<SequencerRequest>,
     journaler: Option<Journaler>,
     sync_thread: Option<SyncThread<SyncedEnd>>,
@@ -129,27 +128,27 @@ pub struct StreamBuilder<'a> {
     socket_path: Option<PathBuf>,
 }
 
-/// The parts of a head that journals by itself.
+/// Parts for a head that does its own journaling.
 pub struct OwnJournaling {
-    /// The journal, as it was opened.
+    /// The opened journal.
     pub opened: OpenedJournal,
-    /// Everything appended and not journaled yet.
+    /// Cursor of the frames that are appended and not journaled yet.
     pub cursor: GatingCursor,
     pub releaser: Releaser,
 }
 
-/// The facts of the journal for the agent that appends.
+/// Results of making the journaler, for the agent that appends.
 pub struct Journaling {
-    /// At tier `memory` that agent releases.
+    /// At tier `memory`, where the appending agent releases.
     pub releaser: Option<Releaser>,
     /// The journal's ends for helper threads.
     pub syncer_and_preparer: Option<(Syncer, SegmentPreparer)>,
-    /// The recovery report of the opening.
+    /// Recovery report of opening the journal.
     pub report: Option<RecoveryReport>,
 }
 
 impl<'a> StreamBuilder<'a> {
-    /// Makes everything that does not run, for the stream `identity` that goes on with `next_sequence`.
+    /// Creates all parts that do not run yet, for the stream `identity` whose next frame is `next_sequence`.
     ///
     /// # Errors
     /// Options out of range, no memory, no files.
@@ -165,7 +164,7 @@ impl<'a> StreamBuilder<'a> {
         Self::on_threads(options, directory, identity, next_sequence, opened, head, threads)
     }
 
-    /// As [`StreamBuilder::new`], with agents on these threads.
+    /// Like [`StreamBuilder::new`], with the given assignment of agents to threads.
     ///
     /// # Errors
     /// As for [`StreamBuilder::new`].
@@ -188,7 +187,7 @@ impl<'a> StreamBuilder<'a> {
             // No other process reads a stream that belongs to a service.
             memory: if head == Head::Service { MemoryKind::Anonymous } else { MemoryKind::Shared },
             capacity_bytes: options.window_bytes,
-            // A member finds each frame that is not released by its sequence, also the shortest.
+            // A member finds each unreleased frame by its sequence, also where all frames are of the shortest length.
             index_slots: (options.window_bytes / if head.is_member() { 64 } else { 128 }).next_power_of_two(),
             frame_length_max: options.frame_length_max,
             identity,
@@ -235,12 +234,12 @@ impl<'a> StreamBuilder<'a> {
         })
     }
 
-    /// The helpers of its agents have no threads either: [`EventStream::turn`] does their work.
+    /// Runs the helpers without threads too: [`EventStream::turn`] does their work.
     pub const fn without_threads(&mut self) {
         self.has_threads = false;
     }
 
-    /// Listens there for other processes, and not in the directory; `None` for none.
+    /// Listens on `path` instead of the directory's socket; `None` to listen nowhere.
     pub fn set_socket_path(&mut self, path: Option<PathBuf>) {
         self.socket_path = path;
     }
@@ -254,19 +253,19 @@ impl<'a> StreamBuilder<'a> {
         self.writer.take().expect("one agent appends")
     }
 
-    /// The way of answers to the nodes here.
+    /// Returns the sender of answers to the nodes of this machine.
     #[must_use]
     pub fn egress(&self) -> Egress {
         Egress::new(self.acceptor_links.egress.clone(), self.options.frame_length_max)
     }
 
-    /// The journal, for a head that journals by itself; the preparer of segments is started.
+    /// The journal, for a head that does its own journaling; starts the preparer of segments.
     ///
     /// # Errors
     /// No thread.
     ///
     /// # Panics
-    /// If it was taken before, or there is none.
+    /// If the journal was taken before, or the stream has none.
     pub fn take_journal(&mut self) -> Result<OwnJournaling, StreamError> {
         let found = (self.opened.take(), self.journal_cursor.take(), self.releaser.take());
         let (Some(opened), Some(cursor), Some(releaser)) = found else { panic!("a stream has one journal") };
@@ -279,13 +278,13 @@ impl<'a> StreamBuilder<'a> {
         Ok(OwnJournaling { opened, cursor, releaser })
     }
 
-    /// Makes the journaler and its helpers.
+    /// Creates the journaler and its helpers.
     ///
     /// # Errors
     /// No threads, no room for counters.
     ///
     /// # Panics
-    /// If it was made before.
+    /// If it was created before.
     pub fn journal(&mut self) -> Result<Journaling, StreamError> {
         let releaser = self.releaser.take();
         let (Some(opened), Some(cursor)) = (self.opened.take(), self.journal_cursor.take()) else {
@@ -323,8 +322,8 @@ impl<'a> StreamBuilder<'a> {
         Ok(Journaling { releaser: None, syncer_and_preparer: Some(below), report: Some(report) })
     }
 
-    /// Lets publishers in and starts the agents: `head` appends, `answering` answer, if these are agents of their own. Without a
-    /// clock there are no threads, and the caller polls.
+    /// Admits publishers and starts the agents: `head` appends, `answering` answers if it is an agent of its own. Without a clock no
+    /// threads are started, and the caller polls.
     ///
     /// # Errors
     /// No socket, no threads.
@@ -374,7 +373,7 @@ impl<'a> StreamBuilder<'a> {
             history,
             journal,
             next_sequence: self.next_sequence,
-            // A relay of such a stream may come back, and reads on.
+            // A relay of such a stream may reconnect and continue reading.
             ends_here: self.head == Head::Sequencer && options.tier == Tier::Memory,
             status: status.clone(),
             counters: &self.counters,
@@ -436,7 +435,7 @@ impl<'a> StreamBuilder<'a> {
     }
 }
 
-/// The ways in.
+/// Transports that the stream listens on.
 fn transports(options: &EventStreamOptions) -> Vec<Transport> {
     let by_packets = options.packets.as_ref();
     let packets =
@@ -445,20 +444,20 @@ fn transports(options: &EventStreamOptions) -> Vec<Transport> {
     here.into_iter().chain(packets).chain(options.tcp.as_ref().map(|_| Transport::Tcp)).collect()
 }
 
-/// The agent of the rewind port. Where packets carry the live stream it serves late joiners alone, next to the path of a
-/// message: one of them takes all of a core for a while. Without packets it carries every message to its nodes: a thread
-/// that parks and has no core makes each wait for the scheduler, milliseconds where the other threads spin. It then has a
-/// thread of its own where there are cores for it, and is polled by the sequencer's where there are few.
+/// Spec of the rewind port's agent. With packets for the live stream, it serves only late joiners. It is then kept off the hot path, since
+/// one late joiner can use a whole core for a while. Without packets it carries every message to the nodes. A parked thread without a core
+/// would delay each message by the scheduler's latency, milliseconds where the other threads spin. It then gets its own thread if there are
+/// enough cores, and is otherwise polled by the sequencer's thread.
 fn rewind(options: &EventStreamOptions, head: Head) -> AgentSpec<AgentRole> {
     let rewind = AgentSpec::new(AgentRole::Rewind).detachable();
-    // A member's thread answers the other members in time, whatever its nodes read.
+    // A member's thread must answer the other members in time, whatever its nodes read.
     if options.packets.is_some() || head.is_member() {
         return rewind;
     }
     rewind.hot().alone(options.plan != PlanKind::Min && cores_available() >= SPREADING_CORES_MIN)
 }
 
-/// The assignment of agents to threads, in the order of a message's path.
+/// Assigns agents to threads, in the order of a message's path.
 fn assign_threads(options: &EventStreamOptions, head: Head) -> Result<ThreadAssignment<AgentRole>, StreamError> {
     let mut agents = Vec::new();
     if options.packets.is_some() {
@@ -485,7 +484,8 @@ fn assign_threads(options: &EventStreamOptions, head: Head) -> Result<ThreadAssi
         Head::Sequencer | Head::Member => agents.push(AgentSpec::new(head.answering()).hot()),
         Head::Replica | Head::Service => {
             let service = AgentSpec::new(head.answering()).hot().weight(2).cpus(options.service_cpus);
-            // Beside the member, where each that can be detached is: a hand-over more for each message, and less for each thread.
+            // Where agents can be detached, the service gets its own thread next to the member: one more hand-over for each message, but
+            // less work for each thread.
             let is_detached = head == Head::Replica && (options.plan == PlanKind::Max || threads.detached_service);
             agents.push(if is_detached { service.detachable().alone(threads.detached_service) } else { service });
             if head == Head::Replica && threads.detached_sender {
@@ -530,7 +530,7 @@ mod tests {
     }
 
     #[test]
-    fn late_joiners_alone_are_served_beside_it() {
+    fn late_joiners_are_off_the_hot_path() {
         let address = |port| SocketAddr::from(([127, 0, 0, 1], port));
         let by_packets = PacketNetwork::udp(address(1), address(2));
         let options = options(PlanKind::Min);

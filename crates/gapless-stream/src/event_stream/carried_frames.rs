@@ -1,5 +1,5 @@
-//! Whether the frames of a journal fit the packets of the stream's networks, before anybody is served: a frame that
-//! fits no packet could be asked for for ever.
+//! Start-up check that all frames of a journal fit the packets of the stream's networks: nodes would request a frame that fits no packet
+//! again and again.
 
 use crate::StreamError;
 use crate::network::tcp_endpoints::FRAME_LENGTH_TCP;
@@ -9,11 +9,11 @@ use gapless_wire::mold;
 use gapless_wire::mtu::Mtu;
 use std::path::Path;
 
-/// Checks the journal in `directory` up to `last_sequence`. Segments whose header allows no longer frames than the
-/// networks carry, which is every one of a stream whose limits have never shrunk, are not read.
+/// Checks the journal in `directory` up to `last_sequence`. A segment whose header limits frames to what the networks carry is not read;
+/// that is every segment of a stream whose limits never shrank.
 ///
 /// # Errors
-/// [`StreamError::Option`] names the first frame that is too long and the MTU that carries it.
+/// [`StreamError::Option`] names the first frame that is too long, and an MTU that would carry it.
 pub(crate) fn check(options: &EventStreamOptions, directory: &Path, last_sequence: u64) -> Result<(), StreamError> {
     let Some(carried) = carried(options) else { return Ok(()) };
     let segments = info(directory)?.segments;
@@ -33,7 +33,7 @@ pub(crate) fn check(options: &EventStreamOptions, directory: &Path, last_sequenc
     Ok(())
 }
 
-/// The longest frame that every network of the stream carries, bytes; `None` without networks.
+/// Longest frame that all networks of the stream carry, bytes; `None` without networks.
 fn carried(options: &EventStreamOptions) -> Option<usize> {
     let by_packets = options
         .packets

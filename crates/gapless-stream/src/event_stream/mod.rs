@@ -1,12 +1,12 @@
-//! [`EventStream`]: the sequencer of an event stream with everything that serves it, put together and run.
+//! [`EventStream`]: the sequencer of an event stream and everything that serves it, assembled and running.
 //!
 //! | module | what lives there |
 //! |---|---|
 //! | this | [`EventStream`]: the requests to it while it runs, and stopping it |
 //! | [`builder`] | the parts that every stream has: window, journal, links, threads |
-//! | `sequencing` | a stream that puts frames in order |
-//! | `relaying` | a stream that passes another's frames on: dispatchers and bridges |
-//! | `carried_frames` | whether the frames of a journal fit the packets of its networks |
+//! | `sequencing` | starting a stream that sequences frames |
+//! | `relaying` | starting a stream that relays another one: dispatchers and bridges |
+//! | `carried_frames` | check that the frames of a journal fit the packets of its networks |
 
 pub mod builder;
 mod carried_frames;
@@ -41,27 +41,25 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// The findings of a start.
+/// Results of recovery at the start.
 #[derive(Clone, Debug, Default)]
 pub struct StreamRecovery {
     pub last_sequence: u64,
-    /// The last sequence that the state in a file covers; 0 without one.
+    /// Last sequence covered by the recovered state file; 0 without one.
     pub state_sequence: u64,
-    /// Frames of the journal folded in after it.
+    /// Frames of the journal replayed after it.
     pub frames_replayed: u64,
-    /// The findings of the journal, and its cut.
+    /// Results of opening the journal, with its truncation.
     pub journal: Option<RecoveryReport>,
 }
 
-/// The caller that polls the agents.
+/// The driver that polls the agents.
 enum Driver {
-    /// Threads of their own.
     Threads(ThreadGroup),
-    /// The caller, by [`EventStream::turn`]. Never locked: the mutex lets a stream be shared between threads.
+    /// The caller, through [`EventStream::turn`]. Never locked: the mutex only makes the stream `Sync`.
     Caller(Mutex<AgentGroup>),
 }
 
-/// A running event stream.
 pub struct EventStream {
     driver: Option<Driver>,
     acceptor: Option<Arc<Acceptor>>,
@@ -79,17 +77,17 @@ pub struct EventStream {
     status: SharedStatus,
     tcp_addresses: Option<TcpAddresses>,
     client_address: Option<SocketAddr>,
-    /// Whether somebody has asked why it stopped by itself, and was told.
+    /// Whether the owner has asked for the reason of the failure.
     is_failure_told: AtomicBool,
-    /// Dropped after everything that writes there.
+    /// Dropped after everything that writes to the directory.
     _lock: Option<DirectoryLock>,
 }
 
 impl EventStream {
-    /// Recovers what `options.directory` holds, and starts: when this returns, nodes can connect.
+    /// Recovers the contents of `options.directory` and starts. Nodes can connect once this returns.
     ///
     /// # Errors
-    /// Options that make no sense, a directory in use, damage, no threads or memory.
+    /// Invalid options, a directory in use, damage, no threads or memory.
     pub fn start(options: &EventStreamOptions) -> Result<Self, StreamError> {
         let (clock, why_not_tsc) = Clock::fastest();
         if let Some(reason) = why_not_tsc {
@@ -98,13 +96,12 @@ impl EventStream {
         sequencing::start(options, Some(clock))
     }
 
-    /// Starts a stream that passes on the frames that come by `upstream`, with the same sequences, and sends up the
-    /// frames that are published here. It goes on where its own journal ends; one that is new begins at `start`. Waits
-    /// for the first connection, which tells what stream it is, until `stopped` is set: then there is none
-    /// ([`ClientError::Closed`]).
+    /// Starts a relay: it forwards the frames received from `upstream` with the same sequences, and sends up the frames published here. It
+    /// resumes at the end of its own journal; a new one begins at `start`. Waits for the first connection, which identifies the stream.
+    /// Setting `stopped` ends the wait with [`ClientError::Closed`].
     ///
-    /// The same options as for a stream of one's own; those of the sequencer (feed session, sessions) mean nothing
-    /// here. Publishers here are throttled here: to the sequencer all of them are one.
+    /// Takes the options of a sequencing stream; those of the sequencer itself (feed session, sessions) have no effect. The relay throttles
+    /// its publishers, because the sequencer sees all of them as one.
     ///
     /// # Errors
     /// As for [`EventStream::start`]; the directory belongs to another stream, or the next frames are no longer kept.
@@ -117,8 +114,8 @@ impl EventStream {
         relaying::start(options, upstream, start, stopped)
     }
 
-    /// As [`EventStream::start`], without threads for its agents: nothing happens but in [`EventStream::turn`], and
-    /// the caller says what time it is. For tests and simulations.
+    /// Like [`EventStream::start`], without threads for the agents: work is done only in [`EventStream::turn`], and the caller supplies the
+    /// time. For tests and simulations.
     ///
     /// # Errors
     /// As for [`EventStream::start`].
@@ -126,10 +123,10 @@ impl EventStream {
         sequencing::start(options, None)
     }
 
-    /// Polls every agent once, in a stream that was started by hand. Returns the work done.
+    /// Polls every agent once, in a stream started by hand. Returns the work done.
     ///
     /// # Errors
-    /// An error that an agent cannot go on after.
+    /// A fatal error of an agent.
     ///
     /// # Panics
     /// If the stream has threads.
@@ -148,11 +145,11 @@ impl EventStream {
         }
     }
 
-    /// One step of a clean stop of a stream that was started by hand: its agents are closed in their order, and polled until each has
-    /// done what it took. Whether all have: then they are gone.
+    /// One step of a clean stop of a stream started by hand. Closes its agents in order and polls each until it has finished its work.
+    /// Returns true once all are finished and dropped.
     ///
     /// # Errors
-    /// An error that an agent cannot go on after.
+    /// A fatal error of an agent.
     ///
     /// # Panics
     /// If the stream has threads, or is closed.
@@ -169,7 +166,7 @@ impl EventStream {
         }
     }
 
-    /// A publisher's end inside this process.
+    /// Connects a publisher of this process.
     ///
     /// # Errors
     /// Ring sizes out of range, or no memory for them.
@@ -178,7 +175,7 @@ impl EventStream {
         self.acceptor.as_ref().expect("a stream has its acceptor until it stops").connect(link)
     }
 
-    /// A client inside this process, of the service that the stream belongs to.
+    /// Connects a client of this process to the service that the stream belongs to.
     ///
     /// # Errors
     /// Ring sizes out of range, or no memory for them.
@@ -189,7 +186,7 @@ impl EventStream {
         self.acceptor.as_ref().expect("a stream has its acceptor until it stops").client(options)
     }
 
-    /// The way of a node of this process. When the stream stops, it is gone for good.
+    /// Link for a node of this process. It is lost for good when the stream stops.
     ///
     /// # Errors
     /// Ring sizes out of range, or no memory for them.
@@ -197,7 +194,7 @@ impl EventStream {
         Ok(SharedMemoryLink::local(self.connect(options.rings)?, self.reader(1), options))
     }
 
-    /// A reader inside this process, from `sequence` on.
+    /// Reader in this process, starting at `sequence`.
     #[must_use]
     pub fn reader(&self, sequence: u64) -> ReplayMerge {
         let is_kept = self.tier != Tier::Memory;
@@ -205,80 +202,80 @@ impl EventStream {
         ReplayMerge::new(self.window.clone(), journal, sequence)
     }
 
-    /// The findings of the start.
+    /// Results of recovery at the start.
     #[must_use]
     pub const fn recovery(&self) -> &StreamRecovery {
         &self.recovery
     }
 
-    /// The threads, as the plan describes them.
+    /// Thread plan in effect.
     #[must_use]
     pub const fn plan(&self) -> &ThreadPlan<AgentRole> {
         &self.plan
     }
 
-    /// How durable a frame is before anybody sees it.
+    /// Durability of a frame before any reader sees it.
     #[must_use]
     pub const fn tier(&self) -> Tier {
         self.tier
     }
 
-    /// The stream, and its incarnation.
+    /// Stream and incarnation.
     #[must_use]
     pub fn identity(&self) -> StreamIdentity {
         self.window.identity()
     }
 
-    /// The last sequence that has reached the tier.
+    /// Last sequence that has reached the tier.
     #[must_use]
     pub fn released_sequence(&self) -> u64 {
         self.window.released_sequence()
     }
 
-    /// The nodes that are connected over networks, as they last said.
+    /// Nodes connected over networks, as of their last report.
     #[must_use]
     pub const fn status(&self) -> &SharedStatus {
         &self.status
     }
 
-    /// Where it listens for nodes by TCP, if it does.
+    /// TCP addresses for nodes, if it listens on any.
     #[must_use]
     pub const fn tcp_addresses(&self) -> Option<TcpAddresses> {
         self.tcp_addresses
     }
 
-    /// Where clients of its service come in by TCP, if they do.
+    /// TCP address for clients of its service, if it listens on one.
     #[must_use]
     pub const fn client_address(&self) -> Option<SocketAddr> {
         self.client_address
     }
 
-    /// The stream's counters, which other processes read from the file `counters` of its directory.
+    /// Counters of the stream. Other processes read them from the file `counters` of its directory.
     #[must_use]
     pub const fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    /// Where other processes of this machine connect.
+    /// Socket for other processes of this machine.
     #[must_use]
     pub fn socket_path(&self) -> Option<&Path> {
         self.acceptor.as_ref().and_then(|acceptor| acceptor.socket_path())
     }
 
-    /// The errors of pinning the threads.
+    /// Errors of pinning the threads.
     #[must_use]
     pub fn pin_warnings(&self) -> Vec<String> {
         self.threads().map(ThreadGroup::pin_warnings).unwrap_or_default()
     }
 
-    /// How long each of the stream's threads, in the order of its plan, was kept from running while it spun, so far:
-    /// by an interrupt, another thread or the hypervisor.
+    /// Time that each thread of the stream was kept from running while it spun (by an interrupt, another thread or the hypervisor), in the
+    /// order of the plan.
     #[must_use]
     pub fn pauses(&self) -> Vec<Pauses> {
         self.threads().map(ThreadGroup::pauses).unwrap_or_default()
     }
 
-    /// CPU time of the stream's agent threads so far, ns.
+    /// CPU time used by the stream's agent threads, ns.
     #[must_use]
     pub fn cpu_time_ns(&self) -> u64 {
         self.threads().map_or(0, ThreadGroup::cpu_time_ns)
@@ -291,20 +288,19 @@ impl EventStream {
         }
     }
 
-    /// Why the stream has stopped by itself, if it has.
+    /// Failure that has stopped the stream, if there was one.
     #[must_use]
     pub fn failure(&self) -> Option<StreamError> {
         let failure = self.threads()?.failures().failure().map(StreamError::Stopped)?;
-        // Relaxed: it says only who has been told.
+        // Relaxed: only a note that the owner was told.
         self.is_failure_told.store(true, Ordering::Relaxed);
         Some(failure)
     }
 
-    /// Asks something of the sequencer; it overtakes everything that publishers have sent and that is not in the
-    /// stream yet.
+    /// Sends a request to the sequencer. It overtakes all publishers' frames that are not in the stream yet.
     ///
     /// # Errors
-    /// So many requests wait already that the sequencer must have stopped.
+    /// Too many requests are waiting: the sequencer must have stopped.
     pub fn ask(&self, request: SequencerRequest) -> Result<(), StreamError> {
         let full = |_| ClientError::Disconnected { peer: "this process".to_owned(), reason: None };
         self.requests.push(request).map_err(full)?;
@@ -312,17 +308,16 @@ impl EventStream {
         Ok(())
     }
 
-    /// Stops cleanly: takes no more input, journals what was taken, writes the state. Returns the last sequence.
+    /// Stops cleanly: takes no more input, journals all frames taken, writes the state. Returns the last sequence.
     ///
     /// # Errors
-    /// The error that made the stream stop by itself, before or now.
+    /// The error that has stopped the stream, before or now.
     pub fn stop(mut self) -> Result<u64, StreamError> {
         self.end()?;
         Ok(self.released_sequence())
     }
 
-    /// Ends a stream that was started by hand as if its process had died: nothing more is taken, journaled or sent. For
-    /// simulations.
+    /// Ends a stream started by hand as if its process had died: nothing more is taken, journaled or sent. For simulations.
     pub fn abandon(mut self) {
         if matches!(self.driver, Some(Driver::Caller(_))) {
             self.driver = None;
@@ -355,7 +350,7 @@ impl EventStream {
         ended
     }
 
-    /// That what was acknowledged is still in its files.
+    /// Checks that acknowledged frames are still in their files.
     fn check_files(&self) -> Result<(), StreamError> {
         self.preparer.as_ref().map_or(Ok(()), PreparerThread::check_files)
     }
@@ -363,7 +358,7 @@ impl EventStream {
 
 impl Drop for EventStream {
     fn drop(&mut self) {
-        // Who has asked knows it, and says it.
+        // An owner that has asked for the failure reports it itself.
         if let Err(error) = self.end()
             && !*self.is_failure_told.get_mut()
         {

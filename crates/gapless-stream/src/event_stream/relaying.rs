@@ -1,5 +1,4 @@
-//! Starting a stream that passes another's frames on. It needs to know what stream that is before anything else, and it
-//! goes on where its own journal ends.
+//! Starting a relay. It must learn the stream's identity before anything else, and resumes at the end of its own journal.
 
 use super::builder::{Head, Journaling, StreamBuilder};
 use super::carried_frames;
@@ -27,7 +26,7 @@ use gapless_wire::{Fragment, Kind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// Between two attempts to connect.
+/// Pause between two attempts to connect.
 const ATTEMPT_INTERVAL: Duration = Duration::from_millis(2);
 
 pub(super) fn start(
@@ -60,7 +59,7 @@ pub(super) fn start(
         && layout.journal().is_dir()
         && !matches!(JournalReader::open(layout.journal()), Err(JournalError::NoJournal { .. }))
     {
-        // It is on the device before there is a journal.
+        // Written to the device before the journal exists.
         let Some(origin) = &origin else {
             let reason = "it is missing beside a journal; put it back from a copy of this directory, or move the directory away: the \
                           relay fetches what its stream still holds";
@@ -99,7 +98,7 @@ pub(super) fn start(
     }
     let kept = kept_of(connected.identity);
     if let Some(kept) = &kept {
-        // The feed session that the stream is in now, if it began before the journal.
+        // The current feed session, if it began before the journal.
         let now = connected.feed.filter(|feed| feed.first_sequence < first_sequence);
         let is_unknown = now.is_some_and(|now| feeds.named(now.name).is_none());
         if is_unknown || (opened_before && kept.is_older(&feeds, first_sequence)) {
@@ -124,7 +123,7 @@ pub(super) fn start(
     let Journaling { releaser, syncer_and_preparer, report } = builder.journal()?;
     recovery.journal = report;
     if let Some((_, preparer)) = syncer_and_preparer {
-        // Nothing here depends on the frames passed on: retention alone decides which are kept.
+        // Nothing here depends on the relayed frames: retention alone decides which are kept.
         preparer.set_snapshot_sequence(u64::MAX);
     }
     let links = RelayLinks {
@@ -144,7 +143,7 @@ pub(super) fn start(
     builder.start(Box::new(relay), Vec::new(), shared, recovery, Some(clock))
 }
 
-/// The refusal of a stream that is not the one whose part the directory holds.
+/// The error for an upstream that is not the stream recorded in the directory.
 fn other_origin(layout: &StreamLayout, other: &ClientError) -> StreamError {
     let next = "move the directory away: what the stream holds is fetched again into a new one";
     let reason = match other {
@@ -165,7 +164,7 @@ fn connect(
     stopped: &AtomicBool,
 ) -> Result<Connected, StreamError> {
     let mut waits = WaitNotices::after_a_second();
-    // Acquire: pairs with the store that stops it.
+    // Acquire: pairs with the store that stops the start.
     while !stopped.load(Ordering::Acquire) {
         let now_ns = clock.now().monotonic_ns;
         match upstream.connect(start, seen, now_ns) {
@@ -193,7 +192,7 @@ fn open(
     options.persistence.open(&layout.journal(), Opening { first_sequence, new_stream_id, ..opening })
 }
 
-/// The feed sessions in the journal after those of `feeds`, and its last whole message's last frame.
+/// Feed sessions in the journal after those of `feeds`, and the last frame of its last whole message.
 fn fold(
     layout: &StreamLayout,
     opened: &mut OpenedJournal,
@@ -233,10 +232,10 @@ fn fold(
     Ok((feeds, seen))
 }
 
-/// Bytes of that file at most.
+/// Maximum length of the file, bytes.
 const ORIGIN_LENGTH_MAX: u64 = 1 << 10;
 
-/// The file that names the stream whose part a directory holds: a small text file beside the journal.
+/// File next to the journal that names the upstream of the directory: a small text file.
 struct Origin {
     identity: StreamIdentity,
 }

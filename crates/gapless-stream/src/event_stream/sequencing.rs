@@ -1,4 +1,4 @@
-//! Starting a stream that puts frames in order: the sequencer as it stood, and its agents.
+//! Starting a stream that sequences frames: recovers the sequencer and starts its agents.
 
 use super::builder::{Head, Journaling, StreamBuilder};
 use super::carried_frames;
@@ -51,7 +51,7 @@ pub(super) fn start(options: &EventStreamOptions, clock: Option<Clock>) -> Resul
     let mut builder =
         StreamBuilder::new(options, directory, identity, recovery.last_sequence + 1, opened, Head::Sequencer)?;
     if sequencer.feeds().newest().is_none() {
-        // Room there is: nobody else knows the mailbox yet.
+        // There is room: the mailbox is not shared yet.
         let _ = builder.requests.push(SequencerRequest::BeginFeed { name: options.feed_session });
     }
     let Journaling { releaser, syncer_and_preparer, report } = builder.journal()?;
@@ -91,7 +91,7 @@ pub(super) fn start(options: &EventStreamOptions, clock: Option<Clock>) -> Resul
     builder.start(Box::new(ingress), vec![(AgentRole::Responder, Box::new(responder))], shared, recovery, clock)
 }
 
-/// The recovered sequencer: its newest state, and the journal after it.
+/// Recovers the sequencer from its newest state file and the journal after it.
 fn recover(
     layout: &StreamLayout,
     opened: &mut OpenedJournal,
@@ -103,7 +103,7 @@ fn recover(
     let rebuilt = sequencer_recovery::fold(layout, opened.identity, rules, first, last)?;
     let Rebuilt { sequencer, state_sequence, frames_replayed, is_mid_message } = rebuilt;
     if is_mid_message {
-        // A message of which only a part is there was never released.
+        // A message with missing parts was never released.
         journal.truncate_after(sequencer.last_sequence())?;
     }
     recovery.state_sequence = state_sequence;

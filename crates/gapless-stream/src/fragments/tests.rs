@@ -1,4 +1,4 @@
-//! What becomes of the parts of messages while memory is there, and while it is not.
+//! Collecting the parts of messages, with and without free memory.
 
 use super::*;
 use gapless_wire::FrameWriter;
@@ -47,7 +47,7 @@ fn parts_are_kept_until_all_are_there() {
 }
 
 #[test]
-fn what_does_not_belong_together_is_malformed() {
+fn mismatched_parts_are_malformed() {
     let is_malformed = |collected| matches!(collected, Collected::Answer(Decision::Malformed(_)));
     let mut fragments = Fragments::new(1 << 20, 1 << 12);
     assert!(is_malformed(add(&mut fragments, &part(1, 1, 1, 3, 10), 1)), "no beginning");
@@ -60,7 +60,7 @@ fn what_does_not_belong_together_is_malformed() {
 }
 
 #[test]
-fn a_message_as_long_as_the_limit_is_taken_and_no_longer_one() {
+fn length_limit_is_inclusive() {
     // Two parts of 1,000 bytes and one of 8.
     let limit = 2 * 1_064 + 72;
     for (last, is_taken) in [(8, true), (9, false)] {
@@ -76,7 +76,7 @@ fn a_message_as_long_as_the_limit_is_taken_and_no_longer_one() {
 }
 
 #[test]
-fn memory_is_bounded_and_the_first_is_always_let_in() {
+fn memory_bounded_first_always_admitted() {
     let mut fragments = Fragments::new(100, 1 << 20);
     assert_eq!(add(&mut fragments, &part(1, 1, 0, 2, 100), 1), Collected::Kept);
     assert_eq!(add_at(&mut fragments, 2, &part(2, 1, 0, 2, 100), 1, 0), Collected::Later);
@@ -86,7 +86,7 @@ fn memory_is_bounded_and_the_first_is_always_let_in() {
 }
 
 #[test]
-fn who_stands_still_for_longest_makes_room_and_sends_again() {
+fn longest_idle_is_evicted_and_resent() {
     let mut fragments = room_for_two();
     assert_eq!(add_at(&mut fragments, 1, &part(1, 1, 0, 2, 1_000), 1, 5), Collected::Kept);
     assert_eq!(add_at(&mut fragments, 2, &part(2, 1, 0, 2, 1_000), 1, 0), Collected::Kept);
@@ -97,7 +97,7 @@ fn who_stands_still_for_longest_makes_room_and_sends_again() {
     assert!(fragments.has(1) && !fragments.has(2) && fragments.evicted() == 1);
     assert_eq!(add_at(&mut fragments, 2, &part(2, 2, 1, 2, 1_000), 1, now_ns), gap(1), "it is to begin again");
     assert_eq!(add_at(&mut fragments, 3, &part(3, 2, 1, 2, 1_000), 1, now_ns), Collected::Complete);
-    // Complete, it waits for the stream alone, however long that takes.
+    // A complete message waits only for the stream, and for any time.
     assert_eq!(add_at(&mut fragments, 1, &part(1, 2, 1, 2, 1_000), 1, now_ns), Collected::Complete);
     assert_eq!(add_at(&mut fragments, 4, &part(4, 1, 0, 2, 1_000), 1, 9 * now_ns), Collected::Later);
     fragments.forget(3);
@@ -106,7 +106,7 @@ fn who_stands_still_for_longest_makes_room_and_sends_again() {
 }
 
 #[test]
-fn who_only_seems_to_go_on_makes_room_too() {
+fn slow_drip_sender_is_evicted() {
     let mut fragments = room_for_two();
     let drip = |index: u16| part(1, 1 + u64::from(index), index, 20, 10);
     assert_eq!(add_at(&mut fragments, 1, &drip(0), 1, 0), Collected::Kept);
@@ -122,7 +122,7 @@ fn who_only_seems_to_go_on_makes_room_too() {
 }
 
 #[test]
-fn the_first_that_waits_is_served_first() {
+fn waiters_are_served_in_order() {
     let mut fragments = room_for_two();
     assert_eq!(add_at(&mut fragments, 1, &part(1, 1, 0, 2, 700), 1, 0), Collected::Kept);
     assert_eq!(add_at(&mut fragments, 2, &part(2, 1, 0, 3, 1_000), 1, 0), Collected::Later, "longer than the rest");
@@ -131,7 +131,7 @@ fn the_first_that_waits_is_served_first() {
     assert_eq!(add_at(&mut fragments, 3, &part(3, 1, 0, 2, 10), 1, 2), Collected::Later);
     assert_eq!(add_at(&mut fragments, 2, &part(2, 1, 0, 3, 1_000), 1, 3), Collected::Kept);
     assert_eq!(add_at(&mut fragments, 3, &part(3, 1, 0, 2, 10), 1, 4), Collected::Kept);
-    // A publisher that waits and is gone, or asks no more, holds up nobody.
+    // A waiting publisher that disconnects, or stops asking, delays no other.
     assert_eq!(add_at(&mut fragments, 4, &part(4, 1, 0, 2, 1_000), 1, 5), Collected::Later);
     fragments.forget_from(ConnectionId(4));
     assert_eq!(add_at(&mut fragments, 5, &part(5, 1, 0, 2, 10), 1, 6), Collected::Kept);
@@ -142,7 +142,7 @@ fn the_first_that_waits_is_served_first() {
 }
 
 #[test]
-fn nobody_waits_for_what_is_behind_itself() {
+fn no_wait_for_room_behind_own_part() {
     let mut fragments = room_for_two();
     assert_eq!(add_at(&mut fragments, 1, &part(1, 1, 0, 2, 1_000), 1, 0), Collected::Kept);
     assert_eq!(add_at(&mut fragments, 1, &part(2, 1, 0, 2, 1_000), 1, 0), Collected::Kept);
@@ -157,13 +157,13 @@ fn nobody_waits_for_what_is_behind_itself() {
 }
 
 #[test]
-fn what_is_put_off_passes_by_and_is_answered_now_and_then() {
+fn postponed_frames_answered_sparsely() {
     let mut fragments = room_for_two();
     for session in [1, 2] {
         assert_eq!(add(&mut fragments, &part(session, 1, 0, 2, 1_000), 1), Collected::Kept);
     }
     let mut answers = 0;
-    // It comes again and again, at once.
+    // The message arrives repeatedly, at once.
     for now_ns in (0..LOOK_INTERVAL_NS * 3).step_by(100_000) {
         let begin = add_at(&mut fragments, 1, &part(3, 1, 0, 20, 60), 1, now_ns);
         assert!(begin == gap(1) || begin == Collected::PutOff, "{begin:?}");
@@ -171,11 +171,11 @@ fn what_is_put_off_passes_by_and_is_answered_now_and_then() {
         assert!((2..40).all(|session_seq| fragments.passes_by(3, session_seq, now_ns)));
     }
     assert_eq!(answers, 3);
-    // A publisher that asks for the missing ones, by its last frame, gets an answer.
+    // A query for missing frames, by the last frame, gets an answer.
     let now_ns = LOOK_INTERVAL_NS * 4;
     assert!(!fragments.passes_by(3, 39, now_ns) && fragments.passes_by(3, 39, now_ns));
     assert_eq!(add_at(&mut fragments, 1, &part(3, 1, 0, 20, 60), 1, now_ns), Collected::PutOff);
-    // It is called when there is room, once.
+    // It is recalled once there is room, and only once.
     assert_eq!((fragments.recalled(now_ns), fragments.next_recall_ns()), (None, Some(now_ns + LOOK_INTERVAL_NS)));
     fragments.forget(1);
     fragments.forget(2);
@@ -186,8 +186,7 @@ fn what_is_put_off_passes_by_and_is_answered_now_and_then() {
 }
 
 #[test]
-fn the_place_of_each_part_counts_as_memory() {
-    // A thousand parts of eight bytes.
+fn part_overhead_counts_as_memory() {
     let length = 1_000 * aligned_length(HEADER_LENGTH + 8);
     let limit = 2 * (MESSAGE_OVERHEAD + length + 1_000 * PART_OVERHEAD);
     for (limit, second) in [(limit, Collected::Kept), (limit - 1, Collected::Later)] {
@@ -198,7 +197,7 @@ fn the_place_of_each_part_counts_as_memory() {
 }
 
 #[test]
-fn an_unfinished_message_says_which_number_it_expects() {
+fn unfinished_message_expects_next() {
     let mut fragments = Fragments::new(1 << 20, 1 << 20);
     assert_eq!(fragments.expected(1), None);
     for (index, expected) in [(0, 6), (1, 7)] {
@@ -208,8 +207,8 @@ fn an_unfinished_message_says_which_number_it_expects() {
 }
 
 #[test]
-fn who_has_come_to_the_end_waits_where_it_is_like_others() {
-    // A connection with nothing unfinished can wait for memory: what is counted for it is taken off again.
+fn finished_connection_waits_in_ring() {
+    // A connection with nothing unfinished can wait for memory: its reservation is released.
     let mut fragments = room_for_two();
     for session in [1, 2] {
         assert_eq!(add_at(&mut fragments, 1, &part(session, 1, 0, 2, 10), 1, 0), Collected::Kept);
@@ -223,7 +222,7 @@ fn who_has_come_to_the_end_waits_where_it_is_like_others() {
 }
 
 #[test]
-fn a_message_may_take_as_long_as_its_bytes_take_at_the_least_rate() {
+fn minimum_rate_is_not_evicted() {
     let second_ns = 1_000_000_000;
     // Parts that take a second each.
     let length = BYTES_PER_S_MIN as usize - HEADER_LENGTH;
@@ -249,10 +248,10 @@ fn with_one_put_off(now_ns: u64) -> Fragments {
 }
 
 #[test]
-fn parts_behind_one_that_is_put_off_pass_by_and_only_a_repeated_one_is_answered() {
+fn only_repeated_postponed_is_answered() {
     let mut fragments = with_one_put_off(0);
     assert_eq!(add_at(&mut fragments, 1, &part(3, 2, 1, 20, 8), 1, 0), Collected::PutOff);
-    // Each that comes for the first time passes, however late.
+    // First copies are dropped, however late.
     for session_seq in 3..6 {
         assert!(fragments.passes_by(3, session_seq, session_seq * LOOK_INTERVAL_NS));
     }
@@ -261,7 +260,7 @@ fn parts_behind_one_that_is_put_off_pass_by_and_only_a_repeated_one_is_answered(
 }
 
 #[test]
-fn who_is_called_is_not_answered_besides_for_a_while() {
+fn recall_suppresses_answers_briefly() {
     let mut fragments = with_one_put_off(5);
     fragments.forget(1);
     assert_eq!(fragments.recalled(100 * LOOK_INTERVAL_NS), Some((3, ConnectionId(1))));
@@ -270,7 +269,7 @@ fn who_is_called_is_not_answered_besides_for_a_while() {
 }
 
 #[test]
-fn a_call_makes_room_by_what_stands_still() {
+fn recall_evicts_idle_message() {
     let mut fragments = with_one_put_off(0);
     assert_eq!(fragments.recalled(IDLE_NS_MAX), None);
     assert_eq!(fragments.recalled(LATE_NS), Some((3, ConnectionId(1))));
@@ -278,12 +277,12 @@ fn a_call_makes_room_by_what_stands_still() {
 }
 
 #[test]
-fn a_call_waits_for_whose_turn_it_is_but_not_for_ever() {
+fn recall_waits_for_turn_with_timeout() {
     let mut fragments = room_for_two();
     for session in [1, 2] {
         assert_eq!(add_at(&mut fragments, 1, &part(session, 1, 0, 2, 1_000), 1, 0), Collected::Kept);
     }
-    // Another connection waits for memory where it is, and comes first.
+    // Another connection waits for memory in its ring, and is first.
     assert_eq!(add_at(&mut fragments, 2, &part(9, 1, 0, 2, 1_000), 1, 0), Collected::Later);
     for (session, now_ns) in [(3, 1), (4, 2)] {
         assert_eq!(add_at(&mut fragments, 1, &part(session, 1, 0, 20, 8), 1, now_ns), gap(1));
@@ -292,15 +291,15 @@ fn a_call_waits_for_whose_turn_it_is_but_not_for_ever() {
     fragments.forget(2);
     assert_eq!(fragments.recalled(IDLE_NS_MAX), None);
     assert_eq!(fragments.recalled(LATE_NS), Some((3, ConnectionId(1))));
-    // It does not come either.
+    // The recalled session does not arrive either.
     assert_eq!(fragments.recalled(LATE_NS + IDLE_NS_MAX), None);
     assert_eq!(fragments.recalled(LATE_NS + LATE_NS), Some((4, ConnectionId(1))));
 }
 
 #[test]
-fn of_too_many_that_are_put_off_each_is_answered_until_the_oldest_are_forgotten() {
+fn postponed_overflow_is_answered() {
     let mut fragments = with_one_put_off(0);
-    // Complete, they make room for nobody.
+    // Complete messages are not evicted.
     for session in [1, 2] {
         assert_eq!(add(&mut fragments, &part(session, 2, 1, 2, 1_000), 1), Collected::Complete);
     }
@@ -319,8 +318,8 @@ fn of_too_many_that_are_put_off_each_is_answered_until_the_oldest_are_forgotten(
 }
 
 #[test]
-fn what_is_forgotten_is_forgotten_whole() {
-    // A connection takes with it what was put off of it, and nothing of others.
+fn forgetting_removes_everything() {
+    // A lost connection removes its own postponed messages, and no others.
     let mut fragments = with_one_put_off(0);
     assert_eq!(add_at(&mut fragments, 2, &part(7, 1, 0, 2, 60), 1, 0), Collected::Later);
     fragments.forget_from(ConnectionId(2));
@@ -328,7 +327,7 @@ fn what_is_forgotten_is_forgotten_whole() {
     fragments.forget_from(ConnectionId(1));
     assert_eq!((fragments.reserved_bytes, fragments.next_recall_ns()), (0, None));
     assert!(!fragments.has(1) && !fragments.passes_by(3, 3, 0));
-    // All of it, but for how many had to make room so far.
+    // Everything is removed except the count of evictions.
     let mut fragments = with_one_put_off(0);
     assert_eq!(add_at(&mut fragments, 2, &part(5, 1, 0, 3, 1_000), 1, LATE_NS), Collected::Kept);
     assert!(fragments.evicted() > 0 && fragments.next_recall_ns().is_some());

@@ -1,4 +1,4 @@
-//! Passes to the service the answers to frames that are not appended.
+//! Answers to frames that are not appended, passed to the service.
 
 use super::Ingress;
 use crate::messages::ResponderMessage;
@@ -7,8 +7,7 @@ use gapless_transport::link::ConnectionId;
 use gapless_wire::control::RefusalCode;
 
 impl Ingress {
-    /// Tells the service what to answer to a frame that is not appended. Returns what makes the whole
-    /// ring useless.
+    /// Tells the service how to answer a frame that is not appended. Returns an error that makes the whole ring unusable.
     pub(super) fn answer(
         &mut self,
         decision: Decision,
@@ -39,7 +38,7 @@ impl Ingress {
         None
     }
 
-    /// Tells a publisher whose message was put off that there is room now.
+    /// Tells a publisher whose message was postponed that there is room now.
     #[inline]
     pub(super) fn recall(&mut self) {
         let now_ns = self.now.monotonic_ns;

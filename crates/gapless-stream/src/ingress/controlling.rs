@@ -1,5 +1,4 @@
-//! The sequencer's handling of its operator's commands: the same as of those of the API, and it reports where each took
-//! effect.
+//! Commands of the operator, handled like those of the API. Each outcome reports the sequence at which the command took effect.
 
 use super::Ingress;
 use crate::StreamError;
@@ -7,13 +6,13 @@ use gapless_client::control_messages::{ControlCommand, ControlOutcome, ControlSt
 use gapless_wire::mark::Mark;
 
 impl Ingress {
-    /// Executes a request and answers with its fate. `false` while the window is full.
+    /// Executes a request and pushes its outcome. `false` while the window is full.
     #[cold]
     pub(super) fn obey_control(&mut self, number: u64, command: &ControlCommand) -> Result<bool, StreamError> {
         let Some(status) = self.control(command)? else { return Ok(false) };
-        // The mark of a command that took effect is the last frame that was appended.
+        // The mark of a command that took effect is the last appended frame.
         let outcome = ControlOutcome { number, status, sequence: self.sequencer.last_sequence() };
-        // The control server limits what waits: a full mailbox is that of one that is gone.
+        // The control server limits waiting requests: a full mailbox means that it has ended.
         let _ = self.shared.outcomes.push(outcome);
         Ok(true)
     }

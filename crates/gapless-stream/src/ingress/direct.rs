@@ -1,5 +1,5 @@
-//! Commands of the caller that polls the [`Ingress`] itself: they come by a call and through no ring, and their transaction is there when
-//! it returns. Its session is one like others, in the stream and out of it.
+//! Commands of the caller that polls the [`Ingress`] itself. They are passed by a call, not through a ring, and their transaction is
+//! appended when it returns. The session is an ordinary one of the stream.
 
 use super::Ingress;
 use crate::StreamError;
@@ -10,40 +10,40 @@ use gapless_transport::token::random_token;
 use gapless_wire::control::SessionOpen;
 use gapless_wire::{FrameHeader, Kind};
 
-/// The acceptor counts up from 0, and never comes here.
+/// The acceptor counts up from 0 and never reaches this number.
 const DIRECT: ConnectionId = ConnectionId(u32::MAX);
 
-/// The session of the caller that polls.
+/// Session of the polling caller.
 #[derive(Debug)]
 pub struct DirectSession {
     session: u64,
-    /// Its last command could not be run, and it has not been named since.
+    /// The last command could not be run, and its session was not named since.
     is_deferred: bool,
 }
 
-/// What has become of a command that was handed in by a call.
+/// Result of a direct command.
 #[derive(Debug)]
 pub enum DirectCommand<'a> {
-    /// Its transaction is appended. Readers see it after [`Ingress::publish`].
+    /// The transaction is appended; readers see it after [`Ingress::publish`].
     Appended {
-        /// Of the transaction's last frame.
+        /// Sequence of the transaction's last frame.
         last_sequence: u64,
         transaction: &'a [u8],
     },
-    /// It cannot be run yet: the service is not ready for it, or the window has no room. Nothing has changed; it may after a poll.
+    /// Cannot run yet: the service is not ready, or the window has no room. Nothing has changed; retry after a poll.
     NotYet,
     /// The session has expired, or was never opened.
     SessionUnknown,
 }
 
 impl Ingress {
-    /// Commands that follow, up to the next poll, come at this time.
+    /// Sets the time of the commands that follow, up to the next poll.
     #[inline]
     pub fn turn_to(&mut self, now: Now) {
         self.now = self.time.lead(now);
     }
 
-    /// Opens a session for commands that are handed in by calls. `None` while the service is not ready, or the window has no room.
+    /// Opens a session for direct commands. `None` while the service is not ready, or the window has no room.
     ///
     /// # Errors
     /// A corrupt window.
@@ -58,7 +58,7 @@ impl Ingress {
         Ok(Some(DirectSession { session, is_deferred: false }))
     }
 
-    /// Has the next command of `direct` run, and appends its transaction. `schema` is that of the command.
+    /// Runs the next command of `direct` and appends its transaction. `schema` is that of the command.
     ///
     /// # Errors
     /// A corrupt window.

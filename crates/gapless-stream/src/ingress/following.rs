@@ -1,6 +1,5 @@
-//! An [`Ingress`] as a cluster's member: while it follows, frames come whole from a leader and nobody's are stamped
-//! here; when it leads, it goes on after them. The sequencer's state is folded on the way, so that leading begins at
-//! once.
+//! An [`Ingress`] as a cluster's member. While it follows, it appends the leader's frames and stamps none. When it leads, it continues
+//! after them. The sequencer's state is kept current meanwhile, so leading starts at once.
 //!
 //! Called by the agent that owns the ingress, between its polls. Nothing here releases.
 
@@ -19,76 +18,74 @@ use gapless_wire::prefetch::FramesAhead;
 use gapless_wire::{Frame, HEADER_LENGTH, Kind, aligned_length};
 use std::sync::Arc;
 
-/// The handling of publishers' frames by this member.
+/// Handling of publishers' frames by this member.
 #[derive(Debug)]
 pub(super) enum Role {
-    /// It stamps and appends them.
+    /// Stamps and appends them.
     Leading,
-    /// It drops them, and says where to go.
+    /// Drops them and redirects their publishers.
     Following {
-        /// Where the leader can be reached, one address a line; none without a leader.
+        /// Addresses of the leader, one a line; empty if they are not known.
         leader: Option<Arc<str>>,
-        /// Without a leader publishers wait until then for the next one, instead of being sent from one to the other.
+        /// Without a leader, publishers wait until this time for the next one instead of being sent from member to member.
         awaited_until_ns: u64,
-        /// The frame that was taken last is not the last one of its message.
+        /// The last frame taken was not the last of its message.
         is_mid_message: bool,
     },
 }
 
-/// The notices that the service has not received yet.
+/// Notices that the service has not received yet.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct UnsentRoleChanges {
     leads_no_more: bool,
-    /// The sequence after which this member leads.
+    /// Sequence after which this member leads.
     leads_behind: Option<u64>,
 }
 
-/// A publisher that was redirected and stays gets the answer again so often, ns: an answer that finds no room is lost.
+/// Interval of repeating the redirect to a publisher that stays, ns: an answer that finds no room is lost.
 const TELL_AGAIN_NS: u64 = 100_000_000;
-/// A member without a leader keeps its publishers waiting for the next one so long, ns; then they look elsewhere.
+/// Time for which a member without a leader keeps its publishers waiting for the next one, ns; then they try other members.
 const LEADER_AWAITED_NS: u64 = 200_000_000;
 
 impl Ingress {
-    /// Whether it follows a leader.
     #[inline]
     #[must_use]
     pub const fn is_following(&self) -> bool {
         matches!(self.role, Role::Following { .. })
     }
 
-    /// From now on publishers are sent elsewhere also where this member leads: it runs no service that could answer them.
+    /// Redirects publishers from now on even while this member leads: it runs no service that could answer them.
     pub const fn serve_nobody(&mut self) {
         self.serves = false;
     }
 
-    /// The sequencer's state.
     #[must_use]
     pub const fn sequencer(&self) -> &Sequencer {
         &self.sequencer
     }
 
-    /// The last sequence that was appended, also where it is not published yet.
+    /// Last appended sequence, published or not.
     #[must_use]
     pub const fn last_sequence(&self) -> u64 {
         self.window.last_sequence()
     }
 
-    /// The time of the stream, as far as it is known here; the leader tells it to its followers.
+    /// Time of the stream as far as it is known here; the leader sends it to its followers.
     #[must_use]
     pub const fn time(&self) -> &StreamTime {
         &self.time
     }
 
-    /// The leader has said that the stream's time is `stream_ns`. `false` if it never is.
+    /// Takes over the leader's stream time `stream_ns`. `false` if that time cannot be valid.
     pub fn hear_time(&mut self, stream_ns: u64, now: Now) -> bool {
         !self.is_following() || self.time.observe(stream_ns, now)
     }
 
-    /// Takes frames of publishers from now on, and stamps them with `term`; sequenced time goes on after that of the
-    /// frames that are there. Publishers that were turned away have to open their sessions again.
+    /// Takes frames of publishers from now on and stamps them with `term`; sequenced time continues after that of the existing frames.
+    /// Publishers that were redirected must reopen their sessions.
     ///
     /// # Errors
-    /// [`StreamError::Follow`] if `term` is below that of the last frame, or that is only a part of a message.
+    /// [`StreamError::Follow`] if `term` is below that of the last frame, or that frame is not the last of its message.
     pub fn lead(&mut self, term: u64) -> Result<(), StreamError> {
         if term < self.sequencer.term() {
             return Err(self.no_fit(format!("its next leader cannot have term {term}")));
@@ -97,7 +94,7 @@ impl Ingress {
             return Err(self.no_fit("in the middle of a message, where nobody can lead".to_owned()));
         }
         self.sequencer.begin_term(term);
-        // Those that were fired since the service set them are not known to be.
+        // Timers may have fired since the service set them, and this member does not know which.
         self.sequencer.forget_own_timers();
         self.unsent.leads_behind = Some(self.window.last_sequence());
         self.time.begin_to_lead_behind(self.sequencer.last_timestamp_ns());
@@ -105,7 +102,7 @@ impl Ingress {
             speculation.transactions.lead(term, self.window.last_sequence());
         }
         self.role = Role::Leading;
-        // A publisher that waited for a leader has to open its sessions here, or has done so by now.
+        // A publisher that waited for a leader has to open its sessions here, or has already.
         self.tell_away_now();
         Ok(())
     }
@@ -114,10 +111,9 @@ impl Ingress {
         self.publishers.iter_mut().filter_map(|each| each.away_told_next_ns.as_mut()).for_each(|next_ns| *next_ns = 0);
     }
 
-    /// Takes nothing of publishers from now on and appends nothing of its own: no timer fires, no session expires.
-    /// Publishers are redirected to `leader`: its addresses, one a line, and none if they are not known; `None` while
-    /// there is no leader, and then publishers wait for a moment. Frames that they have sent and that are not appended
-    /// are dropped: they send them again to the leader.
+    /// Takes nothing from publishers from now on and appends nothing of its own: no timer fires, no session expires. Publishers are
+    /// redirected to `leader`: its addresses, one a line; empty if they are not known. `None` means that there is no leader, and publishers
+    /// wait for a moment. Frames sent but not appended are dropped; publishers resend them to the leader.
     pub fn follow(&mut self, leader: Option<&str>) {
         let until_ns = self.now.monotonic_ns + LEADER_AWAITED_NS;
         match &mut self.role {
@@ -142,22 +138,21 @@ impl Ingress {
                     publisher.complete = None;
                     publisher.frames_ahead = FramesAhead::default();
                     publisher.was_detached = true;
-                    // A publisher that waits for frames appended here has to be notified as well: they may be cut.
+                    // A publisher waiting for frames appended here must be notified too: they may be truncated.
                     publisher.away_told_next_ns = Some(0);
                 }
             }
         }
-        // Publishers that were sent elsewhere are notified of the change.
+        // Redirected publishers are notified of the change.
         self.tell_away_now();
     }
 
-    /// Appends frames as a leader has stamped them: whole, padded, back to back, their checksums right. Returns how many
-    /// bytes of them were taken: fewer than there are while the window is full. Readers see them after
-    /// [`Ingress::publish`].
+    /// Appends frames as a leader has stamped them: whole, padded, back to back, with valid checksums. Returns the number of bytes taken:
+    /// fewer than given while the window is full. Readers see them after [`Ingress::publish`].
     ///
     /// # Errors
-    /// [`StreamError::Follow`] if it leads, or a frame does not continue the stream: by sequence, time or term;
-    /// [`StreamError::Log`] for one that is too long. Frames before that one were taken.
+    /// [`StreamError::Follow`] if this member leads, or a frame does not continue the stream by sequence, time or term.
+    /// [`StreamError::Log`] for a frame that is too long. Frames before the faulty one were taken.
     pub fn append_followed(&mut self, frames: &[u8]) -> Result<usize, StreamError> {
         if !self.is_following() {
             return Err(self.no_fit("frames of a leader come while this member leads".to_owned()));
@@ -206,15 +201,15 @@ impl Ingress {
         Some(format!("frame {sequence} of term {term} at {timestamp_ns} ns does not continue it at {before_ns} ns"))
     }
 
-    /// Cuts everything after `sequence`, which was not released, and goes on with `sequencer`, as it stood there
-    /// ([`rebuild`](crate::sequencer_recovery::rebuild)). Timers of the stream's own service are not in the stream: it
-    /// is asked for them when this member leads ([`ResponderMessage::Leads`]).
+    /// Truncates all unreleased frames after `sequence` and continues with `sequencer`, which must be the state at that point
+    /// ([`rebuild`](crate::sequencer_recovery::rebuild)). Timers of the stream's own service are not in the stream: the service is asked
+    /// for them when this member leads ([`ResponderMessage::Leads`]).
     ///
-    /// Where the cut frames were published there is no room until every cursor of appended frames has polled, and has
-    /// rewound if it had to.
+    /// If the truncated frames were published, their space becomes free only after every cursor of appended frames has polled, and rewound
+    /// if necessary.
     ///
     /// # Errors
-    /// [`StreamError::Follow`] if it leads, or `sequencer` stands elsewhere; [`LogError::TruncatesReleased`].
+    /// [`StreamError::Follow`] if this member leads, or `sequencer` is at another sequence; [`LogError::TruncatesReleased`].
     pub fn truncate_after(&mut self, sequence: u64, sequencer: Sequencer) -> Result<(), StreamError> {
         let stands_at = sequencer.last_sequence();
         if !self.is_following() || stands_at != sequence || sequence > self.window.last_sequence() {
@@ -237,13 +232,13 @@ impl Ingress {
         Ok(())
     }
 
-    /// Whether the service's mailbox had no room for its notices.
+    /// Whether notices wait for room in the service's mailbox.
     #[inline]
     pub(super) const fn has_unsent(&self) -> bool {
         self.unsent.leads_no_more || self.unsent.leads_behind.is_some()
     }
 
-    /// Tells the service of changes since, as far as there is room.
+    /// Sends the service the waiting notices, as far as there is room.
     #[inline]
     pub(super) fn send_unsent(&mut self) {
         let UnsentRoleChanges { leads_no_more, leads_behind } = self.unsent;
@@ -263,8 +258,8 @@ impl Ingress {
         StreamError::Follow { last_sequence: self.window.last_sequence(), term: self.sequencer.term(), reason }
     }
 
-    /// Whether the sequencer's state may be written to a file: it stands after a whole message, and a follower that
-    /// `ends` has no frame of which nobody will say any more whether it was released.
+    /// Whether the sequencer's state may be written to a file: it must cover whole messages only, and a follower that `ends` must have no
+    /// frame whose release is still undecided.
     pub(super) fn is_state_whole(&self, ends: bool) -> bool {
         match self.role {
             Role::Leading => true,
@@ -274,7 +269,7 @@ impl Ingress {
         }
     }
 
-    /// Frames that a follower has taken since are not of its own poll.
+    /// Accounts for frames that a follower has taken outside its own poll.
     #[inline]
     pub(super) fn write_state_if_due(&mut self) {
         let (sequence, now_ns) = (self.window.last_sequence(), self.now.monotonic_ns);
@@ -285,7 +280,7 @@ impl Ingress {
         }
     }
 
-    /// Does what can be asked of a follower. Its service's timers are of no use yet: it is asked for them when it leads.
+    /// Executes the requests that a follower can. Its service's timers are ignored: it is asked for them when it leads.
     pub(super) fn obey_as_follower(&mut self) -> usize {
         let mut work = 0;
         if let Some(request) = self.asked_between.take() {
@@ -298,7 +293,7 @@ impl Ingress {
                 SequencerRequest::Throttle(throttle) => self.throttle(throttle),
                 SequencerRequest::Control { number, .. } => {
                     let (status, sequence) = (ControlStatus::Follower, self.sequencer.last_sequence());
-                    // The control server limits what waits: a full mailbox is that of one that is gone.
+                    // The control server limits waiting requests: a full mailbox means that it has ended.
                     let _ = self.shared.outcomes.push(ControlOutcome { number, status, sequence });
                 }
                 SequencerRequest::Halt { .. }
@@ -318,14 +313,14 @@ impl Ingress {
     /// The turn of a publisher from which nothing is taken.
     #[cold]
     pub(super) fn turn_away(&mut self, number: usize) -> Result<Turn, StreamError> {
-        // It causes one message to the service at most, be its ring of no use.
+        // It causes at most one message to the service, even if its ring is unusable.
         if !self.links.service.has_room(1) {
             return Ok(Turn::Taken(0));
         }
         if let Role::Following { leader: None, awaited_until_ns, .. } = self.role
             && self.now.monotonic_ns < awaited_until_ns
         {
-            // Frames that it has sent stay in its ring: if this member leads next, they are taken from there.
+            // Frames sent stay in the ring: if this member leads next, they are taken from there.
             let publisher = &mut self.publishers[number];
             if publisher.away_told_next_ns.is_some() || publisher.reader.next_length().is_ok_and(|next| next.is_some())
             {
@@ -369,9 +364,9 @@ impl Ingress {
         Ok(Turn::Taken(dropped))
     }
 
-    /// Turns a publisher away if `decision` is on a session that it opened before this member followed another, and not
-    /// since, as may be the case of one where it has opened a second: it has to open all of them, and nothing more is
-    /// taken of it. Returns whether it was.
+    /// Redirects a publisher if `decision` concerns a session that it opened before this member followed another leader, and has not
+    /// reopened since. That happens after it reopened only one of two sessions: it has to reopen all, and nothing more is taken from it.
+    /// Returns whether it was redirected.
     #[cold]
     pub(super) fn turn_away_if_detached(&mut self, decision: Decision, session: u64, number: usize) -> bool {
         let publisher = &mut self.publishers[number];

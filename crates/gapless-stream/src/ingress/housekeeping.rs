@@ -1,5 +1,4 @@
-//! The frames of the sequencer's own: requests of the service or the stream's owner, timers that are due, sessions that
-//! have expired.
+//! The sequencer's own frames: requests of the service or the stream's owner, due timers, expired sessions.
 
 use super::Ingress;
 use crate::StreamError;
@@ -31,7 +30,7 @@ impl Ingress {
         Ok(Some(sequence))
     }
 
-    /// Handles requests to the sequencer, timers that are due, sessions that have expired.
+    /// Handles requests to the sequencer, due timers and expired sessions.
     pub(super) fn append_due(&mut self) -> Result<usize, StreamError> {
         let mut work = 0;
         while let Some(request) = self.links.requests.pop() {
@@ -62,7 +61,7 @@ impl Ingress {
             self.sequencer.take_timer(timer);
             work += 1;
         }
-        // Those of an earlier look that found no room may have been refreshed since.
+        // Sessions found earlier, whose close had no room, may have been refreshed since.
         let found = self.sequencer.look_for_expired_sessions(self.now.epoch_ns);
         if !found.is_empty() {
             self.expired = found;
@@ -89,7 +88,7 @@ impl Ingress {
         Ok(work)
     }
 
-    /// Does what the service or the stream's owner asks. `false` while the window is full.
+    /// Executes a request of the service or the stream's owner. `false` while the window is full.
     pub(super) fn obey(&mut self, request: &SequencerRequest) -> Result<bool, StreamError> {
         match request {
             SequencerRequest::SetTimer { timer, deadline_ns } => self.sequencer.set_timer(*timer, *deadline_ns),
@@ -137,8 +136,7 @@ impl Ingress {
         }
     }
 
-    /// Ends the current feed session and begins the next; requests between the two come directly after. `false` while
-    /// the window is full.
+    /// Ends the current feed session and begins the next; requests made between the two follow directly. `false` while the window is full.
     pub(super) fn begin_feed(&mut self, name: FeedSession) -> Result<bool, StreamError> {
         if let Some(feed_session) = self.sequencer.feed_session()
             && !self.append_mark(Mark::FeedEnded { feed_session })?
@@ -152,7 +150,7 @@ impl Ingress {
         Ok(is_begun)
     }
 
-    /// Appends a note and folds it in. `false` while the window is full.
+    /// Appends a mark and applies it to the sequencer. `false` while the window is full.
     pub(super) fn append_mark(&mut self, mark: Mark<'_>) -> Result<bool, StreamError> {
         let mut payload = [0; mark::LENGTH_MAX];
         let length = mark.write_to(&mut payload);
@@ -162,10 +160,10 @@ impl Ingress {
         Ok(true)
     }
 
-    /// Lets other threads know the feed sessions, and whether publishers' messages are taken.
+    /// Publishes the feed sessions, and whether the stream is halted, to other threads.
     pub(super) fn tell_feeds(&self) {
         self.shared.feeds.lock().clone_from(self.sequencer.feeds());
-        // Relaxed: for people who ask; it orders nothing.
+        // Relaxed: read by status requests only; orders nothing.
         self.shared.is_stream_halted.store(self.sequencer.is_halted(), Ordering::Relaxed);
     }
 }

@@ -1,5 +1,4 @@
-//! The publishers of an [`Ingress`]: which they are, how much each may send now, and the removal of one whose ring is
-//! of no more use.
+//! The publishers of an [`Ingress`]: connecting them, how much each may send now, and removing one whose ring is unusable.
 
 use super::Ingress;
 use crate::messages::{PublisherEvent, ResponderMessage};
@@ -12,43 +11,43 @@ use gapless_wire::prefetch::FramesAhead;
 pub(super) struct ConnectedPublisher {
     pub connection: ConnectionId,
     pub reader: RingReader,
-    /// Whether this process has checked both checksums of the ring's frames.
+    /// Whether this process has verified both checksums of the ring's frames.
     pub is_checked: bool,
     pub frames_ahead: FramesAhead,
-    /// The session of a message that is complete and waits for room in the window.
+    /// Session of a complete message that waits for room in the window.
     pub complete: Option<u64>,
     pub bucket: Option<TokenBucket>,
-    /// It was notified that it is throttled, and has not been served since.
+    /// The publisher was told that it is throttled, and nothing was taken since.
     pub throttle_reported: bool,
-    /// Gone: its ring is drained, then dropped.
+    /// The publisher is gone: its ring is drained, then dropped.
     pub closed: bool,
-    /// Nothing of it is taken until it opens a session anew: it was notified that this member does not lead, or will be
-    /// at this time, monotonic ns.
+    /// Nothing is taken until the publisher reopens a session. It was told that this member does not lead, or is told at this time,
+    /// monotonic ns.
     pub away_told_next_ns: Option<u64>,
-    /// This member has followed another since it came: sessions that it opened before are not its any more.
+    /// This member has followed another since the publisher connected: it no longer owns the sessions it opened before.
     pub was_detached: bool,
-    /// To be dropped after this poll.
+    /// To be removed after this poll.
     pub done: bool,
 }
 
 impl ConnectedPublisher {
-    /// Whether nothing comes any more but the frames in its ring.
+    /// Whether its ring gets no more frames.
     pub(super) fn has_gone(&self) -> bool {
         self.closed || self.reader.is_writer_closed()
     }
 }
 
-/// The fate of a publisher's turn.
+/// Result of a publisher's turn.
 pub(super) enum Turn {
-    /// So many frames were taken.
+    /// Number of frames taken.
     Taken(usize),
-    /// So many were; the next has to wait, for its publisher's rate or for memory.
+    /// Number of frames taken; the next must wait for the publisher's rate limit or for memory.
     Waits(usize),
-    /// The window or the service's mailbox is full: nobody's turn until the service moves on.
+    /// The window or the service's mailbox is full: ends the turns of all publishers in this poll.
     WindowFull(usize),
-    /// The ring is of no more use.
+    /// The ring is corrupt.
     Spoiled(String),
-    /// Nor is it after a frame of this session that no publisher may send.
+    /// A frame of this session that no publisher may send; the ring cannot be used after it.
     Malformed(&'static str, u64),
 }
 
@@ -84,7 +83,7 @@ impl Ingress {
         self.links.counters.publishers.set(self.publishers.len() as u64);
     }
 
-    /// How many frames a publisher may send now; `None` if it has to wait.
+    /// Number of frames that a publisher may send now; `None` if it has to wait.
     #[inline]
     pub(super) fn allowance(&mut self, number: usize) -> Option<usize> {
         let publisher = &mut self.publishers[number];
@@ -104,7 +103,8 @@ impl Ingress {
         None
     }
 
-    /// Its publisher is notified, with the `session` that it was for: through a relay it may be one of many.
+    /// Removes a publisher with an unusable ring and notifies it. The notice names the `session` at fault, since a relay's connection
+    /// carries many.
     #[cold]
     pub(super) fn drop_spoiled(&mut self, number: usize, reason: &str, session: u64) {
         let publisher = &mut self.publishers[number];

@@ -1,5 +1,5 @@
-//! An [`Ingress`] with speculative execution: in the place of a command or a timer its transaction is appended, contiguously,
-//! in one frame or as many as it takes.
+//! An [`Ingress`] with speculative execution: in place of a command or a timer it appends the resulting transaction, contiguously, in one
+//! frame or several.
 
 use super::Ingress;
 use crate::StreamError;
@@ -15,29 +15,29 @@ use gapless_wire::control::{RefusalCode, TimerFired};
 use gapless_wire::descriptor::{ENCODING_FLAGS, REFUSED_FLAG, TRANSACTION_FLAG};
 use gapless_wire::{Frame, FrameHeader, FrameWriter, HEADER_LENGTH, Kind, MessageParts};
 
-/// The service whose handlers run before commands are in the stream, and the state that this needs.
+/// Service whose handlers run before commands are in the stream, and the buffers for it.
 pub(super) struct SpeculativeExecution {
     pub transactions: Box<dyn Transactions>,
-    /// The transaction that is being appended, and a command that came in fragments.
+    /// Transaction being appended, and a command received in fragments.
     bytes: Vec<u8>,
     command: Vec<u8>,
-    /// The longest transaction, bytes.
+    /// Longest transaction, bytes.
     length_max: usize,
-    /// The room that the window must have before a handler runs: there is no way back.
+    /// Free space that the window must have before a handler runs, because its effect cannot be undone.
     pub room_bytes: usize,
 }
 
 impl SpeculativeExecution {
     fn new(transactions: Box<dyn Transactions>, message_bytes_max: usize, frame_length_max: usize) -> Self {
-        // Each frame takes its header, and padding.
+        // Each frame takes its header and padding.
         let (part, overhead) = (frame_length_max - HEADER_LENGTH, HEADER_LENGTH + 8);
         let (frames, rest) = (message_bytes_max / (part + overhead), message_bytes_max % (part + overhead));
         let length_max = (frames * part + rest.saturating_sub(overhead)).min(part * usize::from(u16::MAX));
         Self { transactions, bytes: Vec::new(), command: Vec::new(), length_max, room_bytes: message_bytes_max }
     }
 
-    /// Runs the handler of a command, whose transaction is then to be appended under the same header. That is the command's, with the sequence
-    /// and the time that were stamped for the transaction.
+    /// Runs the handler of a command; its transaction is then appended under the same header. That is the command's header, with the
+    /// sequence and time stamped for the transaction.
     #[inline]
     pub fn run(
         &mut self,
@@ -53,7 +53,7 @@ impl SpeculativeExecution {
         execution
     }
 
-    /// Appends the last transaction; there is room.
+    /// Appends the last transaction; the caller has checked that there is room.
     #[inline]
     pub fn append(
         &self,
@@ -79,7 +79,7 @@ impl SpeculativeExecution {
         Ok(())
     }
 
-    /// The bytes of the last transaction.
+    /// Bytes of the last transaction.
     #[inline]
     pub fn transaction(&self) -> &[u8] {
         &self.bytes
@@ -94,7 +94,7 @@ impl SpeculativeExecution {
     }
 }
 
-/// A frame of a session that waits is dropped.
+/// Drops a frame of a deferred session.
 #[cold]
 pub(super) fn drop_deferred(speculation: &mut Option<SpeculativeExecution>, frame: &Frame<'_>) {
     if let Some(speculation) = speculation
@@ -104,7 +104,7 @@ pub(super) fn drop_deferred(speculation: &mut Option<SpeculativeExecution>, fram
     }
 }
 
-/// Nothing comes from a connection any more.
+/// Forgets the deferred sessions of a connection that is gone.
 pub(super) fn forget_deferred_from(
     deferred: &mut Deferred,
     speculation: &mut Option<SpeculativeExecution>,
@@ -116,7 +116,7 @@ pub(super) fn forget_deferred_from(
 }
 
 impl Ingress {
-    /// Hands commands and timers to `transactions` before they are appended, wherever this member leads.
+    /// Runs commands and timers through `transactions` before they are appended, while this member leads.
     #[must_use]
     pub fn with_speculative_execution(mut self, transactions: Box<dyn Transactions>) -> Self {
         let message_bytes_max = self.options.message_bytes_max;
@@ -125,14 +125,14 @@ impl Ingress {
         self
     }
 
-    /// Whether this turn may append anything: a service with speculative execution has to have its state.
+    /// Whether this turn may append: the state of a service with speculative execution must be recovered first.
     #[inline]
     pub(super) fn may_append(&mut self) -> bool {
         let last_sequence = self.window.last_sequence();
         self.speculation.as_mut().is_none_or(|speculation| speculation.transactions.poll(last_sequence))
     }
 
-    /// Whether the window has room for every possible transaction of the next command.
+    /// Whether the window has room for the largest transaction of the next command.
     #[inline]
     pub(super) fn has_room_for_transaction(&mut self) -> Result<bool, StreamError> {
         match &self.speculation {
@@ -141,12 +141,12 @@ impl Ingress {
         }
     }
 
-    /// Appends the transaction of the command in the claim of `length` bytes, whose session has counted it, or defers it.
+    /// Appends the transaction of the command in the claim of `length` bytes, or defers the command. Its session has counted it.
     #[inline]
     pub(super) fn append_transaction(&mut self, length: usize, connection: ConnectionId) -> Result<(), StreamError> {
         let Self { sequencer, window, speculation, now, deferred, links, .. } = self;
         let speculation = speculation.as_mut().expect("only a service with speculative execution appends transactions");
-        // The same place again: the frame is still there.
+        // Claims the same place again: the frame is still there.
         let claim = window.claim(length)?;
         let frame = Frame::parse(claim).expect("it was checked");
         let last_timestamp_ns = sequencer.last_timestamp_ns();
@@ -167,7 +167,7 @@ impl Ingress {
         Ok(())
     }
 
-    /// As [`Ingress::append_transaction`], of the complete message of `session`.
+    /// Like [`Ingress::append_transaction`], for the complete message of `session`.
     #[cold]
     pub(super) fn append_long_transaction(
         &mut self,
@@ -204,7 +204,7 @@ impl Ingress {
         Ok(())
     }
 
-    /// Tells publishers of deferred commands to send them again, whose service can run them now.
+    /// Asks publishers to resend deferred commands that the service can run now.
     #[inline]
     pub(super) fn recall_deferred(&mut self) {
         while !self.deferred.is_empty() && self.links.service.has_room(1) {
@@ -219,7 +219,7 @@ impl Ingress {
         }
     }
 
-    /// Appends the transaction of the service's timer that is due. `false` while the window is full.
+    /// Appends the transaction of the service's due timer. `false` while the window is full.
     pub(super) fn append_timer_transaction(&mut self, timer: Timer) -> Result<bool, StreamError> {
         if !self.has_room_for_transaction()? {
             return Ok(false);
@@ -228,7 +228,7 @@ impl Ingress {
         let speculation = speculation.as_mut().expect("only a service with speculative execution appends transactions");
         sequencer.take_timer(timer);
         let fired = TimerFired { timer: timer.timer, deadline_ns: timer.deadline_ns };
-        // The service has withdrawn it, or set it anew, and the sequencer has not been notified yet.
+        // The service has cancelled or reset the timer, and the sequencer does not know yet.
         if !speculation.transactions.is_set(fired) {
             return Ok(true);
         }
@@ -243,7 +243,7 @@ impl Ingress {
         Ok(true)
     }
 
-    /// A frame that enters the stream as it was sent.
+    /// Notes a frame that enters the stream as it was sent.
     #[cold]
     pub(super) fn note_passed(&mut self, kind: Kind, session: u64, acknowledged: u64) {
         let Some(speculation) = &mut self.speculation else { return };

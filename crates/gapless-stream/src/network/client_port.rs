@@ -1,6 +1,6 @@
-//! [`ClientPort`]: where clients of a service come in by TCP, from this machine or another. Their messages and answers
-//! are as at the command port of a stream (`docs/upstream-protocol.md`), with a position of
-//! [`POSITION_NONE`](gapless_wire::upstream::POSITION_NONE): they read nothing but their replies.
+//! [`ClientPort`]: the TCP port for clients of a service, on this machine or another. Messages and answers are as at the command port of a
+//! stream (`docs/upstream-protocol.md`), with the position [`POSITION_NONE`](gapless_wire::upstream::POSITION_NONE), because clients read
+//! only their replies.
 
 use super::client_sessions::{ClientSessionCounters, ClientSessionOptions, ClientSessions, StreamFacts};
 use super::endpoints::Served;
@@ -14,35 +14,35 @@ use gapless_wire::upstream::{HEADER_LENGTH, PACKET_LENGTH_MAX};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-/// Where clients of a service come in by TCP.
+/// TCP port for clients of a service.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientPort {
-    /// An address of this machine; port 0 is any free one.
+    /// An address of this machine; port 0 picks a free one.
     pub address: SocketAddr,
-    /// The clients that are let in, and how many.
+    /// Credentials and number of admitted clients.
     pub sessions: ClientSessionOptions,
 }
 
-/// A client says that it is there this often, if it says nothing else, ns.
+/// Heartbeat interval of an otherwise silent client, ns.
 const HEARTBEAT_INTERVAL_NS: u64 = 1_000_000_000;
 
 impl ClientPort {
-    /// The defaults, for clients that connect to `address`.
+    /// Default options, for clients that connect to `address`.
     #[must_use]
     pub fn new(address: SocketAddr) -> Self {
         let sessions = ClientSessionOptions {
             heartbeat_interval_ns: HEARTBEAT_INTERVAL_NS,
-            // A reply comes through its ring whole.
+            // A reply passes its ring whole.
             rings: RingSizes::default(),
             ..ClientSessionOptions::default()
         };
         Self { address, sessions }
     }
 
-    /// Whether frames of `frame_length_max` bytes fit its packets and rings.
+    /// Checks that frames of `frame_length_max` bytes fit its packets and rings.
     ///
     /// # Errors
-    /// [`StreamError::Option`] says what is allowed.
+    /// [`StreamError::Option`] states the allowed values.
     pub fn check(&self, frame_length_max: usize) -> Result<(), StreamError> {
         let padded = aligned_length(frame_length_max);
         let ring_bytes = self.sessions.rings.command_ring_bytes.min(self.sessions.rings.reply_ring_bytes);
@@ -57,7 +57,7 @@ impl ClientPort {
     }
 }
 
-/// The agent of `port`, and where it listens.
+/// Builds the agent of `port`; returns it with its address.
 pub(crate) fn build(port: &ClientPort, served: &Served<'_>) -> Result<(Box<dyn Agent>, SocketAddr), StreamError> {
     let sessions = ClientSessions::new(
         Transport::Tcp,

@@ -1,5 +1,5 @@
-//! [`ClientSessions`]: the nodes that are connected over a network, for every carrier of packets. Lets them in, puts
-//! what they publish into rings like those of a local publisher, and takes what the sequencer answers out of them.
+//! [`ClientSessions`]: the nodes connected over a network, for every carrier of packets. It admits nodes, puts their frames into rings like
+//! those of a local publisher, and takes the sequencer's answers out of them.
 
 use crate::acceptor::Acceptor;
 use crate::history_check::HistoryCheck;
@@ -26,14 +26,14 @@ use rustc_hash::FxHashMap;
 use rustix::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
-/// How nodes are let in.
+/// Admission of nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientSessionOptions {
-    /// Users that may connect; none: everybody.
+    /// Users that may connect; if empty, everyone.
     pub users: Vec<Credentials>,
-    /// Nodes at one time.
+    /// Limit on connected nodes.
     pub clients_max: usize,
-    /// A node says something this often, ns; after ten of them without a word it is forgotten.
+    /// Heartbeat interval of a node, ns; after ten silent intervals the node is dropped.
     pub heartbeat_interval_ns: u64,
     /// Sizes of the rings between a node's connection and the sequencer.
     pub rings: RingSizes,
@@ -51,10 +51,10 @@ impl Default for ClientSessionOptions {
 }
 
 impl ClientSessionOptions {
-    /// Whether `username` may come in with `password`.
+    /// Whether `username` may connect with `password`.
     #[must_use]
     pub fn lets_in(&self, username: &Field<6>, password: &Field<10>) -> bool {
-        // Every user is compared, so that the time tells nothing.
+        // Compares every user, so that the timing reveals nothing.
         let known = |user: &Credentials| user.username.matches(username) & user.password.matches(password);
         self.users.is_empty() || self.users.iter().fold(false, |any, user| any | known(user))
     }
@@ -62,21 +62,21 @@ impl ClientSessionOptions {
 
 pub struct ClientSessionCounters {
     pub nodes: Counter,
-    /// Packets that are none of ours, or damaged.
+    /// Packets that are foreign or damaged.
     pub malformed: Counter,
-    /// Packets from peers that were not let in.
+    /// Packets from peers that were not admitted.
     pub unknown: Counter,
     /// Nodes that were refused.
     pub refused: Counter,
-    /// Published frames that found no room.
+    /// Published frames for which there was no room.
     pub frames_dropped: Counter,
 }
 
 impl ClientSessionCounters {
-    /// Adds them to `counters`, under `prefix`.
+    /// Adds the counters to `counters`, under `prefix`.
     ///
     /// # Errors
-    /// No room, or labels that are taken.
+    /// No room, or a label that is taken.
     pub fn add_to(counters: &Counters, prefix: &str) -> Result<Self, gapless_agent::Error> {
         let add = |name: &str| counters.add(&format!("{prefix}.{name}"));
         Ok(Self {
@@ -89,9 +89,9 @@ impl ClientSessionCounters {
     }
 }
 
-/// A node that was let in.
+/// An admitted node.
 pub struct ClientSession {
-    /// Where its packets come from.
+    /// Source address of its packets.
     pub peer: Peer,
     nonce: u64,
     link: PublisherLink,
@@ -100,32 +100,32 @@ pub struct ClientSession {
     heard_ns: u64,
     frames_published: u64,
     frames_dropped: u64,
-    /// Something was put into its ring since the last look.
+    /// Something was written to its ring since the last flush.
     is_dirty: bool,
-    /// It has said nothing with its key yet.
+    /// No packet with its key has arrived yet.
     is_new: bool,
 }
 
-/// The facts of the stream for welcomes.
+/// Facts of the stream for welcomes.
 pub struct StreamFacts {
     pub window: Window,
     /// Finds nodes that have seen another history.
     pub history: HistoryCheck,
-    /// The feed sessions; `None`: the stream belongs to a service, whose clients read their replies alone.
+    /// The feed sessions; `None` if the stream belongs to a service, whose clients read only their replies.
     pub feeds: Option<SharedFeeds>,
-    /// The first sequence that is still kept.
+    /// First sequence that is still kept.
     pub first_retained: Box<dyn Fn() -> u64 + Send>,
 }
 
 /// The nodes of one network.
 pub struct ClientSessions {
-    /// Its name, which tells these nodes from those of other networks.
+    /// Name that tells these nodes from those of other networks.
     network: Transport,
     options: ClientSessionOptions,
     acceptor: Arc<Acceptor>,
     facts: StreamFacts,
     sessions: FxHashMap<u64, ClientSession>,
-    /// Sessions that were dropped since the last sweep, which reports them.
+    /// Sessions dropped since the last sweep, which reports them.
     dropped: Vec<(u64, Peer)>,
     status: SharedStatus,
     counters: ClientSessionCounters,
@@ -133,29 +133,29 @@ pub struct ClientSessions {
     warnings: Warnings,
 }
 
-/// The result of a hello.
+/// Result of a hello.
 pub enum Greeting {
-    /// It is let in, or was before; this is its key.
+    /// Admitted now or before, with this key.
     Admitted(u64),
     Refused,
 }
 
-/// The result of frames that must not be lost.
+/// Result of offering frames that must not be lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Offered {
     /// All are in the ring.
     All,
-    /// So many bytes of them are; for the rest there is no room now.
+    /// This many bytes are in the ring; there is no room now for the rest.
     Part(usize),
-    /// The bytes after these are no frame, or the sequencer takes nothing more from this client.
+    /// The following bytes are not a valid frame, or the sequencer takes nothing more from this client.
     Refused,
 }
 
-/// A node is forgotten after so many of its intervals without a word.
+/// Heartbeat intervals without a packet after which a node is dropped.
 const SILENT_INTERVALS: u64 = 10;
 
 impl ClientSessions {
-    /// Nobody yet, in the network of this name.
+    /// Starts without nodes, in the network of this name.
     #[must_use]
     pub fn new(
         network: Transport,
@@ -175,7 +175,7 @@ impl ClientSessions {
         &self.counters
     }
 
-    /// Answers a hello from `peer` with a packet in `answer`, and its length.
+    /// Answers a hello from `peer` with a packet in `answer`; returns its length too.
     pub fn greet(&mut self, peer: Peer, hello: &Hello, now_ns: u64, answer: &mut [u8]) -> (Greeting, usize) {
         let refuse = |reason, text: &str, answer: &mut [u8]| {
             let packet = UpstreamPacket { key: 0, body: Body::Refusal { nonce: hello.nonce, reason, text } };
@@ -183,7 +183,7 @@ impl ClientSessions {
         };
         let known = self.sessions.iter().find(|(_, client)| client.peer == peer && client.nonce == hello.nonce);
         let key = match known {
-            // The welcome was lost, or the node wants to know where the feed goes on.
+            // The welcome was lost, or the node asks where the feed continues.
             Some((key, _)) => *key,
             None => match self.admit(peer, hello, now_ns) {
                 Ok(key) => key,
@@ -239,7 +239,7 @@ impl ClientSessions {
         if self.sessions.len() >= self.options.clients_max {
             return Err((RefusalReason::Unavailable, format!("there are {} nodes already", self.sessions.len())));
         }
-        // Both checksums are looked at in `publish` and `offer`.
+        // `publish` and `offer` verify both checksums.
         let link = self.acceptor.connect_checked(self.options.rings);
         let link = link.map_err(|error| (RefusalReason::Unavailable, error.to_string()))?;
         let key = random_token() as u64 | 1;
@@ -290,7 +290,7 @@ impl ClientSessions {
         })
     }
 
-    /// Where a node that asks for `position` begins, and the feed session that holds that.
+    /// Start sequence for a node that asks for `position`, and the feed session that contains it.
     fn place(
         &self,
         feeds: &SharedFeeds,
@@ -323,7 +323,7 @@ impl ClientSessions {
         }
     }
 
-    /// The client with `key`, if it sends from `peer`; it was last seen at `now_ns`.
+    /// Finds the client with `key`, if it sends from `peer`, and marks it as seen at `now_ns`.
     #[inline]
     pub fn heard(&mut self, key: u64, peer: Peer, now_ns: u64) -> Option<&mut ClientSession> {
         let client = self.sessions.get_mut(&key).filter(|client| client.peer == peer)?;
@@ -331,12 +331,12 @@ impl ClientSessions {
         Some(client)
     }
 
-    /// Puts published frames into the ring of the client with `key`, as many as there is room for.
+    /// Puts published frames into the ring of the client with `key`, as many as fit.
     #[inline]
     pub fn publish(&mut self, key: u64, frames: &[u8]) -> usize {
         let Some(client) = self.sessions.get_mut(&key) else { return 0 };
         if client.link.writer.is_reader_closed() {
-            // The sequencer has dropped its ring: its next packet is answered as one of an unknown peer.
+            // The sequencer has dropped its ring: its next packet is answered like one of an unknown peer.
             self.drop_session(key);
             return 0;
         }
@@ -350,13 +350,13 @@ impl ClientSessions {
         taken
     }
 
-    /// As [`ClientSessions::publish`], for a network that keeps what finds no room: it is offered again.
+    /// Like [`ClientSessions::publish`], for a carrier that keeps frames without room and offers them again.
     #[inline]
     pub fn offer(&mut self, key: u64, frames: &[u8]) -> Offered {
         self.sessions.get_mut(&key).map_or(Offered::Refused, |client| client.offer(frames))
     }
 
-    /// A client has said something of itself.
+    /// Takes a client's report of its own state.
     pub fn reported(&mut self, key: u64, report: Report) {
         let released_sequence = self.facts.window.released_sequence();
         if let Some(client) = self.sessions.get_mut(&key) {
@@ -373,28 +373,28 @@ impl ClientSessions {
         }
     }
 
-    /// A client leaves. Where it was.
+    /// Removes a client that leaves. Returns its address.
     pub fn leave(&mut self, key: u64) -> Option<Peer> {
         let client = self.sessions.remove(&key)?;
         self.counters.nodes.set(self.sessions.len() as u64);
-        // Nobody sweeps a network of which everybody has left.
+        // A network without nodes is not swept.
         let connection = ConnectionId(client.link.welcome.connection);
         self.status.lock().retain(|node| node.connection != connection);
         Some(client.peer)
     }
 
-    /// Lets the sequencer see what was published since the last call.
+    /// Makes frames published since the last call visible to the sequencer.
     #[inline]
     pub fn flush(&mut self) {
         for client in self.sessions.values_mut() {
             if std::mem::take(&mut client.is_dirty) && client.link.writer.publish() {
-                // Fails only when the counter is full, and then the sequencer is being woken already.
+                // Fails only if the counter is full; then the sequencer is being woken already.
                 let _ = rustix::io::write(&client.link.wake_service, &1u64.to_ne_bytes());
             }
         }
     }
 
-    /// Hands `send` packets of answers, each of at most `packet_length_max` bytes.
+    /// Passes packets of answers to `send`, each of at most `packet_length_max` bytes.
     #[inline]
     pub fn answer(&mut self, packet_length_max: usize, mut send: impl FnMut(u64, Peer, &[u8])) -> usize {
         let mut count = 0;
@@ -404,15 +404,15 @@ impl ClientSessions {
         count
     }
 
-    /// As [`ClientSessions::answer`], for the client with `key` alone: packets that are together not longer than its ring and
-    /// their headers.
+    /// Like [`ClientSessions::answer`], for the client with `key` alone. The packets together are at most as long as its ring and their
+    /// headers.
     #[inline]
     pub fn answer_one(&mut self, key: u64, packet_length_max: usize, mut send: impl FnMut(u64, Peer, &[u8])) -> usize {
         self.sessions.get_mut(&key).map_or(0, |client| client.answer(key, packet_length_max, &mut send))
     }
 
-    /// Once in an interval, and when a session was dropped: drops silent nodes, hands `gone` where they and those that
-    /// were dropped before have been, and notes the state of all.
+    /// Drops silent nodes and notes the state of all, once per interval and after a session was dropped. Calls `gone` with the addresses of
+    /// nodes dropped now or since the last sweep.
     pub fn sweep(&mut self, now_ns: u64, mut gone: impl FnMut(u64, Peer)) {
         if now_ns < self.next_sweep_ns && self.dropped.is_empty() {
             return;
@@ -428,7 +428,7 @@ impl ClientSessions {
             !is_silent
         });
         for (key, peer) in std::mem::take(&mut self.dropped) {
-            // It may have come again.
+            // The node may have reconnected.
             if !self.sessions.values().any(|client| client.peer == peer) {
                 gone(key, peer);
             }
@@ -449,7 +449,7 @@ impl ClientSessions {
         nodes.extend(self.sessions.values().map(status));
     }
 
-    /// The agent that serves this is about to sleep; answers wake it.
+    /// Prepares for sleep: answers wake the agent that serves this.
     pub fn arm(&self) {
         self.sessions.values().for_each(|client| client.link.reader.arm());
     }
@@ -457,34 +457,34 @@ impl ClientSessions {
     pub fn disarm(&self) {
         for client in self.sessions.values() {
             client.link.reader.disarm();
-            // Empties the counter; an empty one says so, which is as good.
+            // Empties the counter; failing on an empty one is fine too.
             let _ = rustix::io::read(&client.link.wake_publisher, &mut [0u8; 8]);
         }
     }
 
-    /// The descriptor that becomes readable when there is an answer and this side sleeps.
+    /// Adds the descriptors that become readable when there is an answer and this side sleeps.
     pub fn watch<'a>(&'a self, descriptors: &mut Vec<BorrowedFd<'a>>) {
         descriptors.extend(self.sessions.values().map(|client| client.link.wake_publisher.as_fd()));
     }
 
-    /// All that are connected.
+    /// All connected nodes.
     pub fn keys(&self) -> impl Iterator<Item = (u64, Peer)> {
         self.sessions.iter().map(|(key, client)| (*key, client.peer))
     }
 }
 
-/// The result of a packet of published frames.
+/// Result of a packet of published frames.
 struct Published {
-    /// Frames in the ring.
+    /// Frames put into the ring.
     taken: usize,
     /// Frames for which there was no room.
     dropped: u64,
-    /// Whether there was nothing but frames in it.
+    /// Whether the packet held nothing but frames.
     is_whole: bool,
 }
 
 impl ClientSession {
-    /// Whether nothing came from it before, but its hello; asked once.
+    /// Whether this is the first packet after the hello; true only once.
     #[inline]
     pub fn is_heard_first(&mut self) -> bool {
         std::mem::take(&mut self.is_new)
@@ -493,11 +493,11 @@ impl ClientSession {
     #[inline]
     fn publish(&mut self, frames: &[u8]) -> Published {
         let (mut position, mut taken, mut dropped) = (0, 0, 0);
-        // A damaged frame is a lost one. In the ring it would spoil the frames after it.
+        // A damaged frame counts as lost. In the ring it would spoil the frames after it.
         while let Ok(frame) = Frame::parse(&frames[position..]).and_then(|frame| frame.verify().map(|()| frame)) {
             let end = position + aligned_length(frame.length());
             let Some(padded) = frames.get(position..end) else { break };
-            // A frame that finds no room is sent again: a frame after it would only be a gap.
+            // A frame without room is resent: a frame after it would only cause a gap.
             if dropped > 0 || self.link.writer.append(padded).is_err() {
                 dropped += 1;
             } else {
@@ -538,7 +538,7 @@ impl ClientSession {
     fn answer(&mut self, key: u64, packet_length_max: usize, send: &mut impl FnMut(u64, Peer, &[u8])) -> usize {
         let mut count = 0;
         let mut packet = Vec::new();
-        // The rings are of this process; the sequencer has put in the frames that come out of them.
+        // The rings belong to this process; their frames were written by the sequencer.
         while let Ok(Some(length)) = self.link.reader.next_length() {
             let padded = aligned_length(length);
             if packet.is_empty() {

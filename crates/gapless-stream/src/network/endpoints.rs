@@ -1,4 +1,4 @@
-//! [`PacketNetwork`]: where the sequencer's agents meet nodes by packets, and making these agents.
+//! [`PacketNetwork`]: configuration of the packet ports of a sequencer, and creation of their agents.
 
 use super::client_sessions::{ClientSessionCounters, ClientSessionOptions, ClientSessions, SharedStatus, StreamFacts};
 use super::feed_sender::{FeedCounters, FeedSender, FeedSenderOptions};
@@ -24,16 +24,16 @@ use gapless_wire::{MESSAGE_ALIGNMENT, aligned_length, mold, upstream};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The carrier of the packets.
+/// Carrier of the packets.
 #[derive(Clone)]
 pub enum Carrier {
     /// Sockets of the operating system.
     Udp {
-        /// The interface that packets to groups leave by.
+        /// Outgoing interface for multicast packets.
         interface: Interface,
-        /// Routers that a packet to a group may pass, and one.
+        /// Time to live of multicast packets: the number of routers that they may pass, plus one.
         hops: u8,
-        /// Whether many packets may pass the kernel as one.
+        /// Whether several packets may pass the kernel as one.
         segmentation: Segmentation,
     },
     /// A network in memory, for tests and simulations.
@@ -43,26 +43,25 @@ pub enum Carrier {
 /// Where and how a sequencer serves nodes by packets.
 #[derive(Clone)]
 pub struct PacketNetwork {
-    /// The carrier of the packets.
     pub carrier: Carrier,
-    /// Where nodes send to.
+    /// Address to which nodes publish.
     pub command: Peer,
-    /// Where nodes ask for missed messages.
+    /// Address at which nodes request missed messages.
     pub request: Peer,
-    /// The groups that the feed is sent to: A, and B if there are two. None: to each node by itself.
+    /// Multicast groups of the feed: A, and B if there are two. If empty, the feed goes to each node separately.
     pub groups: Vec<Peer>,
-    /// The clients that are let in.
+    /// Credentials and number of admitted clients.
     pub sessions: ClientSessionOptions,
     /// Whether a packet of the feed may hold several frames.
     pub batch: bool,
-    /// The longest packet, bytes of UDP payload.
+    /// Longest packet, bytes of UDP payload.
     pub packet_length_max: usize,
-    /// Between two heartbeats of a feed that stands still, ns.
+    /// Interval of heartbeats on an idle feed, ns.
     pub heartbeat_interval_ns: u64,
 }
 
 impl PacketNetwork {
-    /// The defaults, for UDP at `command` and `request`, the feed to each node by itself.
+    /// Default options, for UDP at `command` and `request`, with the feed sent to each node separately.
     #[must_use]
     pub fn udp(command: Peer, request: Peer) -> Self {
         let carrier = Carrier::Udp { interface: Interface::Default, hops: 1, segmentation: Segmentation::Auto };
@@ -78,7 +77,7 @@ impl PacketNetwork {
         }
     }
 
-    /// The longest frame that fits its packets down and up, bytes.
+    /// Longest frame that fits the packets in both directions, bytes.
     #[must_use]
     pub const fn frame_length_max(&self) -> usize {
         let down = mold::HEADER_LENGTH + mold::BLOCK_HEADER_LENGTH;
@@ -88,13 +87,13 @@ impl PacketNetwork {
         if padded < down { padded } else { down }
     }
 
-    /// Whether frames of `frame_length_max` bytes fit its packets.
+    /// Checks that frames of `frame_length_max` bytes fit its packets.
     ///
     /// # Errors
-    /// [`StreamError::Option`] says what is allowed.
+    /// [`StreamError::Option`] states the allowed values.
     pub fn check(&self, frame_length_max: usize) -> Result<(), StreamError> {
         let refuse = |option, reason: String| Err(StreamError::Option { option, reason });
-        // Down as MoldUDP64, up with the padding.
+        // Downstream as MoldUDP64, upstream with padding.
         let down = mold::HEADER_LENGTH + mold::BLOCK_HEADER_LENGTH + frame_length_max;
         let needed = down.max(upstream::HEADER_LENGTH + aligned_length(frame_length_max));
         if needed > self.packet_length_max {
@@ -120,7 +119,7 @@ impl PacketNetwork {
 }
 
 impl PacketNetwork {
-    /// Whether its longest packets pass `route`, by which they leave for `to`, whole.
+    /// Checks that its longest packets fit `route`, on which they leave for `to`.
     fn check_route(&self, route: Option<Route>, to: Peer) -> Result<(), StreamError> {
         let Some(route) = route else { return Ok(()) };
         route
@@ -129,16 +128,16 @@ impl PacketNetwork {
     }
 }
 
-/// The parts of the stream that the agents of a network need.
+/// Parts of the stream that the agents of a network need.
 pub(crate) struct Served<'a> {
     pub acceptor: Arc<Acceptor>,
     pub window: Window,
     pub feeds: SharedFeeds,
     pub history: HistoryCheck,
-    /// The journal's directory, where there is one.
+    /// Directory of the journal, if there is one.
     pub journal: Option<PathBuf>,
     pub next_sequence: u64,
-    /// The stream ends with this process: its feed sessions go on nowhere.
+    /// The stream ends with this process: no other process continues its feed sessions.
     pub ends_here: bool,
     pub status: SharedStatus,
     pub counters: &'a Counters,
@@ -162,7 +161,7 @@ impl Served<'_> {
     }
 }
 
-/// The agents of `network`: gateway, feed, replayer.
+/// Builds the agents of `network`: gateway, feed, replayer.
 pub(crate) fn build(
     network: &PacketNetwork,
     cursor: GatingCursor,
@@ -228,8 +227,7 @@ fn agents<S: Datagrams + 'static>(
     };
     let feeds = served.feeds.lock().clone();
     let counters = FeedCounters::add_to(served.counters)?;
-    // Packets to a single node come from the address that it sends to, so that they find their way back through
-    // anything.
+    // Packets to a single node come from the address that it sends to, so that they pass NAT and firewalls on the way back.
     let feed = FeedSender::new(command, cursor, &feeds, served.next_sequence, options, changes, counters)
         .with_group_sockets(groups)
         .ending_here(served.ends_here);

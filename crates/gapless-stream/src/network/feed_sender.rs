@@ -1,5 +1,5 @@
-//! [`FeedSender`]: the agent that sends released frames to all nodes as MoldUDP64: to multicast groups, to single
-//! nodes, or both. It waits for nobody: lost packets are asked for again.
+//! [`FeedSender`]: the agent that sends released frames to all nodes as MoldUDP64, to multicast groups, single nodes, or both. It waits for
+//! no acknowledgement: nodes request lost packets.
 
 use crate::counters::counters;
 use crate::{AgentRole, StreamError};
@@ -25,10 +25,9 @@ pub struct FeedSenderOptions {
     pub groups: Vec<Peer>,
     /// Whether a packet may hold several frames.
     pub batch: bool,
-    /// The longest packet, bytes of UDP payload.
+    /// Longest packet, bytes of UDP payload.
     pub packet_length_max: usize,
-    /// A heartbeat is sent after so long without a packet, ns. Shortly after the last packet there are three more,
-    /// so that a loss at the end is noticed soon.
+    /// Heartbeat interval of an idle feed, ns. Three more follow shortly after the last packet, so that a loss at the end is noticed soon.
     pub heartbeat_interval_ns: u64,
 }
 
@@ -43,18 +42,18 @@ impl Default for FeedSenderOptions {
     }
 }
 
-/// Nodes that come and go.
+/// Nodes that join and leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FeedChange {
-    /// Sends every packet to this address, too.
+    /// Sends every packet to this address too.
     Join(Peer),
     Leave(Peer),
 }
 
 counters! {
-    /// The counters of the agent.
+    /// Counters of the agent.
     pub struct FeedCounters {
-        /// Packets made, each sent to everybody.
+        /// Packets made; each goes to all targets.
         packets: "feed.packets",
         /// Frames in them.
         frames: "feed.frames",
@@ -65,33 +64,33 @@ counters! {
     }
 }
 
-/// A feed session that has ended: readers that miss its last messages may ask for them still.
+/// A feed session that has ended: readers may still request its last messages.
 #[derive(Clone, Copy)]
 struct Ended {
     name: FeedSession,
-    /// One after its last.
+    /// Number after its last message.
     next_number: u64,
-    /// How often that was said.
+    /// Times that the end was announced.
     said: u32,
-    /// When it is sent again.
+    /// Next announcement.
     next_ns: u64,
 }
 
-/// The agent between the window and the network.
+/// Agent between the window and the network.
 pub struct FeedSender<S> {
     socket: S,
-    /// To each of the groups, where they have sockets of their own.
+    /// Sockets of the groups, if they have their own.
     group_sockets: Vec<Box<dyn Datagrams>>,
     cursor: GatingCursor,
     options: FeedSenderOptions,
     feed: Option<Feed>,
-    /// The number that the feed's next frame will have.
+    /// Number of the feed's next frame.
     next_number: u64,
-    /// No other process takes the feed session up.
+    /// No other process continues the feed session.
     ends_here: bool,
-    /// It was asked to stop, and the feed session has not ended yet.
+    /// A stop was requested, and the feed session has not ended yet.
     is_ending: bool,
-    /// Feed sessions that have ended, of which that is still said, newest first.
+    /// Ended feed sessions whose end is still announced, newest first.
     ended: VecDeque<Ended>,
     targets: Vec<Peer>,
     changes: Mailbox<FeedChange>,
@@ -99,7 +98,7 @@ pub struct FeedSender<S> {
     /// Packets back to back, and their lengths.
     packets: Vec<u8>,
     lengths: Vec<usize>,
-    /// The target that is served, and the frames that it has got.
+    /// Current target, and the packets that it has received.
     target: usize,
     packets_taken: usize,
     bytes_taken: usize,
@@ -108,21 +107,20 @@ pub struct FeedSender<S> {
     warnings: Warnings,
 }
 
-/// Packets made in one poll are at most this long together, bytes: the most that segmentation offload takes at once.
+/// Limit on the packets made in one poll, bytes together: the most that segmentation offload takes at once.
 const PACKETS_LENGTH_MAX: usize = 60_000;
-/// The first heartbeats follow the last packet after these times, ns.
+/// Delays of the first heartbeats after the last packet, ns.
 const FIRST_HEARTBEATS_NS: [u64; 3] = [2_000_000, 20_000_000, 200_000_000];
-/// The end of a session is sent so often, about as often as heartbeats: for half a minute.
+/// Announcements of the end of a session, about as frequent as heartbeats: half a minute.
 const END_OF_SESSION_COUNT: u32 = 30;
-/// A stream that ends with its process has no half minute.
+/// The same for a stream that ends with its process.
 const LAST_END_COUNT: u32 = 3;
-/// The ends of so many are sent at a time; those of older ones no more.
+/// Limit on ended sessions that are announced; older ones are dropped.
 const ENDED_MAX: usize = 8;
 
 impl<S: Datagrams + 'static> FeedSender<S> {
-    /// An agent that sends the frames that `cursor` reads, whose scope is the released frames, from `next_sequence` on.
-    /// `feeds` are the feed sessions up to there. The end of the one that ended last is sent again, because a node that
-    /// was here before may not have come to it.
+    /// Creates an agent that sends the frames of `cursor`, whose scope is the released frames, starting at `next_sequence`. `feeds` are the
+    /// feed sessions up to there. The end of the last ended one is announced again, because a node may have missed it.
     #[must_use]
     pub fn new(
         socket: S,
@@ -166,14 +164,14 @@ impl<S: Datagrams + 'static> FeedSender<S> {
         }
     }
 
-    /// The feed session ends when this agent stops: no other process takes it up.
+    /// Ends the feed session when this agent stops: no other process continues it.
     #[must_use]
     pub fn ending_here(mut self, ends_here: bool) -> Self {
         self.ends_here = ends_here;
         self
     }
 
-    /// Sends to its groups by sockets that talk to them alone, in the order of the groups.
+    /// Sends to each group by a socket of its own, in the order of the groups.
     #[must_use]
     pub fn with_group_sockets(mut self, group_sockets: Vec<Box<dyn Datagrams>>) -> Self {
         self.group_sockets = group_sockets;
@@ -181,7 +179,7 @@ impl<S: Datagrams + 'static> FeedSender<S> {
     }
 
     fn change_targets(&mut self) {
-        // Not while packets are on their way to some of them.
+        // Waits until the prepared packets have gone to all targets.
         while self.lengths.is_empty()
             && let Some(change) = self.changes.pop()
         {
@@ -190,7 +188,7 @@ impl<S: Datagrams + 'static> FeedSender<S> {
                     if !self.targets.contains(&peer) {
                         self.targets.push(peer);
                     }
-                    // A new node receives at once where the feed is.
+                    // A new node learns at once where the feed is.
                     self.heartbeats = 0;
                     self.next_heartbeat_ns = 0;
                 }
@@ -207,7 +205,7 @@ impl<S: Datagrams + 'static> FeedSender<S> {
         }
     }
 
-    /// Makes packets of released frames. Returns how many frames.
+    /// Makes packets of released frames. Returns the number of frames.
     #[inline]
     fn pack(&mut self, now_ns: u64) -> Result<usize, StreamError> {
         let frames = self.cursor.available()?;
@@ -221,11 +219,11 @@ impl<S: Datagrams + 'static> FeedSender<S> {
                 && let Some(Mark::FeedBegan { feed_session }) = mark_at(&frames[position..])
             {
                 self.feed = Some(Feed { name: feed_session, first_sequence: first, last_sequence: None });
-                // Of one with the same name it would be false now.
+                // The end of an earlier session with the same name no longer holds.
                 self.ended.retain(|ended| ended.name != feed_session);
             }
             let Some(feed) = self.feed else {
-                // Before the first feed session there is nothing, and nothing between two.
+                // Frames outside a feed session are not sent.
                 position += aligned_length(length_at(&frames[position..]));
                 continue;
             };
@@ -255,7 +253,7 @@ impl<S: Datagrams + 'static> FeedSender<S> {
             self.lengths.push(length);
             offset += length;
             if is_over {
-                // Before the first packet of the next one: a reader of numbers, not of names, begins anew then.
+                // Must precede the first packet of the next session: a reader that follows numbers instead of names starts over then.
                 let length = mold::end_of_session(&mut self.packets[offset..], feed.name, self.next_number);
                 self.lengths.push(length);
                 offset += length;
@@ -270,7 +268,7 @@ impl<S: Datagrams + 'static> FeedSender<S> {
         Ok(count)
     }
 
-    /// Sends the packets to everybody, as far as the carrier takes them. Whether all went.
+    /// Sends the packets to all targets, as far as the carrier takes them. Returns whether all were sent.
     #[inline]
     fn send(&mut self) -> bool {
         while self.target < self.targets.len() {
@@ -294,7 +292,7 @@ impl<S: Datagrams + 'static> FeedSender<S> {
                         self.packets_taken += taken;
                     }
                     Err(error) => {
-                        // Lost like any packet: a reader that misses it asks for it, once the way is there again.
+                        // Treated as lost: a reader requests it once the path works again.
                         self.counters.refused.add(lengths.len() as u64);
                         if SendRefused::is_too_narrow(&error) {
                             self.warnings.warn_now(|| format!("a node misses packets of the feed: {error}"));
@@ -327,14 +325,13 @@ impl<S: Datagrams + 'static> FeedSender<S> {
         self.heartbeats = self.heartbeats.saturating_add(1);
     }
 
-    /// How long to wait when something was said `times` times.
+    /// Delay after the announcement number `times`.
     fn interval_ns(&self, times: u32) -> u64 {
         let interval_ns = self.options.heartbeat_interval_ns;
         FIRST_HEARTBEATS_NS.get(times as usize).map_or(interval_ns, |first| interval_ns.min(*first))
     }
 
-    /// Says once more, of those of which it is due, that they have ended. Heartbeats have nothing to do with it: the next
-    /// feed session may be busy, and then there are none.
+    /// Announces ended sessions again when due. Independent of heartbeats, which a busy next session does not send.
     #[cold]
     fn say_ended(&mut self, now_ns: u64) {
         for index in 0..self.ended.len() {
@@ -351,7 +348,7 @@ impl<S: Datagrams + 'static> FeedSender<S> {
         self.ended.retain(|ended| ended.said < END_OF_SESSION_COUNT);
     }
 
-    /// Sends a packet that holds no frames to everybody.
+    /// Sends a packet without frames to all targets.
     fn say(&mut self, packet: &[u8]) {
         for target in &self.targets {
             if self.socket.send(*target, packet, packet.len()).is_err() {
@@ -361,7 +358,7 @@ impl<S: Datagrams + 'static> FeedSender<S> {
     }
 }
 
-/// The ends of the newest so many are sent.
+/// Keeps the ends of the newest sessions.
 fn note_end(all: &mut VecDeque<Ended>, ended: Ended) {
     all.truncate(ENDED_MAX - 1);
     all.push_front(ended);

@@ -1,5 +1,5 @@
-//! [`Gateway`]: the agent of the command port: it puts nodes' datagrams into rings, and sends the sequencer's answers
-//! back. It trusts no packet: an unknown peer is refused and counted.
+//! [`Gateway`]: the agent of the command port. It puts nodes' datagrams into rings and sends the sequencer's answers back. Packets are
+//! untrusted: unknown peers are refused and counted.
 
 use super::client_sessions::ClientSessions;
 use super::feed_sender::FeedChange;
@@ -15,14 +15,14 @@ use rustix::fd::BorrowedFd;
 pub struct Gateway<S> {
     socket: S,
     sessions: ClientSessions,
-    /// Receives which nodes come and go, if the feed is sent to single nodes.
+    /// Joining and leaving nodes, if the feed is sent to single nodes.
     feed: Option<Mailbox<FeedChange>>,
     packet_length_max: usize,
     replies: Vec<(Peer, Vec<u8>)>,
 }
 
 impl<S: Datagrams> Gateway<S> {
-    /// An agent that serves `sessions` at `socket`.
+    /// Creates an agent that serves `sessions` at `socket`.
     #[must_use]
     pub fn new(
         socket: S,
@@ -61,7 +61,7 @@ impl<S: Datagrams> Gateway<S> {
             }
             let Some(client) = sessions.heard(packet.key, peer, now_ns) else {
                 sessions.counters().unknown.add(1);
-                // Only to messages of a node: two sequencers would tell each other so without end.
+                // Only in answer to messages of a node: otherwise two sequencers would answer each other forever.
                 if matches!(packet.body, Body::Frames(_) | Body::Report(_)) {
                     let mut answer = vec![0; gapless_wire::upstream::HEADER_LENGTH];
                     let unknown = UpstreamPacket { key: packet.key, body: Body::Unknown };
@@ -72,7 +72,7 @@ impl<S: Datagrams> Gateway<S> {
                 }
                 return;
             };
-            // Not before it has shown that the welcome reached it: a hello's sender may be forged.
+            // Only after a packet proves that the welcome arrived: the sender of a hello may be forged.
             if client.is_heard_first() {
                 changes.push(FeedChange::Join(peer));
             }
@@ -114,7 +114,7 @@ impl<S: Datagrams> Agent for Gateway<S> {
         }
         let (socket, packet_length_max) = (&mut self.socket, self.packet_length_max);
         for (peer, packet) in self.replies.drain(..) {
-            // A lost answer is asked for again.
+            // The node asks again for a lost answer.
             let _ = socket.send(peer, &packet, packet.len());
         }
         work += self.sessions.answer(packet_length_max, |_, peer, packet| {

@@ -1,16 +1,16 @@
-//! Where nodes and clients of other machines are served, over the carriers of [`gapless_transport::network`].
+//! Serving nodes and clients of other machines, over the carriers of [`gapless_transport::network`].
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | [`endpoints`] | where the sequencer meets nodes by packets, and its agents for it |
+//! | [`endpoints`] | the packet ports of a sequencer, and their agents |
 //! | [`gateway`] | the command port: frames that nodes publish over datagrams |
-//! | [`client_sessions`] | the nodes that were let in, for every carrier of packets |
-//! | [`feed_sender`] | the released frames, to all nodes, as MoldUDP64 |
-//! | [`replayer`] | the messages that a node has missed, to it alone |
-//! | [`tcp_endpoints`] | where the sequencer meets nodes by TCP, and its agents for it |
+//! | [`client_sessions`] | admitted nodes, for every carrier of packets |
+//! | [`feed_sender`] | released frames to all nodes, as MoldUDP64 |
+//! | [`replayer`] | missed messages, sent to the node that requests them |
+//! | [`tcp_endpoints`] | the TCP ports of a sequencer, and their agents |
 //! | [`tcp_gateway`] | the command port over TCP |
-//! | [`client_port`] | where clients of a service come in by TCP |
-//! | [`soup_server`] | the stream from any frame on, over TCP, as SoupBinTCP |
+//! | [`client_port`] | the TCP port for clients of a service |
+//! | [`soup_server`] | the stream from any frame, over TCP, as SoupBinTCP |
 
 pub mod client_port;
 pub mod client_sessions;

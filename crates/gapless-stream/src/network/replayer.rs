@@ -1,8 +1,8 @@
-//! [`Replayer`]: the agent that answers MoldUDP64 requests: missed messages go to the node that asks alone, in packets
-//! like any others, from the window or the journal.
+//! [`Replayer`]: the agent that answers MoldUDP64 requests. It sends missed messages, from the window or the journal, to the requesting
+//! node alone, in ordinary packets.
 //!
-//! Each request is answered by a packet. Where it asks for more, further packets follow, as far as the allowance of the
-//! address goes: nobody knows whether it was that address that asked.
+//! Each request is answered by one packet. Further packets follow, up to the allowance of the address, because the source address may be
+//! forged.
 
 use crate::AgentRole;
 use crate::counters::counters;
@@ -18,13 +18,13 @@ use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 
 counters! {
-    /// The counters of the agent.
+    /// Counters of the agent.
     pub struct ReplayerCounters {
         answered: "replayer.requests_answered",
         frames: "replayer.frames",
-        /// Packets behind the first of their request.
+        /// Packets after the first of their request.
         further: "replayer.packets_further",
-        /// Requests that were malformed, of other feed sessions, or for messages that are not there.
+        /// Requests that were malformed, for other feed sessions, or for missing messages.
         refused: "replayer.requests_refused",
     }
 }
@@ -32,37 +32,36 @@ counters! {
 /// The agent of the request port.
 pub struct Replayer<S> {
     socket: S,
-    /// Readers that were used last, the last one first: requests of one node follow each other.
+    /// Recently used readers, the latest first: requests of one node follow each other.
     readers: Vec<ReplayMerge>,
     make_reader: Box<dyn Fn(u64) -> ReplayMerge + Send>,
     feeds: SharedFeeds,
     counters: ReplayerCounters,
     requests: Vec<(Peer, Request)>,
-    /// What is left of requests whose further packets are still to be sent, and how many those may be.
+    /// Rest of requests with packets still to be sent, and the limit on those packets.
     unfinished: VecDeque<(Peer, Request, u32)>,
     allowances: Allowances,
     warnings: Warnings,
     packet: Vec<u8>,
-    /// Polls until the socket is looked at again.
+    /// Polls left until the socket is read again.
     polls_left: u32,
 }
 
-/// The socket is looked at in one of so many polls while nobody asks: each look is a system call, on a thread that
-/// messages pass.
+/// While no request arrives, the socket is read in one of this many polls: each read is a system call on the hot path.
 const POLLS_PER_LOOK: u32 = 16;
 
-/// Packets that answer one request, at most.
+/// Limit on packets that answer one request.
 const ANSWER_PACKETS_MAX: u32 = 64;
-/// Further packets sent in one poll, at most: messages pass the same thread.
+/// Limit on further packets sent in one poll: messages share this thread.
 const FURTHER_PER_POLL: usize = 8;
-/// Requests whose further packets wait, at most; of others the first packet is sent alone.
+/// Limit on requests with further packets pending; beyond it only the first packet is sent.
 const UNFINISHED_MAX: usize = 64;
 
-/// Readers kept; one stands in a mapped segment of the journal.
+/// Readers kept; each may hold a mapped segment of the journal.
 const READERS_MAX: usize = 8;
 
 impl<S: Datagrams> Replayer<S> {
-    /// An agent that answers the requests that come to `socket`, reading by the readers of `make_reader`.
+    /// Creates an agent that answers the requests at `socket`, with the readers of `make_reader`.
     #[must_use]
     pub fn new(
         socket: S,
@@ -86,7 +85,7 @@ impl<S: Datagrams> Replayer<S> {
         }
     }
 
-    /// Sends a packet with as much of what is asked for as fits. Returns how many messages that is: 0 if none is there.
+    /// Sends one packet with as many requested messages as fit. Returns their number: 0 if none is available.
     fn send_part(&mut self, to: Peer, request: Request) -> u16 {
         let feed = self.feeds.lock().named(request.feed_session).copied();
         let first = feed.and_then(|feed| feed.sequence_of(request.sequence));
@@ -106,20 +105,20 @@ impl<S: Datagrams> Replayer<S> {
             }
             match reader.read() {
                 Ok(ReplayRead::Frame(frame)) if writer.push(frame.bytes()) => count += 1,
-                // It begins the next packet.
+                // Left for the next packet.
                 Ok(ReplayRead::Frame(frame)) => {
                     let length = frame.length();
                     reader.step_back(length);
                     break Ok(());
                 }
-                // Crossing over between window and journal looks empty once.
+                // Switching between window and journal returns empty once.
                 Ok(ReplayRead::Empty) if first + u64::from(count) <= released_sequence => {}
                 Ok(ReplayRead::Empty) | Err(ClientError::Lapped { .. }) => break Ok(()),
                 Err(error) => break Err(error),
             }
         };
         if let Err(error) = outcome {
-            // A request must not stop the stream: the journal's writer finds the journal's errors.
+            // A request must not stop the stream: the journal's writer reports the journal's errors.
             self.warnings.warn_now(|| format!("a request cannot be answered from the journal: {error}"));
             return 0;
         }
@@ -127,7 +126,7 @@ impl<S: Datagrams> Replayer<S> {
             return 0;
         }
         let length = writer.finish();
-        // A packet that does not leave is asked for again.
+        // The node requests again what was not sent.
         if let Err(error) = self.socket.send(to, &self.packet[..length], length)
             && SendRefused::is_too_narrow(&error)
         {
@@ -139,9 +138,9 @@ impl<S: Datagrams> Replayer<S> {
         count
     }
 
-    /// Answers a request that has come, with its first packet; notes what is left of it.
+    /// Answers a request with its first packet and notes the rest.
     fn answer(&mut self, to: Peer, request: Request) {
-        // A client that asks for the rest itself is answered as it asks, and gets nothing twice.
+        // A client that requests the rest itself is answered by its requests, without duplicates.
         self.unfinished.retain(|(peer, rest, _)| *peer != to || !overlap(rest, &request));
         let count = self.send_part(to, request);
         if count == 0 {
@@ -155,7 +154,7 @@ impl<S: Datagrams> Replayer<S> {
         }
     }
 
-    /// Sends some of the further packets that are due: those of a request in a row, because its reader stands there.
+    /// Sends some due packets; those of one request in a row, because its reader is in place.
     fn go_on(&mut self, now_ns: u64) -> usize {
         let mut sent = 0;
         while sent < FURTHER_PER_POLL
@@ -165,7 +164,7 @@ impl<S: Datagrams> Replayer<S> {
                 continue;
             }
             let count = self.send_part(to, request);
-            // Nothing is left of the feed session, or not yet.
+            // Nothing left of the feed session, or nothing new yet.
             if count > 0 {
                 sent += 1;
                 self.counters.further.add(1);
@@ -178,7 +177,7 @@ impl<S: Datagrams> Replayer<S> {
     }
 }
 
-/// What is left of a request of which `sent` messages were sent, and in how many packets it may go.
+/// Rest of a request after `sent` messages, with the limit on its packets.
 fn rest_of(to: Peer, request: Request, sent: u16, packets_left: u32) -> Option<(Peer, Request, u32)> {
     let (sequence, count) = (request.sequence + u64::from(sent), request.count - sent);
     (count > 0 && packets_left > 0).then_some((to, Request { sequence, count, ..request }, packets_left))
@@ -189,29 +188,29 @@ fn overlap(one: &Request, other: &Request) -> bool {
     one.feed_session == other.feed_session && one.sequence < end(other) && other.sequence < end(one)
 }
 
-/// How many further packets each address, and all together, may be sent.
+/// Allowances of further packets, by address and in total.
 #[derive(Default)]
 struct Allowances {
     by_address: HashMap<IpAddr, Allowance>,
     all: Option<Allowance>,
 }
 
-/// So many packets now, and one more each time that an interval has passed.
+/// A token bucket: so many packets at once, one more after each interval.
 #[derive(Clone, Copy)]
 struct Allowance {
     packets: u64,
     at_ns: u64,
 }
 
-/// Further packets to one address at once, at most.
+/// Limit on further packets to one address at once.
 const ADDRESS_PACKETS_MAX: u64 = 256;
-/// After this time an address may be sent another one, ns: 2,000 a second.
+/// Interval after which an address may get one more packet, ns: 2,000 a second.
 const ADDRESS_INTERVAL_NS: u64 = 500_000;
-/// As [`ADDRESS_PACKETS_MAX`], to all addresses together.
+/// Like [`ADDRESS_PACKETS_MAX`], for all addresses together.
 const ALL_PACKETS_MAX: u64 = 1_024;
-/// As [`ADDRESS_INTERVAL_NS`], to all addresses together: 20,000 a second.
+/// Like [`ADDRESS_INTERVAL_NS`], for all addresses together: 20,000 a second.
 const ALL_INTERVAL_NS: u64 = 50_000;
-/// Addresses that are known at a time; others are sent no further packets until one of those has been quiet.
+/// Limit on tracked addresses; others get no further packets until one of them has been quiet.
 const ADDRESSES_MAX: usize = 256;
 
 impl Allowance {
@@ -229,7 +228,7 @@ impl Allowances {
     /// Whether one more packet may go to `address`.
     fn take(&mut self, address: IpAddr, now_ns: u64) -> bool {
         if !self.by_address.contains_key(&address) && self.by_address.len() >= ADDRESSES_MAX {
-            // One that may be sent everything again need not be remembered.
+            // An address with a full allowance need not be tracked.
             let full_ns = ADDRESS_PACKETS_MAX * ADDRESS_INTERVAL_NS;
             self.by_address.retain(|_, allowance| now_ns.saturating_sub(allowance.at_ns) < full_ns);
             if self.by_address.len() >= ADDRESSES_MAX {
@@ -264,7 +263,7 @@ impl<S: Datagrams> Agent for Replayer<S> {
             self.answer(from, request);
         }
         self.requests = requests;
-        // Behind what has come, which may replace some of it.
+        // After new requests, which may replace some pending ones.
         work += self.go_on(now.monotonic_ns);
         if work == 0 {
             self.polls_left = POLLS_PER_LOOK;
@@ -273,7 +272,7 @@ impl<S: Datagrams> Agent for Replayer<S> {
     }
 
     fn arm(&mut self) {
-        // The last poll before the thread sleeps looks.
+        // Makes the last poll before sleep read the socket.
         self.polls_left = 0;
     }
 
@@ -296,9 +295,9 @@ mod tests {
         (0..5_000).take_while(|_| allowances.take(address(number), now_ns)).count()
     }
 
-    /// Requests in the name of an address do not flood it.
+    /// Requests with a forged source address do not flood it.
     #[test]
-    fn an_address_gets_so_many_further_packets_at_once_and_a_second() {
+    fn address_allowance_is_enforced() {
         let mut allowances = Allowances::default();
         assert_eq!(taken(&mut allowances, 1, 0), 256);
         assert_eq!(taken(&mut allowances, 1, 499_999), 0);
@@ -308,11 +307,11 @@ mod tests {
         assert_eq!(taken(&mut allowances, 2, 10_500_000), 256, "each has its own");
         let second: usize = (0..1_000).map(|ms| taken(&mut allowances, 1, SECOND_NS + ms * 1_000_000)).sum();
         assert_eq!(second, 256 + 2 * 999);
-        assert_eq!(taken(&mut allowances, 1, 60 * SECOND_NS), 256, "what is not used is not saved up");
+        assert_eq!(taken(&mut allowances, 1, 60 * SECOND_NS), 256, "unused allowance does not accumulate");
     }
 
     #[test]
-    fn all_addresses_together_get_so_many_and_only_so_many_are_known() {
+    fn total_allowance_is_enforced() {
         let mut allowances = Allowances::default();
         let at_once: usize = (0..300).map(|number| taken(&mut allowances, number, 0)).sum();
         assert_eq!((at_once, allowances.by_address.len()), (1_024, 256));
@@ -320,8 +319,8 @@ mod tests {
             .map(|turn| (0..256).map(|n| usize::from(allowances.take(address(n), turn * 4_000_000))).sum::<usize>())
             .sum();
         assert!((19_900..=20_100).contains(&second), "{second}");
-        assert!(!allowances.take(address(900), SECOND_NS), "the known ones are not quiet");
+        assert!(!allowances.take(address(900), SECOND_NS), "tracked addresses are not quiet yet");
         assert!(allowances.take(address(900), 2 * SECOND_NS));
-        assert_eq!(allowances.by_address.len(), 1, "the quiet ones are forgotten");
+        assert_eq!(allowances.by_address.len(), 1, "quiet addresses are no longer tracked");
     }
 }

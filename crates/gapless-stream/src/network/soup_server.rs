@@ -1,5 +1,5 @@
-//! [`SoupServer`]: the agent "rewind": every released frame, from any one on, to clients that log in by SoupBinTCP 3.00. It
-//! waits for nobody: a client that reads slowly lags, and costs one buffer.
+//! [`SoupServer`]: the agent "rewind". It sends every released frame, starting anywhere, to clients that log in by SoupBinTCP 3.00. A slow
+//! client lags and costs one buffer, but delays no other.
 
 mod client;
 
@@ -19,20 +19,19 @@ use gapless_wire::soup::LOGIN_LENGTH;
 use rustix::fd::{AsFd, BorrowedFd};
 use std::net::SocketAddr;
 
-/// The clients that may log in, and the greatest cost of a client.
+/// Admission of clients, and limits on the cost of each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SoupServerOptions {
-    /// The clients that are let in, and how many at one time.
+    /// Credentials and number of admitted clients.
     pub sessions: ClientSessionOptions,
-    /// A client that has not logged in after this time is dropped, ns.
+    /// Time after which a client without login is dropped, ns.
     pub login_timeout_ns: u64,
-    /// The length that is prepared for a client at once, bytes. Its buffer holds a frame more, and the packets beside
-    /// frames.
+    /// Bytes prepared for a client at once. Its buffer holds one frame more, and the control packets.
     pub batch_bytes: usize,
 }
 
 impl SoupServerOptions {
-    /// The defaults, for `sessions`.
+    /// Default options, for `sessions`.
     #[must_use]
     pub const fn new(sessions: ClientSessionOptions) -> Self {
         Self { sessions, login_timeout_ns: 5_000_000_000, batch_bytes: 128 << 10 }
@@ -40,39 +39,39 @@ impl SoupServerOptions {
 }
 
 counters! {
-    /// The counters of the agent.
+    /// Counters of the agent.
     pub struct SoupServerCounters {
         clients: "rewind.clients",
         logins: "rewind.logins",
-        /// Logins refused: credentials, feed session or sequence.
+        /// Logins refused for their credentials, feed session or sequence.
         logins_refused: "rewind.logins_refused",
-        /// Connections closed at once, because there were too many.
+        /// Connections closed at once because of the client limit.
         clients_refused: "rewind.clients_refused",
-        /// Clients dropped for bytes that are no SoupBinTCP.
+        /// Clients dropped for bytes that are not SoupBinTCP.
         malformed: "rewind.malformed",
-        /// Clients dropped because they said nothing, or did not log in.
+        /// Clients dropped because they were silent or did not log in.
         silent: "rewind.clients_silent",
         /// Clients dropped because their next frames are no longer kept.
         overtaken: "rewind.clients_overtaken",
         frames: "rewind.frames",
-        /// Messages to the server, which are passed over.
+        /// Messages to the server, which are skipped.
         messages_ignored: "rewind.messages_ignored",
     }
 }
 
-/// The source of the clients' frames.
+/// Source of the clients' frames.
 pub struct SoupSource {
     pub window: Window,
     pub feeds: SharedFeeds,
-    /// Makes a reader that begins at a sequence.
+    /// Makes a reader that starts at a sequence.
     pub make_reader: Box<dyn Fn(u64) -> ReplayMerge + Send>,
-    /// A connection that publishes nothing: by it the agent is woken for new frames in the window.
+    /// Connection that publishes nothing: it wakes the agent for new frames in the window.
     pub news: PublisherLink,
-    /// The stream ends with this process: clients that have everything are notified when it stops.
+    /// The stream ends with this process: when it stops, clients that have everything are told.
     pub ends_here: bool,
 }
 
-/// The agent of the rewind port.
+/// Agent of the rewind port.
 pub struct SoupServer {
     server: TcpServer<SoupClient>,
     source: SoupSource,
@@ -80,20 +79,20 @@ pub struct SoupServer {
     counters: SoupServerCounters,
     now_ns: u64,
     next_deadline_ns: u64,
-    /// When it is closed, whether or not everybody has everything.
+    /// Deadline of closing, even if some clients are behind.
     close_by_ns: Option<u64>,
     warnings: Warnings,
 }
 
-/// A client's buffer for its packets, bytes: a login, or some heartbeats.
+/// A client's receive buffer, bytes: a login, or some heartbeats.
 const INCOMING_BYTES: usize = 1_024;
-/// Timers are looked at this often, ns.
+/// Interval of checking timers, ns.
 const TIMER_INTERVAL_NS: u64 = 50_000_000;
-/// How long a stop waits until everybody has what there is, ns.
+/// Longest wait of a stop for clients to receive all frames, ns.
 const CLOSING_NS: u64 = 100_000_000;
 
 impl SoupServer {
-    /// Listens at `local`; port 0 is any free one.
+    /// Listens at `local`; port 0 picks a free one.
     ///
     /// # Errors
     /// The operating system's.
@@ -109,13 +108,13 @@ impl SoupServer {
         Ok(Self { server, source, options, counters, now_ns, next_deadline_ns, close_by_ns: None, warnings })
     }
 
-    /// Where it listens.
+    /// Address that it listens on.
     #[must_use]
     pub const fn local_address(&self) -> SocketAddr {
         self.server.local_address()
     }
 
-    /// Whether it was asked to stop, and the feed session ends with that.
+    /// Whether a stop was requested, and the feed session ends with it.
     const fn is_ending(&self) -> bool {
         self.source.ends_here && self.close_by_ns.is_some()
     }
@@ -132,7 +131,7 @@ impl SoupServer {
         Ok(came.events)
     }
 
-    /// Visits every client: receives from it, and sends it the frames that it has room for. Returns the work done.
+    /// Visits every client: receives from it, and sends as many frames as it has room for. Returns the work done.
     fn serve(&mut self, now_ns: u64) -> usize {
         let released_sequence = self.source.window.released_sequence();
         let is_timer_due = now_ns >= self.next_deadline_ns;
@@ -182,7 +181,7 @@ impl SoupServer {
                     counters.overtaken.add(1);
                     warnings.warn(now_ns, || format!("the rewind client at {peer} is dropped: {error}"));
                 }
-                // A client must not stop the stream: the journal's writer finds the journal's errors.
+                // A client must not stop the stream: the journal's writer reports the journal's errors.
                 Ending::Failed(error) => {
                     warnings.warn(now_ns, || {
                         format!("the rewind client at {peer} is dropped, its frames cannot be read: {error}")
@@ -227,7 +226,7 @@ impl Agent for SoupServer {
 
     fn disarm(&mut self) {
         self.source.news.reader.disarm();
-        // Empties the counter; an empty one says so, which is as good.
+        // Empties the counter; failing on an empty one is fine too.
         let _ = rustix::io::read(&self.source.news.wake_publisher, &mut [0u8; 8]);
     }
 
@@ -247,7 +246,7 @@ impl Agent for SoupServer {
     fn is_drained(&self) -> bool {
         let released_sequence = self.source.window.released_sequence();
         let has_all = |client: &SoupClient| match self.is_ending() {
-            // Its end, too.
+            // Includes the end of the session.
             true => !client.is_reading(),
             false => client.has_all(released_sequence),
         };

@@ -1,4 +1,4 @@
-//! [`TcpNetwork`]: where the sequencer's agents meet nodes by TCP, and making these agents.
+//! [`TcpNetwork`]: configuration of the TCP ports of a sequencer, and creation of their agents.
 
 use super::client_sessions::{ClientSessionCounters, ClientSessionOptions, ClientSessions};
 use super::endpoints::Served;
@@ -15,37 +15,37 @@ use std::sync::Arc;
 /// Where and how a sequencer serves nodes by TCP.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TcpNetwork {
-    /// Where nodes publish; port 0 is any free one.
+    /// Address at which nodes publish; port 0 picks a free one.
     pub command: SocketAddr,
-    /// Where the stream is read by SoupBinTCP, from any frame on; port 0 is any free one.
+    /// Address for reading the stream by SoupBinTCP, from any frame; port 0 picks a free one.
     pub rewind: SocketAddr,
-    /// The clients that are let in, at both ports, and how many at each.
+    /// Credentials and number of admitted clients, for each of the two ports.
     pub sessions: ClientSessionOptions,
 }
 
-/// Where a stream listens.
+/// Addresses that a stream listens on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpAddresses {
-    /// Where nodes publish.
+    /// Address at which nodes publish.
     pub command: SocketAddr,
-    /// Where the stream is read by SoupBinTCP.
+    /// Address for reading the stream by SoupBinTCP.
     pub rewind: SocketAddr,
 }
 
-/// The longest frame over TCP, bytes: a SoupBinTCP packet counts its length in 16 bits.
+/// Longest frame over TCP, bytes: a SoupBinTCP packet counts its length in 16 bits.
 pub const FRAME_LENGTH_TCP: usize = 65_000;
 
 impl TcpNetwork {
-    /// The defaults, for nodes that publish at `command` and read at `rewind`.
+    /// Default options, for nodes that publish at `command` and read at `rewind`.
     #[must_use]
     pub fn new(command: SocketAddr, rewind: SocketAddr) -> Self {
         Self { command, rewind, sessions: ClientSessionOptions::default() }
     }
 
-    /// Whether frames of `frame_length_max` bytes fit its packets and rings.
+    /// Checks that frames of `frame_length_max` bytes fit its packets and rings.
     ///
     /// # Errors
-    /// [`StreamError::Option`] says what is allowed.
+    /// [`StreamError::Option`] states the allowed values.
     pub fn check(&self, frame_length_max: usize) -> Result<(), StreamError> {
         let refuse = |option, reason: String| Err(StreamError::Option { option, reason });
         if frame_length_max > FRAME_LENGTH_TCP {

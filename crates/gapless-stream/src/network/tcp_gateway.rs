@@ -1,6 +1,5 @@
-//! [`TcpGateway`]: the agent of the command port over TCP. A node's packets are those of the port for datagrams, one
-//! after the other; the messages that it publishes go into a ring of its own. Nothing is lost while it is connected: a
-//! ring without room lets its connection wait, and so the node.
+//! [`TcpGateway`]: the agent of the command port over TCP. A node sends the same packets as to the datagram port, back to back; its
+//! messages go into a ring of its own. Nothing is lost while it is connected: a full ring blocks its connection, and so the node.
 
 use super::client_sessions::{ClientSessions, Greeting, Offered};
 use crate::counters::counters;
@@ -15,47 +14,47 @@ use rustix::fd::{AsFd, BorrowedFd};
 use std::net::SocketAddr;
 
 counters! {
-    /// The counters of the agent beside its sessions.
+    /// Counters of the agent, without those of its sessions.
     pub struct TcpGatewayCounters {
-        /// Connections, those without a welcome included.
+        /// Connections, including those without a welcome.
         connections: "tcp-gateway.connections",
-        /// Connections closed at once, because there were too many.
+        /// Connections closed at once because of the limit.
         refused: "tcp-gateway.connections_refused",
-        /// Connections dropped for bytes that are no packet, or no frame.
+        /// Connections dropped for invalid packets or frames.
         dropped: "tcp-gateway.connections_dropped",
-        /// Connections dropped because they said no hello.
+        /// Connections dropped because no hello arrived.
         silent: "tcp-gateway.connections_silent",
     }
 }
 
-/// A connection to the command port.
+/// State of a connection to the command port.
 enum Caller {
-    /// It has said nothing yet, since this time.
+    /// Nothing received yet, since this time.
     Anonymous { since_ns: u64 },
     Admitted {
         key: u64,
-        /// So many bytes of the frames of the packet that is first are in the ring already.
+        /// Bytes of the first packet's frames that are in the ring already.
         taken: usize,
-        /// There was no room for the frames after them.
+        /// There was no room for the remaining frames.
         is_stuck: bool,
     },
-    /// Refused. Once it is notified, it has until this time to hang up; see the rewind port.
+    /// Refused. After the refusal is sent, the node has until this time to close; see the rewind port.
     Leaving { until_ns: Option<u64> },
 }
 
-/// Why a connection is closed.
+/// Reason for closing a connection.
 enum Ending {
     Left,
     Malformed(String),
     Silent,
 }
 
-/// The agent of the command port over TCP.
+/// Agent of the command port over TCP.
 pub struct TcpGateway {
     server: TcpServer<Caller>,
     sessions: ClientSessions,
     counters: TcpGatewayCounters,
-    /// Room for the answers to a node, bytes.
+    /// Buffer for the answers to a node, bytes.
     outgoing_bytes: usize,
     hello_timeout_ns: u64,
     next_timer_ns: u64,
@@ -64,21 +63,21 @@ pub struct TcpGateway {
     warnings: Warnings,
 }
 
-/// A hello must come within this time, ns.
+/// Timeout of the hello, ns.
 const HELLO_TIMEOUT_NS: u64 = 5_000_000_000;
-/// Packets of answers are at most this long, bytes.
+/// Longest packet of answers, bytes.
 const ANSWER_PACKET_LENGTH_MAX: usize = 60_000;
-/// Room for a welcome or a refusal beside the answers, bytes.
+/// Extra buffer for a welcome or a refusal, bytes.
 const WELCOME_ROOM: usize = 4_096;
-/// Timers are looked at this often, ns.
+/// Interval of checking timers, ns.
 const TIMER_INTERVAL_NS: u64 = 50_000_000;
-/// A ring without room is tried again this soon, ns.
+/// Interval of retrying a full ring, ns.
 const STUCK_INTERVAL_NS: u64 = 50_000;
-/// How long a node that has to leave may take to do so, ns.
+/// Time for a refused node to close its connection, ns.
 const LEAVING_NS: u64 = 1_000_000_000;
 
 impl TcpGateway {
-    /// Listens at `local` for `sessions`, each with a ring of `reply_ring_bytes` for answers; port 0 is any free one.
+    /// Listens at `local` for `sessions`, each with a ring of `reply_ring_bytes` for answers; port 0 picks a free one.
     ///
     /// # Errors
     /// The operating system's.
@@ -102,13 +101,13 @@ impl TcpGateway {
         })
     }
 
-    /// Where it listens.
+    /// Address that it listens on.
     #[must_use]
     pub const fn local_address(&self) -> SocketAddr {
         self.server.local_address()
     }
 
-    /// Visits every connection. Returns the work done.
+    /// Serves every connection. Returns the work done.
     fn serve(&mut self) -> usize {
         let Self { server, sessions, counters, outgoing_bytes, hello_timeout_ns, now_ns, warnings, .. } = self;
         let now_ns = *now_ns;
@@ -121,7 +120,7 @@ impl TcpGateway {
                     work += count;
                     if let Caller::Admitted { key, is_stuck: true, .. } = slot.state {
                         any_stuck = true;
-                        // Its report waits after its frames.
+                        // Its report waits after its frames in the connection, so the node counts as seen.
                         sessions.heard(key, slot.connection.peer(), now_ns);
                     }
                     if is_timer_due { overdue(&slot.state, *hello_timeout_ns, now_ns) } else { None }
@@ -163,7 +162,7 @@ impl TcpGateway {
     }
 }
 
-/// Takes what a connection says, and sends it what there is for it. Returns the work done.
+/// Receives from a connection and sends it pending answers. Returns the work done.
 #[inline]
 fn serve(
     slot: &mut Slot<Caller>,
@@ -201,8 +200,7 @@ fn serve(
     Ok(work)
 }
 
-/// Takes the packets that have come whole, as far as there is room for their frames. Returns how many frames' packets
-/// were taken.
+/// Takes the complete packets, as far as there is room for their frames. Returns the number of packets of frames taken.
 fn receive(
     slot: &mut Slot<Caller>,
     sessions: &mut ClientSessions,
@@ -269,7 +267,7 @@ fn receive(
     }
 }
 
-/// Whether a connection has had time enough.
+/// The reason for closing a connection whose time is up.
 fn overdue(caller: &Caller, hello_timeout_ns: u64, now_ns: u64) -> Option<Ending> {
     match caller {
         Caller::Anonymous { since_ns } if now_ns.saturating_sub(*since_ns) > hello_timeout_ns => Some(Ending::Silent),
@@ -306,7 +304,7 @@ impl Agent for TcpGateway {
 
     fn next_deadline_ns(&self) -> Option<u64> {
         if self.any_stuck {
-            // Nobody says when a ring has room again.
+            // Room in a ring causes no wake-up.
             return Some(self.now_ns + STUCK_INTERVAL_NS);
         }
         (self.server.connections() > 0).then_some(self.next_timer_ns)

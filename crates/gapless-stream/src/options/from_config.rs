@@ -1,5 +1,4 @@
-//! From a stream's file to its options: a value of the file is taken, and refused at its line where it makes no sense
-//! for the sequencer.
+//! From a stream's file to its options. A value that is invalid for the sequencer is refused with its line.
 
 use super::{EventStreamOptions, message_length_within};
 use crate::StreamError;
@@ -18,8 +17,8 @@ use gapless_wire::descriptor::FRAME_LENGTH_UDP;
 mod tests;
 
 impl EventStreamOptions {
-    /// How the sequencer of the stream that `config` describes is run. Options that the file does not set are as in
-    /// [`EventStreamOptions::in_directory`]; frames are as long as the transport carries.
+    /// Options of the sequencer for the stream that `config` describes. Unset options are as in [`EventStreamOptions::in_directory`]; the
+    /// frame length is the maximum of the transport.
     ///
     /// ```
     /// # mod gapless {
@@ -33,8 +32,8 @@ impl EventStreamOptions {
     /// ```
     ///
     /// # Errors
-    /// [`ClientError::Config`](gapless_client::ClientError::Config) with file, line and key, if `config` was read from
-    /// a file: a value that contradicts the sequencer's limits. Without a file [`StreamError::Option`].
+    /// [`ClientError::Config`](gapless_client::ClientError::Config) with file, line and key, if `config` was read from a file: a value
+    /// outside the sequencer's limits. Without a file [`StreamError::Option`].
     pub fn from_config(config: &StreamConfig) -> Result<Self, StreamError> {
         let options = Self::as_written(config);
         options.check().map_err(|error| at_its_line(error, config))?;
@@ -84,7 +83,7 @@ impl EventStreamOptions {
         }
     }
 
-    /// Values that the options allow, but not together with the rest of the file.
+    /// Checks values that are valid alone, but not with the rest of the file.
     fn check_against(&self, config: &StreamConfig) -> Result<(), StreamError> {
         let refuse = |option, reason| Err(at_its_line(StreamError::Option { option, reason }, config));
         let mut journal = JournalOptions::new("journal", 1);
@@ -122,7 +121,7 @@ fn persistence(journal: &JournalSettings) -> Persistence {
     }
 }
 
-/// Where nodes of other machines are served, by packets and by TCP.
+/// Ports for nodes of other machines, by packets and by TCP.
 fn networks(config: &StreamConfig) -> (Option<PacketNetwork>, Option<TcpNetwork>) {
     let NetworkSettings { command, request, rewind, .. } = config.network;
     let by_packets = matches!(config.transport, Transport::Udp | Transport::Multicast);
@@ -139,7 +138,7 @@ fn networks(config: &StreamConfig) -> (Option<PacketNetwork>, Option<TcpNetwork>
             ..defaults
         }
     });
-    // Nodes by packets that lag far read over TCP; the command port has one number for both.
+    // Nodes that use packets read over TCP when they lag far; the command port has one number for both.
     let tcp = command.zip(rewind).filter(|_| config.transport != Transport::SharedMemory);
     (packets, tcp.map(|(command, rewind)| TcpNetwork { sessions, ..TcpNetwork::new(command, rewind) }))
 }
@@ -165,7 +164,7 @@ fn sessions(config: &StreamConfig) -> ClientSessionOptions {
     }
 }
 
-/// An error of the options, with the key that sets the option.
+/// Adds the line of the key that sets the option.
 fn at_its_line(error: StreamError, config: &StreamConfig) -> StreamError {
     let (StreamError::Option { option, reason }, Some(lines)) = (&error, &config.lines) else { return error };
     let key = match *option {

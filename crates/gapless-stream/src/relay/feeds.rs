@@ -1,14 +1,13 @@
-//! [`KeptFeeds`]: the feed sessions that a relay knows, in a small text file beside its journal. The journal itself
-//! names those that begin in it; retention, or a start in the middle of the stream, may have left it without the frame
-//! that says which one its oldest frames belong to.
+//! [`KeptFeeds`]: the feed sessions known to a relay, in a small text file next to its journal. The journal contains the beginnings of
+//! later feed sessions. Its first frames may belong to an earlier one, because of retention or a start in the middle of the stream.
 //!
 //! ```text
 //! sealed <CRC-32C over stream, incarnation and the lines below, as 8 hexadecimal digits>
 //! a line for each feed session, oldest first: its first sequence, its last one or `-`, its name
 //! ```
 //!
-//! It is written before the journal has the frame that begins a feed session. So one that lacks what the journal or the
-//! stream tells is an older copy, and counts as little as a damaged one. A version before wrote no first line.
+//! It is written before the journal has the frame that begins a feed session. So a file that lacks a session of the journal or the stream
+//! is an older copy, and is ignored like a damaged one. An earlier version wrote no first line.
 
 use crate::StreamError;
 use gapless_agent::checked_file;
@@ -19,7 +18,7 @@ use gapless_wire::feed_session::FeedSession;
 use std::path::PathBuf;
 
 const SEAL: &str = "sealed ";
-/// Bytes of the file at most.
+/// Maximum length of the file, bytes.
 const LENGTH_MAX: u64 = 16 << 20;
 
 pub(crate) struct KeptFeeds {
@@ -28,7 +27,7 @@ pub(crate) struct KeptFeeds {
 }
 
 impl KeptFeeds {
-    /// That of a relay of this stream.
+    /// File of a relay of this stream.
     pub const fn at(path: PathBuf, identity: StreamIdentity) -> Self {
         Self { path, identity }
     }
@@ -47,7 +46,7 @@ impl KeptFeeds {
         lines.lines().map(parse).collect()
     }
 
-    /// Whether the file lacks a feed session of these that begins at `first_sequence` or later: then it is an older copy.
+    /// Whether the file lacks one of these feed sessions that begins at `first_sequence` or later: then it is an older copy.
     pub fn is_older(&self, feeds: &Feeds, first_sequence: u64) -> bool {
         let known = checked_file::read_to_string(&self.path, LENGTH_MAX)
             .ok()
@@ -58,8 +57,7 @@ impl KeptFeeds {
         feeds.all().iter().filter(|feed| feed.first_sequence >= first_sequence).any(|feed| !is_known(feed))
     }
 
-    /// The feed session that the frame before `first_sequence` belongs to and those before it, as they stood there: the
-    /// journal names the later ones.
+    /// The feed sessions up to the frame before `first_sequence`, as of that frame; later ones are in the journal.
     pub fn before(&self, first_sequence: u64) -> Feeds {
         let text = match checked_file::read_to_string(&self.path, LENGTH_MAX) {
             Ok(text) => text,
@@ -70,8 +68,7 @@ impl KeptFeeds {
             }
         };
         let Some(feeds) = self.parse(&text) else {
-            // Frames older than the journal's first mark are served to nobody then, which is better than to the wrong
-            // name.
+            // Frames older than the journal's first mark are then served to no reader, which is better than under a wrong name.
             tracing::warn!(path = %self.path.display(), "the file of the feed sessions of before is damaged");
             return Feeds::default();
         };
@@ -83,7 +80,7 @@ impl KeptFeeds {
         feeds
     }
 
-    /// Puts `feeds` into the file, in the place of the old ones.
+    /// Replaces the contents of the file with `feeds`.
     pub fn write(&self, feeds: &Feeds) -> Result<(), StreamError> {
         let line = |feed: &Feed| {
             let last = feed.last_sequence.map_or_else(|| "-".to_owned(), |last| last.to_string());
@@ -91,7 +88,7 @@ impl KeptFeeds {
         };
         let lines: String = feeds.all().iter().map(line).collect();
         let text = format!("{SEAL}{}\n{lines}", self.seal(&lines));
-        // Not synced: a file that a power failure damages counts as little as an older copy.
+        // Not synced: a file damaged by a power failure is ignored like an older copy.
         let written = checked_file::replace(&self.path, text.as_bytes(), 0o600);
         written.map_err(|source| StreamError::System { action: format!("writing {}", self.path.display()), source })
     }
@@ -126,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_begins_before_the_journal_comes_back_as_it_stood_there() {
+    fn sessions_before_journal_are_restored() {
         let directory = tempfile::tempdir().unwrap();
         let kept = KeptFeeds::at(directory.path().join("feeds"), IDENTITY);
         assert_eq!(kept.before(100), Feeds::default(), "nothing was written yet");
@@ -143,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_file_is_as_good_as_none() {
+    fn damaged_file_is_ignored() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("feeds");
         for text in ["1 - ", "1 -", "x - MONDAY", "1 2 MONDAY MORNING", "1 x MONDAY", "\u{0}\u{0}"] {
@@ -153,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn each_changed_byte_each_length_and_another_streams_file_is_as_good_as_none() {
+    fn damaged_or_foreign_file_is_ignored() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("feeds");
         let kept = KeptFeeds::at(path.clone(), IDENTITY);
@@ -171,13 +168,13 @@ mod tests {
         std::fs::write(&path, &right).unwrap();
         let other = StreamIdentity { incarnation: 10, ..IDENTITY };
         assert_eq!(KeptFeeds::at(path.clone(), other).before(100), Feeds::default());
-        // Of a version that did not seal it.
+        // Written by an earlier version without a seal.
         std::fs::write(&path, "1 10 MONDAY\n").unwrap();
         assert_eq!(kept.before(5).all().len(), 1);
     }
 
     #[test]
-    fn one_that_lacks_what_the_journal_tells_is_an_older_copy() {
+    fn file_behind_journal_is_older_copy() {
         let directory = tempfile::tempdir().unwrap();
         let kept = KeptFeeds::at(directory.path().join("feeds"), IDENTITY);
         kept.write(&feeds()).unwrap();

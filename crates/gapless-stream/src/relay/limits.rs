@@ -1,6 +1,5 @@
-//! [`RelayLimits`]: the limits of the frames that may pass a relay. Frames and messages longer than the stream or this
-//! place takes are refused here, where it is known whose they are: to the sequencer all nodes of a relay are one, and
-//! it would drop all of them.
+//! [`RelayLimits`]: limits of the frames that may pass a relay. Frames and messages too long for the stream or the relay are refused here,
+//! where the publisher is known. The sequencer sees all nodes of a relay as one publisher and would drop all of them.
 
 use crate::StreamError;
 use crate::fragments::shortest_length;
@@ -10,26 +9,26 @@ use gapless_wire::control::{SessionOpen, TimerFired};
 use gapless_wire::descriptor::REFUSED_FLAG;
 use gapless_wire::{Fragment, Frame, Kind, aligned_length};
 
-/// The limits of a relay, and those of the stream that it passes on.
+/// Limits common to a relay and its upstream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RelayLimits {
-    /// The longest frame that passes, bytes: the smaller of both.
+    /// Longest frame that passes, bytes: the smaller of both limits.
     pub frame_length_max: usize,
-    /// The longest message that passes, with the headers and padding of its frames, bytes: the smaller of both.
+    /// Longest message that passes, with the headers and padding of its frames, bytes: the smaller of both limits.
     pub message_bytes_max: usize,
     window_bytes: usize,
-    /// The longest frame that the window here takes, bytes.
+    /// Longest frame that the window here takes, bytes.
     window_frame_length_max: usize,
 }
 
 impl RelayLimits {
-    /// The limits that a relay with `options` and the stream that it is connected to at `peer` both take.
+    /// Limits that satisfy both a relay with `options` and the stream that it is connected to at `peer`.
     ///
     /// # Errors
-    /// [`StreamError::Option`], if what the stream holds does not fit here.
+    /// [`StreamError::Option`], if the frames of the stream do not fit here.
     pub fn agree(options: &EventStreamOptions, connected: &Connected, peer: &str) -> Result<Self, StreamError> {
         let frame_length_max = options.frame_length_max.min(connected.frame_length_max);
-        // The longest message here, in frames as long as the stream's.
+        // Longest message here, in frames as long as the stream's.
         let ours = message_bytes_max(options.message_length_max, frame_length_max).min(options.window_bytes / 2);
         let limits = Self {
             frame_length_max,
@@ -40,10 +39,10 @@ impl RelayLimits {
         limits.hold(connected, peer).map(|()| limits)
     }
 
-    /// Checks that the stream still has the limits that nodes here have received.
+    /// Checks that the stream still has the limits announced to the nodes here.
     ///
     /// # Errors
-    /// As for [`RelayLimits::agree`]; it takes less than it did.
+    /// As for [`RelayLimits::agree`]; or the stream's limits have shrunk.
     pub fn still_hold(&self, connected: &Connected, peer: &str) -> Result<(), StreamError> {
         self.hold(connected, peer)?;
         let refuse = |option, ours: usize, theirs: usize, what: &str| {
@@ -81,10 +80,10 @@ impl RelayLimits {
         Ok(())
     }
 
-    /// Whether the sequencer would not drop its publisher for `frame`, as far as one frame shows.
+    /// Checks that the sequencer would not drop the publisher of `frame`, as far as a single frame shows.
     ///
     /// # Errors
-    /// Why it would.
+    /// Reason why it would.
     #[inline]
     pub fn check(&self, frame: &Frame<'_>) -> Result<(), &'static str> {
         if frame.length() > self.frame_length_max {

@@ -1,12 +1,11 @@
-//! [`Relay`]: the agent that stands where the sequencer would, in a process that passes a stream on. It takes frames as
-//! they come, with their sequences, and puts them into a window of its own; frames published by nodes here go the other
-//! way, and the sequencer's answers come back to them. It decides nothing.
+//! [`Relay`]: the agent in the sequencer's place, in a process that relays a stream. It appends the received frames, with their sequences,
+//! to a window of its own. Frames published by its nodes go up to the sequencer, whose answers come back to them. It decides nothing.
 //!
 //! | module | what lives there |
 //! |---|---|
-//! | `limits` | the limits of passing frames |
-//! | `feeds` | where feed sessions began |
-//! | `openings` | sessions that nodes here open |
+//! | `limits` | limits of the relayed frames |
+//! | `feeds` | beginnings of the feed sessions |
+//! | `openings` | sessions that nodes here have asked to open |
 
 pub(crate) mod feeds;
 pub(crate) mod limits;
@@ -43,15 +42,15 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 counters! {
-    /// The counters of the agent.
+    /// Counters of the agent.
     pub struct RelayCounters {
-        /// The last sequence passed on.
+        /// Last sequence relayed.
         last_sequence: "relay.last_sequence",
-        /// Frames that nodes here published.
+        /// Frames published by nodes here.
         frames_up: "relay.frames_up",
         /// Nodes here.
         publishers: "relay.publishers",
-        /// How often the connection to the stream was made.
+        /// Connections made to the stream so far.
         connections: "relay.connections",
         /// 1 while it is connected.
         connected: "relay.connected",
@@ -62,7 +61,7 @@ struct RelayedPublisher {
     connection: ConnectionId,
     reader: RingReader,
     bucket: Option<TokenBucket>,
-    /// It was notified that it is throttled, and has not been served since.
+    /// The publisher was told that it is throttled, and nothing was taken since.
     throttle_reported: bool,
     closed: bool,
     done: bool,
@@ -72,31 +71,31 @@ struct RelayedPublisher {
 #[derive(Default)]
 struct Session {
     token: u128,
-    /// Publishers under it.
+    /// Publishers that use it.
     publishers: Vec<ConnectionId>,
 }
 
-/// Everything the agent is connected to.
+/// Connections of the agent.
 pub struct RelayLinks {
     /// From the acceptor.
     pub publishers: Mailbox<PublisherEvent>,
-    /// Answers to the nodes here.
+    /// Sends answers to the nodes here.
     pub egress: Egress,
-    /// Threads to wake when frames were appended.
+    /// Threads to wake after frames were appended.
     pub downstream: Vec<Waker>,
-    /// The feed sessions, for readers that ask.
+    /// Feed sessions, for readers.
     pub feeds: SharedFeeds,
-    /// Where they are written down, if there is a journal that outlives the process.
+    /// File of the feed sessions, if there is a journal that outlives the process.
     pub(crate) kept_feeds: Option<KeptFeeds>,
-    /// How much each node here may send up; the sequencer sees all of them as one.
+    /// Rate limit of each node here; the sequencer sees all of them as one.
     pub throttle: Option<Throttle>,
-    /// How long frames and messages may be.
+    /// Limits on frames and messages.
     pub limits: RelayLimits,
     pub counters: RelayCounters,
 }
 
 impl RelayLinks {
-    /// Takes note of a mark of the stream.
+    /// Records a mark of the stream.
     #[cold]
     fn note(&self, mark: Option<Mark<'_>>, sequence: u64) -> Result<(), StreamError> {
         let mut feeds = self.feeds.lock();
@@ -109,7 +108,7 @@ impl RelayLinks {
     }
 }
 
-/// The agent between the stream and the window here.
+/// Agent between the stream and the window here.
 pub struct Relay {
     upstream: Box<dyn NodeLink>,
     is_up: bool,
@@ -122,11 +121,11 @@ pub struct Relay {
     shared: Arc<IngressShared>,
     opening: Openings,
     sessions: FxHashMap<u64, Session>,
-    /// Frames of a message of which not all are here; each publication is whole.
+    /// Frames of an incomplete message; only whole messages are published.
     unpublished: usize,
-    /// The last frame in the window.
+    /// Last frame in the window.
     seen: Seen,
-    /// A frame that found no room in the window.
+    /// A frame that waits for room in the window.
     pending: Vec<u8>,
     frame: Vec<u8>,
     answers: Vec<Vec<u8>>,
@@ -136,14 +135,14 @@ pub struct Relay {
     waits: WaitNotices,
 }
 
-/// It looks after the way to the stream this often, ns.
+/// Interval of checking the connection to the stream, ns.
 const LOOK_INTERVAL_NS: u64 = 2_000_000;
-/// Frames passed on in one poll, each way.
+/// Limit on frames relayed in one poll, in each direction.
 const FRAMES_PER_POLL: usize = 256;
 
 impl Relay {
-    /// An agent that passes the stream `identity` on, from `upstream`, which is connected already, into `window`. `seen` is
-    /// the last frame that was passed on before.
+    /// Creates an agent that relays the stream `identity` from `upstream`, which is connected already, into `window`. `seen` is the last
+    /// frame relayed before.
     #[must_use]
     pub fn new(
         upstream: Box<dyn NodeLink>,
@@ -179,13 +178,13 @@ impl Relay {
         }
     }
 
-    /// The state that is shared with other threads.
+    /// State shared with other threads.
     #[must_use]
     pub fn shared(&self) -> Arc<IngressShared> {
         Arc::clone(&self.shared)
     }
 
-    /// Goes on where the window ends.
+    /// Connects and continues at the end of the window.
     #[cold]
     fn connect(&mut self, now: Now) -> Result<(), StreamError> {
         let start = Start::Sequence(self.window.last_sequence() + 1);
@@ -199,12 +198,12 @@ impl Relay {
         self.links.counters.connections.add(1);
         self.links.counters.connected.set(1);
         self.ask_to_open_again();
-        // It comes again.
+        // The stream sends this frame again.
         self.pending.clear();
         Ok(())
     }
 
-    /// Frames on their way up are lost: their publishers open their sessions again, and send the missing ones.
+    /// Handles the loss of frames on their way up: their publishers reopen their sessions and resend the missing ones.
     #[cold]
     fn ask_to_open_again(&mut self) {
         let sessions: Vec<_> =
@@ -223,11 +222,11 @@ impl Relay {
         let length = Refusal { code, detail, text }.write_to(&mut payload);
         let (kind, flags) = (Kind::Reply, REFUSED_FLAG);
         let header = FrameHeader { kind, flags, session, ..FrameHeader::default() };
-        // One that does not fit: its node sends again and is answered again.
+        // Without room for the refusal: the node resends and is answered again.
         let _ = self.links.egress.deliver(connection, &header, Payload::new(&payload[..length]));
     }
 
-    /// Takes frames of the stream into the window.
+    /// Appends frames of the stream to the window.
     #[inline]
     fn take_down(&mut self, now: Now) -> Result<usize, StreamError> {
         let mut count = 0;
@@ -289,7 +288,7 @@ impl Relay {
         Ok(true)
     }
 
-    /// How many frames the publisher may send up now; it is notified when it has to wait.
+    /// Number of frames that the publisher may send up now; it is told when it has to wait.
     fn allowance(&mut self, number: usize, now: Now) -> usize {
         let publisher = &mut self.publishers[number];
         let Some(bucket) = &publisher.bucket else { return FRAMES_PER_POLL };
@@ -307,7 +306,7 @@ impl Relay {
         0
     }
 
-    /// Sends on the frames that nodes here have published.
+    /// Forwards the frames that nodes here have published.
     #[inline]
     fn take_up(&mut self, now: Now) -> Result<usize, StreamError> {
         let mut work = 0;
@@ -360,7 +359,7 @@ impl Relay {
                     .get(&frame.session())
                     .is_some_and(|session| session.publishers.contains(&publisher.connection))
                 {
-                    // To the sequencer all nodes here are one: the owner of a session is checked here.
+                    // The sequencer sees all nodes here as one: the owner of a session is checked here.
                     sessions_of_others.push((publisher.connection, frame.session()));
                     publisher.reader.advance(length);
                     continue;
@@ -368,12 +367,12 @@ impl Relay {
                 if frame.kind() == Kind::SessionClose
                     && let Some(session) = self.sessions.get(&frame.session())
                 {
-                    // Its earlier requests are no longer its own: the token may be a successor's next. Those of its
-                    // other sessions are: through another relay they are other nodes'.
+                    // Its earlier requests with this token are void: the token may pass to a successor. Requests for its other sessions
+                    // stay: behind another relay they belong to other nodes.
                     self.opening.forget(session.token, publisher.connection);
                 }
                 if !self.upstream.send(&self.frame)? {
-                    // The way is full: nobody's turn.
+                    // The upstream is full: ends the turns of all publishers.
                     break 'publishers;
                 }
                 publisher.reader.advance(length);
@@ -416,7 +415,7 @@ impl Relay {
         self.links.counters.publishers.set(self.publishers.len() as u64);
     }
 
-    /// Hands the sequencer's answers to whom they concern.
+    /// Delivers the sequencer's answers to the publishers concerned.
     #[inline]
     fn hand_out(&mut self) -> Result<usize, StreamError> {
         let answers = &mut self.answers;
@@ -445,7 +444,7 @@ impl Relay {
                     session.token = opened.token;
                     let known = &mut session.publishers;
                     for (connection, shared) in &opening {
-                        // A publisher that takes a session over takes it alone.
+                        // A publisher that takes over a session is its only owner.
                         if !shared {
                             known.clear();
                         }
@@ -456,7 +455,7 @@ impl Relay {
                 None if refusal.is_some_and(|refusal| refusal.code == RefusalCode::Limit) => {
                     self.opening.refused(refusal.map_or(0, |refusal| refusal.detail))
                 }
-                // An answer that concerns the whole connection concerns everybody here.
+                // An answer to the whole connection concerns all publishers here.
                 None if frame.session() == 0 => self.publishers.iter().map(|each| each.connection).collect(),
                 None => self.sessions.get(&frame.session()).map_or_else(Vec::new, |session| session.publishers.clone()),
             };
@@ -469,18 +468,18 @@ impl Relay {
         }
         if let Some(leaders) = leaders {
             self.upstream.turned_away(&leaders)?;
-            // There is nowhere else to go: published frames are sent until this member leads.
+            // There is no other leader to go to: frames are resent until this member leads.
             self.ask_to_open_again();
         }
         if is_dropped {
             self.drop_done();
-            // The sequencer takes nothing more from this connection; the others go on over another.
+            // The sequencer takes nothing more from this connection; the others continue on a new one.
             return Err(ClientError::Disconnected { peer: self.upstream.peer(), reason: None }.into());
         }
         Ok(count)
     }
 
-    /// The sequencer has refused a frame of `session` and everything after it.
+    /// Handles the sequencer's refusal of a frame of `session` and everything after it.
     #[cold]
     fn drop_publishers_of(&mut self, session: u64) {
         tracing::warn!(
@@ -494,7 +493,7 @@ impl Relay {
         }
     }
 
-    /// Takes publishers that have come or gone; how many.
+    /// Handles publishers that have connected or disconnected; returns their number.
     fn look_at_the_door(&mut self) -> usize {
         let mut events = 0;
         while let Some(event) = self.links.publishers.pop() {
@@ -535,7 +534,7 @@ impl Relay {
     }
 }
 
-/// Nobody is there who could be passed on.
+/// Logs that there is no upstream yet.
 pub fn tell_absence(upstream: &dyn NodeLink, waited: Duration) {
     let failure = upstream.connect_failure().map(|failure| format!(": {failure}")).unwrap_or_default();
     tracing::warn!(
@@ -562,7 +561,7 @@ impl Agent for Relay {
         let events = self.look_at_the_door();
         // Acquire: pairs with the thread that stops the input and then looks at the appended frames.
         if self.shared.stopped.load(Ordering::Acquire) {
-            // Part of a message that is not here whole was seen by nobody, and comes again.
+            // No reader has seen an incomplete message, and the stream sends it again.
             // Release: pairs with the thread that waits for the last append.
             self.shared.halted.store(true, Ordering::Release);
             return Ok(0);
@@ -601,7 +600,7 @@ impl Agent for Relay {
                 }
             }
         }
-        // A thread that is about to sleep has to announce that in the ring of a new publisher, too.
+        // A thread that is about to sleep must announce that in the ring of a new publisher as well.
         Ok(work + events)
     }
 
@@ -617,7 +616,7 @@ impl Agent for Relay {
         self.upstream.watch(descriptors);
     }
 
-    /// Requests, heartbeats and attempts to connect fall due.
+    /// Time of the next request, heartbeat or attempt to connect.
     fn next_deadline_ns(&self) -> Option<u64> {
         Some(self.now_ns + LOOK_INTERVAL_NS)
     }

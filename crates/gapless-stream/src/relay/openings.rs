@@ -1,10 +1,10 @@
-//! [`Openings`]: sessions that nodes of a relay have asked for and that the sequencer has not answered yet. Bounded: a
-//! node asks again until it is answered, so what is forgotten here costs a little time.
+//! [`Openings`]: sessions that nodes of a relay have asked for and the sequencer has not answered yet. Bounded: a node asks again until it
+//! is answered, so a forgotten entry costs only time.
 
 use gapless_transport::link::ConnectionId;
 use rustc_hash::FxHashMap;
 
-/// Publishers that ask, by token.
+/// Asking publishers, by token.
 #[derive(Default)]
 pub(crate) struct Openings {
     asked: FxHashMap<u128, Opening>,
@@ -19,18 +19,18 @@ struct Opening {
 struct Asking {
     connection: ConnectionId,
     shared: bool,
-    /// The only session that it wants; 0 for whichever the token has.
+    /// Only session that it accepts; 0 for any.
     session: u64,
 }
 
-/// Tokens at one time.
+/// Limit on tokens at one time.
 const OPENINGS_MAX: usize = 1 << 16;
-/// Without an answer for so long a token is forgotten, ns.
+/// Time without an answer after which a token is forgotten, ns.
 const PATIENCE_NS: u64 = 10_000_000_000;
 
 impl Openings {
-    /// `connection` asks for the session of `token`, and for no other than `session` if that is not 0. `false` if so
-    /// many are asked for that it has to ask again.
+    /// Notes that `connection` asks for the session of `token`, and for no other than `session` if that is not 0. `false` if the table is
+    /// full, and it must ask again.
     pub fn ask(&mut self, token: u128, session: u64, connection: ConnectionId, shared: bool, now_ns: u64) -> bool {
         if self.asked.len() >= OPENINGS_MAX && !self.asked.contains_key(&token) {
             return false;
@@ -42,14 +42,14 @@ impl Openings {
         true
     }
 
-    /// `session`, of `token`, is open. The connections that asked for it, and whether they share it.
+    /// Handles the opening of `session`, of `token`. Returns the connections that asked for it, and whether they share it.
     pub fn opened(&mut self, token: u128, session: u64) -> Vec<(ConnectionId, bool)> {
         let asking = self.asked.remove(&token).map(|opening| opening.asking).unwrap_or_default();
         let wants = |each: &&Asking| [0, session].contains(&each.session);
         asking.iter().filter(wants).map(|each| (each.connection, each.shared)).collect()
     }
 
-    /// A session is refused of whose token the low half is `token_low`. The connections that asked for it.
+    /// Handles the refusal of a session whose token has the low half `token_low`. Returns the connections that asked for it.
     pub fn refused(&mut self, token_low: u64) -> Vec<ConnectionId> {
         let mut who = Vec::new();
         self.asked.retain(|token, opening| {
@@ -62,7 +62,7 @@ impl Openings {
         who
     }
 
-    /// `connection` asks for the session of `token` no more.
+    /// Withdraws the request of `connection` for the session of `token`.
     pub fn forget(&mut self, token: u128, connection: ConnectionId) {
         if let Some(opening) = self.asked.get_mut(&token) {
             opening.asking.retain(|each| each.connection != connection);
@@ -79,7 +79,7 @@ impl Openings {
         });
     }
 
-    /// Forgets what was not answered for long.
+    /// Forgets requests that were not answered for long.
     pub fn sweep(&mut self, now_ns: u64) {
         self.asked.retain(|_, opening| now_ns.saturating_sub(opening.asked_ns) < PATIENCE_NS);
     }
@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_asks_until_it_is_answered_refused_gone_or_forgotten() {
+    fn request_ends_with_answer_or_timeout() {
         let mut openings = Openings::default();
         let (one, two) = (ConnectionId(1), ConnectionId(2));
         for (token, connection) in [(7, one), (7, two), (8, one), (9, two), (10, one), (7, one)] {
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn who_closes_a_session_is_given_no_other() {
+    fn closer_gets_no_other_session() {
         let mut openings = Openings::default();
         let (closing, successor) = (ConnectionId(1), ConnectionId(2));
         openings.ask(7, 3, closing, false, 0);
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn who_closes_one_session_asks_for_the_others_still() {
+    fn other_requests_survive_a_close() {
         let mut openings = Openings::default();
         let (closing, successor) = (ConnectionId(1), ConnectionId(2));
         for (token, connection) in [(7, closing), (8, closing), (7, successor)] {
@@ -137,11 +137,11 @@ mod tests {
     }
 
     #[test]
-    fn there_are_so_many_and_no_more() {
+    fn tokens_are_bounded() {
         let mut openings = Openings::default();
         assert!((0..OPENINGS_MAX as u128).all(|token| openings.ask(token, 0, ConnectionId(1), false, 0)));
         assert!(!openings.ask(u128::MAX, 0, ConnectionId(2), false, 0));
-        assert!(openings.ask(3, 0, ConnectionId(2), false, 0), "it is among them");
+        assert!(openings.ask(3, 0, ConnectionId(2), false, 0), "the token is known");
         openings.sweep(PATIENCE_NS);
         assert!(openings.ask(u128::MAX, 0, ConnectionId(2), false, PATIENCE_NS));
     }

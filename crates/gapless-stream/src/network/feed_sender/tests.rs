@@ -1,4 +1,4 @@
-//! The packets of a feed when a feed session ends, by a clock that is moved by hand.
+//! Packets of a feed at the end of a feed session, with a clock moved by hand.
 
 use super::*;
 use gapless_agent::Counters;
@@ -16,7 +16,7 @@ fn name(text: &str) -> FeedSession {
     FeedSession::new(text).unwrap()
 }
 
-/// Keeps what is sent.
+/// Records sent packets.
 #[derive(Clone, Default)]
 struct Wire {
     sent: Arc<Mutex<Vec<Vec<u8>>>>,
@@ -97,7 +97,7 @@ impl Stream {
         self.mark(Mark::FeedBegan { feed_session: name(to) });
     }
 
-    /// The packets until then, a look every 1/100 s: the feed session, the number, and how many messages.
+    /// Packets sent in this time, polling every 1/100 s: feed session, number, and count of messages.
     fn said(&mut self, nanoseconds: u64) -> Vec<(String, u64, String)> {
         let end_ns = self.now_ns + nanoseconds;
         loop {
@@ -126,7 +126,7 @@ fn is(said: &[(String, u64, String)], expected: &[(&str, u64, &str)]) {
     assert_eq!(said, expected);
 }
 
-/// In MONDAY, with three frames.
+/// In session MONDAY, with three frames.
 fn monday() -> Stream {
     let mut stream = Stream::new(&Feeds::default(), 1);
     stream.mark(Mark::FeedBegan { feed_session: name("MONDAY") });
@@ -136,7 +136,7 @@ fn monday() -> Stream {
 }
 
 #[test]
-fn a_feed_session_ends_before_the_next_begins() {
+fn session_ends_before_next_begins() {
     let mut stream = monday();
     stream.roll_over("MONDAY", "TUESDAY");
     stream.events(1);
@@ -144,7 +144,7 @@ fn a_feed_session_ends_before_the_next_begins() {
 }
 
 #[test]
-fn the_end_is_said_for_a_while_also_beside_a_busy_feed() {
+fn end_is_repeated_during_busy_feed() {
     let mut stream = monday();
     stream.roll_over("MONDAY", "TUESDAY");
     let mut ends = Vec::new();
@@ -160,7 +160,7 @@ fn the_end_is_said_for_a_while_also_beside_a_busy_feed() {
 }
 
 #[test]
-fn a_feed_session_that_ended_soon_after_another_hides_neither() {
+fn two_quick_ends_are_both_sent() {
     let mut stream = monday();
     stream.roll_over("MONDAY", "TUESDAY");
     stream.roll_over("TUESDAY", "WEDNESDAY");
@@ -177,7 +177,7 @@ fn a_feed_session_that_ended_soon_after_another_hides_neither() {
 }
 
 #[test]
-fn a_name_that_is_used_again_has_not_ended() {
+fn reused_name_has_not_ended() {
     let mut stream = monday();
     stream.roll_over("MONDAY", "MONDAY");
     let said = stream.said(5 * SECOND_NS);
@@ -186,7 +186,7 @@ fn a_name_that_is_used_again_has_not_ended() {
 }
 
 #[test]
-fn a_stream_that_ends_here_says_so_when_it_stops() {
+fn final_stop_sends_end_of_session() {
     for ends_here in [false, true] {
         let mut stream = monday();
         stream.feed.ends_here = ends_here;
@@ -202,19 +202,19 @@ fn a_stream_that_ends_here_says_so_when_it_stops() {
 }
 
 #[test]
-fn many_ends_are_bounded() {
+fn announced_ends_are_bounded() {
     let mut stream = monday();
     let days: Vec<String> = (0..100).map(|day| format!("DAY{day}")).collect();
     stream.roll_over("MONDAY", &days[0]);
     days.windows(2).for_each(|two| stream.roll_over(&two[0], &two[1]));
-    // Each is sent once, in its place.
+    // Each end is sent once, in its place.
     assert_eq!(stream.said(0).iter().filter(|said| said.2 == "end").count(), 100);
     let again = stream.said(SECOND_NS / 50);
     assert!((1..=16).contains(&again.len()), "{again:?}");
 }
 
 #[test]
-fn between_two_feed_sessions_there_is_nothing_but_the_end() {
+fn only_end_is_sent_between_sessions() {
     let mut stream = monday();
     stream.mark(Mark::FeedEnded { feed_session: name("MONDAY") });
     let said = stream.said(60 * SECOND_NS);
@@ -226,7 +226,7 @@ fn between_two_feed_sessions_there_is_nothing_but_the_end() {
 }
 
 #[test]
-fn who_takes_over_says_again_which_feed_session_ended() {
+fn new_sender_repeats_last_end() {
     let mut feeds = Feeds::default();
     feeds.begin(name("MONDAY"), 1);
     feeds.end(4);

@@ -1,4 +1,4 @@
-//! [`SoupClient`]: the rewind agent's state of one client: its login, where it reads, and when it is given up.
+//! [`SoupClient`]: the rewind agent's state of one client: its login, its position, and the reasons to drop it.
 
 use super::{SoupServerOptions, SoupSource};
 use crate::network::client_sessions::ClientSessionOptions;
@@ -20,7 +20,7 @@ pub(super) struct SoupClient {
     login_state: LoginState,
     heard_ns: u64,
     sent_ns: u64,
-    /// Bytes of a packet to be passed over that are still to come.
+    /// Remaining bytes of a packet that is skipped.
     passing_over: usize,
 }
 
@@ -30,8 +30,8 @@ enum LoginState {
         since_ns: u64,
     },
     Reading(Box<Reading>),
-    /// Everything was said. Once it is sent, the client has until this time to hang up: if we closed first, with
-    /// something of it unread, the operating system would take back what it has not read.
+    /// Everything was sent. The client then has until this time to close: if we closed first with its bytes unread, the operating system
+    /// would discard data that it has not received.
     Leaving {
         until_ns: Option<u64>,
     },
@@ -40,26 +40,26 @@ enum LoginState {
 struct Reading {
     feed: Feed,
     reader: ReplayMerge,
-    /// The feed session is over, and the next packet says so.
+    /// The feed session is over, and the next packet is its end.
     is_over: bool,
 }
 
-/// The result of receiving from a client.
+/// Result of receiving from a client.
 #[derive(Debug, Default)]
 pub(super) struct Visit {
     pub bytes: usize,
     pub logged_in: bool,
-    /// Messages to the server, which nobody here takes.
+    /// Messages to the server, which are skipped.
     pub ignored: u64,
-    /// Why it was not let in, if it was not.
+    /// Reason of a refused login.
     pub refused: Option<String>,
 }
 
-/// Why a client is no longer served.
+/// Reason for no longer serving a client.
 pub(super) enum Ending {
-    /// It has hung up, or everything was said.
+    /// The client has closed, or everything was sent.
     Left,
-    /// It sent what it must not.
+    /// The client violated the protocol.
     Malformed(String),
     Silent,
     /// The frames that it reads are no longer kept.
@@ -68,7 +68,7 @@ pub(super) enum Ending {
     Failed(ClientError),
 }
 
-/// How long a client that has to leave may take to do so, ns.
+/// Time for a leaving client to close its connection, ns.
 const LEAVING_NS: u64 = 1_000_000_000;
 
 impl SoupClient {
@@ -89,7 +89,7 @@ impl SoupClient {
         }
     }
 
-    /// Takes what the client says.
+    /// Receives and handles the client's packets.
     #[inline]
     pub fn receive(
         slot: &mut Slot<Self>,
@@ -115,7 +115,7 @@ impl SoupClient {
             let limit = match slot.state.login_state {
                 LoginState::Anonymous { .. } => LOGIN_LENGTH,
                 LoginState::Reading(_) => {
-                    // Texts and messages may be long, and nobody waits for all of one here.
+                    // Texts and messages may be longer than the buffer, and are skipped as they arrive.
                     if let Some(skipped) = Skipped::at(slot.connection.incoming()) {
                         visit.ignored += u64::from(skipped.is_message);
                         slot.state.passing_over = skipped.length;
@@ -162,7 +162,7 @@ impl SoupClient {
         }
     }
 
-    /// Answers a login. Why it is refused, if it is.
+    /// Answers a login. Returns the reason if it is refused.
     fn log_in(
         slot: &mut Slot<Self>,
         login: &Login,
@@ -198,7 +198,7 @@ impl SoupClient {
         }
     }
 
-    /// Answers that it is not let in; returns what to say of it.
+    /// Rejects the login; returns the reason for the log.
     fn refuse(slot: &mut Slot<Self>, reason: RejectReason, why: &str) -> String {
         let mut packet = [0; LOGIN_REJECTED_LENGTH];
         let length = write_login_rejected(&mut packet, reason).expect("the packet is as long as it is");
@@ -207,8 +207,8 @@ impl SoupClient {
         format!("the rewind client at {} was not let in ({reason:?}): {why}", slot.connection.peer())
     }
 
-    /// Sends what waits; when all of it went, makes the next frames ready and sends those. Returns how many. Where the
-    /// stream `is_ending`, so does the feed session after the last.
+    /// Sends pending bytes; once all are sent, prepares the next frames and sends those. Returns their number. If the stream `is_ending`,
+    /// the end of the feed session follows the last frame.
     #[inline]
     pub fn feed(
         slot: &mut Slot<Self>,
@@ -217,7 +217,7 @@ impl SoupClient {
         batch_bytes: usize,
         now_ns: u64,
     ) -> Result<usize, Ending> {
-        // Prepared bytes leave as a whole before more are prepared: a buffer that is empty needs no moving.
+        // Prepared bytes are sent completely before more are prepared, so that the empty buffer needs no move.
         if !slot.send().map_err(|_| Ending::Left)? {
             return Ok(0);
         }
@@ -249,7 +249,7 @@ impl SoupClient {
         Ok(count)
     }
 
-    /// Does the work that the clock makes due.
+    /// Does the work that is due by the clock.
     pub fn tick(slot: &mut Slot<Self>, login_timeout_ns: u64, now_ns: u64) -> Option<Ending> {
         let client = &mut slot.state;
         match client.login_state {
@@ -264,7 +264,7 @@ impl SoupClient {
             }
             LoginState::Leaving { .. } => None,
             LoginState::Reading(_) => {
-                // A client that has something to read needs no sign of life.
+                // A client with unsent bytes needs no heartbeat.
                 let is_due = now_ns.saturating_sub(client.sent_ns) >= HEARTBEAT_INTERVAL_NS;
                 if is_due && slot.connection.unsent() == 0 {
                     client.sent_ns = now_ns;
@@ -278,8 +278,7 @@ impl SoupClient {
     }
 }
 
-/// A packet that is passed over: a text to be ignored, or a message to a server that takes none. The specification lets
-/// clients send both.
+/// A skipped packet: a debug text, or a message to a server that takes none. The specification lets clients send both.
 struct Skipped {
     is_message: bool,
     /// Length of the whole packet, bytes.
@@ -290,13 +289,13 @@ impl Skipped {
     fn at(incoming: &[u8]) -> Option<Self> {
         let &[high, low, kind, ..] = incoming else { return None };
         let length = usize::from(u16::from_be_bytes([high, low]));
-        // Its length counts everything behind itself, the type first.
+        // The length field counts everything after itself, starting with the type.
         (length > 0 && matches!(kind, b'U' | b'+'))
             .then_some(Self { is_message: kind == b'U', length: HEADER_LENGTH - 1 + length })
     }
 }
 
-/// A login of the right length of which a field cannot be read, and what the specification answers to that.
+/// Reject reason for a login of the right length with an unreadable field, as the specification asks.
 fn unreadable_login(incoming: &[u8]) -> Option<(RejectReason, SoupError)> {
     let error = ClientPacket::parse(incoming, LOGIN_LENGTH).err()?;
     match error {
@@ -306,7 +305,7 @@ fn unreadable_login(incoming: &[u8]) -> Option<(RejectReason, SoupError)> {
     }
 }
 
-/// The feed session that a login is for, and the sequence that it begins with.
+/// Finds the feed session of a login, and the sequence at which it begins.
 fn find(
     login: &Login,
     sessions: &ClientSessionOptions,
@@ -318,7 +317,7 @@ fn find(
     }
     let feed = if login.feed_session.is_blank() { feeds.newest() } else { feeds.named(login.feed_session) };
     let feed = *feed.ok_or(RejectReason::SessionNotAvailable)?;
-    // A feed session is known as soon as it is appended, which may be before anybody may see it.
+    // A feed session is known once it is appended, possibly before it is released.
     let last = feed.last_sequence.map_or(released_sequence, |last| last.min(released_sequence));
     let end = feed.first_sequence.max(last + 1);
     let sequence = if login.sequence == 0 { Some(end) } else { feed.sequence_of(login.sequence) };
@@ -335,7 +334,7 @@ fn begin(feed: Feed, mut reader: ReplayMerge, released_sequence: u64) -> Result<
         loop {
             match reader.read() {
                 Ok(ReplayRead::Frame(_)) => break reader.seek(sequence),
-                // Crossing over between window and journal looks empty once.
+                // Switching between window and journal returns empty once.
                 Ok(ReplayRead::Empty) => {}
                 Err(ClientError::Lapped { .. }) => return Ok(Err(RejectReason::SessionNotAvailable)),
                 Err(error) => return Err(Ending::Failed(error)),
@@ -347,8 +346,8 @@ fn begin(feed: Feed, mut reader: ReplayMerge, released_sequence: u64) -> Result<
 }
 
 impl Reading {
-    /// Puts frames into `room` until `batch_bytes` are full or there are no more. Returns how many, and their length
-    /// with their headers, bytes.
+    /// Puts frames into `room` until `batch_bytes` are full or there are no more. Returns their number, and their length with headers,
+    /// bytes.
     #[inline]
     fn fill(&mut self, room: &mut [u8], batch_bytes: usize) -> Result<(usize, usize), Ending> {
         let (mut count, mut length) = (0, 0);
@@ -361,7 +360,7 @@ impl Reading {
             };
             if frame.kind() == Kind::Mark {
                 match Mark::from_bytes(frame.payload()) {
-                    // It belongs to the next feed session already.
+                    // Belongs to the next feed session.
                     Some(Mark::FeedBegan { .. }) if frame.sequence() != self.feed.first_sequence => {
                         self.is_over = true;
                         break;

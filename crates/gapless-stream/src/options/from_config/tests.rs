@@ -37,7 +37,7 @@ fn refused(text: &str) -> String {
     }
 }
 
-/// `text` is refused at `line`, with all of `words`.
+/// Asserts that `text` is refused at `line`, with all of `words`.
 #[track_caller]
 fn refuses(text: &str, line: usize, words: &[&str]) {
     let found = refused(text);
@@ -46,7 +46,7 @@ fn refuses(text: &str, line: usize, words: &[&str]) {
     assert!(!found.contains('\n'), "one line: {found}");
 }
 
-/// Everything of a configuration that can be compared, without the token, which is random.
+/// Everything of a configuration that can be compared; leaves out the token, which is random.
 fn everything((config, stream): &(StreamConfig, EventStreamOptions)) -> String {
     let EventStreamOptions {
         directory,
@@ -88,7 +88,7 @@ fn everything((config, stream): &(StreamConfig, EventStreamOptions)) -> String {
 }
 
 #[test]
-fn the_example_shows_every_key_with_its_default() {
+fn example_shows_keys_and_defaults() {
     let example = parse(EXAMPLE);
     assert_eq!(everything(&example), everything(&parse("[stream]\ndirectory = \"stream\"")));
     for table in ["stream", "journal", "threads", "throttle", "batch", "network", "node"] {
@@ -103,7 +103,7 @@ fn the_example_shows_every_key_with_its_default() {
             assert!(is_shown, "{key} of [{table}] is not shown");
         }
     }
-    // A key without a default is shown after a number sign, and is right as well.
+    // A key without a default is commented out, and must be valid too.
     let udp: String = EXAMPLE.replace("transport = \"shared-memory\"", "transport = \"multicast\"");
     let uncommented: Vec<&str> = udp
         .lines()
@@ -121,7 +121,7 @@ fn the_example_shows_every_key_with_its_default() {
 }
 
 #[test]
-fn every_key_sets_what_it_is_named_after() {
+fn every_key_sets_its_option() {
     let (config, stream) = parse(
         r#"
 [stream]
@@ -228,7 +228,7 @@ password = "secret"
 }
 
 #[test]
-fn values_of_a_wrong_kind_or_out_of_range_are_refused_with_line_found_and_allowed() {
+fn invalid_values_are_refused() {
     let at = |table: &str, line: &str| format!("\n[stream]\ndirectory = \"d\"\n\n[{table}]\n{line}\n");
     for (table, line, words) in [
         ("journal", "segment_length = \"many\"", &["journal.segment_length: \"many\" was found", "64 KiB"][..]),
@@ -288,7 +288,7 @@ fn values_of_a_wrong_kind_or_out_of_range_are_refused_with_line_found_and_allowe
 }
 
 #[test]
-fn what_does_not_go_together_is_refused_at_the_key_to_be_changed() {
+fn conflicts_are_refused_at_their_key() {
     refuses("", 1, &["stream.directory: missing"]);
     refuses("\n[stream]\ntier = \"memory\"", 2, &["stream.directory: missing", "shared-memory"]);
     refuses(&UDP.replace("directory = \"d\"", "tier = \"journal\""), 1, &["stream.directory", "tier journal"]);
@@ -340,7 +340,7 @@ fn what_does_not_go_together_is_refused_at_the_key_to_be_changed() {
 }
 
 #[test]
-fn tcp_carries_the_stream_or_what_nodes_by_packets_are_far_behind_with() {
+fn tcp_carries_stream_or_rewind() {
     let address = |text: &str| Some(text.parse().unwrap());
     for (text, by_packets, rewind) in [
         (UDP, true, None),
@@ -354,7 +354,7 @@ fn tcp_carries_the_stream_or_what_nodes_by_packets_are_far_behind_with() {
 }
 
 #[test]
-fn frames_are_as_long_as_the_transport_carries() {
+fn frame_limit_follows_transport() {
     assert_eq!(parse("[stream]\ndirectory = \"d\"").1.frame_length_max, 64 << 10);
     assert_eq!(parse(UDP).1.frame_length_max, 1_376);
     assert_eq!(parse(TCP).1.frame_length_max, 65_000);
@@ -389,7 +389,7 @@ fn frames_are_as_long_as_the_transport_carries() {
 }
 
 #[test]
-fn the_longest_message_follows_a_smaller_window() {
+fn message_limit_follows_small_window() {
     let (_, options) = parse("[stream]\ndirectory = \"orders\"\nwindow = \"8 MiB\"");
     assert_eq!(options.window_bytes, 8 << 20);
     assert!((4_100_000..4 << 20).contains(&options.message_length_max), "{}", options.message_length_max);
